@@ -1,0 +1,245 @@
+"""All settings as one frozen tree of plain values, the named presets, and the one place that reads the environment.
+
+Objects are built from it in `ragqa.pipeline.load_pipeline`. Every field states its default, range and where the default
+comes from. RIRAG = Gokhan et al. 2024, AUEB = Chasandras et al. 2025.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal, get_args
+
+import platformdirs
+
+from ragqa.errors import ConfigError
+from ragqa.types import ScoringMode
+
+__all__ = [
+    "PRESETS",
+    "Config",
+    "FilteringConfig",
+    "FusionConfig",
+    "GenerationConfig",
+    "IndexingConfig",
+    "PathsConfig",
+    "Preset",
+    "RetrievalConfig",
+    "ScoringConfig",
+]
+
+BM25Backend = Literal["bm25s", "rank_bm25"]
+FusionMethod = Literal["wsum", "rrf"]
+GeneratorName = Literal["extractive", "llm"]
+
+PROJECT_INDEXES = Path(__file__).resolve().parent.parent / "indexes"
+
+
+def _check(condition: bool, name: str, expected: str, found: object) -> None:
+    if not condition:
+        msg = f"{name} must be {expected}, got {found!r}; change the setting and try again"
+        raise ConfigError(msg)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexingConfig:
+    """How an index is built; recorded in its manifest, fixed once built."""
+
+    bm25_k1: float = 1.2  # term-frequency saturation, > 0; best in a trial on ADGM questions
+    bm25_b: float = 0.75  # length normalisation in [0, 1]; the usual value
+    encoder: str = "all-MiniLM-L6-v2"  # a name the model registry resolves
+    chunk_max_tokens: int = 128  # text corpora only: whitespace-separated tokens per chunk, >= 16 (PandaChat's limit)
+
+    def __post_init__(self) -> None:
+        _check(self.bm25_k1 > 0, "BM25 k1", "above 0", self.bm25_k1)
+        _check(0 <= self.bm25_b <= 1, "BM25 b", "in [0, 1]", self.bm25_b)
+        _check(self.chunk_max_tokens >= 16, "chunk size", "at least 16 tokens", self.chunk_max_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalConfig:
+    """How many candidates each retriever returns, and which BM25 library ranks."""
+
+    top_k: int = 100  # candidates per retriever, 1 to 1000; RIRAG A.7 normalises over the top 100
+    bm25_backend: BM25Backend = "bm25s"  # rank_bm25 gives the same ranking hundreds of times slower
+
+    def __post_init__(self) -> None:
+        _check(1 <= self.top_k <= 1000, "retrieval top-k", "in 1..1000", self.top_k)
+        _check(self.bm25_backend in get_args(BM25Backend), "BM25 library", "bm25s or rank_bm25", self.bm25_backend)
+
+
+@dataclass(frozen=True, slots=True)
+class FusionConfig:
+    """How the rankings are merged. The dense weight is ``1 - bm25_weight``, so the weights sum to 1."""
+
+    method: FusionMethod = "wsum"  # min-max weighted sum (RIRAG A.7, AUEB eq. 1) or reciprocal rank fusion
+    bm25_weight: float = 0.6  # in [0, 1]; best in a trial on ADGM questions
+
+    def __post_init__(self) -> None:
+        _check(self.method in get_args(FusionMethod), "fusion method", "wsum or rrf", self.method)
+        _check(0 <= self.bm25_weight <= 1, "BM25 weight", "in [0, 1]", self.bm25_weight)
+
+    @property
+    def weights(self) -> dict[str, float]:
+        """Weight by retriever name."""
+        return {"bm25": self.bm25_weight, "dense": 1.0 - self.bm25_weight}
+
+
+@dataclass(frozen=True, slots=True)
+class FilteringConfig:
+    """What survives: RIRAG 5.2, AUEB 4.1. Scores are re-normalised to [0, 1] over the fused candidates first."""
+
+    threshold: float = 0.7  # lowest relevance kept, in [0, 1]; RIRAG 5.2
+    max_drop: float = 0.2  # a fall this large or larger ends the list, in [0, 1]; RIRAG 5.2
+    top_k: int = 10  # most passages kept, 1 to 100; RIRAG 5.2
+
+    def __post_init__(self) -> None:
+        _check(0 <= self.threshold <= 1, "threshold", "in [0, 1]", self.threshold)
+        _check(0 <= self.max_drop <= 1, "max drop", "in [0, 1]", self.max_drop)
+        _check(1 <= self.top_k <= 100, "top-k", "in 1..100", self.top_k)
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationConfig:
+    """Who writes the answer. The key itself is never stored here: see `Config.from_env`."""
+
+    generator: GeneratorName = "extractive"  # needs no language model
+    max_sentences: int = 12  # extractive: most sentences quoted, 1 to 100; a page's worth
+    model: str = "gpt-4o-mini"  # LLM: name sent to the server
+    base_url: str = ""  # LLM: OpenAI-compatible server, empty for the client's own default
+    temperature: float = 0.0  # LLM: in [0, 2]; 0 for answers that can be repeated
+    max_tokens: int = 800  # LLM: most tokens in the answer, 1 to 32768
+    timeout_seconds: float = 60.0  # LLM: per request and between two pieces of a stream, > 0
+    max_retries: int = 2  # LLM: further tries after 429, 5xx or a connection error, 0 to 10
+
+    def __post_init__(self) -> None:
+        _check(self.generator in get_args(GeneratorName), "generator", "extractive or llm", self.generator)
+        _check(1 <= self.max_sentences <= 100, "most sentences", "in 1..100", self.max_sentences)
+        _check(0 <= self.temperature <= 2, "temperature", "in [0, 2]", self.temperature)
+        _check(1 <= self.max_tokens <= 32768, "most tokens", "in 1..32768", self.max_tokens)
+        _check(self.timeout_seconds > 0, "time-out", "above 0 seconds", self.timeout_seconds)
+        _check(0 <= self.max_retries <= 10, "retries", "in 0..10", self.max_retries)
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringConfig:
+    """How RePASs is computed and read."""
+
+    mode: ScoringMode = ScoringMode.PAPER  # the definition shown first; both are always computed
+    coverage_threshold: float = 0.7  # an obligation is covered above this P(entailment), in [0, 1]; RIRAG 4
+    verdict_threshold: float = 0.5  # E or C at or above this decides the verdict, in [0, 1]
+    nli_model: str = "nli-minilm-l6"  # a name the model registry resolves
+    obligation_model: str = "obligations-tfidf"  # likewise
+
+    def __post_init__(self) -> None:
+        _check(self.mode in set(ScoringMode), "RePASs mode", "paper or script", self.mode)
+        _check(0 <= self.coverage_threshold <= 1, "coverage threshold", "in [0, 1]", self.coverage_threshold)
+        _check(0 <= self.verdict_threshold <= 1, "verdict threshold", "in [0, 1]", self.verdict_threshold)
+
+
+def _default_home() -> Path:
+    return Path(platformdirs.user_data_dir("ragqa", appauthor=False))
+
+
+@dataclass(frozen=True, slots=True)
+class PathsConfig:
+    """Where things live on this machine; not part of a record."""
+
+    home: Path = field(default_factory=_default_home)  # records; RAGQA_HOME
+    indexes: Path = PROJECT_INDEXES  # RAGQA_INDEXES; next to the package in a checkout
+
+    @property
+    def records(self) -> Path:
+        return self.home / "records.sqlite3"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything that decides an answer, one part per stage."""
+
+    index: str = "rulebook"
+    retrieval: RetrievalConfig = field(default_factory=RetrievalConfig)
+    fusion: FusionConfig = field(default_factory=FusionConfig)
+    filtering: FilteringConfig = field(default_factory=FilteringConfig)
+    generation: GenerationConfig = field(default_factory=GenerationConfig)
+    scoring: ScoringConfig = field(default_factory=ScoringConfig)
+    paths: PathsConfig = field(default_factory=PathsConfig)
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None) -> Config:
+        """The defaults with what the environment says.
+
+        ``RAGQA_HOME`` (records), ``RAGQA_INDEXES``, ``RAGQA_INDEX`` (the corpus opened first), ``RAGQA_MODEL`` and
+        ``OPENAI_BASE_URL`` (language model). ``OPENAI_API_KEY`` is only looked at, never kept: `has_llm`.
+        """
+        env = os.environ if environ is None else environ
+        defaults = cls()
+        paths = PathsConfig(
+            home=Path(env["RAGQA_HOME"]).expanduser() if env.get("RAGQA_HOME") else defaults.paths.home,
+            indexes=Path(env["RAGQA_INDEXES"]).expanduser() if env.get("RAGQA_INDEXES") else _indexes_folder(),
+        )
+        generation = replace(
+            defaults.generation,
+            model=env.get("RAGQA_MODEL") or defaults.generation.model,
+            base_url=env.get("OPENAI_BASE_URL", ""),
+            generator="llm" if has_llm(env) else "extractive",
+        )
+        return replace(defaults, index=env.get("RAGQA_INDEX") or defaults.index, paths=paths, generation=generation)
+
+
+def has_llm(environ: Mapping[str, str] | None = None) -> bool:
+    """Whether a language model is configured: a key, or a server of one's own (which may need none)."""
+    env = os.environ if environ is None else environ
+    return bool(env.get("OPENAI_API_KEY") or env.get("OPENAI_BASE_URL"))
+
+
+def _indexes_folder() -> Path:
+    """The checkout's ``indexes/``, or one under the data folder where ragqa is installed without its checkout."""
+    return PROJECT_INDEXES if PROJECT_INDEXES.is_dir() else _default_home() / "indexes"
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """Named settings with one line that says what they are for."""
+
+    name: str
+    explanation: str
+    retrieval: RetrievalConfig = field(default_factory=RetrievalConfig)
+    fusion: FusionConfig = field(default_factory=FusionConfig)
+    filtering: FilteringConfig = field(default_factory=FilteringConfig)
+
+
+PRESETS: tuple[Preset, ...] = (
+    Preset(
+        "RIRAG .70/.20",
+        "The RIRAG paper's filter: relevance at least 0.70, no fall of 0.20 or more, at most ten passages.",
+    ),
+    Preset(
+        "AUEB .90/.10",
+        "AUEB's stricter filter. It was tuned on a commercial reranker's scores and does not carry over to min-max "
+        "fused scores as it is: expect one or two passages.",
+        filtering=FilteringConfig(threshold=0.9, max_drop=0.1),
+    ),
+    Preset(
+        "no filter, k = 10",
+        "The ten best passages whatever their scores: more coverage, more contradiction.",
+        filtering=FilteringConfig(threshold=0.0, max_drop=1.0),
+    ),
+    Preset(
+        "BM25 only",
+        "Words alone. Exact terms and rule numbers win; paraphrases are missed.",
+        fusion=FusionConfig(bm25_weight=1.0),
+    ),
+    Preset(
+        "dense only",
+        "Meaning alone. Paraphrases win; exact rule numbers are missed.",
+        fusion=FusionConfig(bm25_weight=0.0),
+    ),
+    Preset(
+        "reciprocal rank fusion",
+        "Ranks instead of scores. Robust when one retriever's scores are odd; the filter's threshold means less here.",
+        fusion=FusionConfig(method="rrf", bm25_weight=0.5),
+    ),
+)

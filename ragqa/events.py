@@ -1,0 +1,100 @@
+"""What `pipeline.run` yields, in the order the work happens. The page, the command line and the evaluator read these.
+
+::
+
+    Retrieved -> Fused -> Selected -> Token* -> Answered -> (SentenceScored | ObligationScored)* -> Scored -> Recorded
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ragqa.types import Answer, Evaluation, ObligationScore, Ranking, ScoringMode, Selection, SentenceScore
+
+__all__ = [
+    "Answered",
+    "Event",
+    "Fused",
+    "ObligationScored",
+    "Recorded",
+    "Retrieved",
+    "Scored",
+    "Selected",
+    "SentenceScored",
+    "Token",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieved:
+    """One ranking per retriever."""
+
+    rankings: tuple[Ranking, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fused:
+    """The rankings merged into one; each hit carries its parts."""
+
+    ranking: Ranking
+
+
+@dataclass(frozen=True, slots=True)
+class Selected:
+    """What the answer may be written from, and why the rest may not."""
+
+    selection: Selection
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """The next piece of the answer's raw text, as the generator wrote it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The whole answer, split into sentences with verified citations."""
+
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceScored:
+    """An answer sentence has met every source sentence: its score is final. ``done`` of ``total`` sentences."""
+
+    score: SentenceScore
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class ObligationScored:
+    """An obligation has met every answer sentence: its score is final. ``done`` of ``total`` obligations."""
+
+    score: ObligationScore
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The final breakdown in both modes, from the same pair probabilities."""
+
+    paper: Evaluation
+    script: Evaluation
+
+    def of(self, mode: ScoringMode) -> Evaluation:
+        """The breakdown in this mode."""
+        return self.paper if mode is ScoringMode.PAPER else self.script
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The answer and its scores are on disk under this id."""
+
+    record_id: str
+
+
+Event = Retrieved | Fused | Selected | Token | Answered | SentenceScored | ObligationScored | Scored | Recorded

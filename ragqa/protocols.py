@@ -1,0 +1,94 @@
+"""The seams: what a stage needs from a loaded object. `pipeline.load_pipeline` puts real ones in, tests put fakes in.
+
+Objects behind these protocols are shared by every session of the page and must be safe to call from several threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator as Stream
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ragqa.events import ObligationScored, Scored, SentenceScored, Token
+from ragqa.types import Answer, ModelInfo, NliProbabilities, Passage, Question, Ranking
+
+__all__ = ["Encoder", "FloatMatrix", "Generator", "NliModel", "ObligationClassifier", "Retriever", "Scorer"]
+
+FloatMatrix = npt.NDArray[np.float32]
+
+
+class Retriever(Protocol):
+    """Ranks the passages of one index for a question."""
+
+    @property
+    def name(self) -> str:
+        """Short and stable: ``"bm25"``, ``"dense"``; fusion weights are keyed by it."""
+        ...
+
+    def retrieve(self, question: str, top_k: int) -> Ranking:
+        """At most ``top_k`` hits; passages that score nothing are left out, so the ranking may be empty."""
+        ...
+
+
+class Encoder(Protocol):
+    """Texts to unit vectors."""
+
+    @property
+    def info(self) -> ModelInfo: ...
+
+    def encode(self, texts: Sequence[str]) -> FloatMatrix:
+        """float32 array of shape (n_texts, dimension), rows of length 1; row i belongs to ``texts[i]``."""
+        ...
+
+
+class Generator(Protocol):
+    """Writes an answer from the kept passages."""
+
+    @property
+    def name(self) -> str:
+        """What a reader is told: ``"extractive, no language model"`` or ``"LLM"``."""
+        ...
+
+    @property
+    def model(self) -> str:
+        """The language model's name, empty where there is none."""
+        ...
+
+    def stream(self, question: Question, passages: Sequence[Passage]) -> Stream[Token, None, Answer]:
+        """Yields the raw text piece by piece and returns the finished answer. Raises GenerationError."""
+        ...
+
+
+class NliModel(Protocol):
+    """Three-way natural language inference."""
+
+    @property
+    def info(self) -> ModelInfo: ...
+
+    def predict(self, pairs: Sequence[tuple[str, str]]) -> list[NliProbabilities]:
+        """One result per (premise, hypothesis), in the order given; equal pairs are computed once."""
+        ...
+
+
+class ObligationClassifier(Protocol):
+    """Tells sentences that oblige somebody from those that do not."""
+
+    @property
+    def info(self) -> ModelInfo: ...
+
+    def classify(self, sentences: Sequence[str]) -> list[bool]:
+        """One answer per sentence, in the order given."""
+        ...
+
+
+class Scorer(Protocol):
+    """RePASs of an answer against the passages it was written from."""
+
+    def stream(
+        self, answer: Answer, passages: Sequence[Passage]
+    ) -> Stream[SentenceScored | ObligationScored, None, Scored]:
+        """Yields each sentence and obligation when final, returns both breakdowns. Raises ScoringError."""
+        ...

@@ -1,0 +1,323 @@
+"""The frozen values that travel between the stages. This module imports nothing from ragqa.
+
+Ids are strings, scores are plain floats, sequences are tuples; numpy stays inside a stage. Offsets count characters
+(not bytes) and select a verbatim slice: ``text[start:end]``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+__all__ = [
+    "Answer",
+    "AnswerSentence",
+    "Candidate",
+    "Drop",
+    "Evaluation",
+    "ModelInfo",
+    "NliProbabilities",
+    "ObligationScore",
+    "Passage",
+    "Premise",
+    "Question",
+    "Ranking",
+    "RePASs",
+    "ScorePart",
+    "ScoredPassage",
+    "ScoringMode",
+    "Selection",
+    "SentenceScore",
+    "Span",
+    "Usage",
+    "Verdict",
+]
+
+
+# Corpus -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """One retrievable piece of a document.
+
+    ``passage_id`` is unique in its corpus. ``number`` is the passage's own name in its document: the section number of
+    a rulebook (ObliQA's PassageID) or the ordinal of a chunk. ``section`` is the readable path of headings above it.
+    ``start`` and ``end`` are character offsets in the source document, both 0 where the source has none.
+    """
+
+    passage_id: str
+    document_id: str
+    text: str
+    title: str = ""
+    section: str = ""
+    number: str = ""
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A verbatim slice of a text: ``text == source[start:end]``."""
+
+    text: str
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What the analyst asks. ``question_id`` is empty for a question typed by hand."""
+
+    text: str
+    question_id: str = ""
+
+
+# Retrieval and fusion -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ScorePart:
+    """What one retriever contributed to a fused score.
+
+    ``raw`` is the retriever's own score (BM25, cosine) and ``rank`` its rank from 1; both None where the retriever did
+    not return the passage. ``normalised`` lies in [0, 1]. ``contribution`` is this retriever's share of the fused
+    score: ``weight * normalised`` under a weighted sum, ``weight / (60 + rank)`` under reciprocal rank fusion.
+    """
+
+    retriever: str
+    raw: float | None
+    rank: int | None
+    normalised: float
+    weight: float
+    contribution: float
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredPassage:
+    """A passage with its score in one ranking; ``parts`` is filled by fusion only."""
+
+    passage: Passage
+    score: float
+    parts: tuple[ScorePart, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Hits of one retriever (or of fusion), sorted by (-score, passage_id); rank = position + 1."""
+
+    retriever: str
+    hits: tuple[ScoredPassage, ...]
+
+    @classmethod
+    def of(cls, retriever: str, hits: list[ScoredPassage]) -> Ranking:
+        """The ranking of these hits in the one order that is used everywhere."""
+        return cls(retriever, tuple(sorted(hits, key=lambda hit: (-hit.score, hit.passage.passage_id))))
+
+
+# Filtering ----------------------------------------------------------------------------------------------------------
+
+
+class Drop(StrEnum):
+    """Why a candidate was not kept."""
+
+    BELOW_THRESHOLD = "below threshold"
+    AFTER_MAX_DROP = "after max drop"
+    BEYOND_TOP_K = "beyond top-k"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One fused hit as filtering saw it.
+
+    ``relevance`` is the fused score re-normalised to [0, 1] over all candidates, ``fall`` how far it lies below the
+    previous candidate's (0 for the first). ``drop`` is None for a kept passage; ``explanation`` says in words, with the
+    numbers, why it was kept or dropped.
+    """
+
+    hit: ScoredPassage
+    rank: int
+    relevance: float
+    fall: float
+    drop: Drop | None
+    explanation: str
+
+    @property
+    def passage(self) -> Passage:
+        return self.hit.passage
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What filtering kept, best first, and everything it dropped with the reason; together they are the ranking."""
+
+    kept: tuple[Candidate, ...]
+    dropped: tuple[Candidate, ...]
+
+    @property
+    def passages(self) -> tuple[Passage, ...]:
+        """The kept passages, best first: citation [n] means ``passages[n - 1]``."""
+        return tuple(candidate.passage for candidate in self.kept)
+
+
+# Generation ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSentence:
+    """A sentence of the answer, a verbatim slice of ``Answer.text``.
+
+    ``citations`` are 1-based numbers of kept passages; a number the generator invented is never among them.
+    """
+
+    text: str
+    start: int
+    end: int
+    citations: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the server counted them; 0 where it did not say."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A generated answer. ``text`` carries no citation marks; ``raw`` is what the generator wrote, marks included.
+
+    ``rejected_citations`` are numbers the generator wrote that name no passage it was given. ``finish_reason`` is
+    ``"stop"``, ``"length"``, ``"interrupted"`` (the stream broke; the text so far is kept) or ``"empty"``. ``note``
+    says in words what a reader must know about how the answer came about.
+    """
+
+    text: str
+    sentences: tuple[AnswerSentence, ...]
+    generator: str
+    model: str
+    raw: str = ""
+    usage: Usage = field(default_factory=Usage)
+    finish_reason: str = "stop"
+    rejected_citations: tuple[int, ...] = ()
+    note: str = ""
+
+
+# RePASs -------------------------------------------------------------------------------------------------------------
+
+
+class ScoringMode(StrEnum):
+    """Which definition of RePASs: the paper's (RIRAG section 4) or the reference script's."""
+
+    PAPER = "paper"
+    SCRIPT = "script"
+
+
+class Verdict(StrEnum):
+    """What the passages say about an answer sentence."""
+
+    SUPPORTED = "supported"
+    UNSUPPORTED = "unsupported"
+    CONTRADICTED = "contradicted"
+    DISPUTED = "contradicted and supported"
+
+
+@dataclass(frozen=True, slots=True)
+class NliProbabilities:
+    """P(contradiction), P(entailment), P(neutral) of one (premise, hypothesis) pair; they sum to 1."""
+
+    contradiction: float
+    entailment: float
+    neutral: float
+
+
+@dataclass(frozen=True, slots=True)
+class Premise:
+    """A source sentence: ``passages[passage_index].text[start:end]`` of the kept passages (0-based index)."""
+
+    text: str
+    passage_id: str
+    passage_index: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceScore:
+    """One answer sentence against every source sentence.
+
+    ``entailment`` and ``contradiction`` are the maxima over the source sentences, in [0, 1]; the two premises are the
+    source sentences that reached them (the first one at a tie), None only where there is no source sentence.
+    """
+
+    index: int
+    sentence: AnswerSentence
+    entailment: float
+    contradiction: float
+    entailment_premise: Premise | None
+    contradiction_premise: Premise | None
+    verdict: Verdict
+    is_obligation: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ObligationScore:
+    """One obligation of the passages and the answer sentence that covers it best.
+
+    ``best`` is the highest P(entailment | premise = answer sentence, hypothesis = obligation) among the answer
+    sentences that the mode looks at, ``answer_index`` that sentence (None: there was none to look at).
+    """
+
+    index: int
+    obligation: Premise
+    covered: bool
+    best: float
+    margin: float  # best minus the coverage threshold
+    answer_index: int | None
+    answer_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RePASs:
+    """The three parts, each in [0, 1]. In mode ``script`` they are rounded to 5 decimals, as the script does."""
+
+    entailment: float
+    contradiction: float
+    obligation_coverage: float
+
+    @property
+    def composite(self) -> float:
+        """(E - C + OC + 1) / 3, RIRAG equation 4."""
+        return (self.entailment - self.contradiction + self.obligation_coverage + 1) / 3
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """A model that produced numbers: its name, the sha256 of its weights and the arithmetic precision."""
+
+    name: str
+    fingerprint: str
+    precision: str = "fp32"
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """A RePASs breakdown in one mode: every number and the pair of sentences that caused it.
+
+    The matrices have shape (n_source_sentences, n_answer_sentences): rows follow ``premises``, columns ``sentences``.
+    """
+
+    mode: ScoringMode
+    repass: RePASs
+    sentences: tuple[SentenceScore, ...]
+    obligations: tuple[ObligationScore, ...]
+    premises: tuple[Premise, ...]
+    entailment_matrix: tuple[tuple[float, ...], ...]
+    contradiction_matrix: tuple[tuple[float, ...], ...]
+    coverage_threshold: float
+    verdict_threshold: float
+    nli_model: ModelInfo
+    obligation_model: ModelInfo
+    sentence_splitter: str
+    n_pairs: int  # distinct (premise, hypothesis) pairs behind the breakdown
