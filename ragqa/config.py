@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -24,10 +24,12 @@ __all__ = [
     "FusionConfig",
     "GenerationConfig",
     "IndexingConfig",
-    "PathsConfig",
+    "Paths",
     "Preset",
     "RetrievalConfig",
     "ScoringConfig",
+    "api_key",
+    "has_llm",
 ]
 
 BM25Backend = Literal["bm25s", "rank_bm25"]
@@ -92,7 +94,7 @@ class FilteringConfig:
     """What survives: RIRAG 5.2, AUEB 4.1. Scores are re-normalised to [0, 1] over the fused candidates first."""
 
     threshold: float = 0.7  # lowest relevance kept, in [0, 1]; RIRAG 5.2
-    max_drop: float = 0.2  # a fall this large or larger ends the list, in [0, 1]; RIRAG 5.2
+    max_drop: float = 0.2  # a fall this large or larger ends the list, in [0, 1], 1 = off; RIRAG 5.2
     top_k: int = 10  # most passages kept, 1 to 100; RIRAG 5.2
 
     def __post_init__(self) -> None:
@@ -144,49 +146,53 @@ def _default_home() -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class PathsConfig:
-    """Where things live on this machine; not part of a record."""
+class Paths:
+    """Where things live on this machine; never part of a record."""
 
     home: Path = field(default_factory=_default_home)  # records; RAGQA_HOME
-    indexes: Path = PROJECT_INDEXES  # RAGQA_INDEXES; next to the package in a checkout
+    indexes: Path = PROJECT_INDEXES  # RAGQA_INDEXES; the checkout's own by default
 
     @property
     def records(self) -> Path:
         return self.home / "records.sqlite3"
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None) -> Paths:
+        """``RAGQA_HOME`` and ``RAGQA_INDEXES``, else the user's data folder and the checkout's ``indexes/``.
+
+        Where ragqa is installed without its checkout, indexes live in the data folder too.
+        """
+        env = os.environ if environ is None else environ
+        home = Path(env["RAGQA_HOME"]).expanduser() if env.get("RAGQA_HOME") else _default_home()
+        beside = PROJECT_INDEXES if PROJECT_INDEXES.is_dir() else home / "indexes"
+        return cls(home, Path(env["RAGQA_INDEXES"]).expanduser() if env.get("RAGQA_INDEXES") else beside)
 
 
 @dataclass(frozen=True, slots=True)
 class Config:
     """Everything that decides an answer, one part per stage."""
 
-    index: str = "rulebook"
+    index: str = "rulebook"  # name of an index; RAGQA_INDEX
     retrieval: RetrievalConfig = field(default_factory=RetrievalConfig)
     fusion: FusionConfig = field(default_factory=FusionConfig)
     filtering: FilteringConfig = field(default_factory=FilteringConfig)
     generation: GenerationConfig = field(default_factory=GenerationConfig)
     scoring: ScoringConfig = field(default_factory=ScoringConfig)
-    paths: PathsConfig = field(default_factory=PathsConfig)
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> Config:
         """The defaults with what the environment says.
 
-        ``RAGQA_HOME`` (records), ``RAGQA_INDEXES``, ``RAGQA_INDEX`` (the corpus opened first), ``RAGQA_MODEL`` and
-        ``OPENAI_BASE_URL`` (language model). ``OPENAI_API_KEY`` is only looked at, never kept: `has_llm`.
+        ``RAGQA_INDEX`` names the corpus opened first; ``RAGQA_MODEL`` and ``OPENAI_BASE_URL`` the language model, which
+        is chosen when a key or a server is given (`has_llm`). The key itself is never kept here.
         """
         env = os.environ if environ is None else environ
-        defaults = cls()
-        paths = PathsConfig(
-            home=Path(env["RAGQA_HOME"]).expanduser() if env.get("RAGQA_HOME") else defaults.paths.home,
-            indexes=Path(env["RAGQA_INDEXES"]).expanduser() if env.get("RAGQA_INDEXES") else _indexes_folder(),
-        )
-        generation = replace(
-            defaults.generation,
-            model=env.get("RAGQA_MODEL") or defaults.generation.model,
-            base_url=env.get("OPENAI_BASE_URL", ""),
+        generation = GenerationConfig(
             generator="llm" if has_llm(env) else "extractive",
+            model=env.get("RAGQA_MODEL") or GenerationConfig().model,
+            base_url=env.get("OPENAI_BASE_URL", ""),
         )
-        return replace(defaults, index=env.get("RAGQA_INDEX") or defaults.index, paths=paths, generation=generation)
+        return cls(index=env.get("RAGQA_INDEX") or "rulebook", generation=generation)
 
 
 def has_llm(environ: Mapping[str, str] | None = None) -> bool:
@@ -195,9 +201,10 @@ def has_llm(environ: Mapping[str, str] | None = None) -> bool:
     return bool(env.get("OPENAI_API_KEY") or env.get("OPENAI_BASE_URL"))
 
 
-def _indexes_folder() -> Path:
-    """The checkout's ``indexes/``, or one under the data folder where ragqa is installed without its checkout."""
-    return PROJECT_INDEXES if PROJECT_INDEXES.is_dir() else _default_home() / "indexes"
+def api_key(environ: Mapping[str, str] | None = None) -> str | None:
+    """``OPENAI_API_KEY``; for the generator only, never for a record, a log or a message."""
+    env = os.environ if environ is None else environ
+    return env.get("OPENAI_API_KEY") or None
 
 
 @dataclass(frozen=True, slots=True)

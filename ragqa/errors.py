@@ -4,6 +4,7 @@
 
     RagqaError
     ├── ConfigError
+    ├── QuestionError
     ├── CorpusError
     ├── IndexingError
     │   ├── IndexNotFoundError
@@ -29,6 +30,7 @@ __all__ = [
     "IndexNotFoundError",
     "IndexingError",
     "ModelError",
+    "QuestionError",
     "RagqaError",
     "RateLimitedError",
     "RecordError",
@@ -44,6 +46,10 @@ class RagqaError(Exception):
 
 class ConfigError(RagqaError):
     """A setting is out of its range or unknown. Shown beside the settings, or by the command line with exit code 2."""
+
+
+class QuestionError(RagqaError):
+    """The question is empty or too long. Shown under the question box; what was typed stays there."""
 
 
 class CorpusError(RagqaError):

@@ -82,7 +82,7 @@ class ScorePart:
 
     ``raw`` is the retriever's own score (BM25, cosine) and ``rank`` its rank from 1; both None where the retriever did
     not return the passage. ``normalised`` lies in [0, 1]. ``contribution`` is this retriever's share of the fused
-    score: ``weight * normalised`` under a weighted sum, ``weight / (60 + rank)`` under reciprocal rank fusion.
+    score: ``weight * normalised`` under a weighted sum, ``1 / (60 + rank)`` under reciprocal rank fusion.
     """
 
     retriever: str

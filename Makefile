@@ -1,0 +1,47 @@
+# Two commands do everything: `make app` and `make test`. Both set up .venv first; neither needs a key or a model hub.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PORT   ?= 8501
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.PHONY: app test check format indexes clean help
+
+help: ## show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "ragqa needs Python 3.11 or newer, found " + sys.version.split()[0] + "; run make PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.app: $(BIN)/python pyproject.toml constraints.txt
+	@echo "Installing ragqa (once, a few minutes)…"
+	$(PIP) install --constraint constraints.txt --editable .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.app
+	@echo "Installing the test tools…"
+	$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+app: $(VENV)/.app ## open the page at http://localhost:8501
+	$(BIN)/streamlit run app.py --server.port $(PORT)
+
+test: $(VENV)/.dev ## run every test this machine can run
+	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered --cov-fail-under=90
+
+check: $(VENV)/.dev ## lint and type-check
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.dev ## format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+indexes: $(VENV)/.app ## rebuild the two demonstration indexes
+	$(BIN)/ragqa index build rulebook --source ragqa/corpus/demo/rulebook --format obliqa
+	$(BIN)/ragqa index build encyclopedia --source ragqa/corpus/demo/encyclopedia/articles --format text
+
+clean: ## remove the virtual environment and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -1,0 +1,161 @@
+"""Question in, events out: retrieval, fusion, filtering, generation, RePASs. Start reading here.
+
+The page, the command line and the evaluator consume the same events. `load_pipeline` is the one place that turns
+settings into loaded objects.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ragqa.config import Config, Paths, ScoringConfig, api_key
+from ragqa.errors import QuestionError
+from ragqa.events import Answered, Event, Fused, Recorded, Retrieved, Scored, Selected
+from ragqa.filtering import select
+from ragqa.fusion import fuse
+from ragqa.protocols import Encoder, Generator, NliModel, ObligationClassifier, Retriever, Scorer
+from ragqa.recorder import Recorder
+from ragqa.types import ModelInfo, Question
+
+if TYPE_CHECKING:
+    from ragqa.indexing import Index
+    from ragqa.records import RecordStore
+
+__all__ = ["Models", "Pipeline", "assemble", "clean_question", "load_models", "load_pipeline"]
+
+MAX_QUESTION_CHARS = 8_000  # ten times the longest ObliQA question; longer is a pasted document
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """One corpus, one set of settings, loaded objects. Holds no per-question state: share it between threads."""
+
+    config: Config
+    index: Index
+    retrievers: Sequence[Retriever]
+    generator: Generator
+    scorer: Scorer
+    models: Models
+    records: RecordStore | None = None
+
+    def run(self, question: Question) -> Iterator[Event]:
+        """The events of one question, in the order of `ragqa.events`, each as soon as it is known.
+
+        The answer is on disk before `Answered` is yielded and its scores before `Recorded`. Raises QuestionError at
+        once, GenerationError after `Selected`, ScoringError after `Answered`: what was yielded stays true.
+        """
+        question = clean_question(question)
+        recorder = Recorder(question, self.config, self.index.manifest, self.models.infos, self.records)
+        with recorder.keeping_failures():
+            for event in self._stages(question):
+                recorder.observe(event)
+                yield event
+                recorder.resume()
+        yield Recorded(recorder.record_id)
+
+    def _stages(self, question: Question) -> Iterator[Event]:
+        config = self.config
+        rankings = tuple(r.retrieve(question.text, config.retrieval.top_k) for r in self.retrievers)
+        yield Retrieved(rankings)
+        fused = fuse(rankings, config.fusion)
+        yield Fused(fused)
+        selection = select(fused, config.filtering)
+        yield Selected(selection)
+        answer = yield from self.generator.stream(question, selection.passages)
+        yield Answered(answer)
+        scored: Scored = yield from self.scorer.stream(answer, selection.passages)
+        yield scored
+
+
+def clean_question(question: Question) -> Question:
+    """The question without control characters and surrounding white space.
+
+    Raises QuestionError when nothing is left or more than 8,000 characters are.
+    """
+    kept = (
+        " " if c in "\t\r\n" else c for c in question.text if c in "\t\r\n" or unicodedata.category(c) not in _UNSEEN
+    )
+    text = " ".join("".join(kept).split())
+    if not text:
+        msg = "The question is empty; type a question, or choose one of the examples."
+        raise QuestionError(msg)
+    if len(text) > MAX_QUESTION_CHARS:
+        msg = (
+            f"The question has {len(text):,} characters; at most {MAX_QUESTION_CHARS:,} can be asked. "
+            "Shorten it to the question itself."
+        )
+        raise QuestionError(msg)
+    return Question(text, question.question_id)
+
+
+_UNSEEN = {"Cc", "Cs"}  # control characters and lone surrogates
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """The loaded models, shared by every pipeline and session."""
+
+    encoder: Encoder
+    nli: NliModel
+    obligations: ObligationClassifier
+
+    @property
+    def infos(self) -> dict[str, ModelInfo]:
+        """What a record says about them, by role."""
+        return {"encoder": self.encoder.info, "nli": self.nli.info, "obligations": self.obligations.info}
+
+
+def load_models(encoder: str, scoring: ScoringConfig) -> Models:
+    """The models of these names, loaded and checked (seconds). Raises ModelError."""
+    from ragqa.repass.nli import CrossEncoderNli
+    from ragqa.repass.obligations import TfidfObligationClassifier
+    from ragqa.retrieval.encoder import SentenceTransformerEncoder
+
+    return Models(
+        encoder=SentenceTransformerEncoder(encoder),
+        nli=CrossEncoderNli(scoring.nli_model),
+        obligations=TfidfObligationClassifier(scoring.obligation_model),
+    )
+
+
+def assemble(config: Config, index: Index, models: Models, records: RecordStore | None = None) -> Pipeline:
+    """A pipeline from objects that are already loaded; cheap, so that every change of settings may have its own."""
+    from ragqa.repass.scorer import RepassScorer
+    from ragqa.retrieval import retrievers_for
+
+    return Pipeline(
+        config=config,
+        index=index,
+        retrievers=retrievers_for(index, models.encoder, config.retrieval),
+        generator=_generator(config, models),
+        scorer=RepassScorer(models.nli, models.obligations, config.scoring),
+        models=models,
+        records=records,
+    )
+
+
+def load_pipeline(config: Config | None = None, paths: Paths | None = None) -> Pipeline:
+    """A pipeline ready to run, with records on disk; settings and places from the environment where not given.
+
+    Raises ConfigError, IndexingError or ModelError.
+    """
+    from ragqa.indexing import open_index
+    from ragqa.records import RecordStore
+
+    config, paths = config or Config.from_env(), paths or Paths.from_env()
+    index = open_index(config.index, paths.indexes)
+    models = load_models(index.manifest.encoder, config.scoring)
+    return assemble(config, index, models, RecordStore(paths.records))
+
+
+def _generator(config: Config, models: Models) -> Generator:
+    if config.generation.generator == "llm":
+        from ragqa.generation.llm import LlmGenerator
+
+        return LlmGenerator(config.generation, api_key())
+    from ragqa.generation.extractive import ExtractiveGenerator
+
+    return ExtractiveGenerator(models.obligations, models.encoder, config.generation)

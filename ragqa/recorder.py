@@ -1,0 +1,132 @@
+"""Watches the events of one question and keeps its record on disk up to date."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+from ragqa import __version__
+from ragqa.config import Config, GenerationConfig
+from ragqa.errors import ScoringError
+from ragqa.events import Answered, Event, Fused, Retrieved, Scored, Selected
+from ragqa.records import AnswerRecord, CandidateEntry, RankingEntry, RecordStore, new_record_id
+from ragqa.types import Answer, ModelInfo, Passage, Question, Ranking, Selection
+
+if TYPE_CHECKING:
+    from ragqa.manifest import Manifest
+
+__all__ = ["Recorder"]
+
+_STAGES: dict[type, str] = {
+    Retrieved: "retrieval",
+    Fused: "fusion",
+    Selected: "filtering",
+    Answered: "generation",
+    Scored: "scoring",
+}
+
+
+class Recorder:
+    """Collects one run. ``seconds`` counts the pipeline's own work per stage, not the time its consumer takes."""
+
+    def __init__(
+        self,
+        question: Question,
+        config: Config,
+        manifest: Manifest,
+        models: Mapping[str, ModelInfo],
+        store: RecordStore | None,
+    ) -> None:
+        self.record_id = new_record_id()
+        self.seconds: dict[str, float] = {}
+        self._question, self._config, self._store = question, config, store
+        self._manifest: dict[str, Any] = asdict(manifest)
+        self._models = dict(models)
+        self._rankings: tuple[Ranking, ...] = ()
+        self._selection = Selection((), ())
+        self._record: AnswerRecord | None = None
+        self._spent = 0.0
+        self._resumed = time.perf_counter()
+
+    def resume(self) -> None:
+        """The consumer has handed control back: the pipeline's own time runs again."""
+        self._resumed = time.perf_counter()
+
+    def observe(self, event: Event) -> None:
+        """Takes note of the event, and saves when the answer or its scores are complete."""
+        self._spent += time.perf_counter() - self._resumed
+        stage = _STAGES.get(type(event))
+        if stage:
+            self.seconds[stage], self._spent = self._spent, 0.0
+        match event:
+            case Retrieved(rankings):
+                self._rankings = rankings
+            case Selected(selection):
+                self._selection = selection
+            case Answered(answer):
+                self._save(self._new_record(answer))
+            case Scored() if self._record:
+                self._save(replace(self._record, scored=event, seconds=dict(self.seconds), status="scored"))
+        self.resume()
+
+    @contextmanager
+    def keeping_failures(self) -> Iterator[None]:
+        """An answer whose scoring fails is kept with the failure."""
+        try:
+            yield
+        except ScoringError as error:
+            if self._record:
+                self._save(replace(self._record, status="scoring failed", error=str(error)))
+            raise
+
+    def _save(self, record: AnswerRecord) -> None:
+        self._record = record
+        if self._store:
+            self._store.save(record)
+
+    def _new_record(self, answer: Answer) -> AnswerRecord:
+        config, candidates = self._config, (*self._selection.kept, *self._selection.dropped)
+        return AnswerRecord(
+            record_id=self.record_id,
+            created_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            question=self._question,
+            index=config.index,
+            retrieval=config.retrieval,
+            fusion=config.fusion,
+            filtering=config.filtering,
+            generation=_without_credentials(config.generation),
+            scoring=config.scoring,
+            manifest=self._manifest,
+            models=self._models,
+            passages=_distinct_passages(self._rankings),
+            rankings=tuple(
+                RankingEntry(ranking.retriever, tuple((hit.passage.passage_id, hit.score) for hit in ranking.hits))
+                for ranking in self._rankings
+            ),
+            candidates=tuple(
+                CandidateEntry(c.passage.passage_id, c.rank, c.hit.score, c.relevance, c.drop, c.explanation)
+                for c in sorted(candidates, key=lambda c: c.rank)
+            ),
+            answer=answer,
+            seconds=dict(self.seconds),
+            ragqa_version=__version__,
+        )
+
+
+def _distinct_passages(rankings: tuple[Ranking, ...]) -> tuple[Passage, ...]:
+    """Every ranked passage once, in id order."""
+    by_id = {hit.passage.passage_id: hit.passage for ranking in rankings for hit in ranking.hits}
+    return tuple(by_id[passage_id] for passage_id in sorted(by_id))
+
+
+def _without_credentials(generation: GenerationConfig) -> GenerationConfig:
+    """The settings with any ``user:password@`` and query cut out of the server's address."""
+    if not generation.base_url:
+        return generation
+    parts = urlsplit(generation.base_url)
+    return replace(generation, base_url=urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")))

@@ -1,0 +1,224 @@
+"""Answer records: everything needed to explain an answer and to repeat it, in SQLite and as JSON.
+
+A record is written when the answer is complete and again when its scores are, each in one transaction (WAL), so that a
+crash at any moment loses at most the step it interrupted. Its body is stamped with its sha256 and checked when read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from ragqa.config import FilteringConfig, FusionConfig, GenerationConfig, RetrievalConfig, ScoringConfig
+from ragqa.errors import RecordError
+from ragqa.events import Scored
+from ragqa.types import Answer, Drop, ModelInfo, Passage, Question, Ranking, ScoredPassage
+
+__all__ = ["AnswerRecord", "CandidateEntry", "RankingEntry", "RecordStore", "RecordSummary", "new_record_id"]
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class RankingEntry:
+    """A retriever's ranking by reference: (passage_id, raw score), best first."""
+
+    retriever: str
+    hits: tuple[tuple[str, float], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateEntry:
+    """What filtering decided about one candidate; see `ragqa.types.Candidate`."""
+
+    passage_id: str
+    rank: int
+    score: float
+    relevance: float
+    drop: Drop | None
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRecord:
+    """One question with all that followed from it. Only the API key is left out.
+
+    ``fuse`` of `ranked` under ``fusion`` and ``select`` under ``filtering`` give ``candidates`` again; re-scoring
+    ``answer`` against ``kept`` with the same ``models`` gives ``scored`` again. ``status`` is ``"answered"``,
+    ``"scored"`` or ``"scoring failed"``, the last with ``error``.
+    """
+
+    record_id: str
+    created_at: str  # ISO 8601, UTC
+    question: Question
+    index: str
+    retrieval: RetrievalConfig
+    fusion: FusionConfig
+    filtering: FilteringConfig
+    generation: GenerationConfig
+    scoring: ScoringConfig
+    manifest: dict[str, Any]
+    models: dict[str, ModelInfo]
+    passages: tuple[Passage, ...]
+    rankings: tuple[RankingEntry, ...]
+    candidates: tuple[CandidateEntry, ...]
+    answer: Answer
+    scored: Scored | None = None
+    seconds: dict[str, float] = field(default_factory=dict)
+    status: str = "answered"
+    error: str = ""
+    ragqa_version: str = ""
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def kept(self) -> tuple[Passage, ...]:
+        """The passages the answer was written from, best first: citation [n] means ``kept[n - 1]``."""
+        by_id = self._passage_by_id()
+        return tuple(by_id[entry.passage_id] for entry in self.candidates if entry.drop is None)
+
+    @property
+    def ranked(self) -> tuple[Ranking, ...]:
+        """The rankings with their passages, as the retrievers gave them."""
+        by_id = self._passage_by_id()
+        return tuple(
+            Ranking.of(entry.retriever, [ScoredPassage(by_id[passage_id], score) for passage_id, score in entry.hits])
+            for entry in self.rankings
+        )
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """The record as JSON text; `from_json` reads it back to an equal record."""
+        return _adapter().dump_json(self, indent=indent).decode()
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> AnswerRecord:
+        """The record in this JSON text. Raises RecordError saying which field is wrong."""
+        try:
+            return _adapter().validate_json(text)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"]) or "the top level"
+            msg = (
+                f"this is not a ragqa record: at {place}, {first['msg']}; "
+                "export it again with `ragqa records export RECORD_ID`"
+            )
+            raise RecordError(msg) from error
+
+    def _passage_by_id(self) -> dict[str, Passage]:
+        return {passage.passage_id: passage for passage in self.passages}
+
+
+@cache
+def _adapter() -> TypeAdapter[AnswerRecord]:
+    return TypeAdapter(AnswerRecord)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSummary:
+    """A line of the record list. ``composite`` is in the record's own mode, None while not scored."""
+
+    record_id: str
+    created_at: str
+    question: str
+    index: str
+    generator: str
+    status: str
+    composite: float | None
+
+
+def new_record_id() -> str:
+    """A fresh id that sorts by time and never repeats: ``20261121-104233-9f8e7d6c5b``."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(5)}"
+
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS records (
+    record_id TEXT PRIMARY KEY,
+    created_at TEXT NOT NULL,
+    question TEXT NOT NULL,
+    index_name TEXT NOT NULL,
+    generator TEXT NOT NULL,
+    status TEXT NOT NULL,
+    composite REAL,
+    sha256 TEXT NOT NULL,
+    body TEXT NOT NULL
+) STRICT
+"""
+
+
+class RecordStore:
+    """The records of one SQLite file; safe to share between threads and processes (one connection per call)."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._ready = False
+
+    def save(self, record: AnswerRecord) -> None:
+        """Stores the record, replacing an earlier state of the same id, durably and at once."""
+        body = record.to_json(indent=None)
+        composite = record.scored.of(record.scoring.mode).repass.composite if record.scored else None
+        row = (
+            record.record_id,
+            record.created_at,
+            record.question.text,
+            record.index,
+            record.answer.generator,
+            record.status,
+            composite,
+            hashlib.sha256(body.encode()).hexdigest(),
+            body,
+        )
+        with self._connection() as connection:
+            connection.execute("INSERT OR REPLACE INTO records VALUES (?,?,?,?,?,?,?,?,?)", row)
+
+    def load(self, record_id: str) -> AnswerRecord:
+        """The record of this id. Raises RecordError when there is none or its body was altered."""
+        with self._connection() as connection:
+            row = connection.execute("SELECT body, sha256 FROM records WHERE record_id = ?", (record_id,)).fetchone()
+        if row is None:
+            msg = f"no record {record_id!r} in {self.path.name}; `ragqa records list` shows those there are"
+            raise RecordError(msg)
+        body, stamp = row
+        found = hashlib.sha256(body.encode()).hexdigest()
+        if found != stamp:
+            msg = (
+                f"record {record_id!r} was altered: its stamp says sha256 {stamp[:12]}…, its body has {found[:12]}…; "
+                "ask the question again"
+            )
+            raise RecordError(msg)
+        return AnswerRecord.from_json(body)
+
+    def list(self, limit: int = 50) -> tuple[RecordSummary, ...]:
+        """The newest records first, at most ``limit``."""
+        with self._connection() as connection:
+            rows = connection.execute(
+                "SELECT record_id, created_at, question, index_name, generator, status, composite FROM records "
+                "ORDER BY created_at DESC, record_id DESC LIMIT ?",
+                (limit,),
+            ).fetchall()
+        return tuple(RecordSummary(*row) for row in rows)
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """A connection in one transaction; SQLite's own errors come out as RecordError."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self.path, timeout=30)) as connection:
+                if not self._ready:
+                    connection.execute("PRAGMA journal_mode=WAL")
+                    connection.execute(_TABLE)
+                    self._ready = True
+                with connection:
+                    yield connection
+        except (sqlite3.Error, OSError) as error:
+            msg = f"cannot use the record file {self.path}: {error}; set RAGQA_HOME to a folder you may write to"
+            raise RecordError(msg) from error

@@ -1,0 +1,24 @@
+"""Offline by construction: no hub, no key, no home folder of the person who runs the tests."""
+
+import os
+from pathlib import Path
+
+os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
+
+import pytest
+
+DATA = Path(os.environ.get("RAGQA_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data"))
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch, tmp_path_factory):
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "RAGQA_MODEL", "RAGQA_INDEX", "RAGQA_INDEXES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path_factory.mktemp("home")))
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    if not DATA.is_dir():
+        pytest.skip(f"no shared data at {DATA}: set RAGQA_DATA to the folder that holds it")
+    return DATA

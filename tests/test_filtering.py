@@ -1,0 +1,80 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragqa.config import FilteringConfig
+from ragqa.filtering import select
+from ragqa.types import Drop, Ranking
+
+from .fakes import ranking
+
+
+def fused(*values: float) -> Ranking:
+    return ranking("fused", {f"p{number:02d}": value for number, value in enumerate(values)})
+
+
+def reasons(selection):
+    return [candidate.drop for candidate in sorted((*selection.kept, *selection.dropped), key=lambda c: c.rank)]
+
+
+def test_relevance_is_renormalised_over_all_candidates():
+    selection = select(fused(0.9, 0.8, 0.1), FilteringConfig())
+    assert [c.relevance for c in selection.kept] == pytest.approx([1.0, (0.8 - 0.1) / (0.9 - 0.1)])
+    assert reasons(selection) == [None, None, Drop.BELOW_THRESHOLD]
+
+
+def test_a_fall_of_exactly_max_drop_ends_the_list():
+    selection = select(fused(1.0, 0.75, 0.75, 0.0), FilteringConfig(threshold=0.5, max_drop=0.25))
+    assert reasons(selection) == [None, Drop.AFTER_MAX_DROP, Drop.AFTER_MAX_DROP, Drop.BELOW_THRESHOLD]
+    assert "falls 0.250 below" in selection.dropped[0].explanation
+    assert "after the fall at rank 2" in selection.dropped[1].explanation
+
+
+def test_max_drop_1_switches_the_rule_off():
+    assert reasons(select(fused(1.0, 0.0), FilteringConfig(threshold=0.0, max_drop=1.0))) == [None, None]
+
+
+def test_beyond_top_k():
+    selection = select(fused(1.0, 0.9, 0.8, 0.0), FilteringConfig(threshold=0.5, max_drop=1.0, top_k=2))
+    assert reasons(selection) == [None, None, Drop.BEYOND_TOP_K, Drop.BELOW_THRESHOLD]
+
+
+def test_the_best_passage_is_always_kept():
+    selection = select(fused(0.3, 0.1), FilteringConfig(threshold=1.0, max_drop=0.0))
+    assert [c.passage.passage_id for c in selection.kept] == ["p00"]
+    assert "always" in selection.kept[0].explanation
+
+
+def test_equal_scores_are_all_fully_relevant():
+    assert reasons(select(fused(0.4, 0.4, 0.4), FilteringConfig(threshold=1.0))) == [None, None, None]
+
+
+def test_one_passage_and_none():
+    assert len(select(fused(0.2), FilteringConfig()).kept) == 1
+    empty = select(Ranking("fused", ()), FilteringConfig())
+    assert (empty.kept, empty.dropped, empty.passages) == ((), (), ())
+
+
+values = st.lists(st.floats(0, 1), max_size=30)
+configs = st.builds(
+    FilteringConfig, threshold=st.floats(0, 1), max_drop=st.floats(0, 1), top_k=st.integers(min_value=1, max_value=12)
+)
+
+
+@given(values, configs)
+def test_kept_and_dropped_together_are_the_ranking(scores, config):
+    whole = fused(*scores)
+    selection = select(whole, config)
+    assert tuple(c.hit for c in (*selection.kept, *selection.dropped)) == whole.hits
+    assert all((c.drop is None) == (c in selection.kept) for c in (*selection.kept, *selection.dropped))
+    assert len(selection.kept) <= config.top_k
+
+
+@given(values, configs, st.floats(0, 1))
+def test_raising_the_threshold_never_adds_a_passage(scores, config, other):
+    low, high = sorted((config.threshold, other))
+    kept = [
+        {c.rank for c in select(fused(*scores), FilteringConfig(threshold, config.max_drop, config.top_k)).kept}
+        for threshold in (low, high)
+    ]
+    assert kept[1] <= kept[0]

@@ -1,0 +1,83 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragqa.config import FusionConfig
+from ragqa.errors import IndexingError
+from ragqa.fusion import fuse
+from ragqa.normalisation import min_max_norm
+from ragqa.types import Ranking
+
+from .fakes import ranking
+
+scores = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(-50, 50), max_size=8)
+
+
+def test_min_max_norm_maps_lowest_to_0_and_highest_to_1():
+    assert min_max_norm([5.0, 9.0, 1.0]) == [(5 - 1) / (9 - 1), 1.0, 0.0]
+
+
+@pytest.mark.parametrize(("given_scores", "expected"), [([], []), ([3.0], [1.0]), ([2.0, 2.0], [1.0, 1.0])])
+def test_min_max_norm_of_nothing_one_and_equals(given_scores, expected):
+    assert min_max_norm(given_scores) == expected
+
+
+def test_weighted_sum_is_written_out_arithmetic():
+    bm25 = ranking("bm25", {"a": 9.0, "b": 5.0, "c": 1.0})
+    dense = ranking("dense", {"b": 0.8, "d": 0.6, "c": 0.4})
+    fused = fuse([bm25, dense], FusionConfig(bm25_weight=0.6))
+    by_id = {hit.passage.passage_id: hit.score for hit in fused.hits}
+    assert by_id == pytest.approx(
+        {
+            "a": 0.6 * 1.0,
+            "b": 0.6 * (5 - 1) / (9 - 1) + 0.4 * 1.0,
+            "c": 0.0,
+            "d": 0.4 * (0.6 - 0.4) / (0.8 - 0.4),
+        }
+    )
+    assert [hit.passage.passage_id for hit in fused.hits] == ["b", "a", "d", "c"]
+
+
+def test_parts_keep_the_raw_score_the_rank_and_the_contribution():
+    fused = fuse([ranking("bm25", {"a": 9.0, "b": 1.0}), ranking("dense", {"b": 0.5})], FusionConfig(bm25_weight=0.6))
+    a = next(hit for hit in fused.hits if hit.passage.passage_id == "a")
+    lexical, dense = a.parts
+    assert (lexical.raw, lexical.rank, lexical.normalised, lexical.contribution) == (9.0, 1, 1.0, 0.6 * 1.0)
+    assert (dense.raw, dense.rank, dense.normalised, dense.contribution) == (None, None, 0.0, 0.0)
+
+
+def test_reciprocal_rank_fusion_counts_ranks_from_1():
+    fused = fuse([ranking("bm25", {"a": 9, "b": 5}), ranking("dense", {"b": 0.8})], FusionConfig(method="rrf"))
+    by_id = {hit.passage.passage_id: hit.score for hit in fused.hits}
+    assert by_id == pytest.approx({"b": 1 / (60 + 2) + 1 / (60 + 1), "a": 1 / (60 + 1)})
+
+
+def test_a_retriever_of_weight_0_adds_no_candidates_but_shows_its_scores():
+    fused = fuse([ranking("bm25", {"a": 1.0}), ranking("dense", {"a": 0.3, "z": 0.9})], FusionConfig(bm25_weight=1.0))
+    assert [hit.passage.passage_id for hit in fused.hits] == ["a"]
+    assert fused.hits[0].parts[1].raw == 0.3
+
+
+def test_ties_are_ordered_by_passage_id():
+    fused = fuse([ranking("bm25", {"c": 2.0, "a": 2.0, "b": 2.0})], FusionConfig(bm25_weight=1.0))
+    assert [hit.passage.passage_id for hit in fused.hits] == ["a", "b", "c"]
+
+
+def test_nothing_retrieved_is_an_empty_ranking():
+    assert fuse([Ranking("bm25", ()), Ranking("dense", ())], FusionConfig()) == Ranking("fused", ())
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_a_score_that_is_no_number_is_refused(bad):
+    with pytest.raises(IndexingError, match="finite scores from retriever 'dense'"):
+        fuse([ranking("dense", {"a": bad})], FusionConfig())
+
+
+@given(scores, scores, st.floats(0, 1))
+def test_weighted_sum_stays_in_0_1_and_leaves_its_input_alone(lexical, dense, weight):
+    rankings = (ranking("bm25", lexical), ranking("dense", dense))
+    before = repr(rankings)
+    fused = fuse(rankings, FusionConfig(bm25_weight=weight))
+    assert all(-1e-9 <= hit.score <= 1 + 1e-9 for hit in fused.hits)
+    assert repr(rankings) == before
+    assert len({hit.passage.passage_id for hit in fused.hits}) == len(fused.hits)
