@@ -1,0 +1,17 @@
+"""The web application: `streamlit run app.py`."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from ragqa.ui.ask import ask_page
+from ragqa.ui.records_page import records_page
+
+st.set_page_config(page_title="ragqa", page_icon=":material/fact_check:", layout="wide")
+st.navigation(
+    [
+        st.Page(ask_page, title="Ask", icon=":material/search:", url_path="ask", default=True),
+        st.Page(records_page, title="Records", icon=":material/history:", url_path="records"),
+    ],
+    position="top",
+).run()

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ragqa.types import Answer, Evaluation, ObligationScore, Ranking, ScoringMode, Selection, SentenceScore
@@ -92,9 +93,10 @@ class Scored:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """The answer and its scores are on disk under this id."""
+    """The answer and its scores are on disk under this id. ``seconds`` is the pipeline's own work per stage."""
 
     record_id: str
+    seconds: Mapping[str, float]
 
 
 Event = Retrieved | Fused | Selected | Token | Answered | SentenceScored | ObligationScored | Scored | Recorded

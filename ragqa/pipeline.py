@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ragqa.indexing import Index
     from ragqa.records import RecordStore
 
-__all__ = ["Models", "Pipeline", "assemble", "clean_question", "load_models", "load_pipeline"]
+__all__ = ["Models", "Pipeline", "assemble", "clean_question", "load_models", "load_pipeline", "load_scorer"]
 
 MAX_QUESTION_CHARS = 8_000  # ten times the longest ObliQA question; longer is a pasted document
 
@@ -54,7 +54,7 @@ class Pipeline:
                 recorder.observe(event)
                 yield event
                 recorder.resume()
-        yield Recorded(recorder.record_id)
+        yield Recorded(recorder.record_id, dict(recorder.seconds))
 
     def _stages(self, question: Question) -> Iterator[Event]:
         config = self.config
@@ -149,6 +149,16 @@ def load_pipeline(config: Config | None = None, paths: Paths | None = None) -> P
     index = open_index(config.index, paths.indexes)
     models = load_models(index.manifest.encoder, config.scoring)
     return assemble(config, index, models, RecordStore(paths.records))
+
+
+def load_scorer(scoring: ScoringConfig) -> Scorer:
+    """The scorer alone, for answers written elsewhere. Raises ModelError."""
+    from ragqa.repass.nli import CrossEncoderNli
+    from ragqa.repass.obligations import TfidfObligationClassifier
+    from ragqa.repass.scorer import RepassScorer
+
+    obligations = TfidfObligationClassifier(scoring.obligation_model)
+    return RepassScorer(CrossEncoderNli(scoring.nli_model), obligations, scoring)
 
 
 def _generator(config: Config, models: Models) -> Generator:

@@ -1,3 +1,5 @@
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,5 +22,5 @@ def test_blank_text_has_no_sentences():
 def test_any_text_is_sliced_in_order(text):
     spans = split_sentences(text)
     assert all(span.text == text[span.start : span.end] and span.text.strip() == span.text for span in spans)
-    assert all(before.end <= after.start for before, after in zip(spans, spans[1:], strict=False))
+    assert all(before.end <= after.start for before, after in itertools.pairwise(spans))
     assert "".join("".join(span.text.split()) for span in spans) == "".join(text.split())

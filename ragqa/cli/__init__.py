@@ -1,0 +1,49 @@
+"""`ragqa ask | score | index | records | eval | train`: thin commands over the same pipeline as the page.
+
+Exit codes: 0 done, 1 a bug in ragqa, 2 wrong usage or setting, 3 index, corpus or model, 4 no answer could be written,
+5 answered but not scored, 6 records.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+
+import typer
+
+from ragqa.cli import ask, evaluate, index, records, score, train
+from ragqa.cli.output import fail
+from ragqa.errors import RagqaError
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    help="Ask a question, get a cited answer, see every sentence scored.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command("ask")(ask.ask)
+app.command("score")(score.score)
+app.add_typer(index.app, name="index")
+app.add_typer(records.app, name="records")
+app.add_typer(evaluate.app, name="eval")
+app.add_typer(train.app, name="train")
+
+
+def main() -> None:
+    """The console script: every failure becomes one message on standard error and an exit code."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    try:
+        app()
+    except RagqaError as error:
+        fail(error)
+    except BrokenPipeError:  # the reader of our output has gone, as `ragqa ... | head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:  # the last line: a person at a terminal gets a message, the log gets the trace
+        logging.getLogger(__name__).debug("unexpected failure", exc_info=True)
+        sys.stderr.write(f"ragqa failed unexpectedly: {type(error).__name__}: {error}\n")
+        sys.exit(1)

@@ -1,0 +1,120 @@
+"""`ragqa ask`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from ragqa.cli.output import stderr, stdout
+from ragqa.config import PRESETS, Config, FilteringConfig, FusionConfig, Paths
+from ragqa.errors import ConfigError
+from ragqa.events import Answered, Fused, ObligationScored, Recorded, Retrieved, Scored, Selected, SentenceScored
+from ragqa.tables import answer_panel, passage_table, plain, scores_group
+from ragqa.types import Question, ScoringMode, Selection
+
+__all__ = ["ask"]
+
+
+class GeneratorChoice(StrEnum):
+    """Who writes the answer."""
+
+    EXTRACTIVE = "extractive"
+    LLM = "llm"
+
+
+class FusionChoice(StrEnum):
+    """How rankings are merged."""
+
+    WSUM = "wsum"
+    RRF = "rrf"
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="The question, in quotes.")],
+    index: Annotated[str | None, typer.Option(help="Which corpus; `ragqa index list` shows them.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole record as JSON and nothing else.")] = False,
+    preset: Annotated[str | None, typer.Option(help="Named settings, as on the page.")] = None,
+    generator: Annotated[GeneratorChoice | None, typer.Option(help="Who writes the answer.")] = None,
+    mode: Annotated[ScoringMode | None, typer.Option(help="Which RePASs definition.")] = None,
+    fusion: Annotated[FusionChoice | None, typer.Option(help="How rankings are merged.")] = None,
+    bm25_weight: Annotated[float | None, typer.Option(help="0 to 1; the dense weight is the rest.")] = None,
+    threshold: Annotated[float | None, typer.Option(help="Lowest relevance kept, 0 to 1.")] = None,
+    max_drop: Annotated[float | None, typer.Option(help="A fall this large ends the list, 0 to 1 (1 = off).")] = None,
+    top_k: Annotated[int | None, typer.Option(help="Most passages kept.")] = None,
+) -> None:
+    """Answer a question from a corpus and score the answer: passages, answer, RePASs."""
+    config = _with_preset(Config.from_env(), preset)
+    fused = FusionConfig(
+        method=fusion.value if fusion else config.fusion.method,  # type: ignore[arg-type] - the enum's values are its
+        bm25_weight=_or(bm25_weight, config.fusion.bm25_weight),
+    )
+    filtering = FilteringConfig(
+        _or(threshold, config.filtering.threshold),
+        _or(max_drop, config.filtering.max_drop),
+        top_k if top_k is not None else config.filtering.top_k,
+    )
+    config = replace(
+        config,
+        index=index or config.index,
+        fusion=fused,
+        filtering=filtering,
+        generation=replace(config.generation, generator=generator.value) if generator else config.generation,
+        scoring=replace(config.scoring, mode=mode or config.scoring.mode),
+    )
+    _run(Question(question), config, as_json=as_json)
+
+
+def _run(question: Question, config: Config, *, as_json: bool) -> None:
+    from ragqa.pipeline import load_pipeline
+    from ragqa.records import RecordStore
+
+    paths = Paths.from_env()
+    out, status = stdout(), stderr().status("Loading the models")
+    selection = Selection((), ())
+    with status:
+        pipeline = load_pipeline(config, paths)
+        status.update("Retrieving passages")
+        for event in pipeline.run(question):
+            match event:
+                case Retrieved(rankings):
+                    status.update(f"Retrieved {' + '.join(str(len(r.hits)) for r in rankings)} passages")
+                case Fused(ranking):
+                    status.update(f"Fused into {len(ranking.hits)} candidates")
+                case Selected(selection):
+                    status.update("Writing the answer")
+                    if not as_json:
+                        out.print(passage_table(selection))
+                case Answered(answer):
+                    status.update("Scoring the answer")
+                    if not as_json:
+                        out.print(answer_panel(answer, selection.passages))
+                case SentenceScored(_, done, total):
+                    status.update(f"Scored {done} of {total} answer sentences")
+                case ObligationScored(_, done, total):
+                    status.update(f"Checked {done} of {total} obligations")
+                case Scored() if not as_json:
+                    out.print(scores_group(event.of(config.scoring.mode)))
+                case Recorded(record_id, seconds):
+                    if as_json:
+                        typer.echo(RecordStore(paths.records).load(record_id).to_json())
+                    else:
+                        times = ", ".join(f"{stage} {value:.2f} s" for stage, value in seconds.items())
+                        out.print(plain(f"record {record_id}; {times}", style="dim"))
+
+
+def _with_preset(config: Config, name: str | None) -> Config:
+    if name is None:
+        return config
+    preset = next((preset for preset in PRESETS if preset.name == name), None)
+    if preset is None:
+        names = ", ".join(repr(preset.name) for preset in PRESETS)
+        msg = f"unknown preset {name!r}; choose one of {names}"
+        raise ConfigError(msg)
+    return replace(config, retrieval=preset.retrieval, fusion=preset.fusion, filtering=preset.filtering)
+
+
+def _or(value: float | None, default: float) -> float:
+    return default if value is None else value

@@ -1,0 +1,58 @@
+"""`ragqa records list | show | export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ragqa.cli.output import stderr, stdout
+from ragqa.config import Paths
+from ragqa.records import RecordStore
+from ragqa.tables import answer_panel, passage_table, plain, record_table, scores_group
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Answers given before: list, show, export.", no_args_is_help=True)
+
+
+def _store() -> RecordStore:
+    return RecordStore(Paths.from_env().records)
+
+
+@app.command("list")
+def list_records(limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = 20) -> None:
+    """The newest records."""
+    stdout().print(record_table(_store().list(limit)))
+
+
+@app.command()
+def show(record_id: Annotated[str, typer.Argument(help="As `ragqa records list` prints it.")]) -> None:
+    """One record as tables."""
+    from ragqa.filtering import select
+    from ragqa.fusion import fuse
+
+    record = _store().load(record_id)
+    selection = select(fuse(record.ranked, record.fusion), record.filtering)
+    out = stdout()
+    out.print(plain(record.question.text, style="bold"), passage_table(selection))
+    out.print(answer_panel(record.answer, record.kept))
+    if record.scored:
+        out.print(scores_group(record.scored.of(record.scoring.mode)))
+    if record.error:
+        out.print(plain(record.error, style="red"))
+
+
+@app.command()
+def export(
+    record_id: Annotated[str, typer.Argument(help="As `ragqa records list` prints it.")],
+    out: Annotated[Path | None, typer.Option(help="File to write; standard output without it.")] = None,
+) -> None:
+    """One record as JSON, with everything needed to explain and repeat it."""
+    body = _store().load(record_id).to_json()
+    if out is None:
+        typer.echo(body)
+        return
+    out.write_text(body + "\n", encoding="utf-8")
+    stderr().print(plain(f"wrote {out}"))

@@ -1,0 +1,1 @@
+"""Datasets -> metrics. Formulas that a library has are the library's."""

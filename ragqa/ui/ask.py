@@ -1,0 +1,139 @@
+"""The page where a question is asked and its answer watched."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from ragqa.config import Config, Paths, has_llm
+from ragqa.corpus.demo import DEMOS
+from ragqa.errors import RagqaError
+from ragqa.pipeline import clean_question
+from ragqa.types import Question
+from ragqa.ui import resources
+from ragqa.ui.render import notice_html, question_html, record_link_html
+from ragqa.ui.run import Run
+from ragqa.ui.sections import download_record, draw_seconds, draw_view
+from ragqa.ui.settings import settings_panel
+
+__all__ = ["ask_page"]
+
+POLL_SECONDS = 0.25
+FIRST_EXAMPLES = 3
+
+
+def ask_page() -> None:
+    """Draws the page; the running question lives in ``st.session_state["run"]``."""
+    st.html(resources.style())
+    st.title("Ask")
+    paths, defaults = Paths.from_env(), Config.from_env()
+    names = resources.index_names(paths)
+    if not names:
+        text = f"There is no index in {paths.indexes}. Build the demonstration ones with: make indexes"
+        st.html(notice_html(text, "bad"))
+        return
+    index = _corpus_choice(names, defaults)
+    config = settings_panel(index, defaults)
+    _question_form(index)
+    if not has_llm():
+        st.caption("No language model is configured: answers are extractive, quoted from the passages.")
+    if st.session_state.pop("ask_now", False):
+        _start(config, paths)
+    run: Run | None = st.session_state.get("run")
+    if run:
+        interval = POLL_SECONDS if run.view.running else None
+        st.fragment(partial(_results, run, config, paths), run_every=interval)()
+    resources.warm_up(config, paths)
+
+
+def _corpus_choice(names: list[str], defaults: Config) -> str:
+    first = names.index(defaults.index) if defaults.index in names else 0
+    titles: dict[str, str] = {name: DEMOS[name].title if name in DEMOS else name for name in names}
+    chosen: str = st.selectbox("Corpus", names, index=first, format_func=titles.__getitem__, key="corpus")
+    if chosen in DEMOS:
+        st.caption(DEMOS[chosen].description)
+    return chosen
+
+
+def _question_form(index: str) -> None:
+    """The question box and the examples of this corpus; both end in ``ask_now``."""
+    with st.form("question_form", border=False):
+        st.text_area("Question", key="question", height=90, placeholder="Ask in your own words. Ctrl+Enter asks.")
+        st.form_submit_button("Ask", type="primary", on_click=_ask_now)
+    examples = [gold.question.text for gold in DEMOS[index].questions()] if index in DEMOS else []
+    if not examples:
+        return
+    if "run" not in st.session_state and not st.session_state.get("ask_now"):
+        with st.container(key="examples", gap="small"):
+            for number, example in enumerate(examples[:FIRST_EXAMPLES]):
+                key = f"example_{index}_{number}"
+                st.button(example, key=key, type="tertiary", on_click=_ask_example, args=(example,))
+    st.selectbox(
+        "Examples",
+        examples,
+        index=None,
+        placeholder=f"…or choose one of {len(examples)} example questions",
+        key=f"examples_{index}",
+        label_visibility="collapsed",
+        on_change=_ask_chosen,
+        args=(f"examples_{index}",),
+    )
+
+
+def _ask_now() -> None:
+    st.session_state["ask_now"] = True
+
+
+def _ask_example(question: str) -> None:
+    st.session_state["question"] = question
+    _ask_now()
+
+
+def _ask_chosen(key: str) -> None:
+    if st.session_state[key]:
+        _ask_example(st.session_state[key])
+
+
+def _start(config: Config, paths: Paths) -> None:
+    """A new run in place of the one before; a question that cannot be asked leaves that one on the page."""
+    try:
+        question = clean_question(Question(st.session_state["question"]))
+    except RagqaError as error:
+        st.html(notice_html(str(error), "mixed"))
+        return
+    before: Run | None = st.session_state.get("run")
+    if before:
+        before.stop()
+    st.session_state["run"] = Run(question.text, config, partial(resources.pipeline, config, paths))
+
+
+def _results(run: Run, config: Config, paths: Paths) -> None:
+    """Redrawn every quarter second while the question runs, then once more and never again."""
+    view = run.view
+    st.divider()
+    st.html(question_html(view.question))
+    with st.container():  # always there, so that what follows keeps its place while the stages come in
+        if view.running:
+            status, button = st.columns([5, 1], vertical_alignment="center")
+            status.html(notice_html(view.phase + " …"))
+            button.button("Stop", on_click=run.stop, key="stop", width="stretch")
+    draw_view(view, config)
+    if view.running:
+        return
+    if st.session_state.get("finished") is not run:
+        st.session_state["finished"] = run
+        st.rerun()
+    draw_seconds(view)
+    if view.record_id:
+        _record_links(view.record_id, paths)
+
+
+def _record_links(record_id: str, paths: Paths) -> None:
+    try:
+        body = resources.record_store(paths.records).load(record_id).to_json()
+    except RagqaError as error:
+        st.html(notice_html(str(error), "bad"))
+        return
+    download_record(record_id, body)
+    st.html(record_link_html(record_id))

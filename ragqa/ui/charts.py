@@ -1,0 +1,112 @@
+"""Values -> Altair charts. Pure; text reaches the browser as data, never as markup."""
+
+from __future__ import annotations
+
+import altair as alt
+import pandas as pd
+
+from ragqa.config import FilteringConfig
+from ragqa.types import Drop, Evaluation, Selection
+from ragqa.ui.render import place
+
+__all__ = ["heat_map", "score_curve"]
+
+_DECISIONS = ["kept", *Drop]
+_COLOURS = ["#228b54", "#78879199", "#d68c14", "#4a7fb5"]
+_SHAPES = ["circle", "cross", "triangle-down", "square"]
+
+
+def score_curve(selection: Selection, filtering: FilteringConfig, limit: int) -> alt.LayerChart:
+    """Relevance by rank for the best ``limit`` candidates, with the threshold line and the fall that ended the list."""
+    candidates = sorted((*selection.kept, *selection.dropped), key=lambda c: c.rank)[:limit]
+    frame = pd.DataFrame(
+        {
+            "rank": [c.rank for c in candidates],
+            "relevance": [c.relevance for c in candidates],
+            "decision": [str(c.drop) if c.drop else "kept" for c in candidates],
+            "passage": [place(c.passage) for c in candidates],
+            "why": [c.explanation for c in candidates],
+        }
+    )
+    x = alt.X("rank:Q", title="rank", axis=alt.Axis(tickMinStep=1, format="d"), scale=alt.Scale(nice=False))
+    y = alt.Y("relevance:Q", title="relevance", scale=alt.Scale(domain=[0, 1]))
+    line = alt.Chart(frame).mark_line(strokeWidth=1.5, color="#788791").encode(x=x, y=y)
+    points = (
+        alt.Chart(frame)
+        .mark_point(filled=True, size=70, opacity=1)
+        .encode(
+            x=x,
+            y=y,
+            color=alt.Color("decision:N", scale=alt.Scale(domain=_DECISIONS, range=_COLOURS), title=None),
+            shape=alt.Shape("decision:N", scale=alt.Scale(domain=_DECISIONS, range=_SHAPES), title=None),
+            tooltip=["rank:Q", alt.Tooltip("relevance:Q", format=".3f"), "decision:N", "passage:N", "why:N"],
+        )
+    )
+    threshold = pd.DataFrame({"relevance": [filtering.threshold], "label": [f"threshold {filtering.threshold:.2f}"]})
+    rule = alt.Chart(threshold).mark_rule(strokeDash=[6, 4], color="#0f8a9d", size=1.5).encode(y="relevance:Q")
+    label = (
+        alt.Chart(threshold)
+        .mark_text(align="right", dy=-7, dx=-4, color="#0f8a9d")
+        .encode(y="relevance:Q", x=alt.value("width"), text="label:N")
+    )
+    layers = [line, rule, label, *_fall_layers(selection, filtering), points]
+    return (
+        alt.layer(*layers)
+        .properties(height=340)
+        .configure_legend(orient="bottom", columns=2)
+        .configure_view(strokeWidth=0)
+    )
+
+
+def _fall_layers(selection: Selection, filtering: FilteringConfig) -> list[alt.Chart]:
+    """A vertical mark at the first fall of max drop or more, if there is one."""
+    fallen = [c for c in selection.dropped if c.fall >= filtering.max_drop and filtering.max_drop < 1 and c.rank > 1]
+    if not fallen:
+        return []
+    first = min(fallen, key=lambda c: c.rank)
+    frame = pd.DataFrame({"rank": [first.rank - 0.5], "label": [f"drop {first.fall:.2f}"]})
+    rule = alt.Chart(frame).mark_rule(strokeDash=[2, 3], color="#d68c14", size=1.5).encode(x="rank:Q")
+    label = (
+        alt.Chart(frame)
+        .mark_text(align="left", dx=5, color="#d68c14", baseline="top")
+        .encode(x="rank:Q", y=alt.value(4), text="label:N")
+    )
+    return [rule, label]
+
+
+def heat_map(evaluation: Evaluation, kind: str) -> alt.Chart:
+    """P(entailment) or P(contradiction) of every pair: source sentences down, answer sentences across.
+
+    ``kind`` is ``"entailment"`` or ``"contradiction"``. Hovering a cell names both sentences in full.
+    """
+    matrix = evaluation.entailment_matrix if kind == "entailment" else evaluation.contradiction_matrix
+    rows = [
+        {
+            "source": f"{row + 1} · [{premise.passage_index + 1}]",
+            "order": row,
+            "answer": column + 1,
+            "probability": matrix[row][column],
+            "source sentence": premise.text,
+            "answer sentence": score.sentence.text,
+        }
+        for row, premise in enumerate(evaluation.premises)
+        for column, score in enumerate(evaluation.sentences)
+    ]
+    scheme = "greens" if kind == "entailment" else "reds"
+    return (
+        alt.Chart(pd.DataFrame(rows))
+        .mark_rect(stroke="#78879155", strokeWidth=0.5)
+        .encode(
+            x=alt.X("answer:O", title="answer sentence", axis=alt.Axis(labelAngle=0, orient="top")),
+            y=alt.Y(
+                "source:N", title="source sentence · [passage]", sort=alt.EncodingSortField("order"), axis=alt.Axis()
+            ),
+            color=alt.Color("probability:Q", scale=alt.Scale(scheme=scheme, domain=[0, 1]), title=f"P({kind})"),
+            tooltip=[
+                alt.Tooltip("probability:Q", format=".3f", title=f"P({kind})"),
+                "answer sentence:N",
+                "source sentence:N",
+            ],
+        )
+        .properties(height=alt.Step(22))
+    )

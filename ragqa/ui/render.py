@@ -1,0 +1,191 @@
+"""Values -> HTML. Pure; every value is escaped here, so that no text of a corpus, a question or a model becomes markup.
+
+Rows that open are ``<details>``: they work by keyboard, on a phone and without a round trip to the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from urllib.parse import quote
+
+from ragqa.records import RecordSummary
+from ragqa.types import Answer, Candidate, Drop, Passage, Selection, SentenceScore, Verdict
+
+__all__ = [
+    "VERDICT_CLASS",
+    "answer_html",
+    "badge_html",
+    "notice_html",
+    "passage_table_html",
+    "place",
+    "question_html",
+    "record_link_html",
+    "records_html",
+    "seconds_html",
+    "text_html",
+]
+
+VERDICT_CLASS = {
+    Verdict.SUPPORTED: "good",
+    Verdict.UNSUPPORTED: "plain",
+    Verdict.CONTRADICTED: "bad",
+    Verdict.DISPUTED: "mixed",
+}
+_STAGES = ("retrieval", "fusion", "filtering", "generation", "scoring")
+
+
+def text_html(value: str) -> str:
+    """Escaped, with its line breaks shown."""
+    return escape(value).replace("\n", "<br>")
+
+
+def _number(value: float | None, digits: int = 3) -> str:
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def badge_html(text: str, kind: str) -> str:
+    """A word on a coloured ground; the word says it all, the colour only helps."""
+    return f'<span class="rq-badge rq-{kind}">{escape(text)}</span>'
+
+
+def place(passage: Passage) -> str:
+    """Where a passage stands, in words: title, section path, number."""
+    section = f" › {passage.section}" if passage.section else ""
+    number = f" › {passage.number}" if passage.number and not passage.section.endswith(passage.number) else ""
+    return f"{passage.title or passage.document_id}{section}{number}"
+
+
+def notice_html(text: str, kind: str = "plain") -> str:
+    """One boxed line; ``kind`` is plain, good, mixed or bad."""
+    return f'<div class="rq-notice rq-{kind}" role="status">{text_html(text)}</div>'
+
+
+def question_html(question: str) -> str:
+    """The question the results below belong to; the box above may hold another by now."""
+    return f'<p class="rq-question">{text_html(question)}</p>'
+
+
+# Passages -----------------------------------------------------------------------------------------------------------
+
+
+def passage_table_html(selection: Selection, limit: int) -> str:
+    """The best ``limit`` candidates with every score they have and why each was kept or dropped."""
+    candidates = sorted((*selection.kept, *selection.dropped), key=lambda c: c.rank)[:limit]
+    if not candidates:
+        return notice_html("No passage shares a word or a meaning with this question in this corpus.", "mixed")
+    names = [part.retriever for part in candidates[0].hit.parts]
+    heads = "".join(f'<th scope="col">{escape(_RAW.get(name, name))}</th>' for name in names)
+    rows = "".join(_candidate_row(candidate) for candidate in candidates)
+    return (
+        '<div class="rq-scroll" tabindex="0" role="region" aria-label="Retrieved passages"><table class="rq-table">'
+        '<thead><tr><th scope="col">#</th><th scope="col">Passage</th><th scope="col">Decision</th>'
+        f'<th scope="col">relevance</th>{heads}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+
+
+_RAW = {"bm25": "BM25", "dense": "cosine"}
+
+
+def _candidate_row(candidate: Candidate) -> str:
+    drop, passage = candidate.drop, candidate.passage
+    decision = badge_html("kept", "good") if drop is None else badge_html(drop, _DROP_CLASS[drop])
+    parts = "".join(
+        f'<td>{_number(part.raw)}<span class="rq-norm">norm. {_number(part.normalised, 2)}</span></td>'
+        for part in candidate.hit.parts
+    )
+    name = f"{passage.title or passage.document_id} › {passage.number}" if passage.number else passage.title
+    return (
+        f'<tr class="{"rq-kept" if drop is None else "rq-dropped"}"><td>{candidate.rank}</td>'
+        f'<td class="rq-wide"><details><summary><b>{escape(name)}</b>'
+        f'<span class="rq-snippet">{escape(_snippet(passage.text))}</span></summary>'
+        f'<p class="rq-fine">{escape(place(passage))}<br>{escape(candidate.explanation)}</p>'
+        f'<div class="rq-passage">{text_html(passage.text)}</div></details></td>'
+        f'<td title="{escape(candidate.explanation)}">{decision}</td>'
+        f'<td>{_number(candidate.relevance)}<span class="rq-norm">fused {_number(candidate.hit.score)}</span></td>'
+        f"{parts}</tr>"
+    )
+
+
+def _snippet(text: str, limit: int = 80) -> str:
+    """The beginning of a text on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= limit else line[:limit].rsplit(" ", 1)[0] + "…"
+
+
+_DROP_CLASS = {Drop.BELOW_THRESHOLD: "plain", Drop.AFTER_MAX_DROP: "mixed", Drop.BEYOND_TOP_K: "plain"}
+
+
+# Answer -------------------------------------------------------------------------------------------------------------
+
+
+def answer_html(answer: Answer, passages: Sequence[Passage], scores: Sequence[SentenceScore] = ()) -> str:
+    """The answer as text; each sentence marked by its verdict once scored, each citation opening its passage."""
+    verdicts = {score.index: score.verdict for score in scores}
+    pieces, position = [], 0
+    for index, sentence in enumerate(answer.sentences):
+        kind = VERDICT_CLASS[verdicts[index]] if index in verdicts else "pending"
+        title = escape(verdicts[index]) if index in verdicts else "not scored yet"
+        between = answer.text[position : sentence.start]
+        pieces.append(text_html(between) if between.strip() else (_BREAK if "\n" in between else " "))
+        pieces.append(f'<span class="rq-sentence rq-u-{kind}" title="{title}">{text_html(sentence.text)}</span>')
+        pieces.extend(_citation(number, passages) for number in sentence.citations)
+        position = sentence.end
+    pieces.append(text_html(answer.text[position:]))
+    return f'<div class="rq-answer">{"".join(pieces)}</div>{_LEGEND if verdicts else ""}'
+
+
+_BREAK = '<span class="rq-break"></span>'
+_LEGEND = (
+    '<p class="rq-fine">Underline: <span class="rq-sentence rq-u-good">supported</span>, '
+    '<span class="rq-sentence rq-u-plain">unsupported</span>, <span class="rq-sentence rq-u-bad">contradicted</span>, '
+    '<span class="rq-sentence rq-u-mixed">contradicted and supported</span>.</p>'
+)
+
+
+def _citation(number: int, passages: Sequence[Passage]) -> str:
+    passage = passages[number - 1]
+    return (
+        f'<details class="rq-cite"><summary aria-label="Passage {number}">[{number}]</summary>'
+        f'<div class="rq-card"><strong>[{number}] {escape(place(passage))}</strong>'
+        f'<div class="rq-passage">{text_html(passage.text)}</div></div></details>'
+    )
+
+
+# Stages -------------------------------------------------------------------------------------------------------------
+
+
+def record_link_html(record_id: str) -> str:
+    """A link to the record's own page, which can be shared."""
+    link = f'<a href="records?record={quote(record_id)}" target="_blank">{escape(record_id)}</a>'
+    return f'<p class="rq-fine">Kept as record {link}</p>'
+
+
+def records_html(records: Sequence[RecordSummary]) -> str:
+    """The record list as a table; each question links to its record."""
+    rows = "".join(
+        f'<tr><td>{escape(r.created_at[:16].replace("T", " "))}</td><td class="rq-wide">'
+        f'<a href="records?record={quote(r.record_id)}" target="_self">{escape(r.question)}</a></td>'
+        f"<td>{escape(r.index)}</td><td>{escape(r.generator)}</td><td>{escape(r.status)}</td>"
+        f"<td>{_number(r.composite)}</td></tr>"
+        for r in records
+    )
+    heads = "".join(
+        f'<th scope="col">{head}</th>' for head in ("time (UTC)", "question", "corpus", "generator", "status", "RePASs")
+    )
+    return (
+        '<div class="rq-scroll rq-tall" tabindex="0" role="region" aria-label="Records"><table class="rq-table">'
+        f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def seconds_html(seconds: Mapping[str, float]) -> str:
+    """Seconds per stage, in the order of the work."""
+    known = [(stage, seconds[stage]) for stage in _STAGES if stage in seconds]
+    cells = "".join(f"<span>{stage} <b>{_duration(value)}</b></span>" for stage, value in known)
+    return f'<div class="rq-seconds" aria-label="Seconds per stage">{cells}</div>'
+
+
+def _duration(value: float) -> str:
+    return f"{1000 * value:.0f} ms" if value < 1 else f"{value:.1f} s"

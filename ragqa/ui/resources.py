@@ -1,0 +1,93 @@
+"""Everything the sessions share: models, indexes, the record store. Loaded once, read-only, safe between threads."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import streamlit as st
+
+from ragqa.config import Config, Paths
+from ragqa.errors import RagqaError
+
+if TYPE_CHECKING:
+    from ragqa.indexing import Index
+    from ragqa.pipeline import Models, Pipeline
+    from ragqa.records import RecordStore
+
+__all__ = ["index_names", "open_corpus", "pipeline", "record_store", "style", "warm_up"]
+
+_logger = logging.getLogger(__name__)
+
+
+@st.cache_resource(show_spinner=False)
+def style() -> str:
+    """The page's style sheet as one ``<style>`` element."""
+    return f"<style>{(Path(__file__).parent / 'style.css').read_text(encoding='utf-8')}</style>"
+
+
+@st.cache_resource(show_spinner=False)
+def record_store(path: Path) -> RecordStore:
+    """The store behind every session's answers."""
+    from ragqa.records import RecordStore
+
+    return RecordStore(path)
+
+
+def index_names(paths: Paths) -> list[str]:
+    """The indexes there are, the demonstration ones first."""
+    from ragqa.indexing import list_indexes
+
+    names = [manifest.name for manifest in list_indexes(paths.indexes)]
+    demos = [name for name in ("rulebook", "encyclopedia") if name in names]
+    return demos + [name for name in names if name not in demos]
+
+
+def open_corpus(name: str, paths: Paths) -> Index:
+    """The opened index, opened again only when it was rebuilt. Raises IndexingError."""
+    manifest = paths.indexes / name / "manifest.json"
+    stamp = manifest.stat().st_mtime_ns if manifest.exists() else 0
+    return _open(name, paths.indexes, stamp)
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _open(name: str, indexes: Path, stamp: int) -> Index:
+    from ragqa.indexing import open_index
+
+    return open_index(name, indexes)
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _models(encoder: str, nli_model: str, obligation_model: str) -> Models:
+    from ragqa.config import ScoringConfig
+    from ragqa.pipeline import load_models
+
+    return load_models(encoder, ScoringConfig(nli_model=nli_model, obligation_model=obligation_model))
+
+
+def pipeline(config: Config, paths: Paths) -> Pipeline:
+    """A pipeline for these settings over the shared objects; seconds the first time, then nothing to speak of."""
+    from ragqa.pipeline import assemble
+
+    index = open_corpus(config.index, paths)
+    models = _models(index.manifest.encoder, config.scoring.nli_model, config.scoring.obligation_model)
+    return assemble(config, index, models, record_store(paths.records))
+
+
+@st.cache_resource(show_spinner=False)
+def warm_up(config: Config, paths: Paths) -> threading.Thread:
+    """Loads the models behind the first screen, so that the first question does not wait for them."""
+    thread = threading.Thread(target=_warm, args=(config, paths), name="ragqa-warm-up", daemon=True)
+    thread.start()
+    return thread
+
+
+def _warm(config: Config, paths: Paths) -> None:
+    try:
+        loaded = pipeline(config, paths)
+        loaded.models.encoder.encode(["warm-up"])
+        loaded.models.nli.predict([("warm-up", "warm-up")])
+    except RagqaError as error:  # the first question will meet it again and show it
+        _logger.warning("models could not be loaded ahead: %s", error)

@@ -1,0 +1,63 @@
+"""A question that runs in its own thread, so that touching a slider never loses an answer."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ragqa.config import Config
+from ragqa.errors import RagqaError
+from ragqa.types import Question
+from ragqa.ui.view import View, advance
+
+if TYPE_CHECKING:
+    from ragqa.pipeline import Pipeline
+
+__all__ = ["Run"]
+
+_logger = logging.getLogger(__name__)
+
+
+class Run:
+    """One question under way. `view` may be read at any time from any thread; it is replaced, never changed."""
+
+    def __init__(self, question: str, config: Config, load: Callable[[], Pipeline]) -> None:
+        """Starts at once. ``load`` gives the pipeline; it is called in the thread, since it may load models."""
+        self.view = View(question, config, phase="Loading the models (once)")
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._work, args=(load,), name="ragqa-run", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the run after the event it is at; what is there stays."""
+        self._stopped.set()
+
+    def wait(self, timeout_seconds: float | None = None) -> View:
+        """The view when the run has ended, or when the time is up."""
+        self._thread.join(timeout_seconds)
+        return self.view
+
+    def _work(self, load: Callable[[], Pipeline]) -> None:
+        try:
+            pipeline = load()
+            self.view = replace(self.view, phase="Retrieving passages")
+            with closing(pipeline.run(Question(self.view.question))) as events:  # type: ignore[type-var]
+                for event in events:
+                    self.view = advance(self.view, event)
+                    if self._stopped.is_set() and self.view.running:
+                        self._end("Stopped at your request. What was there is kept; ask again to go on.")
+                        return
+        except RagqaError as error:
+            self._end(str(error))
+        except Exception:  # the thread's last line: whatever it is, the page must say so without a trace
+            reference = secrets.token_hex(4)
+            _logger.exception("run failed, reference %s", reference)
+            self._end(f"Something failed inside ragqa. Reference {reference} in the server's log says what; ask again.")
+
+    def _end(self, error: str) -> None:
+        self.view = replace(self.view, error=error, running=False, phase="Ended early")

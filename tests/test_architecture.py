@@ -1,0 +1,150 @@
+"""The rooms and the direction of imports, as DESIGN says and README draws."""
+
+import ast
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import ragqa
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "ragqa"
+MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
+
+# Lower may not import higher; stages (one level) may not import each other.
+LEVELS = {
+    "types": 0,
+    "errors": 0,
+    "normalisation": 0,
+    "events": 1,
+    "config": 1,
+    "sentences": 1,
+    "protocols": 2,
+    "models": 2,
+    "corpus": 3,
+    "retrieval": 3,
+    "fusion": 3,
+    "filtering": 3,
+    "generation": 3,
+    "repass": 3,
+    "manifest": 3,
+    "records": 3,
+    "indexing": 4,
+    "training": 4,
+    "recorder": 4,
+    "pipeline": 5,
+    "evaluation": 5,
+    "tables": 5,
+    "cli": 6,
+    "ui": 6,
+}
+# Each outside library in the rooms named, nowhere else.
+HOMES = {
+    "streamlit": {"ui", "app"},
+    "altair": {"ui"},
+    "pandas": {"ui"},
+    "openai": {"generation"},
+    "faiss": {"retrieval"},
+    "bm25s": {"retrieval"},
+    "rank_bm25": {"retrieval"},
+    "sentence_transformers": {"retrieval", "training"},
+    "torch": {"retrieval", "repass", "training"},
+    "transformers": {"retrieval", "repass", "training"},
+    "sklearn": {"repass", "training"},
+    "ir_measures": {"evaluation"},
+    "nupunkt": {"sentences"},
+    "typer": {"cli"},
+    "rich": {"cli", "tables"},
+    "sqlite3": {"records"},
+}
+
+
+def room_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_modules(path: Path) -> set[str]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    names = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+        assert not (isinstance(node, ast.ImportFrom) and node.level), f"{path}: imports are absolute"
+    return names
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_one_way(path):
+    room = room_of(path)
+    if room == "__init__":
+        return
+    assert room in LEVELS, f"room {room!r} is not on the map: name its level here and in README"
+    for name in imported_modules(path):
+        parts = name.split(".")
+        if parts[0] != "ragqa" or len(parts) < 2 or parts[1] in {"__version__", room}:
+            continue
+        assert LEVELS[parts[1]] < LEVELS[room], f"{room} may not import {name}"
+
+
+@pytest.mark.parametrize("path", [*MODULES, ROOT / "app.py"], ids=lambda path: str(path.relative_to(ROOT)))
+def test_outside_libraries_stay_in_their_rooms(path):
+    room = "app" if path.name == "app.py" else room_of(path)
+    for name in imported_modules(path):
+        library = name.split(".")[0]
+        assert room in HOMES.get(library, {room}), f"{library} belongs in {HOMES[library]}, not in {room}"
+
+
+def test_no_pickle_and_no_print():
+    for path in [*MODULES, ROOT / "app.py"]:
+        names = {name.split(".")[0] for name in imported_modules(path)}
+        assert not names & {"pickle", "joblib", "dill", "marshal", "shelve"}, path
+
+
+def test_public_names_are_pinned():
+    assert sorted(ragqa.__all__) == [
+        "Answer",
+        "Config",
+        "Evaluation",
+        "Passage",
+        "Pipeline",
+        "Question",
+        "RagqaError",
+        "RePASs",
+        "__version__",
+        "build_index",
+        "load_pipeline",
+        "open_index",
+    ]
+    assert all(getattr(ragqa, name) is not None for name in ragqa.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        ragqa.nothing  # noqa: B018
+
+
+def test_import_is_instant_and_loads_no_heavy_library():
+    code = (
+        "import sys, time; began = time.perf_counter(); import ragqa; took = time.perf_counter() - began;"
+        "heavy = {'torch', 'streamlit', 'transformers', 'faiss', 'openai', 'pandas'} & set(sys.modules);"
+        "print(took, sorted(heavy))"
+    )
+    best = 9.0
+    for _ in range(3):
+        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        took, heavy = out.split(" ", 1)
+        assert heavy.strip() == "[]"
+        best = min(best, float(took))
+    assert best < 0.2
+
+
+def test_command_line_help_needs_no_torch():
+    code = (
+        "import sys\nfrom ragqa.cli import app\n"
+        "assert not {'torch', 'streamlit', 'transformers'} & set(sys.modules), 'heavy import'\n"
+    )
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert time.perf_counter() - began < 10

@@ -1,0 +1,150 @@
+"""A person with a browser: asks, watches, opens, moves, downloads. Real server, real models, real Chromium.
+
+Set RAGQA_SCREENSHOTS to a folder to keep pictures of the finished page.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from ragqa.records import AnswerRecord
+from ragqa.types import Drop
+
+from .server import CHROMIUM, CHROMIUM_FLAGS, running_app
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.model,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
+]
+LOADED = 60_000  # milliseconds: the first question also waits for the models
+SCREENSHOTS = os.environ.get("RAGQA_SCREENSHOTS")
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    with running_app(tmp_path_factory.mktemp("home")) as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_FLAGS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture()
+def page(browser):
+    page = browser.new_page(viewport={"width": 1440, "height": 900}, accept_downloads=True)
+    page.set_default_timeout(20_000)
+    yield page
+    page.close()
+
+
+def choose_corpus(page, title):
+    page.get_by_role("combobox", name=re.compile("Corpus")).click()
+    page.get_by_role("option", name=title).click()
+
+
+def ask_first_example(page):
+    page.locator(".st-key-examples button").first.click()
+    page.locator(".rq-composite", has_text="final").wait_for(timeout=LOADED)
+
+
+def shoot(page, name):
+    if SCREENSHOTS:
+        folder = Path(SCREENSHOTS)
+        folder.mkdir(parents=True, exist_ok=True)
+        page.screenshot(path=str(folder / f"{name}.png"), full_page=False)
+
+
+@pytest.mark.parametrize("title", ["Harrowmere rulebook", "Encyclopedia"])
+def test_from_question_to_downloaded_record(page, address, title):
+    page.goto(address)
+    choose_corpus(page, re.compile(title, re.I))
+    ask_first_example(page)
+
+    row = page.locator("details.rq-row").first
+    row.locator("summary").click()
+    assert row.locator("mark").first.is_visible()
+
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download the record (JSON)").click()
+    record = AnswerRecord.from_json(Path(download.value.path()).read_text(encoding="utf-8"))
+    assert record.status == "scored"
+    composite = record.scored.of(record.scoring.mode).repass.composite
+    assert f"{composite:.3f}" in page.locator(".rq-big").inner_text()
+    assert [entry.drop for entry in record.candidates].count(None) == len(record.kept)
+    assert any(entry.drop is Drop.BELOW_THRESHOLD for entry in record.candidates)
+
+    answer = page.locator(".rq-answer").inner_text()
+    slider = page.get_by_role("slider", name="Threshold")
+    slider.focus()
+    for _ in range(30):
+        slider.press("ArrowLeft")
+    page.get_by_text("belongs to an earlier selection").wait_for()
+    assert page.locator(".rq-answer").inner_text() == answer
+    assert page.locator("[data-testid=stException]").count() == 0
+
+
+def test_a_citation_opens_its_passage_by_keyboard(page, address):
+    page.goto(address)
+    ask_first_example(page)
+    citation = page.locator("details.rq-cite summary").first
+    citation.focus()
+    page.keyboard.press("Enter")
+    assert page.locator(".rq-card").first.is_visible()
+
+
+def test_an_empty_question_is_told_so_and_keeps_the_answer_before_it(page, address):
+    page.goto(address)
+    ask_first_example(page)
+    answer = page.locator(".rq-answer").inner_text()
+    page.get_by_role("textbox", name="Question").fill("   ")
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_text("The question is empty").wait_for()
+    assert page.locator(".rq-answer").inner_text() == answer
+
+
+def test_a_record_has_a_page_of_its_own(page, address):
+    page.goto(address)
+    ask_first_example(page)
+    link = page.locator("a[href^='records?record=']").first
+    record_id = link.inner_text()
+    page.goto(f"{address}/records")
+    page.locator(".rq-table a").first.wait_for()
+    page.goto(f"{address}/records?record={record_id}")
+    page.locator(".rq-composite", has_text="final").wait_for()
+    page.goto(f"{address}/records?record=nothing")
+    page.get_by_text("no record 'nothing'").wait_for()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
+def test_the_finished_page_fits_the_screen(browser, address, scheme, width, height):
+    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+    page.set_default_timeout(20_000)
+    page.goto(address)
+    shoot(page, f"first-{width}-{scheme}")
+    ask_first_example(page)
+    page.wait_for_timeout(800)
+    for number, anchor in enumerate(["ask", "passages", "answer", "repass"]):
+        target = page.locator(f"#{anchor}")
+        if target.count():
+            target.first.scroll_into_view_if_needed()
+            page.evaluate("id => document.getElementById(id)?.scrollIntoView()", anchor)
+            page.wait_for_timeout(250)
+        shoot(page, f"{number}-{anchor}-{width}-{scheme}")
+    overflow = page.evaluate(
+        "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth - m.clientWidth; }"
+    )
+    assert overflow <= 1, "the page scrolls sideways"
+    page.close()

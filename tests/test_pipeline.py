@@ -1,0 +1,133 @@
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragqa.config import Config, FilteringConfig
+from ragqa.errors import GenerationError, QuestionError, ScoringError
+from ragqa.events import (
+    Answered,
+    Fused,
+    ObligationScored,
+    Recorded,
+    Retrieved,
+    Scored,
+    Selected,
+    SentenceScored,
+    Token,
+)
+from ragqa.pipeline import clean_question
+from ragqa.records import RecordStore
+from ragqa.types import Question, Ranking, Selection, Verdict
+
+from .fakes import FakeGenerator, FakeRetriever, answer
+from .helpers import ANSWER, make_pipeline
+
+
+def run(**changes):
+    return list(make_pipeline(**changes).run(Question("  Who must act?\n")))
+
+
+def test_events_come_in_the_order_of_the_work():
+    kinds = [type(event) for event in run()]
+    assert kinds[:3] == [Retrieved, Fused, Selected]
+    assert kinds[-2:] == [Scored, Recorded]
+    middle = [kind for kind in kinds[3:-2] if kind is not Token]
+    assert middle == [Answered, SentenceScored, SentenceScored, ObligationScored, ObligationScored]
+
+
+def test_every_stage_gets_what_the_one_before_gave():
+    generator = FakeGenerator(ANSWER)
+    retriever = FakeRetriever(make_pipeline().retrievers[0].result)
+    events = run(generator=generator, retrievers=(retriever,))
+    assert retriever.calls == [("Who must act?", 100)]
+    question, passages = generator.calls[0]
+    selection = next(event.selection for event in events if isinstance(event, Selected))
+    assert question.text == "Who must act?"
+    assert passages == selection.passages
+    assert "".join(event.text for event in events if isinstance(event, Token)).split() == ANSWER.raw.split()
+
+
+def test_the_scores_are_those_of_the_answer():
+    scored = next(event for event in run() if isinstance(event, Scored))
+    first, second = scored.paper.sentences
+    assert (first.verdict, second.verdict) == (Verdict.SUPPORTED, Verdict.UNSUPPORTED)
+    assert first.entailment_premise.text == "A firm must act at once."
+    # two sentences: .9 (identical to a premise) and .1; two obligations, one covered by its identical sentence
+    assert scored.paper.repass.entailment == pytest.approx((0.9 + 0.1) / 2)
+    assert scored.paper.repass.obligation_coverage == pytest.approx(1 / 2)
+
+
+def test_a_generator_that_fails_leaves_the_passages_and_no_record(tmp_path):
+    store = RecordStore(tmp_path / "records.sqlite3")
+    seen = []
+    with pytest.raises(GenerationError, match="server is down"):
+        for event in make_pipeline(
+            records=store, generator=FakeGenerator(ANSWER, GenerationError("the server is down"), error_after=2)
+        ).run(Question("Who?")):
+            seen.append(event)
+    assert [type(event) for event in seen] == [Retrieved, Fused, Selected, Token, Token]
+    assert store.list() == ()
+
+
+def test_a_scorer_that_fails_leaves_the_answer_and_says_so_in_its_record(tmp_path):
+    store = RecordStore(tmp_path / "records.sqlite3")
+
+    class BrokenScorer:
+        def stream(self, answer, passages):
+            raise ScoringError("the model broke")
+            yield
+
+    seen = []
+    with pytest.raises(ScoringError):
+        for event in make_pipeline(records=store, scorer=BrokenScorer()).run(Question("Who?")):
+            seen.append(event)
+    assert isinstance(seen[-1], Answered)
+    (summary,) = store.list()
+    record = store.load(summary.record_id)
+    assert (record.status, record.error, record.answer) == ("scoring failed", "the model broke", ANSWER)
+
+
+def test_nothing_retrieved_is_an_empty_selection_and_an_empty_answer():
+    empty = (FakeRetriever(Ranking("bm25", ())), FakeRetriever(Ranking("dense", ())))
+    events = run(retrievers=empty, generator=FakeGenerator(answer("", finish_reason="empty")))
+    assert next(event.selection for event in events if isinstance(event, Selected)) == Selection((), ())
+    repass = next(event for event in events if isinstance(event, Scored)).paper.repass
+    assert (repass.entailment, repass.contradiction, repass.obligation_coverage) == (0.0, 0.0, 0.0)
+
+
+def test_the_consumers_time_is_not_counted():
+    seconds = {}
+    for event in make_pipeline().run(Question("Who?")):
+        time.sleep(0.02)
+        if isinstance(event, Recorded):
+            seconds = event.seconds
+    assert sum(seconds.values()) < 0.1 * 2
+    assert max(seconds.values()) < 0.1
+
+
+def test_filtering_settings_reach_the_selection():
+    events = run(config=Config(filtering=FilteringConfig(threshold=0.0, max_drop=1.0, top_k=2)))
+    assert len(next(event.selection for event in events if isinstance(event, Selected)).kept) == 2
+
+
+@pytest.mark.parametrize("text", ["", "  \n\t", "\x00\x07", "\ud800"])
+def test_a_question_with_nothing_in_it_is_refused_before_any_work(text):
+    with pytest.raises(QuestionError, match="question is empty"):
+        next(make_pipeline().run(Question(text)))
+
+
+def test_a_pasted_document_is_refused_with_both_numbers():
+    with pytest.raises(QuestionError, match=r"102,400 characters; at most 8,000"):
+        clean_question(Question("x" * 102_400))
+
+
+@given(st.text(max_size=300))
+def test_any_text_becomes_a_clean_question_or_a_clear_error(text):
+    try:
+        cleaned = clean_question(Question(text, "id")).text
+    except QuestionError:
+        return
+    assert cleaned.strip() == cleaned != ""
+    cleaned.encode()

@@ -1,0 +1,111 @@
+import json
+import sqlite3
+import threading
+from dataclasses import replace
+
+import pytest
+
+from ragqa.config import Config, FilteringConfig
+from ragqa.errors import RecordError
+from ragqa.events import Answered, Fused, Retrieved, Scored, Selected
+from ragqa.filtering import select
+from ragqa.fusion import fuse
+from ragqa.records import AnswerRecord, RecordStore, new_record_id
+from ragqa.types import Question
+
+from .helpers import make_pipeline
+
+
+@pytest.fixture
+def store(tmp_path):
+    return RecordStore(tmp_path / "deep" / "records.sqlite3")
+
+
+def finished(store, **changes):
+    pipeline = make_pipeline(records=store, **changes)
+    events = list(pipeline.run(Question("Who must act?")))
+    return events, store.load(events[-1].record_id)
+
+
+def test_a_record_reads_back_equal_from_disk_and_from_json(store):
+    _, record = finished(store)
+    assert AnswerRecord.from_json(record.to_json()) == record
+    assert record.status == "scored"
+    assert set(record.seconds) == {"retrieval", "fusion", "filtering", "generation", "scoring"}
+
+
+def test_a_record_repeats_its_selection_from_its_own_rankings(store):
+    events, record = finished(store)
+    again = select(fuse(record.ranked, record.fusion), record.filtering)
+    assert again == next(event.selection for event in events if isinstance(event, Selected))
+    assert tuple(passage.passage_id for passage in record.kept) == tuple(p.passage_id for p in again.passages)
+
+
+def test_the_answer_is_on_disk_before_it_is_shown_and_scored(store):
+    for event in make_pipeline(records=store).run(Question("Who must act?")):
+        if isinstance(event, (Retrieved, Fused, Selected)):
+            assert store.list() == ()
+        if isinstance(event, Answered):
+            assert [summary.status for summary in store.list()] == ["answered"]
+        if isinstance(event, Scored):
+            assert [summary.status for summary in store.list()] == ["scored"]
+
+
+def test_the_list_is_newest_first_and_limited(store):
+    _, record = finished(store)
+    for day in ("01", "03", "02"):
+        store.save(replace(record, record_id=f"r{day}", created_at=f"2026-01-{day}T00:00:00+00:00"))
+    assert [summary.record_id for summary in store.list(limit=3)] == [record.record_id, "r03", "r02"]
+    assert store.list()[0].composite == record.scored.paper.repass.composite
+
+
+def test_an_altered_record_is_refused(store):
+    _, record = finished(store)
+    with sqlite3.connect(store.path) as connection:
+        connection.execute("UPDATE records SET body = replace(body, 'must', 'may')")
+    with pytest.raises(RecordError, match="was altered.*ask the question again"):
+        store.load(record.record_id)
+
+
+def test_an_unknown_record_names_the_command_that_lists(store):
+    with pytest.raises(RecordError, match="no record 'nope'.*ragqa records list"):
+        store.load("nope")
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{", '{"record_id": 3}', "null"])
+def test_json_that_is_no_record_is_refused(text):
+    with pytest.raises(RecordError, match="not a ragqa record"):
+        AnswerRecord.from_json(text)
+
+
+def test_a_folder_that_cannot_be_written_is_a_clear_error(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(RecordError, match="set RAGQA_HOME"):
+        RecordStore(tmp_path / "file" / "records.sqlite3").list()
+
+
+def test_many_threads_save_at_once(store):
+    _, record = finished(store)
+    threads = [
+        threading.Thread(target=store.save, args=(replace(record, record_id=f"r{number}"),)) for number in range(16)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(store.list()) == 17
+
+
+def test_the_servers_address_is_kept_without_its_credentials(store):
+    config = Config(filtering=FilteringConfig())
+    config = replace(config, generation=replace(config.generation, base_url="https://me:pass@host:1/v1?key=secret"))
+    _, record = finished(store, config=config)
+    assert record.generation.base_url == "https://host:1/v1"
+    assert "secret" not in record.to_json()
+    assert json.loads(record.to_json())["record_id"] == record.record_id
+
+
+def test_record_ids_differ_and_sort_by_time():
+    ids = {new_record_id() for _ in range(200)}
+    assert len(ids) == 200
+    assert all(len(record_id.split("-")) == 3 for record_id in ids)

@@ -1,0 +1,124 @@
+"""What the page knows: event by event, from a record, and while a run goes on or breaks."""
+
+import itertools
+import threading
+from dataclasses import replace
+
+import pytest
+
+from ragqa.config import Config, FilteringConfig
+from ragqa.errors import GenerationError
+from ragqa.records import RecordStore
+from ragqa.types import Question
+from ragqa.ui.run import Run
+from ragqa.ui.view import View, advance, from_record, provisional, reselect
+
+from .fakes import FakeGenerator
+from .helpers import ANSWER, make_pipeline
+
+
+def views(store=None):
+    view = View("Who must act?", Config())
+    seen = [view]
+    for event in make_pipeline(records=store).run(Question(view.question)):
+        view = advance(view, event)
+        seen.append(view)
+    return seen
+
+
+def test_each_event_adds_and_nothing_disappears():
+    seen = views()
+    for before, after in itertools.pairwise(seen):
+        for name in ("rankings", "selection", "answer", "scored"):
+            assert getattr(after, name) or not getattr(before, name)
+    last = seen[-1]
+    assert (last.running, last.phase) == (False, "Done")
+    assert last.record_id
+    assert last.seconds["scoring"] >= 0
+
+
+def test_the_phase_says_what_happens_with_its_count():
+    phases = [view.phase for view in views()]
+    assert "Retrieved 3 + 2 passages" in phases
+    assert "Fused into 3 candidates" in phases
+    assert any(phase.startswith("Kept ") for phase in phases)
+    assert "Scored 2 of 2 answer sentences" in phases
+
+
+def test_a_record_gives_the_same_view_as_the_run(tmp_path):
+    store = RecordStore(tmp_path / "records.sqlite3")
+    last = views(store)[-1]
+    again = from_record(store.load(last.record_id))
+    for name in ("question", "rankings", "selection", "answer", "scored", "sentences", "obligations", "n_fused"):
+        assert getattr(again, name) == getattr(last, name), name
+
+
+def test_a_record_that_was_never_scored_is_shown_with_its_error(tmp_path):
+    store = RecordStore(tmp_path / "records.sqlite3")
+    record = store.load(views(store)[-1].record_id)
+    view = from_record(replace(record, scored=None, status="scoring failed", error="the model broke"))
+    assert (view.scored, view.error, view.answer) == (None, "the model broke", ANSWER)
+
+
+def test_provisional_scores_are_means_over_what_is_there():
+    seen = views()
+    assert provisional(seen[0]) is None
+    first = next(view for view in seen if len(view.sentences) == 1)
+    assert provisional(first).entailment == pytest.approx(0.9)
+    assert provisional(first).obligation_coverage == 0.0
+    assert provisional(seen[-1]).entailment == pytest.approx((0.9 + 0.1) / 2)
+    assert provisional(seen[-1]).obligation_coverage == pytest.approx(1 / 2)
+
+
+def test_reselecting_changes_neither_the_view_nor_its_answer():
+    last = views()[-1]
+    before = repr(last)
+    everything = reselect(last, last.config.fusion, FilteringConfig(threshold=0.0, max_drop=1.0))
+    assert len(everything.kept) == 3
+    assert repr(last) == before
+
+
+def test_a_run_ends_with_its_record():
+    view = Run("Who must act?", Config(), make_pipeline).wait(20)
+    assert (view.running, view.error) == (False, "")
+    assert view.scored
+    assert view.record_id
+
+
+def test_a_run_whose_generator_fails_keeps_its_passages():
+    broken = FakeGenerator(ANSWER, GenerationError("the server is down; start it"), error_after=3)
+    view = Run("Who?", Config(), lambda: make_pipeline(generator=broken)).wait(20)
+    assert (view.error, view.running) == ("the server is down; start it", False)
+    assert view.rankings
+    assert view.text.split() == ANSWER.raw.split()[:3]
+
+
+def test_a_bug_is_reported_by_reference_and_never_by_trace(caplog):
+    def load():
+        raise ZeroDivisionError("secret detail")
+
+    view = Run("Who?", Config(), load).wait(20)
+    assert "Reference" in view.error
+    assert "secret detail" not in view.error
+    assert "ZeroDivisionError" not in view.error
+    reference = view.error.split("Reference ")[1].split(" ")[0]
+    assert reference in caplog.text
+
+
+def test_a_run_can_be_stopped_and_keeps_what_is_there():
+    reached, go_on = threading.Event(), threading.Event()
+
+    class Waiting(FakeGenerator):
+        def stream(self, question, passages):
+            reached.set()
+            go_on.wait(10)
+            return (yield from super().stream(question, passages))
+
+    run = Run("Who?", Config(), lambda: make_pipeline(generator=Waiting(ANSWER)))
+    assert reached.wait(10)
+    run.stop()
+    go_on.set()
+    view = run.wait(20)
+    assert "Stopped at your request" in view.error
+    assert view.rankings
+    assert view.answer is None
