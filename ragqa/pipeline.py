@@ -137,8 +137,10 @@ def assemble(config: Config, index: Index, models: Models, records: RecordStore 
     )
 
 
-def load_pipeline(config: Config | None = None, paths: Paths | None = None) -> Pipeline:
-    """A pipeline ready to run, with records on disk; settings and places from the environment where not given.
+def load_pipeline(config: Config | None = None, paths: Paths | None = None, *, recording: bool = True) -> Pipeline:
+    """A pipeline ready to run; settings and places from the environment where not given.
+
+    Answers are kept on disk unless ``recording`` is false.
 
     Raises ConfigError, IndexingError or ModelError.
     """
@@ -148,7 +150,7 @@ def load_pipeline(config: Config | None = None, paths: Paths | None = None) -> P
     config, paths = config or Config.from_env(), paths or Paths.from_env()
     index = open_index(config.index, paths.indexes)
     models = load_models(index.manifest.encoder, config.scoring)
-    return assemble(config, index, models, RecordStore(paths.records))
+    return assemble(config, index, models, RecordStore(paths.records) if recording else None)
 
 
 def load_scorer(scoring: ScoringConfig) -> Scorer:

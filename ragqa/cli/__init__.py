@@ -12,8 +12,13 @@ import sys
 
 import typer
 
-from ragqa.cli import ask, evaluate, index, records, score, train
+from ragqa.cli.ask import ask
+from ragqa.cli.evaluate import app as evaluate_app
+from ragqa.cli.index import app as index_app
 from ragqa.cli.output import fail
+from ragqa.cli.records import app as records_app
+from ragqa.cli.score import score
+from ragqa.cli.train import app as train_app
 from ragqa.errors import RagqaError
 
 __all__ = ["app", "main"]
@@ -25,17 +30,18 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command("ask")(ask.ask)
-app.command("score")(score.score)
-app.add_typer(index.app, name="index")
-app.add_typer(records.app, name="records")
-app.add_typer(evaluate.app, name="eval")
-app.add_typer(train.app, name="train")
+app.command("ask")(ask)
+app.command("score")(score)
+app.add_typer(index_app, name="index")
+app.add_typer(records_app, name="records")
+app.add_typer(evaluate_app, name="eval")
+app.add_typer(train_app, name="train")
 
 
 def main() -> None:
     """The console script: every failure becomes one message on standard error and an exit code."""
-    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger().handlers[0].setLevel(logging.WARNING)  # bm25s sets its own logger to DEBUG
     try:
         app()
     except RagqaError as error:

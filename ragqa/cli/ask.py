@@ -48,7 +48,7 @@ def ask(
     """Answer a question from a corpus and score the answer: passages, answer, RePASs."""
     config = _with_preset(Config.from_env(), preset)
     fused = FusionConfig(
-        method=fusion.value if fusion else config.fusion.method,  # type: ignore[arg-type] - the enum's values are its
+        method=fusion.value if fusion else config.fusion.method,
         bm25_weight=_or(bm25_weight, config.fusion.bm25_weight),
     )
     filtering = FilteringConfig(

@@ -40,7 +40,7 @@ def index_names(paths: Paths) -> list[str]:
     """The indexes there are, the demonstration ones first."""
     from ragqa.indexing import list_indexes
 
-    names = [manifest.name for manifest in list_indexes(paths.indexes)]
+    names = [entry.name for entry in list_indexes(paths.indexes)]
     demos = [name for name in ("rulebook", "encyclopedia") if name in names]
     return demos + [name for name in names if name not in demos]
 

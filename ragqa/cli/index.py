@@ -1,0 +1,137 @@
+"""`ragqa index build | list | info | verify | delete`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator as Stream
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress
+from rich.table import Table
+
+from ragqa.cli.output import progress_bar, stderr, stdout
+from ragqa.config import IndexingConfig, Paths
+from ragqa.indexing import (
+    BuildProgress,
+    build_events,
+    delete_index,
+    index_info,
+    list_indexes,
+    verify_index,
+)
+from ragqa.manifest import Manifest
+from ragqa.tables import plain
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Build and look after indexes.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="Lower-case letters, digits, - and _.")]
+
+
+class FormatChoice(StrEnum):
+    """What a source holds."""
+
+    OBLIQA = "obliqa"
+    TEXT = "text"
+
+
+@app.command()
+def build(
+    name: Name,
+    source: Annotated[Path, typer.Option(help="Folder or file of documents.")],
+    corpus_format: Annotated[
+        FormatChoice | None, typer.Option("--format", help="What the source holds; found out where not said.")
+    ] = None,
+    chunk_max_tokens: Annotated[int, typer.Option(help="Text only: most words in a passage.")] = 128,
+) -> None:
+    """Build an index of a folder of documents, or replace the one of that name once the new one is whole."""
+    from ragqa.retrieval.encoder import SentenceTransformerEncoder
+
+    config = IndexingConfig(chunk_max_tokens=chunk_max_tokens)
+    began = time.perf_counter()
+    with stderr().status("Loading the encoder"):
+        encoder = SentenceTransformerEncoder(config.encoder)
+    with progress_bar() as bar:
+        events = build_events(
+            name,
+            source,
+            indexes=Paths.from_env().indexes,
+            config=config,
+            encoder=encoder,
+            format=corpus_format.value if corpus_format else None,
+        )
+        manifest = _drawn(events, bar)
+    seconds = time.perf_counter() - began
+    stdout().print(
+        plain(
+            f"index {manifest.name}: {manifest.n_passages:,} passages of {manifest.n_documents:,} documents, "
+            f"{manifest.size_bytes / 1e6:.1f} MB, {seconds:.1f} s"
+        )
+    )
+
+
+def _drawn(events: Stream[BuildProgress, None, Manifest], bar: Progress) -> Manifest:
+    tasks = {}
+    while True:
+        try:
+            progress = next(events)
+        except StopIteration as stop:
+            manifest: Manifest = stop.value
+            return manifest
+        if progress.stage not in tasks:
+            tasks[progress.stage] = bar.add_task(progress.stage, total=progress.total)
+        bar.update(tasks[progress.stage], completed=progress.done, total=progress.total)
+
+
+@app.command("list")
+def list_all() -> None:
+    """The indexes there are."""
+    table = Table(title="Indexes")
+    for heading in ("name", "documents", "passages", "MB", "built", "source"):
+        table.add_column(heading, overflow="fold")
+    for entry in list_indexes(Paths.from_env().indexes):
+        manifest = entry.manifest
+        if manifest is None:
+            table.add_row(plain(entry.name), "", "", "", "", plain(entry.problem, style="red"))
+            continue
+        table.add_row(
+            plain(entry.name),
+            f"{manifest.n_documents:,}",
+            f"{manifest.n_passages:,}",
+            f"{manifest.size_bytes / 1e6:.1f}",
+            plain(manifest.created[:16]),
+            plain(manifest.source),
+        )
+    stdout().print(table)
+
+
+@app.command()
+def info(name: Name) -> None:
+    """What an index's manifest says."""
+    manifest = index_info(name, Paths.from_env().indexes)
+    table = Table(title=plain(f"Index {manifest.name}"), show_header=False)
+    rows = {field: getattr(manifest, field) for field in Manifest.__dataclass_fields__ if field != "files"}
+    for field, value in rows.items():
+        table.add_row(field, plain(str(value)))
+    for entry in manifest.files:
+        table.add_row(entry.path, f"{entry.size_bytes:,} bytes, sha256 {entry.sha256[:16]}…")
+    stdout().print(table)
+
+
+@app.command()
+def verify(name: Name) -> None:
+    """Read every byte of an index and say whether it is what its manifest says."""
+    manifest = verify_index(name, Paths.from_env().indexes)
+    stdout().print(plain(f"index {manifest.name} is whole: {manifest.n_passages:,} passages, every hash as recorded"))
+
+
+@app.command()
+def delete(name: Name, yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False) -> None:
+    """Delete an index; the documents it was made from stay."""
+    if not yes:
+        typer.confirm(f"Delete index {name!r}?", abort=True)
+    delete_index(name, Paths.from_env().indexes)
+    stdout().print(plain(f"index {name} deleted"))

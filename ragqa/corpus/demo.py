@@ -1,0 +1,64 @@
+"""The two corpora that come with ragqa, with their example questions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from ragqa.config import IndexingConfig
+from ragqa.corpus import CorpusFormat, load_corpus
+from ragqa.corpus.questions import GoldQuestion, load_questions, resolve_gold
+
+__all__ = ["DEMOS", "DemoCorpus"]
+
+_FOLDER = Path(__file__).parent / "demo"
+
+
+@dataclass(frozen=True, slots=True)
+class DemoCorpus:
+    """A corpus shipped with ragqa. ``name`` is also its index's; ``description`` is one line for the page."""
+
+    name: str
+    title: str
+    description: str
+    source: Path
+    format: CorpusFormat
+
+    def questions(self) -> tuple[GoldQuestion, ...]:
+        """The example questions with gold passages of the corpus as it is indexed by default; read once."""
+        return _questions(self)
+
+
+@cache
+def _questions(demo: DemoCorpus) -> tuple[GoldQuestion, ...]:
+    files = sorted((_FOLDER / demo.name).glob("questions*.json"))
+    questions = tuple(question for path in files for question in load_questions(path))
+    if not any(question.evidence for question in questions):
+        return questions
+    corpus = load_corpus(demo.source, demo.format, IndexingConfig().chunk_max_tokens)
+    return resolve_gold(questions, corpus.passages)
+
+
+DEMOS: dict[str, DemoCorpus] = {
+    demo.name: demo
+    for demo in (
+        DemoCorpus(
+            name="rulebook",
+            title="Rulebook of an invented regulator",
+            description=(
+                "The rules of the Harrowmere Financial Services Commission, a regulator invented for this "
+                "demonstration: no such authority exists and none of these rules bind anybody."
+            ),
+            source=_FOLDER / "rulebook",
+            format="obliqa",
+        ),
+        DemoCorpus(
+            name="encyclopedia",
+            title="Small encyclopedia",
+            description="Short articles on lakes, mountains, planets, people and inventions, written for ragqa.",
+            source=_FOLDER / "encyclopedia" / "articles",
+            format="text",
+        ),
+    )
+}

@@ -1,0 +1,140 @@
+"""ObliQA: a folder of JSON documents, each a list of {ID, DocumentID, PassageID, Passage} -> passages.
+
+The schema of RegNLP/ObliQADataset. ``titles.json`` beside the documents or one folder up may name them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ragqa.corpus.json_items import describe, passage_id_of, read_items, read_json
+from ragqa.errors import CorpusError
+from ragqa.types import Passage
+
+__all__ = ["document_files", "load_obliqa"]
+
+SEPARATOR = " › "
+MAX_HEADING_WORDS = 12  # headings of the ADGM rulebooks are shorter, their shortest rules longer
+TITLES = "titles.json"
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One passage of a file, cleaned; ``text`` may be empty."""
+
+    document_id: str
+    number: str
+    text: str
+
+
+def load_obliqa(folder: Path) -> tuple[Passage, ...]:
+    """The non-empty passages of every document, files in numeric order (2.json before 10.json), items as they stand.
+
+    ``folder`` holds the ``*.json`` documents, or a ``documents/`` folder of them, or is one such file. Texts are
+    cleaned (`clean_text`); blank passages are left out. Ids are ``"DocumentID:PassageID"``; where one repeats, the
+    first non-empty passage keeps it and the others get ``#2``, ``#3``. ``section`` names the headings above. The
+    item's own ID is not used and may be missing. Raises CorpusError where something is not as described here.
+    """
+    files = document_files(folder)
+    if not files:
+        msg = (
+            f"no JSON document in {folder}; expected a folder of *.json files (or with a documents/ folder of them), "
+            "each a list of {ID, DocumentID, PassageID, Passage}"
+        )
+        raise CorpusError(msg)
+    root = folder if folder.is_dir() else folder.parent
+    titles = _read_titles(files[0].parent)
+    rows = [row for path in files for row in _read_rows(path, path.relative_to(root).as_posix())]
+    passages = tuple(_passages(rows, titles))
+    if not passages:
+        msg = f"{folder}: all {len(rows):,} passages are empty; expected at least one with text under 'Passage'"
+        raise CorpusError(msg)
+    return passages
+
+
+def document_files(source: Path) -> tuple[Path, ...]:
+    """The JSON documents that `load_obliqa` would read, in numeric order; none where there are none."""
+    if source.is_file():
+        return (source,) if source.suffix.lower() == ".json" else ()
+    for folder in (source / "documents", source):
+        if folder.is_dir():
+            files = [path for path in folder.iterdir() if _is_document(path)]
+            if files:
+                return tuple(sorted(files, key=lambda path: _numeric_key(path.name)))
+    return ()
+
+
+def _is_document(path: Path) -> bool:
+    hidden = path.name.startswith(".")
+    return path.suffix.lower() == ".json" and path.name != TITLES and not hidden and path.is_file()
+
+
+def _numeric_key(name: str) -> tuple[list[str | int], str]:
+    parts = re.split(r"([0-9]+)", name)  # texts at even places, numbers at odd ones: always comparable
+    return [int(part) if place % 2 else part for place, part in enumerate(parts)], name
+
+
+def _read_titles(folder: Path) -> dict[str, str]:
+    for path in (folder / TITLES, folder.parent / TITLES):
+        if path.is_file():
+            titles = read_json(path, TITLES)
+            if isinstance(titles, dict) and all(isinstance(title, str) for title in titles.values()):
+                return titles
+            msg = f'{TITLES}: expected an object of DocumentID to title, like {{"1": "General Rules"}}, found '
+            raise CorpusError(msg + (describe(titles) if not isinstance(titles, dict) else "a title that is no text"))
+    return {}
+
+
+def _read_rows(path: Path, name: str) -> Iterator[_Row]:
+    for item in read_items(path, name):
+        yield _Row(item.identifier("DocumentID"), item.line("PassageID"), item.text("Passage"))
+
+
+def _passages(rows: Sequence[_Row], titles: dict[str, str]) -> Iterator[Passage]:
+    filled = [row for row in rows if row.text]
+    for row, passage_id, section in zip(filled, _unique_ids(filled), _sections(filled), strict=True):
+        title = titles.get(row.document_id) or f"Document {row.document_id}"
+        yield Passage(passage_id, row.document_id, row.text, title=title, section=section, number=row.number)
+
+
+def _unique_ids(rows: Sequence[_Row]) -> Iterator[str]:
+    """The id of each row; the second of a name gets ``#2`` and so on, never a name that another row has."""
+    names = [passage_id_of(row.document_id, row.number) for row in rows]
+    taken = set(names)
+    counts: Counter[str] = Counter()
+    for name in names:
+        counts[name] += 1
+        unique = name
+        while counts[name] > 1 and (unique := f"{name}#{counts[name]}") in taken:
+            counts[name] += 1
+        taken.add(unique)
+        yield unique
+
+
+# Sections -----------------------------------------------------------------------------------------------------------
+
+
+def _sections(rows: Sequence[_Row]) -> Iterator[str]:
+    """For each row the headings above it, outermost first: ``"1. INTRODUCTION › 1.2 Application"``."""
+    headings: dict[tuple[str, tuple[str, ...]], str] = {}  # the latest of a number, as numbering may start again
+    for row in rows:
+        steps = _steps(row.number)
+        above = [headings.get((row.document_id, steps[:depth])) for depth in range(1, len(steps))]
+        yield SEPARATOR.join(label for label in above if label)
+        if _is_heading(row.text):
+            headings[row.document_id, steps] = f"{row.number} {' '.join(row.text.split())}"
+
+
+def _steps(number: str) -> tuple[str, ...]:
+    """The steps of a number: ``"1.2.1.(1)"`` and ``"1.2.1(1)"`` -> ``("1", "2", "1", "(1)")``."""
+    return tuple(step for part in re.split(r"\.|(?<=[^\s.])(?=\()", number) if (step := part.strip()))
+
+
+def _is_heading(text: str) -> bool:
+    """Whether a passage reads as a heading: at most 12 words that begin and end unlike a sentence or a list item."""
+    ends = (".", ";", ",", "; and", "; or")
+    return len(text.split()) <= MAX_HEADING_WORDS and not text.endswith(ends) and not text[0].islower()

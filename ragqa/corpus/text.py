@@ -1,0 +1,117 @@
+"""Folders of Markdown and plain text -> passages, chunked on the structure of each file."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from ragqa.corpus.chunking import chunk
+from ragqa.corpus.outline import markdown_outline, plain_outline
+from ragqa.errors import ConfigError, CorpusError
+from ragqa.types import Passage
+
+__all__ = ["load_text", "read_text", "text_files"]
+
+MARKDOWN = (".md", ".markdown")
+SUFFIXES = (*MARKDOWN, ".txt")
+SEPARATOR = " › "
+
+
+def load_text(folder: Path, max_tokens: int = 128) -> tuple[Passage, ...]:
+    r"""The chunks of every .md, .markdown and .txt file below ``folder`` (or of one such file), files sorted by path.
+
+    A chunk has at most ``max_tokens`` white-space separated tokens, lies within one section and is a verbatim slice:
+    ``read_text(file)[passage.start:passage.end] == passage.text``. ``document_id`` is the file's path in the folder
+    without its suffix (with it where two files differ in nothing else), ``title`` the first heading of level 1 or the
+    file's name, ``section`` the headings below the title, ``number`` the chunk's ordinal in its file from 1. Files
+    without text give nothing. Raises CorpusError where a file is not UTF-8 or no file has text.
+    """
+    if max_tokens < 1:
+        msg = f"chunk size must be at least 1 token, got {max_tokens}; change the setting and try again"
+        raise ConfigError(msg)
+    files = text_files(folder)
+    if not files:
+        msg = f"no text file in {folder}; expected {', '.join(SUFFIXES)} files in UTF-8"
+        raise CorpusError(msg)
+    root = folder if folder.is_dir() else folder.parent
+    names = [_storable(path.relative_to(root)) for path in files]
+    repeated = Counter(_without_suffix(name) for name in names)
+    passages: list[Passage] = []
+    for path, name in zip(files, names, strict=True):
+        short = _without_suffix(name)
+        passages += _chunks(path, name, short if repeated[short] == 1 else name, max_tokens)
+    if not passages:
+        msg = f"the {len(files):,} text files in {folder} hold no text below their headings; nothing to index"
+        raise CorpusError(msg)
+    return tuple(passages)
+
+
+def text_files(source: Path) -> tuple[Path, ...]:
+    """The files that `load_text` would read, sorted by their path in the folder, the same on every system.
+
+    Hidden files and folders are skipped; linked folders are not entered, and linked files count only where they lie
+    inside ``source``.
+    """
+    if source.is_file():
+        return (source,) if source.suffix.lower() in SUFFIXES else ()
+    inside = source.resolve()
+    found = []
+    for folder, folders, names in os.walk(source, onerror=_raise_unreadable):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        paths = (Path(folder) / name for name in names if not name.startswith("."))
+        found += [path for path in paths if path.suffix.lower() in SUFFIXES and path.is_file()]
+    kept = [path for path in found if path.resolve().is_relative_to(inside)]
+    return tuple(sorted(kept, key=lambda path: path.relative_to(source).as_posix()))
+
+
+def read_text(path: Path, name: str = "") -> str:
+    r"""The file's text, line endings as ``\n``, without a byte-order mark: offsets of passages count in it."""
+    name = name or path.name
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        msg = f"{name} cannot be read: {error.strerror or error}; check its permissions and try again"
+        raise CorpusError(msg) from error
+    except UnicodeDecodeError as error:
+        msg = f"{name} is not UTF-8 text (byte {error.start} cannot be read); save it as UTF-8 and try again"
+        raise CorpusError(msg) from error
+    if "\0" in text:
+        msg = f"{name} holds zero bytes: it is UTF-16 or no text at all; save it as UTF-8 or take it out, and try again"
+        raise CorpusError(msg)
+    return text
+
+
+def _raise_unreadable(error: OSError) -> None:
+    msg = f"folder {error.filename} cannot be read: {error.strerror}; check its permissions and try again"
+    raise CorpusError(msg) from error
+
+
+def _storable(path: Path) -> str:
+    """The path with forward slashes; bytes of a name that are not UTF-8 become ``?``."""
+    return path.as_posix().encode("utf-8", "replace").decode("utf-8")
+
+
+def _without_suffix(name: str) -> str:
+    return name[: name.rindex(".")]
+
+
+def _chunks(path: Path, name: str, document_id: str, max_tokens: int) -> Iterator[Passage]:
+    text = read_text(path, name)
+    outline = markdown_outline(text) if path.suffix.lower() in MARKDOWN else plain_outline(text)
+    title = outline.title or _without_suffix(name.rpartition("/")[2])
+    number = 0
+    for section in outline.sections:
+        for span in chunk(text, section.blocks, max_tokens):
+            number += 1
+            yield Passage(
+                passage_id=f"{document_id}:{number}",
+                document_id=document_id,
+                text=span.text,
+                title=title,
+                section=SEPARATOR.join(section.path),
+                number=str(number),
+                start=span.start,
+                end=span.end,
+            )

@@ -1,0 +1,60 @@
+"""How long each stage takes, question by question, in the pipeline that the page uses."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from ragqa.events import Scored, Selected, SentenceScored
+from ragqa.pipeline import Pipeline
+from ragqa.types import Question
+
+__all__ = ["SpeedRow", "measure_speed", "summarise"]
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedRow:
+    """One question: milliseconds to the selection, seconds from there, and how much there was to score."""
+
+    milliseconds_to_selection: float
+    seconds_to_first_sentence_score: float  # from the selection; equal to the next where no sentence was scored
+    seconds_to_final_scores: float  # from the selection
+    n_kept: int
+    n_sentences: int
+    n_pairs: int
+
+
+def measure_speed(pipeline: Pipeline, questions: Sequence[Question]) -> Iterator[SpeedRow]:
+    """A row per question, in order, each as soon as it is measured. The first question warms up and is run twice."""
+    if questions:
+        _row(pipeline, questions[0])
+    for question in questions:
+        yield _row(pipeline, question)
+
+
+def _row(pipeline: Pipeline, question: Question) -> SpeedRow:
+    began = selected = final = time.perf_counter()
+    first: float | None = None
+    n_kept = n_sentences = n_pairs = 0
+    for event in pipeline.run(question):
+        now = time.perf_counter()
+        match event:
+            case Selected(selection):
+                selected, n_kept = now, len(selection.kept)
+            case SentenceScored() if first is None:
+                first = now
+            case Scored(paper):
+                final, n_pairs, n_sentences = now, paper.n_pairs, len(paper.sentences)
+    return SpeedRow(
+        1000 * (selected - began), (first or final) - selected, final - selected, n_kept, n_sentences, n_pairs
+    )
+
+
+def summarise(rows: Sequence[SpeedRow]) -> list[tuple[str, float, float]]:
+    """(name, median, maximum) of every column; empty without rows."""
+    if not rows:
+        return []
+    columns = {name: [float(getattr(row, name)) for row in rows] for name in SpeedRow.__dataclass_fields__}
+    return [(name.replace("_", " "), median(values), max(values)) for name, values in columns.items()]

