@@ -110,15 +110,23 @@ class Models:
 
 def load_models(encoder: str, scoring: ScoringConfig) -> Models:
     """The models of these names, loaded and checked (seconds). Raises ModelError."""
-    from ragqa.repass.nli import CrossEncoderNli
-    from ragqa.repass.obligations import TfidfObligationClassifier
     from ragqa.retrieval.encoder import SentenceTransformerEncoder
 
-    return Models(
-        encoder=SentenceTransformerEncoder(encoder),
-        nli=CrossEncoderNli(scoring.nli_model),
-        obligations=TfidfObligationClassifier(scoring.obligation_model),
-    )
+    return Models(SentenceTransformerEncoder(encoder), load_nli(scoring), load_obligations(scoring))
+
+
+def load_nli(scoring: ScoringConfig) -> NliModel:
+    """The NLI model this configuration names. Raises ModelError."""
+    from ragqa.repass.nli import CrossEncoderNli
+
+    return CrossEncoderNli(scoring.nli_model)
+
+
+def load_obligations(scoring: ScoringConfig) -> ObligationClassifier:
+    """The obligation classifier this configuration names. Raises ModelError."""
+    from ragqa.repass.obligations import TfidfObligationClassifier
+
+    return TfidfObligationClassifier(scoring.obligation_model)
 
 
 def assemble(config: Config, index: Index, models: Models, records: RecordStore | None = None) -> Pipeline:
@@ -155,12 +163,9 @@ def load_pipeline(config: Config | None = None, paths: Paths | None = None, *, r
 
 def load_scorer(scoring: ScoringConfig) -> Scorer:
     """The scorer alone, for answers written elsewhere. Raises ModelError."""
-    from ragqa.repass.nli import CrossEncoderNli
-    from ragqa.repass.obligations import TfidfObligationClassifier
     from ragqa.repass.scorer import RepassScorer
 
-    obligations = TfidfObligationClassifier(scoring.obligation_model)
-    return RepassScorer(CrossEncoderNli(scoring.nli_model), obligations, scoring)
+    return RepassScorer(load_nli(scoring), load_obligations(scoring), scoring)
 
 
 def _generator(config: Config, models: Models) -> Generator:

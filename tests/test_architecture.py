@@ -36,10 +36,10 @@ LEVELS = {
     "training": 4,
     "recorder": 4,
     "pipeline": 5,
-    "evaluation": 5,
+    "evaluation": 6,
     "tables": 5,
-    "cli": 6,
-    "ui": 6,
+    "cli": 7,
+    "ui": 7,
 }
 # Each outside library in the rooms named, nowhere else.
 HOMES = {

@@ -41,7 +41,7 @@ def browser():
         chromium.close()
 
 
-@pytest.fixture()
+@pytest.fixture
 def page(browser):
     page = browser.new_page(viewport={"width": 1440, "height": 900}, accept_downloads=True)
     page.set_default_timeout(20_000)
@@ -66,7 +66,7 @@ def shoot(page, name):
         page.screenshot(path=str(folder / f"{name}.png"), full_page=False)
 
 
-@pytest.mark.parametrize("title", ["Harrowmere rulebook", "Encyclopedia"])
+@pytest.mark.parametrize("title", ["Rulebook of an invented regulator", "Small encyclopedia"])
 def test_from_question_to_downloaded_record(page, address, title):
     page.goto(address)
     choose_corpus(page, re.compile(title, re.I))

@@ -12,7 +12,7 @@ from typing import Any
 from ragqa.corpus.cleaning import clean_line, clean_text
 from ragqa.errors import CorpusError
 
-__all__ = ["Item", "passage_id_of", "read_items", "read_json"]
+__all__ = ["Item", "describe", "passage_id_of", "read_items", "read_json"]
 
 
 def passage_id_of(document_id: str, number: str) -> str:

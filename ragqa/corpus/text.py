@@ -37,11 +37,11 @@ def load_text(folder: Path, max_tokens: int = 128) -> tuple[Passage, ...]:
         raise CorpusError(msg)
     root = folder if folder.is_dir() else folder.parent
     names = [_storable(path.relative_to(root)) for path in files]
-    repeated = Counter(_without_suffix(name) for name in names)
+    taken = Counter([*names, *(_without_suffix(name) for name in names)])
     passages: list[Passage] = []
     for path, name in zip(files, names, strict=True):
         short = _without_suffix(name)
-        passages += _chunks(path, name, short if repeated[short] == 1 else name, max_tokens)
+        passages += _chunks(path, name, short if taken[short] == 1 else name, max_tokens)
     if not passages:
         msg = f"the {len(files):,} text files in {folder} hold no text below their headings; nothing to index"
         raise CorpusError(msg)
@@ -89,8 +89,8 @@ def _raise_unreadable(error: OSError) -> None:
 
 
 def _storable(path: Path) -> str:
-    """The path with forward slashes; bytes of a name that are not UTF-8 become ``?``."""
-    return path.as_posix().encode("utf-8", "replace").decode("utf-8")
+    """The path with forward slashes; bytes of a name that are not UTF-8 are spelled out, so that it can be stored."""
+    return path.as_posix().encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _without_suffix(name: str) -> str:
