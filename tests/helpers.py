@@ -32,7 +32,7 @@ def make_pipeline(**changes) -> Pipeline:
     first, second, third = PASSAGES
     rankings = (
         Ranking.of("bm25", [ScoredPassage(first, 9.0), ScoredPassage(second, 8.5), ScoredPassage(third, 1.0)]),
-        Ranking.of("dense", [ScoredPassage(first, 0.9), ScoredPassage(third, 0.2)]),
+        Ranking.of("dense", [ScoredPassage(first, 0.9), ScoredPassage(second, 0.88), ScoredPassage(third, 0.2)]),
     )
     parts = {
         "config": config,

@@ -46,7 +46,7 @@ _ODD = (
     "\u200b\u200c\u200d\ufeff report",
     "report\x00 the\x07 client\x1b[31m now\x1b]0;title\x07",
     "line\u2028separator\u2029and\x0bvertical\x0ctab",
-    "NUL \x00 and \ud800 alone" .encode("utf-8", "surrogatepass").decode("utf-8", "replace"),
+    "NUL \x00 and \ud800 alone".encode("utf-8", "surrogatepass").decode("utf-8", "replace"),
     "A" * 7_900,
     "must " * 1_500,
     "client-money " * 590,

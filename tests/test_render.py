@@ -103,8 +103,10 @@ def test_the_answer_marks_verdicts_and_opens_citations(finished):
     before = answer_html(ANSWER, selection.passages)
     after = answer_html(ANSWER, selection.passages, scored.paper.sentences)
     assert before.count("rq-u-pending") == 2
-    assert after.count("rq-u-good") == 1
-    assert after.count("rq-u-plain") == 1
+    marked, legend = after.split("Underline:")
+    assert marked.count("rq-u-good") == 1
+    assert marked.count("rq-u-plain") == 1
+    assert "contradicted" in legend
     assert PASSAGES[0].text in Tags(after).text
     assert after.count("<details") == 2
 

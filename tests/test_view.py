@@ -39,7 +39,7 @@ def test_each_event_adds_and_nothing_disappears():
 
 def test_the_phase_says_what_happens_with_its_count():
     phases = [view.phase for view in views()]
-    assert "Retrieved 3 + 2 passages" in phases
+    assert "Retrieved 3 + 3 passages" in phases
     assert "Fused into 3 candidates" in phases
     assert any(phase.startswith("Kept ") for phase in phases)
     assert "Scored 2 of 2 answer sentences" in phases

@@ -130,7 +130,7 @@ def answer_html(answer: Answer, passages: Sequence[Passage], scores: Sequence[Se
         between = answer.text[position : sentence.start]
         pieces.append(text_html(between) if between.strip() else (_BREAK if "\n" in between else " "))
         pieces.append(f'<span class="rq-sentence rq-u-{kind}" title="{title}">{text_html(sentence.text)}</span>')
-        pieces.extend(_citation(number, passages) for number in sentence.citations)
+        pieces.extend(_citation(number, passages) for number in sentence.citations if number <= len(passages))
         position = sentence.end
     pieces.append(text_html(answer.text[position:]))
     return f'<div class="rq-answer">{"".join(pieces)}</div>{_LEGEND if verdicts else ""}'

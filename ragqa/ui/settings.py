@@ -35,11 +35,12 @@ def settings_panel(index: str, defaults: Config) -> Config:
         names = [preset.name for preset in PRESETS]
         st.selectbox("Preset", names, key="preset", on_change=_apply_preset)
         preset = PRESETS[names.index(st.session_state["preset"])]
-        changed = any(values[key] != value for key, value in _preset_values(preset).items())
-        st.caption(preset.explanation + (" *Changed by hand since.*" if changed else ""))
+        explanation = st.empty()  # filled when the widgets below have said what was changed
         _retrieval_widgets(values)
         _filtering_widgets(values)
         _answer_widgets(values)
+        changed = any(values[key] != value for key, value in _preset_values(preset).items())
+        explanation.caption(preset.explanation + (" *Changed by hand since.*" if changed else ""))
     st.session_state[_STORE] = values
     return _config(values, index, defaults)
 
