@@ -32,6 +32,7 @@ _logger = logging.getLogger(__name__)
 NAME_RULE: Final = "1 to 64 of a-z, 0-9, - and _, beginning with a letter or digit"
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _ENTRIES: Final = {MANIFEST, PASSAGES, DENSE, BM25}
+_CLUTTER: Final = {".DS_Store", "Thumbs.db"}  # file managers leave these anywhere
 _SWAP_SECONDS: Final = 5.0  # the longest a reader waits for the moment between two renames
 
 
@@ -59,9 +60,7 @@ def locate(name: str, indexes: Path) -> Path:
     target, old = indexes / name, indexes / f".old-{name}"
     deadline = time.monotonic() + _SWAP_SECONDS
     while not target.is_dir():
-        if not old.is_dir():
-            if target.is_dir():  # a builder finished between the two looks
-                break
+        if not old.is_dir() and not target.is_dir():  # twice: a builder may finish between the two looks
             there_are = ", ".join(index_names(indexes)) or "none yet"
             msg = (
                 f"no index {name!r} in {indexes} (there are: {there_are}); build it with "
@@ -117,7 +116,8 @@ def building_folder(name: str, indexes: Path) -> Iterator[Path]:
     try:
         yield folder
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder.is_dir():
+            _delete(folder)
 
 
 def replace(new: Path, name: str, indexes: Path) -> None:
@@ -182,7 +182,7 @@ def _refuse_foreign(target: Path) -> None:
     if not os.path.lexists(target):
         return
     entries = {path.name for path in target.iterdir()} if target.is_dir() else {target.name}
-    foreign = sorted(entry for entry in entries - _ENTRIES if not entry.startswith("."))
+    foreign = sorted(entries - _ENTRIES - _CLUTTER)
     if foreign:
         msg = (
             f"{target} holds what is no part of an index ({', '.join(foreign[:3])}) and is left alone; choose another "

@@ -1,0 +1,111 @@
+"""The registry of models: a name to the folder that holds it, and the proof that its weights are the expected ones.
+
+Each embedded model is a folder here with its weights, a model card (README.md) and a ``MODEL.json``::
+
+    {"name": "nli-minilm-l6", "kind": "nli", "weights": "model.safetensors", "sha256": "..."}
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+from ragqa.errors import ModelError
+
+__all__ = ["EMBEDDED", "check_model", "fingerprint", "resolve_model"]
+
+EMBEDDED = ("nli-minilm-l6", "obligations-tfidf")
+MANIFEST = "MODEL.json"
+
+_HERE = Path(__file__).resolve().parent
+_BLOCK_BYTES = 1 << 20
+
+
+def resolve_model(name: str) -> Path:
+    """The folder of this model: an embedded name, or the path of a local folder.
+
+    Embedded names come first, so a folder of the same name in the working directory needs ``./`` before it. Raises
+    ModelError where there is neither.
+    """
+    if name in EMBEDDED:
+        folder = _HERE / name
+        if not folder.is_dir():
+            msg = f"Embedded model '{name}' is missing from {_HERE}; reinstall ragqa."
+            raise ModelError(msg)
+        return folder
+    local = Path(name).expanduser() if name else None
+    if local is not None and local.is_dir():
+        return local.resolve()
+    msg = f"No model '{name}': expected one of {', '.join(EMBEDDED)} or the path of a local folder; correct the name."
+    raise ModelError(msg)
+
+
+def fingerprint(path: Path) -> str:
+    """sha256, in hexadecimal, of the model's weights file; ``path`` is its folder or the file itself.
+
+    Weights in several files (a sharded model) are hashed one after the other, in the order of their names.
+    """
+    digest = hashlib.sha256()
+    for file in _weights_files(path):
+        try:
+            with file.open("rb") as stream:
+                while block := stream.read(_BLOCK_BYTES):
+                    digest.update(block)
+        except OSError as error:
+            msg = f"The weights {file} cannot be read ({error.strerror or error}); check the file or reinstall ragqa."
+            raise ModelError(msg) from error
+    return digest.hexdigest()
+
+
+def check_model(path: Path, kind: str) -> str:
+    """The fingerprint of the model in this folder, once it is known to be the weights that MODEL.json announces.
+
+    A local folder without MODEL.json has nothing to be compared with: its fingerprint is returned as it is. Raises
+    ModelError where the weights differ, or where the folder holds another kind of model than ``kind``.
+    """
+    manifest = _manifest(path)
+    found = fingerprint(path)
+    if not manifest:
+        return found
+    if manifest.get("kind") != kind:
+        msg = f"{path} holds a model of kind '{manifest.get('kind')}', expected '{kind}'; choose another model."
+        raise ModelError(msg)
+    expected = manifest.get("sha256")
+    if found != expected:
+        msg = (
+            f"The weights in {path} are not the ones announced: expected sha256 {expected}, found {found}; "
+            "reinstall ragqa, or train the model again."
+        )
+        raise ModelError(msg)
+    return found
+
+
+def _manifest(folder: Path) -> dict[str, str]:
+    """What MODEL.json says; empty where there is none, which an embedded model never lacks."""
+    file = folder / MANIFEST
+    if not file.is_file():
+        if folder.parent == _HERE:
+            msg = f"{folder} has no {MANIFEST}, so its weights cannot be checked; reinstall ragqa."
+            raise ModelError(msg)
+        return {}
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        msg = f"{file} cannot be read as JSON ({error}); reinstall ragqa, or train the model again."
+        raise ModelError(msg) from error
+    if not isinstance(manifest, dict):
+        msg = f"{file} must hold a JSON object, found {type(manifest).__name__}; reinstall ragqa."
+        raise ModelError(msg)
+    return {str(key): str(value) for key, value in manifest.items()}
+
+
+def _weights_files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    named = _manifest(path).get("weights")
+    files = [path / named] if named else sorted(path.glob("*.safetensors"))
+    if not files:
+        msg = f"{path} holds no *.safetensors weights; expected a model saved in that format. Choose another folder."
+        raise ModelError(msg)
+    return files

@@ -7,18 +7,18 @@ import threading
 from typing import Literal
 
 import Stemmer
-from bm25s.stopwords import STOPWORDS_EN
+from bm25s.stopwords import STOPWORDS_EN_PLUS
 
 from ragqa.types import Passage
 
 __all__ = ["ANALYSER", "IndexedText", "indexed_text", "tokenise"]
 
-ANALYSER = "lower case; tokens (?u)\\b\\w\\w+\\b; bm25s English stop words; Snowball English stems"
+ANALYSER = "lower case; tokens (?u)\\b\\w\\w+\\b; bm25s STOPWORDS_EN_PLUS; Snowball English stems"
 
 IndexedText = Literal["text", "title-section-text"]
 
 _TOKEN = re.compile(r"(?u)\b\w\w+\b")
-_STOP_WORDS = frozenset(STOPWORDS_EN)
+_STOP_WORDS = frozenset(STOPWORDS_EN_PLUS)  # NLTK's; R@10 .773 on ObliQA dev against .767 with Lucene's 33
 _per_thread = threading.local()  # a Stemmer keeps one C buffer: two threads in it corrupt each other's stems
 
 
