@@ -6,8 +6,9 @@ import streamlit as st
 
 from ragqa.ui.ask import ask_page
 from ragqa.ui.records_page import records_page
+from ragqa.ui.resources import ICON
 
-st.set_page_config(page_title="ragqa", page_icon=":material/fact_check:", layout="wide")
+st.set_page_config(page_title="ragqa", page_icon=str(ICON), layout="wide")
 st.navigation(
     [
         st.Page(ask_page, title="Ask", icon=":material/search:", url_path="ask", default=True),

@@ -31,24 +31,25 @@ def plain(text: str, limit: int | None = None, style: str = "") -> Text:
     return Text(clean, style=style)
 
 
-def passage_table(selection: Selection, limit: int = 12) -> Table:
-    """The best ``limit`` candidates with their scores and why each was kept or dropped."""
+def passage_table(selection: Selection, limit: int = 10) -> Table:
+    """Everything kept and the best of the rest, ``limit`` at least, with scores and the reason each fell."""
+    limit = max(limit, len(selection.kept))
     table = Table(title=f"Passages: kept {len(selection.kept)} of {len(selection.kept) + len(selection.dropped)}")
-    for heading, justify in (("#", "right"), ("passage", "left"), ("text", "left")):
-        table.add_column(heading, justify=justify, overflow="fold")  # type: ignore[arg-type]
-    for heading in ("BM25", "cosine", "fused", "relevance"):
+    table.add_column("#", justify="right")
+    table.add_column("passage", ratio=1, overflow="fold")
+    for heading in ("relevance", "BM25", "cosine"):
         table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("decision")
+    table.add_column("decision", no_wrap=True)
     candidates = sorted((*selection.kept, *selection.dropped), key=lambda c: c.rank)[:limit]
     for candidate in candidates:
         raw = {part.retriever: part.raw for part in candidate.hit.parts}
+        passage = plain(candidate.passage.passage_id, style="bold")
+        passage.append(" ").append(plain(" ".join(candidate.passage.text.split()), 90, style="not bold"))
         table.add_row(
             str(candidate.rank),
-            plain(candidate.passage.passage_id),
-            plain(" ".join(candidate.passage.text.split()), 110),
-            *(_number(raw.get(name)) for name in ("bm25", "dense")),
-            f"{candidate.hit.score:.3f}",
+            passage,
             f"{candidate.relevance:.3f}",
+            *(_number(raw.get(name)) for name in ("bm25", "dense")),
             Text(str(candidate.drop) if candidate.drop else "kept", style="" if candidate.drop else "green"),
         )
     return table

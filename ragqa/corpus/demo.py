@@ -17,16 +17,20 @@ _FOLDER = Path(__file__).parent / "demo"
 
 @dataclass(frozen=True, slots=True)
 class DemoCorpus:
-    """A corpus shipped with ragqa. ``name`` is also its index's; ``description`` is one line for the page."""
+    """A corpus shipped with ragqa. ``name`` is also its index's; ``description`` is one line for the page.
+
+    ``featured`` are the ids of the questions offered first: those that show most with the default settings.
+    """
 
     name: str
     title: str
     description: str
     source: Path
     format: CorpusFormat
+    featured: tuple[str, ...]
 
     def questions(self) -> tuple[GoldQuestion, ...]:
-        """The example questions with gold passages of the corpus as it is indexed by default; read once."""
+        """The example questions, featured ones first, with gold passages of the corpus as indexed by default."""
         return _questions(self)
 
 
@@ -34,6 +38,8 @@ class DemoCorpus:
 def _questions(demo: DemoCorpus) -> tuple[GoldQuestion, ...]:
     files = sorted((_FOLDER / demo.name).glob("questions*.json"))
     questions = tuple(question for path in files for question in load_questions(path))
+    places = {question_id: place for place, question_id in enumerate(demo.featured)}
+    questions = tuple(sorted(questions, key=lambda gold: places.get(gold.question.question_id, len(places))))
     if not any(question.evidence for question in questions):
         return questions
     corpus = load_corpus(demo.source, demo.format, IndexingConfig().chunk_max_tokens)
@@ -52,6 +58,7 @@ DEMOS: dict[str, DemoCorpus] = {
             ),
             source=_FOLDER / "rulebook",
             format="obliqa",
+            featured=("rulebook-22", "rulebook-20", "rulebook-12"),
         ),
         DemoCorpus(
             name="encyclopedia",
@@ -59,6 +66,7 @@ DEMOS: dict[str, DemoCorpus] = {
             description="Short articles on lakes, mountains, planets, people and inventions, written for ragqa.",
             source=_FOLDER / "encyclopedia" / "articles",
             format="text",
+            featured=("encyclopedia-25", "encyclopedia-04", "encyclopedia-05"),
         ),
     )
 }

@@ -17,9 +17,11 @@ if TYPE_CHECKING:
     from ragqa.pipeline import Models, Pipeline
     from ragqa.records import RecordStore
 
-__all__ = ["index_names", "open_corpus", "pipeline", "record_store", "style", "warm_up"]
+__all__ = ["ICON", "index_names", "open_corpus", "pipeline", "record_store", "style", "warm_up"]
 
 _logger = logging.getLogger(__name__)
+
+ICON = Path(__file__).parent / "icon.png"  # a local file: Streamlit fetches named icons from the network
 
 
 @st.cache_resource(show_spinner=False)
