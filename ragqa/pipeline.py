@@ -16,6 +16,7 @@ from ragqa.errors import QuestionError
 from ragqa.events import Answered, Event, Fused, Recorded, Retrieved, Scored, Selected
 from ragqa.filtering import select
 from ragqa.fusion import fuse
+from ragqa.processor import wait_passively
 from ragqa.protocols import Encoder, Generator, NliModel, ObligationClassifier, Retriever, Scorer
 from ragqa.recorder import Recorder
 from ragqa.types import ModelInfo, Question
@@ -110,13 +111,20 @@ class Models:
 
 def load_models(encoder: str, scoring: ScoringConfig) -> Models:
     """The models of these names, loaded and checked (seconds). Raises ModelError."""
+    return Models(load_encoder(encoder), load_nli(scoring), load_obligations(scoring))
+
+
+def load_encoder(name: str) -> Encoder:
+    """The encoder of this name. Raises ModelError."""
+    wait_passively()
     from ragqa.retrieval.encoder import SentenceTransformerEncoder
 
-    return Models(SentenceTransformerEncoder(encoder), load_nli(scoring), load_obligations(scoring))
+    return SentenceTransformerEncoder(name)
 
 
 def load_nli(scoring: ScoringConfig) -> NliModel:
     """The NLI model this configuration names. Raises ModelError."""
+    wait_passively()
     from ragqa.repass.nli import CrossEncoderNli
 
     return CrossEncoderNli(scoring.nli_model)

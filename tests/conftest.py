@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", TOKENIZERS_PARALLELISM="false")
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import pytest
 

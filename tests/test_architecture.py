@@ -19,6 +19,7 @@ LEVELS = {
     "types": 0,
     "errors": 0,
     "normalisation": 0,
+    "processor": 0,
     "events": 1,
     "config": 1,
     "sentences": 1,

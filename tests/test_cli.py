@@ -9,7 +9,6 @@ from typer.testing import CliRunner
 
 import ragqa.cli
 import ragqa.pipeline
-import ragqa.retrieval.encoder
 from ragqa.cli import app, main
 from ragqa.errors import GenerationError, RagqaError, ScoringError
 from ragqa.pipeline import Models
@@ -46,7 +45,7 @@ def call(monkeypatch, places):
     monkeypatch.setattr(ragqa.pipeline, "load_models", lambda encoder, scoring: models)
     monkeypatch.setattr(ragqa.pipeline, "load_nli", lambda scoring: models.nli)
     monkeypatch.setattr(ragqa.pipeline, "load_obligations", lambda scoring: models.obligations)
-    monkeypatch.setattr(ragqa.retrieval.encoder, "SentenceTransformerEncoder", lambda name: FakeEncoder())
+    monkeypatch.setattr(ragqa.pipeline, "load_encoder", lambda name: FakeEncoder())
 
     def run(*arguments):
         result = CliRunner().invoke(app, list(arguments))

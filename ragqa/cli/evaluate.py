@@ -33,14 +33,14 @@ def retrieval(
     from ragqa.corpus.questions import load_questions, resolve_gold
     from ragqa.evaluation.retrieval import MEASURES, RetrievalReport, evaluate_retrieval
     from ragqa.indexing import open_index
+    from ragqa.pipeline import load_encoder
     from ragqa.retrieval import retrievers_for
-    from ragqa.retrieval.encoder import SentenceTransformerEncoder
 
     config = Config.from_env()
     opened = open_index(index, Paths.from_env().indexes)
     gold = resolve_gold(load_questions(questions)[:limit], opened.passages)
     with stderr().status("Loading the encoder"):
-        encoder = SentenceTransformerEncoder(opened.manifest.encoder)
+        encoder = load_encoder(opened.manifest.encoder)
     retrievers = retrievers_for(opened, encoder, config.retrieval)
     report = None
     with progress_bar() as bar:

@@ -48,12 +48,12 @@ def build(
     chunk_max_tokens: Annotated[int, typer.Option(help="Text only: most words in a passage.")] = 128,
 ) -> None:
     """Build an index of a folder of documents, or replace the one of that name once the new one is whole."""
-    from ragqa.retrieval.encoder import SentenceTransformerEncoder
+    from ragqa.pipeline import load_encoder
 
     config = IndexingConfig(chunk_max_tokens=chunk_max_tokens)
     began = time.perf_counter()
     with stderr().status("Loading the encoder"):
-        encoder = SentenceTransformerEncoder(config.encoder)
+        encoder = load_encoder(config.encoder)
     with progress_bar() as bar:
         events = build_events(
             name,

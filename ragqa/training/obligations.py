@@ -130,7 +130,7 @@ def without_duty(text: str) -> str | None:
 
 
 def fit(sentences: list[Labelled]) -> NgramWeights:
-    """TF-IDF (1- to 3-grams seen twice or more, 1 + ln count, L2) with logistic regression. The order decides nothing.
+    """TF-IDF (1- to 3-grams seen twice or more, 1 + ln count, L2) with logistic regression.
 
     Raises ValueError, as scikit-learn does, where only one label or no repeated n-gram is present.
     """
