@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -45,7 +46,7 @@ class Recorder:
         self.record_id = new_record_id()
         self.seconds: dict[str, float] = {}
         self._question, self._config, self._store = question, config, store
-        self._manifest: dict[str, Any] = asdict(manifest)
+        self._manifest: dict[str, Any] = json.loads(json.dumps(asdict(manifest)))  # plain JSON values, as it reads back
         self._models = dict(models)
         self._rankings: tuple[Ranking, ...] = ()
         self._selection = Selection((), ())

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from types import SimpleNamespace
 
-from ragqa.repass.scorer import RepassScorer
-
 from ragqa.config import Config, ScoringConfig
 from ragqa.pipeline import Models, Pipeline
+from ragqa.repass.scorer import RepassScorer
 from ragqa.types import Ranking, ScoredPassage
 
 from .fakes import FakeEncoder, FakeGenerator, FakeNli, FakeObligations, FakeRetriever, answer, passage

@@ -14,7 +14,9 @@ import pytest
 from ragqa.records import AnswerRecord
 from ragqa.types import Drop
 
-from .server import CHROMIUM, CHROMIUM_FLAGS, running_app
+from .hostile import hostile_texts, write_hostile_corpus
+from .openai_server import OpenAIServer, answer, cites_all
+from .server import CHROMIUM, CHROMIUM_FLAGS, free_port, running_app
 
 pytestmark = [
     pytest.mark.browser,
@@ -148,3 +150,82 @@ def test_the_finished_page_fits_the_screen(browser, address, scheme, width, heig
     )
     assert overflow <= 1, "the page scrolls sideways"
     page.close()
+
+
+# A language model -----------------------------------------------------------------------------------------------------
+
+
+def test_a_language_model_streams_and_its_invented_citation_is_removed(browser, tmp_path):
+    text = "A firm must report at once [1]. Nobody else is concerned [99]."
+    with (
+        OpenAIServer(answer(text)) as server,
+        running_app(tmp_path, OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY="sk-browser-secret") as url,
+    ):
+        page = browser.new_page()
+        page.goto(url)
+        ask_first_example(page)
+        assert "A firm must report at once." in page.locator(".rq-answer").inner_text()
+        page.get_by_text("Written by: LLM").wait_for()
+        page.get_by_text("Removed from the answer: [99]").wait_for()
+        assert "sk-browser-secret" not in page.content()
+        page.close()
+    assert server.requests
+    assert b"sk-browser-secret" not in b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
+
+
+def test_a_server_that_is_not_there_is_named_and_the_passages_stay(browser, tmp_path):
+    address = f"http://127.0.0.1:{free_port()}/v1"
+    with running_app(tmp_path, OPENAI_BASE_URL=address) as url:
+        page = browser.new_page()
+        page.goto(url)
+        page.locator(".st-key-examples button").first.click()
+        page.locator(".rq-bad", has_text=address).wait_for(timeout=LOADED)
+        assert page.locator(".rq-table tbody tr").count() > 3
+        page.close()
+
+
+# Hostile text ---------------------------------------------------------------------------------------------------------
+
+
+def test_hostile_passages_and_questions_run_no_script_and_show_no_trace(browser, tmp_path):
+    """Every n-th of the 200 texts (RAGQA_HOSTILE=1: all of them), over passages that are hostile too."""
+    from ragqa.config import IndexingConfig
+    from ragqa.indexing import build_index
+    from ragqa.retrieval.encoder import SentenceTransformerEncoder
+
+    write_hostile_corpus(tmp_path / "hostile")
+    encoder = SentenceTransformerEncoder("all-MiniLM-L6-v2")
+    indexes = tmp_path / "indexes"
+    build_index("hostile", tmp_path / "hostile", indexes=indexes, config=IndexingConfig(), encoder=encoder)
+    step = int(os.environ.get("RAGQA_HOSTILE", "20"))
+    with (
+        OpenAIServer(answer(cites_all)) as server,
+        running_app(tmp_path, RAGQA_INDEXES=str(indexes), OPENAI_BASE_URL=server.base_url) as url,
+    ):
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        page.set_default_timeout(LOADED)
+        dialogs = []
+        page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+        page.goto(url)
+        asked, record = 0, ""
+        for number, text in enumerate(hostile_texts()[::step]):
+            if number % 2:
+                page.get_by_text("extractive, no language model", exact=True).first.click()
+            else:
+                page.get_by_text("language model", exact=True).first.click()
+            page.get_by_role("textbox", name="Question").fill(text)
+            page.get_by_role("button", name="Ask", exact=True).click()
+            asked += 1
+            page.wait_for_function(
+                "before => { const link = document.querySelector('a[href*=\"records?record=\"]');"
+                " return link && link.textContent !== before; }",
+                arg=record,
+            )
+            record = page.locator("a[href*='records?record=']").first.inner_text()
+            page.wait_for_timeout(400)
+            assert page.evaluate("window.ragqaBroken") is None, text
+            assert not dialogs, text
+            assert page.locator("[data-testid=stException]").count() == 0, text
+            assert "Traceback" not in page.locator("body").inner_text(), text
+        page.close()
+    assert asked == len(range(0, 200, step))

@@ -63,9 +63,9 @@ class CrossEncoderNli(NliModel):
     def predict(self, pairs: Sequence[Pair]) -> list[NliProbabilities]:
         """One result per (premise, hypothesis), in the order given; equal and recently seen pairs cost nothing.
 
-        Premise and hypothesis beyond 512 tokens together are cut, the longer one first; either is read up to its 4,000th
-        character. In fp32 a result depends on the
-        other pairs by less than 1e-5 (bf16: 0.005). Raises ScoringError where a result is not a number.
+        Premise and hypothesis beyond 512 tokens together are cut, the longer one first, and neither is read beyond its
+        4,000th character. In fp32 a result depends on the other pairs by less than 1e-5 (bf16: 0.005). Raises
+        ScoringError where a result is not a number.
         """
         results = self._recent.known(dict.fromkeys(pairs))
         missing = [pair for pair in dict.fromkeys(pairs) if pair not in results]
