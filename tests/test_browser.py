@@ -91,7 +91,7 @@ def test_from_question_to_downloaded_record(page, address, title):
     slider = page.get_by_role("slider", name="Threshold")
     slider.focus()
     for _ in range(30):
-        slider.press("ArrowLeft")
+        slider.press("ArrowRight")
     page.get_by_text("belongs to an earlier selection").wait_for()
     assert page.locator(".rq-answer").inner_text() == answer
     assert page.locator("[data-testid=stException]").count() == 0
@@ -174,12 +174,12 @@ def test_a_language_model_streams_and_its_invented_citation_is_removed(browser, 
 
 
 def test_a_server_that_is_not_there_is_named_and_the_passages_stay(browser, tmp_path):
-    address = f"http://127.0.0.1:{free_port()}/v1"
-    with running_app(tmp_path, OPENAI_BASE_URL=address) as url:
+    server = f"127.0.0.1:{free_port()}"
+    with running_app(tmp_path, OPENAI_BASE_URL=f"http://{server}/v1") as url:
         page = browser.new_page()
         page.goto(url)
         page.locator(".st-key-examples button").first.click()
-        page.locator(".rq-bad", has_text=address).wait_for(timeout=LOADED)
+        page.locator(".rq-bad", has_text=server).wait_for(timeout=LOADED)
         assert page.locator(".rq-table tbody tr").count() > 3
         page.close()
 
