@@ -58,7 +58,14 @@ def choose_corpus(page, title):
 
 def ask_first_example(page):
     page.locator(".st-key-examples button").first.click()
-    page.locator(".rq-composite", has_text="final").wait_for(timeout=LOADED)
+    wait_until_finished(page)
+
+
+def wait_until_finished(page):
+    """The last redraw is there, and Streamlit has taken away what the redraws before it left."""
+    page.get_by_role("button", name="Download the record (JSON)").first.wait_for(timeout=LOADED)
+    page.wait_for_function("document.querySelectorAll('.rq-composite').length === 1")
+    assert "final" in page.locator(".rq-composite").inner_text()
 
 
 def shoot(page, name):
@@ -124,7 +131,7 @@ def test_a_record_has_a_page_of_its_own(page, address):
     page.goto(f"{address}/records")
     page.locator(".rq-table a").first.wait_for()
     page.goto(f"{address}/records?record={record_id}")
-    page.locator(".rq-composite", has_text="final").wait_for()
+    wait_until_finished(page)
     page.goto(f"{address}/records?record=nothing")
     page.get_by_text("no record 'nothing'").wait_for()
 

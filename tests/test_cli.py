@@ -101,6 +101,13 @@ def test_ask_json_is_the_whole_record_and_nothing_else(call, tmp_path):
     assert AnswerRecord.from_json(target.read_text()) == record
 
 
+def test_both_bm25_libraries_rank_alike(call):
+    question = ("ask", "Which conduct must a firm report?", "--index", "rules", "--json", "--bm25-library")
+    ours, theirs = (AnswerRecord.from_json(call(*question, name)[1]) for name in ("bm25s", "rank_bm25"))
+    assert [hit for hit, _ in ours.rankings[0].hits] == [hit for hit, _ in theirs.rankings[0].hits]
+    assert theirs.retrieval.bm25_backend == "rank_bm25"
+
+
 def test_a_preset_sets_the_filter(call):
     _, out, _, _ = call("ask", "What must a firm do?", "--index", "rules", "--json", "--preset", "no filter, k = 10")
     assert AnswerRecord.from_json(out).filtering.threshold == 0.0

@@ -25,6 +25,13 @@ class GeneratorChoice(StrEnum):
     LLM = "llm"
 
 
+class Bm25Choice(StrEnum):
+    """Which library ranks by words."""
+
+    BM25S = "bm25s"
+    RANK_BM25 = "rank_bm25"
+
+
 class FusionChoice(StrEnum):
     """How rankings are merged."""
 
@@ -40,6 +47,7 @@ def ask(
     generator: Annotated[GeneratorChoice | None, typer.Option(help="Who writes the answer.")] = None,
     mode: Annotated[ScoringMode | None, typer.Option(help="Which RePASs definition.")] = None,
     fusion: Annotated[FusionChoice | None, typer.Option(help="How rankings are merged.")] = None,
+    bm25_library: Annotated[Bm25Choice | None, typer.Option(help="Which library ranks by words.")] = None,
     bm25_weight: Annotated[float | None, typer.Option(help="0 to 1; the dense weight is the rest.")] = None,
     threshold: Annotated[float | None, typer.Option(help="Lowest relevance kept, 0 to 1.")] = None,
     max_drop: Annotated[float | None, typer.Option(help="A fall this large ends the list, 0 to 1 (1 = off).")] = None,
@@ -59,6 +67,7 @@ def ask(
     config = replace(
         config,
         index=index or config.index,
+        retrieval=replace(config.retrieval, bm25_backend=bm25_library.value) if bm25_library else config.retrieval,
         fusion=fused,
         filtering=filtering,
         generation=replace(config.generation, generator=generator.value) if generator else config.generation,

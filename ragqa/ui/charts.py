@@ -101,7 +101,12 @@ def heat_map(evaluation: Evaluation, kind: str) -> alt.Chart:
             y=alt.Y(
                 "source:N", title="source sentence · [passage]", sort=alt.EncodingSortField("order"), axis=alt.Axis()
             ),
-            color=alt.Color("probability:Q", scale=alt.Scale(scheme=scheme, domain=[0, 1]), title=f"P({kind})"),
+            color=alt.Color(
+                "probability:Q",
+                scale=alt.Scale(scheme=scheme, domain=[0, 1]),
+                title=f"P({kind})",
+                legend=alt.Legend(orient="bottom"),
+            ),
             tooltip=[
                 alt.Tooltip("probability:Q", format=".3f", title=f"P({kind})"),
                 "answer sentence:N",

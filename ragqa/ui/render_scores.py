@@ -70,10 +70,11 @@ def _deciding(
     if premise is None:
         return f"<p>{label}: there was no source sentence to compare with.</p>"
     reached = "at or above" if value >= threshold else "below"
+    mark = kind if value >= threshold else "plain"  # a premise that decides nothing is pointed at, not coloured
     number = premise.passage_index + 1
     return (
         f"<p><b>{label} {value:.3f}</b>, {reached} {threshold:.2f}; highest against this sentence of [{number}] "
-        f"{escape(place(passages[premise.passage_index]))}:</p>{_marked(premise, passages, kind)}"
+        f"{escape(place(passages[premise.passage_index]))}:</p>{_marked(premise, passages, mark)}"
     )
 
 
