@@ -6,11 +6,11 @@ settings into loaded objects.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ragqa.cleaning import without_controls
 from ragqa.config import Config, Paths, ScoringConfig, api_key
 from ragqa.errors import QuestionError
 from ragqa.events import Answered, Event, Fused, Recorded, Retrieved, Scored, Selected
@@ -76,10 +76,9 @@ def clean_question(question: Question) -> Question:
 
     Raises QuestionError when nothing is left or more than 8,000 characters are.
     """
-    kept = (
-        " " if c in "\t\r\n" else c for c in question.text if c in "\t\r\n" or unicodedata.category(c) not in _UNSEEN
+    text = " ".join(
+        without_controls(question.text.replace("\r", " ")).replace("\N{REPLACEMENT CHARACTER}", " ").split()
     )
-    text = " ".join("".join(kept).split())
     if not text:
         msg = "The question is empty; type a question, or choose one of the examples."
         raise QuestionError(msg)
@@ -90,9 +89,6 @@ def clean_question(question: Question) -> Question:
         )
         raise QuestionError(msg)
     return Question(text, question.question_id)
-
-
-_UNSEEN = {"Cc", "Cs"}  # control characters and lone surrogates
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 
 from rich.console import Group, RenderableType
@@ -10,6 +9,7 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from ragqa.cleaning import without_controls
 from ragqa.records import RecordSummary
 from ragqa.types import Answer, Evaluation, Passage, Selection, Verdict
 
@@ -25,7 +25,7 @@ _STYLE = {
 
 def plain(text: str, limit: int | None = None, style: str = "") -> Text:
     """The text without control characters, which a terminal would obey, cut to ``limit`` characters."""
-    clean = "".join(c if c == "\n" or unicodedata.category(c) not in {"Cc", "Cs"} else " " for c in text)
+    clean = without_controls(text)
     if limit is not None and len(clean) > limit:
         clean = clean[: limit - 1].rstrip() + "…"
     return Text(clean, style=style)

@@ -17,6 +17,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 # Lower may not import higher; stages (one level) may not import each other.
 LEVELS = {
     "types": 0,
+    "cleaning": 0,
     "errors": 0,
     "normalisation": 0,
     "processor": 0,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragqa.generation.cleaning import without_controls, without_invisible
+from ragqa.cleaning import without_controls, without_invisible
 from ragqa.generation.prompts import (
     MIN_PASSAGE_CHARS,
     PASSAGE_MAX_CHARS,

@@ -7,10 +7,10 @@ from collections.abc import Generator as Stream
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ragqa.cleaning import without_controls
 from ragqa.config import GenerationConfig
 from ragqa.events import Token
 from ragqa.generation.answers import empty_answer, nothing_kept
-from ragqa.generation.cleaning import without_controls
 from ragqa.protocols import Encoder, ObligationClassifier
 from ragqa.sentences import split_sentences
 from ragqa.types import Answer, AnswerSentence, Passage, Question

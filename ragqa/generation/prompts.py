@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypedDict
 
-from ragqa.generation.cleaning import without_invisible
+from ragqa.cleaning import without_invisible
 from ragqa.types import Passage, Question
 
 __all__ = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from ragqa.cleaning import without_controls
 from ragqa.generation.citations import parse_cited_text
-from ragqa.generation.cleaning import without_controls
 from ragqa.generation.prompts import Prompt
 from ragqa.generation.thinking import ThinkingFilter
 from ragqa.types import Answer, Usage

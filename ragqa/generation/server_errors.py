@@ -10,8 +10,8 @@ import re
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from ragqa.cleaning import without_controls
 from ragqa.errors import GenerationError, RateLimitedError, RefusedError, TimedOutError
-from ragqa.generation.cleaning import without_controls
 
 __all__ = ["Server", "redacted"]
 
