@@ -173,7 +173,7 @@ def test_a_language_model_streams_and_its_invented_citation_is_removed(browser, 
         ask_first_example(page)
         assert "A firm must report at once." in page.locator(".rq-answer").inner_text()
         page.get_by_text("Written by: LLM").wait_for()
-        page.get_by_text("Removed from the answer: [99]").wait_for()
+        page.get_by_text("The model cited [99]").wait_for()
         assert "sk-browser-secret" not in page.content()
         page.close()
     assert server.requests

@@ -14,7 +14,7 @@ from ragqa.types import Question
 from ragqa.ui import resources
 from ragqa.ui.render import notice_html, question_html, record_link_html
 from ragqa.ui.run import Run
-from ragqa.ui.sections import download_record, draw_seconds, draw_view
+from ragqa.ui.sections import download_record, draw_outcome, draw_passages, draw_seconds
 from ragqa.ui.settings import settings_panel
 
 __all__ = ["ask_page"]
@@ -42,8 +42,7 @@ def ask_page() -> None:
         _start(config, paths)
     run: Run | None = st.session_state.get("run")
     if run:
-        interval = POLL_SECONDS if run.view.running else None
-        st.fragment(partial(_results, run, config, paths), run_every=interval)()
+        _results(run, config, paths)
     resources.warm_up(config, paths)
 
 
@@ -109,16 +108,27 @@ def _start(config: Config, paths: Paths) -> None:
 
 
 def _results(run: Run, config: Config, paths: Paths) -> None:
-    """Redrawn every quarter second while the question runs, then once more and never again."""
+    """The question and its passages, drawn once; below them what is redrawn while the question runs."""
     view = run.view
     st.divider()
     st.html(question_html(view.question))
-    with st.container():  # always there, so that what follows keeps its place while the stages come in
+    with st.container():  # always there, so that what follows keeps its place
+        draw_passages(view, config)
+    outcome = partial(_outcome, run, config, paths, passages_shown=bool(view.rankings))
+    st.fragment(outcome, run_every=POLL_SECONDS if view.running else None)()
+
+
+def _outcome(run: Run, config: Config, paths: Paths, *, passages_shown: bool) -> None:
+    """Redrawn every quarter second while the question runs; asks for the whole page when that has more to show."""
+    view = run.view
+    with st.container():
         if view.running:
             status, button = st.columns([5, 1], vertical_alignment="center")
             status.html(notice_html(view.phase + " …"))
             button.button("Stop", on_click=run.stop, key="stop", width="stretch")
-    draw_view(view, config)
+    draw_outcome(view, config)
+    if view.rankings and not passages_shown:
+        st.rerun()
     if view.running:
         return
     if st.session_state.get("finished") is not run:

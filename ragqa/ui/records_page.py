@@ -9,7 +9,7 @@ from ragqa.errors import RagqaError
 from ragqa.records import AnswerRecord, RecordSummary
 from ragqa.ui import resources
 from ragqa.ui.render import notice_html, question_html, records_html
-from ragqa.ui.sections import download_record, draw_seconds, draw_view
+from ragqa.ui.sections import download_record, draw_outcome, draw_passages, draw_seconds
 from ragqa.ui.view import from_record
 
 __all__ = ["records_page"]
@@ -41,6 +41,7 @@ def _one(record: AnswerRecord) -> None:
     view = from_record(record)
     st.caption(f"Record {record.record_id}, {record.created_at[:16].replace('T', ' ')} UTC, corpus {record.index}.")
     st.html(question_html(view.question))
-    draw_view(view, view.config)
+    draw_passages(view, view.config)
+    draw_outcome(view, view.config)
     draw_seconds(view)
     download_record(record.record_id, record.to_json())

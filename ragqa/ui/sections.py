@@ -13,23 +13,24 @@ from ragqa.ui.render import answer_html, notice_html, passage_table_html, second
 from ragqa.ui.render_scores import gauges_html, ledger_html, modes_html, sentence_table_html
 from ragqa.ui.view import View, provisional, reselect
 
-__all__ = ["download_record", "draw_seconds", "draw_view"]
+__all__ = ["download_record", "draw_outcome", "draw_passages", "draw_seconds"]
 
 SHOWN_CANDIDATES = 30
 
 
-def draw_view(view: View, settings: Config) -> None:
-    """Everything known of one question. ``settings`` may have moved on since the answer was written."""
-    current = reselect(view, settings.fusion, settings.filtering) if view.rankings else None
-    # Three containers that are always there: a part that comes in never moves those before it.
-    passages, answer, scores = st.container(), st.container(), st.container()
-    if current:
-        with passages:
-            _passages(view, current, settings)
-        with answer:
-            _answer(view, current)
-    elif view.error:
-        with answer:
+def draw_passages(view: View, settings: Config) -> None:
+    """What was retrieved and what ``settings`` keep of it; they may have moved on since the answer was written."""
+    if view.rankings:
+        _passages(view, reselect(view, settings.fusion, settings.filtering), settings)
+
+
+def draw_outcome(view: View, settings: Config) -> None:
+    """The answer so far and its scores so far, or what went wrong."""
+    answer, scores = st.container(), st.container()  # always there: what comes in never moves what is there
+    with answer:
+        if view.rankings:
+            _answer(view, reselect(view, settings.fusion, settings.filtering))
+        elif view.error:
             _error(view)
     if view.answer:
         with scores:
@@ -82,10 +83,8 @@ def _answer(view: View, current: Selection) -> None:
     if answer.text:
         st.html(answer_html(answer, written_from.passages, view.sentences))
     if answer.note:
-        st.html(notice_html(answer.note, "plain" if answer.finish_reason == "stop" else "mixed"))
-    if answer.rejected_citations:
-        numbers = ", ".join(f"[{number}]" for number in answer.rejected_citations)
-        st.html(notice_html(f"Removed from the answer: {numbers}, which name no passage it was given.", "mixed"))
+        remarkable = answer.finish_reason != "stop" or answer.rejected_citations
+        st.html(notice_html(answer.note, "mixed" if remarkable else "plain"))
 
 
 def _scores(view: View, settings: Config) -> None:
