@@ -142,6 +142,7 @@ def test_the_finished_page_fits_the_screen(browser, address, scheme, width, heig
     page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
     page.set_default_timeout(20_000)
     page.goto(address)
+    page.locator(".st-key-examples button").first.wait_for()
     shoot(page, f"first-{width}-{scheme}")
     ask_first_example(page)
     page.wait_for_timeout(800)
