@@ -49,7 +49,7 @@ def test_a_record_gives_the_same_view_as_the_run(tmp_path):
     store = RecordStore(tmp_path / "records.sqlite3")
     last = views(store)[-1]
     again = from_record(store.load(last.record_id))
-    for name in ("question", "rankings", "selection", "answer", "scored", "sentences", "obligations", "n_fused"):
+    for name in ("question", "rankings", "selection", "answer", "scored", "sentences", "obligations"):
         assert getattr(again, name) == getattr(last, name), name
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ragqa.corpus.cleaning import clean_line, clean_text
+from ragqa.corpus.files import read_utf8
 from ragqa.errors import CorpusError
 
 __all__ = ["Item", "describe", "passage_id_of", "read_items", "read_json"]
@@ -22,14 +23,9 @@ def passage_id_of(document_id: str, number: str) -> str:
 
 def read_json(path: Path, name: str) -> Any:  # noqa: ANN401 - it is whatever the file holds; callers check
     """What the file holds; ``NaN`` is tolerated, a byte-order mark too. ``name`` is what errors call the file."""
+    text = read_utf8(path, name)
     try:
-        return json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        msg = f"{name} cannot be read: {error.strerror or error}; check its permissions and try again"
-        raise CorpusError(msg) from error
-    except UnicodeDecodeError as error:
-        msg = f"{name} is not UTF-8 text (byte {error.start} cannot be read); save it as UTF-8 and try again"
-        raise CorpusError(msg) from error
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         msg = f"{name} is not valid JSON ({error}); correct the file and try again"
         raise CorpusError(msg) from error

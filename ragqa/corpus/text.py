@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ragqa.corpus.chunking import chunk
+from ragqa.corpus.files import read_utf8
 from ragqa.corpus.outline import markdown_outline, plain_outline
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.types import Passage
@@ -69,14 +70,7 @@ def text_files(source: Path) -> tuple[Path, ...]:
 def read_text(path: Path, name: str = "") -> str:
     r"""The file's text, line endings as ``\n``, without a byte-order mark: offsets of passages count in it."""
     name = name or path.name
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        msg = f"{name} cannot be read: {error.strerror or error}; check its permissions and try again"
-        raise CorpusError(msg) from error
-    except UnicodeDecodeError as error:
-        msg = f"{name} is not UTF-8 text (byte {error.start} cannot be read); save it as UTF-8 and try again"
-        raise CorpusError(msg) from error
+    text = read_utf8(path, name)
     if "\0" in text:
         msg = f"{name} holds zero bytes: it is UTF-16 or no text at all; save it as UTF-8 or take it out, and try again"
         raise CorpusError(msg)

@@ -37,7 +37,6 @@ class View:
     config: Config
     phase: str = "Starting"
     rankings: tuple[Ranking, ...] = ()
-    n_fused: int = 0
     selection: Selection | None = None  # what the answer was written from
     text: str = ""  # the raw answer so far
     answer: Answer | None = None
@@ -59,7 +58,7 @@ def advance(view: View, event: Event) -> View:
             counts = " + ".join(str(len(ranking.hits)) for ranking in rankings)
             return replace(view, rankings=rankings, phase=f"Retrieved {counts} passages")
         case Fused(ranking):
-            return replace(view, n_fused=len(ranking.hits), phase=f"Fused into {len(ranking.hits)} candidates")
+            return replace(view, phase=f"Fused into {len(ranking.hits)} candidates")
         case Selected(selection):
             kept, total = len(selection.kept), len(selection.kept) + len(selection.dropped)
             return replace(view, selection=selection, phase=f"Kept {kept} of {total}, writing the answer")
@@ -94,7 +93,6 @@ def from_record(record: AnswerRecord) -> View:
     view = replace(
         view,
         selection=selection,
-        n_fused=len(selection.kept) + len(selection.dropped),
         text=record.answer.raw,
         answer=record.answer,
         seconds=record.seconds,
