@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -19,22 +19,31 @@ from ragqa.types import ScoringMode
 
 __all__ = [
     "PRESETS",
+    "SCORING_PROFILES",
     "Config",
+    "CoverageInput",
     "FilteringConfig",
     "FusionConfig",
     "GenerationConfig",
     "IndexingConfig",
     "Paths",
+    "Precision",
     "Preset",
     "RetrievalConfig",
     "ScoringConfig",
+    "SplitterName",
     "api_key",
     "has_llm",
+    "scoring_from_env",
+    "scoring_with",
 ]
 
 BM25Backend = Literal["bm25s", "rank_bm25"]
 FusionMethod = Literal["wsum", "rrf"]
 GeneratorName = Literal["extractive", "llm"]
+CoverageInput = Literal["pair", "joined"]
+SplitterName = Literal["nupunkt", "punkt"]
+Precision = Literal["auto", "fp32", "bf16"]
 
 PROJECT_INDEXES = Path(__file__).resolve().parent.parent / "indexes"
 
@@ -132,13 +141,74 @@ class ScoringConfig:
     mode: ScoringMode = ScoringMode.PAPER  # the definition shown first; both are always computed
     coverage_threshold: float = 0.7  # an obligation is covered above this P(entailment), in [0, 1]; RIRAG 4
     verdict_threshold: float = 0.5  # E or C at or above this decides the verdict, in [0, 1]
-    nli_model: str = "nli-minilm-l6"  # a name the model registry resolves
-    obligation_model: str = "obligations-tfidf"  # likewise
+    entailment_model: str = "nli-minilm-l6"  # a name the model registry resolves; RAGQA_ENTAILMENT_MODEL
+    coverage_model: str = "nli-minilm-l6"  # likewise; RAGQA_COVERAGE_MODEL
+    coverage_input: CoverageInput = "pair"  # "joined": one text "answer sentence [SEP] obligation", as the script does
+    obligation_model: str = "obligations-tfidf"  # likewise; RAGQA_OBLIGATION_MODEL
+    sentence_splitter: SplitterName = "nupunkt"  # punkt (NLTK, where its data is installed) splits as the script does
+    precision: Precision = "auto"  # of the NLI arithmetic: bf16 where the processor has instructions for it
 
     def __post_init__(self) -> None:
         _check(self.mode in set(ScoringMode), "RePASs mode", "paper or script", self.mode)
         _check(0 <= self.coverage_threshold <= 1, "coverage threshold", "in [0, 1]", self.coverage_threshold)
         _check(0 <= self.verdict_threshold <= 1, "verdict threshold", "in [0, 1]", self.verdict_threshold)
+        _check(self.coverage_input in get_args(CoverageInput), "coverage input", "pair or joined", self.coverage_input)
+        _check(
+            self.sentence_splitter in get_args(SplitterName),
+            "sentence splitter",
+            "nupunkt or punkt",
+            self.sentence_splitter,
+        )
+        _check(self.precision in get_args(Precision), "precision", "auto, fp32 or bf16", self.precision)
+
+
+SCORING_PROFILES: dict[str, ScoringConfig] = {
+    "embedded": ScoringConfig(),
+    # What RegNLP/RePASs scripts/evaluate_model.py loads; the last is a folder that its authors never published.
+    "reference": ScoringConfig(
+        mode=ScoringMode.SCRIPT,
+        entailment_model="cross-encoder/nli-deberta-v3-xsmall",
+        coverage_model="microsoft/deberta-large-mnli",
+        coverage_input="joined",
+        obligation_model="models/obligation-classifier-legalbert",
+        sentence_splitter="punkt",
+        precision="fp32",
+    ),
+}
+
+
+def scoring_from_env(environ: Mapping[str, str] | None = None) -> ScoringConfig:
+    """The profile that ``RAGQA_SCORING_PROFILE`` names, with the models named one by one in its place.
+
+    ``RAGQA_ENTAILMENT_MODEL``, ``RAGQA_COVERAGE_MODEL`` and ``RAGQA_OBLIGATION_MODEL`` each take an embedded name, the
+    path of a local folder or a hub name. Where only the entailment model is named, coverage uses it too.
+    """
+    env = os.environ if environ is None else environ
+    name = env.get("RAGQA_SCORING_PROFILE") or "embedded"
+    _check(name in SCORING_PROFILES, "RAGQA_SCORING_PROFILE", " or ".join(SCORING_PROFILES), name)
+    return scoring_with(
+        SCORING_PROFILES[name],
+        env.get("RAGQA_ENTAILMENT_MODEL") or "",
+        env.get("RAGQA_COVERAGE_MODEL") or "",
+        env.get("RAGQA_OBLIGATION_MODEL") or "",
+    )
+
+
+def scoring_with(
+    scoring: ScoringConfig, entailment: str = "", coverage: str = "", obligation: str = ""
+) -> ScoringConfig:
+    """The configuration with these models in place of its own; an empty name leaves that one as it is.
+
+    An entailment model named alone is used for coverage too, unless the profile has another model for coverage.
+    """
+    if entailment and not coverage and scoring.coverage_model == scoring.entailment_model:
+        coverage = entailment
+    return replace(
+        scoring,
+        entailment_model=entailment or scoring.entailment_model,
+        coverage_model=coverage or scoring.coverage_model,
+        obligation_model=obligation or scoring.obligation_model,
+    )
 
 
 def _default_home() -> Path:
@@ -155,6 +225,16 @@ class Paths:
     @property
     def records(self) -> Path:
         return self.home / "records.sqlite3"
+
+    @property
+    def pair_cache(self) -> Path:
+        """NLI probabilities already computed; safe to delete at any time."""
+        return self.home / "nli-pairs.sqlite3"
+
+    @property
+    def engines(self) -> Path:
+        """Models converted for the processor, made again when missing."""
+        return self.home / "engines"
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> Paths:
@@ -192,7 +272,8 @@ class Config:
             model=env.get("RAGQA_MODEL") or GenerationConfig().model,
             base_url=env.get("OPENAI_BASE_URL", ""),
         )
-        return cls(index=env.get("RAGQA_INDEX") or "rulebook", generation=generation)
+        index = env.get("RAGQA_INDEX") or "rulebook"
+        return cls(index=index, generation=generation, scoring=scoring_from_env(env))
 
 
 def has_llm(environ: Mapping[str, str] | None = None) -> bool:

@@ -63,20 +63,26 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class SentenceScored:
-    """An answer sentence has met every source sentence: its score is final. ``done`` of ``total`` sentences."""
+    """The score of an answer sentence so far. ``done`` of ``total`` sentences have a final one.
+
+    While ``final`` is false it has met only the most similar source sentences: both maxima can still rise. The same
+    sentence (``score.index``) comes again, at last with ``final``.
+    """
 
     score: SentenceScore
     done: int
     total: int
+    final: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class ObligationScored:
-    """An obligation has met every answer sentence: its score is final. ``done`` of ``total`` obligations."""
+    """The score of an obligation so far; ``done``, ``total`` and ``final`` as in `SentenceScored`."""
 
     score: ObligationScore
     done: int
     total: int
+    final: bool = True
 
 
 @dataclass(frozen=True, slots=True)

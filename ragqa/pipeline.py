@@ -96,18 +96,24 @@ class Models:
     """The loaded models, shared by every pipeline and session."""
 
     encoder: Encoder
-    nli: NliModel
+    entailment: NliModel
+    coverage: NliModel  # the same object as ``entailment`` where the same model does both
     obligations: ObligationClassifier
 
     @property
     def infos(self) -> dict[str, ModelInfo]:
         """What a record says about them, by role."""
-        return {"encoder": self.encoder.info, "nli": self.nli.info, "obligations": self.obligations.info}
+        return {
+            "encoder": self.encoder.info,
+            "entailment": self.entailment.info,
+            "coverage": self.coverage.info,
+            "obligations": self.obligations.info,
+        }
 
 
 def load_models(encoder: str, scoring: ScoringConfig) -> Models:
     """The models of these names, loaded and checked (seconds). Raises ModelError."""
-    return Models(load_encoder(encoder), load_nli(scoring), load_obligations(scoring))
+    return Models(load_encoder(encoder), *load_nli(scoring), load_obligations(scoring))
 
 
 def load_encoder(name: str) -> Encoder:
@@ -118,12 +124,15 @@ def load_encoder(name: str) -> Encoder:
     return SentenceTransformerEncoder(name)
 
 
-def load_nli(scoring: ScoringConfig) -> NliModel:
-    """The NLI model this configuration names. Raises ModelError."""
+def load_nli(scoring: ScoringConfig) -> tuple[NliModel, NliModel]:
+    """The models for entailment and for coverage, one object where they are the same. Raises ModelError."""
     wait_passively()
     from ragqa.repass.nli import CrossEncoderNli
 
-    return CrossEncoderNli(scoring.nli_model)
+    entailment = CrossEncoderNli(scoring.entailment_model, scoring.precision)
+    if scoring.coverage_model == scoring.entailment_model and scoring.coverage_input == "pair":
+        return entailment, entailment
+    return entailment, CrossEncoderNli(scoring.coverage_model, scoring.precision)
 
 
 def load_obligations(scoring: ScoringConfig) -> ObligationClassifier:
@@ -143,7 +152,7 @@ def assemble(config: Config, index: Index, models: Models, records: RecordStore 
         index=index,
         retrievers=retrievers_for(index, models.encoder, config.retrieval),
         generator=_generator(config, models),
-        scorer=RepassScorer(models.nli, models.obligations, config.scoring),
+        scorer=RepassScorer(models.entailment, models.coverage, models.obligations, config.scoring),
         models=models,
         records=records,
     )
@@ -169,7 +178,7 @@ def load_scorer(scoring: ScoringConfig) -> Scorer:
     """The scorer alone, for answers written elsewhere. Raises ModelError."""
     from ragqa.repass.scorer import RepassScorer
 
-    return RepassScorer(load_nli(scoring), load_obligations(scoring), scoring)
+    return RepassScorer(*load_nli(scoring), load_obligations(scoring), scoring)
 
 
 def _generator(config: Config, models: Models) -> Generator:

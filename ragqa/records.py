@@ -7,6 +7,7 @@ crash at any moment loses at most the step it interrupted. Its body is stamped w
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 import sqlite3
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ from ragqa.types import Answer, Drop, ModelInfo, Passage, Question, Ranking, Sco
 
 __all__ = ["AnswerRecord", "CandidateEntry", "RankingEntry", "RecordStore", "RecordSummary", "new_record_id"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2  # 1 named one NLI model, for entailment and coverage alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +104,12 @@ class AnswerRecord:
     def from_json(cls, text: str | bytes) -> AnswerRecord:
         """The record in this JSON text. Raises RecordError saying which field is wrong."""
         try:
-            return _adapter().validate_json(text)
-        except ValidationError as error:
+            return _adapter().validate_python(_current(json.loads(text)))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            if not isinstance(error, ValidationError):
+                what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+                msg = f"this is not a ragqa record: {what}; export it again with `ragqa records export RECORD_ID`"
+                raise RecordError(msg) from error
             first = error.errors()[0]
             place = ".".join(str(part) for part in first["loc"]) or "the top level"
             msg = (
@@ -115,6 +120,23 @@ class AnswerRecord:
 
     def _passage_by_id(self) -> dict[str, Passage]:
         return {passage.passage_id: passage for passage in self.passages}
+
+
+def _current(record: object) -> object:
+    """A record of an older version in the form of this one; anything else as it is."""
+    if not isinstance(record, dict) or record.get("schema_version") != 1:
+        return record
+    scoring = {**record["scoring"], "coverage_model": record["scoring"]["nli_model"]}
+    scoring["entailment_model"] = scoring.pop("nli_model")
+    models = {**record["models"], "coverage": record["models"]["nli"]}
+    models["entailment"] = models.pop("nli")
+    scored = record.get("scored") and {mode: _with_two_models(found) for mode, found in record["scored"].items()}
+    return record | {"scoring": scoring, "models": models, "scored": scored, "schema_version": SCHEMA_VERSION}
+
+
+def _with_two_models(evaluation: dict[str, Any]) -> dict[str, Any]:
+    rest = {name: value for name, value in evaluation.items() if name != "nli_model"}
+    return rest | {"entailment_model": evaluation["nli_model"], "coverage_model": evaluation["nli_model"]}
 
 
 @cache

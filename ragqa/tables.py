@@ -102,7 +102,9 @@ def scores_group(evaluation: Evaluation) -> Group:
         f"OC {repass.obligation_coverage:.3f} + 1) / 3 = {repass.composite:.3f}",
         style="bold",
     )
-    models = f"NLI {evaluation.nli_model.name} ({evaluation.nli_model.precision}), {evaluation.n_pairs} pairs"
+    models = (
+        f"NLI {evaluation.entailment_model.name} ({evaluation.entailment_model.precision}), {evaluation.n_pairs} pairs"
+    )
     return Group(sentences, *([obligations] if evaluation.obligations else []), line, Text(models, style="dim"))
 
 

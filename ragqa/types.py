@@ -317,7 +317,8 @@ class Evaluation:
     contradiction_matrix: tuple[tuple[float, ...], ...]
     coverage_threshold: float
     verdict_threshold: float
-    nli_model: ModelInfo
+    entailment_model: ModelInfo
+    coverage_model: ModelInfo
     obligation_model: ModelInfo
     sentence_splitter: str
     n_pairs: int  # distinct (premise, hypothesis) pairs behind the breakdown

@@ -33,13 +33,14 @@ def make_pipeline(**changes) -> Pipeline:
         Ranking.of("bm25", [ScoredPassage(first, 9.0), ScoredPassage(second, 8.5), ScoredPassage(third, 1.0)]),
         Ranking.of("dense", [ScoredPassage(first, 0.9), ScoredPassage(second, 0.88), ScoredPassage(third, 0.2)]),
     )
+    nli, obligations = FakeNli(), FakeObligations()
     parts = {
         "config": config,
         "index": SimpleNamespace(manifest=FakeManifest()),
         "retrievers": tuple(FakeRetriever(ranking) for ranking in rankings),
         "generator": FakeGenerator(ANSWER),
-        "scorer": RepassScorer(FakeNli(), FakeObligations(), ScoringConfig()),
-        "models": Models(FakeEncoder(), FakeNli(), FakeObligations()),
+        "scorer": RepassScorer(nli, nli, obligations, ScoringConfig()),
+        "models": Models(FakeEncoder(), nli, nli, obligations),
         "records": None,
     }
     return Pipeline(**(parts | changes))

@@ -68,6 +68,12 @@ def wait_until_finished(page):
     assert "final" in page.locator(".rq-composite").inner_text()
 
 
+def answer_text(page):
+    """The answer on the page, once Streamlit has taken away what an earlier drawing left."""
+    page.wait_for_function("document.querySelectorAll('.rq-answer').length === 1")
+    return page.locator(".rq-answer").first.inner_text()
+
+
 def shoot(page, name):
     if SCREENSHOTS:
         folder = Path(SCREENSHOTS)
@@ -94,13 +100,13 @@ def test_from_question_to_downloaded_record(page, address, title):
     assert [entry.drop for entry in record.candidates].count(None) == len(record.kept)
     assert any(entry.drop is Drop.BELOW_THRESHOLD for entry in record.candidates)
 
-    answer = page.locator(".rq-answer").inner_text()
+    answer = answer_text(page)
     slider = page.get_by_role("slider", name="Threshold")
     slider.focus()
     for _ in range(30):
         slider.press("ArrowRight")
     page.get_by_text("belongs to an earlier selection").wait_for()
-    assert page.locator(".rq-answer").inner_text() == answer
+    assert answer_text(page) == answer
     assert page.locator("[data-testid=stException]").count() == 0
 
 
@@ -116,11 +122,11 @@ def test_a_citation_opens_its_passage_by_keyboard(page, address):
 def test_an_empty_question_is_told_so_and_keeps_the_answer_before_it(page, address):
     page.goto(address)
     ask_first_example(page)
-    answer = page.locator(".rq-answer").inner_text()
+    answer = answer_text(page)
     page.get_by_role("textbox", name="Question").fill("   ")
     page.get_by_role("button", name="Ask", exact=True).click()
     page.get_by_text("The question is empty").wait_for()
-    assert page.locator(".rq-answer").inner_text() == answer
+    assert answer_text(page) == answer
 
 
 def test_a_record_has_a_page_of_its_own(page, address):
@@ -172,7 +178,7 @@ def test_a_language_model_streams_and_its_invented_citation_is_removed(browser, 
         page = browser.new_page()
         page.goto(url)
         ask_first_example(page)
-        assert "A firm must report at once." in page.locator(".rq-answer").inner_text()
+        assert "A firm must report at once." in answer_text(page)
         page.get_by_text("Written by: LLM").wait_for()
         page.get_by_text("The model cited [99]").wait_for()
         assert "sk-browser-secret" not in page.content()

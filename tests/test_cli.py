@@ -41,9 +41,10 @@ def call(monkeypatch, places):
     """Runs a command; gives its exit code, standard output and standard error."""
     monkeypatch.setenv("RAGQA_INDEXES", str(places / "indexes"))
     monkeypatch.setenv("COLUMNS", "200")
-    models = Models(FakeEncoder(), FakeNli(), FakeObligations())
+    nli = FakeNli()
+    models = Models(FakeEncoder(), nli, nli, FakeObligations())
     monkeypatch.setattr(ragqa.pipeline, "load_models", lambda encoder, scoring: models)
-    monkeypatch.setattr(ragqa.pipeline, "load_nli", lambda scoring: models.nli)
+    monkeypatch.setattr(ragqa.pipeline, "load_nli", lambda scoring: (nli, nli))
     monkeypatch.setattr(ragqa.pipeline, "load_obligations", lambda scoring: models.obligations)
     monkeypatch.setattr(ragqa.pipeline, "load_encoder", lambda name: FakeEncoder())
 

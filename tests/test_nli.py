@@ -445,7 +445,8 @@ def test_agreement_with_published_scores(shared_data):
     from ragqa.types import Answer, AnswerSentence, Passage
 
     items = json.loads((shared_data / "repass" / "reference_cases.json").read_text())["items"]
-    scorer = RepassScorer(CrossEncoderNli(), TfidfObligationClassifier(), ScoringConfig())
+    nli = CrossEncoderNli()
+    scorer = RepassScorer(nli, nli, TfidfObligationClassifier(), ScoringConfig())
     found, published, n_pairs, started = [], [], 0, time.perf_counter()
     for item in items:
         texts = item["RetrievedPassages"]

@@ -109,3 +109,24 @@ def test_record_ids_differ_and_sort_by_time():
     ids = {new_record_id() for _ in range(200)}
     assert len(ids) == 200
     assert all(len(record_id.split("-")) == 3 for record_id in ids)
+
+
+def test_a_record_of_the_first_version_reads_as_one_of_today(store):
+    _, today = finished(store)
+    old = json.loads(today.to_json())
+    old["schema_version"] = 1
+    old["models"]["nli"] = old["models"].pop("entailment")
+    del old["models"]["coverage"]
+    old["scoring"]["nli_model"] = old["scoring"].pop("entailment_model")
+    for name in ("coverage_model", "coverage_input", "sentence_splitter", "precision"):
+        del old["scoring"][name]
+    for evaluation in old["scored"].values():
+        evaluation["nli_model"] = evaluation.pop("entailment_model")
+        del evaluation["coverage_model"]
+    assert AnswerRecord.from_json(json.dumps(old)) == today
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"schema_version": 1}', '{"schema_version": 1, "scoring": 3}'])
+def test_what_is_no_record_is_said_to_be_none(text):
+    with pytest.raises(RecordError, match="not a ragqa record"):
+        AnswerRecord.from_json(text)

@@ -25,7 +25,7 @@ SKY = "The sky is blue."
 
 
 def score(nli, given_answer, passages, config=None, obligations=None) -> tuple[list[object], Scored]:
-    stream = RepassScorer(nli, obligations or FakeObligations(), config or ScoringConfig()).stream(
+    stream = RepassScorer(nli, nli, obligations or FakeObligations(), config or ScoringConfig()).stream(
         given_answer, passages
     )
     events = []
@@ -113,7 +113,7 @@ def test_golden_breakdown_in_both_modes():
     assert paper.obligations[1].margin == 0.8 - 0.7
     assert paper.obligations[1].answer_text == SKY
     assert paper.sentence_splitter == SPLITTER
-    assert paper.nli_model == FakeNli.info
+    assert paper.entailment_model == paper.coverage_model == FakeNli.info
     assert paper.obligation_model == FakeObligations.info
     assert (paper.coverage_threshold, paper.verdict_threshold) == (0.7, 0.5)
     assert events[-1].score == paper.obligations[-1]
@@ -144,7 +144,7 @@ def test_events_are_those_of_the_configured_mode():
 
 def test_a_sentence_is_yielded_before_the_next_one_is_computed():
     nli = FakeNli(TABLE)
-    stream = RepassScorer(nli, FakeObligations(), ScoringConfig()).stream(answer(f"{KEEP}\n{SKY}"), PASSAGES)
+    stream = RepassScorer(nli, nli, FakeObligations(), ScoringConfig()).stream(answer(f"{KEEP}\n{SKY}"), PASSAGES)
     next(stream)
     assert nli.pairs == [(KEEP, KEEP), (TELL, KEEP)]
     next(stream)
@@ -282,9 +282,8 @@ def test_any_failure_of_the_nli_model_is_a_scoring_error(error):
 
 
 def test_a_failure_half_way_keeps_what_was_yielded():
-    stream = RepassScorer(FailingNli(RuntimeError("out"), after=1), FakeObligations(), ScoringConfig()).stream(
-        answer(f"{KEEP}\n{SKY}"), PASSAGES
-    )
+    nli = FailingNli(RuntimeError("out"), after=1)
+    stream = RepassScorer(nli, nli, FakeObligations(), ScoringConfig()).stream(answer(f"{KEEP}\n{SKY}"), PASSAGES)
     assert next(stream).score.sentence.text == KEEP
     with pytest.raises(ScoringError):
         next(stream)

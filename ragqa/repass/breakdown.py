@@ -25,10 +25,19 @@ from ragqa.types import (
     Verdict,
 )
 
-__all__ = ["Pair", "PairTable", "View", "evaluation", "obligation_score", "sentence_score"]
+__all__ = ["Pair", "PairTable", "ScoringModels", "View", "evaluation", "obligation_score", "sentence_score"]
 
 Pair = tuple[str, str]  # (premise, hypothesis)
 PairTable = Mapping[Pair, NliProbabilities]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringModels:
+    """What is said about the models behind a breakdown."""
+
+    entailment: ModelInfo
+    coverage: ModelInfo
+    obligations: ModelInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,31 +110,32 @@ def obligation_score(view: View, index: int, table: PairTable, config: ScoringCo
 
 
 def evaluation(
-    view: View, table: PairTable, config: ScoringConfig, nli_model: ModelInfo, obligation_model: ModelInfo
+    view: View, entailment: PairTable, coverage: PairTable, config: ScoringConfig, models: ScoringModels
 ) -> Evaluation:
-    """The whole breakdown of one mode; every pair of `View.pairs` must be in the table."""
-    columns = [[table[pair] for pair in view.sentence_pairs(n)] for n in range(len(view.sentences))]
+    """The breakdown of one mode; its sentence pairs are in ``entailment``, its obligation pairs in ``coverage``."""
+    columns = [[entailment[pair] for pair in view.sentence_pairs(n)] for n in range(len(view.sentences))]
     shape = (len(view.sentences), len(view.premises))
-    entailment = np.array([[pair.entailment for pair in column] for column in columns], float).reshape(shape).T
-    contradiction = np.array([[pair.contradiction for pair in column] for column in columns], float).reshape(shape).T
-    obligations = tuple(obligation_score(view, n, table, config) for n in range(len(view.obligations)))
+    entailing = np.array([[pair.entailment for pair in column] for column in columns], float).reshape(shape).T
+    contradicting = np.array([[pair.contradiction for pair in column] for column in columns], float).reshape(shape).T
+    obligations = tuple(obligation_score(view, n, coverage, config) for n in range(len(view.obligations)))
     return Evaluation(
         mode=view.mode,
         repass=arithmetic.repass(
-            arithmetic.mean_of_maxima(entailment),
-            arithmetic.mean_of_maxima(contradiction),
+            arithmetic.mean_of_maxima(entailing),
+            arithmetic.mean_of_maxima(contradicting),
             arithmetic.obligation_coverage([score.covered for score in obligations]),
             view.mode,
         ),
-        sentences=tuple(sentence_score(view, n, table, config) for n in range(len(view.sentences))),
+        sentences=tuple(sentence_score(view, n, entailment, config) for n in range(len(view.sentences))),
         obligations=obligations,
         premises=view.premises,
-        entailment_matrix=_as_tuples(entailment),
-        contradiction_matrix=_as_tuples(contradiction),
+        entailment_matrix=_as_tuples(entailing),
+        contradiction_matrix=_as_tuples(contradicting),
         coverage_threshold=config.coverage_threshold,
         verdict_threshold=config.verdict_threshold,
-        nli_model=nli_model,
-        obligation_model=obligation_model,
+        entailment_model=models.entailment,
+        coverage_model=models.coverage,
+        obligation_model=models.obligations,
         sentence_splitter=SPLITTER,
         n_pairs=len({pair for pairs in view.pairs() for pair in pairs}),
     )

@@ -14,7 +14,7 @@ from ragqa.config import ScoringConfig
 from ragqa.errors import ScoringError
 from ragqa.events import ObligationScored, Scored, SentenceScored
 from ragqa.protocols import NliModel, ObligationClassifier
-from ragqa.repass.breakdown import Pair, View, evaluation, obligation_score, sentence_score
+from ragqa.repass.breakdown import Pair, ScoringModels, View, evaluation, obligation_score, sentence_score
 from ragqa.repass.premises import source_premises
 from ragqa.types import Answer, NliProbabilities, Passage, ScoringMode
 
@@ -26,8 +26,12 @@ PAIRS_PER_CALL = 32  # obligations wait for each other until this many pairs can
 class RepassScorer:
     """Scores answers with these two models. Holds no state of its own: share it between threads."""
 
-    def __init__(self, nli: NliModel, obligations: ObligationClassifier, config: ScoringConfig) -> None:
-        self.nli = nli
+    def __init__(
+        self, entailment: NliModel, coverage: NliModel, obligations: ObligationClassifier, config: ScoringConfig
+    ) -> None:
+        """``coverage`` may be the same object as ``entailment``: equal pairs are then computed once for both."""
+        self.entailment = entailment
+        self.coverage = coverage
         self.obligations = obligations
         self.config = config
 
@@ -43,14 +47,18 @@ class RepassScorer:
         Raises ScoringError where a model fails or gives something that is not a probability.
         """
         views = self._views(answer, passages)
-        table = _Table(self.nli)
+        table = _Table(self.entailment)
+        coverage = table if self.coverage is self.entailment else _Table(self.coverage)
         yield from self._sentences(views[self.config.mode], table)
-        yield from self._obligations(views[self.config.mode], table)
+        yield from self._obligations(views[self.config.mode], coverage)
         for view in views.values():  # what the other mode needs beyond that
-            for pairs in view.pairs():
-                table.compute(pairs)
+            for index in range(len(view.sentences)):
+                table.compute(view.sentence_pairs(index))
+            for index in range(len(view.obligations)):
+                coverage.compute(view.obligation_pairs(index))
+        models = ScoringModels(self.entailment.info, self.coverage.info, self.obligations.info)
         paper, script = (
-            evaluation(views[mode], table.known, self.config, self.nli.info, self.obligations.info)
+            evaluation(views[mode], table.known, coverage.known, self.config, models)
             for mode in (ScoringMode.PAPER, ScoringMode.SCRIPT)
         )
         return Scored(paper, script)

@@ -38,8 +38,9 @@ def ask_page() -> None:
     _question_form(index)
     if not has_llm():
         st.caption("No language model is configured: answers are extractive, quoted from the passages.")
-    if st.session_state.pop("ask_now", False):
-        _start(config, paths)
+    with st.container():  # always there, so that a message here moves nothing below
+        if st.session_state.pop("ask_now", False):
+            _start(config, paths)
     run: Run | None = st.session_state.get("run")
     if run:
         _results(run, config, paths)

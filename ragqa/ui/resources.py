@@ -13,6 +13,7 @@ from ragqa.config import Config, Paths
 from ragqa.errors import RagqaError
 
 if TYPE_CHECKING:
+    from ragqa.config import ScoringConfig
     from ragqa.indexing import Index
     from ragqa.pipeline import Models, Pipeline
     from ragqa.records import RecordStore
@@ -62,11 +63,10 @@ def _open(name: str, indexes: Path, stamp: int) -> Index:
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _models(encoder: str, nli_model: str, obligation_model: str) -> Models:
-    from ragqa.config import ScoringConfig
+def _models(encoder: str, _scoring: ScoringConfig, models: tuple[str, ...]) -> Models:
     from ragqa.pipeline import load_models
 
-    return load_models(encoder, ScoringConfig(nli_model=nli_model, obligation_model=obligation_model))
+    return load_models(encoder, _scoring)
 
 
 def pipeline(config: Config, paths: Paths) -> Pipeline:
@@ -74,7 +74,9 @@ def pipeline(config: Config, paths: Paths) -> Pipeline:
     from ragqa.pipeline import assemble
 
     index = open_corpus(config.index, paths)
-    models = _models(index.manifest.encoder, config.scoring.nli_model, config.scoring.obligation_model)
+    scoring = config.scoring
+    names = (scoring.entailment_model, scoring.coverage_model, scoring.coverage_input, scoring.obligation_model)
+    models = _models(index.manifest.encoder, scoring, (*names, scoring.precision))
     return assemble(config, index, models, record_store(paths.records))
 
 
@@ -90,6 +92,6 @@ def _warm(config: Config, paths: Paths) -> None:
     try:
         loaded = pipeline(config, paths)
         loaded.models.encoder.encode(["warm-up"])
-        loaded.models.nli.predict([("warm-up", "warm-up")])
+        loaded.models.entailment.predict([("warm-up", "warm-up")])
     except RagqaError as error:  # the first question will meet it again and show it
         _logger.warning("models could not be loaded ahead: %s", error)

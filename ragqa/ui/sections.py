@@ -143,10 +143,10 @@ def _matrix(evaluation: Evaluation) -> None:
     options = ["entailment", "contradiction"]
     kind = st.segmented_control("Probability shown", options, default=options[0], key="matrix_kind") or options[0]
     st.altair_chart(heat_map(evaluation, kind), width="stretch")
+    model = evaluation.entailment_model
     st.caption(
-        f"{evaluation.n_pairs:,} pairs by {evaluation.nli_model.name} ({evaluation.nli_model.precision}, weights "
-        f"{evaluation.nli_model.fingerprint[:12]}); obligations by {evaluation.obligation_model.name}; sentences by "
-        f"{evaluation.sentence_splitter}."
+        f"{evaluation.n_pairs:,} pairs by {model.name} ({model.precision}, weights {model.fingerprint[:12]}); "
+        f"obligations by {evaluation.obligation_model.name}; sentences by {evaluation.sentence_splitter}."
     )
 
 
