@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ragqa.cli.output import stderr, stdout
+from ragqa.cli.output import progress_bar, stderr, stdout
 from ragqa.tables import plain
 
 __all__ = ["app"]
@@ -32,3 +32,41 @@ def obligations(
     with stderr().status("Training"):
         report = train_obligations(data, out, seed)
     stdout().print(plain(str(report)))
+
+
+@app.command()
+def nli(
+    pairs: Annotated[list[Path], typer.Option(help="JSON lines of {premise, hypothesis, label, set}, may be gzipped.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder for weights and checkpoint; an interrupted training goes on there.")
+    ],
+    documents: Annotated[
+        list[Path] | None, typer.Option(help="Folder or file of passages to make further pairs from.")
+    ] = None,
+    answers: Annotated[Path | None, typer.Option(help="JSON list of {Answer, Passages}.")] = None,
+    base: Annotated[str, typer.Option(help="Model to start from: an embedded name or a folder.")] = "nli-minilm-l6",
+    epochs: Annotated[int, typer.Option(min=1)] = 1,
+    batch_size: Annotated[int, typer.Option(min=1)] = 48,
+    learning_rate: Annotated[float, typer.Option(min=0.0)] = 1e-4,
+    made: Annotated[int, typer.Option(min=0, help="Pairs made from the documents.")] = 40_000,
+    seed: Annotated[int, typer.Option(help="Of the data's order and of what is made.")] = 1,
+) -> None:
+    """Train the NLI model. Killed, it goes on from its last checkpoint when run again."""
+    from ragqa.processor import wait_passively
+
+    wait_passively()
+    from ragqa.training.nli import NliTraining, train_nli
+    from ragqa.training.nli_sources import NliSources, gather
+
+    with stderr().status("Reading pairs and making further ones"):
+        train, held_out = gather(NliSources(tuple(pairs), tuple(documents or ()), answers, n_made=made, seed=seed))
+    stderr().print(f"{len(train):,} pairs to train on, {len(held_out):,} held out")
+    training = NliTraining(base=base, epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, seed=seed)
+    with progress_bar() as bar:
+        task = bar.add_task("Training", total=None)
+        for now in train_nli(training, train, held_out, out):
+            shown = f"loss {now.loss:.3f}, {now.pairs_per_second:.0f} pairs/s"
+            bar.update(task, completed=now.step, total=now.steps, description=shown)
+            if now.held_out is not None:
+                stderr().print(f"step {now.step:,} of {now.steps:,}: {shown}, held-out accuracy {now.held_out:.4f}")
+    stdout().print(plain(f"Weights are in {out}; measure them with: ragqa eval nli --model {out} --pairs FILE"))

@@ -1,0 +1,199 @@
+"""Edits of one sentence whose effect on its meaning is known.
+
+Each gives the new sentence, or None where it finds nothing to change.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+
+__all__ = [
+    "another_number",
+    "another_word",
+    "first_item",
+    "opposite_duty",
+    "other_duty_word",
+    "without_aside",
+    "without_leading_clause",
+]
+
+# (pattern, replacement): the duty becomes its opposite or is lifted.
+_OPPOSITES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (r"\b(must|shall) not\b", ("may", "must", "is free to")),
+    (r"\bmay not\b", ("may", "must")),
+    (r"\bmay only\b", ("may always", "need not only")),
+    (r"\b(must|shall)\b", ("must not", "need not", "may choose not to", "is not required to", "shall not")),
+    (r"\bmay\b", ("may not", "must not", "must never")),
+    (r"\bis required to\b", ("is not required to", "is forbidden to")),
+    (r"\bare required to\b", ("are not required to", "are forbidden to")),
+    (r"\bis prohibited\b", ("is permitted", "is allowed")),
+    (r"\bare prohibited from\b", ("are permitted to consider", "are allowed to go on")),
+    (r"\bis permitted\b", ("is prohibited", "is not permitted")),
+    (r"\bshould\b", ("should not", "need not")),
+    (r"\bwill\b", ("will not", "will never")),
+    (r"\b(is|was|are|were|has|have|had|can|could)\b(?! not| no\b)", (r"\1 not",)),
+)
+# (pattern, words that mean the same)
+_DUTY_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (r"\bmust not\b", ("shall not", "is prohibited from being allowed to", "is not allowed to")),
+    (r"\b(must|shall)\b(?! not)", ("is required to", "has to", "is obliged to", "shall", "must")),
+    (r"\bis required to\b", ("must", "has to", "is obliged to")),
+    (r"\bmay\b(?! not| only)", ("is permitted to", "can", "is allowed to")),
+    (r"\bshould\b(?! not)", ("ought to", "is expected to")),
+    (r"\bin accordance with\b", ("according to", "in line with", "under")),
+    (r"\bprior to\b", ("before",)),
+    (r"\bensure that\b", ("make sure that", "see to it that")),
+    (r"\bin respect of\b", ("regarding", "concerning")),
+    (r"\bcommence\b", ("begin", "start")),
+    (r"\bpromptly\b", ("without delay", "quickly")),
+    (r"\bat least\b", ("no fewer than", "a minimum of")),
+)
+_WORDS_APART: tuple[tuple[str, str], ...] = (
+    ("before", "after"),
+    ("increase", "decrease"),
+    ("more", "less"),
+    ("higher", "lower"),
+    ("above", "below"),
+    ("minimum", "maximum"),
+    ("at least", "at most"),
+    ("all", "none of the"),
+    ("each", "no"),
+    ("first", "last"),
+    ("always", "never"),
+    ("daily", "monthly"),
+    ("annually", "quarterly"),
+    ("annual", "quarterly"),
+    ("immediately", "within one year"),
+    ("written", "oral"),
+    ("direct", "indirect"),
+    ("public", "confidential"),
+    ("include", "exclude"),
+    ("includes", "excludes"),
+    ("accept", "reject"),
+    ("inside", "outside"),
+    ("internal", "external"),
+    ("buyer", "seller"),
+    ("born", "buried"),
+    ("largest", "smallest"),
+    ("north", "south"),
+    ("east", "west"),
+    ("won", "lost"),
+    ("older", "younger"),
+    ("both", "neither"),
+)
+# fmt: off
+_SMALL = (
+    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "fifteen",
+    "twenty", "thirty", "sixty", "ninety",
+)
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
+    "December",
+)
+# fmt: on
+_NUMBER = re.compile(r"(?<![\w.(-])(\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?(?=[\s%,;.)]|$)(?!\.\d)")
+_RULE_BEFORE = re.compile(
+    r"(Rules?|Sections?|Chapters?|Parts?|paragraphs?|Articles?|Schedules?|APP|Guidance|to|and|or)\s*$", re.I
+)
+_SMALL_WORD = re.compile(rf"\b({'|'.join(_SMALL)})\b", re.I)
+_MONTH = re.compile(rf"\b({'|'.join(month for month in _MONTHS if month != 'May')})\b")
+_UNIT = re.compile(r"\b(days?|weeks?|months?|years?|hours?|minutes?|million|billion|thousand)\b")
+_UNITS = ("day", "week", "month", "year", "hour")
+_ASIDE = re.compile(
+    r"\s*\((?![a-z0-9]{1,4}\))[^()]{3,120}\)|,\s(?:where|if|as) (?:applicable|appropriate|relevant|necessary),"
+)
+_LEADING = re.compile(
+    r"^(?:In accordance with|For the purposes? of|In addition to|Pursuant to|In relation to|Under|Without limiting|"
+    r"In respect of|Subject to)\b[^,:;]{4,120},\s+(?=[a-zA-Z])"
+)
+_ITEMS = re.compile(r"^(?P<lead>[^:;]{8,220}?):\s*\(?(?:a|1|i)\)\s*(?P<first>[^;]{8,240});")
+
+
+def another_number(text: str, chance: random.Random) -> str | None:
+    """One number, amount, month or unit of time changed; numbers that name a rule are left alone."""
+    found = [match for match in _NUMBER.finditer(text) if not _RULE_BEFORE.search(text[: match.start()])]
+    choices = [*found, *_SMALL_WORD.finditer(text), *_MONTH.finditer(text), *_UNIT.finditer(text)]
+    if not choices:
+        return None
+    match = chance.choice(choices)
+    return text[: match.start()] + _changed(match.group(), chance) + text[match.end() :]
+
+
+def _changed(found: str, chance: random.Random) -> str:
+    small = found.lower()
+    if small in _SMALL:
+        other = chance.choice([word for word in _SMALL if word != small])
+        return other.capitalize() if found[0].isupper() else other
+    if found in _MONTHS:
+        return chance.choice([month for month in _MONTHS if month != found])
+    singular = small.rstrip("s")
+    if singular in _UNITS:
+        return chance.choice([unit for unit in _UNITS if unit != singular]) + ("s" if small.endswith("s") else "")
+    if small in ("million", "billion", "thousand", "minute", "minutes"):
+        return {"million": "billion", "billion": "million", "thousand": "million"}.get(small, "years")
+    whole, dot, rest = found.partition(".")
+    value = int(whole.replace(",", ""))
+    if 1000 <= value <= 2100 and "," not in whole:  # a year
+        return str(value + chance.choice((-40, -12, -7, -3, -1, 1, 2, 5, 11, 30)))
+    others = [value * 2, value * 3, value * 10, value + 1, value + 5, max(0, value - 1), value // 2, value + 12]
+    new = chance.choice([other for other in others if other != value])
+    return (f"{new:,}" if "," in whole else str(new)) + dot + rest
+
+
+def opposite_duty(text: str, chance: random.Random) -> str | None:
+    """The duty, permission or plain statement turned into its opposite: "must" into "must not" or "need not"."""
+    for pattern, words in _OPPOSITES:
+        match = re.search(pattern, text)
+        if match:
+            return text[: match.start()] + match.expand(chance.choice(words)) + text[match.end() :]
+    return None
+
+
+def another_word(text: str, chance: random.Random) -> str | None:
+    """One word swapped for one that excludes it: "before" for "after", "each" for "no"."""
+    pairs = [*_WORDS_APART, *((b, a) for a, b in _WORDS_APART)]
+    chance.shuffle(pairs)
+    for word, other in pairs:
+        match = re.search(rf"\b{word}\b", text, re.I)
+        if match:
+            new = other.capitalize() if match.group()[0].isupper() else other
+            return text[: match.start()] + new + text[match.end() :]
+    return None
+
+
+def other_duty_word(text: str, chance: random.Random) -> str | None:
+    """One or two phrases in other words of the same meaning: "must" as "is required to"."""
+    changed, n_changed = text, 0
+    patterns = list(_DUTY_WORDS)
+    chance.shuffle(patterns)
+    for pattern, words in patterns:
+        match = re.search(pattern, changed)
+        if match and n_changed < 2:
+            new = chance.choice([word for word in words if word != match.group()] or [match.group()])
+            changed, n_changed = changed[: match.start()] + new + changed[match.end() :], n_changed + 1
+    return changed if changed != text else None
+
+
+def without_aside(text: str, chance: random.Random) -> str | None:
+    """Without a remark in brackets, or an ", if applicable,"."""
+    asides = list(_ASIDE.finditer(text))
+    if not asides:
+        return None
+    match = chance.choice(asides)
+    return (text[: match.start()] + text[match.end() :]).strip()
+
+
+def without_leading_clause(text: str, chance: random.Random) -> str | None:
+    """Without "In accordance with Rule 3," before the statement itself."""
+    match = _LEADING.match(text)
+    rest = text[match.end() :] if match else ""
+    return rest[0].upper() + rest[1:] if len(rest.split()) > 5 else None
+
+
+def first_item(text: str, chance: random.Random) -> str | None:
+    """A listing cut to its first item: "must: (a) keep records; (b) …" as "must keep records."."""
+    match = _ITEMS.match(text)
+    if not match or re.search(r"\b(either|one of|any of)\b|\bor\s*$", match["lead"] + match["first"]):
+        return None
+    return f"{match['lead'].rstrip()} {match['first'].strip().rstrip('.,')}."
