@@ -255,7 +255,14 @@ def test_a_killed_training_goes_on_to_the_same_weights(base, tmp_path):
     from ragqa.training.nli import NliTraining, train_nli
 
     training = NliTraining(
-        base=str(base), epochs=3, batch_size=16, learning_rate=3e-3, warmup_steps=5, max_tokens=24, checkpoint_every=10
+        base=str(base),
+        epochs=3,
+        batch_size=16,
+        learning_rate=3e-3,
+        warmup_steps=5,
+        max_tokens=24,
+        dropout=0.0,
+        checkpoint_every=10,
     )
     pairs, held = colours(320), colours(60)
     whole = list(train_nli(training, pairs, held, tmp_path / "whole"))
@@ -284,7 +291,9 @@ def test_the_weights_written_are_an_nli_model(base, tmp_path):
     from ragqa.repass.nli import CrossEncoderNli
     from ragqa.training.nli import NliTraining, train_nli
 
-    training = NliTraining(base=str(base), epochs=3, batch_size=16, learning_rate=3e-3, warmup_steps=5, max_tokens=24)
+    training = NliTraining(
+        base=str(base), epochs=3, batch_size=16, learning_rate=3e-3, warmup_steps=5, max_tokens=24, dropout=0.0
+    )
     list(train_nli(training, colours(320), [], tmp_path / "tiny"))
     model = CrossEncoderNli(str(tmp_path / "tiny"), "fp32")
     agree, deny = model.predict([("red green", "yes red"), ("red green", "no red")])
