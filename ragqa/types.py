@@ -322,3 +322,5 @@ class Evaluation:
     obligation_model: ModelInfo
     sentence_splitter: str
     n_pairs: int  # distinct (premise, hypothesis) pairs behind the breakdown
+    looked_at: tuple[int, ...] = ()  # answer sentences that may cover an obligation; () in records before version 2
+    coverage_matrix: tuple[tuple[float, ...], ...] = ()  # P(entailment), (n_obligations, n_looked_at)

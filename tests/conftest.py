@@ -8,13 +8,14 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import pytest
 
+KEPT = {"RAGQA_DATA", "RAGQA_SCREENSHOTS", "RAGQA_HOSTILE"}  # what a person sets for the tests
 DATA = Path(os.environ.get("RAGQA_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data"))
 
 
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch, tmp_path_factory):
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "RAGQA_MODEL", "RAGQA_INDEX", "RAGQA_INDEXES"):
-        monkeypatch.delenv(name, raising=False)
+    for name in [name for name in os.environ if name.startswith(("OPENAI_", "RAGQA_")) and name not in KEPT]:
+        monkeypatch.delenv(name)
     monkeypatch.setenv("RAGQA_HOME", str(tmp_path_factory.mktemp("home")))
 
 

@@ -300,3 +300,26 @@ def test_the_weights_written_are_an_nli_model(base, tmp_path):
     assert agree.entailment > 0.5
     assert deny.contradiction > 0.5
     assert json.loads((tmp_path / "tiny" / "MODEL.json").read_text())["sha256"] == model.info.fingerprint
+
+
+@pytest.mark.model
+def test_the_command_writes_weights_and_a_card_and_can_stop_early(base, tmp_path):
+    from typer.testing import CliRunner
+
+    from ragqa.cli import app
+
+    rows = [
+        {"premise": pair.premise, "hypothesis": pair.hypothesis, "label": LABELS[pair.label], "set": "mnli_own"}
+        for pair in colours(400)
+    ]
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    arguments = ["train", "nli", "--pairs", str(tmp_path / "pairs.jsonl"), "--out", str(tmp_path / "out")]
+    arguments += ["--base", str(base), "--batch-size", "16", "--limit", "200", "--epochs", "2"]
+    for stop_after in ("7", "7", "9"):  # again with nothing left to do, then on from there
+        result = CliRunner().invoke(app, [*arguments, "--stop-after", stop_after])
+        assert result.exit_code == 0, result.output
+        card = (tmp_path / "out" / "README.md").read_text()
+        assert "200 pairs" in card
+        assert "| mnli_own | 200 |" in card
+    assert f"step {stop_after} of 26" in result.stderr
+    assert (tmp_path / "out" / "MODEL.json").is_file()

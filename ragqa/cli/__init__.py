@@ -1,7 +1,7 @@
 """`ragqa ask | score | index | records | eval | train`: thin commands over the same pipeline as the page.
 
 Exit codes: 0 done, 1 a bug in ragqa, 2 wrong usage or setting, 3 index, corpus or model, 4 no answer could be written,
-5 answered but not scored, 6 records.
+5 answered but not scored, 6 records, 130 stopped by Ctrl-C.
 """
 
 from __future__ import annotations

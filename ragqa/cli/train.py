@@ -49,19 +49,24 @@ def nli(
     batch_size: Annotated[int, typer.Option(min=1)] = 48,
     learning_rate: Annotated[float, typer.Option(min=0.0)] = 1e-4,
     made: Annotated[int, typer.Option(min=0, help="Pairs made from the documents.")] = 40_000,
+    limit: Annotated[int | None, typer.Option(min=1, help="Train on a random choice of so many pairs.")] = None,
+    stop_after: Annotated[int | None, typer.Option(min=1, help="Write the weights after so many steps.")] = None,
     seed: Annotated[int, typer.Option(help="Of the data's order and of what is made.")] = 1,
 ) -> None:
     """Train the NLI model. Killed, it goes on from its last checkpoint when run again."""
     from ragqa.processor import wait_passively
 
     wait_passively()
+    from ragqa.models import fingerprint, resolve_model
     from ragqa.training.nli import NliTraining, train_nli
+    from ragqa.training.nli_card import model_card
     from ragqa.training.nli_sources import NliSources, gather
 
     with stderr().status("Reading pairs and making further ones"):
-        train, held_out = gather(NliSources(tuple(pairs), tuple(documents or ()), answers, n_made=made, seed=seed))
+        sources = NliSources(tuple(pairs), tuple(documents or ()), answers, n_made=made, limit=limit, seed=seed)
+        train, held_out = gather(sources)
     stderr().print(f"{len(train):,} pairs to train on, {len(held_out):,} held out")
-    training = NliTraining(base=base, epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, seed=seed)
+    training = NliTraining(base, epochs, batch_size, learning_rate, seed=seed, stop_after=stop_after)
     with progress_bar() as bar:
         task = bar.add_task("Training", total=None)
         for now in train_nli(training, train, held_out, out):
@@ -69,4 +74,6 @@ def nli(
             bar.update(task, completed=now.step, total=now.steps, description=shown)
             if now.held_out is not None:
                 stderr().print(f"step {now.step:,} of {now.steps:,}: {shown}, held-out accuracy {now.held_out:.4f}")
-    stdout().print(plain(f"Weights are in {out}; measure them with: ragqa eval nli --model {out} --pairs FILE"))
+    card = model_card(out.name, training, fingerprint(resolve_model(base)), train, now)
+    (out / "README.md").write_text(card, encoding="utf-8")
+    stdout().print(plain(f"Weights and card are in {out}; measure: ragqa eval nli --model {out} --pairs FILE"))

@@ -46,6 +46,7 @@ class NliTraining:
     frozen_words: bool = True  # word embeddings stay as they are: half of the weights, and they overfit first
     seed: int = 1
     checkpoint_every: int = 250  # steps
+    stop_after: int | None = None  # steps after which the weights are written; the schedule stays that of all epochs
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,7 @@ class NliProgress:
 
     step: int
     steps: int
-    loss: float  # mean over the last steps
+    loss: float  # mean over the last steps; NaN where nothing was left to train
     pairs_per_second: float
     held_out: float | None = None
 
@@ -94,6 +95,12 @@ def train_nli(
     done = load_checkpoint(out, model, optimizer, stamp)
     if done:
         logger.info("going on after step %d of %d", done, steps)
+    end = min(steps, training.stop_after or steps)
+    if done >= end:
+        export(model, base, out)
+        accuracy = _accuracy(model, tokenizer, held_out, training, device) if held_out else None
+        yield NliProgress(done, steps, float("nan"), 0.0, accuracy)
+        return
     losses: list[float] = []
     began, seen = time.perf_counter(), 0
     for step, batch in enumerate(_batches(training, pairs), start=1):
@@ -103,13 +110,15 @@ def train_nli(
             group["lr"] = _learning_rate(training, step, steps)
         losses.append(_step(model, optimizer, _encoded(tokenizer, batch, training, device), batch, training))
         seen += len(batch)
-        last = step == steps
+        last = step == end
         if step % training.checkpoint_every == 0 or last:
             save_checkpoint(out, model, optimizer, step, stamp)
             accuracy = _accuracy(model, tokenizer, held_out, training, device) if held_out else None
             if last:
                 export(model, base, out)
             yield NliProgress(step, steps, _mean(losses), seen / (time.perf_counter() - began), accuracy)
+            if last:
+                return
         elif step % 25 == 0:
             yield NliProgress(step, steps, _mean(losses), seen / (time.perf_counter() - began))
 
@@ -206,7 +215,8 @@ def _accuracy(
 
 def _stamp(training: NliTraining, pairs: Sequence[LabelledPair], base: str) -> str:
     """sha256 of all that decides the run; what only decides how often it is saved does not count."""
-    settings = {name: value for name, value in asdict(training).items() if name != "checkpoint_every"}
+    settings = asdict(training)
+    del settings["checkpoint_every"], settings["stop_after"]
     digest = hashlib.sha256(json.dumps([settings, base, len(pairs)], sort_keys=True).encode())
     for pair in pairs:
         digest.update(f"{pair.label}\0{pair.premise}\0{pair.hypothesis}\0".encode("utf-8", "replace"))

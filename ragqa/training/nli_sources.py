@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ class NliSources:
     n_made: int = 40_000  # pairs made from the documents, shared equally among them
     n_quoting: int = 3_000  # at most, from the answers
     n_held_out: int = 1_500
+    limit: int | None = None  # train on a random choice of so many of all these pairs
     seed: int = 1
 
 
@@ -45,6 +47,8 @@ def gather(sources: NliSources) -> tuple[list[LabelledPair], list[LabelledPair]]
         train += made_pairs(_documents(path), sources.n_made // len(sources.documents), sources.seed)
     if sources.answers:
         train += quoting_pairs(_answers(sources.answers), sources.n_quoting, sources.seed)
+    if sources.limit is not None and sources.limit < len(train):
+        train = random.Random(sources.seed).sample(train, sources.limit)
     return train, held_out
 
 
