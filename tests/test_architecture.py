@@ -60,7 +60,7 @@ HOMES = {
     "nupunkt": {"sentences"},
     "typer": {"cli"},
     "rich": {"cli", "tables"},
-    "sqlite3": {"records"},
+    "sqlite3": {"records", "repass"},
 }
 
 

@@ -7,6 +7,7 @@ further oddities are named where they apply.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ __all__ = [
     "best_cover",
     "covers",
     "first_maximum",
+    "is_distribution",
+    "is_probabilities",
     "mean_of_maxima",
     "obligation_coverage",
     "repass",
@@ -30,6 +33,18 @@ __all__ = [
 Matrix = npt.NDArray[np.float64]
 
 SCRIPT_DECIMALS = 5
+SUM_TOLERANCE = 1e-3  # a softmax in fp32 is right to 1e-6, one in half precision to 5e-4
+
+
+def is_probabilities(pair: NliProbabilities) -> bool:
+    """Whether each of the three is a number in [0, 1]."""
+    values = (pair.contradiction, pair.entailment, pair.neutral)
+    return all(math.isfinite(value) and 0.0 <= value <= 1.0 for value in values)
+
+
+def is_distribution(pair: NliProbabilities) -> bool:
+    """Whether they also sum to 1, to 0.001."""
+    return is_probabilities(pair) and abs(pair.contradiction + pair.entailment + pair.neutral - 1.0) <= SUM_TOLERANCE
 
 
 def mean_of_maxima(matrix: Matrix) -> float:

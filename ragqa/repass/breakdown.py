@@ -73,9 +73,16 @@ class View:
         yield from (self.obligation_pairs(index) for index in range(len(self.obligations)))
 
 
-def sentence_score(view: View, index: int, table: PairTable, config: ScoringConfig) -> SentenceScore:
-    """The score of one answer sentence; without a source sentence both maxima are 0 and it is unsupported."""
-    pairs = [table[pair] for pair in view.sentence_pairs(index)]
+def sentence_score(
+    view: View, index: int, table: PairTable, config: ScoringConfig, *, only_known: bool = False
+) -> SentenceScore:
+    """The score of one answer sentence; without a source sentence both maxima are 0 and it is unsupported.
+
+    ``only_known`` looks only at the source sentences whose pair is in the table; the others may raise both maxima.
+    """
+    wanted = view.sentence_pairs(index)
+    positions = [n for n, pair in enumerate(wanted) if not only_known or pair in table]
+    pairs = [table[wanted[n]] for n in positions]
     entailing = arithmetic.first_maximum([pair.entailment for pair in pairs])
     contradicting = arithmetic.first_maximum([pair.contradiction for pair in pairs])
     entailment = 0.0 if entailing is None else pairs[entailing].entailment
@@ -86,18 +93,24 @@ def sentence_score(view: View, index: int, table: PairTable, config: ScoringConf
         sentence=view.sentences[index],
         entailment=entailment,
         contradiction=contradiction,
-        entailment_premise=None if entailing is None else view.premises[entailing],
-        contradiction_premise=None if contradicting is None else view.premises[contradicting],
+        entailment_premise=None if entailing is None else view.premises[positions[entailing]],
+        contradiction_premise=None if contradicting is None else view.premises[positions[contradicting]],
         verdict=judged,
         is_obligation=view.is_obligation[index],
     )
 
 
-def obligation_score(view: View, index: int, table: PairTable, config: ScoringConfig) -> ObligationScore:
-    """The score of one source obligation; without an answer sentence to look at it is uncovered, best 0."""
-    pairs = [table[pair] for pair in view.obligation_pairs(index)]
-    cover = arithmetic.best_cover(pairs, config.coverage_threshold, view.mode)
-    answer_index = None if cover.position is None else view.looked_at[cover.position]
+def obligation_score(
+    view: View, index: int, table: PairTable, config: ScoringConfig, *, only_known: bool = False
+) -> ObligationScore:
+    """The score of one source obligation; without an answer sentence to look at it is uncovered, best 0.
+
+    ``only_known`` looks only at the answer sentences whose pair is in the table.
+    """
+    wanted = view.obligation_pairs(index)
+    positions = [n for n, pair in enumerate(wanted) if not only_known or pair in table]
+    cover = arithmetic.best_cover([table[wanted[n]] for n in positions], config.coverage_threshold, view.mode)
+    answer_index = None if cover.position is None else view.looked_at[positions[cover.position]]
     return ObligationScore(
         index=index,
         obligation=view.obligations[index],

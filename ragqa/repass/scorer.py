@@ -1,30 +1,39 @@
-"""RePASs of an answer, streamed: each sentence and each obligation as soon as its own pairs are known.
+"""RePASs of an answer, streamed: a whole provisional breakdown first, then each sentence and obligation when final.
 
-The models are called from here only; what their probabilities mean is in `ragqa.repass.breakdown`.
+What is asked of the models when is in `ragqa.repass.schedule`, what their numbers mean in `ragqa.repass.breakdown`.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Generator as Stream
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 
 from ragqa.config import ScoringConfig
-from ragqa.errors import ScoringError
 from ragqa.events import ObligationScored, Scored, SentenceScored
 from ragqa.protocols import NliModel, ObligationClassifier
-from ragqa.repass.breakdown import Pair, ScoringModels, View, evaluation, obligation_score, sentence_score
+from ragqa.repass.breakdown import ScoringModels, View, evaluation, obligation_score, sentence_score
 from ragqa.repass.premises import source_premises
-from ragqa.types import Answer, NliProbabilities, Passage, ScoringMode
+from ragqa.repass.schedule import (
+    PAIRS_PER_CALL,
+    PROVISIONAL_ROUNDS,
+    PairResults,
+    Round,
+    Unit,
+    compute,
+    count_missing,
+    likeliest_first,
+    translated,
+    units_of,
+)
+from ragqa.types import Answer, Passage, ScoringMode
 
 __all__ = ["RepassScorer"]
 
-PAIRS_PER_CALL = 32  # obligations wait for each other until this many pairs can be computed together
+Event = SentenceScored | ObligationScored
 
 
 class RepassScorer:
-    """Scores answers with these two models. Holds no state of its own: share it between threads."""
+    """Scores answers with these models. Holds no state of its own: share it between threads."""
 
     def __init__(
         self, entailment: NliModel, coverage: NliModel, obligations: ObligationClassifier, config: ScoringConfig
@@ -35,10 +44,13 @@ class RepassScorer:
         self.obligations = obligations
         self.config = config
 
-    def stream(
-        self, answer: Answer, passages: Sequence[Passage]
-    ) -> Stream[SentenceScored | ObligationScored, None, Scored]:
-        """Yields, in the configured mode, the answer's sentences in order and then the obligations of the passages.
+    def stream(self, answer: Answer, passages: Sequence[Passage]) -> Stream[Event, None, Scored]:
+        """Yields, in the configured mode, the answer's sentences and the obligations of the passages.
+
+        All of them first, from the most similar pairs alone; then again those that a few more pairs change; then each
+        one that is not final yet when it is, in order. Where at most one call's worth of pairs (48) must be computed
+        there are no provisional rounds. After every call something is yielded, the same again where nothing is new:
+        closing the stream stops the work within a call.
 
         Returns the breakdown in both modes, from the same pair probabilities: equal pairs are computed once, within a
         mode and across the two. The answer's sentences are taken as given, in both modes; the script would split its
@@ -47,37 +59,20 @@ class RepassScorer:
         Raises ScoringError where a model fails or gives something that is not a probability.
         """
         views = self._views(answer, passages)
-        table = _Table(self.entailment)
-        coverage = table if self.coverage is self.entailment else _Table(self.coverage)
-        yield from self._sentences(views[self.config.mode], table)
-        yield from self._obligations(views[self.config.mode], coverage)
-        for view in views.values():  # what the other mode needs beyond that
-            for index in range(len(view.sentences)):
-                table.compute(view.sentence_pairs(index))
-            for index in range(len(view.obligations)):
-                coverage.compute(view.obligation_pairs(index))
+        entailment = PairResults(self.entailment)
+        coverage = entailment if self.coverage is self.entailment else PairResults(self.coverage)
+        for view in views.values():
+            entailment.recall(pair for n in range(len(view.sentences)) for pair in view.sentence_pairs(n))
+            coverage.recall(pair for n in range(len(view.obligations)) for pair in view.obligation_pairs(n))
+        shown = views[self.config.mode]
+        (other,) = (view for view in views.values() if view is not shown)
+        yield from _Watched(shown, entailment, coverage, self.config).events(other)
         models = ScoringModels(self.entailment.info, self.coverage.info, self.obligations.info)
         paper, script = (
-            evaluation(views[mode], table.known, coverage.known, self.config, models)
+            evaluation(views[mode], entailment.known, coverage.known, self.config, models)
             for mode in (ScoringMode.PAPER, ScoringMode.SCRIPT)
         )
         return Scored(paper, script)
-
-    def _sentences(self, view: View, table: _Table) -> Iterator[SentenceScored]:
-        for index in range(len(view.sentences)):
-            table.compute(view.sentence_pairs(index))
-            score = sentence_score(view, index, table.known, self.config)
-            yield SentenceScored(score, done=index + 1, total=len(view.sentences))
-
-    def _obligations(self, view: View, table: _Table) -> Iterator[ObligationScored]:
-        total = len(view.obligations)
-        step = max(1, PAIRS_PER_CALL // max(1, len(view.looked_at)))
-        for first in range(0, total, step):
-            group = range(first, min(first + step, total))
-            table.compute(pair for index in group for pair in view.obligation_pairs(index))
-            for index in group:
-                score = obligation_score(view, index, table.known, self.config)
-                yield ObligationScored(score, done=index + 1, total=total)
 
     def _views(self, answer: Answer, passages: Sequence[Passage]) -> dict[ScoringMode, View]:
         premises = {mode: source_premises(passages, mode) for mode in ScoringMode}
@@ -98,49 +93,58 @@ class RepassScorer:
     def _classify(self, texts: Sequence[str]) -> dict[str, bool]:
         if not texts:
             return {}
-        with _translated(f"the obligation classifier {self.obligations.info.name} failed on {len(texts)} sentences"):
+        with translated(f"the obligation classifier {self.obligations.info.name} failed on {len(texts)} sentences"):
             return dict(zip(texts, self.obligations.classify(texts), strict=True))
 
 
-class _Table:
-    """The pair probabilities known so far in one scoring."""
+class _Watched:
+    """The breakdown that somebody watches while it grows, and what they were told of it so far."""
 
-    def __init__(self, nli: NliModel) -> None:
-        self.known: dict[Pair, NliProbabilities] = {}
-        self._nli = nli
+    def __init__(self, view: View, entailment: PairResults, coverage: PairResults, config: ScoringConfig) -> None:
+        self._view, self._entailment, self._coverage, self._config = view, entailment, coverage, config
+        self._final: set[Unit] = set()
+        self._told: dict[Unit, Event] = {}  # the latest event of each
+        self._last: list[Event] = []  # the latest event of all, if there was one
 
-    def compute(self, pairs: Iterable[Pair]) -> None:
-        """Makes these pairs known; the model is asked only for the ones that are new."""
-        missing = [pair for pair in dict.fromkeys(pairs) if pair not in self.known]
-        if not missing:
-            return
-        with _translated(f"the NLI model {self._nli.info.name} failed on {len(missing)} sentence pairs"):
-            found = dict(zip(missing, self._nli.predict(missing), strict=True))
-        for (premise, hypothesis), result in found.items():
-            if not _is_probabilities(result):
-                msg = (
-                    f"RePASs could not be computed: the NLI model {self._nli.info.name} gave {result} for the premise "
-                    f"'{premise[:80]}' and the hypothesis '{hypothesis[:80]}', expected numbers in [0, 1]. "
-                    "The answer is kept; check the model's files, or reinstall ragqa."
-                )
-                raise ScoringError(msg)
-        self.known.update(found)
+    def events(self, other: View) -> Iterator[Event]:
+        """Computes this view and then what the other one needs beyond it; yields after each call."""
+        units = units_of(self._view, self._entailment, self._coverage)
+        if count_missing(units) > PAIRS_PER_CALL:
+            units = likeliest_first(self._view, units)
+            for provisional in PROVISIONAL_ROUNDS:
+                if count_missing(units) > PAIRS_PER_CALL:
+                    for of_obligations in (False, True):  # sentences are read first and need not wait for the rest
+                        some = [unit for unit in units if unit.of_obligation is of_obligations]
+                        yield from self._round(some, provisional)
+        yield from self._round(units, None, units_of(other, self._entailment, self._coverage))
 
+    def _round(self, units: Sequence[Unit], provisional: Round | None, rest: Sequence[Unit] = ()) -> Iterator[Event]:
+        watched = set(units)
+        for n_calls, (done, under_way) in enumerate(compute([*units, *rest], provisional)):
+            news = [event for unit in done if unit in watched for event in self._news(unit)]
+            if not news and n_calls > 0:  # say where the work stands, so that it can be stopped
+                open_ones = [unit for unit in (under_way, *done) if unit in watched and unit not in self._final]
+                news = self._news(open_ones[0], again=True) if open_ones else self._last
+            yield from news
 
-def _is_probabilities(result: NliProbabilities) -> bool:
-    values = (result.contradiction, result.entailment, result.neutral)
-    return all(math.isfinite(value) and 0.0 <= value <= 1.0 for value in values)
+    def _news(self, unit: Unit, *, again: bool = False) -> list[Event]:
+        """The event of this unit, if it says more than the last one did or is wanted again."""
+        if unit.is_known():
+            self._final.add(unit)
+        event = self._event(unit, final=unit in self._final)
+        before = self._told.get(unit)
+        if not again and before and (event.score, event.final) == (before.score, before.final):
+            return []
+        self._told[unit] = event
+        self._last = [event]
+        return self._last
 
-
-@contextmanager
-def _translated(what: str) -> Iterator[None]:
-    """Any error of a model as a ScoringError that says what happened and that the answer is kept."""
-    try:
-        yield
-    except ScoringError:
-        raise
-    except Exception as error:
-        detail = str(error).strip() or "no further message"
-        msg = f"RePASs could not be computed: {what} ({type(error).__name__}: {detail[:300]}). "
-        msg += "The answer is kept; ask again to have it scored."
-        raise ScoringError(msg) from error
+    def _event(self, unit: Unit, *, final: bool) -> Event:
+        done = sum(other.of_obligation is unit.of_obligation for other in self._final)
+        if unit.of_obligation:
+            known, total = self._coverage.known, len(self._view.obligations)
+            obligation = obligation_score(self._view, unit.index, known, self._config, only_known=not final)
+            return ObligationScored(obligation, done, total, final)
+        known, total = self._entailment.known, len(self._view.sentences)
+        sentence = sentence_score(self._view, unit.index, known, self._config, only_known=not final)
+        return SentenceScored(sentence, done, total, final)
