@@ -170,7 +170,7 @@ SCORING_PROFILES: dict[str, ScoringConfig] = {
         entailment_model="cross-encoder/nli-deberta-v3-xsmall",
         coverage_model="microsoft/deberta-large-mnli",
         coverage_input="joined",
-        obligation_model="models/obligation-classifier-legalbert",
+        obligation_model="./models/obligation-classifier-legalbert",
         sentence_splitter="punkt",
         precision="fp32",
     ),

@@ -111,9 +111,12 @@ class Models:
         }
 
 
-def load_models(encoder: str, scoring: ScoringConfig) -> Models:
-    """The models of these names, loaded and checked (seconds). Raises ModelError."""
-    return Models(load_encoder(encoder), *load_nli(scoring), load_obligations(scoring))
+def load_models(encoder: str, scoring: ScoringConfig, paths: Paths | None = None) -> Models:
+    """The models of these names, loaded and checked (seconds). Raises ModelError.
+
+    NLI results are remembered in memory and, where ``paths`` are given, on disk.
+    """
+    return Models(load_encoder(encoder), *load_nli(scoring, paths), load_obligations(scoring))
 
 
 def load_encoder(name: str) -> Encoder:
@@ -124,22 +127,33 @@ def load_encoder(name: str) -> Encoder:
     return SentenceTransformerEncoder(name)
 
 
-def load_nli(scoring: ScoringConfig) -> tuple[NliModel, NliModel]:
+def load_nli(scoring: ScoringConfig, paths: Paths | None = None) -> tuple[NliModel, NliModel]:
     """The models for entailment and for coverage, one object where they are the same. Raises ModelError."""
     wait_passively()
     from ragqa.repass.nli import CrossEncoderNli
+    from ragqa.repass.remembering import RememberingNli
 
-    entailment = CrossEncoderNli(scoring.entailment_model, scoring.precision)
-    if scoring.coverage_model == scoring.entailment_model and scoring.coverage_input == "pair":
+    file = paths.pair_cache if paths else None
+    entailment = RememberingNli(CrossEncoderNli(scoring.entailment_model, scoring.precision), file)
+    joined = scoring.coverage_input == "joined"
+    if scoring.coverage_model == scoring.entailment_model and not joined:
         return entailment, entailment
-    return entailment, CrossEncoderNli(scoring.coverage_model, scoring.precision)
+    coverage = CrossEncoderNli(scoring.coverage_model, scoring.precision, joined=joined)
+    return entailment, RememberingNli(coverage, file)
 
 
 def load_obligations(scoring: ScoringConfig) -> ObligationClassifier:
-    """The obligation classifier this configuration names. Raises ModelError."""
+    """The obligation classifier this configuration names: n-grams, or a transformer. Raises ModelError."""
+    from ragqa.models import resolve_model
     from ragqa.repass.obligations import TfidfObligationClassifier
 
-    return TfidfObligationClassifier(scoring.obligation_model)
+    folder = resolve_model(scoring.obligation_model, "obligations")
+    if not (folder / "config.json").is_file():
+        return TfidfObligationClassifier(scoring.obligation_model)
+    wait_passively()
+    from ragqa.repass.transformer_obligations import TransformerObligationClassifier
+
+    return TransformerObligationClassifier(scoring.obligation_model, folder, scoring.precision)
 
 
 def assemble(config: Config, index: Index, models: Models, records: RecordStore | None = None) -> Pipeline:
@@ -170,15 +184,15 @@ def load_pipeline(config: Config | None = None, paths: Paths | None = None, *, r
 
     config, paths = config or Config.from_env(), paths or Paths.from_env()
     index = open_index(config.index, paths.indexes)
-    models = load_models(index.manifest.encoder, config.scoring)
+    models = load_models(index.manifest.encoder, config.scoring, paths)
     return assemble(config, index, models, RecordStore(paths.records) if recording else None)
 
 
-def load_scorer(scoring: ScoringConfig) -> Scorer:
-    """The scorer alone, for answers written elsewhere. Raises ModelError."""
+def load_scorer(scoring: ScoringConfig, paths: Paths | None = None) -> Scorer:
+    """The scorer alone, for answers written elsewhere; ``paths`` as in `load_models`. Raises ModelError."""
     from ragqa.repass.scorer import RepassScorer
 
-    return RepassScorer(*load_nli(scoring), load_obligations(scoring), scoring)
+    return RepassScorer(*load_nli(scoring, paths), load_obligations(scoring), scoring)
 
 
 def _generator(config: Config, models: Models) -> Generator:

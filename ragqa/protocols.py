@@ -90,5 +90,5 @@ class Scorer(Protocol):
     def stream(
         self, answer: Answer, passages: Sequence[Passage]
     ) -> Stream[SentenceScored | ObligationScored, None, Scored]:
-        """Yields each sentence and obligation when final, returns both breakdowns. Raises ScoringError."""
+        """Yields scores so far, then final ones (see `ragqa.events`); returns both breakdowns. Raises ScoringError."""
         ...

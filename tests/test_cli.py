@@ -43,8 +43,8 @@ def call(monkeypatch, places):
     monkeypatch.setenv("COLUMNS", "200")
     nli = FakeNli()
     models = Models(FakeEncoder(), nli, nli, FakeObligations())
-    monkeypatch.setattr(ragqa.pipeline, "load_models", lambda encoder, scoring: models)
-    monkeypatch.setattr(ragqa.pipeline, "load_nli", lambda scoring: (nli, nli))
+    monkeypatch.setattr(ragqa.pipeline, "load_models", lambda encoder, scoring, paths=None: models)
+    monkeypatch.setattr(ragqa.pipeline, "load_nli", lambda scoring, paths=None: (nli, nli))
     monkeypatch.setattr(ragqa.pipeline, "load_obligations", lambda scoring: models.obligations)
     monkeypatch.setattr(ragqa.pipeline, "load_encoder", lambda name: FakeEncoder())
 

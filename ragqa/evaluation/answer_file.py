@@ -188,6 +188,6 @@ def score_item(item: AnswerItem, scorer: Scorer, splitter: SplitterName = "nupun
 
 def answer_of_text(text: str, splitter: SplitterName = "nupunkt") -> Answer:
     """An answer written elsewhere, split into sentences; nothing is cited and nothing removed."""
-    spans = split_sentences(text) if splitter == "nupunkt" else split_sentences(text, splitter)  # type: ignore[call-arg]
+    spans = split_sentences(text, splitter)
     sentences = tuple(AnswerSentence(span.text, span.start, span.end) for span in spans)
     return Answer(text, sentences, generator="file", model="", raw=text)

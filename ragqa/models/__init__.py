@@ -12,8 +12,9 @@ import json
 from pathlib import Path
 
 from ragqa.errors import ModelError
+from ragqa.models.hub import fetch, is_hub_name
 
-__all__ = ["EMBEDDED", "check_model", "fingerprint", "resolve_model"]
+__all__ = ["EMBEDDED", "check_model", "fingerprint", "resolve_model", "shown_name"]
 
 EMBEDDED = ("nli-minilm-l6", "obligations-tfidf")
 MANIFEST = "MODEL.json"
@@ -22,11 +23,11 @@ _HERE = Path(__file__).resolve().parent
 _BLOCK_BYTES = 1 << 20
 
 
-def resolve_model(name: str) -> Path:
-    """The folder of this model: an embedded name, or the path of a local folder.
+def resolve_model(name: str, kind: str = "") -> Path:
+    """The folder of this model: an embedded name, the path of a local folder, or a name on the hub.
 
-    Embedded names come first, so a folder of the same name in the working directory needs ``./`` before it. Raises
-    ModelError where there is neither.
+    Embedded names come first, so a folder of the same name in the working directory needs ``./`` before it; local
+    folders come before the hub. ``kind`` says which embedded model an error proposes instead. Raises ModelError.
     """
     if name in EMBEDDED:
         folder = _HERE / name
@@ -37,8 +38,19 @@ def resolve_model(name: str) -> Path:
     local = Path(name).expanduser() if name else None
     if local is not None and local.is_dir():
         return local.resolve()
-    msg = f"No model '{name}': expected one of {', '.join(EMBEDDED)} or the path of a local folder; correct the name."
+    alternative = "obligations-tfidf" if kind == "obligations" else "nli-minilm-l6"
+    if is_hub_name(name):
+        return fetch(name, alternative)
+    msg = (
+        f"No model '{name}': expected one of {', '.join(EMBEDDED)}, the path of a local folder or a hub name "
+        f"(organisation/model). Correct the name, or use the embedded '{alternative}'."
+    )
     raise ModelError(msg)
+
+
+def shown_name(name: str, folder: Path) -> str:
+    """What a record calls the model: its hub name, else the name of its folder."""
+    return folder.name if name in EMBEDDED or Path(name).expanduser().is_dir() else name
 
 
 def fingerprint(path: Path) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from ragqa.config import ScoringConfig
 from ragqa.repass import arithmetic
-from ragqa.sentences import SPLITTER
+from ragqa.sentences import splitter_name
 from ragqa.types import (
     AnswerSentence,
     Evaluation,
@@ -149,8 +149,12 @@ def evaluation(
         entailment_model=models.entailment,
         coverage_model=models.coverage,
         obligation_model=models.obligations,
-        sentence_splitter=SPLITTER,
+        sentence_splitter=splitter_name(config.sentence_splitter),
         n_pairs=len({pair for pairs in view.pairs() for pair in pairs}),
+        looked_at=view.looked_at,
+        coverage_matrix=tuple(
+            tuple(coverage[pair].entailment for pair in view.obligation_pairs(n)) for n in range(len(view.obligations))
+        ),
     )
 
 

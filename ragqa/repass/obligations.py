@@ -42,7 +42,7 @@ class TfidfObligationClassifier(ObligationClassifier):
 
     def __init__(self, model: str = "obligations-tfidf") -> None:
         """The model of this name, or in this folder, checked. Raises ModelError."""
-        folder = resolve_model(model)
+        folder = resolve_model(model, KIND)
         self._info = ModelInfo(folder.name, check_model(folder, KIND))
         self._weights = load_weights(folder / WEIGHTS_FILE)
 

@@ -12,24 +12,24 @@ from ragqa.types import Passage, Premise, ScoringMode
 __all__ = ["source_premises"]
 
 
-def source_premises(passages: Sequence[Passage], mode: ScoringMode) -> tuple[Premise, ...]:
+def source_premises(passages: Sequence[Passage], mode: ScoringMode, splitter: str = "nupunkt") -> tuple[Premise, ...]:
     """The sentences of these passages in reading order; none where all passages are blank.
 
     Mode ``paper`` splits each passage alone. Mode ``script`` joins the passages with one space and splits the whole, as
     RegNLP/RePASs ``scripts/evaluate_model.py`` does, so a passage without a full stop (a heading) runs into the next.
     """
-    return _split_alone(passages) if mode is ScoringMode.PAPER else _split_joined(passages)
+    return (_split_alone if mode is ScoringMode.PAPER else _split_joined)(passages, splitter)
 
 
-def _split_alone(passages: Sequence[Passage]) -> tuple[Premise, ...]:
+def _split_alone(passages: Sequence[Passage], splitter: str) -> tuple[Premise, ...]:
     return tuple(
         Premise(span.text, passage.passage_id, number, span.start, span.end)
         for number, passage in enumerate(passages)
-        for span in split_sentences(passage.text)
+        for span in split_sentences(passage.text, splitter)
     )
 
 
-def _split_joined(passages: Sequence[Passage]) -> tuple[Premise, ...]:
+def _split_joined(passages: Sequence[Passage], splitter: str) -> tuple[Premise, ...]:
     """Sentences of the joined text, each placed in the passage where it begins.
 
     ``text`` is the whole sentence, as the model reads it; the offsets are clipped to that passage, so they select only
@@ -37,7 +37,7 @@ def _split_joined(passages: Sequence[Passage]) -> tuple[Premise, ...]:
     """
     starts = [0, *accumulate(len(passage.text) + 1 for passage in passages)]
     premises = []
-    for span in split_sentences(" ".join(passage.text for passage in passages)):
+    for span in split_sentences(" ".join(passage.text for passage in passages), splitter):
         number = bisect_right(starts, span.start) - 1
         text, start = passages[number].text, span.start - starts[number]
         end = start + len(text[start : span.end - starts[number]].rstrip())

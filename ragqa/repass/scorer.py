@@ -75,7 +75,7 @@ class RepassScorer:
         return Scored(paper, script)
 
     def _views(self, answer: Answer, passages: Sequence[Passage]) -> dict[ScoringMode, View]:
-        premises = {mode: source_premises(passages, mode) for mode in ScoringMode}
+        premises = {mode: source_premises(passages, mode, self.config.sentence_splitter) for mode in ScoringMode}
         texts = {premise.text for found in premises.values() for premise in found}
         texts.update(sentence.text for sentence in answer.sentences)
         obliges = self._classify(sorted(texts))

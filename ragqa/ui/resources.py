@@ -63,10 +63,10 @@ def _open(name: str, indexes: Path, stamp: int) -> Index:
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _models(encoder: str, _scoring: ScoringConfig, models: tuple[str, ...]) -> Models:
+def _models(encoder: str, _scoring: ScoringConfig, models: tuple[str, ...], _paths: Paths) -> Models:
     from ragqa.pipeline import load_models
 
-    return load_models(encoder, _scoring)
+    return load_models(encoder, _scoring, _paths)
 
 
 def pipeline(config: Config, paths: Paths) -> Pipeline:
@@ -76,7 +76,7 @@ def pipeline(config: Config, paths: Paths) -> Pipeline:
     index = open_corpus(config.index, paths)
     scoring = config.scoring
     names = (scoring.entailment_model, scoring.coverage_model, scoring.coverage_input, scoring.obligation_model)
-    models = _models(index.manifest.encoder, scoring, (*names, scoring.precision))
+    models = _models(index.manifest.encoder, scoring, (*names, scoring.precision), paths)
     return assemble(config, index, models, record_store(paths.records))
 
 

@@ -1,0 +1,161 @@
+"""A transformer that puts texts or pairs of texts into classes: tokenizer, engine, batches and turns in one object."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ragqa.config import Precision
+from ragqa.errors import ModelError
+from ragqa.repass.batches import batches_by_length
+from ragqa.repass.bert_graph import OpenVinoEngine, bert_shape, openvino_version
+from ragqa.repass.pair_encoding import EncodedPair, InputForm, PairEncoder, padded_inputs
+from ragqa.repass.sharing import FairLock
+
+__all__ = ["Engine", "SequenceClassifier", "choose_precision", "read_config"]
+
+Pair = tuple[str, str]
+
+MAX_TOKENS = 512  # of premise and hypothesis together; the longer one is cut first
+TOKEN_BUDGET = 1536  # per batch, padding included; the fastest of 256 to 8,192 on two cores (see the model card)
+PAIRS_PER_ENCODING = 512  # tokenised at a time: bounds memory and how long the tokenizer is held
+INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+GPU_DEVICE = Path("/dev/nvidiactl")  # looked for before torch is asked, whose import takes seconds
+BF16_FLAGS = {"amx_bf16", "avx512_bf16"}  # processors on which bf16 was measured to be faster
+
+logger = logging.getLogger(__name__)
+
+
+class Engine(Protocol):
+    """What computes the logits of one padded batch."""
+
+    def logits(self, inputs: dict[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.float32]:
+        """float32 array of shape (n_rows, n_labels)."""
+        ...
+
+
+class SequenceClassifier:
+    """A model folder, loaded. Locks itself, one batch at a time, so that sessions take turns."""
+
+    def __init__(self, folder: Path, precision: Precision = "auto", form: InputForm = "pair") -> None:
+        """OpenVINO for BERT, PyTorch for others and on a GPU; ``arithmetic`` says which. Raises ModelError."""
+        self.config = read_config(folder)
+        chosen = choose_precision() if precision == "auto" else precision
+        self._engine, self.arithmetic = _load_engine(folder, self.config, chosen)
+        if form == "joined":
+            self.arithmetic += ", joined input"
+        self._encoder = PairEncoder(_tokenizer(folder, self.config), _max_tokens(folder, self.config), form)
+        self._pad_id = int(self.config.get("pad_token_id") or 0)
+        self._lock = FairLock()
+
+    def logits(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float32]:
+        """float32 array of shape (n_pairs, n_labels), in the order given."""
+        found = [self._logits(pairs[n : n + PAIRS_PER_ENCODING]) for n in range(0, len(pairs), PAIRS_PER_ENCODING)]
+        return np.concatenate(found) if found else np.zeros((0, self.n_labels), np.float32)
+
+    @property
+    def n_labels(self) -> int:
+        return len(self.config["id2label"])
+
+    def _logits(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float32]:
+        with self._lock:
+            encoded: list[EncodedPair] = self._encoder.encode(pairs)
+        found = np.zeros((len(pairs), self.n_labels), np.float32)
+        for batch in batches_by_length([len(pair.ids) for pair in encoded], TOKEN_BUDGET):
+            inputs = padded_inputs([encoded[n] for n in batch], self._pad_id)
+            with self._lock:
+                found[batch] = self._engine.logits(inputs)
+        return found
+
+
+def _load_engine(folder: Path, config: dict[str, Any], precision: Precision) -> tuple[Engine, str]:
+    """The engine, and its precision, library and version in words. Raises ModelError.
+
+    Whatever OpenVINO does not take, PyTorch does, or says what is wrong with it.
+    """
+    shape, version = (bert_shape(config), openvino_version()) if not GPU_DEVICE.exists() else (None, None)
+    if shape and version:
+        try:
+            engine = OpenVinoEngine(folder, shape, precision)
+            # What the graph does not know about the model shows here, not in the middle of an answer.
+            found = engine.logits({name: np.ones((1, 8), np.int64) for name in INPUTS}).shape
+            if found == (1, len(config["id2label"])):
+                return engine, f"{precision}, OpenVINO {version}"
+            reason = f"its logits have the shape {found}"
+        except (ModelError, RuntimeError) as error:
+            reason = str(error).strip()[:300]
+        logger.warning("OpenVINO cannot compute %s (%s): PyTorch does, about half as fast", folder.name, reason)
+    elif shape:
+        logger.warning("OpenVINO cannot be imported: %s is computed by PyTorch, about half as fast", folder.name)
+    from ragqa.repass.torch_engine import TorchEngine, torch_version
+
+    by_torch = TorchEngine(folder, precision)
+    device = "" if by_torch.device == "cpu" else f" on {by_torch.device}"
+    return by_torch, f"{by_torch.precision}, PyTorch {torch_version()}{device}"
+
+
+def choose_precision(cpuinfo: Path = Path("/proc/cpuinfo")) -> Precision:
+    """bf16 where the processor says it has instructions for it, fp32 where it does not or cannot be asked.
+
+    int8 is not offered: ONNX Runtime's dynamic int8 was 1.3 times as fast as bf16 here, and moved probabilities by up
+    to .16 (bf16: .02).
+    """
+    try:
+        flags = next((line for line in cpuinfo.read_text().splitlines() if line.startswith("flags")), "")
+    except OSError:
+        return "fp32"
+    return "bf16" if BF16_FLAGS & set(flags.split()) else "fp32"
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """The model's config.json, with ``id2label`` by column number. Raises ModelError where it is not one."""
+    file = folder / "config.json"
+    try:
+        config: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        named = config.get("id2label") or {0: "LABEL_0", 1: "LABEL_1"}
+        config["id2label"] = {int(column): str(label) for column, label in named.items()}
+    except (OSError, ValueError, AttributeError) as error:
+        msg = (
+            f"{file} cannot be read as a model's configuration ({error}); choose another folder, or an embedded model."
+        )
+        raise ModelError(msg) from error
+    return config
+
+
+def _tokenizer(folder: Path, config: dict[str, Any]) -> Any:  # noqa: ANN401 - a tokenizers.Tokenizer
+    file = folder / "tokenizer.json"
+    if file.is_file():
+        from tokenizers import Tokenizer
+
+        try:
+            tokenizer: Any = Tokenizer.from_file(str(file))
+        except Exception as error:  # the library raises plain Exception
+            msg = f"{file} cannot be read ({str(error)[:300]}); reinstall ragqa, or choose another folder."
+            raise ModelError(msg) from error
+    else:
+        from ragqa.repass.torch_engine import load_tokenizer
+
+        tokenizer = load_tokenizer(folder)
+    known, expected = tokenizer.get_vocab_size(), int(config.get("vocab_size", 0))
+    if known * 2 < expected:  # transformers makes an empty tokenizer where there is none
+        msg = (
+            f"The tokenizer in {folder} knows {known:,} pieces of words, its model expects {expected:,}: its files are "
+            "missing. Reinstall ragqa, or choose an embedded model."
+        )
+        raise ModelError(msg)
+    return tokenizer
+
+
+def _max_tokens(folder: Path, config: dict[str, Any]) -> int:
+    """The smallest of 512, what the tokenizer says and the positions the model has."""
+    limits = [MAX_TOKENS, int(config.get("max_position_embeddings") or MAX_TOKENS)]
+    file = folder / "tokenizer_config.json"
+    if file.is_file():
+        limits.append(int(json.loads(file.read_text(encoding="utf-8")).get("model_max_length") or MAX_TOKENS))
+    return min(limit for limit in limits if limit > 0)
