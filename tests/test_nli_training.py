@@ -15,7 +15,7 @@ from ragqa.training.nli_sources import NliSources, gather
 from ragqa.training.sentence_edits import (
     another_number,
     another_word,
-    first_item,
+    one_item,
     opposite_duty,
     other_duty_word,
     without_aside,
@@ -119,8 +119,13 @@ def test_a_changed_number_is_never_the_same_and_never_that_of_a_rule():
             {"A firm must keep its own records."},
         ),
         (without_leading_clause, "Under Rule 3, act now.", {None}),
-        (first_item, "A firm must: (a) keep records; and (b) report.", {"A firm must keep records."}),
-        (first_item, "A firm must do one of the following: (a) keep records; or (b) report.", {None}),
+        (
+            one_item,
+            "A firm must do the following: (a) keep all records; and (b) report each breach.",
+            {"A firm must do keep all records.", "A firm must do report each breach."},
+        ),
+        (one_item, "A firm must: (a) keep all records; (b) file.", {"A firm must keep all records.", None}),
+        (one_item, "A firm must do one of these: (a) keep all records; (b) report each breach.", {None}),
     ],
 )
 def test_an_edit_gives_what_it_promises(edit, text, expected):
@@ -144,7 +149,9 @@ DOCUMENT = [
 def test_made_pairs_have_the_labels_their_making_says():
     made = made_pairs([DOCUMENT, [*DOCUMENT[::-1], "The sky over the harbour was blue in 1985."]], 400, seed=3)
     by_source = {pair.source for pair in made}
-    assert by_source == {f"made_{name}" for name in ("same", "reworded", "beside", "number", "duty", "denial", "apart")}
+    assert by_source == {
+        f"made_{name}" for name in ("same", "reworded", "beside", "listed", "number", "duty", "denial", "apart")
+    }
     for pair in made:
         if pair.premise == pair.hypothesis:
             assert pair.label == ENTAILMENT

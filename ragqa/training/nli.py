@@ -39,7 +39,7 @@ class NliTraining:
     batch_size: int = 48  # pairs per step
     learning_rate: float = 1e-4  # peak, after the warm-up; falls linearly to 0
     warmup_steps: int = 200
-    max_tokens: int = 176  # of a pair; the longer text is cut first
+    max_tokens: int = 240  # of a pair; the longer text is cut first
     label_smoothing: float = 0.05  # in [0, 1)
     weight_decay: float = 0.01
     dropout: float = 0.1  # between layers, in [0, 1)

@@ -11,7 +11,7 @@ import re
 __all__ = [
     "another_number",
     "another_word",
-    "first_item",
+    "one_item",
     "opposite_duty",
     "other_duty_word",
     "without_aside",
@@ -107,7 +107,7 @@ _LEADING = re.compile(
     r"^(?:In accordance with|For the purposes? of|In addition to|Pursuant to|In relation to|Under|Without limiting|"
     r"In respect of|Subject to)\b[^,:;]{4,120},\s+(?=[a-zA-Z])"
 )
-_ITEMS = re.compile(r"^(?P<lead>[^:;]{8,220}?):\s*\(?(?:a|1|i)\)\s*(?P<first>[^;]{8,240});")
+_ITEM_MARK = re.compile(r"(?:^|[\s;])\((?:[a-z]{1,2}|[ivx]{1,5}|\d{1,2})\)\s*")
 
 
 def another_number(text: str, chance: random.Random) -> str | None:
@@ -191,9 +191,18 @@ def without_leading_clause(text: str, chance: random.Random) -> str | None:
     return rest[0].upper() + rest[1:] if len(rest.split()) > 5 else None
 
 
-def first_item(text: str, chance: random.Random) -> str | None:
-    """A listing cut to its first item: "must: (a) keep records; (b) …" as "must keep records."."""
-    match = _ITEMS.match(text)
-    if not match or re.search(r"\b(either|one of|any of)\b|\bor\s*$", match["lead"] + match["first"]):
+def one_item(text: str, chance: random.Random) -> str | None:
+    """A listing cut to one of its items: "must: (a) keep records; (b) report." as "must report."."""
+    lead, colon, listing = text.partition(":")
+    items = [item.strip(" \t\n;.,") for item in _ITEM_MARK.split(listing)[1:]]
+    items = [re.sub(r"[;,]?\s*\b(and|or)$", "", item).strip(" ;,.") for item in items]
+    alternatives = re.search(r"\b(either|one of|any of|whichever|unless|if|where)\b", lead) or re.search(
+        r"\bor\s*\(", listing
+    )
+    if not colon or len(items) < 2 or alternatives or not 3 <= len(lead.split()) <= 60:
         return None
-    return f"{match['lead'].rstrip()} {match['first'].strip().rstrip('.,')}."
+    item = chance.choice(items)
+    if not 3 <= len(item.split()) <= 45 or ":" in item:
+        return None
+    shortened = re.sub(r"\s*,?\s*(?:all of )?(?:the|each of the) following(?: [a-z]+){0,3}$", "", lead.strip())
+    return f"{shortened} {item}."
