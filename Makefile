@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PORT   ?= 8501
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: app test check format indexes clean help
+.PHONY: app test check format indexes benchmark clean help
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -42,6 +42,9 @@ format: $(VENV)/.dev ## format the code
 indexes: $(VENV)/.app ## rebuild the two demonstration indexes
 	$(BIN)/ragqa index build rulebook --source ragqa/corpus/demo/rulebook --format obliqa
 	$(BIN)/ragqa index build encyclopedia --source ragqa/corpus/demo/encyclopedia/articles --format text
+
+benchmark: $(VENV)/.dev ## time RePASs against the reference script's loop (make benchmark OPTIONS="--cases 3")
+	$(BIN)/python -m tests.benchmark_repass $(OPTIONS)
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -1,6 +1,9 @@
 """Models named by the person: local folders of other architectures, hub names, an obligation transformer, punkt."""
 
 import json
+import os
+import socket
+import subprocess
 import sys
 from dataclasses import replace
 from types import ModuleType, SimpleNamespace
@@ -162,6 +165,27 @@ def test_the_reference_profile_says_what_is_missing():
         load_obligations(SCORING_PROFILES["reference"])
 
 
+def test_a_hub_that_never_answers_is_given_up(tmp_path):
+    """It takes the connection and says nothing, as some firewalls do; in a process of its own, for the endpoint."""
+    code = (
+        "from ragqa.models import hub\n"
+        "from ragqa.errors import ModelError\n"
+        "hub.TIMEOUT_SECONDS = 0.5\n"
+        "try:\n"
+        "    hub.fetch('some/model', 'nli-minilm-l6')\n"
+        "except ModelError as error:\n"
+        "    assert \"'some/model' is not on this machine and could not be fetched\" in str(error), error\n"
+        "    print('given up')\n"
+    )
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        environ = os.environ | {"HF_HUB_OFFLINE": "0", "HF_ENDPOINT": endpoint, "HF_HOME": str(tmp_path)}
+        done = subprocess.run(
+            [sys.executable, "-c", code], env=environ, capture_output=True, text=True, timeout=60, check=False
+        )
+    assert done.stdout == "given up\n", done.stderr
+
+
 def test_a_cached_model_is_used_and_pickled_weights_are_refused(tmp_path, monkeypatch):
     asked = []
 
@@ -169,7 +193,8 @@ def test_a_cached_model_is_used_and_pickled_weights_are_refused(tmp_path, monkey
         asked.append(local_files_only)
         return str(tmp_path)
 
-    monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(snapshot_download=snapshot))
+    hub = SimpleNamespace(snapshot_download=snapshot, model_info=lambda name, timeout: None)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
     (tmp_path / "pytorch_model.bin").write_bytes(b"pickle")
     with pytest.raises(ModelError, match="pickled ones are never loaded"):
         fetch("some/model", "nli-minilm-l6")

@@ -1,4 +1,4 @@
-"""`ragqa eval retrieval | speed`."""
+"""`ragqa eval retrieval | speed | nli | agreement | obligations`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from ragqa.cli.evaluate_models import agreement, nli, obligations
 from ragqa.cli.output import progress_bar, stderr, stdout
 from ragqa.config import Config, Paths
 from ragqa.tables import plain
@@ -17,6 +18,9 @@ from ragqa.tables import plain
 __all__ = ["app"]
 
 app = typer.Typer(help="Measure.", no_args_is_help=True)
+app.command()(nli)
+app.command()(agreement)
+app.command()(obligations)
 Questions = Annotated[Path, typer.Option(help="JSON list of questions with gold passages (ObliQA's schema).")]
 IndexName = Annotated[str, typer.Option(help="Which corpus.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")]

@@ -33,12 +33,14 @@ def fetch(name: str, alternative: str) -> Path:
     """
     os.environ.setdefault("HF_HUB_ETAG_TIMEOUT", str(int(TIMEOUT_SECONDS)))
     os.environ.setdefault("HF_HUB_DOWNLOAD_TIMEOUT", str(int(TIMEOUT_SECONDS)))
-    from huggingface_hub import snapshot_download
+    from huggingface_hub import model_info, snapshot_download
 
     reason = ""
     folder = None
     for local_only in (True, False):
         try:
+            if not local_only:
+                model_info(name, timeout=TIMEOUT_SECONDS)  # snapshot_download waits for a silent hub without end
             folder = Path(
                 snapshot_download(
                     name,
