@@ -416,7 +416,7 @@ def test_what_is_not_a_number_fails_its_item(scorers, file, tmp_path, monkeypatc
     load = scorers.load
 
     class Broken:
-        def __init__(self, config):
+        def __init__(self, config, *_):
             self.scorer = load(config)
 
         def stream(self, answer, passages):

@@ -70,7 +70,10 @@ def test_killed_twenty_times_and_run_again(tmp_path):
     while kills < KILLS:
         process = start([*command, str(folder)])
         process.stdout.readline()  # "Ready": the moments lie in the work, not in the start of Python
-        time.sleep(moments.uniform(0.0, 0.12))
+        reached = kept(folder) + moments.randrange(9)  # counted, not timed: a busy machine may be slow to begin
+        while kept(folder) < reached and process.poll() is None:
+            time.sleep(0.001)
+        time.sleep(moments.uniform(0.0, 0.01))
         if not kill(process):
             assert kept(folder) == len(items)
             folder = tmp_path / f"out-{kills}"  # finished early: the other kills hit a new folder

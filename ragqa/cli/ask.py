@@ -101,11 +101,12 @@ def _run(question: Question, config: Config, *, as_json: bool) -> None:
                     if not as_json:
                         out.print(answer_panel(answer, selection.passages))
                 case SentenceScored(_, done, total):
-                    status.update(f"Scored {done} of {total} answer sentences")
+                    status.update(f"Scoring the answer: {done} of {total} sentences final")
                 case ObligationScored(_, done, total):
-                    status.update(f"Checked {done} of {total} obligations")
-                case Scored() if not as_json:
-                    out.print(scores_group(event.of(config.scoring.mode)))
+                    status.update(f"Scoring the answer: {done} of {total} obligations final")
+                case Scored(paper, script) if not as_json:
+                    shown, other = (paper, script) if config.scoring.mode is ScoringMode.PAPER else (script, paper)
+                    out.print(scores_group(shown, selection.passages, other))
                 case Recorded(record_id, seconds):
                     if as_json:
                         typer.echo(RecordStore(paths.records).load(record_id).to_json())

@@ -18,7 +18,7 @@ from rich.progress import TextColumn
 from rich.table import Table
 
 from ragqa.cli.output import progress_bar, stderr, stdout
-from ragqa.config import ScoringConfig, scoring_from_env, scoring_with
+from ragqa.config import Paths, ScoringConfig, scoring_from_env, scoring_with
 from ragqa.errors import ConfigError
 from ragqa.evaluation.answer_file import AnswerFile, read_answers
 from ragqa.evaluation.reference_files import averages
@@ -135,7 +135,7 @@ def _scored(answers: AnswerFile, store: Store, config: ScoringConfig) -> list[Ou
     outcomes = [*plan.skipped, *plan.known]
     if plan.pending:
         with stderr().status("Loading the models"):
-            scorer = load_scorer(config)
+            scorer = load_scorer(config, Paths.from_env())
         with progress_bar() as bar:
             bar.columns = (*bar.columns, TextColumn("{task.fields[rate]}"))
             n_known, n_pending = len(plan.known), len(plan.pending)
