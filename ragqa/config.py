@@ -231,11 +231,6 @@ class Paths:
         """NLI probabilities already computed; safe to delete at any time."""
         return self.home / "nli-pairs.sqlite3"
 
-    @property
-    def engines(self) -> Path:
-        """Models converted for the processor, made again when missing."""
-        return self.home / "engines"
-
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> Paths:
         """``RAGQA_HOME`` and ``RAGQA_INDEXES``, else the user's data folder and the checkout's ``indexes/``.
