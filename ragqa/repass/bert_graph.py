@@ -1,6 +1,7 @@
 """A BERT sequence classifier as an OpenVINO graph, straight from its safetensors weights: no torch, no conversion step.
 
-OpenVINO computes it in bf16 about twice as fast as PyTorch in fp32 on two cores with avx512_bf16 (`make benchmark`), and, unlike PyTorch, gives an item of a batch the same bits whatever else is in the batch.
+OpenVINO computes it in bf16 about twice as fast as PyTorch in fp32 on two cores with avx512_bf16 (`make benchmark`),
+and, unlike PyTorch, gives an item of a batch the same bits whatever else is in the batch.
 """
 
 from __future__ import annotations
