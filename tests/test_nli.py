@@ -9,7 +9,7 @@ from functools import cache
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragqa.errors import ModelError, ScoringError
@@ -489,6 +489,7 @@ TEXTS = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
 
 
 @pytest.mark.model
+@settings(deadline=None, max_examples=60)  # a busy machine may take long over one
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=5))
 def test_pairs_are_encoded_as_the_tokenizer_itself_does(pairs):
     from ragqa.repass.pair_encoding import PairEncoder

@@ -137,7 +137,10 @@ def build_graph(weights: Mapping[str, npt.NDArray[Any]], shape: BertShape) -> An
     hidden = ops.unsqueeze(hidden, np.array([1, 2]))
     for number in range(shape.n_layers):
         layer = f"bert.encoder.layer.{number}"
-        query, key, value = (heads(linear(x, f"{layer}.attention.self.{part}")) for part in ("query", "key", "value"))
+        key, value = (heads(linear(x, f"{layer}.attention.self.{part}")) for part in ("key", "value"))
+        if number == shape.n_layers - 1:  # the answer is read off the first token: the others need no last layer
+            x = ops.gather(x, np.array([0]), np.array(1))
+        query = heads(linear(x, f"{layer}.attention.self.query"))
         context = ops.scaled_dot_product_attention(query, key, value, hidden, causal=False)
         joined = ops.reshape(ops.transpose(context, np.array([0, 2, 1, 3])), np.array([0, 0, -1]), special_zero=True)
         attended = ops.add(linear(joined, f"{layer}.attention.output.dense"), x)
