@@ -191,6 +191,7 @@ def _encoded(
         truncation="longest_first",
         max_length=training.max_tokens,
         padding=True,
+        pad_to_multiple_of=8,  # few shapes: torch keeps a compiled kernel for each, and gigabytes of them otherwise
         return_tensors="pt",
     )
     return encoded.to(device)
