@@ -11,7 +11,10 @@ from rich.text import Text
 
 from ragqa.cleaning import without_controls
 from ragqa.records import RecordSummary
-from ragqa.types import Answer, Evaluation, Passage, Selection, Verdict
+from ragqa.repass.copying import COPY_NOTE, MIN_RUN
+from ragqa.repass.explanation import Clause, ClauseCheck, Explanation, explain, provenance, written_out
+from ragqa.repass.mode_differences import mode_differences
+from ragqa.types import Answer, Evaluation, Passage, ScoringMode, Selection, Verdict
 
 __all__ = ["answer_panel", "passage_table", "plain", "record_table", "scores_group"]
 
@@ -70,42 +73,111 @@ def answer_panel(answer: Answer, passages: Sequence[Passage]) -> RenderableType:
     return Group(Panel(body, title=plain(f"Answer ({answer.generator}{model})")), *sources)
 
 
-def scores_group(evaluation: Evaluation) -> Group:
-    """The composite with its arithmetic, every answer sentence and every obligation with what decided it."""
-    sentences = Table(title="Answer sentences", show_lines=True)
-    for heading in ("verdict", "E", "C", "sentence", "deciding premise"):
-        sentences.add_column(heading, overflow="fold")
+def scores_group(evaluation: Evaluation, passages: Sequence[Passage] = (), other: Evaluation | None = None) -> Group:
+    """Every answer sentence and every obligation with what decided it, the composite with its arithmetic, provenance.
+
+    ``passages`` are the kept ones: with them the group also says what is copied, which citations name the wrong clause
+    and how E and C grow with the passages. ``other`` is the same answer in the other mode, for why the two differ.
+    """
+    explanation = explain(evaluation, passages) if passages else None
+    arithmetic = written_out(evaluation)
+    lines = [
+        plain(f"RePASs ({evaluation.mode} mode) = {arithmetic.formula}", style="bold"),
+        *(plain(f"  {part}") for part in arithmetic.parts),
+    ]
+    if other:
+        lines += _mode_lines(evaluation, other)
+    if explanation and evaluation.sentences:
+        lines += _explanation_lines(explanation)
+    lines += [plain(f"{what}: {value}", style="dim") for what, value in provenance(evaluation)]
+    tables = [_sentence_table(evaluation, explanation)]
+    if evaluation.obligations:
+        tables.append(_obligation_table(evaluation, explanation))
+    return Group(*tables, *lines)
+
+
+def _sentence_table(evaluation: Evaluation, explanation: Explanation | None) -> Table:
+    threshold = evaluation.verdict_threshold
+    table = Table(title=f"Answer sentences (supported: E ≥ {threshold:.2f}, contradicted: C ≥ {threshold:.2f})")
+    table.show_lines = True
+    for heading in ("#", "verdict", "E", "C", "sentence", "deciding premise"):
+        table.add_column(heading, overflow="fold")
     for score in evaluation.sentences:
         contradicted = score.verdict is Verdict.CONTRADICTED
         premise = score.contradiction_premise if contradicted else score.entailment_premise
-        sentences.add_row(
-            Text(score.verdict, style=_STYLE[score.verdict]),
+        verdict = Text(score.verdict, style=_STYLE[score.verdict])
+        if explanation:
+            flag = _clause_words(explanation.clauses[score.index])
+            verdict.append(f"\n{flag}" if flag else "", style="yellow")
+        where = f"[{premise.passage_index + 1}] {premise.start}–{premise.end}: " if premise else ""
+        table.add_row(
+            str(score.index + 1),
+            verdict,
             f"{score.entailment:.3f}",
             f"{score.contradiction:.3f}",
             plain(score.sentence.text, 200),
-            plain(f"[{premise.passage_index + 1}] {premise.text}", 200) if premise else "",
+            plain(where + premise.text, 200) if premise else "",
         )
-    obligations = Table(title="Obligations", show_lines=True)
-    for heading in ("covered", "best", "margin", "obligation", "by answer sentence"):
-        obligations.add_column(heading, overflow="fold")
-    for obligation in evaluation.obligations:
-        obligations.add_row(
-            Text("yes", style="green") if obligation.covered else Text("no", style="yellow"),
-            f"{obligation.best:.3f}",
-            f"{obligation.margin:+.3f}",
-            plain(obligation.obligation.text, 200),
-            "" if obligation.answer_index is None else str(obligation.answer_index + 1),
+    return table
+
+
+def _clause_words(check: ClauseCheck) -> str:
+    """What a reader must know about a sentence's citations; empty where nothing is wrong with them."""
+    if check.clause is Clause.UNCITED:
+        return str(check.clause)
+    if check.clause is not Clause.OTHER:
+        return ""
+    cited = ", ".join(f"[{number}]" for number in check.cited)
+    return f"wrong clause? cites {cited} (E {check.cited_best:.3f}), supported by [{check.supporting}]"
+
+
+def _obligation_table(evaluation: Evaluation, explanation: Explanation | None) -> Table:
+    covered = sum(score.covered for score in evaluation.obligations)
+    table = Table(
+        title=f"Obligations: {covered} of {len(evaluation.obligations)} covered "
+        f"(P(entailment) > {evaluation.coverage_threshold:.2f})"
+    )
+    table.show_lines = True
+    for heading in ("covered", "best", "margin", "obligation", "answer sentence", "next best"):
+        table.add_column(heading, overflow="fold")
+    for score in evaluation.obligations:
+        runner_up = explanation.runners_up[score.index] if explanation else None
+        table.add_row(
+            Text("yes", style="green") if score.covered else Text("no", style="yellow"),
+            f"{score.best:.3f}",
+            f"{score.margin:+.3f}",
+            plain(f"[{score.obligation.passage_index + 1}] {score.obligation.text}", 200),
+            "none compared" if score.answer_index is None else str(score.answer_index + 1),
+            f"{runner_up.answer_index + 1} ({runner_up.probability:.3f})" if runner_up else "",
         )
-    repass = evaluation.repass
-    line = Text(
-        f"RePASs ({evaluation.mode} mode) = (E {repass.entailment:.3f} - C {repass.contradiction:.3f} + "
-        f"OC {repass.obligation_coverage:.3f} + 1) / 3 = {repass.composite:.3f}",
-        style="bold",
-    )
-    models = (
-        f"NLI {evaluation.entailment_model.name} ({evaluation.entailment_model.precision}), {evaluation.n_pairs} pairs"
-    )
-    return Group(sentences, *([obligations] if evaluation.obligations else []), line, Text(models, style="dim"))
+    return table
+
+
+def _mode_lines(evaluation: Evaluation, other: Evaluation) -> list[Text]:
+    script = evaluation.mode is ScoringMode.SCRIPT
+    paper_script = (other, evaluation) if script else (evaluation, other)
+    return [
+        plain(f"RePASs ({other.mode} mode) = {written_out(other).formula}"),
+        *(plain(f"  {reason}") for reason in mode_differences(*paper_script)),
+    ]
+
+
+def _explanation_lines(explanation: Explanation) -> list[Text]:
+    copied, first, last = explanation.copied, explanation.growth[0], explanation.growth[-1]
+    lines = [
+        plain(
+            f"Copied: {copied.share:.0%} of the answer's words ({copied.n_copied:,} of {copied.n_words:,}) stand word "
+            f"for word in a passage, in runs of {MIN_RUN} or more. {COPY_NOTE}"
+        )
+    ]
+    if last.k > 1:
+        lines.append(
+            plain(
+                f"From the best passage alone to all {last.k}: E {first.entailment:.3f} to {last.entailment:.3f}, "
+                f"C {first.contradiction:.3f} to {last.contradiction:.3f} (both can only rise with more passages)."
+            )
+        )
+    return lines
 
 
 def record_table(records: Sequence[RecordSummary]) -> Table:

@@ -1,5 +1,6 @@
 """The page by Streamlit's own tester: every state has its words, nothing shown ever disappears, no exception."""
 
+from dataclasses import replace
 from html import unescape
 
 import pytest
@@ -8,8 +9,9 @@ from streamlit.testing.v1 import AppTest
 import ragqa.ui.resources as resources
 from ragqa.config import Config
 from ragqa.errors import GenerationError, ModelError, ScoringError
+from ragqa.events import Scored
 from ragqa.records import RecordStore
-from ragqa.types import Question, Ranking
+from ragqa.types import Passage, Question, Ranking, ScoredPassage
 
 from .fakes import FakeGenerator, FakeRetriever, answer
 from .helpers import ANSWER, make_pipeline
@@ -157,6 +159,56 @@ def test_an_answer_without_obligations_says_what_coverage_means(app):
     first = make_pipeline().retrievers[0].result.hits[2]
     only = (FakeRetriever(Ranking("bm25", (first,))), FakeRetriever(Ranking("dense", ())))
     assert "hold no obligation" in words(ask(app(retrievers=only)))
+
+
+def test_the_finished_page_explains_its_numbers(app):
+    text = words(ask(app()))
+    for part in (
+        "Copied: 60%",  # 6 of the answer's 10 words: its whole first sentence stands in the first passage
+        ".947 to .973",
+        "mean of 2 maxima",
+        "Both definitions",
+        "With the best passage alone",
+        "fake-nli (fp32, weights 111111111111)",
+        "Best near miss",
+    ):
+        assert part in text, part
+
+
+def test_a_long_answer_can_be_cut_down_to_its_problems(app):
+    rules = [f"A firm must keep book {number}." for number in range(8)]
+    hit = ScoredPassage(Passage("1:1", "1", " ".join(rules)), 1.0)
+    only = (FakeRetriever(Ranking("bm25", (hit,))), FakeRetriever(Ranking("dense", ())))
+    wrote = answer("\n".join([*rules[:6], "The moon is green."]), [(1,)] * 7)
+    at = ask(app(retrievers=only, generator=FakeGenerator(wrote)))
+    assert "7. The moon is green." in words(at)
+    assert "1. A firm must keep book 0." in words(at)
+    at.toggle(key="only_problems").set_value(True).run()
+    assert not at.exception
+    assert "Shown: the 1 with a problem." in words(at)
+    assert "1. A firm must keep book 0." not in words(at)
+    assert "A firm must keep book 7." in words(at)
+
+
+def test_a_long_answer_without_problems_says_so(app):
+    rules = [f"A firm must keep book {number}." for number in range(8)]
+    hit = ScoredPassage(Passage("1:1", "1", " ".join(rules)), 1.0)
+    only = (FakeRetriever(Ranking("bm25", (hit,))), FakeRetriever(Ranking("dense", ())))
+    at = ask(app(retrievers=only, generator=FakeGenerator(answer("\n".join(rules), [(1,)] * 8))))
+    at.toggle(key="only_problems").set_value(True).run()
+    assert "Every sentence is supported by what it cites." in words(at)
+    assert "Every obligation is covered." in words(at)
+
+
+def test_a_record_from_before_the_coverage_matrix_is_still_drawn(app):
+    last = list(make_pipeline(records=app.store, config=Config()).run(Question("Who must act?")))[-1]
+    record = app.store.load(last.record_id)
+    old = [replace(e, looked_at=(), coverage_matrix=()) for e in (record.scored.paper, record.scored.script)]
+    app.store.save(replace(record, scored=Scored(*old)))
+    text = records_page(last.record_id)
+    assert "RePASs, paper mode" in text
+    assert "Best near miss" in text
+    assert "Next best" not in text
 
 
 @pytest.mark.parametrize(("question", "message"), [("  ", "question is empty"), ("x" * 100_000, "at most 8,000")])

@@ -16,6 +16,7 @@ from ragqa.types import Drop
 
 from .hostile import hostile_texts, write_hostile_corpus
 from .openai_server import OpenAIServer, answer, cites_all
+from .screenshot_cases import make_records
 from .server import CHROMIUM, CHROMIUM_FLAGS, free_port, running_app
 
 pytestmark = [
@@ -64,14 +65,24 @@ def ask_first_example(page):
 def wait_until_finished(page):
     """The last redraw is there, and Streamlit has taken away what the redraws before it left."""
     page.get_by_role("button", name="Download the record (JSON)").first.wait_for(timeout=LOADED)
-    page.wait_for_function("document.querySelectorAll('.rq-composite').length === 1")
-    assert "final" in page.locator(".rq-composite").inner_text()
+    assert "final" in only_text(page, ".rq-composite")
+
+
+def only_text(page, selector):
+    """The text of the one element of this kind, once Streamlit has taken away what an earlier drawing left.
+
+    Counted and read in one step: between two steps a redraw may double the element for a moment.
+    """
+    found = page.wait_for_function(
+        "selector => { const all = document.querySelectorAll(selector);"
+        " return all.length === 1 && all[0].innerText.trim() ? all[0].innerText : null; }",
+        arg=selector,
+    )
+    return found.json_value()
 
 
 def answer_text(page):
-    """The answer on the page, once Streamlit has taken away what an earlier drawing left."""
-    page.wait_for_function("document.querySelectorAll('.rq-answer').length === 1")
-    return page.locator(".rq-answer").first.inner_text()
+    return only_text(page, ".rq-answer")
 
 
 def shoot(page, name):
@@ -88,15 +99,15 @@ def test_from_question_to_downloaded_record(page, address, title):
     ask_first_example(page)
 
     row = page.locator("details.rq-row").first
-    row.locator("summary").click()
-    assert row.locator("mark").first.is_visible()
+    row.locator("summary").first.click()
+    row.locator("mark").first.wait_for()
 
     with page.expect_download() as download:
-        page.get_by_role("button", name="Download the record (JSON)").click()
+        page.get_by_role("button", name="Download the record (JSON)").first.click()
     record = AnswerRecord.from_json(Path(download.value.path()).read_text(encoding="utf-8"))
     assert record.status == "scored"
     composite = record.scored.of(record.scoring.mode).repass.composite
-    assert f"{composite:.3f}" in page.locator(".rq-big").inner_text()
+    assert f"{composite:.3f}" in only_text(page, ".rq-big")
     assert [entry.drop for entry in record.candidates].count(None) == len(record.kept)
     assert any(entry.drop is Drop.BELOW_THRESHOLD for entry in record.candidates)
 
@@ -105,7 +116,7 @@ def test_from_question_to_downloaded_record(page, address, title):
     slider.focus()
     for _ in range(30):
         slider.press("ArrowRight")
-    page.get_by_text("belongs to an earlier selection").wait_for()
+    page.get_by_text("belongs to an earlier selection").first.wait_for()
     assert answer_text(page) == answer
     assert page.locator("[data-testid=stException]").count() == 0
 
@@ -116,7 +127,7 @@ def test_a_citation_opens_its_passage_by_keyboard(page, address):
     citation = page.locator("details.rq-cite summary").first
     citation.focus()
     page.keyboard.press("Enter")
-    assert page.locator(".rq-card").first.is_visible()
+    page.locator(".rq-card").first.wait_for()
 
 
 def test_an_empty_question_is_told_so_and_keeps_the_answer_before_it(page, address):
@@ -125,21 +136,20 @@ def test_an_empty_question_is_told_so_and_keeps_the_answer_before_it(page, addre
     answer = answer_text(page)
     page.get_by_role("textbox", name="Question").fill("   ")
     page.get_by_role("button", name="Ask", exact=True).click()
-    page.get_by_text("The question is empty").wait_for()
+    page.get_by_text("The question is empty").first.wait_for()
     assert answer_text(page) == answer
 
 
 def test_a_record_has_a_page_of_its_own(page, address):
     page.goto(address)
     ask_first_example(page)
-    link = page.locator("a[href^='records?record=']").first
-    record_id = link.inner_text()
+    record_id = only_text(page, "a[href^='records?record=']")
     page.goto(f"{address}/records")
     page.locator(".rq-table a").first.wait_for()
     page.goto(f"{address}/records?record={record_id}")
     wait_until_finished(page)
     page.goto(f"{address}/records?record=nothing")
-    page.get_by_text("no record 'nothing'").wait_for()
+    page.get_by_text("no record 'nothing'").first.wait_for()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -166,6 +176,56 @@ def test_the_finished_page_fits_the_screen(browser, address, scheme, width, heig
     page.close()
 
 
+# The breakdown in five cases ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory):
+    """The address of a server over the five records of `tests.screenshot_cases`, and their ids by case."""
+    home = tmp_path_factory.mktemp("cases")
+    records = make_records(home)
+    with running_app(home) as url:
+        yield url, records
+
+
+ESSENTIALS = {
+    "good": ("supported", "Copied: ", "wrong clause: see [2]", "covered", ".947 to .973"),
+    "contradicting": ("contradicted", "cites nothing", "not covered"),
+    "empty": ("nothing to score", "The model wrote nothing"),
+    "long": ("40 of 40 final", "Only problems", "supported"),
+    "no-obligation": ("hold no obligation", "OC = 0 by definition"),
+}
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
+@pytest.mark.parametrize("case", ESSENTIALS)
+def test_the_breakdown_of_each_case_says_the_essentials_and_fits(browser, cases, case, width, height):
+    url, records = cases
+    page = browser.new_page(viewport={"width": width, "height": height})
+    page.set_default_timeout(20_000)
+    page.goto(f"{url}/records?record={records[case]}")
+    wait_until_finished(page)
+    for words in ESSENTIALS[case]:
+        page.wait_for_function("words => document.body.innerText.includes(words)", arg=words)
+    assert page.locator("[data-testid=stException]").count() == 0
+    overflow = page.evaluate(
+        "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth - m.clientWidth; }"
+    )
+    assert overflow <= 1, "the page scrolls sideways"
+    page.close()
+
+
+def test_only_problems_leaves_out_what_is_well_supported(page, cases):
+    url, records = cases
+    page.goto(f"{url}/records?record={records['long']}")
+    wait_until_finished(page)
+    page.wait_for_function("document.querySelectorAll('.rq-rows').length === 2")
+    all_rows = page.locator("details.rq-row").count()
+    page.get_by_text("Only problems").first.click()
+    page.get_by_text("with a problem").first.wait_for()
+    page.wait_for_function("all => document.querySelectorAll('details.rq-row').length < all", arg=all_rows)
+
+
 # A language model -----------------------------------------------------------------------------------------------------
 
 
@@ -179,8 +239,8 @@ def test_a_language_model_streams_and_its_invented_citation_is_removed(browser, 
         page.goto(url)
         ask_first_example(page)
         assert "A firm must report at once." in answer_text(page)
-        page.get_by_text("Written by: LLM").wait_for()
-        page.get_by_text("The model cited [99]").wait_for()
+        page.get_by_text("Written by: LLM").first.wait_for()
+        page.get_by_text("The model cited [99]").first.wait_for()
         assert "sk-browser-secret" not in page.content()
         page.close()
     assert server.requests
@@ -193,8 +253,8 @@ def test_a_server_that_is_not_there_is_named_and_the_passages_stay(browser, tmp_
         page = browser.new_page()
         page.goto(url)
         page.locator(".st-key-examples button").first.click()
-        page.locator(".rq-bad", has_text=server).wait_for(timeout=LOADED)
-        assert page.locator(".rq-table tbody tr").count() > 3
+        page.locator(".rq-bad", has_text=server).first.wait_for(timeout=LOADED)
+        page.wait_for_function("document.querySelectorAll('.rq-table tbody tr').length > 3")
         page.close()
 
 
@@ -230,12 +290,12 @@ def test_hostile_passages_and_questions_run_no_script_and_show_no_trace(browser,
             page.get_by_role("textbox", name="Question").fill(text)
             page.get_by_role("button", name="Ask", exact=True).click()
             asked += 1
-            page.wait_for_function(
-                "before => { const link = document.querySelector('a[href*=\"records?record=\"]');"
-                " return link && link.textContent !== before; }",
+            found = page.wait_for_function(
+                "before => { const links = document.querySelectorAll('a[href*=\"records?record=\"]');"
+                " return links.length === 1 && links[0].textContent !== before ? links[0].textContent : null; }",
                 arg=record,
             )
-            record = page.locator("a[href*='records?record=']").first.inner_text()
+            record = found.json_value()
             page.wait_for_timeout(400)
             assert page.evaluate("window.ragqaBroken") is None, text
             assert not dialogs, text

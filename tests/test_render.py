@@ -1,5 +1,6 @@
 """The page's HTML: everything is escaped, every state has words as well as colours."""
 
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -10,8 +11,10 @@ from ragqa.config import FilteringConfig
 from ragqa.events import Scored, Selected
 from ragqa.filtering import select
 from ragqa.records import RecordSummary
+from ragqa.repass.explanation import explain, provenance
+from ragqa.repass.mode_differences import mode_differences
 from ragqa.types import Question, Ranking, RePASs
-from ragqa.ui.charts import heat_map, score_curve
+from ragqa.ui.charts import growth_chart, heat_map, score_curve
 from ragqa.ui.render import (
     answer_html,
     notice_html,
@@ -21,7 +24,8 @@ from ragqa.ui.render import (
     seconds_html,
     text_html,
 )
-from ragqa.ui.render_scores import gauges_html, ledger_html, modes_html, sentence_table_html
+from ragqa.ui.render_explanation import growth_html, modes_html, provenance_html
+from ragqa.ui.render_scores import clause_flag, gauges_html, ledger_html, sentence_table_html
 
 from .fakes import answer, passage, ranking
 from .helpers import ANSWER, PASSAGES, make_pipeline
@@ -29,7 +33,7 @@ from .helpers import ANSWER, PASSAGES, make_pipeline
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&[x](javascript:alert(1))"
 ALLOWED = {
     *("div", "span", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "p", "b", "strong", "mark"),
-    *("br", "a"),
+    *("br", "a", "ul", "li"),
 }
 
 
@@ -138,9 +142,107 @@ def test_gauges_write_the_formula_out():
 
 def test_both_modes_stand_side_by_side(finished):
     _, scored = finished
-    text = Tags(modes_html(scored.paper, scored.script)).text
-    assert text.count("paper") == 2
-    assert text.count("script") == 2
+    reasons = mode_differences(scored.paper, scored.script)
+    text = assert_harmless(modes_html(scored.paper, scored.script, reasons)).text
+    for evaluation in (scored.paper, scored.script):
+        assert f"{evaluation.mode}{evaluation.repass.entailment:.3f}" in text
+    assert all(reason in text for reason in reasons)
+    assert len(reasons) == 3
+
+
+def test_the_gauges_say_how_each_part_came_about_and_what_is_copied(finished):
+    selection, scored = finished
+    explanation = explain(scored.paper, selection.passages)
+    text = assert_harmless(gauges_html(scored.paper.repass, final=True, mode="paper", explanation=explanation)).text
+    assert explanation.arithmetic.formula.replace(" - ", " − ") in text
+    assert all(part in text for part in explanation.arithmetic.parts)
+    assert f"Copied: {6 / 10:.0%} of the answer’s words (6 of 10)" in text
+    assert ".947 to .973" in text
+
+
+def test_a_provisional_row_says_so_in_words_and_names_no_final_number(finished):
+    selection, scored = finished
+    scores, obligations = scored.paper.sentences, scored.paper.obligations
+    html = sentence_table_html(scores, selection.passages, 0.5, final={0}) + ledger_html(
+        obligations, selection.passages, 0.7, final=()
+    )
+    text = assert_harmless(html).text
+    assert html.count("rq-provisional") == 1 + 2
+    assert "so far unsupported" in text
+    assert "E at least 0.100" in text
+    assert "E 0.900" in text
+    assert "so far covered" in text
+    assert "so far not covered" in text
+    answer_so_far = answer_html(ANSWER, selection.passages, scores, final={0})
+    assert 'title="so far unsupported"' in answer_so_far
+    assert 'title="supported"' in answer_so_far
+
+
+def test_a_sentence_that_cites_the_wrong_clause_is_flagged_with_all_three_facts(finished):
+    selection, scored = finished
+    first = scored.paper.sentences[0]
+    wrong = replace(first, sentence=replace(first.sentence, citations=(2,)))
+    evaluation = replace(scored.paper, sentences=(wrong, scored.paper.sentences[1]))
+    explanation = explain(evaluation, selection.passages)
+    html = sentence_table_html(evaluation.sentences, selection.passages, 0.5, explanation=explanation)
+    text = assert_harmless(html).text
+    assert "wrong clause: see [1]" in text
+    assert "It cites [2], where the highest entailment is 0.100. What supports it stands in [1]." in text
+    assert "⚑ wrong clause: see [1]" in answer_html(
+        ANSWER, selection.passages, flags={0: clause_flag(explanation.clauses[0])}
+    )
+    right = explain(scored.paper, selection.passages)
+    assert clause_flag(right.clauses[0]) == ""
+    assert "⚑" not in sentence_table_html(scored.paper.sentences, selection.passages, 0.5, explanation=right)
+
+
+def test_a_sentence_that_cites_nothing_is_told_so_without_a_flag(finished):
+    selection, scored = finished
+    first = scored.paper.sentences[0]
+    silent = replace(first, sentence=replace(first.sentence, citations=()))
+    explanation = explain(replace(scored.paper, sentences=(silent, scored.paper.sentences[1])), selection.passages)
+    html = sentence_table_html([silent], selection.passages, 0.5, explanation=explanation)
+    assert "cites nothing" in Tags(html).text
+    assert "⚑" not in html
+    assert clause_flag(explanation.clauses[0]) == ""
+
+
+def test_a_row_carries_passage_offsets_and_the_share_copied(finished):
+    selection, scored = finished
+    explanation = explain(scored.paper, selection.passages)
+    text = Tags(sentence_table_html(scored.paper.sentences, selection.passages, 0.5, explanation=explanation)).text
+    premise = scored.paper.sentences[0].entailment_premise
+    assert f"characters {premise.start} to {premise.end} of [1] General Rules" in text
+    assert "Copied from the passages: 100% of its words." in text
+
+
+def test_the_ledger_names_the_near_miss_and_the_next_best(finished):
+    selection, scored = finished
+    explanation = explain(scored.paper, selection.passages)
+    text = Tags(ledger_html(scored.paper.obligations, selection.passages, 0.7, explanation=explanation)).text
+    assert "Covered by answer sentence 1; P(entailment) 0.900 is 0.200 above the threshold 0.70" in text
+    assert "Best near miss: answer sentence 1; P(entailment) 0.100 is 0.600 short of the threshold 0.70" in text
+    assert "Next best: answer sentence 2 with 0.100." in text
+
+
+def test_growth_is_told_in_words_and_drawn(finished):
+    selection, scored = finished
+    growth = explain(scored.paper, selection.passages).growth
+    text = assert_harmless(growth_html(growth)).text
+    assert "With the best passage alone E is 0.500 and C" in text
+    assert f"with all {len(growth)} kept" in text
+    assert "only one kept" in Tags(growth_html(growth[:1])).text
+    assert "No passage was kept" in Tags(growth_html(())).text
+    spec = growth_chart(growth).to_dict()
+    (rows,) = spec["datasets"].values()
+    assert {(row["passages"], row["part"]) for row in rows} >= {(1, "Entailment E"), (2, "Contradiction C")}
+
+
+def test_provenance_names_models_weights_and_splitter(finished):
+    _, scored = finished
+    text = assert_harmless(provenance_html(provenance(scored.paper))).text
+    assert "fake-nli (fp32, weights 111111111111)" in text
+    assert scored.paper.sentence_splitter in text
 
 
 def test_seconds_in_the_order_of_the_work():

@@ -8,12 +8,13 @@ import pytest
 
 from ragqa.config import Config, FilteringConfig
 from ragqa.errors import GenerationError
+from ragqa.events import ObligationScored, SentenceScored
 from ragqa.records import RecordStore
-from ragqa.types import Question
+from ragqa.types import Question, ScoringMode
 from ragqa.ui.run import Run
-from ragqa.ui.view import View, advance, from_record, provisional, reselect
+from ragqa.ui.view import View, advance, from_record, provisional, reselect, uncovered, with_problems
 
-from .fakes import FakeGenerator
+from .fakes import FakeGenerator, answer
 from .helpers import ANSWER, make_pipeline
 
 
@@ -42,7 +43,8 @@ def test_the_phase_says_what_happens_with_its_count():
     assert "Retrieved 3 + 3 passages" in phases
     assert "Fused into 3 candidates" in phases
     assert any(phase.startswith("Kept ") for phase in phases)
-    assert "Scored 2 of 2 answer sentences" in phases
+    assert "2 of 2 sentences final" in phases
+    assert "2 of 2 sentences final, 2 of 2 obligations final" in phases
 
 
 def test_a_record_gives_the_same_view_as_the_run(tmp_path):
@@ -68,6 +70,69 @@ def test_provisional_scores_are_means_over_what_is_there():
     assert provisional(first).obligation_coverage == 0.0
     assert provisional(seen[-1]).entailment == pytest.approx((0.9 + 0.1) / 2)
     assert provisional(seen[-1]).obligation_coverage == pytest.approx(1 / 2)
+
+
+def test_a_provisional_score_is_replaced_in_its_place_and_known_as_final_only_then():
+    scored = views()[-1].scored.paper
+    first, second = scored.sentences
+    view = replace(views()[0], n_sentences=2)
+    for event in (
+        SentenceScored(replace(second, entailment=0.05), 0, 2, final=False),
+        SentenceScored(replace(first, entailment=0.4), 0, 2, final=False),
+    ):
+        view = advance(view, event)
+    assert [score.index for score in view.sentences] == [0, 1]
+    assert (view.final_sentences, view.phase) == (frozenset(), "Scored provisionally: best premises only")
+    assert provisional(view).entailment == pytest.approx((0.4 + 0.05) / 2)
+    view = advance(view, SentenceScored(first, 1, 2, final=True))
+    assert view.sentences[0] == first
+    assert (len(view.sentences), view.final_sentences) == (2, {0})
+    assert provisional(view).entailment == pytest.approx((0.9 + 0.05) / 2)
+
+
+def test_a_provisional_obligation_is_replaced_too():
+    scored = views()[-1].scored.paper
+    first, second = scored.obligations
+    view = views()[0]
+    view = advance(view, ObligationScored(replace(second, best=0.01), 0, 2, final=False))
+    view = advance(view, ObligationScored(first, 1, 2, final=True))
+    assert ([score.index for score in view.obligations], view.final_obligations) == ([0, 1], {0})
+    view = advance(view, ObligationScored(second, 2, 2, final=True))
+    assert view.obligations == scored.obligations
+    assert view.final_obligations == {0, 1}
+
+
+def test_a_long_answer_is_scored_provisionally_first_and_ends_final():
+    lines = answer("\n".join(f"The firm number {n} must act." for n in range(40)))
+    view = View("Who must act?", Config())
+    seen = []
+    for event in make_pipeline(generator=FakeGenerator(lines)).run(Question(view.question)):
+        view = advance(view, event)
+        seen.append(view)
+    complete = [v for v in seen if len(v.sentences) == 40 and len(v.final_sentences) < 40]
+    assert complete, "no complete provisional breakdown came"
+    assert all(len(v.sentences) <= 40 for v in seen)
+    last = seen[-1]
+    assert last.final_sentences == frozenset(range(40))
+    assert len(last.final_obligations) == last.n_obligations == len(last.obligations)
+
+
+def test_a_view_with_scores_carries_its_explanation_in_both_modes():
+    last = views()[-1]
+    for mode in ScoringMode:
+        composite = last.scored.of(mode).repass.composite
+        assert f"= {composite:.3f}" in last.explained.of(mode).arithmetic.formula
+    assert any("script" in line for line in last.explained.differences)
+    assert views()[0].explained is None
+
+
+def test_problems_are_what_is_not_plainly_supported_by_what_it_cites():
+    lines = answer("A firm must act at once.\nA firm must act at once.\nThe moon is green.", [(1,), (2,)])
+    view = Run("Who?", Config(), lambda: make_pipeline(generator=FakeGenerator(lines))).wait(20)
+    explanation = view.explained.of(ScoringMode.PAPER)
+    assert [score.index for score in with_problems(view.sentences, explanation)] == [1, 2]
+    assert [score.index for score in with_problems(view.sentences, None)] == [2]
+    assert [score.covered for score in uncovered(view.obligations)] == [False]
 
 
 def test_reselecting_changes_neither_the_view_nor_its_answer():

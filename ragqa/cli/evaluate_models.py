@@ -105,7 +105,7 @@ def agreement(
     for heading in ("Pearson r", "published", "ours", "difference", "distance"):
         table.add_column(heading, justify="right")
     for part in parts:
-        r = "-" if part.pearson is None else f"{part.pearson:.3f}"
+        r = "undefined" if part.pearson is None else f"{part.pearson:.3f}"
         numbers = (part.mean_published, part.mean_found)
         table.add_row(
             part.part.replace("_", " "),

@@ -2,6 +2,8 @@
 
 Written for this project: invented rules and invented or everyday facts, none of them from a data set. The re-wordings
 share the premises, so that a model that always says contradiction does not win. Nothing here may be trained on.
+A changed bound counts as a contradiction ("at least five" against "at least three"), read as what the rule says; eight
+of the sixty are of that kind.
 """
 
 from __future__ import annotations

@@ -41,7 +41,8 @@ ABOUT: Final = (
     "Every matrix has a row per source sentence (premises) and a column per answer sentence (sentences): the model's "
     "probability with the source sentence as premise and the answer sentence as hypothesis. Neutral is 1 minus both. "
     "coverage_matrix has a row per obligation and a column per answer sentence of looked_at: the probability of "
-    "entailment with the answer sentence as premise and the obligation as hypothesis. Figures are those of results.csv, in this run's mode."
+    "entailment with the answer sentence as premise and the obligation as hypothesis. "
+    "Figures are those of results.csv, in this run's mode."
 )
 
 

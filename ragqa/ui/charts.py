@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import altair as alt
 import pandas as pd
 
 from ragqa.config import FilteringConfig
+from ragqa.repass.explanation import PassageStep
 from ragqa.types import Drop, Evaluation, Selection
 from ragqa.ui.render import place
 
-__all__ = ["heat_map", "score_curve"]
+__all__ = ["growth_chart", "heat_map", "score_curve"]
 
 _DECISIONS = ["kept", *Drop]
 _COLOURS = ["#228b54", "#78879199", "#d68c14", "#4a7fb5"]
@@ -114,4 +117,30 @@ def heat_map(evaluation: Evaluation, kind: str) -> alt.Chart:
             ],
         )
         .properties(height=alt.Step(22))
+    )
+
+
+def growth_chart(growth: Sequence[PassageStep]) -> alt.Chart:
+    """E and C of the answer with the source sentences of the first k kept passages only, k = 1, 2, …"""
+    rows = [
+        {"passages": step.k, "part": part, "score": value}
+        for step in growth
+        for part, value in (("Entailment E", step.entailment), ("Contradiction C", step.contradiction))
+    ]
+    parts = ["Entailment E", "Contradiction C"]
+    x = alt.X("passages:O", title="best passages", axis=alt.Axis(labelAngle=0))
+    y = alt.Y("score:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5))
+    return (
+        alt.Chart(pd.DataFrame(rows))
+        .mark_line(point=alt.OverlayMarkDef(size=45), strokeWidth=2)
+        .encode(
+            x=x,
+            y=y,
+            color=alt.Color("part:N", scale=alt.Scale(domain=parts, range=["#228b54", "#cc3333"]), title=None),
+            strokeDash=alt.StrokeDash("part:N", scale=alt.Scale(domain=parts, range=[[1, 0], [5, 3]]), title=None),
+            tooltip=["passages:O", "part:N", alt.Tooltip("score:Q", format=".3f")],
+        )
+        .properties(height=280)
+        .configure_legend(orient="bottom")
+        .configure_view(strokeWidth=0)
     )

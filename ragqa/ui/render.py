@@ -5,12 +5,12 @@ Rows that open are ``<details>``: they work by keyboard, on a phone and without 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from urllib.parse import quote
 
 from ragqa.records import RecordSummary
-from ragqa.types import Answer, Candidate, Drop, Passage, Selection, SentenceScore, Verdict
+from ragqa.types import Answer, AnswerSentence, Candidate, Drop, Passage, Selection, SentenceScore, Verdict
 
 __all__ = [
     "VERDICT_CLASS",
@@ -120,28 +120,48 @@ _DROP_CLASS = {Drop.BELOW_THRESHOLD: "plain", Drop.AFTER_MAX_DROP: "mixed", Drop
 # Answer -------------------------------------------------------------------------------------------------------------
 
 
-def answer_html(answer: Answer, passages: Sequence[Passage], scores: Sequence[SentenceScore] = ()) -> str:
-    """The answer as text; each sentence marked by its verdict once scored, each citation opening its passage."""
+def answer_html(
+    answer: Answer,
+    passages: Sequence[Passage],
+    scores: Sequence[SentenceScore] = (),
+    *,
+    final: Collection[int] | None = None,
+    flags: Mapping[int, str] | None = None,
+) -> str:
+    """The answer as text; each sentence marked by its verdict once scored, each citation opening its passage.
+
+    ``final`` are the sentences whose verdict stands (None: all scored ones), ``flags`` a few words behind a sentence.
+    """
     verdicts = {score.index: score.verdict for score in scores}
     pieces, position = [], 0
     for index, sentence in enumerate(answer.sentences):
-        kind = VERDICT_CLASS[verdicts[index]] if index in verdicts else "pending"
-        title = escape(verdicts[index]) if index in verdicts else "not scored yet"
         between = answer.text[position : sentence.start]
         pieces.append(text_html(between) if between.strip() else (_BREAK if "\n" in between else " "))
-        pieces.append(f'<span class="rq-sentence rq-u-{kind}" title="{title}">{text_html(sentence.text)}</span>')
+        pieces.append(_answer_sentence(sentence, verdicts.get(index), final=final is None or index in final))
         pieces.extend(_citation(number, passages) for number in sentence.citations if number <= len(passages))
+        if flags and flags.get(index):
+            pieces.append(f'<span class="rq-flag">⚑ {escape(flags[index])}</span>')
         position = sentence.end
     pieces.append(text_html(answer.text[position:]))
-    return f'<div class="rq-answer">{"".join(pieces)}</div>{_LEGEND if verdicts else ""}'
+    legend = _LEGEND.format(_MAY_CHANGE if final is not None and not verdicts.keys() <= set(final) else "")
+    legend = legend if verdicts else ""
+    return f'<div class="rq-answer">{"".join(pieces)}</div>{legend}'
+
+
+def _answer_sentence(sentence: AnswerSentence, verdict: Verdict | None, *, final: bool) -> str:
+    kind = VERDICT_CLASS[verdict] if verdict else "pending"
+    title = "not scored yet" if verdict is None else (str(verdict) if final else f"so far {verdict}")
+    state = "" if final or verdict is None else " rq-provisional"
+    return f'<span class="rq-sentence rq-u-{kind}{state}" title="{escape(title)}">{text_html(sentence.text)}</span>'
 
 
 _BREAK = '<span class="rq-break"></span>'
 _LEGEND = (
     '<p class="rq-fine">Underline: <span class="rq-sentence rq-u-good">supported</span>, '
     '<span class="rq-sentence rq-u-plain">unsupported</span>, <span class="rq-sentence rq-u-bad">contradicted</span>, '
-    '<span class="rq-sentence rq-u-mixed">contradicted and supported</span>.</p>'
+    '<span class="rq-sentence rq-u-mixed">contradicted and supported</span>{}.</p>'
 )
+_MAY_CHANGE = "; thin and dashed: so far, may still change"
 
 
 def _citation(number: int, passages: Sequence[Passage]) -> str:

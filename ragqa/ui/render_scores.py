@@ -1,67 +1,160 @@
-"""RePASs -> HTML: gauges, the sentence table, the obligation ledger, both modes. Pure, like `ragqa.ui.render`."""
+"""RePASs -> HTML: gauges, the sentence table, the obligation ledger. Pure, like `ragqa.ui.render`.
+
+A number that can still change says so in words ("so far", "at least") and by a dashed edge, never by colour alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from html import escape
 
-from ragqa.types import Evaluation, ObligationScore, Passage, Premise, RePASs, SentenceScore
+from ragqa.repass.copying import COPY_NOTE, MIN_RUN, Copied
+from ragqa.repass.explanation import Clause, ClauseCheck, Explanation, RunnerUp
+from ragqa.types import ObligationScore, Passage, Premise, RePASs, SentenceScore
 from ragqa.ui.render import VERDICT_CLASS, badge_html, place, text_html
 
-__all__ = ["gauges_html", "ledger_html", "modes_html", "sentence_table_html"]
+__all__ = ["clause_flag", "gauges_html", "ledger_html", "sentence_table_html"]
 
 
-def gauges_html(repass: RePASs, *, final: bool, mode: str) -> str:
-    """The three parts as bars, the composite, and the formula with its numbers."""
-    bars = "".join(
-        _gauge(label, value, kind)
-        for label, value, kind in (
-            ("Entailment E", repass.entailment, "good"),
-            ("Contradiction C", repass.contradiction, "bad"),
-            ("Obligation coverage OC", repass.obligation_coverage, "good"),
-        )
+def gauges_html(repass: RePASs, *, final: bool, mode: str, explanation: Explanation | None = None) -> str:
+    """The three parts as bars, the composite, and the formula with its numbers.
+
+    ``explanation`` adds how each part came about, and how much of the answer is copied.
+    """
+    values = (
+        ("Entailment E", repass.entailment, "good"),
+        ("Contradiction C", repass.contradiction, "bad"),
+        ("Obligation coverage OC", repass.obligation_coverage, "good"),
     )
-    formula = (
-        f"(E − C + OC + 1) / 3 = ({repass.entailment:.3f} − {repass.contradiction:.3f} + "
-        f"{repass.obligation_coverage:.3f} + 1) / 3 = {repass.composite:.3f}"
+    bars = "".join(_gauge(label, value, kind, final=final) for label, value, kind in values)
+    state = "final" if final else badge_html("provisional: not all is compared", "mixed")
+    written = (
+        f"({repass.entailment:.3f} − {repass.contradiction:.3f} + {repass.obligation_coverage:.3f} + 1) / 3 = "
+        f"{repass.composite:.3f}"
     )
-    state = "final" if final else "provisional: scoring goes on"
+    below = ""
+    if explanation:
+        written = explanation.arithmetic.formula.replace(" - ", " − ")
+        below = _copied(explanation.copied) + _parts(explanation.arithmetic.parts)
     return (
-        f'<div class="rq-gauges"><div class="rq-composite"><span class="rq-big">{repass.composite:.3f}</span>'
+        f'<div class="rq-gauges{"" if final else " rq-provisional"}"><div class="rq-composite">'
+        f'<span class="rq-big">{repass.composite:.3f}</span>'
         f"<span>RePASs, {escape(mode)} mode<br>{state}</span></div>{bars}</div>"
-        f'<div class="rq-formula">{formula}</div>'
+        f'<div class="rq-formula">(E − C + OC + 1) / 3 = {escape(written)}</div>{below}'
     )
 
 
-def _gauge(label: str, value: float, kind: str) -> str:
-    width = 100 * min(max(value, 0.0), 1.0)
+def _copied(copied: Copied) -> str:
+    """How much of the answer is copied, and what that takes from the composite above it."""
+    if not copied.n_words:
+        return ""
     return (
-        f'<div class="rq-gauge" role="meter" aria-label="{label}" aria-valuemin="0" aria-valuemax="1" '
-        f'aria-valuenow="{value:.3f}"><div class="rq-gauge-label"><span>{label}</span><b>{value:.3f}</b></div>'
+        f'<p class="rq-copied"><b>Copied: {copied.share:.0%}</b> of the answer’s words ({copied.n_copied:,} of '
+        f"{copied.n_words:,}) stand word for word in a passage, in runs of {MIN_RUN} or more. "
+        f"{text_html(COPY_NOTE)}</p>"
+    )
+
+
+def _parts(parts: Sequence[str]) -> str:
+    """How E, C and OC came about, a line each."""
+    return f'<ul class="rq-fine rq-list">{"".join(f"<li>{text_html(part)}</li>" for part in parts)}</ul>'
+
+
+def _gauge(label: str, value: float, kind: str, *, final: bool) -> str:
+    width = 100 * min(max(value, 0.0), 1.0)
+    state = "" if final else " (provisional)"
+    return (
+        f'<div class="rq-gauge" role="meter" aria-label="{label}{state}" aria-valuemin="0" aria-valuemax="1" '
+        f'aria-valuenow="{value:.3f}"><div class="rq-gauge-label"><span>{label}{state}</span><b>{value:.3f}</b></div>'
         f'<div class="rq-track"><div class="rq-fill rq-fill-{kind}" style="width:{width:.1f}%"></div></div></div>'
     )
 
 
-def sentence_table_html(scores: Sequence[SentenceScore], passages: Sequence[Passage], threshold: float) -> str:
-    """One row per answer sentence; opened, it shows the premises that decided it, marked in their passages."""
-    rows = "".join(_sentence_row(score, passages, threshold) for score in scores)
+# Answer sentences ---------------------------------------------------------------------------------------------------
+
+
+def sentence_table_html(
+    scores: Sequence[SentenceScore],
+    passages: Sequence[Passage],
+    threshold: float,
+    *,
+    final: Collection[int] | None = None,
+    explanation: Explanation | None = None,
+) -> str:
+    """One row per answer sentence; opened, it shows the premises that decided it, marked in their passages.
+
+    ``final`` are the indexes whose scores will not change (None: all); the others name their premise without its
+    passage, so that the rows are cheap to draw again. ``explanation`` adds the wrong-clause flags and copied shares.
+    """
+    rows = "".join(
+        _sentence_row(score, passages, threshold, explanation)
+        if final is None or score.index in final
+        else _provisional_sentence_row(score)
+        for score in scores
+    )
     return f'<div class="rq-rows">{rows}</div>'
 
 
-def _sentence_row(score: SentenceScore, passages: Sequence[Passage], threshold: float) -> str:
+def _sentence_row(
+    score: SentenceScore, passages: Sequence[Passage], threshold: float, explanation: Explanation | None
+) -> str:
     deciding = [
         _deciding("Entailment", score.entailment, score.entailment_premise, passages, threshold, "good"),
         _deciding("Contradiction", score.contradiction, score.contradiction_premise, passages, threshold, "bad"),
     ]
     if score.entailment < threshold and score.contradiction >= threshold:
         deciding.reverse()
-    badge = badge_html(score.verdict, VERDICT_CLASS[score.verdict])
+    flag, inside = "", ""
+    if explanation:
+        check, copied = explanation.clauses[score.index], explanation.copied.per_sentence[score.index]
+        flag = _flag_html(check)
+        inside = f"<p>{_clause_words(check)} Copied from the passages: {copied:.0%} of its words.</p>"
     return (
-        f'<details class="rq-row"><summary><span class="rq-cells">{badge}'
+        f'<details class="rq-row"><summary><span class="rq-cells">'
+        f"{badge_html(score.verdict, VERDICT_CLASS[score.verdict])}"
         f'<span class="rq-num">E {score.entailment:.3f}</span><span class="rq-num">C {score.contradiction:.3f}</span>'
-        f"</span><span>{score.index + 1}. {text_html(score.sentence.text)}</span></summary>"
-        f'<div class="rq-inside">{"".join(deciding)}</div></details>'
+        f"{flag}</span><span>{score.index + 1}. {text_html(score.sentence.text)}</span></summary>"
+        f'<div class="rq-inside">{inside}{"".join(deciding)}</div></details>'
     )
+
+
+def _provisional_sentence_row(score: SentenceScore) -> str:
+    badge = badge_html(f"so far {score.verdict}", VERDICT_CLASS[score.verdict])
+    found = (("Entailment", score.entailment_premise), ("Contradiction", score.contradiction_premise))
+    premises = "".join(
+        f"<p>{label}, highest so far against: {text_html(premise.text)}</p>" for label, premise in found if premise
+    )
+    return (
+        f'<details class="rq-row rq-provisional"><summary><span class="rq-cells">{badge}'
+        f'<span class="rq-num">E at least {score.entailment:.3f}</span>'
+        f'<span class="rq-num">C at least {score.contradiction:.3f}</span></span>'
+        f"<span>{score.index + 1}. {text_html(score.sentence.text)}</span></summary>"
+        f'<div class="rq-inside">{premises}<p>More source sentences are still to be compared.</p></div></details>'
+    )
+
+
+def clause_flag(check: ClauseCheck) -> str:
+    """What is wrong with the sentence's citations, in a few words; empty where nothing is."""
+    if check.clause is Clause.OTHER:
+        return f"wrong clause: see [{check.supporting}]" if check.supporting else "wrong clause"
+    return ""
+
+
+def _flag_html(check: ClauseCheck) -> str:
+    if check.clause is Clause.UNCITED:
+        return badge_html(check.clause, "plain")  # said, not flagged: nothing claims to be the source
+    flag = clause_flag(check)
+    return badge_html(f"⚑ {flag}", "mixed") if flag else ""
+
+
+def _clause_words(check: ClauseCheck) -> str:
+    words = f"Citations: {check.clause}."
+    if check.cited:
+        cited = ", ".join(f"[{number}]" for number in check.cited)
+        words += f" It cites {cited}, where the highest entailment is {check.cited_best:.3f}."
+    if check.clause is Clause.OTHER and check.supporting:
+        words += f" What supports it stands in [{check.supporting}]."
+    return text_html(words)
 
 
 def _deciding(
@@ -71,11 +164,15 @@ def _deciding(
         return f"<p>{label}: there was no source sentence to compare with.</p>"
     reached = "at or above" if value >= threshold else "below"
     mark = kind if value >= threshold else "plain"  # a premise that decides nothing is pointed at, not coloured
-    number = premise.passage_index + 1
     return (
-        f"<p><b>{label} {value:.3f}</b>, {reached} {threshold:.2f}; highest against this sentence of [{number}] "
-        f"{escape(place(passages[premise.passage_index]))}:</p>{_marked(premise, passages, mark)}"
+        f"<p><b>{label} {value:.3f}</b>, {reached} {threshold:.2f}; highest against "
+        f"{_where(premise, passages)}:</p>{_marked(premise, passages, mark)}"
     )
+
+
+def _where(premise: Premise, passages: Sequence[Passage]) -> str:
+    name = escape(place(passages[premise.passage_index]))
+    return f"characters {premise.start} to {premise.end} of [{premise.passage_index + 1}] {name}"
 
 
 def _marked(premise: Premise, passages: Sequence[Passage], kind: str) -> str:
@@ -83,48 +180,68 @@ def _marked(premise: Premise, passages: Sequence[Passage], kind: str) -> str:
     text = passages[premise.passage_index].text
     before, inside, after = text[: premise.start], text[premise.start : premise.end], text[premise.end :]
     mark = f'<mark class="rq-mark-{kind}">{text_html(inside)}</mark>'
-    return f'<div class="rq-passage">{text_html(before)}{mark}{text_html(after)}</div>'
+    return f'<div class="rq-passage" tabindex="0">{text_html(before)}{mark}{text_html(after)}</div>'
 
 
-def ledger_html(obligations: Sequence[ObligationScore], passages: Sequence[Passage], threshold: float) -> str:
-    """One row per obligation: covered or not, by which answer sentence, with what margin to the threshold."""
-    return f'<div class="rq-rows">{"".join(_obligation_row(o, passages, threshold) for o in obligations)}</div>'
+# Obligations --------------------------------------------------------------------------------------------------------
 
 
-def _obligation_row(score: ObligationScore, passages: Sequence[Passage], threshold: float) -> str:
+def ledger_html(
+    obligations: Sequence[ObligationScore],
+    passages: Sequence[Passage],
+    threshold: float,
+    *,
+    final: Collection[int] | None = None,
+    explanation: Explanation | None = None,
+) -> str:
+    """One row per obligation: covered or not, by which answer sentence, with what margin to the threshold.
+
+    ``final`` as in `sentence_table_html`; ``explanation`` adds the next best answer sentence.
+    """
+    runners_up = explanation.runners_up if explanation else ()
+    rows = "".join(
+        _obligation_row(o, passages, threshold, runners_up[o.index] if runners_up else None)
+        if final is None or o.index in final
+        else _provisional_obligation_row(o)
+        for o in obligations
+    )
+    return f'<div class="rq-rows">{rows}</div>'
+
+
+def _obligation_row(
+    score: ObligationScore, passages: Sequence[Passage], threshold: float, runner_up: RunnerUp | None
+) -> str:
     badge = badge_html("covered", "good") if score.covered else badge_html("not covered", "mixed")
     if score.answer_index is None:
-        by = "<p>No answer sentence was compared with this obligation in this mode.</p>"
+        by, nearest = "<p>No answer sentence was compared with this obligation in this mode.</p>", "nothing compared"
     else:
-        verb = "Covered by" if score.covered else "Nearest, but not above the threshold"
+        verb = "Covered by" if score.covered else "Best near miss:"
         by = (
-            f"<p><b>{verb}</b> answer sentence {score.answer_index + 1} (P(entailment) {score.best:.3f}, threshold "
-            f'{threshold:.2f}):</p><div class="rq-passage">{text_html(score.answer_text)}</div>'
+            f"<p><b>{verb}</b> answer sentence {score.answer_index + 1}; P(entailment) {score.best:.3f} is "
+            f"{abs(score.margin):.3f} {'above' if score.margin > 0 else 'short of'} the threshold {threshold:.2f}:</p>"
+            f'<div class="rq-passage">{text_html(score.answer_text)}</div>'
         )
-    premise = score.obligation
-    where = f"[{premise.passage_index + 1}] {escape(place(passages[premise.passage_index]))}"
+        nearest = f"{'by' if score.covered else 'nearest'} sentence {score.answer_index + 1}"
+    if runner_up:
+        by += f"<p>Next best: answer sentence {runner_up.answer_index + 1} with {runner_up.probability:.3f}.</p>"
     return (
         f'<details class="rq-row"><summary><span class="rq-cells">{badge}'
         f'<span class="rq-num">best {score.best:.3f}</span>'
-        f'<span class="rq-num">margin {score.margin:+.3f}</span></span>'
-        f"<span>{text_html(premise.text)}</span></summary>"
-        f'<div class="rq-inside">{by}<p>The obligation stands in {where}:</p>'
-        f"{_marked(premise, passages, 'good')}</div></details>"
+        f'<span class="rq-num">margin {score.margin:+.3f}</span>'
+        f'<span class="rq-num">{nearest}</span></span>'
+        f"<span>{text_html(score.obligation.text)}</span></summary>"
+        f'<div class="rq-inside">{by}<p>The obligation: {_where(score.obligation, passages)}:</p>'
+        f"{_marked(score.obligation, passages, 'good')}</div></details>"
     )
 
 
-def modes_html(paper: Evaluation, script: Evaluation) -> str:
-    """Both definitions side by side, with why they differ."""
-    rows = "".join(
-        f"<tr><td>{escape(e.mode)}</td><td>{e.repass.entailment:.3f}</td><td>{e.repass.contradiction:.3f}</td>"
-        f"<td>{e.repass.obligation_coverage:.3f}</td><td>{e.repass.composite:.3f}</td></tr>"
-        for e in (paper, script)
+def _provisional_obligation_row(score: ObligationScore) -> str:
+    badge = badge_html(
+        "so far " + ("covered" if score.covered else "not covered"), "good" if score.covered else "mixed"
     )
     return (
-        '<table class="rq-table rq-small"><thead><tr><th scope="col">mode</th><th scope="col">E</th>'
-        '<th scope="col">C</th><th scope="col">OC</th><th scope="col">RePASs</th></tr></thead>'
-        f"<tbody>{rows}</tbody></table>"
-        '<p class="rq-fine">paper: any answer sentence may cover an obligation. script: only answer sentences that are '
-        "themselves obligations may, entailment must also be the likeliest label, and passages are joined before they "
-        "are split into sentences.</p>"
+        f'<details class="rq-row rq-provisional"><summary><span class="rq-cells">{badge}'
+        f'<span class="rq-num">best so far {score.best:.3f}</span></span>'
+        f"<span>{text_html(score.obligation.text)}</span></summary>"
+        '<div class="rq-inside"><p>More answer sentences are still to be compared.</p></div></details>'
     )

@@ -1,21 +1,30 @@
-"""The parts of an answer on the page, in the order the work happens. They draw a `View` and compute nothing."""
+"""The parts of an answer on the page, in the order the work happens. They draw a `View` and compute nothing.
+
+Whatever may come later has a container of its own from the start, which stays empty until then: Streamlit knows
+elements by their position, so that one put in front of others shows those twice for a moment.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from ragqa.config import Config
-from ragqa.types import Evaluation, ObligationScore, Passage, Selection, SentenceScore
-from ragqa.ui.charts import heat_map, score_curve
+from ragqa.events import Scored
+from ragqa.repass.explanation import Explanation, provenance
+from ragqa.types import Evaluation, ObligationScore, Selection, SentenceScore
+from ragqa.ui.charts import growth_chart, heat_map, score_curve
 from ragqa.ui.render import answer_html, notice_html, passage_table_html, seconds_html, text_html
-from ragqa.ui.render_scores import gauges_html, ledger_html, modes_html, sentence_table_html
-from ragqa.ui.view import View, provisional, reselect
+from ragqa.ui.render_explanation import growth_html, modes_html, provenance_html
+from ragqa.ui.render_scores import clause_flag, gauges_html, ledger_html, sentence_table_html
+from ragqa.ui.view import View, provisional, reselect, uncovered, with_problems
 
 __all__ = ["download_record", "draw_outcome", "draw_passages", "draw_seconds"]
 
 SHOWN_CANDIDATES = 30
+LONG = 12  # rows; from here on a reader may want only those with a problem
 
 
 def draw_passages(view: View, settings: Config) -> None:
@@ -29,7 +38,7 @@ def draw_outcome(view: View, settings: Config) -> None:
     answer, scores = st.container(), st.container()  # always there: what comes in never moves what is there
     with answer:
         if view.rankings:
-            _answer(view, reselect(view, settings.fusion, settings.filtering))
+            _answer(view, reselect(view, settings.fusion, settings.filtering), settings)
         elif view.error:
             _error(view)
     if view.answer:
@@ -58,96 +67,160 @@ def _passages(view: View, current: Selection, settings: Config) -> None:
         st.html(notice_html(text, "mixed"))
 
 
-def _answer(view: View, current: Selection) -> None:
+def _slots(count: int) -> list[DeltaGenerator]:
+    """Places in a row that keep their position, filled or not."""
+    return [st.container() for _ in range(count)]
+
+
+def _answer(view: View, current: Selection, settings: Config) -> None:
     st.subheader("Answer", anchor="answer")
-    written_from = view.selection
+    stale, origin, text, note = _slots(4)
+    written_from, answer = view.selection, view.answer
     if written_from is None:
+        if view.error:
+            with note:
+                _error(view)
         return
     if {c.passage.passage_id for c in current.kept} != {c.passage.passage_id for c in written_from.kept}:
-        st.html(
-            notice_html(
-                f"This answer belongs to an earlier selection of {len(written_from.kept)} passages; the settings now "
-                f"keep {len(current.kept)}. Ask again to answer from those.",
-                "mixed",
-            )
+        words = (
+            f"This answer belongs to an earlier selection of {len(written_from.kept)} passages; the settings now "
+            f"keep {len(current.kept)}. Ask again to answer from those."
         )
-    if view.answer is None:
+        stale.html(notice_html(words, "mixed"))
+    if answer is None:
         if view.text:
-            st.html(f'<div class="rq-answer">{text_html(view.text)}</div>')
+            text.html(f'<div class="rq-answer">{text_html(view.text)}</div>')
         if view.error:
-            _error(view)
+            with note:
+                _error(view)
         return
-    answer = view.answer
     model = f", {answer.model}" if answer.model else ""
-    st.caption(f"Written by: {answer.generator}{model}. Numbers open the passage they cite.")
+    origin.caption(f"Written by: {answer.generator}{model}. Numbers open the passage they cite.")
     if answer.text:
-        st.html(answer_html(answer, written_from.passages, view.sentences))
+        mode = settings.scoring.mode
+        scores = view.scored.of(mode).sentences if view.scored else view.sentences
+        clauses = view.explained.of(mode).clauses if view.explained else ()
+        flags = {check.index: clause_flag(check) for check in clauses}
+        text.html(answer_html(answer, written_from.passages, scores, final=view.final_sentences, flags=flags))
     if answer.note:
         remarkable = answer.finish_reason != "stop" or answer.rejected_citations
-        st.html(notice_html(answer.note, "mixed" if remarkable else "plain"))
+        note.html(notice_html(answer.note, "mixed" if remarkable else "plain"))
 
 
 def _scores(view: View, settings: Config) -> None:
     st.subheader("RePASs", anchor="repass")
     assert view.answer is not None  # noqa: S101 - for the type checker; the caller looked
-    passages = view.selection.passages if view.selection else ()
-    evaluation = view.scored.of(settings.scoring.mode) if view.scored else None
+    gauges, switch, rows, ledger, around, pairs, error = _slots(7)
+    mode = settings.scoring.mode if view.scored else view.config.scoring.mode
+    evaluation = view.scored.of(mode) if view.scored else None
+    explanation = view.explained.of(mode) if view.explained else None
     repass = evaluation.repass if evaluation else provisional(view)
-    mode = evaluation.mode if evaluation else view.config.scoring.mode
-    gauges, rows, ledger, pairs = st.container(), st.container(), st.container(), st.container()
     if view.error:
-        _error(view)
+        with error:
+            _error(view)
     if not view.answer.sentences:
-        text = "The answer has no sentence, so there is nothing to score: E, C and OC are 0 by definition."
-        st.html(notice_html(text))
+        words = "The answer has no sentence, so there is nothing to score: E, C and OC are 0 by definition."
+        with gauges:
+            st.html(notice_html(words))
+            if evaluation:
+                st.html(gauges_html(evaluation.repass, final=True, mode=mode, explanation=explanation))
         return
     if repass:
-        gauges.html(gauges_html(repass, final=evaluation is not None, mode=mode))
-    with rows:
-        _sentences(view, evaluation.sentences if evaluation else view.sentences, passages, settings)
+        gauges.html(gauges_html(repass, final=evaluation is not None, mode=mode, explanation=explanation))
+    scores = evaluation.sentences if evaluation else view.sentences
     obligations = evaluation.obligations if evaluation else view.obligations
-    if evaluation or obligations:
-        with ledger:
-            _ledger(view, obligations, passages, settings)
+    only_problems = False
+    if evaluation and len(scores) + len(obligations) > LONG:
+        only_problems = switch.toggle(
+            "Only problems",
+            key="only_problems",
+            help="Sentences that are unsupported, contradicted or cite the wrong clause, and obligations not covered.",
+        )
+    with rows:
+        _sentences(view, scores, explanation, settings, only_problems=only_problems)
+    with ledger:
+        if evaluation or obligations:
+            _ledger(view, obligations, explanation, settings, only_problems=only_problems)
     if evaluation and view.scored:
+        with around:
+            _around(view, view.scored, evaluation, explanation)
         with pairs:
-            st.html(modes_html(view.scored.paper, view.scored.script))
             _matrix(evaluation)
 
 
-def _sentences(view: View, scores: Sequence[SentenceScore], passages: Sequence[Passage], settings: Config) -> None:
+def _sentences(
+    view: View,
+    scores: Sequence[SentenceScore],
+    explanation: Explanation | None,
+    settings: Config,
+    *,
+    only_problems: bool,
+) -> None:
     threshold = settings.scoring.verdict_threshold
-    st.markdown(f"##### Answer sentences: {len(scores)} of {view.n_sentences} scored")
-    if scores:
-        st.html(sentence_table_html(scores, passages, threshold))
-        st.caption(
-            f"supported: E ≥ {threshold:.2f}; contradicted: C ≥ {threshold:.2f}; both or neither is named so. "
+    shown = with_problems(scores, explanation) if only_problems else tuple(scores)
+    passages = view.selection.passages if view.selection else ()
+    st.markdown(f"##### Answer sentences: {len(view.final_sentences)} of {view.n_sentences} final")
+    table, legend = _slots(2)
+    if shown:
+        final = None if view.scored else view.final_sentences
+        table.html(sentence_table_html(shown, passages, threshold, final=final, explanation=explanation))
+        hidden = f"Shown: the {len(shown)} with a problem. " if only_problems else ""
+        legend.caption(
+            f"{hidden}supported: E ≥ {threshold:.2f}; contradicted: C ≥ {threshold:.2f}; both or neither is named so. "
             "Open a row for the source sentence that decided."
         )
+    elif scores:
+        table.html(notice_html("Every sentence is supported by what it cites.", "good"))
 
 
-def _ledger(view: View, obligations: Sequence[ObligationScore], passages: Sequence[Passage], settings: Config) -> None:
-    covered = sum(score.covered for score in obligations)
-    st.markdown(f"##### Obligation ledger: {covered} of {view.n_obligations} covered")
-    if obligations:
-        st.html(ledger_html(obligations, passages, settings.scoring.coverage_threshold))
+def _ledger(
+    view: View,
+    obligations: Sequence[ObligationScore],
+    explanation: Explanation | None,
+    settings: Config,
+    *,
+    only_problems: bool,
+) -> None:
+    passages = view.selection.passages if view.selection else ()
+    covered, total = sum(score.covered for score in obligations), max(view.n_obligations, len(obligations))
+    so_far = "" if view.scored else f" so far, {len(view.final_obligations)} of {total} final"
+    st.markdown(f"##### Obligation ledger: {covered} of {len(obligations) if view.scored else total} covered{so_far}")
+    (table,) = _slots(1)
+    shown = uncovered(obligations) if only_problems else tuple(obligations)
+    if not obligations:
+        words = "The kept passages hold no obligation: coverage is 0 by definition, so RePASs is at most 0.667 here."
+        table.html(notice_html(words))
+    elif not shown:
+        table.html(notice_html("Every obligation is covered.", "good"))
     else:
-        text = "The kept passages hold no obligation, so coverage is 0 by definition and weighs nothing for or against."
-        st.html(notice_html(text))
+        final = None if view.scored else view.final_obligations
+        threshold = settings.scoring.coverage_threshold
+        table.html(ledger_html(shown, passages, threshold, final=final, explanation=explanation))
+
+
+def _around(view: View, scored: Scored, evaluation: Evaluation, explanation: Explanation | None) -> None:
+    """Both modes, the growth with the number of passages, and what every number rests on."""
+    modes, growth = st.columns(2, gap="medium")
+    with modes:
+        st.markdown("##### Both definitions")
+        st.html(modes_html(scored.paper, scored.script, view.explained.differences if view.explained else ()))
+        st.markdown("##### Where the numbers come from")
+        st.html(provenance_html(provenance(evaluation)))
+    if explanation:
+        with growth:
+            st.markdown("##### With the 1, 2, … best passages")
+            st.html(growth_html(explanation.growth))
+            if len(explanation.growth) > 1:
+                st.altair_chart(growth_chart(explanation.growth), width="stretch")
 
 
 def _matrix(evaluation: Evaluation) -> None:
     if not evaluation.premises:
         return
-    st.markdown("##### Every pair")
+    st.markdown(f"##### Every pair ({evaluation.n_pairs:,})")
     options = ["entailment", "contradiction"]
     kind = st.segmented_control("Probability shown", options, default=options[0], key="matrix_kind") or options[0]
     st.altair_chart(heat_map(evaluation, kind), width="stretch")
-    model = evaluation.entailment_model
-    st.caption(
-        f"{evaluation.n_pairs:,} pairs by {model.name} ({model.precision}, weights {model.fingerprint[:12]}); "
-        f"obligations by {evaluation.obligation_model.name}; sentences by {evaluation.sentence_splitter}."
-    )
 
 
 def _error(view: View) -> None:

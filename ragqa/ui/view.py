@@ -1,12 +1,14 @@
 """What the page knows about one question, and how each event adds to it. Pure: no streamlit here.
 
 A `View` is made event by event while a question runs, or at once from a stored record; the page draws either alike.
+Scores come more than once: provisional ones first, from the most similar pairs alone, then final ones in their place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from ragqa.config import Config, FilteringConfig, FusionConfig
 from ragqa.events import (
@@ -24,9 +26,24 @@ from ragqa.events import (
 from ragqa.filtering import select
 from ragqa.fusion import fuse
 from ragqa.records import AnswerRecord
-from ragqa.types import Answer, ObligationScore, Ranking, RePASs, Selection, SentenceScore
+from ragqa.repass.explanation import Clause, Explanation, explain
+from ragqa.repass.mode_differences import mode_differences
+from ragqa.types import Answer, ObligationScore, Ranking, RePASs, ScoringMode, Selection, SentenceScore, Verdict
 
-__all__ = ["View", "advance", "from_record", "provisional", "reselect"]
+__all__ = ["Explained", "View", "advance", "from_record", "provisional", "reselect", "uncovered", "with_problems"]
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What the final numbers came from: each mode's explanation, and what the modes treat differently."""
+
+    paper: Explanation
+    script: Explanation
+    differences: tuple[str, ...]
+
+    def of(self, mode: ScoringMode) -> Explanation:
+        """The explanation of the breakdown in this mode."""
+        return self.paper if mode is ScoringMode.PAPER else self.script
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +57,14 @@ class View:
     selection: Selection | None = None  # what the answer was written from
     text: str = ""  # the raw answer so far
     answer: Answer | None = None
-    sentences: tuple[SentenceScore, ...] = ()  # final ones so far, in order
+    sentences: tuple[SentenceScore, ...] = ()  # the latest of each, by index; provisional unless in `final_sentences`
+    final_sentences: frozenset[int] = frozenset()
     n_sentences: int = 0
-    obligations: tuple[ObligationScore, ...] = ()
+    obligations: tuple[ObligationScore, ...] = ()  # likewise
+    final_obligations: frozenset[int] = frozenset()
     n_obligations: int = 0
     scored: Scored | None = None
+    explained: Explained | None = None
     record_id: str = ""
     seconds: Mapping[str, float] = field(default_factory=dict)
     error: str = ""
@@ -66,12 +86,14 @@ def advance(view: View, event: Event) -> View:
             return replace(view, text=view.text + text)
         case Answered(answer):
             return replace(view, answer=answer, n_sentences=len(answer.sentences), phase="Scoring the answer")
-        case SentenceScored(score, done, total):
-            phase = f"Scored {done} of {total} answer sentences"
-            return replace(view, sentences=(*view.sentences, score), n_sentences=total, phase=phase)
-        case ObligationScored(score, done, total):
-            phase = f"Checked {done} of {total} obligations"
-            return replace(view, obligations=(*view.obligations, score), n_obligations=total, phase=phase)
+        case SentenceScored(score, _, total, final):
+            known = view.final_sentences | {score.index} if final else view.final_sentences
+            sentences = _put(view.sentences, score)
+            return _scoring(replace(view, sentences=sentences, final_sentences=known, n_sentences=total))
+        case ObligationScored(obligation, _, total, final):
+            known = view.final_obligations | {obligation.index} if final else view.final_obligations
+            obligations = _put(view.obligations, obligation)
+            return _scoring(replace(view, obligations=obligations, final_obligations=known, n_obligations=total))
         case Scored():
             return _with_scores(view, event)
         case Recorded(record_id, seconds):
@@ -110,7 +132,10 @@ def reselect(view: View, fusion: FusionConfig, filtering: FilteringConfig) -> Se
 
 
 def provisional(view: View) -> RePASs | None:
-    """The three parts over what is scored so far; None before the first sentence. Coverage is 0 until it is checked."""
+    """The three parts over the latest scores; None before the first sentence. Coverage is 0 until it is checked.
+
+    While sentences are not final E and C can still rise; the means are over those that have a score at all.
+    """
     if not view.sentences:
         return None
     n_sentences, n_obligations = len(view.sentences), len(view.obligations)
@@ -121,14 +146,62 @@ def provisional(view: View) -> RePASs | None:
     )
 
 
+def with_problems(scores: Sequence[SentenceScore], explanation: Explanation | None) -> tuple[SentenceScore, ...]:
+    """The sentences that are not plainly supported by what they cite."""
+    return tuple(
+        score
+        for score in scores
+        if score.verdict is not Verdict.SUPPORTED
+        or (explanation and explanation.clauses[score.index].clause is not Clause.CITED)
+    )
+
+
+def uncovered(scores: Sequence[ObligationScore]) -> tuple[ObligationScore, ...]:
+    """The obligations that no answer sentence covers."""
+    return tuple(score for score in scores if not score.covered)
+
+
+Score = TypeVar("Score", SentenceScore, ObligationScore)
+
+
+def _put(scores: tuple[Score, ...], score: Score) -> tuple[Score, ...]:
+    """The scores in index order with this one in place of an earlier one of its index."""
+    by_index = {known.index: known for known in scores} | {score.index: score}
+    return tuple(by_index[index] for index in sorted(by_index))
+
+
+def _scoring(view: View) -> View:
+    """The view with the phase that says how far its scores can be relied on."""
+    if not view.final_sentences and not view.final_obligations:
+        return replace(view, phase="Scored provisionally: best premises only")
+    phase = f"{len(view.final_sentences)} of {view.n_sentences} sentences final"
+    if view.n_obligations:
+        phase += f", {len(view.final_obligations)} of {view.n_obligations} obligations final"
+    return replace(view, phase=phase)
+
+
 def _with_scores(view: View, scored: Scored) -> View:
     evaluation = scored.of(view.config.scoring.mode)
     return replace(
         view,
         scored=scored,
+        explained=_explain(view, scored),
         sentences=evaluation.sentences,
+        final_sentences=frozenset(range(len(evaluation.sentences))),
         n_sentences=len(evaluation.sentences),
         obligations=evaluation.obligations,
+        final_obligations=frozenset(range(len(evaluation.obligations))),
         n_obligations=len(evaluation.obligations),
-        phase="Saving the record",
+        phase="Saving the record" if view.running else view.phase,
+    )
+
+
+def _explain(view: View, scored: Scored) -> Explained | None:
+    if view.selection is None:
+        return None
+    passages = view.selection.passages
+    return Explained(
+        explain(scored.paper, passages),
+        explain(scored.script, passages),
+        mode_differences(scored.paper, scored.script),
     )

@@ -1,0 +1,258 @@
+"""Why a breakdown says what it says: everything derived from an `Evaluation` and its passages alone.
+
+Pure: no model is asked and no text is split, so a record of any age is explained as well as an answer just scored.
+Why the two modes differ is in `ragqa.repass.mode_differences`, what is copied in `ragqa.repass.copying`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+
+from ragqa.repass import arithmetic
+from ragqa.repass.copying import Copied, copied_share
+from ragqa.types import Evaluation, ModelInfo, Passage, Premise, ScoringMode, SentenceScore
+
+__all__ = [
+    "Arithmetic",
+    "Clause",
+    "ClauseCheck",
+    "Explanation",
+    "PassageStep",
+    "RunnerUp",
+    "explain",
+    "model_line",
+    "number",
+    "provenance",
+    "written_out",
+]
+
+SHOWN_TERMS = 6  # of a sum; a longer one is cut in the middle
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """The composite with its numbers put in, and in one line each how E, C and OC came about."""
+
+    formula: str
+    parts: tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class PassageStep:
+    """The scores of the same answer against the source sentences of the ``k`` best passages only."""
+
+    k: int
+    n_premises: int
+    n_obligations: int
+    entailment: float
+    contradiction: float
+    obligation_coverage: float
+    composite: float
+
+
+class Clause(StrEnum):
+    """Whether a supported sentence cites the passage that supports it."""
+
+    CITED = "supported by a passage it cites"
+    OTHER = "supported only by a passage it does not cite"
+    UNCITED = "cites nothing"
+    UNSUPPORTED = "not supported by any passage"
+
+
+@dataclass(frozen=True, slots=True)
+class ClauseCheck:
+    """One answer sentence's citations against what supports it.
+
+    ``cited`` are passage numbers from 1; ``cited_best`` is the highest P(entailment) among their source sentences (0
+    where it cites nothing), reached in passage ``cited_number``. ``supporting`` is the number of the passage with the
+    highest P(entailment) of all, None where that is below the threshold.
+    """
+
+    index: int
+    clause: Clause
+    cited: tuple[int, ...]
+    cited_best: float
+    cited_number: int | None
+    supporting: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerUp:
+    """The answer sentence that comes nearest to covering an obligation after the best one."""
+
+    answer_index: int
+    probability: float
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What is said beside the numbers of one breakdown; sequences follow its sentences, obligations and passages."""
+
+    arithmetic: Arithmetic
+    copied: Copied
+    growth: tuple[PassageStep, ...]
+    clauses: tuple[ClauseCheck, ...]
+    runners_up: tuple[RunnerUp | None, ...]
+
+
+def explain(evaluation: Evaluation, passages: Sequence[Passage]) -> Explanation:
+    """Everything about this breakdown; ``passages`` are the kept ones it was computed from, best first."""
+    sentences = [score.sentence.text for score in evaluation.sentences]
+    return Explanation(
+        arithmetic=written_out(evaluation),
+        copied=copied_share(sentences, [passage.text for passage in passages]),
+        growth=_growth(evaluation, len(passages)),
+        clauses=tuple(_clause(evaluation, score, passages) for score in evaluation.sentences),
+        runners_up=tuple(_runner_up(evaluation, index) for index in range(len(evaluation.obligations))),
+    )
+
+
+def written_out(evaluation: Evaluation) -> Arithmetic:
+    """The arithmetic of the composite: to 3 decimals in mode ``paper``, to the script's 5 in mode ``script``."""
+    repass, mode = evaluation.repass, evaluation.mode
+    e, c, coverage = (
+        number(part, mode) for part in (repass.entailment, repass.contradiction, repass.obligation_coverage)
+    )
+    covered = sum(score.covered for score in evaluation.obligations)
+    n_obligations, script = len(evaluation.obligations), mode is ScoringMode.SCRIPT
+    if n_obligations:
+        how = f"OC = {covered} of {n_obligations} obligations covered = {covered} / {n_obligations} = {coverage}"
+    else:
+        how = "OC = 0 by definition: the passages hold no obligation"
+    return Arithmetic(
+        formula=f"(E {e} - C {c} + OC {coverage} + 1) / 3 = {number(repass.composite, mode)}",
+        parts=(
+            _mean_of_maxima("E", [score.entailment for score in evaluation.sentences], e, evaluation),
+            _mean_of_maxima("C", [score.contradiction for score in evaluation.sentences], c, evaluation),
+            how + (", rounded to 5 decimals" if script and n_obligations else ""),
+        ),
+    )
+
+
+def number(value: float, mode: ScoringMode) -> str:
+    """The value with the decimals shown in this mode: 5 in ``script``, which rounds to them, otherwise 3."""
+    return f"{value:.{5 if mode is ScoringMode.SCRIPT else 3}f}"
+
+
+def _mean_of_maxima(name: str, maxima: Sequence[float], result: str, evaluation: Evaluation) -> str:
+    if not maxima or not evaluation.premises:
+        missing = "the answer has no sentence" if not maxima else "the passages have no sentence"
+        return f"{name} = 0 by definition: {missing}"
+    terms = [f"{value:.3f}" for value in maxima]
+    if len(terms) > SHOWN_TERMS:
+        terms = [*terms[: SHOWN_TERMS // 2], "…", *terms[-SHOWN_TERMS // 2 :]]
+    rounded = ", rounded to 5 decimals" if evaluation.mode is ScoringMode.SCRIPT else ""
+    return (
+        f"{name} = mean of {_count(len(maxima), 'maximum', 'maxima')}, one per answer sentence, each over "
+        f"{_count(len(evaluation.premises), 'source sentence')}: ({' + '.join(terms)}) / {len(maxima)} = "
+        f"{sum(maxima):.3f} / {len(maxima)} = {result}{rounded}"
+    )
+
+
+def _count(n: int, one: str, many: str = "") -> str:
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+# Growth with the number of passages ---------------------------------------------------------------------------------
+
+
+def _growth(evaluation: Evaluation, n_passages: int) -> tuple[PassageStep, ...]:
+    """The scores with the source sentences and obligations of the first k passages, for k from 1 to all of them.
+
+    The last step is the evaluation itself. E and C are means of maxima, so with every further passage they can only
+    rise. In mode ``script`` a sentence that runs on into the next passage counts where it begins.
+    """
+    shape = (len(evaluation.premises), len(evaluation.sentences))
+    entailing = np.array(evaluation.entailment_matrix, float).reshape(shape)
+    contradicting = np.array(evaluation.contradiction_matrix, float).reshape(shape)
+    passage_of = np.array([premise.passage_index for premise in evaluation.premises], int)
+    steps = []
+    for k in range(1, n_passages + 1):
+        rows = passage_of < k
+        covered = [score.covered for score in evaluation.obligations if score.obligation.passage_index < k]
+        result = arithmetic.repass(
+            arithmetic.mean_of_maxima(entailing[rows]),
+            arithmetic.mean_of_maxima(contradicting[rows]),
+            arithmetic.obligation_coverage(covered),
+            evaluation.mode,
+        )
+        parts = (result.entailment, result.contradiction, result.obligation_coverage, result.composite)
+        steps.append(PassageStep(k, int(rows.sum()), len(covered), *parts))
+    return tuple(steps)
+
+
+# Citations ----------------------------------------------------------------------------------------------------------
+
+
+def _clause(evaluation: Evaluation, score: SentenceScore, passages: Sequence[Passage]) -> ClauseCheck:
+    cited_best, cited_number = 0.0, None
+    for premise, row in zip(evaluation.premises, evaluation.entailment_matrix, strict=True):
+        for place in _passage_numbers(premise, passages):
+            if place in score.sentence.citations and (cited_number is None or row[score.index] > cited_best):
+                cited_best, cited_number = row[score.index], place
+    supported = score.entailment_premise is not None and score.entailment >= evaluation.verdict_threshold
+    supporting = score.entailment_premise.passage_index + 1 if supported and score.entailment_premise else None
+    if not score.sentence.citations:
+        clause = Clause.UNCITED
+    elif not supported:
+        clause = Clause.UNSUPPORTED
+    else:
+        clause = Clause.CITED if cited_best >= evaluation.verdict_threshold and cited_number else Clause.OTHER
+    return ClauseCheck(score.index, clause, score.sentence.citations, cited_best, cited_number, supporting)
+
+
+def _passage_numbers(premise: Premise, passages: Sequence[Passage]) -> range:
+    """The numbers (from 1) of the passages a source sentence stands in: one, or in mode ``script`` perhaps several."""
+    first = last = premise.passage_index
+    rest = premise.start + len(premise.text) - len(passages[first].text)
+    while rest > 1 and last + 1 < len(passages):  # the 1 is the space between two joined passages
+        last += 1
+        rest -= 1 + len(passages[last].text)
+    return range(first + 1, last + 2)
+
+
+def _runner_up(evaluation: Evaluation, index: int) -> RunnerUp | None:
+    """The second best answer sentence for this obligation; None where there is none, or in records of version 1."""
+    if not evaluation.coverage_matrix:
+        return None
+    best = evaluation.obligations[index].answer_index
+    pairs = zip(evaluation.looked_at, evaluation.coverage_matrix[index], strict=True)
+    others = [(position, probability) for position, probability in pairs if position != best]
+    if not others:
+        return None
+    return RunnerUp(*max(others, key=lambda pair: (pair[1], -pair[0])))
+
+
+# Provenance ---------------------------------------------------------------------------------------------------------
+
+
+def provenance(evaluation: Evaluation) -> tuple[tuple[str, str], ...]:
+    """(what, value) for everything that must be known to get these numbers again."""
+    entailment, coverage = evaluation.entailment_model, evaluation.coverage_model
+    same = "the same model" if coverage == entailment else model_line(coverage)
+    return (
+        ("E and C by", model_line(entailment)),
+        ("coverage by", same),
+        ("obligations found by", model_line(evaluation.obligation_model)),
+        ("definition", f"{evaluation.mode} mode"),
+        ("sentences split by", evaluation.sentence_splitter),
+        (
+            "thresholds",
+            f"verdict at {evaluation.verdict_threshold:.2f} or more, covered above {evaluation.coverage_threshold:.2f}",
+        ),
+        (
+            "compared",
+            f"{_count(evaluation.n_pairs, 'distinct pair')}: {_count(len(evaluation.sentences), 'answer sentence')}, "
+            f"{_count(len(evaluation.premises), 'source sentence')}, "
+            f"{_count(len(evaluation.obligations), 'obligation')}",
+        ),
+    )
+
+
+def model_line(model: ModelInfo) -> str:
+    """Name, arithmetic and the first twelve digits of the sha256 of the weights."""
+    return f"{model.name} ({model.precision}, weights {model.fingerprint[:12]})"

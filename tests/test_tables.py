@@ -1,0 +1,112 @@
+"""The terminal's words about a breakdown: what decided, what is copied, what is cited wrongly, why the modes differ."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from ragqa.config import ScoringConfig
+from ragqa.repass.scorer import RepassScorer
+from ragqa.tables import scores_group
+from ragqa.types import Answer, NliProbabilities, ScoringMode, Verdict
+
+from .fakes import FakeNli, FakeObligations, answer, passage
+from .helpers import PASSAGES
+
+LINES = "A firm must act at once.\nA firm may wait.\nThe moon is green."
+
+
+def printed(renderable):
+    console = Console(width=200, file=io.StringIO(), markup=False, highlight=False, emoji=False)
+    console.print(renderable)
+    return console.file.getvalue()
+
+
+def both_modes(given_answer=None, passages=PASSAGES, table=None):
+    nli = FakeNli(table)
+    given_answer = given_answer or answer(LINES, [(1,), (1,)])
+    stream = RepassScorer(nli, nli, FakeObligations(), ScoringConfig()).stream(given_answer, passages)
+    while True:
+        try:
+            next(stream)
+        except StopIteration as stop:
+            return stop.value
+
+
+def test_the_arithmetic_is_written_out_with_how_each_part_came_about():
+    text = printed(scores_group(both_modes().paper))
+    composite = ((0.9 + 0.9 + 0.1) / 3 - 0.1 + 1 / 2 + 1) / 3
+    assert f"RePASs (paper mode) = (E 0.633 - C 0.100 + OC 0.500 + 1) / 3 = {composite:.3f}" in text
+    assert "E = mean of 3 maxima" in text
+    assert "OC = 1 of 2 obligations covered" in text
+
+
+def test_without_passages_nothing_is_said_of_them():
+    text = printed(scores_group(both_modes().paper))
+    for part in ("Copied:", "wrong clause", "From the best passage"):
+        assert part not in text
+
+
+def test_with_passages_copying_growth_and_wrong_clauses_are_named():
+    text = printed(scores_group(both_modes().paper, PASSAGES))
+    assert f"Copied: {10 / 14:.0%} of the answer's words (10 of 14)" in text
+    assert ".947 to .973" in text
+    assert f"From the best passage alone to all 3: E {(0.9 + 0.1 + 0.1) / 3:.3f} to {(0.9 + 0.9 + 0.1) / 3:.3f}" in text
+    assert "wrong clause? cites [1]" in " ".join(text.split())
+    assert "cites nothing" in text
+
+
+def test_one_passage_cannot_grow():
+    assert "From the best passage" not in printed(scores_group(both_modes(passages=PASSAGES[:1]).paper, PASSAGES[:1]))
+
+
+@pytest.mark.parametrize("mode", ScoringMode)
+def test_both_modes_are_shown_with_why_they_differ(mode):
+    both = both_modes()
+    other = both.script if mode is ScoringMode.PAPER else both.paper
+    text = printed(scores_group(both.of(mode), PASSAGES, other))
+    assert "RePASs (paper mode) = " in text
+    assert "RePASs (script mode) = " in text
+    assert "script lets 1 of 3 answer sentences cover an obligation" in text
+    assert text.index(f"RePASs ({mode} mode)") < text.index(f"RePASs ({other.mode} mode)")
+
+
+def test_each_obligation_names_its_sentence_its_margin_and_the_next_best():
+    table = {("A firm may wait.", "It must not sleep."): NliProbabilities(0.1, 0.65, 0.25)}
+    text = printed(scores_group(both_modes(table=table).paper, PASSAGES))
+    assert "Obligations: 1 of 2 covered (P(entailment) > 0.70)" in text
+    assert f"{0.65 - 0.7:+.3f}" in text
+    assert f"{0.9 - 0.7:+.3f}" in text
+    assert "2 (0.100)" in text  # next best for the first, after answer sentence 1
+    silent = both_modes(answer("The moon is green.")).script
+    assert "none" in printed(scores_group(silent, PASSAGES))
+
+
+def test_a_contradicted_sentence_shows_the_premise_that_contradicts_it():
+    clash = {("It must not sleep.", "The moon is green."): NliProbabilities(0.8, 0.1, 0.1)}
+    evaluation = both_modes(table=clash).paper
+    assert evaluation.sentences[2].verdict is Verdict.CONTRADICTED
+    assert "[2] 17–35: It must not sleep." in printed(scores_group(evaluation, PASSAGES))
+
+
+def test_every_number_carries_model_weights_mode_and_splitter():
+    text = printed(scores_group(both_modes().paper))
+    assert "E and C by: fake-nli (fp32, weights 111111111111)" in text
+    assert "obligations found by: fake-obligations" in text
+    assert "sentences split by: nupunkt" in text
+    assert "distinct pairs" in text
+
+
+def test_an_empty_answer_and_passages_without_obligations_have_their_words():
+    empty = both_modes(Answer("", (), "fake", "")).paper
+    assert "E = 0 by definition: the answer has no sentence" in printed(scores_group(empty, PASSAGES))
+    plain = (passage("a", "Nothing here obliges."),)
+    text = printed(scores_group(both_modes(passages=plain).paper, plain))
+    assert "OC = 0 by definition" in text
+    assert "Obligations:" not in text
+
+
+def test_control_characters_of_a_passage_never_reach_the_terminal():
+    bad = (passage("a", "A firm \x1b[31mmust act."),)
+    text = printed(scores_group(both_modes(passages=bad).paper, bad))
+    assert "\x1b" not in text
