@@ -167,7 +167,7 @@ def _explanation_lines(explanation: Explanation) -> list[Text]:
     lines = [
         plain(
             f"Copied: {copied.share:.0%} of the answer's words ({copied.n_copied:,} of {copied.n_words:,}) stand word "
-            f"for word in a passage, in runs of {MIN_RUN} or more. {COPY_NOTE}"
+            f"for word in a passage, in runs of {MIN_RUN} or more or as a whole sentence. {COPY_NOTE}"
         )
     ]
     if last.k > 1:

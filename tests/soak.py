@@ -81,7 +81,9 @@ def wait(page: Any, before: str) -> str:
         " return all.length === 1 && all[0].textContent !== before; }",
         arg=[LINK, before],
     )
-    assert page.locator("[data-testid=stException], .rq-bad").count() == 0, page.locator("body").inner_text()[:2000]
+    assert page.locator("[data-testid=stException], .rq-notice.rq-bad").count() == 0, page.locator("body").inner_text()[
+        :2000
+    ]
     return page.locator(LINK).first.inner_text()
 
 

@@ -61,11 +61,12 @@ def test_in_script_mode_five_decimals_are_written_and_said():
     assert all(part.endswith("rounded to 5 decimals") for part in explanation.arithmetic.parts)
 
 
-def test_a_long_sum_is_cut_in_the_middle_and_one_maximum_is_no_plural():
+def test_a_long_sum_is_cut_in_the_middle_and_one_maximum_is_no_sum():
     many = answer("\n".join(f"Sentence {n}." for n in range(40)))
     entailment = explained(many)[1].arithmetic.parts[0]
     assert "0.100 + 0.100 + 0.100 + … + 0.100 + 0.100 + 0.100) / 40 = 4.000 / 40 = 0.100" in entailment
-    assert "mean of 1 maximum," in explained(answer("Only this."))[1].arithmetic.parts[0]
+    one = explained(answer("Only this."))[1].arithmetic.parts[0]
+    assert one == "E = maximum of the one answer sentence over 5 source sentences = 0.100"
 
 
 def test_what_is_not_there_is_0_by_definition():

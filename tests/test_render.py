@@ -225,6 +225,20 @@ def test_the_ledger_names_the_near_miss_and_the_next_best(finished):
     assert "Next best: answer sentence 2 with 0.100." in text
 
 
+def test_a_heat_map_of_many_source_sentences_stays_on_two_screens(finished):
+    _, scored = finished
+    few = scored.paper
+    n_rows = 200
+    many = replace(
+        few,
+        premises=few.premises[:1] * n_rows,
+        entailment_matrix=few.entailment_matrix[:1] * n_rows,
+        contradiction_matrix=few.contradiction_matrix[:1] * n_rows,
+    )
+    heights = [heat_map(evaluation, "entailment").to_dict()["height"]["step"] for evaluation in (few, many)]
+    assert heights == [22, 6]
+
+
 def test_growth_is_told_in_words_and_drawn(finished):
     selection, scored = finished
     growth = explain(scored.paper, selection.passages).growth

@@ -11,6 +11,7 @@ from ragqa.cli.output import stderr, stdout
 from ragqa.config import Paths
 from ragqa.records import RecordStore
 from ragqa.tables import answer_panel, passage_table, plain, record_table, scores_group
+from ragqa.types import ScoringMode
 
 __all__ = ["app"]
 
@@ -39,7 +40,9 @@ def show(record_id: Annotated[str, typer.Argument(help="As `ragqa records list` 
     out.print(plain(record.question.text, style="bold"), passage_table(selection))
     out.print(answer_panel(record.answer, record.kept))
     if record.scored:
-        out.print(scores_group(record.scored.of(record.scoring.mode)))
+        paper, script = record.scored.paper, record.scored.script
+        shown, other = (paper, script) if record.scoring.mode is ScoringMode.PAPER else (script, paper)
+        out.print(scores_group(shown, record.kept, other))
     if record.error:
         out.print(plain(record.error, style="red"))
 

@@ -142,19 +142,21 @@ def _mean_of_maxima(name: str, maxima: Sequence[float], result: str, evaluation:
     if not maxima or not evaluation.premises:
         missing = "the answer has no sentence" if not maxima else "the passages have no sentence"
         return f"{name} = 0 by definition: {missing}"
+    rounded = ", rounded to 5 decimals" if evaluation.mode is ScoringMode.SCRIPT else ""
+    sources = _count(len(evaluation.premises), "source sentence")
+    if len(maxima) == 1:
+        return f"{name} = maximum of the one answer sentence over {sources} = {result}{rounded}"
     terms = [f"{value:.3f}" for value in maxima]
     if len(terms) > SHOWN_TERMS:
         terms = [*terms[: SHOWN_TERMS // 2], "…", *terms[-SHOWN_TERMS // 2 :]]
-    rounded = ", rounded to 5 decimals" if evaluation.mode is ScoringMode.SCRIPT else ""
     return (
-        f"{name} = mean of {_count(len(maxima), 'maximum', 'maxima')}, one per answer sentence, each over "
-        f"{_count(len(evaluation.premises), 'source sentence')}: ({' + '.join(terms)}) / {len(maxima)} = "
-        f"{sum(maxima):.3f} / {len(maxima)} = {result}{rounded}"
+        f"{name} = mean of {len(maxima)} maxima, one per answer sentence, each over {sources}: "
+        f"({' + '.join(terms)}) / {len(maxima)} = {sum(maxima):.3f} / {len(maxima)} = {result}{rounded}"
     )
 
 
-def _count(n: int, one: str, many: str = "") -> str:
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
+def _count(n: int, one: str) -> str:
+    return f"{n:,} {one if n == 1 else one + 's'}"
 
 
 # Growth with the number of passages ---------------------------------------------------------------------------------

@@ -14,6 +14,8 @@ from ragqa.ui.render import place
 
 __all__ = ["growth_chart", "heat_map", "score_curve"]
 
+HEAT_MAP_HEIGHT, LOWEST_ROW, HIGHEST_ROW = 900, 6, 22  # pixels; two hundred source sentences fit two screens
+
 _DECISIONS = ["kept", *Drop]
 _COLOURS = ["#228b54", "#78879199", "#d68c14", "#4a7fb5"]
 _SHAPES = ["circle", "cross", "triangle-down", "square"]
@@ -95,6 +97,7 @@ def heat_map(evaluation: Evaluation, kind: str) -> alt.Chart:
         for row, premise in enumerate(evaluation.premises)
         for column, score in enumerate(evaluation.sentences)
     ]
+    row_height = max(LOWEST_ROW, min(HIGHEST_ROW, HEAT_MAP_HEIGHT // max(1, len(evaluation.premises))))
     scheme = "greens" if kind == "entailment" else "reds"
     return (
         alt.Chart(pd.DataFrame(rows))
@@ -102,7 +105,10 @@ def heat_map(evaluation: Evaluation, kind: str) -> alt.Chart:
         .encode(
             x=alt.X("answer:O", title="answer sentence", axis=alt.Axis(labelAngle=0, orient="top")),
             y=alt.Y(
-                "source:N", title="source sentence · [passage]", sort=alt.EncodingSortField("order"), axis=alt.Axis()
+                "source:N",
+                title="source sentence · [passage]",
+                sort=alt.EncodingSortField("order"),
+                axis=alt.Axis(labelOverlap=True),
             ),
             color=alt.Color(
                 "probability:Q",
@@ -116,7 +122,7 @@ def heat_map(evaluation: Evaluation, kind: str) -> alt.Chart:
                 "source sentence:N",
             ],
         )
-        .properties(height=alt.Step(22))
+        .properties(height=alt.Step(row_height))
     )
 
 

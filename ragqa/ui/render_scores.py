@@ -50,7 +50,7 @@ def _copied(copied: Copied) -> str:
         return ""
     return (
         f'<p class="rq-copied"><b>Copied: {copied.share:.0%}</b> of the answer’s words ({copied.n_copied:,} of '
-        f"{copied.n_words:,}) stand word for word in a passage, in runs of {MIN_RUN} or more. "
+        f"{copied.n_words:,}) stand word for word in a passage, in runs of {MIN_RUN} or more or as a whole sentence. "
         f"{text_html(COPY_NOTE)}</p>"
     )
 
