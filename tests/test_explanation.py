@@ -268,6 +268,7 @@ def test_a_low_threshold_shows_the_rule_of_the_likeliest_label():
     table = {("A firm must act at once.", "It must not sleep."): NliProbabilities(0.1, 0.4, 0.5)}
     text = differences(table=table, config=ScoringConfig(coverage_threshold=0.3))
     assert "likeliest label too; obligations that lose their cover by it: 1." in text
+    assert "(those that are obligations); no obligation loses its cover by it." in text  # each loss has one cause
     assert "likeliest label" not in differences(table=table)
 
 

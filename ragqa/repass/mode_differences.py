@@ -72,8 +72,12 @@ def _who_may_cover(paper: Evaluation, script: Evaluation) -> tuple[str, ...]:
         return (
             "script lets only obligations cover an obligation, which changes nothing here: all answer sentences are.",
         )
-    covered = {_key(score): score.covered for score in script.obligations}
-    lost = [score.index + 1 for score in paper.obligations if score.covered and covered.get(_key(score)) is False]
+    best = {_key(score): score.best for score in script.obligations}  # above the threshold: lost by another rule
+    lost = [
+        score.index + 1
+        for score in paper.obligations
+        if score.covered and best.get(_key(score), 1.0) <= script.coverage_threshold
+    ]
     effect = (
         f"obligations that lose their cover by it: number {_listed(lost)}"
         if lost
