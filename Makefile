@@ -27,8 +27,8 @@ $(VENV)/.dev: $(VENV)/.app
 app: $(VENV)/.app ## open the page at http://localhost:8501
 	$(BIN)/streamlit run app.py --server.port $(PORT)
 
-test: $(VENV)/.dev ## run every test this machine can run
-	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered --cov-fail-under=90
+test: $(VENV)/.dev ## run the tests this machine can run (SLOW=1 adds those that take minutes)
+	$(BIN)/python -m pytest $(if $(SLOW),,-m "not slow") --cov --cov-report=term:skip-covered --cov-fail-under=90
 
 check: $(VENV)/.dev ## lint and type-check
 	$(BIN)/ruff check .

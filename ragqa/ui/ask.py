@@ -20,6 +20,7 @@ from ragqa.ui.settings import settings_panel
 __all__ = ["ask_page"]
 
 POLL_SECONDS = 0.25
+SETTLED_POLL_SECONDS = 0.7  # once every row has a score: drawing takes from the processor what scoring needs
 FIRST_EXAMPLES = 3
 
 
@@ -115,12 +116,14 @@ def _results(run: Run, config: Config, paths: Paths) -> None:
     st.html(question_html(view.question))
     with st.container():  # always there, so that what follows keeps its place
         draw_passages(view, config)
-    outcome = partial(_outcome, run, config, paths, passages_shown=bool(view.rankings))
-    st.fragment(outcome, run_every=POLL_SECONDS if view.running else None)()
+    settled = view.has_every_score
+    outcome = partial(_outcome, run, config, paths, passages_shown=bool(view.rankings), settled=settled)
+    pause = SETTLED_POLL_SECONDS if settled else POLL_SECONDS
+    st.fragment(outcome, run_every=pause if view.running else None)()
 
 
-def _outcome(run: Run, config: Config, paths: Paths, *, passages_shown: bool) -> None:
-    """Redrawn every quarter second while the question runs; asks for the whole page when that has more to show."""
+def _outcome(run: Run, config: Config, paths: Paths, *, passages_shown: bool, settled: bool) -> None:
+    """Redrawn every now and then while the question runs; asks for the whole page when that has more to show."""
     view = run.view
     with st.container():
         if view.running:
@@ -128,7 +131,7 @@ def _outcome(run: Run, config: Config, paths: Paths, *, passages_shown: bool) ->
             status.html(notice_html(view.phase + " …"))
             button.button("Stop", on_click=run.stop, key="stop", width="stretch")
     draw_outcome(view, config)
-    if view.rankings and not passages_shown:
+    if (view.rankings and not passages_shown) or (view.running and view.has_every_score and not settled):
         st.rerun()
     if view.running:
         return
