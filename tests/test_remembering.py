@@ -205,10 +205,10 @@ class WaitingNli(CountingNli):
         self.begun, self.go, self.error = threading.Event(), threading.Event(), error
 
     def predict(self, pairs):
+        error, self.error = self.error, None  # the first call's, whichever thread goes on first
         self.begun.set()
         assert self.go.wait(10)
-        if self.error:
-            error, self.error = self.error, None
+        if error:
             raise error
         return super().predict(pairs)
 
