@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from ragqa.errors import ModelError
-from ragqa.repass import bert_graph, classifier
-from ragqa.repass.bert_graph import BertShape, OpenVinoEngine, bert_shape, openvino_version
+from ragqa.inference import bert_graph
+from ragqa.inference.bert_graph import BertShape, OpenVinoEngine, bert_shape, openvino_version
+from ragqa.repass import classifier
 from ragqa.repass.classifier import INPUTS, SequenceClassifier, read_config
 from tests.test_nli import make_model, tiny_tokenizer
 
@@ -54,21 +55,21 @@ def test_the_graph_gives_what_torch_gives_at_every_length(folder, by_torch, n_to
     engine = OpenVinoEngine(folder, bert_shape(read_config(folder)), "fp32")
     for n_rows in (1, 3):
         rows = inputs(n_rows, n_tokens)
-        assert engine.logits(rows) == pytest.approx(by_torch.logits(rows), abs=1e-4)
+        assert engine.infer(rows) == pytest.approx(by_torch.infer(rows), abs=1e-4)
 
 
 def test_padding_does_not_change_a_result(folder):
     engine = OpenVinoEngine(folder, bert_shape(read_config(folder)), "fp32")
     rows = inputs(2, 24, n_kept=9)
     short = {name: values[:, :9] for name, values in rows.items()}
-    assert engine.logits(rows) == pytest.approx(engine.logits(short), abs=1e-5)
+    assert engine.infer(rows) == pytest.approx(engine.infer(short), abs=1e-5)
 
 
 def test_a_result_is_not_overwritten_by_the_next(folder):
     engine = OpenVinoEngine(folder, bert_shape(read_config(folder)), "fp32")
-    first = engine.logits(inputs(2, 8))
+    first = engine.infer(inputs(2, 8))
     before = first.copy()
-    engine.logits(inputs(2, 16))
+    engine.infer(inputs(2, 16))
     assert (first == before).all()
 
 
@@ -76,9 +77,9 @@ def test_a_row_has_the_same_bits_whatever_rows_are_beside_it(folder):
     for precision in ("fp32", "bf16"):
         engine = OpenVinoEngine(folder, bert_shape(read_config(folder)), precision)
         rows = inputs(16, 40)
-        alone = [engine.logits({name: values[n : n + 1] for name, values in rows.items()})[0] for n in range(16)]
+        alone = [engine.infer({name: values[n : n + 1] for name, values in rows.items()})[0] for n in range(16)]
         for chosen in ([3, 1], [0, 5, 9, 2, 15], list(range(15, -1, -1))):
-            together = engine.logits({name: values[chosen] for name, values in rows.items()})
+            together = engine.infer({name: values[chosen] for name, values in rows.items()})
             assert (together == [alone[n] for n in chosen]).all(), precision
 
 

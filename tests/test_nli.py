@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragqa.errors import ModelError, ScoringError
+from ragqa.inference.batches import batches_by_length, padded_length
+from ragqa.inference.sharing import FairLock, RecentResults
 from ragqa.models import resolve_model
-from ragqa.repass.batches import batches_by_length, padded_length
-from ragqa.repass.sharing import FairLock, RecentResults
 
 WORDS = [
     "[PAD]",
@@ -273,7 +273,7 @@ def test_numbers_that_are_not_finite_are_refused(tiny):
     import numpy as np
 
     nli = load(tiny)
-    nli._classifier._engine = SimpleNamespace(logits=lambda inputs: np.full((len(inputs["input_ids"]), 3), np.nan))
+    nli._classifier._engine = SimpleNamespace(infer=lambda inputs: np.full((len(inputs["input_ids"]), 3), np.nan))
     with pytest.raises(ScoringError, match="not finite"):
         nli.predict(PAIRS[:1])
 
@@ -306,7 +306,7 @@ def test_bf16_is_close_to_fp32(tiny):
     ],
 )
 def test_bf16_is_chosen_where_the_processor_has_it(tmp_path, cpuinfo, expected):
-    from ragqa.repass.nli import choose_precision
+    from ragqa.inference.precision import choose_precision
 
     if cpuinfo is not None:
         (tmp_path / "cpuinfo").write_text(cpuinfo)
@@ -354,7 +354,7 @@ def test_a_short_question_is_not_kept_waiting_by_a_long_one(tiny, monkeypatch):
     monkeypatch.setattr(module, "TOKEN_BUDGET", 1)  # every pair its own batch
     nli = load(tiny)
     done, started = [], threading.Event()
-    forward = nli._classifier._engine.logits
+    forward = nli._classifier._engine.infer
 
     def slow(inputs):
         started.set()
@@ -363,7 +363,7 @@ def test_a_short_question_is_not_kept_waiting_by_a_long_one(tiny, monkeypatch):
         done.append(len(inputs["input_ids"]))
         return result
 
-    nli._classifier._engine = SimpleNamespace(logits=slow)
+    nli._classifier._engine = SimpleNamespace(infer=slow)
     many = [("firms " * n, "sky") for n in range(1, 41)]
     thread = threading.Thread(target=nli.predict, args=(many,))
     thread.start()
@@ -442,7 +442,7 @@ def transformers_logits(folder, inputs):
 def test_the_graph_computes_what_transformers_computes(n_tokens):
     import numpy as np
 
-    from ragqa.repass.bert_graph import OpenVinoEngine, bert_shape
+    from ragqa.inference.bert_graph import OpenVinoEngine, bert_shape
     from ragqa.repass.classifier import read_config
 
     folder = resolve_model("nli-minilm-l6")
@@ -454,11 +454,11 @@ def test_the_graph_computes_what_transformers_computes(n_tokens):
     }
     inputs["attention_mask"][1, n_tokens // 2 + 1 :] = 0
     engine = OpenVinoEngine(folder, bert_shape(read_config(folder)), "fp32")
-    assert np.abs(engine.logits(inputs) - transformers_logits(folder, inputs)).max() < 2e-5
+    assert np.abs(engine.infer(inputs) - transformers_logits(folder, inputs)).max() < 2e-5
 
 
 def test_other_models_than_bert_go_to_torch():
-    from ragqa.repass.bert_graph import bert_shape
+    from ragqa.inference.bert_graph import bert_shape
 
     bert = {
         "model_type": "bert",
@@ -492,7 +492,7 @@ TEXTS = st.lists(st.sampled_from(PIECES), max_size=60).map("".join)
 @settings(deadline=None, max_examples=60)  # a busy machine may take long over one
 @given(st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=5))
 def test_pairs_are_encoded_as_the_tokenizer_itself_does(pairs):
-    from ragqa.repass.pair_encoding import PairEncoder
+    from ragqa.inference.pair_encoding import PairEncoder
 
     encoder, itself = PairEncoder(real_tokenizer(), 24), real_tokenizer()
     itself.no_padding()
@@ -515,7 +515,7 @@ def real_tokenizer():
 
 @pytest.mark.model
 def test_a_joined_pair_is_one_text_and_a_text_stands_alone():
-    from ragqa.repass.pair_encoding import PairEncoder
+    from ragqa.inference.pair_encoding import PairEncoder
 
     itself = real_tokenizer()
     (joined,) = PairEncoder(real_tokenizer(), 512, "joined").encode([("A firm.", "A duty.")])
@@ -527,7 +527,7 @@ def test_a_joined_pair_is_one_text_and_a_text_stands_alone():
 
 
 def test_padding_is_to_a_multiple_of_eight():
-    from ragqa.repass.pair_encoding import EncodedPair, padded_inputs
+    from ragqa.inference.pair_encoding import EncodedPair, padded_inputs
 
     inputs = padded_inputs([EncodedPair([5, 6, 7], [0, 0, 1]), EncodedPair([9], [0])], pad_id=4)
     assert inputs["input_ids"].tolist() == [[5, 6, 7, 4, 4, 4, 4, 4], [9, 4, 4, 4, 4, 4, 4, 4]]

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from ragqa.config import ScoringConfig
 from ragqa.errors import ScoringError
 from ragqa.events import ObligationScored, SentenceScored
+from ragqa.inference.sharing import FairLock
 from ragqa.repass.remembering import RememberingNli
 from ragqa.repass.schedule import PAIRS_PER_CALL
 from ragqa.repass.scorer import RepassScorer
-from ragqa.repass.sharing import FairLock
 from ragqa.types import ModelInfo, NliProbabilities, ScoringMode
 
 from .fakes import FakeNli, FakeObligations, answer, passage

@@ -13,12 +13,13 @@ import numpy.typing as npt
 
 from ragqa.config import Precision
 from ragqa.errors import ModelError
-from ragqa.repass.batches import batches_by_length
-from ragqa.repass.bert_graph import OpenVinoEngine, bert_shape, openvino_version
-from ragqa.repass.pair_encoding import EncodedPair, InputForm, PairEncoder, padded_inputs
-from ragqa.repass.sharing import FairLock
+from ragqa.inference.batches import batches_by_length
+from ragqa.inference.bert_graph import OpenVinoEngine, bert_shape, openvino_version
+from ragqa.inference.pair_encoding import EncodedPair, InputForm, PairEncoder, padded_inputs
+from ragqa.inference.precision import choose_precision
+from ragqa.inference.sharing import FairLock
 
-__all__ = ["Engine", "SequenceClassifier", "choose_precision", "read_config"]
+__all__ = ["Engine", "SequenceClassifier", "read_config"]
 
 Pair = tuple[str, str]
 
@@ -27,7 +28,6 @@ TOKEN_BUDGET = 1536  # per batch, padding included; the fastest of 256 to 8,192 
 PAIRS_PER_ENCODING = 512  # tokenised at a time: bounds memory and how long the tokenizer is held
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 GPU_DEVICE = Path("/dev/nvidiactl")  # looked for before torch is asked, whose import takes seconds
-BF16_FLAGS = {"amx_bf16", "avx512_bf16"}  # processors on which bf16 was measured to be faster
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 class Engine(Protocol):
     """What computes the logits of one padded batch."""
 
-    def logits(self, inputs: dict[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.float32]:
+    def infer(self, inputs: dict[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.float32]:
         """float32 array of shape (n_rows, n_labels)."""
         ...
 
@@ -70,7 +70,7 @@ class SequenceClassifier:
         for batch in batches_by_length([len(pair.ids) for pair in encoded], TOKEN_BUDGET):
             inputs = padded_inputs([encoded[n] for n in batch], self._pad_id)
             with self._lock:
-                found[batch] = self._engine.logits(inputs)
+                found[batch] = self._engine.infer(inputs)
         return found
 
 
@@ -84,7 +84,7 @@ def _load_engine(folder: Path, config: dict[str, Any], precision: Precision) -> 
         try:
             engine = OpenVinoEngine(folder, shape, precision)
             # What the graph does not know about the model shows here, not in the middle of an answer.
-            found = engine.logits({name: np.ones((1, 8), np.int64) for name in INPUTS}).shape
+            found = engine.infer({name: np.ones((1, 8), np.int64) for name in INPUTS}).shape
             if found == (1, len(config["id2label"])):
                 return engine, f"{precision}, OpenVINO {version}"
             reason = f"its logits have the shape {found}"
@@ -98,19 +98,6 @@ def _load_engine(folder: Path, config: dict[str, Any], precision: Precision) -> 
     by_torch = TorchEngine(folder, precision)
     device = "" if by_torch.device == "cpu" else f" on {by_torch.device}"
     return by_torch, f"{by_torch.precision}, PyTorch {torch_version()}{device}"
-
-
-def choose_precision(cpuinfo: Path = Path("/proc/cpuinfo")) -> Precision:
-    """bf16 where the processor says it has instructions for it, fp32 where it does not or cannot be asked.
-
-    int8 is not offered: ONNX Runtime's dynamic int8 was 1.3 times as fast as bf16 here, and moved probabilities by up
-    to .16 (bf16: .02).
-    """
-    try:
-        flags = next((line for line in cpuinfo.read_text().splitlines() if line.startswith("flags")), "")
-    except OSError:
-        return "fp32"
-    return "bf16" if BF16_FLAGS & set(flags.split()) else "fp32"
 
 
 def read_config(folder: Path) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from ragqa.config import Precision
 from ragqa.errors import ModelError, ScoringError
 from ragqa.models import check_model, resolve_model, shown_name
 from ragqa.protocols import NliModel
-from ragqa.repass.classifier import SequenceClassifier, choose_precision
+from ragqa.repass.classifier import SequenceClassifier
 from ragqa.types import ModelInfo, NliProbabilities
 
-__all__ = ["CrossEncoderNli", "choose_precision", "label_columns"]
+__all__ = ["CrossEncoderNli", "label_columns"]
 
 Pair = tuple[str, str]
 

@@ -8,10 +8,10 @@ from concurrent.futures import Future
 from pathlib import Path
 from threading import Lock
 
+from ragqa.inference.sharing import RecentResults
 from ragqa.protocols import NliModel
 from ragqa.repass.arithmetic import is_distribution
 from ragqa.repass.pair_cache import PairCache
-from ragqa.repass.sharing import RecentResults
 from ragqa.types import ModelInfo, NliProbabilities
 
 __all__ = ["REMEMBERED_PAIRS", "RememberingNli", "pair_key"]

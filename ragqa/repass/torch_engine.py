@@ -47,7 +47,7 @@ class TorchEngine:
             self.precision = "fp32"
         logger.info("loaded %s on %s", folder, self.device)
 
-    def logits(self, inputs: Mapping[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.float32]:
+    def infer(self, inputs: Mapping[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.float32]:
         """float32 array of shape (n_rows, n_labels) for int64 inputs of shape (n_rows, n_tokens)."""
         tensors = {name: torch.from_numpy(rows).to(self.device) for name, rows in inputs.items() if name in self._names}
         with torch.inference_mode(), torch.autocast(self.device, torch.bfloat16, enabled=self.precision == "bf16"):
@@ -59,7 +59,7 @@ class TorchEngine:
         """Whether one small batch goes through; DeBERTa of the first version, for one, fails in bf16."""
         ones = np.ones((1, 8), np.int64)
         try:
-            self.logits({"input_ids": ones, "attention_mask": ones, "token_type_ids": ones - 1})
+            self.infer({"input_ids": ones, "attention_mask": ones, "token_type_ids": ones - 1})
         except RuntimeError:
             return False
         return True

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.repass.batches import padded_length
+from ragqa.inference.batches import padded_length
 
 __all__ = ["EncodedPair", "InputForm", "PairEncoder", "padded_inputs"]
 

@@ -1,4 +1,4 @@
-"""A BERT sequence classifier as an OpenVINO graph, straight from its safetensors weights: no torch, no conversion step.
+"""A BERT as an OpenVINO graph, straight from its safetensors weights: no torch, no conversion step.
 
 OpenVINO computes it in bf16 about twice as fast as PyTorch in fp32 on two cores with avx512_bf16 (`make benchmark`),
 and, unlike PyTorch, gives an item of a batch the same bits whatever else is in the batch.
@@ -17,7 +17,9 @@ import numpy.typing as npt
 
 from ragqa.errors import ModelError
 
-__all__ = ["BertShape", "OpenVinoEngine", "bert_shape", "build_graph", "openvino_version"]
+__all__ = ["BertShape", "OpenVinoEngine", "Weights", "bert_shape", "openvino_version", "read_weights"]
+
+Weights = Mapping[str, npt.NDArray[Any]]
 
 TELEMETRY = "openvino_telemetry"
 FARAWAY = -1e9  # added to the attention on padding: its weight is then exactly 0
@@ -32,11 +34,11 @@ class BertShape:
     layer_norm_eps: float
 
 
-def bert_shape(config: Mapping[str, Any]) -> BertShape | None:
-    """The shape of the BERT classifier this config.json describes; None for anything the graph does not cover."""
+def bert_shape(config: Mapping[str, Any], architecture: str = "BertForSequenceClassification") -> BertShape | None:
+    """The shape of the BERT this config.json describes; None for anything the graph does not cover."""
     covered = (
         config.get("model_type") == "bert"
-        and config.get("architectures") == ["BertForSequenceClassification"]
+        and config.get("architectures") == [architecture]
         and config.get("hidden_act", "gelu") == "gelu"
         and config.get("position_embedding_type", "absolute") == "absolute"
     )
@@ -70,38 +72,58 @@ def _openvino() -> Any:  # noqa: ANN401 - a module
     return openvino
 
 
+def read_weights(folder: Path) -> dict[str, npt.NDArray[Any]]:
+    """Every tensor of the folder's safetensors files, by name. Raises ModelError."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    weights: dict[str, npt.NDArray[Any]] = {}
+    try:
+        for file in sorted(folder.glob("*.safetensors")):
+            weights.update(load_file(file))
+    except (OSError, SafetensorError, ValueError) as error:
+        raise _unreadable(folder, error) from error
+    return weights
+
+
+def _unreadable(folder: Path, error: Exception) -> ModelError:
+    return ModelError(
+        f"The weights in {folder} cannot be loaded ({type(error).__name__}: {str(error).strip()[:300]}); expected "
+        "those of a BERT. Reinstall ragqa, or choose an embedded model."
+    )
+
+
 class OpenVinoEngine:
-    """A compiled graph. Not safe between threads by itself: its owner locks (`CrossEncoderNli`)."""
+    """A compiled graph. Not safe between threads by itself: its owner locks."""
 
-    def __init__(self, folder: Path, shape: BertShape, precision: str) -> None:
-        """Reads ``folder``'s safetensors and compiles for fp32 or bf16 (half a second). Raises ModelError."""
-        from safetensors import SafetensorError
-        from safetensors.numpy import load_file
+    def __init__(self, folder: Path, shape: BertShape, precision: str, weights: Weights | None = None) -> None:
+        """Compiles for fp32 or bf16 (half a second). Raises ModelError.
 
-        weights: dict[str, npt.NDArray[Any]] = {}
+        A model with a classifier gives logits, one without the hidden states of its last layer. ``weights`` stand in
+        for those of ``folder``.
+        """
         try:
-            for file in sorted(folder.glob("*.safetensors")):
-                weights.update(load_file(file))
-            graph = build_graph(weights, shape)
-        except (OSError, SafetensorError, KeyError, ValueError) as error:
-            msg = (
-                f"The weights in {folder} cannot be loaded ({type(error).__name__}: {str(error).strip()[:300]}); "
-                "expected those of a BERT sequence classifier. Reinstall ragqa, or choose nli-minilm-l6."
-            )
-            raise ModelError(msg) from error
+            graph = _build_graph(read_weights(folder) if weights is None else weights, shape)
+        except (KeyError, ValueError) as error:
+            raise _unreadable(folder, error) from error
         hints = {"INFERENCE_PRECISION_HINT": {"fp32": "f32"}.get(precision, precision), "PERFORMANCE_HINT": "LATENCY"}
         self._request = _openvino().Core().compile_model(graph, "CPU", hints).create_infer_request()
 
-    def logits(self, inputs: Mapping[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.float32]:
-        """float32 array of shape (n_rows, n_labels) for int64 inputs of shape (n_rows, n_tokens)."""
+    def infer(self, inputs: Mapping[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.float32]:
+        """For int64 inputs (n_rows, n_tokens): logits (n_rows, n_labels), or hidden states (n_rows, n_tokens, width).
+
+        float32; hidden states on padding mean nothing.
+        """
         found: npt.NDArray[np.float32] = self._request.infer(dict(inputs))[0]
         return found.copy()  # the request reuses its memory
 
 
-def build_graph(weights: Mapping[str, npt.NDArray[Any]], shape: BertShape) -> Any:  # noqa: ANN401 - an openvino.Model
-    """The graph from (input_ids, attention_mask, token_type_ids) to logits. Raises KeyError for a missing weight."""
+def _build_graph(weights: Weights, shape: BertShape) -> Any:  # noqa: ANN401 - an openvino.Model
+    """The graph from (input_ids, attention_mask, token_type_ids). Raises KeyError for a missing weight."""
     openvino = _openvino()
     ops = openvino.opset13
+    classifies = "classifier.weight" in weights
+    prefix = "bert." if classifies else ""
 
     def constant(name: str) -> Any:  # noqa: ANN401
         return ops.constant(np.ascontiguousarray(weights[name], dtype=np.float32))
@@ -121,7 +143,7 @@ def build_graph(weights: Mapping[str, npt.NDArray[Any]], shape: BertShape) -> An
     ids, mask, types = (
         ops.parameter([-1, -1], np.int64, name=name) for name in ("input_ids", "attention_mask", "token_type_ids")
     )
-    words = "bert.embeddings"
+    words = f"{prefix}embeddings"
     axis = np.array(0)
     n_tokens = ops.gather(ops.shape_of(ids), np.array(1), axis)
     positions = ops.range(np.array(0), n_tokens, np.array(1), output_type="i64")
@@ -136,9 +158,9 @@ def build_graph(weights: Mapping[str, npt.NDArray[Any]], shape: BertShape) -> An
     hidden = ops.multiply(ops.subtract(np.float32(1), ops.convert(mask, np.float32)), np.float32(FARAWAY))
     hidden = ops.unsqueeze(hidden, np.array([1, 2]))
     for number in range(shape.n_layers):
-        layer = f"bert.encoder.layer.{number}"
+        layer = f"{prefix}encoder.layer.{number}"
         key, value = (heads(linear(x, f"{layer}.attention.self.{part}")) for part in ("key", "value"))
-        if number == shape.n_layers - 1:  # the answer is read off the first token: the others need no last layer
+        if classifies and number == shape.n_layers - 1:  # only the first token is read
             x = ops.gather(x, np.array([0]), np.array(1))
         query = heads(linear(x, f"{layer}.attention.self.query"))
         context = ops.scaled_dot_product_attention(query, key, value, hidden, causal=False)
@@ -147,6 +169,8 @@ def build_graph(weights: Mapping[str, npt.NDArray[Any]], shape: BertShape) -> An
         x = normalised(attended, f"{layer}.attention.output.LayerNorm")
         wide = ops.gelu(linear(x, f"{layer}.intermediate.dense"), "erf")
         x = normalised(ops.add(linear(wide, f"{layer}.output.dense"), x), f"{layer}.output.LayerNorm")
+    if not classifies:
+        return openvino.Model([x], [ids, mask, types], "bert")
     first = ops.gather(x, np.array(0), np.array(1))
     logits = linear(ops.tanh(linear(first, "bert.pooler.dense")), "classifier")
     return openvino.Model([logits], [ids, mask, types], "bert")
