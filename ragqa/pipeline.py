@@ -120,7 +120,12 @@ def load_models(encoder: str, scoring: ScoringConfig, paths: Paths | None = None
 
 
 def load_encoder(name: str) -> Encoder:
-    """The encoder of this name. Raises ModelError."""
+    """The encoder of this name, by OpenVINO where that covers it, else by sentence-transformers. Raises ModelError."""
+    from ragqa.retrieval.bert_encoder import BertEncoder, covers
+    from ragqa.retrieval.weights import weights_of
+
+    if covers(weights_of(name)):
+        return BertEncoder(name)
     wait_passively()
     from ragqa.retrieval.encoder import SentenceTransformerEncoder
 

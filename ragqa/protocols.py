@@ -40,7 +40,11 @@ class Encoder(Protocol):
     def info(self) -> ModelInfo: ...
 
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
-        """float32 array of shape (n_texts, dimension), rows of length 1; row i belongs to ``texts[i]``."""
+        """For passages: float32 array of shape (n_texts, dimension), rows of length 1; row i is ``texts[i]``."""
+        ...
+
+    def encode_query(self, text: str) -> FloatMatrix:
+        """For a question: float32 array of shape (1, dimension), of length 1."""
         ...
 
 

@@ -76,6 +76,9 @@ class FakeEncoder:
             vectors[row, 0] += 1e-3
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
+    def encode_query(self, text: str) -> np.ndarray:
+        return self.encode([text])
+
 
 class FakeNli:
     """Probabilities from a table; entailment .9 where premise and hypothesis are equal, otherwise neutral .8."""

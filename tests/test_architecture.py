@@ -56,7 +56,7 @@ HOMES = {
     "sentence_transformers": {"retrieval", "training"},
     "torch": {"retrieval", "repass", "training"},
     "transformers": {"retrieval", "repass", "training"},
-    "tokenizers": {"repass"},
+    "tokenizers": {"repass", "retrieval"},
     "openvino": {"inference"},
     "huggingface_hub": {"models", "retrieval"},
     "nltk": {"sentences"},

@@ -1,5 +1,6 @@
 """Vectors: FAISS files, order of ties, and the real encoder (marker ``model``)."""
 
+import json
 import logging
 import shutil
 import threading
@@ -9,10 +10,14 @@ from pathlib import Path
 import faiss
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from ragqa.errors import IndexMismatchError, ModelError
+from ragqa.inference.lora import ADAPTER_CONFIG, ADAPTER_WEIGHTS
+from ragqa.inference.sharing import RecentResults
 from ragqa.retrieval import encoder as encoder_module
 from ragqa.retrieval import weights as weights_module
+from ragqa.retrieval.bert_encoder import BertEncoder, covers
 from ragqa.retrieval.dense import DenseRetriever, check_unit_rows, read_vectors, write_vectors
 from ragqa.retrieval.encoder import SentenceTransformerEncoder
 from ragqa.retrieval.ranking import tie_order
@@ -33,6 +38,9 @@ class TableEncoder:
     def encode(self, texts):
         self.calls.append(list(texts))
         return np.array([self.table[text] for text in texts], dtype=np.float32)
+
+    def encode_query(self, text):
+        return self.encode([text])
 
 
 def unit(*numbers):
@@ -190,18 +198,19 @@ class TestWeights:
             SentenceTransformerEncoder(str(tmp_path))
 
 
-@pytest.fixture(scope="module")
-def minilm():
-    return SentenceTransformerEncoder()
+@pytest.fixture(scope="module", params=["OpenVINO", "sentence-transformers"])
+def minilm(request):
+    return BertEncoder(precision="fp32") if request.param == "OpenVINO" else SentenceTransformerEncoder()
 
 
 TEXTS = ["A firm must keep records.", "Lake Baikal is deep. " * 300, "", "😀 \x00 \u200e", "A firm must keep records."]
 
 
 @pytest.mark.model
-class TestSentenceTransformerEncoder:
+class TestLocalEncoders:
     def test_info(self, minilm):
-        assert minilm.info == ModelInfo("all-MiniLM-L6-v2", EMBEDDED_SHA256, "fp32")
+        assert (minilm.info.name, minilm.info.fingerprint) == ("all-MiniLM-L6-v2", EMBEDDED_SHA256)
+        assert minilm.info.precision.startswith("fp32")
 
     def test_shape_dtype_length_and_order(self, minilm):
         vectors = minilm.encode(TEXTS)
@@ -217,6 +226,7 @@ class TestSentenceTransformerEncoder:
         theirs = SentenceTransformer(str(weights_of(EMBEDDED).folder), device="cpu", local_files_only=True)
         expected = theirs.encode(TEXTS, show_progress_bar=False, normalize_embeddings=True)
         assert minilm.encode(TEXTS) == pytest.approx(expected, abs=1e-5)
+        assert minilm.encode_query(TEXTS[0]) == pytest.approx(expected[:1], abs=1e-5)
 
     def test_near_in_meaning_is_near_in_cosine(self, minilm):
         question, near, far = minilm.encode(
@@ -232,7 +242,8 @@ class TestSentenceTransformerEncoder:
         assert np.isfinite(minilm.encode([text])).all()
         assert np.isfinite(minilm.encode([text, text])).all()
 
-    def test_batches_hold_the_token_budget_longest_first(self, minilm):
+    def test_batches_hold_the_token_budget_longest_first(self):
+        minilm = SentenceTransformerEncoder()
         texts = ["word " * n for n in (1, 400, 30, 7, 250, 30, 100, 90, 80)] * 6
         batches = list(minilm._batches(texts))
         assert sorted(position for batch in batches for position in batch) == list(range(len(texts)))
@@ -243,20 +254,21 @@ class TestSentenceTransformerEncoder:
         assert len(batches) > 1
 
     def test_a_question_is_remembered_within_bounds(self, minilm, monkeypatch):
-        monkeypatch.setattr(encoder_module, "MAX_CACHED", 2)
-        monkeypatch.setattr(minilm, "_cache", type(minilm._cache)())
+        monkeypatch.setattr(minilm, "_queries", RecentResults(2))
         asked = []
-        real = minilm._encode_batch
-        monkeypatch.setattr(minilm, "_encode_batch", lambda texts: asked.extend(texts) or real(texts))
+        name = "_encode" if isinstance(minilm, BertEncoder) else "_encode_batch"
+        real = getattr(minilm, name)
+        monkeypatch.setattr(minilm, name, lambda texts, *how, **said: asked.extend(texts) or real(texts, *how, **said))
         for text in ("one", "two", "one", "three", "one", "two"):
-            minilm.encode([text])
+            minilm.encode_query(text)
         assert asked == ["one", "two", "three", "two"]
-        assert list(minilm._cache) == ["one", "two"]
 
     def test_what_is_shared_cannot_be_changed(self, minilm):
         for texts in (["one"], ["one", "two"]):
             with pytest.raises(ValueError, match="read-only"):
                 minilm.encode(texts)[0, 0] = 1.0
+        with pytest.raises(ValueError, match="read-only"):
+            minilm.encode_query("one")[0, 0] = 1.0
 
     def test_from_several_threads(self, minilm):
         texts = [f"Rule {n} binds the firm." for n in range(24)]
@@ -275,8 +287,8 @@ class TestSentenceTransformerEncoder:
     def test_a_local_folder_is_the_same_model(self, minilm, tmp_path):
         folder = tmp_path / "my-model"
         shutil.copytree(weights_of(EMBEDDED).folder, folder)
-        mine = SentenceTransformerEncoder(str(folder))
-        assert mine.info == ModelInfo(str(folder), EMBEDDED_SHA256, "fp32")
+        mine = BertEncoder(str(folder), "fp32") if isinstance(minilm, BertEncoder) else type(minilm)(str(folder))
+        assert (mine.info.name, mine.info.fingerprint) == (str(folder), EMBEDDED_SHA256)
         assert mine.encode(["one rule"]) == pytest.approx(minilm.encode(["one rule"]), abs=1e-6)
 
     def test_loading_is_quiet_and_puts_settings_back(self, capfd, caplog):
@@ -298,3 +310,80 @@ class TestSentenceTransformerEncoder:
 
 def test_fake_encoder_keeps_the_contract():
     check_unit_rows(FakeEncoder().encode(["a b", "c"]), 2, "fake")
+
+
+def write_adapter(folder, rank=2, alpha=4.0, layer="encoder.layer.5.output.dense", shape=(384, 1536), **config):
+    """A LoRA of one layer in PEFT's format."""
+    folder.mkdir()
+    random = np.random.default_rng(3)
+    up, down = random.normal(size=(shape[0], rank)), random.normal(size=(rank, shape[1]))
+    factors = {"lora_A": 0.1 * down.astype(np.float16), "lora_B": 0.1 * up.astype(np.float16)}
+    save_file(
+        {f"base_model.model.{layer}.{name}.weight": rows for name, rows in factors.items()}, folder / ADAPTER_WEIGHTS
+    )
+    config = {"peft_type": "LORA", "r": rank, "lora_alpha": alpha, **config}
+    (folder / ADAPTER_CONFIG).write_text(json.dumps(config), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.model
+class TestBertEncoder:
+    def test_covers_minilm_and_nothing_that_pools_or_prompts_otherwise(self, tmp_path):
+        assert covers(weights_of(EMBEDDED))
+        changes = {
+            "1_Pooling/config.json": {"pooling_mode_cls_token": True},
+            "config_sentence_transformers.json": {"prompts": {"query": "query: "}},
+            "config.json": {"hidden_act": "relu"},
+        }
+        for number, (file, change) in enumerate(changes.items()):
+            folder = tmp_path / str(number)
+            shutil.copytree(weights_of(EMBEDDED).folder, folder)
+            (folder / file).write_text(json.dumps(json.loads((folder / file).read_text()) | change))
+            assert not covers(weights_of(str(folder))), file
+            with pytest.raises(ModelError, match="not a BERT with mean pooling"):
+                BertEncoder(str(folder))
+
+    def test_bf16_agrees_with_fp32(self):
+        texts = [f"A firm of class {n} must keep records of {'client ' * n}money." for n in range(40)]
+        cosines = (BertEncoder(precision="bf16").encode(texts) * BertEncoder(precision="fp32").encode(texts)).sum(1)
+        assert cosines.mean() > 0.999
+        assert cosines.min() > 0.99
+
+    def test_a_text_has_the_same_bits_whatever_is_beside_it(self):
+        encoder = BertEncoder()
+        texts = [f"Rule {n} {'binds ' * (n % 7)}the firm." for n in range(40)]
+        together = encoder.encode(texts)
+        assert all(np.array_equal(encoder.encode([text])[0], together[n]) for n, text in enumerate(texts))
+
+    def test_questions_are_computed_in_fp32_whatever_passages_are(self):
+        assert np.array_equal(
+            BertEncoder(precision="bf16").encode_query("one"), BertEncoder(precision="fp32").encode_query("one")
+        )
+
+    def test_an_adapter_changes_both_encoders_alike(self, tmp_path):
+        adapter = write_adapter(tmp_path / "lora")
+        name = f"{EMBEDDED}+{adapter}"
+        texts = ["A firm must keep records.", "Lakes are deep."]
+        adapted = BertEncoder(name, "fp32")
+        assert np.abs(adapted.encode(texts) - BertEncoder(precision="fp32").encode(texts)).max() > 0.01
+        assert adapted.encode(texts) == pytest.approx(SentenceTransformerEncoder(name).encode(texts), abs=1e-5)
+        assert adapted.info.name == name
+        assert adapted.info.fingerprint != EMBEDDED_SHA256
+
+    @pytest.mark.parametrize(
+        ("change", "complaint"),
+        [
+            ({"layer": "encoder.layer.9.output.dense"}, "factors that fit"),
+            ({"shape": (384, 384)}, "factors that fit"),
+            ({"use_dora": True}, "plain LoRA"),
+            ({"r": 0}, "PEFT's format"),
+        ],
+    )
+    def test_an_adapter_of_something_else_is_refused(self, tmp_path, change, complaint):
+        write_adapter(tmp_path / "lora", **change)
+        with pytest.raises(ModelError, match=complaint):
+            BertEncoder(f"{EMBEDDED}+{tmp_path / 'lora'}").encode_query("one")
+
+    def test_no_adapter_of_that_name(self):
+        with pytest.raises(ModelError, match=r"expected an adapter 'nowhere'"):
+            weights_of(f"{EMBEDDED}+nowhere")

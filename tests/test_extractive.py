@@ -31,6 +31,9 @@ class CosineEncoder:
         values = [1.0 if text == QUESTION.text else self.cosines.get(text, 0.0) for text in texts]
         return np.array([[cosine, np.sqrt(1 - cosine**2)] for cosine in values], dtype=np.float32)
 
+    def encode_query(self, text):
+        return self.encode([text])
+
 
 def run(generator, passages, question=QUESTION):
     stream = generator.stream(question, passages)
@@ -131,7 +134,7 @@ def test_only_obligations_are_encoded_and_all_at_once():
         ExtractiveGenerator(FakeObligations(), encoder, GenerationConfig()),
         [passage("1:1", "A firm must act. The sky is blue."), passage("1:2", "B must rest.")],
     )
-    assert encoder.calls == [[QUESTION.text, "A firm must act.", "B must rest."]]
+    assert encoder.calls == [["A firm must act.", "B must rest."], [QUESTION.text]]
 
 
 # Repeated sentences -------------------------------------------------------------------------------------------------

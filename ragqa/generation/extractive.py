@@ -77,8 +77,8 @@ class ExtractiveGenerator:
         return self._answer(chosen, note)
 
     def _most_relevant(self, question: Question, quotes: Sequence[_Quote], limit: int) -> list[_Quote]:
-        vectors = self._encoder.encode([question.text, *(quote.text for quote in quotes)])
-        cosines = [float(cosine) for cosine in vectors[1:] @ vectors[0]]
+        vectors = self._encoder.encode([quote.text for quote in quotes])
+        cosines = [float(cosine) for cosine in vectors @ self._encoder.encode_query(question.text)[0]]
         best = max(cosines)
         floor = min(best, RELEVANCE_RATIO * best)  # of a best below 0, only its equals remain
         order = sorted(range(len(quotes)), key=lambda index: (-cosines[index], index))

@@ -14,9 +14,10 @@ from pathlib import Path
 from ragqa.errors import ModelError
 from ragqa.models.hub import fetch, is_hub_name
 
-__all__ = ["EMBEDDED", "check_model", "fingerprint", "resolve_model", "shown_name"]
+__all__ = ["ADAPTERS", "EMBEDDED", "check_model", "fingerprint", "resolve_model", "shown_name"]
 
 EMBEDDED = ("nli-minilm-l6", "obligations-tfidf")
+ADAPTERS: tuple[str, ...] = ()  # of encoders
 MANIFEST = "MODEL.json"
 
 _HERE = Path(__file__).resolve().parent
@@ -29,7 +30,7 @@ def resolve_model(name: str, kind: str = "") -> Path:
     Embedded names come first, so a folder of the same name in the working directory needs ``./`` before it; local
     folders come before the hub. ``kind`` says which embedded model an error proposes instead. Raises ModelError.
     """
-    if name in EMBEDDED:
+    if name in (*EMBEDDED, *ADAPTERS):
         folder = _HERE / name
         if not folder.is_dir():
             msg = f"Embedded model '{name}' is missing from {_HERE}; reinstall ragqa."

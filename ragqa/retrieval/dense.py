@@ -35,7 +35,7 @@ class DenseRetriever:
         """The ``top_k`` passages of highest cosine in [-1, 1], whatever it is; none for a blank question."""
         if not question.strip() or top_k < 1:
             return Ranking(self.name, ())
-        query = self._encoder.encode([question])
+        query = self._encoder.encode_query(question)
         check_unit_rows(query, 1, self._encoder.info.name)
         if query.shape[1] != self._vectors.d:
             msg = (

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from ragqa.errors import ModelError
+from ragqa.inference.lora import merge_adapter
+from ragqa.inference.pair_encoding import encodable
+from ragqa.inference.sharing import RecentResults
 from ragqa.protocols import FloatMatrix
-from ragqa.retrieval.weights import EMBEDDED, weights_of
+from ragqa.retrieval.bert_encoder import MAX_QUERIES
+from ragqa.retrieval.weights import EMBEDDED, EncoderWeights, weights_of
 from ragqa.types import ModelInfo
 
 if TYPE_CHECKING:
@@ -21,26 +23,23 @@ if TYPE_CHECKING:
 
 __all__ = ["SentenceTransformerEncoder"]
 
-MAX_CACHED: Final = 256  # questions remembered; 384 float32 each, 0.4 MB in all
 TOKENS_PER_BATCH: Final = 2048  # fits a core's caches: 95 passages/s against 70 at 32 texts per batch (2 cores)
 
 
 class SentenceTransformerEncoder:
-    """An encoder shared by every session: loaded once, one batch at a time.
+    """An encoder shared by every session: loaded once, one batch at a time, in fp32.
 
     A fast tokenizer raises "Already borrowed" when two threads meet in it, so a lock guards each batch; a question
-    waits for one batch of a long job at most. fp32: bfloat16 was 1.5 times as fast on a CPU with avx512_bf16, for the
-    same R@10, but moved cosines by up to 0.003 and would make scores depend on the machine.
+    waits for one batch of a long job at most. The model's own prompts for queries and documents are used.
     """
 
     def __init__(self, name: str = EMBEDDED) -> None:
         """Loads the model called ``name``: `ragqa.retrieval.weights.weights_of` says what a name may be."""
         weights = weights_of(name)
         self._info = ModelInfo(name, weights.sha256, "fp32")
-        self._model = _load(weights.folder, name)
+        self._model = _load(weights, name)
         self._lock = threading.Lock()
-        self._cache_lock = threading.Lock()  # its own: a remembered question waits for no batch
-        self._cache: OrderedDict[str, FloatMatrix] = OrderedDict()
+        self._queries: RecentResults[str, FloatMatrix] = RecentResults(MAX_QUERIES)
 
     @property
     def info(self) -> ModelInfo:
@@ -49,30 +48,24 @@ class SentenceTransformerEncoder:
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
         """float32 array of shape (n_texts, dimension), rows of length 1; read-only. No text gives shape (0, dimension).
 
-        Text beyond the model's window (256 word pieces) is not read. A single text is remembered: asking a question
-        again costs nothing.
+        For passages. Text beyond the model's window (256 word pieces for MiniLM) is not read.
         """
-        clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]  # lone surrogates become "?"
-        if len(clean) == 1:
-            return self._encode_one(clean[0])
+        clean = [encodable(text) for text in texts]
         vectors = np.zeros((len(clean), self._model.get_embedding_dimension() or 0), dtype=np.float32)
         for batch in self._batches(clean):
-            vectors[batch] = self._encode_batch([clean[position] for position in batch])
+            vectors[batch] = self._encode_batch([clean[position] for position in batch], query=False)
         vectors.setflags(write=False)
         return vectors
 
-    def _encode_one(self, text: str) -> FloatMatrix:
-        with self._cache_lock:
-            if text in self._cache:
-                self._cache.move_to_end(text)
-                return self._cache[text]
-        vector = self._encode_batch([text])
-        vector.setflags(write=False)
-        with self._cache_lock:
-            self._cache[text] = vector
-            if len(self._cache) > MAX_CACHED:
-                self._cache.popitem(last=False)
-        return vector
+    def encode_query(self, text: str) -> FloatMatrix:
+        """float32 array of shape (1, dimension) of length 1, read-only; the latest questions are remembered."""
+        known = self._queries.known([text])
+        if text not in known:
+            vector = self._encode_batch([encodable(text)], query=True)
+            vector.setflags(write=False)
+            known = {text: vector}
+            self._queries.remember(known)
+        return known[text]
 
     def _batches(self, texts: Sequence[str]) -> Iterator[list[int]]:
         """Positions in ``texts``, longest first, in batches of at most ``TOKENS_PER_BATCH`` tokens with padding."""
@@ -89,15 +82,14 @@ class SentenceTransformerEncoder:
             batch.append(position)
         yield batch
 
-    def _encode_batch(self, texts: list[str]) -> FloatMatrix:
+    def _encode_batch(self, texts: list[str], *, query: bool) -> FloatMatrix:
+        encode = self._model.encode_query if query else self._model.encode_document
         with self._lock:
-            vectors = self._model.encode(
-                texts, batch_size=len(texts), show_progress_bar=False, normalize_embeddings=True
-            )
+            vectors = encode(texts, batch_size=len(texts), show_progress_bar=False, normalize_embeddings=True)
         return np.asarray(vectors, dtype=np.float32)
 
 
-def _load(folder: Path, name: str) -> SentenceTransformer:
+def _load(weights: EncoderWeights, name: str) -> SentenceTransformer:
     """The model of this folder in fp32 on the CPU, without a word on the terminal. Raises ModelError."""
     import torch
     from sentence_transformers import SentenceTransformer
@@ -105,17 +97,21 @@ def _load(folder: Path, name: str) -> SentenceTransformer:
     try:
         with _quiet():
             model = SentenceTransformer(
-                str(folder),
+                str(weights.folder),
                 device="cpu",
                 local_files_only=True,
                 model_kwargs={"use_safetensors": True, "dtype": torch.float32},
             )
     except Exception as error:  # these libraries raise whatever their own libraries raise
         msg = (
-            f"expected a sentence-transformers model in {folder} for {name!r}, found one that cannot be loaded: "
-            f"{error}; download it again, or use {EMBEDDED}, which comes with ragqa"
+            f"expected a sentence-transformers model in {weights.folder} for {name!r}, found one that cannot be "
+            f"loaded: {error}; download it again, or use {EMBEDDED}, which comes with ragqa"
         )
         raise ModelError(msg) from error
+    for adapter in weights.adapters:
+        transformer: Any = model[0].auto_model
+        state = {key: tensor.numpy() for key, tensor in transformer.state_dict().items()}
+        transformer.load_state_dict({k: torch.from_numpy(v) for k, v in merge_adapter(state, adapter).items()})
     return model
 
 

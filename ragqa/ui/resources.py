@@ -92,6 +92,7 @@ def _warm(config: Config, paths: Paths) -> None:
     try:
         loaded = pipeline(config, paths)
         loaded.models.encoder.encode(["warm-up"])
+        loaded.models.encoder.encode_query("warm-up")
         loaded.models.entailment.predict([("warm-up", "warm-up")])
     except RagqaError as error:  # the first question will meet it again and show it
         _logger.warning("models could not be loaded ahead: %s", error)
