@@ -40,8 +40,8 @@ format: $(VENV)/.dev ## format the code
 	$(BIN)/ruff format .
 
 indexes: $(VENV)/.app ## rebuild the two demonstration indexes
-	$(BIN)/ragqa index build rulebook --source ragqa/corpus/demo/rulebook --format obliqa
-	$(BIN)/ragqa index build encyclopedia --source ragqa/corpus/demo/encyclopedia/articles --format text
+	$(BIN)/ragqa index build rulebook --source ragqa/corpus/demo/rulebook --format obliqa --precision fp32
+	$(BIN)/ragqa index build encyclopedia --source ragqa/corpus/demo/encyclopedia/articles --format text --precision fp32
 
 benchmark: $(VENV)/.dev ## time RePASs against the reference script's loop (make benchmark OPTIONS="--cases 3")
 	$(BIN)/python -m tests.benchmark_repass $(OPTIONS)

@@ -61,11 +61,14 @@ class IndexingConfig:
     bm25_k1: float = 1.2  # term-frequency saturation, > 0; best in a trial on ADGM questions
     bm25_b: float = 0.75  # length normalisation in [0, 1]; the usual value
     encoder: str = "all-MiniLM-L6-v2"  # a name the model registry resolves
+    precision: Precision = "auto"  # of the passages' vectors: bf16 where the processor has instructions for it
+    analyser: str = ""  # one of `ragqa.analysers.ANALYSERS`; empty: regulation for rulebooks, english for text
     chunk_max_tokens: int = 128  # text corpora only: whitespace-separated tokens per chunk, >= 16 (PandaChat's limit)
 
     def __post_init__(self) -> None:
         _check(self.bm25_k1 > 0, "BM25 k1", "above 0", self.bm25_k1)
         _check(0 <= self.bm25_b <= 1, "BM25 b", "in [0, 1]", self.bm25_b)
+        _check(self.precision in get_args(Precision), "precision", "auto, fp32 or bf16", self.precision)
         _check(self.chunk_max_tokens >= 16, "chunk size", "at least 16 tokens", self.chunk_max_tokens)
 
 

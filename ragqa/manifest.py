@@ -18,6 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from ragqa.analysers import Analyser
 from ragqa.errors import IndexMismatchError
 
 __all__ = [
@@ -35,7 +36,7 @@ __all__ = [
     "write_manifest",
 ]
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 MANIFEST: Final = "manifest.json"
 PASSAGES: Final = "passages.jsonl"
 DENSE: Final = "dense.faiss"
@@ -66,7 +67,7 @@ class Manifest:
 
     ``source`` is the last part of the path it was built from; ``corpus_sha256`` what was there. ``encoder`` is a name
     that the encoder's loader resolves, ``encoder_fingerprint`` the sha256 of its weights. ``indexed_text`` says what
-    the retrievers read of a passage, ``created`` is UTC in ISO 8601.
+    the encoder reads of a passage, ``analyser`` what BM25 does, ``created`` is UTC in ISO 8601.
     """
 
     schema_version: int
@@ -78,7 +79,8 @@ class Manifest:
     n_passages: int
     chunk_max_tokens: int
     indexed_text: Literal["text", "title-section-text"]
-    analyser: str
+    analyser: Analyser
+    analysis_version: int
     bm25_k1: float
     bm25_b: float
     encoder: str

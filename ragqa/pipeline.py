@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ragqa.cleaning import without_controls
-from ragqa.config import Config, Paths, ScoringConfig, api_key
+from ragqa.config import Config, Paths, Precision, ScoringConfig, api_key
 from ragqa.errors import QuestionError
 from ragqa.events import Answered, Event, Fused, Recorded, Retrieved, Scored, Selected
 from ragqa.filtering import select
@@ -119,13 +119,16 @@ def load_models(encoder: str, scoring: ScoringConfig, paths: Paths | None = None
     return Models(load_encoder(encoder), *load_nli(scoring, paths), load_obligations(scoring))
 
 
-def load_encoder(name: str) -> Encoder:
-    """The encoder of this name, by OpenVINO where that covers it, else by sentence-transformers. Raises ModelError."""
+def load_encoder(name: str, precision: Precision = "auto") -> Encoder:
+    """The encoder of this name, by OpenVINO where that covers it, else by sentence-transformers. Raises ModelError.
+
+    ``precision`` is that of passages; questions are always encoded in fp32, and so is all that OpenVINO does not cover.
+    """
     from ragqa.retrieval.bert_encoder import BertEncoder, covers
     from ragqa.retrieval.weights import weights_of
 
     if covers(weights_of(name)):
-        return BertEncoder(name)
+        return BertEncoder(name, precision)
     wait_passively()
     from ragqa.retrieval.encoder import SentenceTransformerEncoder
 

@@ -13,8 +13,9 @@ from importlib.metadata import version
 from ragqa.errors import ConfigError
 from ragqa.types import Span
 
-__all__ = ["SPLITTER", "split_sentences", "splitter_name"]
+__all__ = ["SPLITTER", "reads_as_heading", "split_sentences", "splitter_name"]
 
+MAX_HEADING_WORDS = 12  # headings of the ADGM rulebooks are shorter, their shortest rules longer
 SPLITTER = f"nupunkt {version('nupunkt')}"
 
 
@@ -40,6 +41,12 @@ def splitter_name(splitter: str) -> str:
         return SPLITTER
     _spans_by(splitter)
     return f"NLTK punkt {version('nltk')}"
+
+
+def reads_as_heading(text: str) -> bool:
+    """Whether a passage is no sentence or list item: at most 12 words, begun and ended unlike one."""
+    ends = (".", ";", ",", "; and", "; or")
+    return len(text.split()) <= MAX_HEADING_WORDS and not text.endswith(ends) and not text[:1].islower()
 
 
 def _spans_by(splitter: str) -> Callable[[str], Iterable[tuple[int, int]]]:

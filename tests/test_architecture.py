@@ -23,6 +23,7 @@ LEVELS = {
     "processor": 0,
     "events": 1,
     "config": 1,
+    "analysers": 1,
     "sentences": 1,
     "protocols": 2,
     "models": 2,
@@ -65,7 +66,7 @@ HOMES = {
     "nupunkt": {"sentences"},
     "typer": {"cli"},
     "rich": {"cli", "tables"},
-    "sqlite3": {"records", "repass"},
+    "sqlite3": {"records", "repass", "retrieval"},
 }
 
 

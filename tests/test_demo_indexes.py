@@ -19,9 +19,9 @@ COMMITTED = ROOT / "indexes"
 
 @pytest.fixture(scope="module")
 def encoder():
-    from ragqa.retrieval.encoder import SentenceTransformerEncoder
+    from ragqa.retrieval.bert_encoder import BertEncoder
 
-    return SentenceTransformerEncoder("all-MiniLM-L6-v2")
+    return BertEncoder(precision="fp32")
 
 
 @pytest.mark.parametrize("name", sorted(DEMOS))

@@ -47,15 +47,28 @@ def unit(*numbers):
     return np.array(numbers, dtype=np.float32) / np.linalg.norm(numbers)
 
 
-def retriever(tmp_path, vectors: dict[str, np.ndarray], question=(1.0, 0.0)):
+def retriever(tmp_path, vectors: dict[str, np.ndarray], question=(1.0, 0.0), hidden=()):
     passages = [passage(name) for name in vectors]
+    mask = np.array([name in hidden for name in vectors])
     write_vectors(np.stack(list(vectors.values())), tmp_path / "dense.faiss")
     encoder = TableEncoder({"question": unit(*question)})
-    return DenseRetriever(read_vectors(tmp_path / "dense.faiss"), passages, tie_order(passages), encoder)
+    return DenseRetriever(
+        read_vectors(tmp_path / "dense.faiss"),
+        passages,
+        tie_order(passages),
+        mask,
+        encoder,
+    )
 
 
 def ids(ranking):
     return [hit.passage.passage_id for hit in ranking.hits]
+
+
+def test_hidden_passages_are_never_returned(tmp_path):
+    vectors = {"a": unit(1, 0), "b": unit(1, 0), "c": unit(1, 1), "d": unit(0, 1)}
+    dense = retriever(tmp_path, vectors, hidden={"a", "c"})
+    assert [ids(dense.retrieve("question", n)) for n in (1, 2, 9)] == [["b"], ["b", "d"], ["b", "d"]]
 
 
 class TestDenseRetriever:
@@ -304,7 +317,9 @@ class TestLocalEncoders:
     def test_end_to_end_with_faiss(self, minilm, tmp_path):
         passages = [passage("a", "Keep files for six years."), passage("b", "The lake is the deepest on Earth.")]
         write_vectors(minilm.encode([p.text for p in passages]), tmp_path / "dense.faiss")
-        dense = DenseRetriever(read_vectors(tmp_path / "dense.faiss"), passages, tie_order(passages), minilm)
+        dense = DenseRetriever(
+            read_vectors(tmp_path / "dense.faiss"), passages, tie_order(passages), np.zeros(2, bool), minilm
+        )
         assert ids(dense.retrieve("How long must records be kept?", 2)) == ["a", "b"]
 
 

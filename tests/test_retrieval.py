@@ -3,6 +3,7 @@
 import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 from types import SimpleNamespace
 
@@ -11,10 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ragqa.analysers import ANALYSERS, Analyser, analyser_named
 from ragqa.config import RetrievalConfig
-from ragqa.errors import IndexMismatchError
+from ragqa.errors import ConfigError, IndexMismatchError
 from ragqa.retrieval import retrievers_for
-from ragqa.retrieval.analysis import indexed_text, tokenise
+from ragqa.retrieval.analysis import analysed_text, hidden_passages, indexed_text, tokenise
 from ragqa.retrieval.bm25 import BM25_FILES, Bm25sRetriever, build_bm25, load_bm25, save_bm25
 from ragqa.retrieval.rank_bm25 import RankBm25Retriever
 from ragqa.retrieval.ranking import best_positions, tie_order
@@ -23,6 +25,7 @@ from ragqa.types import ModelInfo
 from .fakes import FakeEncoder, passage
 
 K1, B = 1.2, 0.75
+PLAIN = Analyser()
 PASSAGES = (
     passage("1:1", "A dealer must keep client money in a separate account."),
     passage("1:2", "Client money is money held for a client; client assets are not money."),
@@ -34,15 +37,15 @@ PASSAGES = (
 
 
 def bm25s_of(passages, tmp_path=None):
-    model = build_bm25([tokenise(p.text) for p in passages], K1, B)
+    model = build_bm25([tokenise(p.text, PLAIN) for p in passages], K1, B)
     if tmp_path is not None:
         save_bm25(model, tmp_path / "bm25")
         model = load_bm25(tmp_path / "bm25")
-    return Bm25sRetriever(model, passages, tie_order(passages))
+    return Bm25sRetriever(model, PLAIN, passages, tie_order(passages), np.zeros(len(passages), dtype=bool))
 
 
 def rank_bm25_of(passages, tmp_path=None):
-    return RankBm25Retriever(passages, tie_order(passages), "text", K1, B)
+    return RankBm25Retriever(PLAIN, passages, tie_order(passages), np.zeros(len(passages), dtype=bool), K1, B)
 
 
 @pytest.fixture(params=[bm25s_of, rank_bm25_of], ids=["bm25s", "rank_bm25"])
@@ -56,35 +59,89 @@ def ids(ranking):
 
 class TestTokenise:
     def test_lower_case_stop_words_and_stems(self):
-        assert tokenise("The Firm's REGULATORY obligations are binding") == ["firm", "regulatori", "oblig", "bind"]
+        assert tokenise("The Firm's REGULATORY obligations are binding", PLAIN) == [
+            "firm",
+            "regulatori",
+            "oblig",
+            "bind",
+        ]
 
     def test_tokens_have_two_characters_and_digits_count(self):
-        assert tokenise("a b 5 12 3.4.(1) COBS_3") == ["12", "cobs_3"]
+        assert tokenise("a b 5 12 3.4.(1) COBS_3", PLAIN) == ["12", "cobs_3"]
 
     def test_repeats_and_order_stay(self):
-        assert tokenise("money, Money; moneys") == ["money", "money", "money"]
+        assert tokenise("money, Money; moneys", PLAIN) == ["money", "money", "money"]
 
     @pytest.mark.parametrize("text", ["", "   ", "\x00\x01", "the and of", "!?—…", "\u200e\u200f", "😀"])
     def test_nothing_to_index(self, text):
-        assert tokenise(text) == []
+        assert tokenise(text, PLAIN) == []
 
     def test_other_scripts_and_invisible_marks(self):
-        assert tokenise("Überweisung \u200e12.3 金融庁 \ud800rule") == ["überweisung", "12", "金融庁", "rule"]
+        assert tokenise("Überweisung \u200e12.3 金融庁 \ud800rule", PLAIN) == ["überweisung", "12", "金融庁", "rule"]
 
     def test_threads_do_not_share_a_stemmer(self):
         texts = [
             " ".join(f"{word}ing{n}s {word}ations" for word in ("regulat", "obligat", "consider")) for n in range(40)
         ]
-        expected = [tokenise(text) for text in texts]
+        expected = [tokenise(text, PLAIN) for text in texts]
         barrier = threading.Barrier(4)
 
         def work(_):
             barrier.wait()
-            return [[tokenise(text) for text in texts] for _ in range(20)]
+            return [[tokenise(text, PLAIN) for text in texts] for _ in range(20)]
 
         with ThreadPoolExecutor(4) as pool:
             for result in pool.map(work, range(4)):
                 assert all(run == expected for run in result)
+
+    @pytest.mark.parametrize(
+        ("change", "text", "expected"),
+        [
+            ({"dotted_numbers": True}, "Rule 4.3.1 and 12.5 and 7", ["rule", "4.3.1", "12.5"]),
+            ({"bigrams": True}, "client money rules", ["client", "money", "rule", "client money", "money rule"]),
+            ({"bigrams": True}, "money", ["money"]),
+            ({"stop_words": False, "language": ""}, "of the Firms", ["of", "the", "firms"]),
+            ({"language": "german"}, "Die Verpflichtungen", ["die", "verpflicht"]),
+            ({"language": "", "character_ngrams": 4}, "stare mi", ["_sta", "star", "tare", "are_", "_mi_"]),
+            ({"language": "", "folds_accents": True}, "Čiščenje kože", ["ciscenje", "koze"]),
+            ({}, "It isn’t the firm's ＭＯＮＥＹ", ["firm", "money"]),
+        ],
+    )
+    def test_what_each_setting_does(self, change, text, expected):
+        assert tokenise(text, replace(PLAIN, **change)) == expected
+
+    def test_fields_of_a_passage(self):
+        rule = passage("1:2.1", "It is deep.", title="Lakes", section="Size", number="2.1")
+        assert analysed_text(rule, PLAIN) == "It is deep."
+        assert analysed_text(rule, replace(PLAIN, fields=("number", "section", "text"))) == "2.1. Size. It is deep."
+        assert analysed_text(passage("1:2"), replace(PLAIN, fields=("title", "text"))) == "Text of 1:2."
+
+    def test_headings_are_hidden_only_where_asked_and_never_all(self):
+        texts = ("1. CLIENT MONEY", "A firm must keep client money apart.", "(b) and")
+        rows = [passage(str(number), text) for number, text in enumerate(texts)]
+        assert hidden_passages(rows, PLAIN).tolist() == [False] * 3
+        assert hidden_passages(rows, replace(PLAIN, hides_headings=True)).tolist() == [True, False, True]
+        assert hidden_passages(rows[:1], replace(PLAIN, hides_headings=True)).tolist() == [False]
+
+    @pytest.mark.parametrize(
+        ("change", "complaint"),
+        [
+            ({"language": "klingon"}, "one of"),
+            ({"character_ngrams": 1}, "2 to 8"),
+            ({"fields": ("author",)}, "some of"),
+        ],
+    )
+    def test_an_impossible_analyser_is_refused(self, change, complaint):
+        with pytest.raises(ConfigError, match=complaint):
+            Analyser(**change)
+
+    def test_analysers_by_name_and_by_format(self):
+        assert analyser_named("", "obliqa") == ANALYSERS["regulation"]
+        assert analyser_named("", "text") == ANALYSERS["english"]
+        assert analyser_named("characters", "obliqa") == ANALYSERS["characters"]
+        assert str(ANALYSERS["regulation"]) == "regulation: dotted_numbers, bigrams, hides_headings"
+        with pytest.raises(ConfigError, match="got 'klingon'"):
+            analyser_named("klingon")
 
     def test_indexed_text_leaves_out_what_is_empty(self):
         chunk = passage("a:1", "It is deep.", title="Lake Baikal", section="Size")
@@ -203,7 +260,7 @@ class TestContract:
 
 class TestFiles:
     def test_five_files_without_pickle(self, tmp_path):
-        save_bm25(build_bm25([tokenise(p.text) for p in PASSAGES], K1, B), tmp_path)
+        save_bm25(build_bm25([tokenise(p.text, PLAIN) for p in PASSAGES], K1, B), tmp_path)
         assert sorted(path.name for path in tmp_path.iterdir()) == sorted(BM25_FILES)
         for path in tmp_path.glob("*.npy"):
             np.load(path, allow_pickle=False)
@@ -217,7 +274,7 @@ class TestFiles:
 
     def test_equal_input_gives_equal_files(self, tmp_path):
         for folder in ("one", "two"):
-            save_bm25(build_bm25([tokenise(p.text) for p in PASSAGES], K1, B), tmp_path / folder)
+            save_bm25(build_bm25([tokenise(p.text, PLAIN) for p in PASSAGES], K1, B), tmp_path / folder)
         for name in BM25_FILES:
             assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
@@ -239,7 +296,12 @@ class TestRetrieversFor:
     def make_index(self):
         checked = []
         index = SimpleNamespace(
-            passages=PASSAGES, order=tie_order(PASSAGES), bm25s="fast", rank_bm25="slow", vectors=None
+            passages=PASSAGES,
+            order=tie_order(PASSAGES),
+            hidden=np.zeros(len(PASSAGES), dtype=bool),
+            bm25s="fast",
+            rank_bm25="slow",
+            vectors=None,
         )
         index.check_encoder = checked.append
         return index, checked

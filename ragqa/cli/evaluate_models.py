@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from ragqa.cli.output import progress_bar, stderr, stdout
-from ragqa.cli.score import PrecisionChoice
+from ragqa.cli.output import PrecisionChoice, progress_bar, stderr, stdout
 from ragqa.config import ScoringConfig, scoring_from_env, scoring_with
 from ragqa.errors import ConfigError
 from ragqa.tables import plain

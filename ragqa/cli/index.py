@@ -12,7 +12,8 @@ import typer
 from rich.progress import Progress
 from rich.table import Table
 
-from ragqa.cli.output import progress_bar, stderr, stdout
+from ragqa.analysers import ANALYSERS, analyser_named
+from ragqa.cli.output import PrecisionChoice, progress_bar, stderr, stdout
 from ragqa.config import IndexingConfig, Paths
 from ragqa.indexing import (
     BuildProgress,
@@ -45,15 +46,27 @@ def build(
     corpus_format: Annotated[
         FormatChoice | None, typer.Option("--format", help="What the source holds; found out where not said.")
     ] = None,
+    analyser: Annotated[
+        str, typer.Option(help=f"How words are read: {', '.join(ANALYSERS)}; chosen by the format where not said.")
+    ] = "",
+    encoder_name: Annotated[
+        str, typer.Option("--encoder", help="Which vectors: a name, a folder; + and a folder adds an adapter.")
+    ] = IndexingConfig().encoder,
+    precision: Annotated[
+        PrecisionChoice, typer.Option(help="Of the vectors; auto is bf16 where the processor is fast at it.")
+    ] = PrecisionChoice.AUTO,
     chunk_max_tokens: Annotated[int, typer.Option(help="Text only: most words in a passage.")] = 128,
 ) -> None:
     """Build an index of a folder of documents, or replace the one of that name once the new one is whole."""
     from ragqa.pipeline import load_encoder
 
-    config = IndexingConfig(chunk_max_tokens=chunk_max_tokens)
+    config = IndexingConfig(
+        chunk_max_tokens=chunk_max_tokens, analyser=analyser, encoder=encoder_name, precision=precision.value
+    )
+    analyser_named(analyser)
     began = time.perf_counter()
     with stderr().status("Loading the encoder"):
-        encoder = load_encoder(config.encoder)
+        encoder = load_encoder(config.encoder, config.precision)
     with progress_bar() as bar:
         events = build_events(
             name,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from enum import StrEnum
 from typing import NoReturn
 
 from rich.console import Console
@@ -18,7 +19,7 @@ from ragqa.errors import (
 )
 from ragqa.tables import plain
 
-__all__ = ["fail", "progress_bar", "stderr", "stdout"]
+__all__ = ["PrecisionChoice", "fail", "progress_bar", "stderr", "stdout"]
 
 _EXIT_CODES: tuple[tuple[type[RagqaError], int], ...] = (
     (ConfigError, 2),
@@ -28,6 +29,14 @@ _EXIT_CODES: tuple[tuple[type[RagqaError], int], ...] = (
     (RecordError, 6),
     (RagqaError, 3),
 )
+
+
+class PrecisionChoice(StrEnum):
+    """The arithmetic of the NLI models."""
+
+    AUTO = "auto"
+    FP32 = "fp32"
+    BF16 = "bf16"
 
 
 def stdout() -> Console:

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.progress import TextColumn
 from rich.table import Table
 
-from ragqa.cli.output import progress_bar, stderr, stdout
+from ragqa.cli.output import PrecisionChoice, progress_bar, stderr, stdout
 from ragqa.config import Paths, ScoringConfig, scoring_from_env, scoring_with
 from ragqa.errors import ConfigError
 from ragqa.evaluation.answer_file import AnswerFile, read_answers
@@ -45,14 +45,6 @@ class SplitterChoice(StrEnum):
 
     NUPUNKT = "nupunkt"
     PUNKT = "punkt"
-
-
-class PrecisionChoice(StrEnum):
-    """The arithmetic of the NLI models."""
-
-    AUTO = "auto"
-    FP32 = "fp32"
-    BF16 = "bf16"
 
 
 def score(

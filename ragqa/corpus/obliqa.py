@@ -13,12 +13,12 @@ from pathlib import Path
 
 from ragqa.corpus.json_items import describe, passage_id_of, read_items, read_json
 from ragqa.errors import CorpusError
+from ragqa.sentences import reads_as_heading
 from ragqa.types import Passage
 
 __all__ = ["document_files", "load_obliqa"]
 
 SEPARATOR = " › "
-MAX_HEADING_WORDS = 12  # headings of the ADGM rulebooks are shorter, their shortest rules longer
 TITLES = "titles.json"
 
 
@@ -125,16 +125,10 @@ def _sections(rows: Sequence[_Row]) -> Iterator[str]:
         steps = _steps(row.number)
         above = [headings.get((row.document_id, steps[:depth])) for depth in range(1, len(steps))]
         yield SEPARATOR.join(label for label in above if label)
-        if _is_heading(row.text):
+        if reads_as_heading(row.text):
             headings[row.document_id, steps] = f"{row.number} {' '.join(row.text.split())}"
 
 
 def _steps(number: str) -> tuple[str, ...]:
     """The steps of a number: ``"1.2.1.(1)"`` and ``"1.2.1(1)"`` -> ``("1", "2", "1", "(1)")``."""
     return tuple(step for part in re.split(r"\.|(?<=[^\s.])(?=\()", number) if (step := part.strip()))
-
-
-def _is_heading(text: str) -> bool:
-    """Whether a passage reads as a heading: at most 12 words that begin and end unlike a sentence or a list item."""
-    ends = (".", ";", ",", "; and", "; or")
-    return len(text.split()) <= MAX_HEADING_WORDS and not text.endswith(ends) and not text[0].islower()

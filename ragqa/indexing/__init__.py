@@ -15,7 +15,7 @@ from ragqa.types import ModelInfo, Passage
 if TYPE_CHECKING:
     from ragqa.retrieval.bm25 import Bm25sRetriever
     from ragqa.retrieval.rank_bm25 import RankBm25Retriever
-    from ragqa.retrieval.ranking import Positions
+    from ragqa.retrieval.ranking import Mask, Positions
 
 __all__ = [
     "BuildProgress",
@@ -44,6 +44,7 @@ class Index:
     passages: tuple[Passage, ...]
     folder: Path
     order: Positions  # place of each passage's id among all ids: breaks ties
+    hidden: Mask  # passages that no retriever returns
     bm25s: Bm25sRetriever
     rank_bm25: RankBm25Retriever
     vectors: Any  # a memory-mapped faiss.IndexFlatIP; row i is passages[i]
@@ -140,7 +141,7 @@ def delete_index(name: str, indexes: Path) -> None:
 
 def _load(folder: Path) -> Index:
     """The index in this folder. Raises IndexMismatchError without a word on what to do."""
-    from ragqa.retrieval.analysis import ANALYSER
+    from ragqa.retrieval.analysis import ANALYSIS_VERSION, hidden_passages
     from ragqa.retrieval.bm25 import Bm25sRetriever, load_bm25
     from ragqa.retrieval.dense import read_vectors
     from ragqa.retrieval.rank_bm25 import RankBm25Retriever
@@ -149,8 +150,8 @@ def _load(folder: Path) -> Index:
     manifest = read_manifest(folder)
     for problem in file_problems(folder, manifest, HASHED_AT_OPEN):
         raise IndexMismatchError(problem)
-    if manifest.analyser != ANALYSER:
-        msg = f"its words were analysed as {manifest.analyser!r}, questions would be as {ANALYSER!r}"
+    if manifest.analysis_version != ANALYSIS_VERSION:
+        msg = f"its words were read by analysis {manifest.analysis_version}, questions would be by {ANALYSIS_VERSION}"
         raise IndexMismatchError(msg)
     passages = _read_passages(folder / PASSAGES)
     vectors = read_vectors(folder / DENSE)
@@ -162,14 +163,15 @@ def _load(folder: Path) -> Index:
             f"{model.scores['num_docs']:,} passages; expected {manifest.n_passages:,} and {manifest.dimension}"
         )
         raise IndexMismatchError(msg)
-    order = tie_order(passages)
+    order, hidden = tie_order(passages), hidden_passages(passages, manifest.analyser)
     return Index(
         manifest=manifest,
         passages=passages,
         folder=folder,
         order=order,
-        bm25s=Bm25sRetriever(model, passages, order),
-        rank_bm25=RankBm25Retriever(passages, order, manifest.indexed_text, manifest.bm25_k1, manifest.bm25_b),
+        hidden=hidden,
+        bm25s=Bm25sRetriever(model, manifest.analyser, passages, order, hidden),
+        rank_bm25=RankBm25Retriever(manifest.analyser, passages, order, hidden, manifest.bm25_k1, manifest.bm25_b),
         vectors=vectors,
     )
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
+from ragqa.analysers import Analyser, analyser_named
 from ragqa.config import IndexingConfig
 from ragqa.errors import CorpusError, IndexingError
 from ragqa.indexing.folders import building_folder, exclusive, replace
@@ -93,14 +94,14 @@ def build_events(
 
 def _fill(folder: Path, name: str, source: Path, corpus: Corpus, config: IndexingConfig, encoder: Encoder) -> Building:
     """Writes every file of the index into ``folder``."""
-    from ragqa.retrieval.analysis import ANALYSER, indexed_text
+    from ragqa.retrieval.analysis import ANALYSIS_VERSION, indexed_text
     from ragqa.retrieval.dense import write_vectors
 
     passages = corpus.passages
     kind: IndexedText = "title-section-text" if corpus.format == "text" else "text"
-    texts = [indexed_text(passage, kind) for passage in passages]
-    yield from _write_bm25(folder / BM25, texts, config)
-    vectors = yield from _encode(texts, encoder)
+    analyser = analyser_named(config.analyser, corpus.format)
+    yield from _write_bm25(folder / BM25, passages, analyser, config)
+    vectors = yield from _encode([indexed_text(passage, kind) for passage in passages], encoder)
     yield BuildProgress("files", 0, 1)
     write_vectors(vectors, folder / DENSE)
     write_passages(passages, folder / PASSAGES)
@@ -114,7 +115,8 @@ def _fill(folder: Path, name: str, source: Path, corpus: Corpus, config: Indexin
         n_passages=len(passages),
         chunk_max_tokens=config.chunk_max_tokens,
         indexed_text=kind,
-        analyser=ANALYSER,
+        analyser=analyser,
+        analysis_version=ANALYSIS_VERSION,
         bm25_k1=config.bm25_k1,
         bm25_b=config.bm25_b,
         encoder=encoder.info.name,
@@ -129,13 +131,16 @@ def _fill(folder: Path, name: str, source: Path, corpus: Corpus, config: Indexin
     return manifest
 
 
-def _write_bm25(folder: Path, texts: Sequence[str], config: IndexingConfig) -> Generator[BuildProgress, None, None]:
-    from ragqa.retrieval.analysis import tokenise
+def _write_bm25(
+    folder: Path, passages: Sequence[Passage], analyser: Analyser, config: IndexingConfig
+) -> Generator[BuildProgress, None, None]:
+    from ragqa.retrieval.analysis import analysed_text, tokenise
     from ragqa.retrieval.bm25 import build_bm25, save_bm25
 
-    yield BuildProgress("BM25", 0, len(texts))
-    save_bm25(build_bm25([tokenise(text) for text in texts], config.bm25_k1, config.bm25_b), folder)
-    yield BuildProgress("BM25", len(texts), len(texts))
+    yield BuildProgress("BM25", 0, len(passages))
+    tokens = [tokenise(analysed_text(passage, analyser), analyser) for passage in passages]
+    save_bm25(build_bm25(tokens, config.bm25_k1, config.bm25_b), folder)
+    yield BuildProgress("BM25", len(passages), len(passages))
 
 
 def _encode(texts: Sequence[str], encoder: Encoder) -> Generator[BuildProgress, None, FloatMatrix]:

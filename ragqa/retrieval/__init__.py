@@ -10,7 +10,7 @@ from ragqa.protocols import Encoder, Retriever
 from ragqa.types import ModelInfo, Passage
 
 if TYPE_CHECKING:
-    from ragqa.retrieval.ranking import Positions
+    from ragqa.retrieval.ranking import Mask, Positions
 
 __all__ = ["SearchableIndex", "retrievers_for"]
 
@@ -23,6 +23,9 @@ class SearchableIndex(Protocol):
 
     @property
     def order(self) -> Positions: ...
+
+    @property
+    def hidden(self) -> Mask: ...
 
     @property
     def bm25s(self) -> Retriever: ...
@@ -45,4 +48,4 @@ def retrievers_for(index: SearchableIndex, encoder: Encoder, config: RetrievalCo
 
     index.check_encoder(encoder.info)
     lexical = index.bm25s if config.bm25_backend == "bm25s" else index.rank_bm25
-    return lexical, DenseRetriever(index.vectors, index.passages, index.order, encoder)
+    return lexical, DenseRetriever(index.vectors, index.passages, index.order, index.hidden, encoder)

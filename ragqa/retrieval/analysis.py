@@ -4,42 +4,87 @@ from __future__ import annotations
 
 import re
 import threading
-from typing import Literal
+import unicodedata
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Final, Literal
 
+import numpy as np
+import numpy.typing as npt
 import Stemmer
 from bm25s.stopwords import STOPWORDS_EN_PLUS
 
+from ragqa.analysers import Analyser
+from ragqa.sentences import reads_as_heading
 from ragqa.types import Passage
 
-__all__ = ["ANALYSER", "IndexedText", "indexed_text", "tokenise"]
+__all__ = ["ANALYSIS_VERSION", "IndexedText", "analysed_text", "hidden_passages", "indexed_text", "tokenise"]
 
-ANALYSER = "lower case; tokens (?u)\\b\\w\\w+\\b; bm25s STOPWORDS_EN_PLUS; Snowball English stems"
+ANALYSIS_VERSION: Final = 2  # of this module: a change of what it returns makes every index of before unusable
 
 IndexedText = Literal["text", "title-section-text"]
 
-_TOKEN = re.compile(r"(?u)\b\w\w+\b")
-_STOP_WORDS = frozenset(STOPWORDS_EN_PLUS)  # NLTK's; R@10 .773 on ObliQA dev against .767 with Lucene's 33
+_WORD = re.compile(r"(?u)\b\w\w+\b")
+_WORD_OR_NUMBER = re.compile(r"(?u)\d+(?:\.\d+)+|\b\w\w+\b")
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+_ELISION = re.compile(r"(?<=\w)['’](?:s|t|re|ve|ll|d|m)\b")
+_STOP_WORDS = frozenset(STOPWORDS_EN_PLUS)  # NLTK's
 _per_thread = threading.local()  # a Stemmer keeps one C buffer: two threads in it corrupt each other's stems
 
 
-def tokenise(text: str) -> list[str]:
-    """The stems of ``text`` in reading order, repeats kept; empty where there are only stop words and punctuation.
+def tokenise(text: str, analyser: Analyser) -> list[str]:
+    """The tokens of ``text`` in reading order, repeats kept; empty where there are only stop words and punctuation.
 
-    As `bm25s.tokenize` orders it: lower-case, split, drop stop words, stem.
+    Bigrams, ``"first second"``, follow all single tokens.
     """
-    stemmer = getattr(_per_thread, "stemmer", None)
-    if stemmer is None:
-        stemmer = _per_thread.stemmer = Stemmer.Stemmer("english")
-    words = [word for word in _TOKEN.findall(text.lower()) if word not in _STOP_WORDS]
-    stems: list[str] = stemmer.stemWords(words)
-    return stems
+    clean = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text)).lower()
+    if analyser.language == "english":
+        clean = _ELISION.sub("", clean)
+    if analyser.folds_accents:
+        clean = "".join(c for c in unicodedata.normalize("NFKD", clean) if not unicodedata.combining(c))
+    tokens = (_WORD_OR_NUMBER if analyser.dotted_numbers else _WORD).findall(clean)
+    if analyser.stop_words:
+        tokens = [token for token in tokens if token not in _STOP_WORDS]
+    if analyser.language:
+        tokens = _stemmer(analyser.language).stemWords(tokens)
+    if analyser.character_ngrams:
+        tokens = [piece for token in tokens for piece in _pieces(token, analyser.character_ngrams)]
+    if analyser.bigrams:
+        tokens = tokens + [f"{first} {second}" for first, second in pairwise(tokens)]
+    return tokens
+
+
+def _stemmer(language: str) -> Any:  # noqa: ANN401 - a Stemmer.Stemmer
+    stemmers: dict[str, Any] = _per_thread.__dict__.setdefault("stemmers", {})
+    if language not in stemmers:
+        stemmers[language] = Stemmer.Stemmer(language)
+    return stemmers[language]
+
+
+def _pieces(word: str, length: int) -> list[str]:
+    """Every run of ``length`` letters of a word between its edges: ``_sta star tare are_`` for 4 and "stare"."""
+    edged = f"_{word}_"
+    return [edged[start : start + length] for start in range(max(1, len(edged) - length + 1))]
+
+
+def analysed_text(passage: Passage, analyser: Analyser) -> str:
+    """What BM25 reads of a passage: the analyser's fields, without the empty ones."""
+    return ". ".join(part for field in analyser.fields if (part := getattr(passage, field)))
 
 
 def indexed_text(passage: Passage, kind: IndexedText) -> str:
-    """What both retrievers read of a passage: its text alone, or ``"title. section. text"`` without the empty parts.
+    """What an encoder reads of a passage: its text alone, or ``"title. section. text"`` without the empty parts.
 
     A chunk of an article often names its subject only in its title; a rulebook passage stands for itself.
     """
     if kind == "text":
         return passage.text
     return ". ".join(part for part in (passage.title, passage.section, passage.text) if part)
+
+
+def hidden_passages(passages: Sequence[Passage], analyser: Analyser) -> npt.NDArray[np.bool_]:
+    """Shape (n_passages,): True for what no retriever returns; nothing is hidden where all would be."""
+    if not analyser.hides_headings:
+        return np.zeros(len(passages), dtype=np.bool_)
+    hidden = np.fromiter((reads_as_heading(passage.text) for passage in passages), np.bool_, len(passages))
+    return hidden if not hidden.all() else np.zeros(len(passages), dtype=np.bool_)

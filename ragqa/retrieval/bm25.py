@@ -14,9 +14,10 @@ from typing import Any, Final
 import bm25s
 import numpy as np
 
+from ragqa.analysers import Analyser
 from ragqa.errors import IndexMismatchError
 from ragqa.retrieval.analysis import tokenise
-from ragqa.retrieval.ranking import Positions, ranking_of
+from ragqa.retrieval.ranking import Mask, Positions, ranking_of
 from ragqa.types import Passage, Ranking
 
 __all__ = ["BM25_FILES", "Bm25sRetriever", "build_bm25", "load_bm25", "save_bm25"]
@@ -35,17 +36,23 @@ class Bm25sRetriever:
 
     name: Final = "bm25"
 
-    def __init__(self, model: bm25s.BM25, passages: Sequence[Passage], order: Positions) -> None:
+    def __init__(
+        self, model: bm25s.BM25, analyser: Analyser, passages: Sequence[Passage], order: Positions, hidden: Mask
+    ) -> None:
+        """``hidden``, shape (n_passages,), is True for passages that are never returned."""
         self._model = model
+        self._analyser = analyser
+        self._hidden = hidden
         self._passages = passages
         self._order = order
 
     def retrieve(self, question: str, top_k: int) -> Ranking:
         """At most ``top_k`` passages that share a token with the question; a word said twice counts twice."""
-        token_ids = self._model.get_tokens_ids(tokenise(question))
+        token_ids = self._model.get_tokens_ids(tokenise(question, self._analyser))
         if not token_ids:
             return Ranking(self.name, ())
         scores = self._model.get_scores_from_ids(token_ids)
+        scores[self._hidden] = 0.0
         return ranking_of(self.name, self._passages, scores, self._order, top_k)
 
 

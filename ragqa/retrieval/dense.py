@@ -8,10 +8,11 @@ from typing import Any, Final
 
 import faiss
 import numpy as np
+import numpy.typing as npt
 
 from ragqa.errors import IndexMismatchError, ModelError
 from ragqa.protocols import Encoder, FloatMatrix
-from ragqa.retrieval.ranking import Positions, best_positions
+from ragqa.retrieval.ranking import Mask, Positions, best_positions
 from ragqa.types import Passage, Ranking, ScoredPassage
 
 __all__ = ["DenseRetriever", "check_unit_rows", "read_vectors", "write_vectors"]
@@ -25,7 +26,18 @@ class DenseRetriever:
 
     name: Final = "dense"
 
-    def __init__(self, vectors: Any, passages: Sequence[Passage], order: Positions, encoder: Encoder) -> None:  # noqa: ANN401 - a faiss.Index
+    def __init__(
+        self,
+        vectors: Any,  # noqa: ANN401 - a faiss.Index
+        passages: Sequence[Passage],
+        order: Positions,
+        hidden: Mask,
+        encoder: Encoder,
+    ) -> None:
+        """``hidden``, shape (n_passages,), is True for passages that are never returned."""
+        self._bitmap = np.packbits(~hidden, bitorder="little")  # FAISS reads it where it lies
+        self._shown = _only(self._bitmap) if hidden.any() else None
+        self._n_shown = int((~hidden).sum())
         self._vectors = vectors
         self._passages = passages
         self._order = order
@@ -50,13 +62,18 @@ class DenseRetriever:
 
     def _nearest(self, query: FloatMatrix, top_k: int) -> tuple[Positions, FloatMatrix]:
         """At least the ``top_k`` nearest and all that tie with the last of them (FAISS cuts ties as it likes)."""
-        total = self._vectors.ntotal
+        total = self._n_shown
         wanted = min(top_k + 1, total)
         while True:
-            scores, positions = self._vectors.search(query, wanted)
+            scores, positions = self._vectors.search(query, wanted, params=self._shown)
             if wanted == total or scores[0, -1] < scores[0, top_k - 1]:
                 return positions[0], scores[0]
             wanted = min(2 * wanted, total)
+
+
+def _only(bitmap: npt.NDArray[np.uint8]) -> Any:  # noqa: ANN401 - a faiss.SearchParameters
+    library: Any = faiss  # its type stubs describe the C++ constructors
+    return library.SearchParameters(sel=library.IDSelectorBitmap(bitmap))
 
 
 def check_unit_rows(vectors: FloatMatrix, n_texts: int, encoder_name: str) -> None:

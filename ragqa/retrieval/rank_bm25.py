@@ -12,8 +12,9 @@ from typing import Final
 
 from rank_bm25 import BM25Okapi
 
-from ragqa.retrieval.analysis import IndexedText, indexed_text, tokenise
-from ragqa.retrieval.ranking import Positions, ranking_of
+from ragqa.analysers import Analyser
+from ragqa.retrieval.analysis import analysed_text, tokenise
+from ragqa.retrieval.ranking import Mask, Positions, ranking_of
 from ragqa.types import Passage, Ranking
 
 __all__ = ["RankBm25Retriever"]
@@ -31,10 +32,20 @@ class RankBm25Retriever:
 
     name: Final = "bm25"
 
-    def __init__(self, passages: Sequence[Passage], order: Positions, kind: IndexedText, k1: float, b: float) -> None:
+    def __init__(
+        self,
+        analyser: Analyser,
+        passages: Sequence[Passage],
+        order: Positions,
+        hidden: Mask,
+        k1: float,
+        b: float,
+    ) -> None:
+        """As `ragqa.retrieval.bm25.Bm25sRetriever`, with the parameters of the formula."""
+        self._analyser = analyser
+        self._hidden = hidden
         self._passages = passages
         self._order = order
-        self._kind: IndexedText = kind
         self._k1, self._b = k1, b
         self._model: BM25Okapi | None = None
         self._lock = threading.Lock()
@@ -42,16 +53,19 @@ class RankBm25Retriever:
     def retrieve(self, question: str, top_k: int) -> Ranking:
         """At most ``top_k`` passages that share a token with the question; a word said twice counts twice."""
         model = self._loaded()
-        tokens = [token for token in tokenise(question) if token in model.idf]
+        tokens = [token for token in tokenise(question, self._analyser) if token in model.idf]
         if not tokens:
             return Ranking(self.name, ())
         # rank_bm25 multiplies by the constant k1 + 1, which Lucene leaves out.
         scores = model.get_scores(tokens) / (self._k1 + 1)
+        scores[self._hidden] = 0.0
         return ranking_of(self.name, self._passages, scores, self._order, top_k)
 
     def _loaded(self) -> BM25Okapi:
         with self._lock:
             if self._model is None:
-                tokens = [tokenise(indexed_text(passage, self._kind)) for passage in self._passages]
+                tokens = [
+                    tokenise(analysed_text(passage, self._analyser), self._analyser) for passage in self._passages
+                ]
                 self._model = _LuceneBM25(tokens, k1=self._k1, b=self._b)
             return self._model
