@@ -40,7 +40,7 @@ __all__ = [
 
 BM25Backend = Literal["bm25s", "rank_bm25"]
 FusionMethod = Literal["wsum", "rrf"]
-GeneratorName = Literal["extractive", "llm"]
+GeneratorName = Literal["extractive", "llm", "none"]
 CoverageInput = Literal["pair", "joined"]
 SplitterName = Literal["nupunkt", "punkt"]
 Precision = Literal["auto", "fp32", "bf16"]
@@ -119,7 +119,7 @@ class FilteringConfig:
 class GenerationConfig:
     """Who writes the answer. The key itself is never stored here: see `Config.from_env`."""
 
-    generator: GeneratorName = "extractive"  # needs no language model
+    generator: GeneratorName = "extractive"  # needs no language model; "none" stops at the passages
     max_sentences: int = 12  # extractive: most sentences quoted, 1 to 100; a page's worth
     model: str = "gpt-4o-mini"  # LLM: name sent to the server
     base_url: str = ""  # LLM: OpenAI-compatible server, empty for the client's own default
@@ -129,7 +129,7 @@ class GenerationConfig:
     max_retries: int = 2  # LLM: further tries after 429, 5xx or a connection error, 0 to 10
 
     def __post_init__(self) -> None:
-        _check(self.generator in get_args(GeneratorName), "generator", "extractive or llm", self.generator)
+        _check(self.generator in get_args(GeneratorName), "generator", "extractive, llm or none", self.generator)
         _check(1 <= self.max_sentences <= 100, "most sentences", "in 1..100", self.max_sentences)
         _check(0 <= self.temperature <= 2, "temperature", "in [0, 2]", self.temperature)
         _check(1 <= self.max_tokens <= 32768, "most tokens", "in 1..32768", self.max_tokens)

@@ -37,7 +37,7 @@ class Pipeline:
     config: Config
     index: Index
     retrievers: Sequence[Retriever]
-    generator: Generator
+    generator: Generator | None  # None: passages only
     scorer: Scorer
     models: Models
     records: RecordStore | None = None
@@ -47,6 +47,7 @@ class Pipeline:
 
         The answer is on disk before `Answered` is yielded and its scores before `Recorded`. Raises QuestionError at
         once, GenerationError after `Selected`, ScoringError after `Answered`: what was yielded stays true.
+        Where only passages are wanted (`generator` is None) nothing follows `Selected`, and nothing is kept.
         """
         question = clean_question(question)
         recorder = Recorder(question, self.config, self.index.manifest, self.models.infos, self.records)
@@ -55,7 +56,8 @@ class Pipeline:
                 recorder.observe(event)
                 yield event
                 recorder.resume()
-        yield Recorded(recorder.record_id, dict(recorder.seconds))
+        if self.generator is not None:
+            yield Recorded(recorder.record_id, dict(recorder.seconds))
 
     def _stages(self, question: Question) -> Iterator[Event]:
         config = self.config
@@ -65,6 +67,8 @@ class Pipeline:
         yield Fused(fused)
         selection = select(fused, config.filtering)
         yield Selected(selection)
+        if self.generator is None:
+            return
         answer = yield from self.generator.stream(question, selection.passages)
         yield Answered(answer)
         scored: Scored = yield from self.scorer.stream(answer, selection.passages)
@@ -203,7 +207,9 @@ def load_scorer(scoring: ScoringConfig, paths: Paths | None = None) -> Scorer:
     return RepassScorer(*load_nli(scoring, paths), load_obligations(scoring), scoring)
 
 
-def _generator(config: Config, models: Models) -> Generator:
+def _generator(config: Config, models: Models) -> Generator | None:
+    if config.generation.generator == "none":
+        return None
     if config.generation.generator == "llm":
         from ragqa.generation.llm import LlmGenerator
 

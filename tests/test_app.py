@@ -27,7 +27,8 @@ def app(monkeypatch, tmp_path):
 
     def start(**changes):
         def load(config, paths):
-            return make_pipeline(config=config, records=store, **changes)
+            silent = {"generator": None} if config.generation.generator == "none" else {}
+            return make_pipeline(config=config, records=store, **(changes | silent))
 
         monkeypatch.setattr(resources, "pipeline", load)
         return AppTest.from_file(str(ROOT / "app.py"), default_timeout=30).run()
@@ -62,7 +63,9 @@ def test_the_first_screen_offers_examples_and_says_there_is_no_language_model(ap
     assert at.title[0].value == "Ask"
     assert len([button for button in at.button if button.key and button.key.startswith("example_")]) == 3
     assert "No language model is configured" in words(at)
-    assert [radio.options for radio in at.radio if radio.label == "Generator"] == [["extractive, no language model"]]
+    assert [radio.options for radio in at.radio if radio.label == "Generator"] == [
+        ["extractive, no language model", "none, passages only"]
+    ]
 
 
 def test_a_question_ends_with_answer_scores_and_record(app):
@@ -71,6 +74,19 @@ def test_a_question_ends_with_answer_scores_and_record(app):
     for part in ("Passages: kept", "Answer", "RePASs", "(E − C + OC + 1) / 3", "Obligation ledger", "supported"):
         assert part in text
     assert len(app.store.list()) == 1
+
+
+def test_passages_only_ends_with_the_passages_and_keeps_nothing(app):
+    at = app()
+    at.radio(key="set_generator").set_value("none").run()
+    text = words(ask(at))
+    assert "Passages: kept" in text
+    assert "Obligation ledger" not in text
+    assert "Stop" not in [button.label for button in at.button]
+    assert app.store.list() == ()
+    at.slider(key="set_top_k").set_value(1)
+    at.slider(key="set_threshold").set_value(0.0).run()
+    assert "Passages: kept 1 of" in words(at)
 
 
 def test_an_example_fills_the_box_and_asks(app):

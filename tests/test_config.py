@@ -26,7 +26,7 @@ from ragqa.errors import ConfigError
         (FusionConfig, {"bm25_weight": float("nan")}, "BM25 weight must be"),
         (RetrievalConfig, {"top_k": 100_000}, "retrieval top-k"),
         (RetrievalConfig, {"bm25_backend": "lucene"}, "bm25s or rank_bm25"),
-        (GenerationConfig, {"generator": "gpt"}, "extractive or llm"),
+        (GenerationConfig, {"generator": "gpt"}, "extractive, llm or none"),
         (GenerationConfig, {"timeout_seconds": 0}, "time-out"),
         (GenerationConfig, {"max_sentences": 0}, "most sentences"),
         (GenerationConfig, {"temperature": 3}, "temperature"),

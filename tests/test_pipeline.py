@@ -97,6 +97,13 @@ def test_nothing_retrieved_is_an_empty_selection_and_an_empty_answer():
     assert (repass.entailment, repass.contradiction, repass.obligation_coverage) == (0.0, 0.0, 0.0)
 
 
+def test_without_a_generator_a_question_ends_with_its_selection(tmp_path):
+    store = RecordStore(tmp_path / "records.sqlite3")
+    events = list(make_pipeline(generator=None, records=store).run(Question("What must a firm do?")))
+    assert [type(event) for event in events] == [Retrieved, Fused, Selected]
+    assert store.list() == ()
+
+
 def test_the_consumers_time_is_not_counted():
     seconds = {}
     for event in make_pipeline().run(Question("Who?")):

@@ -18,13 +18,13 @@ from ragqa.ui.charts import growth_chart, heat_map, score_curve
 from ragqa.ui.render import (
     answer_html,
     notice_html,
-    passage_table_html,
     record_link_html,
     records_html,
     seconds_html,
     text_html,
 )
 from ragqa.ui.render_explanation import growth_html, modes_html, provenance_html
+from ragqa.ui.render_passages import passage_table_html
 from ragqa.ui.render_scores import clause_flag, gauges_html, ledger_html, sentence_table_html
 
 from .fakes import answer, passage, ranking

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import asdict, replace
 from enum import StrEnum
 from typing import Annotated
 
@@ -23,6 +24,7 @@ class GeneratorChoice(StrEnum):
 
     EXTRACTIVE = "extractive"
     LLM = "llm"
+    NONE = "none"
 
 
 class Bm25Choice(StrEnum):
@@ -44,7 +46,7 @@ def ask(
     index: Annotated[str | None, typer.Option(help="Which corpus; `ragqa index list` shows them.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole record as JSON and nothing else.")] = False,
     preset: Annotated[str | None, typer.Option(help="Named settings, as on the page.")] = None,
-    generator: Annotated[GeneratorChoice | None, typer.Option(help="Who writes the answer.")] = None,
+    generator: Annotated[GeneratorChoice | None, typer.Option(help="Who writes; none: passages only.")] = None,
     mode: Annotated[ScoringMode | None, typer.Option(help="Which RePASs definition.")] = None,
     fusion: Annotated[FusionChoice | None, typer.Option(help="How rankings are merged.")] = None,
     bm25_library: Annotated[Bm25Choice | None, typer.Option(help="Which library ranks by words.")] = None,
@@ -96,6 +98,8 @@ def _run(question: Question, config: Config, *, as_json: bool) -> None:
                     status.update("Writing the answer")
                     if not as_json:
                         out.print(passage_table(selection))
+                    elif config.generation.generator == "none":
+                        typer.echo(json.dumps(asdict(selection), ensure_ascii=False, indent=2))
                 case Answered(answer):
                     status.update("Scoring the answer")
                     if not as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -42,12 +43,22 @@ class Index:
 
     manifest: Manifest
     passages: tuple[Passage, ...]
+    position_of: Mapping[str, int]  # by passage id
     folder: Path
     order: Positions  # place of each passage's id among all ids: breaks ties
     hidden: Mask  # passages that no retriever returns
     bm25s: Bm25sRetriever
     rank_bm25: RankBm25Retriever
     vectors: Any  # a memory-mapped faiss.IndexFlatIP; row i is passages[i]
+
+    def neighbours(self, passage: Passage) -> tuple[Passage | None, Passage | None]:
+        """The passages before and after this one in its document; None at its ends and for a passage of elsewhere."""
+        position = self.position_of.get(passage.passage_id)
+        if position is None:
+            return None, None
+        beside = [self.passages[n] if 0 <= n < len(self.passages) else None for n in (position - 1, position + 1)]
+        before, after = (p if p and p.document_id == passage.document_id else None for p in beside)
+        return before, after
 
     @property
     def name(self) -> str:
@@ -167,6 +178,7 @@ def _load(folder: Path) -> Index:
     return Index(
         manifest=manifest,
         passages=passages,
+        position_of={passage.passage_id: n for n, passage in enumerate(passages)},
         folder=folder,
         order=order,
         hidden=hidden,

@@ -115,7 +115,7 @@ def _results(run: Run, config: Config, paths: Paths) -> None:
     st.divider()
     st.html(question_html(view.question))
     with st.container():  # always there, so that what follows keeps its place
-        draw_passages(view, config)
+        draw_passages(view, config, resources.corpus_or_none(view.config.index, paths) if view.rankings else None)
     settled = view.has_every_score
     outcome = partial(_outcome, run, config, paths, passages_shown=bool(view.rankings), settled=settled)
     pause = SETTLED_POLL_SECONDS if settled else POLL_SECONDS

@@ -10,14 +10,14 @@ from html import escape
 from urllib.parse import quote
 
 from ragqa.records import RecordSummary
-from ragqa.types import Answer, AnswerSentence, Candidate, Drop, Passage, Selection, SentenceScore, Verdict
+from ragqa.types import Answer, AnswerSentence, Passage, SentenceScore, Verdict
 
 __all__ = [
     "VERDICT_CLASS",
     "answer_html",
     "badge_html",
     "notice_html",
-    "passage_table_html",
+    "number_html",
     "place",
     "question_html",
     "record_link_html",
@@ -40,7 +40,8 @@ def text_html(value: str) -> str:
     return escape(value).replace("\n", "<br>")
 
 
-def _number(value: float | None, digits: int = 3) -> str:
+def number_html(value: float | None, digits: int = 3) -> str:
+    """The number, a dash for None."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 
@@ -64,57 +65,6 @@ def notice_html(text: str, kind: str = "plain") -> str:
 def question_html(question: str) -> str:
     """The question the results below belong to; the box above may hold another by now."""
     return f'<p class="rq-question">{text_html(question)}</p>'
-
-
-# Passages -----------------------------------------------------------------------------------------------------------
-
-
-def passage_table_html(selection: Selection, limit: int) -> str:
-    """The best ``limit`` candidates with every score they have and why each was kept or dropped."""
-    candidates = sorted((*selection.kept, *selection.dropped), key=lambda c: c.rank)[:limit]
-    if not candidates:
-        return notice_html("No passage shares a word or a meaning with this question in this corpus.", "mixed")
-    names = [part.retriever for part in candidates[0].hit.parts]
-    heads = "".join(f'<th scope="col">{escape(_RAW.get(name, name))}</th>' for name in names)
-    rows = "".join(_candidate_row(candidate) for candidate in candidates)
-    return (
-        '<div class="rq-scroll" tabindex="0" role="region" aria-label="Retrieved passages"><table class="rq-table">'
-        '<thead><tr><th scope="col">#</th><th scope="col">Passage</th><th scope="col">Decision</th>'
-        f'<th scope="col">relevance</th>{heads}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>"
-    )
-
-
-_RAW = {"bm25": "BM25", "dense": "cosine"}
-
-
-def _candidate_row(candidate: Candidate) -> str:
-    drop, passage = candidate.drop, candidate.passage
-    decision = badge_html("kept", "good") if drop is None else badge_html(drop, _DROP_CLASS[drop])
-    parts = "".join(
-        f'<td>{_number(part.raw)}<span class="rq-norm">norm. {_number(part.normalised, 2)}</span></td>'
-        for part in candidate.hit.parts
-    )
-    name = f"{passage.title or passage.document_id} › {passage.number}" if passage.number else passage.title
-    return (
-        f'<tr class="{"rq-kept" if drop is None else "rq-dropped"}"><td>{candidate.rank}</td>'
-        f'<td class="rq-wide"><details><summary><b>{escape(name)}</b>'
-        f'<span class="rq-snippet">{escape(_snippet(passage.text))}</span></summary>'
-        f'<p class="rq-fine">{escape(place(passage))}<br>{escape(candidate.explanation)}</p>'
-        f'<div class="rq-passage">{text_html(passage.text)}</div></details></td>'
-        f'<td title="{escape(candidate.explanation)}">{decision}</td>'
-        f'<td>{_number(candidate.relevance)}<span class="rq-norm">fused {_number(candidate.hit.score)}</span></td>'
-        f"{parts}</tr>"
-    )
-
-
-def _snippet(text: str, limit: int = 80) -> str:
-    """The beginning of a text on one line."""
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[:limit].rsplit(" ", 1)[0] + "…"
-
-
-_DROP_CLASS = {Drop.BELOW_THRESHOLD: "plain", Drop.AFTER_MAX_DROP: "mixed", Drop.BEYOND_TOP_K: "plain"}
 
 
 # Answer -------------------------------------------------------------------------------------------------------------
@@ -188,7 +138,7 @@ def records_html(records: Sequence[RecordSummary]) -> str:
         f'<tr><td>{escape(r.created_at[:16].replace("T", " "))}</td><td class="rq-wide">'
         f'<a href="records?record={quote(r.record_id)}" target="_self">{escape(r.question)}</a></td>'
         f"<td>{escape(r.index)}</td><td>{escape(r.generator)}</td><td>{escape(r.status)}</td>"
-        f"<td>{_number(r.composite)}</td></tr>"
+        f"<td>{number_html(r.composite)}</td></tr>"
         for r in records
     )
     heads = "".join(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ragqa.pipeline import Models, Pipeline
     from ragqa.records import RecordStore
 
-__all__ = ["ICON", "index_names", "open_corpus", "pipeline", "record_store", "style", "warm_up"]
+__all__ = ["ICON", "corpus_or_none", "index_names", "open_corpus", "pipeline", "record_store", "style", "warm_up"]
 
 _logger = logging.getLogger(__name__)
 
@@ -53,6 +53,14 @@ def open_corpus(name: str, paths: Paths) -> Index:
     manifest = paths.indexes / name / "manifest.json"
     stamp = manifest.stat().st_mtime_ns if manifest.exists() else 0
     return _open(name, paths.indexes, stamp)
+
+
+def corpus_or_none(name: str, paths: Paths) -> Index | None:
+    """The opened index, None where it is gone or damaged by now."""
+    try:
+        return open_corpus(name, paths)
+    except RagqaError:
+        return None
 
 
 @st.cache_resource(show_spinner=False, max_entries=8)

@@ -52,6 +52,8 @@ class Run:
                     if self._stopped.is_set() and self.view.running:
                         self._end("Stopped at your request. What was there is kept; ask again to go on.")
                         return
+            if self.view.running:  # only passages were asked for: no record ends the run
+                self.view = replace(self.view, running=False, phase="Done")
         except RagqaError as error:
             self._end(str(error))
         except Exception:  # the thread's last line: whatever it is, the page must say so without a trace

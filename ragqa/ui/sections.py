@@ -7,19 +7,27 @@ elements by their position, so that one put in front of others shows those twice
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from ragqa.analysers import Analyser
 from ragqa.config import Config
 from ragqa.events import Scored
 from ragqa.repass.explanation import Explanation, provenance
+from ragqa.retrieval.matching import matched_words
 from ragqa.types import Evaluation, ObligationScore, Selection, SentenceScore
 from ragqa.ui.charts import growth_chart, heat_map, score_curve
-from ragqa.ui.render import answer_html, notice_html, passage_table_html, seconds_html, text_html
+from ragqa.ui.render import answer_html, notice_html, seconds_html, text_html
 from ragqa.ui.render_explanation import growth_html, modes_html, provenance_html
+from ragqa.ui.render_passages import passage_table_html
 from ragqa.ui.render_scores import clause_flag, gauges_html, ledger_html, sentence_table_html
-from ragqa.ui.view import View, provisional, reselect, uncovered, with_problems
+from ragqa.ui.view import WEAK_COSINE, View, provisional, reselect, uncovered, weak_match, with_problems
+
+if TYPE_CHECKING:
+    from ragqa.indexing import Index
 
 __all__ = ["download_record", "draw_outcome", "draw_passages", "draw_seconds"]
 
@@ -27,17 +35,20 @@ SHOWN_CANDIDATES = 30
 LONG = 12  # rows; from here on a reader may want only those with a problem
 
 
-def draw_passages(view: View, settings: Config) -> None:
-    """What was retrieved and what ``settings`` keep of it; they may have moved on since the answer was written."""
+def draw_passages(view: View, settings: Config, index: Index | None = None) -> None:
+    """What was retrieved and what ``settings`` keep of it; they may have moved on since the answer was written.
+
+    ``index`` is the one it was retrieved from, where it is still there: it knows what stands around a passage.
+    """
     if view.rankings:
-        _passages(view, reselect(view, settings.fusion, settings.filtering), settings)
+        _passages(view, reselect(view, settings.fusion, settings.filtering), settings, index)
 
 
 def draw_outcome(view: View, settings: Config) -> None:
     """The answer so far and its scores so far, or what went wrong."""
     answer, scores = st.container(), st.container()  # always there: what comes in never moves what is there
     with answer:
-        if view.rankings:
+        if view.rankings and view.config.generation.generator != "none":
             _answer(view, reselect(view, settings.fusion, settings.filtering), settings)
         elif view.error:
             _error(view)
@@ -46,15 +57,24 @@ def draw_outcome(view: View, settings: Config) -> None:
             _scores(view, settings)
 
 
-def _passages(view: View, current: Selection, settings: Config) -> None:
+def _passages(view: View, current: Selection, settings: Config, index: Index | None) -> None:
     n_kept, n_all = len(current.kept), len(current.kept) + len(current.dropped)
     st.subheader(f"Passages: kept {n_kept} of {n_all}", anchor="passages")
     if not n_all:
         st.html(notice_html("No passage shares a word or a meaning with this question in this corpus.", "mixed"))
         return
+    weak = weak_match(view.rankings)
+    if weak is not None:
+        words = (
+            f"The nearest passage has a cosine of only {weak:.2f} with this question: this corpus may not speak of it. "
+            f"Nearly every question that a corpus answers reaches {WEAK_COSINE:.2f}."
+        )
+        st.html(notice_html(words, "mixed"))
     table, curve = st.columns([5, 3], gap="medium")
     with table:
-        st.html(passage_table_html(current, SHOWN_CANDIDATES))
+        analyser = index.manifest.analyser if index else Analyser()
+        matcher = partial(matched_words, question=view.question, analyser=analyser)
+        st.html(passage_table_html(current, SHOWN_CANDIDATES, matcher, index.neighbours if index else None))
         counts = ", ".join(f"{ranking.retriever} {len(ranking.hits)}" for ranking in view.rankings)
         st.caption(
             f"Retrieved: {counts}. Listed: the best {min(SHOWN_CANDIDATES, n_all)} of {n_all} fused candidates; open a "

@@ -23,7 +23,11 @@ from ragqa.types import ScoringMode
 __all__ = ["settings_panel"]
 
 _STORE = "settings"  # plain key: widget keys vanish when the page changes
-_GENERATORS = {"extractive": "extractive, no language model", "llm": "language model"}
+_GENERATORS = {
+    "extractive": "extractive, no language model",
+    "llm": "language model",
+    "none": "none, passages only",
+}
 _FUSIONS = {"wsum": "weighted sum", "rrf": "reciprocal rank"}
 
 
@@ -71,7 +75,13 @@ def _filtering_widgets(values: dict[str, Any]) -> None:
 
 def _answer_widgets(values: dict[str, Any]) -> None:
     st.subheader("Answer and scores")
-    _radio(values, "generator", "Generator", _GENERATORS, "Who writes the answer.")
+    _radio(
+        values,
+        "generator",
+        "Generator",
+        _GENERATORS,
+        "Who writes the answer; none shows what retrieval finds, at once.",
+    )
     if not has_llm():
         st.caption("No language model is configured. Set OPENAI_API_KEY or OPENAI_BASE_URL and start again to use one.")
     modes = {ScoringMode.PAPER: "paper", ScoringMode.SCRIPT: "script"}

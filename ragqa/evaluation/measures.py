@@ -1,0 +1,71 @@
+"""Rankings and gold passages -> the value of each measure for each question, by `ir-measures`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+from ragqa.errors import CorpusError
+
+__all__ = ["MEASURES", "display_name", "means", "measure_run"]
+
+# As `ir-measures` names them: https://ir-measur.es/en/latest/measures.html
+MEASURES = ("R@5", "R@10", "R@100", "AP@10", "nDCG@10", "RR@10", "Success@1", "Success@10")
+OVER_QUESTIONS = {"AP": "MAP", "RR": "MRR", "Success": "hit rate"}
+
+
+def measure_run(
+    gold: Sequence[frozenset[str]], run: Sequence[Sequence[str]], measures: Sequence[str] = MEASURES
+) -> dict[str, list[float]]:
+    """Each measure's values, in [0, 1], one per question in the order of the questions.
+
+    ``gold[i]`` holds the ids of the passages that answer question i, ``run[i]`` the ids found for it, best first; both
+    have length n_questions. An id that stands twice in a ranking counts where it stands first and moves what follows
+    it up. A question without hits has 0 throughout; gold that no ranking holds counts as missed.
+
+    The definitions are trec_eval's: AP@10 divides by the number of gold passages, also where there are more than ten;
+    the ideal ranking of nDCG@10 ends at rank 10, gain 1 per gold passage, discount log2(1 + rank).
+
+    Raises CorpusError where a question has no gold passage (nothing would be right), and ValueError where the lengths
+    differ.
+    """
+    if len(gold) != len(run):
+        msg = f"expected one ranking per question, found {len(run):,} for {len(gold):,} questions"
+        raise ValueError(msg)
+    bare = [number for number, ids in enumerate(gold, start=1) if not ids]
+    if bare:
+        msg = (
+            f"expected gold passages for every question, found none for {len(bare):,} of {len(gold):,}, first for "
+            f"question {bare[0]:,}; leave these questions out, or check that the index is of the corpus they are about"
+        )
+        raise CorpusError(msg)
+    values = {name: [0.0] * len(gold) for name in measures}
+    if not gold or not measures:
+        return values
+    import ir_measures
+
+    qrels = {str(number): dict.fromkeys(sorted(ids), 1) for number, ids in enumerate(gold)}
+    scored = {str(number): _scores(ids) for number, ids in enumerate(run)}
+    names = {ir_measures.parse_measure(name): name for name in measures}
+    for metric in ir_measures.iter_calc(list(names), qrels, scored):
+        values[names[metric.measure]][int(metric.query_id)] = float(metric.value)
+    return values
+
+
+def _scores(ids: Sequence[str]) -> dict[str, float]:
+    """Minus the rank of each id where it stands first: no two are equal, so that no library breaks a tie its way."""
+    scores: dict[str, float] = {}
+    for rank, passage_id in enumerate(ids, start=1):
+        scores.setdefault(passage_id, -float(rank))
+    return scores
+
+
+def means(values: Mapping[str, Sequence[float]]) -> dict[str, float]:
+    """The mean of each measure over the questions; 0 without questions."""
+    return {name: fmean(of_questions) if of_questions else 0.0 for name, of_questions in values.items()}
+
+
+def display_name(measure: str) -> str:
+    """What the mean over questions is called: ``"AP@10"`` -> ``"MAP@10"``, ``"Success@1"`` -> ``"hit rate@1"``."""
+    name, at, cutoff = measure.partition("@")
+    return OVER_QUESTIONS.get(name, name) + at + cutoff

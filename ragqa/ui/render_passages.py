@@ -1,0 +1,110 @@
+"""The table of retrieved passages -> HTML: scores, ranks, decisions, matched words, what stands around each. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from html import escape
+
+from ragqa.types import Candidate, Drop, Passage, ScorePart, Selection, Span
+from ragqa.ui.render import badge_html, notice_html, number_html, place, text_html
+
+__all__ = ["Matcher", "Neighbours", "passage_table_html"]
+
+Matcher = Callable[[str], Sequence[Span]]  # a passage's text -> the words it shares with the question
+Neighbours = Callable[
+    [Passage], tuple[Passage | None, Passage | None]
+]  # the passages before and after, in its document
+
+SNIPPET_CHARS = 80
+NEIGHBOUR_CHARS = 700
+_RAW = {"bm25": "BM25", "dense": "cosine"}
+_DROP_CLASS = {Drop.BELOW_THRESHOLD: "plain", Drop.AFTER_MAX_DROP: "mixed", Drop.BEYOND_TOP_K: "plain"}
+
+
+def passage_table_html(
+    selection: Selection, limit: int, matcher: Matcher | None = None, neighbours: Neighbours | None = None
+) -> str:
+    """The best ``limit`` candidates with every score they have and why each was kept or dropped."""
+    candidates = sorted((*selection.kept, *selection.dropped), key=lambda c: c.rank)[:limit]
+    if not candidates:
+        return notice_html("No passage shares a word or a meaning with this question in this corpus.", "mixed")
+    names = [part.retriever for part in candidates[0].hit.parts]
+    heads = "".join(f'<th scope="col">{escape(_RAW.get(name, name))}</th>' for name in names)
+    rows = "".join(_row(candidate, matcher, neighbours) for candidate in candidates)
+    return (
+        '<div class="rq-scroll" tabindex="0" role="region" aria-label="Retrieved passages"><table class="rq-table">'
+        '<thead><tr><th scope="col">#</th><th scope="col">Passage</th><th scope="col">Decision</th>'
+        f'<th scope="col">relevance</th>{heads}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _row(candidate: Candidate, matcher: Matcher | None, neighbours: Neighbours | None) -> str:
+    drop, passage = candidate.drop, candidate.passage
+    decision = badge_html("kept", "good") if drop is None else badge_html(drop, _DROP_CLASS[drop])
+    parts = "".join(_part_cell(part) for part in candidate.hit.parts)
+    name = f"{passage.title or passage.document_id} › {passage.number}" if passage.number else passage.title
+    spans = tuple(matcher(passage.text)) if matcher else ()
+    around = _around_html(*neighbours(passage)) if neighbours else ""
+    return (
+        f'<tr class="{"rq-kept" if drop is None else "rq-dropped"}"><td>{candidate.rank}</td>'
+        f'<td class="rq-wide"><details><summary><b>{escape(name)}</b>'
+        f'<span class="rq-snippet">{_snippet(passage.text, spans)}</span></summary>'
+        f'<p class="rq-fine">{escape(place(passage))}<br>{escape(candidate.explanation)}</p>'
+        f'<div class="rq-passage">{_marked(passage.text, spans, 0, len(passage.text))}</div>{around}</details></td>'
+        f'<td title="{escape(candidate.explanation)}">{decision}</td>'
+        f'<td>{number_html(candidate.relevance)}<span class="rq-norm">fused {number_html(candidate.hit.score)}</span>'
+        f"</td>{parts}</tr>"
+    )
+
+
+def _part_cell(part: ScorePart) -> str:
+    """A retriever's own score, its rank in that list and the normalised score; a dash where it did not find this."""
+    if part.rank is None:
+        return '<td title="not in this list">–</td>'
+    return (
+        f'<td>{number_html(part.raw)}<span class="rq-norm">#{part.rank}, norm. {number_html(part.normalised, 2)}'
+        "</span></td>"
+    )
+
+
+def _marked(text: str, spans: Sequence[Span], start: int, end: int) -> str:
+    """``text[start:end]`` escaped, its matched words marked."""
+    pieces, position = [], start
+    for span in spans:
+        if span.start < position or span.end > end:
+            continue
+        pieces.append(text_html(text[position : span.start]))
+        pieces.append(f"<mark>{escape(span.text)}</mark>")
+        position = span.end
+    pieces.append(text_html(text[position:end]))
+    return "".join(pieces)
+
+
+def _snippet(text: str, spans: Sequence[Span]) -> str:
+    """One line of the text: the stretch that holds most matched words, the beginning where none matches."""
+    best, most = 0, 0
+    for first in spans:
+        count = sum(first.start <= span.start and span.end <= first.start + SNIPPET_CHARS for span in spans)
+        if count > most:
+            best, most = first.start, count
+    start = text.rfind(" ", 0, max(0, best - 15)) + 1 if best > SNIPPET_CHARS // 2 else 0
+    end = len(text) if len(text) - start <= SNIPPET_CHARS else max(text.rfind(" ", start, start + SNIPPET_CHARS), 0)
+    end = end if end > start else start + SNIPPET_CHARS
+    shown = _marked(text, spans, start, end).replace("<br>", " ")
+    return f"{'…' if start else ''}{shown}{'…' if end < len(text) else ''}"
+
+
+def _around_html(before: Passage | None, after: Passage | None) -> str:
+    """The neighbours in the document, closed until asked for."""
+    rows = "".join(
+        f'<p class="rq-fine">{word} {escape(passage.number or passage.passage_id)}</p>'
+        f'<div class="rq-passage">{text_html(_cut(passage.text))}</div>'
+        for word, passage in (("before:", before), ("after:", after))
+        if passage
+    )
+    return f'<details class="rq-around"><summary>Passages before and after</summary>{rows}</details>' if rows else ""
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= NEIGHBOUR_CHARS else text[:NEIGHBOUR_CHARS].rsplit(" ", 1)[0] + "…"
