@@ -63,6 +63,7 @@ HOMES = {
     "nltk": {"sentences"},
     "sklearn": {"repass", "training", "evaluation"},
     "ir_measures": {"evaluation"},
+    "scipy": {"evaluation"},
     "nupunkt": {"sentences"},
     "typer": {"cli"},
     "rich": {"cli", "tables"},

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import ragqa.cli
 import ragqa.pipeline
 from ragqa.cli import app, main
-from ragqa.errors import GenerationError, RagqaError, ScoringError
+from ragqa.errors import ConfigError, GenerationError, RagqaError, ScoringError
 from ragqa.pipeline import Models
 from ragqa.records import AnswerRecord
 
@@ -159,9 +159,30 @@ def test_eval_prints_recall_and_map(call, tmp_path):
         json.dumps([{"QuestionID": "q", "Question": "report suspicious conduct within two days", "Passages": gold}])
     )
     report = json.loads(call("eval", "retrieval", "--index", "rules", "--questions", str(file), "--json")[1])
-    assert report["measures"]["bm25"] == {"R@10": 1.0, "AP@10": 1.0, "nDCG@10": 1.0}
+    assert report["measures"]["bm25"]["R@10"] == report["measures"]["bm25"]["AP@10"] == 1.0
     assert "MAP@10" in call("eval", "retrieval", "--index", "rules", "--questions", str(file))[1]
     assert "milliseconds to selection" in call("eval", "speed", "--index", "rules", "--questions", str(file))[1]
+
+
+def test_eval_retrieval_writes_runs_results_and_a_report(call, tmp_path):
+    gold = [{"DocumentID": 1, "PassageID": "1.1", "Passage": ""}]
+    file, out = tmp_path / "questions.json", tmp_path / "out"
+    file.write_text(json.dumps([{"QuestionID": "q", "Question": "report suspicious conduct", "Passages": gold}]))
+    arguments = ["eval", "retrieval", "--index", "rules", "--questions", str(file), "--out", str(out)]
+    text = call(*arguments, "--preset", "BM25 only", "--baseline", "bm25")[1]
+    assert "MAP@10" in text
+    assert "BM25 only" in text
+    report = json.loads((out / "report.json").read_text())
+    assert report["measures"]["BM25 only"] == report["measures"]["bm25"]
+    assert {c["name"] for c in report["comparisons"]} == {"dense", "fused", "BM25 only"}
+    assert (out / "fused.run").read_text().startswith("q Q0 1:1.1 1 ")
+    row = json.loads((out / "bm25.questions.jsonl").read_text())
+    assert (row["question_id"], row["gold"], row["values"]["R@10"]) == ("q", ["1:1.1"], 1.0)
+    for wrong in ("--baseline", "--preset"):
+        code, _, _, error = call(*arguments, wrong, "nobody")
+        assert code == 1
+        assert isinstance(error, ConfigError)
+        assert "'nobody'" in str(error)
 
 
 @pytest.mark.parametrize(

@@ -137,7 +137,7 @@ class TestRun:
             ("q Q0 b 1 0.5", "line 2: expected 6 fields, .* found 5"),
             ("q Q0 b first 0.5 t", "line 2: expected a whole number from 0 as rank, found 'first'"),
             ("q Q0 b -1 0.5 t", "as rank, found '-1'"),
-            ("q Q0 b 1 high t", "line 2: expected a number within 1e.38 as score, found 'high'"),
+            ("q Q0 b 1 high t", "line 2: expected a number within 2e.38 as score, found 'high'"),
             ("q Q0 b 1 nan t", "as score, found 'nan'"),
             ("q Q0 b 1 1e999 t", "as score, found '1e999'"),
             ("q Q0 a 1 0.5 t", "line 2: expected each docid once per question, found 'a' again for question 'q'"),

@@ -1,68 +1,136 @@
-"""Questions with gold passages -> Recall, MAP and nDCG of each ranking, by `ir-measures`."""
+"""Named configurations side by side on questions with gold passages: measures, significance, time."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator as Stream
+from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 
-from ragqa.config import Config
+import numpy as np
+
+from ragqa.config import Config, FusionConfig
 from ragqa.corpus.questions import GoldQuestion
+from ragqa.evaluation.measures import MEASURES, means, measure_run
+from ragqa.evaluation.ranking_cache import Hits, RankingCache, ranking_key
+from ragqa.evaluation.significance import PairedTest, holm, paired_test
 from ragqa.fusion import fuse
+from ragqa.indexing import Index
 from ragqa.protocols import Retriever
-from ragqa.types import Ranking
+from ragqa.types import Ranking, ScoredPassage
 
-__all__ = ["MEASURES", "RetrievalReport", "evaluate_retrieval"]
+__all__ = ["TESTED", "Comparison", "Rankings", "Result", "compare", "evaluate", "identity_of", "retrieve_all"]
 
-MEASURES = ("R@10", "AP@10", "nDCG@10")  # AP@10 averaged over questions is MAP@10
+TESTED = ("R@10", "AP@10")  # whose differences are tested
+
+Rankings = tuple[Ranking, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class RetrievalReport:
-    """Mean of each measure over the questions, per ranking; and the median milliseconds a question took in all."""
+class Result:
+    """One configuration: its rankings and the value of each measure, one per question in their order."""
 
-    n_questions: int
-    measures: dict[str, dict[str, float]]  # ranking name -> measure -> mean in [0, 1]
-    median_milliseconds: float
+    name: str
+    rankings: Rankings
+    values: dict[str, list[float]]
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Each measure over all questions, in [0, 1]."""
+        return means(self.values)
 
 
-def evaluate_retrieval(
-    questions: Sequence[GoldQuestion], retrievers: Sequence[Retriever], config: Config
-) -> Iterator[int | RetrievalReport]:
-    """Yields the number of questions done, and last the report over all of them.
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One configuration against the baseline in one measure; p adjusted for all comparisons of the table (Holm)."""
 
-    Rankings are those of the pipeline: each retriever's top-k and their fusion. A gold passage that is not in the index
-    counts as missed. Gold is keyed on (DocumentID, PassageID); of duplicates the first counts, as in the official
-    relevance file.
+    name: str
+    measure: str
+    test: PairedTest
+    adjusted_p: float
+
+
+def retrieve_all(
+    questions: Sequence[GoldQuestion],
+    index: Index,
+    retriever: Retriever,
+    identity: str,
+    top_k: int,
+    cache: RankingCache | None = None,
+) -> Stream[int, None, tuple[Rankings, float | None]]:
+    """Yields the number of questions done; returns one ranking per question, and the median milliseconds of one.
+
+    Rankings come from ``cache`` where they were kept (the milliseconds are then None); ``identity`` names the retriever
+    with all that decides its ranking. Scores are in single precision either way, so that both ways measure the same.
     """
-    runs: dict[str, dict[str, Ranking]] = {}
-    milliseconds = []
-    for number, gold in enumerate(questions, start=1):
-        began = time.perf_counter()
-        rankings = [r.retrieve(gold.question.text, config.retrieval.top_k) for r in retrievers]
-        fused = fuse(rankings, config.fusion)
-        milliseconds.append(1000 * (time.perf_counter() - began))
-        for ranking in (*rankings, fused):
-            runs.setdefault(ranking.retriever, {})[str(number)] = ranking
-        yield number
-    measures = {name: _measure(questions, run) for name, run in runs.items()}
-    yield RetrievalReport(len(questions), measures, median(milliseconds) if milliseconds else 0.0)
+    texts = [gold.question.text for gold in questions]
+    key = ranking_key(_fingerprint(index), identity, top_k, texts)
+    hits = cache.load(key) if cache else None
+    milliseconds = None
+    if hits is None:
+        hits, spent = [], []
+        for done, text in enumerate(texts, start=1):
+            began = time.perf_counter()
+            ranking = retriever.retrieve(text, top_k)
+            spent.append(1000 * (time.perf_counter() - began))
+            hits.append(_packed(ranking, index))
+            yield done
+        milliseconds = float(np.median(spent)) if spent else None
+        if cache:
+            cache.save(key, hits)
+    yield len(texts)
+    return tuple(_unpacked(retriever.name, pair, index) for pair in hits), milliseconds
 
 
-def _measure(questions: Sequence[GoldQuestion], run: dict[str, Ranking]) -> dict[str, float]:
-    import ir_measures
+def evaluate(
+    questions: Sequence[GoldQuestion], columns: Sequence[Rankings], fusions: dict[str, FusionConfig]
+) -> tuple[Result, ...]:
+    """A result per retriever alone, then one per fusion of all of them. ``columns[r][q]``: retriever r, question q.
 
-    qrels = [
-        ir_measures.Qrel(str(number), passage_id, 1)
-        for number, gold in enumerate(questions, start=1)
-        for passage_id in sorted(gold.gold)
-    ]
-    scored = [
-        ir_measures.ScoredDoc(number, hit.passage.passage_id, -float(rank))
-        for number, ranking in run.items()
-        for rank, hit in enumerate(ranking.hits[:100], start=1)
-    ]
-    parsed = [ir_measures.parse_measure(name) for name in MEASURES]
-    means = ir_measures.calc_aggregate(parsed, qrels, scored)
-    return {name: float(means[measure]) for name, measure in zip(MEASURES, parsed, strict=True)}
+    Gold is keyed on (DocumentID, PassageID); of duplicates the first counts, as in the official relevance file. A gold
+    passage that is not in the index counts as missed. Raises CorpusError for a question without gold.
+    """
+    results = [_result(column[0].retriever, questions, column) for column in columns if column]
+    for name, config in fusions.items():
+        fused = tuple(fuse(rankings, config) for rankings in zip(*columns, strict=True))
+        results.append(_result(name, questions, fused))
+    return tuple(results)
+
+
+def compare(results: Sequence[Result], baseline: str, seed: int = 0) -> tuple[Comparison, ...]:
+    """Every other configuration against the one called ``baseline``, in the measures of `TESTED`."""
+    base = next(result for result in results if result.name == baseline)
+    pairs = [(result, measure) for result in results if result.name != baseline for measure in TESTED]
+    tests = [paired_test(result.values[measure], base.values[measure], seed) for result, measure in pairs]
+    adjusted = holm([test.p_value for test in tests])
+    return tuple(
+        Comparison(result.name, measure, test, p)
+        for (result, measure), test, p in zip(pairs, tests, adjusted, strict=True)
+    )
+
+
+def identity_of(retriever: Retriever, index: Index, config: Config) -> str:
+    """The retriever's name with the library that ranks, or the model that encodes: for `retrieve_all`."""
+    if retriever.name == "bm25":
+        return f"bm25, {config.retrieval.bm25_backend}"
+    return f"{retriever.name}, {index.manifest.encoder_fingerprint}"
+
+
+def _result(name: str, questions: Sequence[GoldQuestion], rankings: Rankings) -> Result:
+    found = [[hit.passage.passage_id for hit in ranking.hits] for ranking in rankings]
+    return Result(name, rankings, measure_run([gold.gold for gold in questions], found, MEASURES))
+
+
+def _fingerprint(index: Index) -> str:
+    return "\n".join(entry.sha256 for entry in index.manifest.files)
+
+
+def _packed(ranking: Ranking, index: Index) -> Hits:
+    positions = [index.position_of[hit.passage.passage_id] for hit in ranking.hits]
+    return np.array(positions, np.int32), np.array([hit.score for hit in ranking.hits], np.float32)
+
+
+def _unpacked(name: str, hits: Hits, index: Index) -> Ranking:
+    positions, scores = hits
+    pairs = zip(positions.tolist(), scores.tolist(), strict=True)
+    return Ranking.of(name, [ScoredPassage(index.passages[position], score) for position, score in pairs])

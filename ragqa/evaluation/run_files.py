@@ -26,7 +26,8 @@ __all__ = ["QuestionResult", "read_run", "write_per_question", "write_run"]
 
 COLUMNS = "qid Q0 docid rank score tag"
 FOUND_SHOWN = 10
-LARGEST = 1e38  # score; single precision ends at 3.4e38
+LARGEST = 1e38  # score written; single precision ends at 3.4e38
+LARGEST_READ = 2e38  # a tied score is lowered a little
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +146,8 @@ def _parsed(fields: list[str], place: str) -> tuple[str, str, float]:
         value = float(score)
     except ValueError:
         value = math.nan
-    if not abs(value) <= LARGEST:
-        _refuse(place, f"a number within {LARGEST:g} as score", repr(score[:60]))
+    if not abs(value) <= LARGEST_READ:
+        _refuse(place, f"a number within {LARGEST_READ:g} as score", repr(score[:60]))
     return question, docid, value
 
 

@@ -61,7 +61,7 @@ def paired_test(a: Sequence[float], b: Sequence[float], seed: int = 0) -> Paired
 
 def _p_value(a: Floats, b: Floats, seed: int) -> float:
     """Exchanging two equal values changes nothing, so that only the questions that differ need to be permuted."""
-    from scipy.stats import permutation_test  # type: ignore[import-untyped, unused-ignore]
+    from scipy.stats import permutation_test
 
     differing = a != b
     a, b = a[differing], b[differing]
@@ -87,7 +87,7 @@ def _interval(differences: Floats, seed: int) -> tuple[float, float]:
     """The percentiles 2.5 and 97.5 of the mean over resampled questions (Efron and Tibshirani 1993, chapter 13)."""
     if np.all(differences == differences[0]):  # scipy warns and gives NaN, and needs two questions
         return float(differences[0]), float(differences[0])
-    from scipy.stats import bootstrap  # type: ignore[import-untyped, unused-ignore]
+    from scipy.stats import bootstrap
 
     found = bootstrap(
         (differences,),

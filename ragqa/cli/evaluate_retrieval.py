@@ -1,0 +1,182 @@
+"""`ragqa eval retrieval`: rankings of an index, alone and fused, measured side by side."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import Progress
+from rich.table import Table
+
+from ragqa.cli.output import progress_bar, stderr, stdout
+from ragqa.config import PRESETS, Config, FusionConfig, Paths
+from ragqa.errors import ConfigError
+from ragqa.tables import plain
+
+if TYPE_CHECKING:
+    from ragqa.corpus.questions import GoldQuestion
+    from ragqa.evaluation.retrieval import Comparison, Rankings, Result
+    from ragqa.indexing import Index
+
+__all__ = ["retrieval"]
+
+SHOWN = ("R@10", "AP@10", "nDCG@10", "RR@10", "Success@1", "R@100")
+DEFAULT = "fused"
+
+
+def retrieval(
+    questions: Annotated[Path, typer.Option(help="JSON list of questions with gold passages (ObliQA's schema).")],
+    index: Annotated[str, typer.Option(help="Which corpus.")] = "rulebook",
+    preset: Annotated[list[str] | None, typer.Option(help="Measure this preset's fusion too; repeatable.")] = None,
+    baseline: Annotated[str, typer.Option(help="What the others are compared with.")] = DEFAULT,
+    out: Annotated[Path | None, typer.Option(help="Folder for TREC runs, results per question and the report.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Measure each ranking of an index and their fusions on questions with gold passages.
+
+    Rankings are kept under RAGQA_HOME, so that only a changed index, encoder or question is ranked again.
+    """
+    from ragqa.corpus.questions import load_questions, resolve_gold
+    from ragqa.evaluation.retrieval import compare, evaluate
+    from ragqa.indexing import open_index
+
+    config, fusions = Config.from_env(), _fusions(preset or [])
+    opened = open_index(index, Paths.from_env().indexes)
+    gold = resolve_gold(load_questions(questions)[:limit], opened.passages)
+    columns, milliseconds = _rankings(gold, opened, config)
+    results = evaluate(gold, columns, fusions)
+    if baseline not in {result.name for result in results}:
+        names = ", ".join(repr(result.name) for result in results)
+        msg = f"--baseline must be one of {names}, got {baseline!r}; correct it or add its --preset"
+        raise ConfigError(msg)
+    comparisons = compare(results, baseline)
+    report = _report(index, opened, len(gold), results, comparisons, milliseconds)
+    if out:
+        _write(out, gold, results, report)
+    if as_json:
+        typer.echo(json.dumps(report, indent=2, ensure_ascii=False))
+        return
+    size = f"{len(opened.passages):,} passages, {opened.manifest.size_bytes / 1e6:.1f} MB"
+    title = f"{index}: {len(gold):,} questions, {size}"
+    stdout().print(_table(title, results, comparisons, baseline, milliseconds))
+
+
+def _fusions(presets: list[str]) -> dict[str, FusionConfig]:
+    known = {preset.name: preset.fusion for preset in PRESETS}
+    unknown = [name for name in presets if name not in known]
+    if unknown:
+        msg = f"unknown preset {unknown[0]!r}; choose from {', '.join(map(repr, known))}"
+        raise ConfigError(msg)
+    return {DEFAULT: FusionConfig()} | {name: known[name] for name in presets}
+
+
+def _rankings(
+    gold: tuple[GoldQuestion, ...], index: Index, config: Config
+) -> tuple[list[Rankings], dict[str, float | None]]:
+    """Each retriever's rankings, and its median milliseconds per question where it had to rank."""
+    from ragqa.evaluation.ranking_cache import RankingCache
+    from ragqa.evaluation.retrieval import identity_of, retrieve_all
+    from ragqa.pipeline import load_encoder
+    from ragqa.retrieval import retrievers_for
+
+    with stderr().status("Loading the encoder"):
+        encoder = load_encoder(index.manifest.encoder)
+    cache = RankingCache(Paths.from_env().home / "rankings")
+    columns, milliseconds = [], {}
+    with progress_bar() as bar:
+        for retriever in retrievers_for(index, encoder, config.retrieval):
+            identity = identity_of(retriever, index, config)
+            steps = retrieve_all(gold, index, retriever, identity, config.retrieval.top_k, cache)
+            rankings, milliseconds[retriever.name] = _drawn(steps, bar, retriever.name, len(gold))
+            columns.append(rankings)
+    return columns, milliseconds
+
+
+def _drawn(steps: Any, bar: Progress, name: str, total: int) -> Any:  # noqa: ANN401 - what the generator returns
+    task = bar.add_task(name, total=total)
+    while True:
+        try:
+            bar.update(task, completed=next(steps))
+        except StopIteration as stop:
+            return stop.value
+
+
+def _report(
+    name: str,
+    index: Index,
+    n_questions: int,
+    results: tuple[Result, ...],
+    comparisons: tuple[Comparison, ...],
+    milliseconds: dict[str, float | None],
+) -> dict[str, Any]:
+    manifest = index.manifest
+    return {
+        "index": name,
+        "n_questions": n_questions,
+        "n_passages": manifest.n_passages,
+        "index_bytes": manifest.size_bytes,
+        "encoder": manifest.encoder,
+        "analyser": asdict(manifest.analyser),
+        "measures": {result.name: result.means for result in results},
+        "milliseconds": milliseconds,
+        "comparisons": [asdict(comparison) for comparison in comparisons],
+    }
+
+
+def _write(out: Path, gold: tuple[GoldQuestion, ...], results: tuple[Result, ...], report: dict[str, Any]) -> None:
+    from ragqa.evaluation.journal import write_whole
+    from ragqa.evaluation.run_files import QuestionResult, write_per_question, write_run
+
+    out.mkdir(parents=True, exist_ok=True)
+    ids = [item.question.question_id or str(number) for number, item in enumerate(gold, start=1)]
+    for result in results:
+        stem = "".join(c if c.isalnum() else "-" for c in result.name).strip("-")
+        write_run(out / f"{stem}.run", f"ragqa-{stem}", ids, result.rankings)
+        rows = [
+            QuestionResult(
+                ids[n],
+                item.question.text,
+                item.gold,
+                [hit.passage.passage_id for hit in result.rankings[n].hits],
+                {measure: values[n] for measure, values in result.values.items()},
+            )
+            for n, item in enumerate(gold)
+        ]
+        write_per_question(out / f"{stem}.questions.jsonl", rows)
+    write_whole(out / "report.json", [json.dumps(report, indent=2, ensure_ascii=False) + "\n"])
+
+
+def _table(
+    title: str,
+    results: tuple[Result, ...],
+    comparisons: tuple[Comparison, ...],
+    baseline: str,
+    milliseconds: dict[str, float | None],
+) -> Table:
+    from ragqa.evaluation.measures import display_name
+    from ragqa.evaluation.retrieval import TESTED
+
+    table = Table(title=plain(title))
+    table.add_column("ranking")
+    for measure in SHOWN:
+        table.add_column(display_name(measure), justify="right")
+    for measure in TESTED:
+        table.add_column(plain(f"Δ {display_name(measure)} (p)"), justify="right")
+    table.add_column("ms", justify="right")
+    by_pair = {(c.name, c.measure): c for c in comparisons}
+    for result in results:
+        cells = [f"{result.means[measure]:.3f}" for measure in SHOWN]
+        for measure in TESTED:
+            found = by_pair.get((result.name, measure))
+            cells.append(f"{found.test.mean_difference:+.3f} ({found.adjusted_p:.3f})" if found else "")
+        spent = milliseconds.get(result.name)
+        table.add_row(plain(result.name), *cells, f"{spent:.1f}" if spent is not None else "")
+    table.caption = plain(
+        f"Δ and p against {baseline}: paired permutation test, p adjusted for all of them (Holm). "
+        "ms: median per question; none where the rankings were kept from before."
+    )
+    return table
