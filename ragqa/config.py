@@ -6,6 +6,7 @@ comes from. RIRAG = Gokhan et al. 2024, AUEB = Chasandras et al. 2025.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -63,12 +64,16 @@ class IndexingConfig:
     encoder: str = "all-MiniLM-L6-v2"  # a name the model registry resolves
     precision: Precision = "auto"  # of the passages' vectors: bf16 where the processor has instructions for it
     analyser: str = ""  # one of `ragqa.analysers.ANALYSERS`; empty: regulation for rulebooks, english for text
+    context_passages: int = (
+        3  # on each side of a passage, read with it by the context ranking, 0 to 20; 0: no such ranking
+    )
     chunk_max_tokens: int = 128  # text corpora only: whitespace-separated tokens per chunk, >= 16 (PandaChat's limit)
 
     def __post_init__(self) -> None:
         _check(self.bm25_k1 > 0, "BM25 k1", "above 0", self.bm25_k1)
         _check(0 <= self.bm25_b <= 1, "BM25 b", "in [0, 1]", self.bm25_b)
         _check(self.precision in get_args(Precision), "precision", "auto, fp32 or bf16", self.precision)
+        _check(0 <= self.context_passages <= 20, "context", "0 to 20 passages", self.context_passages)
         _check(self.chunk_max_tokens >= 16, "chunk size", "at least 16 tokens", self.chunk_max_tokens)
 
 
@@ -84,21 +89,29 @@ class RetrievalConfig:
         _check(self.bm25_backend in get_args(BM25Backend), "BM25 library", "bm25s or rank_bm25", self.bm25_backend)
 
 
+def _default_weights() -> dict[str, float]:
+    return {"bm25": 0.45, "context": 0.25, "dense": 0.3}  # of a few tried on ObliQA dev, see `ragqa eval retrieval`
+
+
 @dataclass(frozen=True, slots=True)
 class FusionConfig:
-    """How the rankings are merged. The dense weight is ``1 - bm25_weight``, so the weights sum to 1."""
+    """How the rankings of any number of retrievers are merged."""
 
     method: FusionMethod = "wsum"  # min-max weighted sum (RIRAG A.7, AUEB eq. 1) or reciprocal rank fusion
-    bm25_weight: float = 0.6  # in [0, 1]; best in a trial on ADGM questions
+    weights: Mapping[str, float] = field(default_factory=_default_weights)  # by retriever, in [0, 1], summing to 1
 
     def __post_init__(self) -> None:
         _check(self.method in get_args(FusionMethod), "fusion method", "wsum or rrf", self.method)
-        _check(0 <= self.bm25_weight <= 1, "BM25 weight", "in [0, 1]", self.bm25_weight)
+        total = math.fsum(self.weights.values())
+        valid = all(0 <= weight <= 1 for weight in self.weights.values()) and abs(total - 1) < 1e-6
+        _check(valid, "fusion weights", "in [0, 1] and sum to 1", dict(self.weights))
 
-    @property
-    def weights(self) -> dict[str, float]:
-        """Weight by retriever name."""
-        return {"bm25": self.bm25_weight, "dense": 1.0 - self.bm25_weight}
+    @classmethod
+    def of(cls, method: FusionMethod = "wsum", **shares: float) -> FusionConfig:
+        """Weights in the proportion of these shares, at least 0 and not all 0: ``of(bm25=3, dense=2)`` is .6 and .4."""
+        total = math.fsum(shares.values())
+        _check(all(share >= 0 for share in shares.values()) and 0 < total < math.inf, "shares", "0 or more", shares)
+        return cls(method, {name: share / total for name, share in shares.items() if share})
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,18 +327,23 @@ PRESETS: tuple[Preset, ...] = (
         filtering=FilteringConfig(threshold=0.0, max_drop=1.0),
     ),
     Preset(
+        "BM25 0.6 + dense 0.4",
+        "Two rankings, as in the RIRAG paper: words and meaning, without the context of a passage.",
+        fusion=FusionConfig.of(bm25=0.6, dense=0.4),
+    ),
+    Preset(
         "BM25 only",
         "Words alone. Exact terms and rule numbers win; paraphrases are missed.",
-        fusion=FusionConfig(bm25_weight=1.0),
+        fusion=FusionConfig.of(bm25=1),
     ),
     Preset(
         "dense only",
         "Meaning alone. Paraphrases win; exact rule numbers are missed.",
-        fusion=FusionConfig(bm25_weight=0.0),
+        fusion=FusionConfig.of(dense=1),
     ),
     Preset(
         "reciprocal rank fusion",
         "Ranks instead of scores. Robust when one retriever's scores are odd; the filter's threshold means less here.",
-        fusion=FusionConfig(method="rrf", bm25_weight=0.5),
+        fusion=FusionConfig.of("rrf", bm25=1, dense=1),
     ),
 )

@@ -23,8 +23,9 @@ def fuse(rankings: Sequence[Ranking], config: FusionConfig) -> Ranking:
     """One ranking named ``"fused"`` whose hits carry what each retriever contributed.
 
     ``wsum``: ``sum_i w_i * s_i(p)``, ``s_i`` min-max normalised over retriever i's own hits, 0 where it did not return
-    p; a passage that only retrievers of weight 0 returned is left out. ``rrf``: ``sum_i 1 / (60 + rank_i(p))``, ranks
-    from 1, weights not used. Ties are ordered by passage_id. Scores lie in [0, 1] under ``wsum``.
+    p. ``rrf``: ``sum_i 1 / (60 + rank_i(p))``, ranks from 1, over the retrievers of a weight above 0, all alike. A
+    passage that only retrievers of weight 0 returned is left out. Ties are ordered by
+    passage_id. Scores lie in [0, 1] under ``wsum``.
     """
     columns = [_parts(ranking, config) for ranking in rankings]
     passages = _members(rankings, config)
@@ -43,7 +44,7 @@ def _members(rankings: Sequence[Ranking], config: FusionConfig) -> dict[str, Pas
     return {
         hit.passage.passage_id: hit.passage
         for ranking in rankings
-        if config.method == "rrf" or _weight(ranking, config) > 0
+        if _weight(ranking, config) > 0
         for hit in ranking.hits
     }
 
@@ -61,10 +62,11 @@ def _parts(ranking: Ranking, config: FusionConfig) -> Mapping[str, ScorePart]:
     normalised = min_max_norm([hit.score for hit in ranking.hits])
     parts = {}
     for rank, (hit, norm) in enumerate(zip(ranking.hits, normalised, strict=True), start=1):
-        contribution = 1.0 / (RRF_K + rank) if config.method == "rrf" else weight * norm
+        contribution = weight / (RRF_K + rank) if config.method == "rrf" else weight * norm
         parts[hit.passage.passage_id] = ScorePart(ranking.retriever, hit.score, rank, norm, weight, contribution)
     return parts
 
 
 def _weight(ranking: Ranking, config: FusionConfig) -> float:
-    return 1.0 if config.method == "rrf" else config.weights.get(ranking.retriever, 0.0)
+    weight = config.weights.get(ranking.retriever, 0.0)
+    return float(weight > 0) if config.method == "rrf" else weight

@@ -6,6 +6,7 @@
     ├── manifest.json    this module
     ├── passages.jsonl   one Passage a line
     ├── bm25/            bm25s: arrays and JSON
+    ├── context/         likewise, of each passage with its neighbours; missing where context_passages is 0
     └── dense.faiss      FAISS IndexFlatIP; row i is line i of passages.jsonl
 """
 
@@ -22,8 +23,8 @@ from ragqa.analysers import Analyser
 from ragqa.errors import IndexMismatchError
 
 __all__ = [
+    "CONTEXT",
     "DENSE",
-    "INDEX_FILES",
     "MANIFEST",
     "PASSAGES",
     "SCHEMA_VERSION",
@@ -31,6 +32,7 @@ __all__ = [
     "Manifest",
     "describe_files",
     "file_problems",
+    "index_files",
     "read_manifest",
     "rebuild_hint",
     "write_manifest",
@@ -41,14 +43,13 @@ MANIFEST: Final = "manifest.json"
 PASSAGES: Final = "passages.jsonl"
 DENSE: Final = "dense.faiss"
 BM25: Final = "bm25"
-INDEX_FILES: Final = (
-    f"{BM25}/data.csc.index.npy",
-    f"{BM25}/indices.csc.index.npy",
-    f"{BM25}/indptr.csc.index.npy",
-    f"{BM25}/params.index.json",
-    f"{BM25}/vocab.index.json",
-    DENSE,
-    PASSAGES,
+CONTEXT: Final = "context"
+BM25_FILES: Final = (
+    "data.csc.index.npy",
+    "indices.csc.index.npy",
+    "indptr.csc.index.npy",
+    "params.index.json",
+    "vocab.index.json",
 )
 
 
@@ -83,6 +84,7 @@ class Manifest:
     analysis_version: int
     bm25_k1: float
     bm25_b: float
+    context_passages: int
     encoder: str
     encoder_fingerprint: str
     encoder_precision: str
@@ -103,9 +105,18 @@ def rebuild_hint(name: str, source: str = "") -> str:
     return f"rebuild it with `ragqa index build {name} --source PATH`{made_from}"
 
 
-def describe_files(folder: Path) -> tuple[FileEntry, ...]:
+def index_files(context_passages: int) -> tuple[str, ...]:
+    """The files of an index besides its manifest, by path."""
+    folders = (BM25, CONTEXT) if context_passages else (BM25,)
+    return (*(f"{folder}/{name}" for folder in folders for name in BM25_FILES), DENSE, PASSAGES)
+
+
+def describe_files(folder: Path, context_passages: int) -> tuple[FileEntry, ...]:
     """Size and sha256 of every index file in this folder, by path."""
-    return tuple(FileEntry(path, (folder / path).stat().st_size, _sha256(folder / path)) for path in INDEX_FILES)
+    return tuple(
+        FileEntry(path, (folder / path).stat().st_size, _sha256(folder / path))
+        for path in index_files(context_passages)
+    )
 
 
 def write_manifest(manifest: Manifest, folder: Path) -> None:
@@ -134,8 +145,9 @@ def read_manifest(folder: Path) -> Manifest:
         where = ".".join(map(str, first["loc"]))
         msg = f"{MANIFEST} is not a manifest of schema version {SCHEMA_VERSION}: {where}: {first['msg']}"
         raise IndexMismatchError(msg) from error
-    if tuple(entry.path for entry in manifest.files) != INDEX_FILES:
-        msg = f"{MANIFEST} lists {len(manifest.files)} files, expected exactly {', '.join(INDEX_FILES)}"
+    expected = index_files(manifest.context_passages)
+    if tuple(entry.path for entry in manifest.files) != expected:
+        msg = f"{MANIFEST} lists {len(manifest.files)} files, expected exactly {', '.join(expected)}"
         raise IndexMismatchError(msg)
     return manifest
 

@@ -27,7 +27,7 @@ from ragqa.types import Answer, Drop, ModelInfo, Passage, Question, Ranking, Sco
 
 __all__ = ["AnswerRecord", "CandidateEntry", "RankingEntry", "RecordStore", "RecordSummary", "new_record_id"]
 
-SCHEMA_VERSION = 2  # 1 named one NLI model, for entailment and coverage alike
+SCHEMA_VERSION = 3  # 2 knew two rankings and one weight; 1 one NLI model, for entailment and coverage alike
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +124,22 @@ class AnswerRecord:
 
 def _current(record: object) -> object:
     """A record of an older version in the form of this one; anything else as it is."""
-    if not isinstance(record, dict) or record.get("schema_version") != 1:
-        return record
+    if isinstance(record, dict) and record.get("schema_version") == 1:
+        record = _with_version_2(record)
+    if isinstance(record, dict) and record.get("schema_version") == 2:
+        weight = float(record["fusion"]["bm25_weight"])
+        fusion = {"method": record["fusion"]["method"], "weights": {"bm25": weight, "dense": 1.0 - weight}}
+        record = record | {"fusion": fusion, "schema_version": SCHEMA_VERSION}
+    return record
+
+
+def _with_version_2(record: dict[str, Any]) -> dict[str, Any]:
     scoring = {**record["scoring"], "coverage_model": record["scoring"]["nli_model"]}
     scoring["entailment_model"] = scoring.pop("nli_model")
     models = {**record["models"], "coverage": record["models"]["nli"]}
     models["entailment"] = models.pop("nli")
     scored = record.get("scored") and {mode: _with_two_models(found) for mode, found in record["scored"].items()}
-    return record | {"scoring": scoring, "models": models, "scored": scored, "schema_version": SCHEMA_VERSION}
+    return record | {"scoring": scoring, "models": models, "scored": scored, "schema_version": 2}
 
 
 def _with_two_models(evaluation: dict[str, Any]) -> dict[str, Any]:

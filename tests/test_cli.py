@@ -89,12 +89,25 @@ def test_ask_prints_passages_answer_scores_and_the_record(call):
 
 
 def test_ask_json_is_the_whole_record_and_nothing_else(call, tmp_path):
-    options = ["--threshold", "0", "--max-drop", "1", "--top-k", "2", "--mode", "script", "--bm25-weight", "0.3"]
+    options = [
+        "--threshold",
+        "0",
+        "--max-drop",
+        "1",
+        "--top-k",
+        "2",
+        "--mode",
+        "script",
+        "--weight",
+        "bm25=3",
+        "--weight",
+        "dense=7",
+    ]
     code, out, _, _ = call("ask", "Which conduct must a firm report?", "--index", "rules", "--json", *options)
     record = AnswerRecord.from_json(out)
     assert code == 0
     assert len(record.kept) == 2
-    assert (record.fusion.bm25_weight, record.scoring.mode) == (0.3, "script")
+    assert (record.fusion.weights, record.scoring.mode) == ({"bm25": 0.3, "dense": 0.7}, "script")
     exported = call("records", "export", record.record_id)[1]
     assert AnswerRecord.from_json(exported) == record
     target = tmp_path / "record.json"
@@ -174,7 +187,7 @@ def test_eval_retrieval_writes_runs_results_and_a_report(call, tmp_path):
     assert "BM25 only" in text
     report = json.loads((out / "report.json").read_text())
     assert report["measures"]["BM25 only"] == report["measures"]["bm25"]
-    assert {c["name"] for c in report["comparisons"]} == {"dense", "fused", "BM25 only"}
+    assert {c["name"] for c in report["comparisons"]} == {"context", "dense", "fused", "BM25 only"}
     assert (out / "fused.run").read_text().startswith("q Q0 1:1.1 1 ")
     row = json.loads((out / "bm25.questions.jsonl").read_text())
     assert (row["question_id"], row["gold"], row["values"]["R@10"]) == ("q", ["1:1.1"], 1.0)
@@ -191,6 +204,7 @@ def test_eval_retrieval_writes_runs_results_and_a_report(call, tmp_path):
         (["ask", "  ", "--index", "rules"], 2, "question is empty"),
         (["ask", "Who?", "--index", "rules", "--threshold", "7"], 2, "threshold must be in"),
         (["ask", "Who?", "--index", "rules", "--preset", "x"], 2, "unknown preset"),
+        (["ask", "Who?", "--index", "rules", "--weight", "bm25"], 2, "RANKING=SHARE"),
         (["ask", "Who?", "--index", "nope"], 3, "no index 'nope'"),
         (["index", "build", "../up", "--source", "."], 2, ""),
         (["index", "build", "x", "--source", "/nowhere"], 3, "does not exist"),

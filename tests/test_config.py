@@ -23,7 +23,8 @@ from ragqa.errors import ConfigError
         (FilteringConfig, {"max_drop": -0.1}, "max drop must be"),
         (FilteringConfig, {"top_k": 0}, r"top-k must be in 1\.\.100, got 0"),
         (FusionConfig, {"method": "sum"}, "fusion method must be wsum or rrf, got 'sum'"),
-        (FusionConfig, {"bm25_weight": float("nan")}, "BM25 weight must be"),
+        (FusionConfig, {"weights": {"bm25": float("nan")}}, "fusion weights must be"),
+        (FusionConfig, {"weights": {"bm25": 0.5, "dense": 0.4}}, "sum to 1"),
         (RetrievalConfig, {"top_k": 100_000}, "retrieval top-k"),
         (RetrievalConfig, {"bm25_backend": "lucene"}, "bm25s or rank_bm25"),
         (GenerationConfig, {"generator": "gpt"}, "extractive, llm or none"),
@@ -46,7 +47,9 @@ def test_every_range_is_checked(part, setting, message):
 
 
 def test_weights_sum_to_1():
-    assert sum(FusionConfig(bm25_weight=0.37).weights.values()) == pytest.approx(1.0)
+    assert FusionConfig.of(bm25=3, dense=1, context=0).weights == {"bm25": 0.75, "dense": 0.25}
+    with pytest.raises(ConfigError, match="shares must be"):
+        FusionConfig.of(bm25=0)
 
 
 def test_environment_chooses_the_language_model_and_the_places(tmp_path):

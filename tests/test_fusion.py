@@ -25,7 +25,7 @@ def test_min_max_norm_of_nothing_one_and_equals(given_scores, expected):
 def test_weighted_sum_is_written_out_arithmetic():
     bm25 = ranking("bm25", {"a": 9.0, "b": 5.0, "c": 1.0})
     dense = ranking("dense", {"b": 0.8, "d": 0.6, "c": 0.4})
-    fused = fuse([bm25, dense], FusionConfig(bm25_weight=0.6))
+    fused = fuse([bm25, dense], FusionConfig.of(bm25=0.6, dense=0.4))
     by_id = {hit.passage.passage_id: hit.score for hit in fused.hits}
     assert by_id == pytest.approx(
         {
@@ -39,7 +39,9 @@ def test_weighted_sum_is_written_out_arithmetic():
 
 
 def test_parts_keep_the_raw_score_the_rank_and_the_contribution():
-    fused = fuse([ranking("bm25", {"a": 9.0, "b": 1.0}), ranking("dense", {"b": 0.5})], FusionConfig(bm25_weight=0.6))
+    fused = fuse(
+        [ranking("bm25", {"a": 9.0, "b": 1.0}), ranking("dense", {"b": 0.5})], FusionConfig.of(bm25=0.6, dense=0.4)
+    )
     a = next(hit for hit in fused.hits if hit.passage.passage_id == "a")
     lexical, dense = a.parts
     assert (lexical.raw, lexical.rank, lexical.normalised, lexical.contribution) == (9.0, 1, 1.0, 0.6 * 1.0)
@@ -53,13 +55,13 @@ def test_reciprocal_rank_fusion_counts_ranks_from_1():
 
 
 def test_a_retriever_of_weight_0_adds_no_candidates_but_shows_its_scores():
-    fused = fuse([ranking("bm25", {"a": 1.0}), ranking("dense", {"a": 0.3, "z": 0.9})], FusionConfig(bm25_weight=1.0))
+    fused = fuse([ranking("bm25", {"a": 1.0}), ranking("dense", {"a": 0.3, "z": 0.9})], FusionConfig.of(bm25=1))
     assert [hit.passage.passage_id for hit in fused.hits] == ["a"]
     assert fused.hits[0].parts[1].raw == 0.3
 
 
 def test_ties_are_ordered_by_passage_id():
-    fused = fuse([ranking("bm25", {"c": 2.0, "a": 2.0, "b": 2.0})], FusionConfig(bm25_weight=1.0))
+    fused = fuse([ranking("bm25", {"c": 2.0, "a": 2.0, "b": 2.0})], FusionConfig.of(bm25=1))
     assert [hit.passage.passage_id for hit in fused.hits] == ["a", "b", "c"]
 
 
@@ -77,7 +79,21 @@ def test_a_score_that_is_no_number_is_refused(bad):
 def test_weighted_sum_stays_in_0_1_and_leaves_its_input_alone(lexical, dense, weight):
     rankings = (ranking("bm25", lexical), ranking("dense", dense))
     before = repr(rankings)
-    fused = fuse(rankings, FusionConfig(bm25_weight=weight))
+    fused = fuse(rankings, FusionConfig("wsum", {"bm25": weight, "dense": 1 - weight}))
     assert all(-1e-9 <= hit.score <= 1 + 1e-9 for hit in fused.hits)
     assert repr(rankings) == before
     assert len({hit.passage.passage_id for hit in fused.hits}) == len(fused.hits)
+
+
+def test_any_number_of_rankings():
+    rankings = [ranking(name, {"a": 2.0, name: 1.0}) for name in ("bm25", "context", "dense", "other")]
+    fused = fuse(rankings, FusionConfig.of(bm25=1, context=2, dense=1))
+    assert fused.hits[0].score == pytest.approx(1.0)
+    assert [part.weight for part in fused.hits[0].parts] == [0.25, 0.5, 0.25, 0.0]
+    assert "other" not in {hit.passage.passage_id for hit in fused.hits}
+
+
+def test_ranks_count_alike_where_the_weight_is_above_0():
+    rankings = [ranking("bm25", {"a": 9}), ranking("context", {"b": 9}), ranking("dense", {"a": 0.5})]
+    fused = fuse(rankings, FusionConfig.of("rrf", bm25=1, dense=3))
+    assert {hit.passage.passage_id: hit.score for hit in fused.hits} == pytest.approx({"a": 2 / 61})

@@ -38,7 +38,7 @@ from ragqa.indexing import (
     open_index,
     verify_index,
 )
-from ragqa.manifest import INDEX_FILES, MANIFEST, describe_files, read_manifest, write_manifest
+from ragqa.manifest import MANIFEST, describe_files, index_files, read_manifest, write_manifest
 from ragqa.retrieval import retrievers_for
 from ragqa.types import ModelInfo, Passage
 
@@ -46,6 +46,8 @@ from .fakes import FakeEncoder, passage
 
 OLD = (passage("1:1", "A firm keeps records."), passage("1:2", "A firm keeps money apart."), passage("2:1", "Lakes."))
 NEW = (passage("9:1", "Everything is new."), passage("9:2", "Nothing is old."))
+
+INDEX_FILES = index_files(3)
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ class TestBuild:
         assert build(indexes).indexed_text == "title-section-text"
         index = open_index("demo", indexes)
         for backend in ("bm25s", "rank_bm25"):
-            lexical, dense = retrievers_for(index, FakeEncoder(), RetrievalConfig(bm25_backend=backend))
+            lexical, _, dense = retrievers_for(index, FakeEncoder(), RetrievalConfig(bm25_backend=backend))
             assert [hit.passage for hit in lexical.retrieve("Baikal size", 5).hits] == [chunk]
         best = dense.retrieve("Lake Baikal. Size. It is 1,642 metres deep.", 1).hits[0]
         assert best.passage == chunk
@@ -162,7 +164,7 @@ class TestBuild:
         )
         build(indexes, encoder=Encoder())
         assert asked == ["x y", "z"]
-        dense = retrievers_for(open_index("demo", indexes), FakeEncoder(), RetrievalConfig())[1]
+        dense = retrievers_for(open_index("demo", indexes), FakeEncoder(), RetrievalConfig())[-1]
         first, second, _ = dense.retrieve("x y", 3).hits
         assert (first.passage.passage_id, second.passage.passage_id) == ("a", "b")
         assert first.score == second.score
@@ -197,7 +199,7 @@ class TestBuild:
     def test_a_corpus_of_stop_words(self, indexes, corpora):
         corpora["old"] = FakeCorpus((passage("a", "the of"), passage("b", "?.")))
         build(indexes)
-        lexical, dense = retrievers_for(open_index("demo", indexes), FakeEncoder(), RetrievalConfig())
+        lexical, _, dense = retrievers_for(open_index("demo", indexes), FakeEncoder(), RetrievalConfig())
         assert lexical.retrieve("rule", 5).hits == ()
         assert len(dense.retrieve("rule", 5).hits) == 2
 
@@ -530,7 +532,7 @@ class TestRefusedIndex:
     def reseal(self, indexes, **changes):
         """Someone who knows the format changes a file and writes a fitting manifest."""
         folder = indexes / "demo"
-        write_manifest(replace(read_manifest(folder), files=describe_files(folder), **changes), folder)
+        write_manifest(replace(read_manifest(folder), files=describe_files(folder, 3), **changes), folder)
 
     @pytest.mark.parametrize(
         ("changes", "message"),
@@ -556,7 +558,7 @@ class TestRefusedIndex:
         manifest = read_manifest(folder)
         entry = replace(manifest.files[0], path="../../etc/passwd")
         write_manifest(replace(manifest, files=(entry, *manifest.files[1:])), folder)
-        with pytest.raises(IndexMismatchError, match="lists 7 files, expected exactly bm25/"):
+        with pytest.raises(IndexMismatchError, match="lists 12 files, expected exactly bm25/"):
             open_index("demo", indexes)
 
     @pytest.mark.parametrize("text", ["", "[]", "null", "{", "\x00", "[" * 100_000])
@@ -620,7 +622,7 @@ class TestOpen:
         build(indexes)
         index = open_index("demo", indexes)
         for backend in ("bm25s", "rank_bm25"):
-            lexical, dense = retrievers_for(index, FakeEncoder(), RetrievalConfig(bm25_backend=backend))
+            lexical, _, dense = retrievers_for(index, FakeEncoder(), RetrievalConfig(bm25_backend=backend))
             assert (lexical.name, dense.name) == ("bm25", "dense")
             assert [hit.passage.passage_id for hit in lexical.retrieve("separate money", 5).hits] == ["1:2"]
             assert dense.retrieve("A firm keeps records.", 5).hits[0].passage == OLD[0]
@@ -633,7 +635,7 @@ class TestOpen:
 
     def test_an_open_index_survives_its_replacement(self, indexes):
         build(indexes)
-        lexical, dense = retrievers_for(open_index("demo", indexes), FakeEncoder(), RetrievalConfig())
+        lexical, _, dense = retrievers_for(open_index("demo", indexes), FakeEncoder(), RetrievalConfig())
         build(indexes, "new")
         delete_index("demo", indexes)
         assert [hit.passage.passage_id for hit in lexical.retrieve("money", 5).hits] == ["1:2"]
@@ -777,7 +779,7 @@ class TestRealCorpora:
             "lakes", tmp_path / "articles", indexes=tmp_path, config=IndexingConfig(), encoder=FakeEncoder()
         )
         assert (manifest.format, manifest.indexed_text) == ("text", "title-section-text")
-        lexical, _ = retrievers_for(open_index("lakes", tmp_path), FakeEncoder(), RetrievalConfig())
+        lexical, *_ = retrievers_for(open_index("lakes", tmp_path), FakeEncoder(), RetrievalConfig())
         assert len(lexical.retrieve("Baikal", 5).hits) == 1
 
     def test_no_source(self, tmp_path):
@@ -798,7 +800,7 @@ def test_rebuild_with_the_real_encoder_gives_the_same_vectors(indexes):
         build(indexes, name=name, encoder=encoder)
         index = open_index(name, indexes)
         vectors.append(index.vectors.reconstruct_n(0, index.vectors.ntotal))
-        lexical, dense = retrievers_for(index, encoder, RetrievalConfig())
+        lexical, _, dense = retrievers_for(index, encoder, RetrievalConfig())
         assert dense.retrieve("Where must money be kept?", 1).hits[0].passage.passage_id == "1:2"
         assert lexical.retrieve("Where must money be kept?", 1).hits[0].passage.passage_id == "1:2"
     assert vectors[0] == pytest.approx(vectors[1], abs=1e-5)

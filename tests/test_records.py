@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from ragqa.config import Config, FilteringConfig
+from ragqa.config import Config, FilteringConfig, FusionConfig
 from ragqa.errors import RecordError
 from ragqa.events import Answered, Fused, Retrieved, Scored, Selected
 from ragqa.filtering import select
@@ -111,9 +111,22 @@ def test_record_ids_differ_and_sort_by_time():
     assert all(len(record_id.split("-")) == 3 for record_id in ids)
 
 
-def test_a_record_of_the_first_version_reads_as_one_of_today(store):
-    _, today = finished(store)
+def of_version_2(store):
+    """A record of today's settings as version 2 wrote it, and how it must read."""
+    _, today = finished(store, config=Config(fusion=FusionConfig.of(bm25=3, dense=1)))
     old = json.loads(today.to_json())
+    old["schema_version"] = 2
+    old["fusion"] = {"method": "wsum", "bm25_weight": 0.75}
+    return old, today
+
+
+def test_a_record_of_the_second_version_reads_as_one_of_today(store):
+    old, today = of_version_2(store)
+    assert AnswerRecord.from_json(json.dumps(old)) == today
+
+
+def test_a_record_of_the_first_version_reads_as_one_of_today(store):
+    old, today = of_version_2(store)
     old["schema_version"] = 1
     old["models"]["nli"] = old["models"].pop("entailment")
     del old["models"]["coverage"]

@@ -301,6 +301,7 @@ class TestRetrieversFor:
             hidden=np.zeros(len(PASSAGES), dtype=bool),
             bm25s="fast",
             rank_bm25="slow",
+            context="around",
             vectors=None,
         )
         index.check_encoder = checked.append
@@ -309,7 +310,8 @@ class TestRetrieversFor:
     @pytest.mark.parametrize(("backend", "expected"), [("bm25s", "fast"), ("rank_bm25", "slow")])
     def test_library_and_names(self, backend, expected):
         index, checked = self.make_index()
-        lexical, dense = retrievers_for(index, FakeEncoder(), RetrievalConfig(bm25_backend=backend))
+        lexical, context, dense = retrievers_for(index, FakeEncoder(), RetrievalConfig(bm25_backend=backend))
         assert lexical == expected
+        assert context == "around"
         assert dense.name == "dense"
         assert checked == [ModelInfo("fake-encoder", "0" * 64)]

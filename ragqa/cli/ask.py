@@ -50,17 +50,17 @@ def ask(
     mode: Annotated[ScoringMode | None, typer.Option(help="Which RePASs definition.")] = None,
     fusion: Annotated[FusionChoice | None, typer.Option(help="How rankings are merged.")] = None,
     bm25_library: Annotated[Bm25Choice | None, typer.Option(help="Which library ranks by words.")] = None,
-    bm25_weight: Annotated[float | None, typer.Option(help="0 to 1; the dense weight is the rest.")] = None,
+    weight: Annotated[
+        list[str] | None, typer.Option(help="Share of a ranking, as bm25=3; repeatable, those not named count 0.")
+    ] = None,
     threshold: Annotated[float | None, typer.Option(help="Lowest relevance kept, 0 to 1.")] = None,
     max_drop: Annotated[float | None, typer.Option(help="A fall this large ends the list, 0 to 1 (1 = off).")] = None,
     top_k: Annotated[int | None, typer.Option(help="Most passages kept.")] = None,
 ) -> None:
     """Answer a question from a corpus and score the answer: passages, answer, RePASs."""
     config = _with_preset(Config.from_env(), preset)
-    fused = FusionConfig(
-        method=fusion.value if fusion else config.fusion.method,
-        bm25_weight=_or(bm25_weight, config.fusion.bm25_weight),
-    )
+    shares = _shares(weight) if weight else config.fusion.weights
+    fused = FusionConfig.of(fusion.value if fusion else config.fusion.method, **shares)
     filtering = FilteringConfig(
         _or(threshold, config.filtering.threshold),
         _or(max_drop, config.filtering.max_drop),
@@ -128,6 +128,19 @@ def _with_preset(config: Config, name: str | None) -> Config:
         msg = f"unknown preset {name!r}; choose one of {names}"
         raise ConfigError(msg)
     return replace(config, retrieval=preset.retrieval, fusion=preset.fusion, filtering=preset.filtering)
+
+
+def _shares(weights: list[str]) -> dict[str, float]:
+    """``["bm25=3", "dense=2"]`` as a mapping. Raises ConfigError."""
+    shares = {}
+    for weight in weights:
+        name, _, share = weight.partition("=")
+        try:
+            shares[name.strip()] = float(share)
+        except ValueError as error:
+            msg = f"--weight must be RANKING=SHARE, for example bm25=0.6, got {weight!r}; correct it and try again"
+            raise ConfigError(msg) from error
+    return shares
 
 
 def _or(value: float | None, default: float) -> float:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ragqa.errors import IndexingError, IndexMismatchError
 from ragqa.indexing.build import BuildProgress, build_events, build_index
 from ragqa.indexing.folders import exclusive, index_names, locate, remove
-from ragqa.manifest import BM25, DENSE, PASSAGES, Manifest, file_problems, read_manifest, rebuild_hint
+from ragqa.manifest import BM25, CONTEXT, DENSE, PASSAGES, Manifest, file_problems, read_manifest, rebuild_hint
 from ragqa.types import ModelInfo, Passage
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class Index:
     hidden: Mask  # passages that no retriever returns
     bm25s: Bm25sRetriever
     rank_bm25: RankBm25Retriever
+    context: Bm25sRetriever | None  # each passage read with its neighbours; None where the index has no such ranking
     vectors: Any  # a memory-mapped faiss.IndexFlatIP; row i is passages[i]
 
     def neighbours(self, passage: Passage) -> tuple[Passage | None, Passage | None]:
@@ -152,7 +153,7 @@ def delete_index(name: str, indexes: Path) -> None:
 
 def _load(folder: Path) -> Index:
     """The index in this folder. Raises IndexMismatchError without a word on what to do."""
-    from ragqa.retrieval.analysis import ANALYSIS_VERSION, hidden_passages
+    from ragqa.retrieval.analysis import ANALYSIS_VERSION, context_analyser, hidden_passages
     from ragqa.retrieval.bm25 import Bm25sRetriever, load_bm25
     from ragqa.retrieval.dense import read_vectors
     from ragqa.retrieval.rank_bm25 import RankBm25Retriever
@@ -175,6 +176,10 @@ def _load(folder: Path) -> Index:
         )
         raise IndexMismatchError(msg)
     order, hidden = tie_order(passages), hidden_passages(passages, manifest.analyser)
+    context = None
+    if manifest.context_passages:
+        analyser = context_analyser(manifest.analyser)
+        context = Bm25sRetriever(load_bm25(folder / CONTEXT), analyser, passages, order, hidden, "context")
     return Index(
         manifest=manifest,
         passages=passages,
@@ -184,6 +189,7 @@ def _load(folder: Path) -> Index:
         hidden=hidden,
         bm25s=Bm25sRetriever(model, manifest.analyser, passages, order, hidden),
         rank_bm25=RankBm25Retriever(manifest.analyser, passages, order, hidden, manifest.bm25_k1, manifest.bm25_b),
+        context=context,
         vectors=vectors,
     )
 

@@ -16,7 +16,7 @@ from ragqa.analysers import Analyser, analyser_named
 from ragqa.config import IndexingConfig
 from ragqa.errors import CorpusError, IndexingError
 from ragqa.indexing.folders import building_folder, exclusive, replace
-from ragqa.manifest import BM25, DENSE, PASSAGES, SCHEMA_VERSION, Manifest, describe_files, write_manifest
+from ragqa.manifest import BM25, CONTEXT, DENSE, PASSAGES, SCHEMA_VERSION, Manifest, describe_files, write_manifest
 from ragqa.protocols import Encoder, FloatMatrix
 from ragqa.types import Passage
 
@@ -100,7 +100,7 @@ def _fill(folder: Path, name: str, source: Path, corpus: Corpus, config: Indexin
     passages = corpus.passages
     kind: IndexedText = "title-section-text" if corpus.format == "text" else "text"
     analyser = analyser_named(config.analyser, corpus.format)
-    yield from _write_bm25(folder / BM25, passages, analyser, config)
+    yield from _write_bm25(folder, passages, analyser, config)
     vectors = yield from _encode([indexed_text(passage, kind) for passage in passages], encoder)
     yield BuildProgress("files", 0, 1)
     write_vectors(vectors, folder / DENSE)
@@ -119,13 +119,14 @@ def _fill(folder: Path, name: str, source: Path, corpus: Corpus, config: Indexin
         analysis_version=ANALYSIS_VERSION,
         bm25_k1=config.bm25_k1,
         bm25_b=config.bm25_b,
+        context_passages=config.context_passages,
         encoder=encoder.info.name,
         encoder_fingerprint=encoder.info.fingerprint,
         encoder_precision=encoder.info.precision,
         dimension=vectors.shape[1],
         libraries={library: version(library) for library in LIBRARIES},
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        files=describe_files(folder),
+        files=describe_files(folder, config.context_passages),
     )
     write_manifest(manifest, folder)
     return manifest
@@ -134,12 +135,17 @@ def _fill(folder: Path, name: str, source: Path, corpus: Corpus, config: Indexin
 def _write_bm25(
     folder: Path, passages: Sequence[Passage], analyser: Analyser, config: IndexingConfig
 ) -> Generator[BuildProgress, None, None]:
-    from ragqa.retrieval.analysis import analysed_text, tokenise
+    from ragqa.retrieval.analysis import analysed_text, context_analyser, context_tokens, tokenise
     from ragqa.retrieval.bm25 import build_bm25, save_bm25
 
     yield BuildProgress("BM25", 0, len(passages))
     tokens = [tokenise(analysed_text(passage, analyser), analyser) for passage in passages]
-    save_bm25(build_bm25(tokens, config.bm25_k1, config.bm25_b), folder)
+    save_bm25(build_bm25(tokens, config.bm25_k1, config.bm25_b), folder / BM25)
+    if config.context_passages:
+        plain = context_analyser(analyser)
+        singles = [tokenise(analysed_text(passage, plain), plain) for passage in passages]
+        windows = context_tokens(passages, singles, config.context_passages)
+        save_bm25(build_bm25(windows, config.bm25_k1, config.bm25_b), folder / CONTEXT)
     yield BuildProgress("BM25", len(passages), len(passages))
 
 

@@ -1,4 +1,4 @@
-"""Rankings of one index: BM25 (two libraries) and dense vectors, behind `ragqa.protocols.Retriever`."""
+"""Rankings of one index: BM25 (two libraries), BM25 with context, dense; all are `ragqa.protocols.Retriever`s."""
 
 from __future__ import annotations
 
@@ -34,13 +34,16 @@ class SearchableIndex(Protocol):
     def rank_bm25(self) -> Retriever: ...
 
     @property
+    def context(self) -> Retriever | None: ...
+
+    @property
     def vectors(self) -> Any: ...  # noqa: ANN401 - a faiss.Index
 
     def check_encoder(self, encoder: ModelInfo) -> None: ...
 
 
-def retrievers_for(index: SearchableIndex, encoder: Encoder, config: RetrievalConfig) -> tuple[Retriever, Retriever]:
-    """The retrievers ``"bm25"`` and ``"dense"`` of an open index; cheap, they share what the index holds.
+def retrievers_for(index: SearchableIndex, encoder: Encoder, config: RetrievalConfig) -> tuple[Retriever, ...]:
+    """The retrievers ``"bm25"``, ``"context"`` where the index has it, and ``"dense"``; cheap, they share the index.
 
     Raises IndexMismatchError when ``encoder`` is not the model that made the index's vectors.
     """
@@ -48,4 +51,5 @@ def retrievers_for(index: SearchableIndex, encoder: Encoder, config: RetrievalCo
 
     index.check_encoder(encoder.info)
     lexical = index.bm25s if config.bm25_backend == "bm25s" else index.rank_bm25
-    return lexical, DenseRetriever(index.vectors, index.passages, index.order, index.hidden, encoder)
+    dense = DenseRetriever(index.vectors, index.passages, index.order, index.hidden, encoder)
+    return (lexical, index.context, dense) if index.context else (lexical, dense)

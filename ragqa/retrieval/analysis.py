@@ -6,6 +6,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final, Literal
 
@@ -18,7 +19,16 @@ from ragqa.analysers import Analyser
 from ragqa.sentences import reads_as_heading
 from ragqa.types import Passage
 
-__all__ = ["ANALYSIS_VERSION", "IndexedText", "analysed_text", "hidden_passages", "indexed_text", "tokenise"]
+__all__ = [
+    "ANALYSIS_VERSION",
+    "IndexedText",
+    "analysed_text",
+    "context_analyser",
+    "context_tokens",
+    "hidden_passages",
+    "indexed_text",
+    "tokenise",
+]
 
 ANALYSIS_VERSION: Final = 2  # of this module: a change of what it returns makes every index of before unusable
 
@@ -70,6 +80,29 @@ def _pieces(word: str, length: int) -> list[str]:
 def analysed_text(passage: Passage, analyser: Analyser) -> str:
     """What BM25 reads of a passage: the analyser's fields, without the empty ones."""
     return ". ".join(part for field in analyser.fields if (part := getattr(passage, field)))
+
+
+def context_tokens(passages: Sequence[Passage], token_lists: Sequence[Sequence[str]], n_beside: int) -> list[list[str]]:
+    """For each passage the tokens of itself and of the ``n_beside`` before and after it in its document, in order.
+
+    A rule often names its subject only in the rule above it: read with its neighbours it is found by that word.
+    """
+    starts: dict[str, int] = {}
+    ends: dict[str, int] = {}
+    for position, passage in enumerate(passages):
+        starts.setdefault(passage.document_id, position)
+        ends[passage.document_id] = position + 1
+    windows = []
+    for position, passage in enumerate(passages):
+        first = max(starts[passage.document_id], position - n_beside)
+        last = min(ends[passage.document_id], position + n_beside + 1)
+        windows.append([token for tokens in token_lists[first:last] for token in tokens])
+    return windows
+
+
+def context_analyser(analyser: Analyser) -> Analyser:
+    """How the context ranking reads: no bigrams, which would triple it for little (R@10 .818 against .817)."""
+    return replace(analyser, bigrams=False)
 
 
 def indexed_text(passage: Passage, kind: IndexedText) -> str:

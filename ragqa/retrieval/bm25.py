@@ -34,12 +34,17 @@ BM25_FILES: Final = (
 class Bm25sRetriever:
     """Ranks by BM25 through bm25s. Nothing changes after construction: share it between threads."""
 
-    name: Final = "bm25"
-
     def __init__(
-        self, model: bm25s.BM25, analyser: Analyser, passages: Sequence[Passage], order: Positions, hidden: Mask
+        self,
+        model: bm25s.BM25,
+        analyser: Analyser,
+        passages: Sequence[Passage],
+        order: Positions,
+        hidden: Mask,
+        name: str = "bm25",
     ) -> None:
         """``hidden``, shape (n_passages,), is True for passages that are never returned."""
+        self.name = name
         self._model = model
         self._analyser = analyser
         self._hidden = hidden

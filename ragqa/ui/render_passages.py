@@ -17,7 +17,7 @@ Neighbours = Callable[
 
 SNIPPET_CHARS = 80
 NEIGHBOUR_CHARS = 700
-_RAW = {"bm25": "BM25", "dense": "cosine"}
+_RAW = {"bm25": "BM25", "context": "context BM25", "dense": "cosine"}
 _DROP_CLASS = {Drop.BELOW_THRESHOLD: "plain", Drop.AFTER_MAX_DROP: "mixed", Drop.BEYOND_TOP_K: "plain"}
 
 

@@ -28,6 +28,11 @@ _GENERATORS = {
     "llm": "language model",
     "none": "none, passages only",
 }
+_RANKINGS = {
+    "bm25": ("BM25 weight", "How much the ranking by words counts, against the other two. 0 leaves it out."),
+    "context": ("Context weight", "The ranking by words of each passage read with its neighbours in the document."),
+    "dense": ("Dense weight", "The ranking by meaning (cosine of vectors)."),
+}
 _FUSIONS = {"wsum": "weighted sum", "rrf": "reciprocal rank"}
 
 
@@ -52,16 +57,11 @@ def settings_panel(index: str, defaults: Config) -> Config:
 def _retrieval_widgets(values: dict[str, Any]) -> None:
     st.subheader("Retrieval and fusion")
     _radio(values, "fusion", "Fusion", _FUSIONS, "A weighted sum of normalised scores, or of 1/(60 + rank).")
-    _slider(
-        values,
-        "bm25_weight",
-        "BM25 weight",
-        (0.0, 1.0, 0.05),
-        "Share of the words' ranking; the rest is the dense (meaning) ranking's. Used by the weighted sum.",
-        disabled=values["fusion"] == "rrf",
-    )
-    if values["fusion"] == "wsum":
-        st.caption(f"BM25 {values['bm25_weight']:.2f} + dense {1 - values['bm25_weight']:.2f}")
+    for name, (label, help_text) in _RANKINGS.items():
+        _slider(values, f"weight_{name}", label, (0.0, 1.0, 0.05), help_text)
+    shares = _fusion(values).weights
+    words = " + ".join(f"{name} {share:.2f}" for name, share in shares.items())
+    st.caption(words if values["fusion"] == "wsum" else f"Ranks of {' and '.join(shares)}, all alike.")
 
 
 def _filtering_widgets(values: dict[str, Any]) -> None:
@@ -121,7 +121,7 @@ def _values(preset: Preset, defaults: Config) -> dict[str, Any]:
 def _preset_values(preset: Preset) -> dict[str, Any]:
     return {
         "fusion": preset.fusion.method,
-        "bm25_weight": preset.fusion.bm25_weight,
+        **{f"weight_{name}": preset.fusion.weights.get(name, 0.0) for name in _RANKINGS},
         "threshold": preset.filtering.threshold,
         "max_drop": preset.filtering.max_drop,
         "top_k": preset.filtering.top_k,
@@ -136,13 +136,19 @@ def _apply_preset() -> None:
         st.session_state[_STORE][name] = value
 
 
+def _fusion(values: dict[str, Any]) -> FusionConfig:
+    """The three sliders as shares; all at 0 count alike."""
+    shares = {name: values[f"weight_{name}"] for name in _RANKINGS}
+    return FusionConfig.of(values["fusion"], **(shares if any(shares.values()) else dict.fromkeys(shares, 1.0)))
+
+
 def _config(values: dict[str, Any], index: str, defaults: Config) -> Config:
     generation: GenerationConfig = replace(defaults.generation, generator=values["generator"])
     scoring: ScoringConfig = replace(defaults.scoring, mode=ScoringMode(values["mode"]))
     return Config(
         index=index,
         retrieval=RetrievalConfig(),
-        fusion=FusionConfig(method=values["fusion"], bm25_weight=values["bm25_weight"]),
+        fusion=_fusion(values),
         filtering=FilteringConfig(values["threshold"], values["max_drop"], values["top_k"]),
         generation=generation,
         scoring=scoring,
