@@ -71,8 +71,8 @@ ANALYSERS: dict[str, Analyser] = {
 
 
 def analyser_named(name: str, corpus_format: str = "text") -> Analyser:
-    """The analyser of this name; of no name, that of the format: ``regulation`` for rulebooks. Raises ConfigError."""
-    chosen = name or ("regulation" if corpus_format == "obliqa" else "english")
+    """The analyser of this name; of no name, that of the format. Raises ConfigError."""
+    chosen = name or {"obliqa": "regulation", "pandachat": "characters"}.get(corpus_format, "english")
     if chosen not in ANALYSERS:
         msg = f"analyser must be one of {', '.join(ANALYSERS)}, got {name!r}; change --analyser and try again"
         raise ConfigError(msg)

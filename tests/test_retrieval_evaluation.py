@@ -72,7 +72,7 @@ def test_each_ranking_and_each_fusion_is_measured():
         finished(retrieve_all(QUESTIONS, make_index(), retriever(name, order), name, 100))[1]
         for name, order in (("bm25", "ad"), ("dense", "dcb"))
     ]
-    fusions = {"fused": FusionConfig(), "words": FusionConfig("wsum", 1.0)}
+    fusions = {"fused": FusionConfig(), "words": FusionConfig.of(bm25=1)}
     results = {result.name: result for result in evaluate(QUESTIONS, columns, fusions)}
     assert list(results) == ["bm25", "dense", "fused", "words"]
     assert results["bm25"].values["R@10"] == [1.0, 0.0]
@@ -80,6 +80,15 @@ def test_each_ranking_and_each_fusion_is_measured():
     assert results["dense"].values["AP@10"] == [0.0, pytest.approx((1 / 2 + 2 / 3) / 2)]
     assert results["fused"].means["R@10"] == 1.0
     assert results["words"].values == results["bm25"].values
+
+
+def test_documents_count_where_their_first_passage_stands():
+    rankings = (
+        Ranking.of("bm25", [ScoredPassage(passage(name), 9.0 - n) for n, name in enumerate(("d:1", "d:2", "e:1"))]),
+    )
+    questions = (GoldQuestion(Question("q"), frozenset("e")),)
+    (result,) = evaluate(questions, [rankings], {}, "document")
+    assert (result.means["Success@1"], result.means["Success@2"], result.means["RR@10"]) == (0.0, 1.0, 0.5)
 
 
 def test_comparisons_are_against_the_baseline_and_adjusted():

@@ -24,6 +24,7 @@ class TestMeasures:
     def test_three_gold_passages_at_ranks_1_3_and_6(self):
         assert measured("abc", "axbyzc") == pytest.approx(
             {
+                "R@2": 1 / 3,
                 "R@5": 2 / 3,
                 "R@10": 3 / 3,
                 "R@100": 3 / 3,
@@ -31,6 +32,7 @@ class TestMeasures:
                 "nDCG@10": (1 / log2(2) + 1 / log2(4) + 1 / log2(7)) / (1 / log2(2) + 1 / log2(3) + 1 / log2(4)),
                 "RR@10": 1 / 1,
                 "Success@1": 1.0,
+                "Success@2": 1.0,
                 "Success@10": 1.0,
             }
         )
@@ -39,6 +41,7 @@ class TestMeasures:
         found = measured(["a", "not in the index"], "wxya")
         assert found == pytest.approx(
             {
+                "R@2": 0.0,
                 "R@5": 1 / 2,
                 "R@10": 1 / 2,
                 "R@100": 1 / 2,
@@ -46,6 +49,7 @@ class TestMeasures:
                 "nDCG@10": (1 / log2(5)) / (1 / log2(2) + 1 / log2(3)),
                 "RR@10": 1 / 4,
                 "Success@1": 0.0,
+                "Success@2": 0.0,
                 "Success@10": 1.0,
             }
         )
@@ -59,12 +63,15 @@ class TestMeasures:
         assert found["nDCG@10"] == pytest.approx(1.0)
 
     def test_the_cut_lies_behind_its_rank(self):
-        at = {rank: measured("a", [f"x{number}" for number in range(rank - 1)] + ["a"]) for rank in (1, 5, 10, 11, 101)}
+        at = {
+            rank: measured("a", [f"x{number}" for number in range(rank - 1)] + ["a"]) for rank in (1, 2, 5, 10, 11, 101)
+        }
         nonzero = {rank: {name for name, value in found.items() if value} for rank, found in at.items()}
         assert nonzero == {
             1: set(MEASURES),
-            5: set(MEASURES) - {"Success@1"},
-            10: set(MEASURES) - {"Success@1", "R@5"},
+            2: set(MEASURES) - {"Success@1"},
+            5: set(MEASURES) - {"Success@1", "Success@2", "R@2"},
+            10: set(MEASURES) - {"Success@1", "Success@2", "R@2", "R@5"},
             11: {"R@100"},
             101: set(),
         }
@@ -127,6 +134,7 @@ class TestMeasures:
 
     def test_names_for_readers(self):
         assert [display_name(name) for name in MEASURES] == [
+            "R@2",
             "R@5",
             "R@10",
             "R@100",
@@ -134,6 +142,7 @@ class TestMeasures:
             "nDCG@10",
             "MRR@10",
             "hit rate@1",
+            "hit rate@2",
             "hit rate@10",
         ]
         assert display_name("AP") == "MAP"

@@ -17,18 +17,22 @@ from ragqa.errors import ConfigError
 from ragqa.tables import plain
 
 if TYPE_CHECKING:
+    from ragqa.corpus.gold import GoldUnit
     from ragqa.corpus.questions import GoldQuestion
     from ragqa.evaluation.retrieval import Comparison, Rankings, Result
     from ragqa.indexing import Index
 
 __all__ = ["retrieval"]
 
-SHOWN = ("R@10", "AP@10", "nDCG@10", "RR@10", "Success@1", "R@100")
+SHOWN = {
+    "passage": ("R@10", "AP@10", "nDCG@10", "RR@10", "Success@1", "R@100"),
+    "document": ("Success@1", "Success@2", "R@2", "R@5", "R@10", "AP@10"),
+}
 DEFAULT = "fused"
 
 
 def retrieval(
-    questions: Annotated[Path, typer.Option(help="JSON list of questions with gold passages (ObliQA's schema).")],
+    questions: Annotated[Path, typer.Option(help="Questions with gold: ObliQA's schema, JSON lines, PandaChat.")],
     index: Annotated[str, typer.Option(help="Which corpus.")] = "rulebook",
     preset: Annotated[list[str] | None, typer.Option(help="Measure this preset's fusion too; repeatable.")] = None,
     baseline: Annotated[str, typer.Option(help="What the others are compared with.")] = DEFAULT,
@@ -40,15 +44,16 @@ def retrieval(
 
     Rankings are kept under RAGQA_HOME, so that only a changed index, encoder or question is ranked again.
     """
-    from ragqa.corpus.questions import load_questions, resolve_gold
+    from ragqa.corpus.gold import load_gold
     from ragqa.evaluation.retrieval import compare, evaluate
     from ragqa.indexing import open_index
 
     config, fusions = Config.from_env(), _fusions(preset or [])
     opened = open_index(index, Paths.from_env().indexes)
-    gold = resolve_gold(load_questions(questions)[:limit], opened.passages)
+    everything, unit = load_gold(questions, opened.passages)
+    gold = everything[:limit]
     columns, milliseconds = _rankings(gold, opened, config)
-    results = evaluate(gold, columns, fusions)
+    results = evaluate(gold, columns, fusions, unit)
     if baseline not in {result.name for result in results}:
         names = ", ".join(repr(result.name) for result in results)
         msg = f"--baseline must be one of {names}, got {baseline!r}; correct it or add its --preset"
@@ -60,9 +65,9 @@ def retrieval(
     if as_json:
         typer.echo(json.dumps(report, indent=2, ensure_ascii=False))
         return
-    size = f"{len(opened.passages):,} passages, {opened.manifest.size_bytes / 1e6:.1f} MB"
+    size = f"gold {unit}s, {len(opened.passages):,} passages, {opened.manifest.size_bytes / 1e6:.1f} MB"
     title = f"{index}: {len(gold):,} questions, {size}"
-    stdout().print(_table(title, results, comparisons, baseline, milliseconds))
+    stdout().print(_table(title, results, comparisons, baseline, milliseconds, unit))
 
 
 def _fusions(presets: list[str]) -> dict[str, FusionConfig]:
@@ -83,9 +88,10 @@ def _rankings(
     from ragqa.pipeline import load_encoder
     from ragqa.retrieval import retrievers_for
 
+    paths = Paths.from_env()
     with stderr().status("Loading the encoder"):
-        encoder = load_encoder(index.manifest.encoder)
-    cache = RankingCache(Paths.from_env().home / "rankings")
+        encoder = load_encoder(index.manifest.encoder, paths=paths)
+    cache = RankingCache(paths.home / "rankings")
     columns, milliseconds = [], {}
     with progress_bar() as bar:
         for retriever in retrievers_for(index, encoder, config.retrieval):
@@ -156,20 +162,21 @@ def _table(
     comparisons: tuple[Comparison, ...],
     baseline: str,
     milliseconds: dict[str, float | None],
+    unit: GoldUnit,
 ) -> Table:
     from ragqa.evaluation.measures import display_name
     from ragqa.evaluation.retrieval import TESTED
 
     table = Table(title=plain(title))
     table.add_column("ranking")
-    for measure in SHOWN:
+    for measure in SHOWN[unit]:
         table.add_column(display_name(measure), justify="right")
     for measure in TESTED:
         table.add_column(plain(f"Δ {display_name(measure)} (p)"), justify="right")
     table.add_column("ms", justify="right")
     by_pair = {(c.name, c.measure): c for c in comparisons}
     for result in results:
-        cells = [f"{result.means[measure]:.3f}" for measure in SHOWN]
+        cells = [f"{result.means[measure]:.3f}" for measure in SHOWN[unit]]
         for measure in TESTED:
             found = by_pair.get((result.name, measure))
             cells.append(f"{found.test.mean_difference:+.3f} ({found.adjusted_p:.3f})" if found else "")

@@ -37,6 +37,8 @@ class FormatChoice(StrEnum):
 
     OBLIQA = "obliqa"
     TEXT = "text"
+    JSONL = "jsonl"
+    PANDACHAT = "pandachat"
 
 
 @app.command()
@@ -50,7 +52,10 @@ def build(
         str, typer.Option(help=f"How words are read: {', '.join(ANALYSERS)}; chosen by the format where not said.")
     ] = "",
     encoder_name: Annotated[
-        str, typer.Option("--encoder", help="Which vectors: a name, a folder; + and a folder adds an adapter.")
+        str,
+        typer.Option(
+            "--encoder", help="Which vectors: a name, folder, openai:MODEL or voyage:MODEL; +FOLDER: an adapter."
+        ),
     ] = IndexingConfig().encoder,
     precision: Annotated[
         PrecisionChoice, typer.Option(help="Of the vectors; auto is bf16 where the processor is fast at it.")
@@ -64,14 +69,15 @@ def build(
         chunk_max_tokens=chunk_max_tokens, analyser=analyser, encoder=encoder_name, precision=precision.value
     )
     analyser_named(analyser)
+    paths = Paths.from_env()
     began = time.perf_counter()
     with stderr().status("Loading the encoder"):
-        encoder = load_encoder(config.encoder, config.precision)
+        encoder = load_encoder(config.encoder, config.precision, paths)
     with progress_bar() as bar:
         events = build_events(
             name,
             source,
-            indexes=Paths.from_env().indexes,
+            indexes=paths.indexes,
             config=config,
             encoder=encoder,
             format=corpus_format.value if corpus_format else None,

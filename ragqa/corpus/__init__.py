@@ -1,4 +1,4 @@
-"""A source folder or file -> passages. Two formats: ObliQA's JSON documents, and Markdown or plain text."""
+"""A source folder or file -> passages: ObliQA's JSON documents, Markdown or text, JSON lines, PandaChat's data set."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from ragqa.corpus.jsonl import json_line_files, load_jsonl
 from ragqa.corpus.obliqa import document_files, load_obliqa
+from ragqa.corpus.pandachat import load_pandachat, looks_like_pandachat
 from ragqa.corpus.text import load_text, text_files
 from ragqa.errors import CorpusError
 from ragqa.types import Passage
 
 __all__ = ["Corpus", "CorpusFormat", "corpus_sha256", "detect_format", "load_corpus"]
 
-CorpusFormat = Literal["obliqa", "text"]
+CorpusFormat = Literal["obliqa", "text", "jsonl", "pandachat"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Corpus:
 def load_corpus(source: Path, format: CorpusFormat | None = None, chunk_max_tokens: int = 128) -> Corpus:
     """The corpus at ``source``; ``format`` None takes what the files look like (`detect_format`).
 
-    ``chunk_max_tokens`` is the chunk size of text; ObliQA's passages stay as they are. Raises CorpusError.
+    ``chunk_max_tokens`` is the largest passage; ObliQA's stay as they are. Raises CorpusError.
     """
     if not source.exists():
         msg = f"{source} does not exist; expected a folder or a file to read the corpus from"
@@ -40,26 +42,44 @@ def load_corpus(source: Path, format: CorpusFormat | None = None, chunk_max_toke
     if chosen not in get_args(CorpusFormat):
         msg = f"unknown corpus format {chosen!r}; expected one of: {', '.join(get_args(CorpusFormat))}"
         raise CorpusError(msg)
-    passages = load_obliqa(source) if chosen == "obliqa" else load_text(source, chunk_max_tokens)
+    if chosen == "obliqa":
+        passages = load_obliqa(source)
+    elif chosen == "text":
+        passages = load_text(source, chunk_max_tokens)
+    elif chosen == "jsonl":
+        passages = load_jsonl(source, chunk_max_tokens)
+    else:
+        passages = load_pandachat(source, chunk_max_tokens)
     return Corpus(passages, chosen, corpus_sha256(passages))
 
 
 def detect_format(source: Path) -> CorpusFormat:
-    """``"obliqa"`` where there are JSON documents, ``"text"`` where there are .md, .markdown or .txt files.
+    """``"obliqa"`` for JSON documents, ``"text"`` for .md, .markdown and .txt, ``"jsonl"``, ``"pandachat"``.
 
-    Raises CorpusError where there are both or neither.
+    Raises CorpusError where there are several of them or none.
     """
-    n_json, n_text = len(document_files(source)), len(text_files(source))
-    if n_json and n_text:
-        msg = f"{source} holds {n_json:,} JSON and {n_text:,} text files; say which by --format obliqa or text"
-        raise CorpusError(msg)
-    if not n_json and not n_text:
+    if looks_like_pandachat(source):
+        return "pandachat"
+    counts: dict[CorpusFormat, int] = {
+        "obliqa": len(document_files(source)),
+        "text": len(text_files(source)),
+        "jsonl": len(json_line_files(source)),
+    }
+    found = [name for name, count in counts.items() if count]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        held = " and ".join(f"{counts[name]:,} {_FILES[name]}" for name in found)
+        msg = f"{source} holds {held} files; say which by --format {' or '.join(found)}"
+    else:
         msg = (
-            f"{source} holds neither JSON documents nor .md, .markdown or .txt files; "
-            "choose another source, or say what it is with --format obliqa or --format text"
+            f"{source} holds neither JSON documents nor .md, .markdown, .txt or .jsonl files; "
+            "choose another source, or say what it is with --format"
         )
-        raise CorpusError(msg)
-    return "obliqa" if n_json else "text"
+    raise CorpusError(msg)
+
+
+_FILES: dict[CorpusFormat, str] = {"obliqa": "JSON", "text": "text", "jsonl": "JSON lines"}
 
 
 def corpus_sha256(passages: Iterable[Passage]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ragqa.config import Config, FusionConfig
+from ragqa.corpus.gold import GoldUnit
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.evaluation.measures import MEASURES, means, measure_run
 from ragqa.evaluation.ranking_cache import Hits, RankingCache, ranking_key
@@ -83,17 +84,22 @@ def retrieve_all(
 
 
 def evaluate(
-    questions: Sequence[GoldQuestion], columns: Sequence[Rankings], fusions: dict[str, FusionConfig]
+    questions: Sequence[GoldQuestion],
+    columns: Sequence[Rankings],
+    fusions: dict[str, FusionConfig],
+    unit: GoldUnit = "passage",
 ) -> tuple[Result, ...]:
     """A result per retriever alone, then one per fusion of all of them. ``columns[r][q]``: retriever r, question q.
 
     Gold is keyed on (DocumentID, PassageID); of duplicates the first counts, as in the official relevance file. A gold
-    passage that is not in the index counts as missed. Raises CorpusError for a question without gold.
+    passage that is not in the index counts as missed. Where ``unit`` is ``"document"`` gold are documents, and a
+    ranking of passages counts as one of documents, each where its first passage stands. Raises CorpusError for a
+    question without gold.
     """
-    results = [_result(column[0].retriever, questions, column) for column in columns if column]
+    results = [_result(column[0].retriever, questions, column, unit) for column in columns if column]
     for name, config in fusions.items():
         fused = tuple(fuse(rankings, config) for rankings in zip(*columns, strict=True))
-        results.append(_result(name, questions, fused))
+        results.append(_result(name, questions, fused, unit))
     return tuple(results)
 
 
@@ -116,8 +122,11 @@ def identity_of(retriever: Retriever, index: Index, config: Config) -> str:
     return f"{retriever.name}, {index.manifest.encoder_fingerprint}"
 
 
-def _result(name: str, questions: Sequence[GoldQuestion], rankings: Rankings) -> Result:
-    found = [[hit.passage.passage_id for hit in ranking.hits] for ranking in rankings]
+def _result(name: str, questions: Sequence[GoldQuestion], rankings: Rankings, unit: GoldUnit) -> Result:
+    found = [
+        [hit.passage.passage_id if unit == "passage" else hit.passage.document_id for hit in ranking.hits]
+        for ranking in rankings
+    ]
     return Result(name, rankings, measure_run([gold.gold for gold in questions], found, MEASURES))
 
 

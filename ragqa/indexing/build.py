@@ -21,7 +21,7 @@ from ragqa.protocols import Encoder, FloatMatrix
 from ragqa.types import Passage
 
 if TYPE_CHECKING:
-    from ragqa.corpus import Corpus
+    from ragqa.corpus import Corpus, CorpusFormat
     from ragqa.retrieval.analysis import IndexedText
 
 __all__ = ["BuildProgress", "build_events", "build_index"]
@@ -49,7 +49,7 @@ def build_index(
     indexes: Path,
     config: IndexingConfig,
     encoder: Encoder,
-    format: Literal["obliqa", "text"] | None = None,
+    format: CorpusFormat | None = None,
 ) -> Manifest:
     """The manifest of the index just built; see `build_events`, which this runs to its end."""
     building = build_events(name, source, indexes=indexes, config=config, encoder=encoder, format=format)
@@ -68,7 +68,7 @@ def build_events(
     indexes: Path,
     config: IndexingConfig,
     encoder: Encoder,
-    format: Literal["obliqa", "text"] | None = None,
+    format: CorpusFormat | None = None,
 ) -> Building:
     """Builds ``indexes/NAME`` from the corpus at ``source``, yields how far it is, returns its manifest.
 
@@ -98,7 +98,7 @@ def _fill(folder: Path, name: str, source: Path, corpus: Corpus, config: Indexin
     from ragqa.retrieval.dense import write_vectors
 
     passages = corpus.passages
-    kind: IndexedText = "title-section-text" if corpus.format == "text" else "text"
+    kind: IndexedText = "text" if corpus.format == "obliqa" else "title-section-text"
     analyser = analyser_named(config.analyser, corpus.format)
     yield from _write_bm25(folder, passages, analyser, config)
     vectors = yield from _encode([indexed_text(passage, kind) for passage in passages], encoder)

@@ -1,0 +1,200 @@
+"""JSON lines of {id, title, text}, one document a line, gzipped or not -> passages."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ragqa.corpus.chunking import chunk
+from ragqa.corpus.json_items import Item, describe
+from ragqa.corpus.outline import plain_outline
+from ragqa.errors import ConfigError, CorpusError
+from ragqa.types import Passage, Span
+
+__all__ = [
+    "ChunkedDocument",
+    "check_max_tokens",
+    "json_line_files",
+    "load_jsonl",
+    "looks_like_jsonl",
+    "passages_of",
+    "read_json_lines",
+]
+
+SUFFIXES = (".jsonl", ".jsonl.gz")
+QUESTIONS = tuple(f"_questions{suffix}" for suffix in SUFFIXES)  # files of questions beside the documents
+ID_KEYS = ("id", "_id")  # BEIR writes "_id"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkedDocument:
+    """A document by its unique id, cut into spans in their order; a span's offsets count in the cleaned text."""
+
+    document_id: str
+    title: str
+    spans: tuple[Span, ...]
+
+
+def load_jsonl(path: Path, max_tokens: int = 128) -> tuple[Passage, ...]:
+    """The documents of a .jsonl or .jsonl.gz file, or of all such files in a folder, lines in order, files by name.
+
+    A line is an object of text, title (may be missing) and id (a text or a whole number; "_id" is read too). Texts are
+    cleaned (`clean_text`), blank ones left out. A text of at most ``max_tokens`` white-space separated tokens is one
+    passage, a longer one is chunked (`chunk`); ids are ``"ID"``, ``"ID#2"``, ``"ID#3"``, with a higher number where
+    another document has that name. ``document_id`` is the id; where it is missing or null, the title, and where titles
+    repeat ``"Title (2)"``. ``number`` is the ordinal in the document from 1; ``start`` and ``end`` are character
+    offsets in the cleaned text. In a folder ``*_questions.jsonl`` files are skipped. Raises CorpusError where a line
+    is not as described here, an id repeats or there is no text at all, and ConfigError where ``max_tokens`` is below 1.
+    """
+    check_max_tokens(max_tokens)
+    files = json_line_files(path)
+    if not files:
+        msg = (
+            f"no JSON lines in {path}; expected a {' or '.join(SUFFIXES)} file, or a folder of them, "
+            "each line an object {id, title, text}"
+        )
+        raise CorpusError(msg)
+    places: dict[str, str] = {}  # of each given id, the place where it stands
+    read: list[tuple[str, str, tuple[Span, ...]]] = []  # id, empty where it is the title's turn; title; spans
+    n_blank = 0
+    for item in (item for file in files for item in read_json_lines(file, file.name)):
+        document_id, title, text = _given_id(item), _title(item), item.text("text")
+        if document_id:
+            _claim(document_id, item.place, places)
+        elif not title:
+            msg = f"{item.place}: expected an 'id' or a 'title', found neither; add one of them and try again"
+            raise CorpusError(msg)
+        if text:
+            read.append((document_id, title, _spans(text, max_tokens)))
+        n_blank += not text
+    if not read:
+        msg = (
+            f"{path}: expected at least one line with text under 'text', found {n_blank:,} lines, "
+            "all blank; check that this is the right file and try again"
+        )
+        raise CorpusError(msg)
+    return tuple(passages_of(_identified(read, places)))
+
+
+def looks_like_jsonl(path: Path) -> bool:
+    """Whether `load_jsonl` would find files at ``path``: by their names, so that a broken line still gets its error."""
+    return bool(json_line_files(path))
+
+
+def json_line_files(source: Path) -> tuple[Path, ...]:
+    """The files that `load_jsonl` would read, by name; none where there are none. A file named itself always counts."""
+    if not source.is_dir():
+        return (source,) if source.is_file() and source.name.lower().endswith(SUFFIXES) else ()
+    found = [path for path in source.iterdir() if path.name.lower().endswith(SUFFIXES) and path.is_file()]
+    kept = (path for path in found if not path.name.startswith(".") and not path.name.lower().endswith(QUESTIONS))
+    return tuple(sorted(kept, key=lambda path: path.name))
+
+
+def read_json_lines(path: Path, name: str) -> Iterator[Item]:
+    """The objects of a file, one a line, read as they are asked for; blank lines are skipped, a byte-order mark too.
+
+    ``name`` is what errors call the file, a line counts from 1: ``"facts.jsonl, line 17"``. A name that ends in
+    ``.gz`` is unpacked. Raises CorpusError where the file cannot be read or a line is no JSON object in UTF-8.
+    """
+    try:
+        with gzip.open(path) if path.name.lower().endswith(".gz") else path.open("rb") as lines:
+            for number, line in enumerate(lines, start=1):
+                whole = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
+                if whole.strip():
+                    yield _parse(whole, f"{name}, line {number:,}")
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        msg = f"{name} cannot be read: {reason}; check its permissions and that it is whole, and try again"
+        raise CorpusError(msg) from error
+
+
+def check_max_tokens(max_tokens: int) -> None:
+    """Raises ConfigError where a chunk could hold no token."""
+    if max_tokens < 1:
+        msg = f"chunk size must be at least 1 token, got {max_tokens}; change the setting and try again"
+        raise ConfigError(msg)
+
+
+def passages_of(documents: Collection[ChunkedDocument]) -> Iterator[Passage]:
+    """The passages of documents with unique ids: the first of each has the document's id, the others ``#2``, ``#3``.
+
+    Never gives a name that a document has: where there is a document "A#2", the second passage of "A" is "A#3".
+    """
+    taken = {document.document_id for document in documents}
+    for document in documents:
+        suffix = 1
+        for ordinal, span in enumerate(document.spans, start=1):
+            passage_id = document.document_id
+            while ordinal > 1 and passage_id in taken:
+                suffix += 1
+                passage_id = f"{document.document_id}#{suffix}"
+            taken.add(passage_id)
+            yield Passage(
+                passage_id=passage_id,
+                document_id=document.document_id,
+                text=span.text,
+                title=document.title,
+                number=str(ordinal),
+                start=span.start,
+                end=span.end,
+            )
+
+
+def _parse(line: bytes, place: str) -> Item:
+    try:
+        value = json.loads(line.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        found = f"a byte that is none (byte {error.start + 1:,} of the line)"
+        msg = f"{place}: expected UTF-8 text, found {found}; save the file as UTF-8 and try again"
+        raise CorpusError(msg) from error
+    except (ValueError, RecursionError) as error:
+        reason = f"{error.msg}, column {error.colno:,}" if isinstance(error, json.JSONDecodeError) else error
+        msg = f"{place}: expected one whole JSON object, found other text ({reason}); correct it and try again"
+        raise CorpusError(msg) from error
+    if not isinstance(value, dict):
+        msg = f"{place}: expected one JSON object, found {describe(value)}; write one object a line and try again"
+        raise CorpusError(msg)
+    return Item(place, value)
+
+
+def _claim(document_id: str, place: str, places: dict[str, str]) -> None:
+    if document_id in places:
+        found = f"{document_id[:40]!r}, which {places[document_id]} has"
+        msg = f"{place}: expected an id of its own, found {found}; give each line its own, or load one file at a time"
+        raise CorpusError(msg)
+    places[document_id] = place
+
+
+def _given_id(item: Item) -> str:
+    """The document's id, empty where the line gives none."""
+    return next((item.identifier(key) for key in ID_KEYS if item.values.get(key) is not None), "")
+
+
+def _title(item: Item) -> str:
+    """The title on one line, empty where it is missing, null or blank."""
+    return " ".join(item.text("title").split()) if item.values.get("title") is not None else ""
+
+
+def _spans(text: str, max_tokens: int) -> tuple[Span, ...]:
+    return tuple(span for section in plain_outline(text).sections for span in chunk(text, section.blocks, max_tokens))
+
+
+def _identified(read: Iterable[tuple[str, str, tuple[Span, ...]]], given: Iterable[str]) -> list[ChunkedDocument]:
+    """The documents, each with an id of its own: given ids first, so that no title takes one."""
+    taken = set(given)
+    counts: Counter[str] = Counter()
+    documents = []
+    for given_id, title, spans in read:
+        document_id = given_id or title
+        while not given_id and document_id in taken:
+            counts[title] += 1
+            document_id = f"{title} ({counts[title] + 1})"
+        taken.add(document_id)
+        documents.append(ChunkedDocument(document_id, title, spans))
+    return documents

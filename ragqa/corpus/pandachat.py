@@ -1,0 +1,136 @@
+"""PandaChat-RAG-sl: a JSON list of {query, answer, document, text, text_without_Q} -> passages and questions.
+
+The format of TajaKuzman/pandachat-rag-benchmark, one item a question. What is indexed is ``text_without_Q``, in which
+the questions that the document itself asks are blanked out. A submission's ``sources`` are values of ``document``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ragqa.corpus.chunking import chunk
+from ragqa.corpus.cleaning import clean_text
+from ragqa.corpus.json_items import Item, read_items
+from ragqa.corpus.jsonl import ChunkedDocument, check_max_tokens, passages_of
+from ragqa.corpus.outline import Block
+from ragqa.errors import CorpusError
+from ragqa.types import Passage, Question
+
+__all__ = ["DocumentQuestion", "load_pandachat", "load_pandachat_questions", "looks_like_pandachat", "pandachat_text"]
+
+QUESTION, DOCUMENT, TEXT = "query", "document", "text_without_Q"
+PARAGRAPH_END = "<p>"
+PARAGRAPH_GAP = "\n\n"
+_HEAD_BYTES = 1 << 20  # enough for the keys of the first item; the whole real file has 1.5 MB
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentQuestion:
+    """A question and the ids of the documents that answer it: any passage of such a document is a hit."""
+
+    question: Question
+    gold_documents: frozenset[str]
+
+
+def load_pandachat(path: Path, max_tokens: int = 128) -> tuple[Passage, ...]:
+    """The passages of every document once, in the order in which the file, or the one such file in a folder, has them.
+
+    A passage has at most ``max_tokens`` white-space separated tokens (128 is the benchmark's rule) and lies within one
+    document: paragraphs merged while they fit, a longer one split between sentences (`chunk`). ``document_id`` is the
+    name that submissions give under ``sources``; passage ids are that name, then ``#2``, ``#3``. There are no titles.
+    ``start`` and ``end`` are character offsets in `pandachat_text`. Blank documents are left out. Raises CorpusError
+    where something is not as described here, and ConfigError where ``max_tokens`` is below 1.
+    """
+    check_max_tokens(max_tokens)
+    texts: dict[str, str] = {}
+    for item in _items(path):
+        document_id, text = item.identifier(DOCUMENT), pandachat_text(item.text(TEXT))
+        if texts.setdefault(document_id, text) != text:
+            msg = (
+                f"{item.place}: expected the text that document {document_id!r} has further up under {TEXT!r}, found "
+                "another one; give every document one text and try again"
+            )
+            raise CorpusError(msg)
+    passages = tuple(passages_of([_chunked(name, text, max_tokens) for name, text in texts.items()]))
+    if not passages:
+        msg = (
+            f"{path}: expected at least one document with text under {TEXT!r}, found {len(texts):,} without; "
+            "check that this is the right file and try again"
+        )
+        raise CorpusError(msg)
+    return passages
+
+
+def load_pandachat_questions(path: Path) -> tuple[DocumentQuestion, ...]:
+    """The questions in the file's order, each with the one document it was taken from; ids are "1", "2" by position.
+
+    ``path`` as in `load_pandachat`. Raises CorpusError where an item has no question or no document.
+    """
+    return tuple(
+        DocumentQuestion(Question(item.line(QUESTION), str(number)), frozenset({item.identifier(DOCUMENT)}))
+        for number, item in enumerate(_items(path), start=1)
+    )
+
+
+def looks_like_pandachat(path: Path) -> bool:
+    """Whether ``path`` is a JSON list of items with the data set's keys, or a folder with exactly one such file.
+
+    Only the first megabyte is looked at. Submissions are objects, not lists: they do not count.
+    """
+    return len(_files(path)) == 1
+
+
+def pandachat_text(marked: str) -> str:
+    r"""The text as a reader sees it: every paragraph cleaned, blank ones left out, a blank line between two.
+
+    ``marked`` has ``<p>`` between paragraphs. Line breaks and blank lines within a paragraph become one space.
+    """
+    paragraphs = (" ".join(clean_text(paragraph).split()) for paragraph in marked.split(PARAGRAPH_END))
+    return PARAGRAPH_GAP.join(paragraph for paragraph in paragraphs if paragraph)
+
+
+def _chunked(document_id: str, text: str, max_tokens: int) -> ChunkedDocument:
+    return ChunkedDocument(document_id, "", tuple(chunk(text, _paragraphs(text), max_tokens)))
+
+
+def _paragraphs(text: str) -> Iterator[Block]:
+    start = 0
+    for paragraph in text.split(PARAGRAPH_GAP):
+        yield Block(start, start + len(paragraph))
+        start += len(paragraph) + len(PARAGRAPH_GAP)
+
+
+def _items(path: Path) -> tuple[Item, ...]:
+    """The items of the file; of a folder, of the one file in it that looks right. Never none."""
+    files = (path,) if path.is_file() else _files(path)
+    if len(files) != 1:
+        found = " and ".join(file.name for file in files) if files else "none"
+        msg = (
+            f"{path}: expected one JSON file, a list of {{{QUESTION}, {DOCUMENT}, {TEXT}}}, found {found}; "
+            "name the file itself and try again"
+        )
+        raise CorpusError(msg)
+    items = read_items(files[0], files[0].name)
+    if not items:
+        msg = f"{files[0].name}: expected a list of questions, found an empty one; check that this is the right file"
+        raise CorpusError(msg)
+    return items
+
+
+def _files(path: Path) -> tuple[Path, ...]:
+    """Of a file or the files of a folder those with the data set's keys, by name."""
+    candidates = [path] if path.is_file() else sorted(path.iterdir()) if path.is_dir() else []
+    return tuple(file for file in candidates if file.suffix.lower() == ".json" and file.is_file() and _has_keys(file))
+
+
+def _has_keys(file: Path) -> bool:
+    try:
+        with file.open("rb") as stream:
+            head = stream.read(_HEAD_BYTES).decode("utf-8-sig", errors="replace")
+    except OSError:
+        return False
+    is_list = re.match(r"\s*\[\s*\{", head) is not None
+    return is_list and all(re.search(rf'"{key}"\s*:', head) for key in (QUESTION, DOCUMENT, TEXT))
