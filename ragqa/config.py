@@ -247,6 +247,11 @@ class Paths:
         """NLI probabilities already computed; safe to delete at any time."""
         return self.home / "nli-pairs.sqlite3"
 
+    @property
+    def vector_cache(self) -> Path:
+        """Vectors that embedding servers already made; safe to delete at any time, they are asked for again."""
+        return self.home / "vectors.sqlite3"
+
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> Paths:
         """``RAGQA_HOME`` and ``RAGQA_INDEXES``, else the user's data folder and the checkout's ``indexes/``.

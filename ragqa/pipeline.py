@@ -116,18 +116,25 @@ class Models:
 
 
 def load_models(encoder: str, scoring: ScoringConfig, paths: Paths | None = None) -> Models:
-    """The models of these names, loaded and checked (seconds). Raises ModelError.
+    """The models of these names, loaded and checked (seconds). Raises ModelError and, as `load_encoder`, ConfigError.
 
-    NLI results are remembered in memory and, where ``paths`` are given, on disk.
+    NLI results are remembered in memory and, where ``paths`` are given, on disk, as are an embedding server's vectors.
     """
-    return Models(load_encoder(encoder), *load_nli(scoring, paths), load_obligations(scoring))
+    return Models(load_encoder(encoder, paths=paths), *load_nli(scoring, paths), load_obligations(scoring))
 
 
-def load_encoder(name: str, precision: Precision = "auto") -> Encoder:
-    """The encoder of this name, by OpenVINO where that covers it, else by sentence-transformers. Raises ModelError.
+def load_encoder(name: str, precision: Precision = "auto", paths: Paths | None = None) -> Encoder:
+    """The encoder of this name: a server's, or by OpenVINO where that covers it, else by sentence-transformers.
 
     ``precision`` is that of passages; questions are always encoded in fp32, and so is all that OpenVINO does not cover.
+    A server is not asked yet; its vectors are kept on disk where ``paths`` are given.
+
+    Raises ModelError, and ConfigError where a server's address or key cannot work.
     """
+    from ragqa.retrieval.api_encoder import ApiEncoder, is_api_name
+
+    if is_api_name(name):
+        return ApiEncoder(name, cache=paths.vector_cache if paths else None)
     from ragqa.retrieval.bert_encoder import BertEncoder, covers
     from ragqa.retrieval.weights import weights_of
 

@@ -14,7 +14,7 @@ DATA = Path(os.environ.get("RAGQA_DATA", Path(__file__).resolve().parents[1].par
 
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch, tmp_path_factory):
-    for name in [name for name in os.environ if name.startswith(("OPENAI_", "RAGQA_")) and name not in KEPT]:
+    for name in [name for name in os.environ if name.startswith(("OPENAI_", "VOYAGE_", "RAGQA_")) and name not in KEPT]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("RAGQA_HOME", str(tmp_path_factory.mktemp("home")))
 

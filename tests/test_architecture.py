@@ -51,6 +51,7 @@ HOMES = {
     "altair": {"ui"},
     "pandas": {"ui"},
     "openai": {"generation"},
+    "httpx2": {"retrieval"},
     "faiss": {"retrieval"},
     "bm25s": {"retrieval"},
     "rank_bm25": {"retrieval"},

@@ -46,7 +46,7 @@ def call(monkeypatch, places):
     monkeypatch.setattr(ragqa.pipeline, "load_models", lambda encoder, scoring, paths=None: models)
     monkeypatch.setattr(ragqa.pipeline, "load_nli", lambda scoring, paths=None: (nli, nli))
     monkeypatch.setattr(ragqa.pipeline, "load_obligations", lambda scoring: models.obligations)
-    monkeypatch.setattr(ragqa.pipeline, "load_encoder", lambda name, precision="auto": FakeEncoder())
+    monkeypatch.setattr(ragqa.pipeline, "load_encoder", lambda name, precision="auto", paths=None: FakeEncoder())
 
     def run(*arguments):
         result = CliRunner().invoke(app, list(arguments))

@@ -20,9 +20,10 @@ def test_every_room_on_the_map_exists_and_every_room_is_on_the_map():
 
 
 def test_every_environment_variable_is_documented_and_read():
-    documented = set(re.findall(r"`((?:RAGQA|OPENAI)_[A-Z_]+)`", README))
+    name = r"((?:RAGQA|OPENAI|VOYAGE)_[A-Z_]+)"
+    documented = set(re.findall(f"`{name}`", README))
     sources = [*(ROOT / "ragqa").rglob("*.py"), ROOT / "tests" / "conftest.py"]
-    read = {name for path in sources for name in re.findall(r"\"((?:RAGQA|OPENAI)_[A-Z_]+)\"", path.read_text("utf-8"))}
+    read = {found for path in sources for found in re.findall(f'"{name}"', path.read_text("utf-8"))}
     assert documented == read
 
 
