@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from ragqa.analysers import Analyser
+from ragqa.analysers import Analyser, analyser_named
+from ragqa.config import IndexingConfig
 from ragqa.errors import IndexMismatchError
 
 __all__ = [
@@ -99,10 +101,18 @@ class Manifest:
         return sum(entry.size_bytes for entry in self.files)
 
 
-def rebuild_hint(name: str, source: str = "") -> str:
-    """What to run when an index cannot be trusted."""
-    made_from = f" (it was made from {source!r})" if source else ""
-    return f"rebuild it with `ragqa index build {name} --source PATH`{made_from}"
+def rebuild_hint(name: str, manifest: Manifest | None = None) -> str:
+    """What to run when an index cannot be trusted; with ``manifest``, what makes the same one again."""
+    if manifest is None:
+        return f"rebuild it with `ragqa index build {name} --source PATH`"
+    standard = IndexingConfig()
+    analyser = str(manifest.analyser).partition(":")[0]
+    options = [
+        f"--encoder {shlex.quote(manifest.encoder)}" if manifest.encoder != standard.encoder else "",
+        f"--analyser {analyser}" if manifest.analyser != analyser_named("", manifest.format) else "",
+    ]
+    command = " ".join(["ragqa index build", name, "--source PATH", *filter(None, options)])
+    return f"rebuild it with `{command}` (it was made from {manifest.source!r})"
 
 
 def index_files(context_passages: int) -> tuple[str, ...]:

@@ -609,6 +609,13 @@ class TestRefusedIndex:
         with pytest.raises(IndexMismatchError, match=message):
             retrievers_for(index, stranger, RetrievalConfig())
 
+    def test_the_rebuild_command_makes_the_same_index_again(self, indexes):
+        build(indexes, analyser="characters")
+        (indexes / "demo" / "passages.jsonl").write_text("")
+        command = "ragqa index build demo --source PATH --encoder fake-encoder --analyser characters"
+        with pytest.raises(IndexMismatchError, match=f"rebuild it with `{command}` .it was made from 'old'."):
+            open_index("demo", indexes)
+
     def test_not_found_names_what_there_is(self, indexes):
         with pytest.raises(IndexNotFoundError, match="none yet"):
             open_index("demo", indexes)

@@ -71,7 +71,7 @@ class Index:
             msg = (
                 f"index {self.name!r} was made with the encoder {self.manifest.encoder} (sha256 "
                 f"{self.manifest.encoder_fingerprint}), the one loaded is {encoder.name} (sha256 "
-                f"{encoder.fingerprint}); load that encoder, or {rebuild_hint(self.name, self.manifest.source)}"
+                f"{encoder.fingerprint}); load that encoder, or {rebuild_hint(self.name, self.manifest)}"
             )
             raise IndexMismatchError(msg)
 
@@ -223,7 +223,7 @@ def _identity(folder: Path) -> tuple[int, int] | None:
 
 def _mismatch(name: str, folder: Path, problems: list[str]) -> IndexMismatchError:
     try:
-        source = read_manifest(folder).source
+        manifest = read_manifest(folder)
     except (IndexMismatchError, OSError):
-        source = ""
-    return IndexMismatchError(f"index {name!r} cannot be used: {'; '.join(problems)}; {rebuild_hint(name, source)}")
+        manifest = None
+    return IndexMismatchError(f"index {name!r} cannot be used: {'; '.join(problems)}; {rebuild_hint(name, manifest)}")
