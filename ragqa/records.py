@@ -21,12 +21,14 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from ragqa.config import FilteringConfig, FusionConfig, GenerationConfig, RetrievalConfig, ScoringConfig
+from ragqa.disk_cache import use_wal
 from ragqa.errors import RecordError
 from ragqa.events import Scored
 from ragqa.types import Answer, Drop, ModelInfo, Passage, Question, Ranking, ScoredPassage
 
 __all__ = ["AnswerRecord", "CandidateEntry", "RankingEntry", "RecordStore", "RecordSummary", "new_record_id"]
 
+PATIENCE_SECONDS = 30.0  # how long another process's transaction is waited for
 SCHEMA_VERSION = 3  # 2 knew two rankings and one weight; 1 one NLI model, for entailment and coverage alike
 
 
@@ -242,9 +244,9 @@ class RecordStore:
         """A connection in one transaction; SQLite's own errors come out as RecordError."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self.path, timeout=30)) as connection:
+            with closing(sqlite3.connect(self.path, timeout=PATIENCE_SECONDS)) as connection:
                 if not self._ready:
-                    connection.execute("PRAGMA journal_mode=WAL")
+                    use_wal(connection, PATIENCE_SECONDS)
                     connection.execute(_TABLE)
                     self._ready = True
                 with connection:

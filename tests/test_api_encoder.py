@@ -716,7 +716,7 @@ class TestCache:
         file.rmdir()
         cache.keep({b"a": expected(["a"])[0]})
         assert not file.exists()
-        monkeypatch.setattr(cache, "_rests_until", 0.0)
+        monkeypatch.setattr(cache._disk, "_rests_until", 0.0)
         cache.keep({b"a": expected(["a"])[0]})
         assert list(cache.known([b"a"])) == [b"a"]
         cache.close()
@@ -726,7 +726,7 @@ class TestCache:
         cache.keep({b"a": expected(["a"])[0]})
         file.rename(file.with_name("elsewhere"))
         VectorCache(file).keep({b"b": expected(["b"])[0]})
-        cache._set_aside(ValueError("seen in the old file"))
+        cache._disk._set_aside(ValueError("seen in the old file"))
         assert list(cache.known([b"a", b"b"])) == [b"b"]
         assert not file.with_name(file.name + ".broken").exists()
         cache.close()

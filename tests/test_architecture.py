@@ -21,6 +21,7 @@ LEVELS = {
     "errors": 0,
     "normalisation": 0,
     "processor": 0,
+    "disk_cache": 0,
     "events": 1,
     "config": 1,
     "analysers": 1,
@@ -68,7 +69,7 @@ HOMES = {
     "nupunkt": {"sentences"},
     "typer": {"cli"},
     "rich": {"cli", "tables"},
-    "sqlite3": {"records", "repass", "retrieval"},
+    "sqlite3": {"disk_cache", "records", "repass", "retrieval"},
 }
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from ragqa.corpus.demo import DEMOS
 from ragqa.records import AnswerRecord
 from ragqa.types import Drop
 
@@ -55,6 +56,8 @@ def page(browser):
 def choose_corpus(page, title):
     page.get_by_role("combobox", name=re.compile("Corpus")).click()
     page.get_by_role("option", name=title).click()
+    name = next(name for name, demo in DEMOS.items() if title.search(demo.title))
+    page.locator(f".st-key-example_{name}_0").wait_for()  # until then the examples are those of the corpus before
 
 
 def ask_first_example(page):

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from ragqa import disk_cache
 from ragqa.repass import pair_cache
 from ragqa.repass.pair_cache import PairCache
 from ragqa.types import NliProbabilities
@@ -38,7 +39,7 @@ def file(tmp_path) -> Path:
 
 @pytest.fixture
 def warned(caplog):
-    caplog.set_level(logging.WARNING, "ragqa.repass.pair_cache")
+    caplog.set_level(logging.WARNING, "ragqa.disk_cache")
     return lambda: [record.getMessage() for record in caplog.records]
 
 
@@ -239,9 +240,9 @@ def test_two_that_meet_a_broken_file_do_not_set_aside_each_others_new_one(file, 
     for cache in (first, second):
         cache.known([key(1)])
     error = sqlite3.DatabaseError("database disk image is malformed")
-    first._set_aside(error)
+    first._disk._set_aside(error)
     first.keep({key(7): result(7)})
-    second._set_aside(error)
+    second._disk._set_aside(error)
     assert second.known([key(7)]) == {key(7): result(7)}
 
 
@@ -297,14 +298,14 @@ def test_a_folder_that_may_not_be_written(tmp_path, warned):
 def test_a_database_that_may_not_be_written(file, warned, monkeypatch):
     """As in a read-only folder, which root may write all the same."""
     PairCache(file).keep({key(2): result(2)})
-    opened = pair_cache._opened
+    opened = disk_cache.opened
 
-    def read_only(path):
-        connection = opened(path)
+    def read_only(path, format):
+        connection = opened(path, format)
         connection.execute("PRAGMA query_only = ON")
         return connection
 
-    monkeypatch.setattr(pair_cache, "_opened", read_only)
+    monkeypatch.setattr(disk_cache, "opened", read_only)
     cache = PairCache(file)
     assert cache.known([key(2)]) == {key(2): result(2)}
     cache.keep({key(1): result(1)})
@@ -315,12 +316,12 @@ def test_a_database_that_may_not_be_written(file, warned, monkeypatch):
 def test_a_full_disk(file, warned, monkeypatch):
     cache = PairCache(file)
     cache.keep({key(0): result(0)})
-    (pages,) = cache._connection.execute("PRAGMA page_count").fetchone()
-    cache._connection.execute(f"PRAGMA max_page_count = {pages}")
+    (pages,) = cache._disk._connection.execute("PRAGMA page_count").fetchone()
+    cache._disk._connection.execute(f"PRAGMA max_page_count = {pages}")
     cache.keep({key(n): result(n) for n in range(1, 1000)})
     (message,) = warned()
     assert "full" in message
-    monkeypatch.setattr(cache, "_rests_until", 0.0)
+    monkeypatch.setattr(cache._disk, "_rests_until", 0.0)
     assert cache.known([key(0), key(5)]) == {key(0): result(0)}  # all of a transaction or nothing
 
 
@@ -336,7 +337,7 @@ def test_a_locked_database_is_waited_for_briefly_and_then_left_alone(file, warne
     other.execute("ROLLBACK")
     other.close()
     assert cache.known([key(1)]) == {}  # rests
-    monkeypatch.setattr(cache, "_rests_until", 0.0)
+    monkeypatch.setattr(cache._disk, "_rests_until", 0.0)
     assert cache.known([key(1)]) == {key(1): result(1)}
     (message,) = warned()
     assert "locked" in message

@@ -99,10 +99,10 @@ def test_hostile_text_matched_or_beside_stays_text():
 def test_each_list_says_its_rank_and_where_it_did_not_find_the_passage():
     rows = table("one", "two").split("<tbody>")[1].split("<tr ")[1:]
     by_text = {("one" if ">one" in row else "two"): Tags(row).text for row in rows}
-    assert "#1, norm. 1.00" in by_text["one"]
+    assert "#1 · 1.00" in by_text["one"]
     assert by_text["one"].endswith("–")
-    assert "#2, norm. 0.00" in by_text["two"]
-    assert "#1, norm. 1.00" in by_text["two"]
+    assert "#2 · 0.00" in by_text["two"]
+    assert "#1 · 1.00" in by_text["two"]
 
 
 def test_neighbours_open_and_are_cut():

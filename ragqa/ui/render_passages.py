@@ -17,7 +17,7 @@ Neighbours = Callable[
 
 SNIPPET_CHARS = 80
 NEIGHBOUR_CHARS = 700
-_RAW = {"bm25": "BM25", "context": "context BM25", "dense": "cosine"}
+_RAW = {"bm25": "BM25", "context": "context", "dense": "cosine"}
 _DROP_CLASS = {Drop.BELOW_THRESHOLD: "plain", Drop.AFTER_MAX_DROP: "mixed", Drop.BEYOND_TOP_K: "plain"}
 
 
@@ -63,7 +63,7 @@ def _part_cell(part: ScorePart) -> str:
     if part.rank is None:
         return '<td title="not in this list">–</td>'
     return (
-        f'<td>{number_html(part.raw)}<span class="rq-norm">#{part.rank}, norm. {number_html(part.normalised, 2)}'
+        f'<td title="score; rank in this list; normalised score">{number_html(part.raw)}<span class="rq-norm">#{part.rank} · {number_html(part.normalised, 2)}'
         "</span></td>"
     )
 

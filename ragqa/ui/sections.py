@@ -70,7 +70,7 @@ def _passages(view: View, current: Selection, settings: Config, index: Index | N
             f"Nearly every question that a corpus answers reaches {WEAK_COSINE:.2f}."
         )
         st.html(notice_html(words, "mixed"))
-    table, curve = st.columns([5, 3], gap="medium")
+    table, curve = st.columns([7, 3], gap="medium")
     with table:
         analyser = index.manifest.analyser if index else Analyser()
         matcher = partial(matched_words, question=view.question, analyser=analyser)

@@ -1,0 +1,175 @@
+"""A SQLite file that may lose anything at any time and must never fail its user: what caches on disk share.
+
+Whatever goes wrong is logged once and means "not found" or "not kept". Safe between threads and processes.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import time
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import TypeVar
+
+__all__ = ["KEYS_PER_QUERY", "REST_SECONDS", "CacheFormat", "DiskCache", "use_wal", "write_rows"]
+
+REST_SECONDS = 30.0  # after a failure the disk is left alone for so long
+KEYS_PER_QUERY = 500  # SQLite takes 999 at least
+RETRY_SECONDS = 0.01
+
+Result = TypeVar("Result")
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class CacheFormat:
+    """What a file of this kind holds: its table, its version, and words for the log."""
+
+    schema: str
+    version: int
+    patience_seconds: float  # how long another process's transaction is waited for
+    holds: str  # "NLI results"
+    goes_on: str  # what goes on without it: "scoring"
+
+
+class DiskCache:
+    """One file. Nothing is opened before it is needed; the file and its folder are made where they are missing."""
+
+    def __init__(self, file: Path, format: CacheFormat) -> None:
+        self.file = file
+        self.format = format
+        self._lock = Lock()
+        self._connection: sqlite3.Connection | None = None
+        self._opened: tuple[int, int] | None = None  # device and inode of the file that was opened last
+        self._rests_until = 0.0
+        self._warned = False
+
+    def attempt(self, work: Callable[[sqlite3.Connection], Result], otherwise: Result) -> Result:
+        """What ``work`` gives, or ``otherwise``: while the disk rests, or where it fails."""
+        with self._lock:
+            if time.monotonic() < self._rests_until:
+                return otherwise
+            try:
+                try:
+                    return work(self._connected())
+                except sqlite3.DatabaseError as error:
+                    if not _is_corrupt(error):
+                        raise
+                    self._set_aside(error)
+                    return work(self._connected())
+            except (sqlite3.Error, OSError) as error:
+                self._disconnect()
+                self._rests_until = time.monotonic() + REST_SECONDS
+                self._warn(
+                    f"cannot be used ({type(error).__name__}: {error}); {self.format.goes_on} goes on without it."
+                )
+                return otherwise
+
+    def close(self) -> None:
+        """Closes the file; the next use opens it again."""
+        with self._lock:
+            self._disconnect()
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            self._opened = _identity(self.file)
+            self._connection = opened(self.file, self.format)
+            self._opened = _identity(self.file)
+        return self._connection
+
+    def _disconnect(self) -> None:
+        if self._connection is not None:
+            with closing(self._connection):
+                self._connection = None
+
+    def _set_aside(self, error: Exception) -> None:
+        """Renames a broken file, unless another process has done so and begun a new one."""
+        self._disconnect()
+        if self._opened is None or _identity(self.file) != self._opened:
+            return
+        broken = self.file.with_name(self.file.name + ".broken")
+        for ending in ("-wal", "-shm"):
+            self.file.with_name(self.file.name + ending).unlink(missing_ok=True)
+        self.file.replace(broken)
+        self._warn(f"is broken ({error}); it is now {broken.name} and a new one is begun.")
+
+    def _warn(self, what: str) -> None:
+        if not self._warned:
+            self._warned = True
+            logger.warning("the file of %s %s %s", self.format.holds, self.file, what)
+
+
+def write_rows(
+    connection: sqlite3.Connection, keep: str, rows: Sequence[tuple[object, ...]], forget: str, n: int
+) -> None:
+    """Puts the rows by the statement ``keep`` and drops what is beyond ``n`` by ``forget``, in one transaction."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        connection.executemany(keep, rows)
+        connection.execute(forget, (n,))
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def use_wal(connection: sqlite3.Connection, patience_seconds: float) -> None:
+    """Switches to the write-ahead log. SQLite does not wait when another process is switching: this does."""
+    until = time.monotonic() + patience_seconds
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+        except sqlite3.OperationalError as error:
+            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(RETRY_SECONDS)
+        else:
+            return
+
+
+def opened(file: Path, format: CacheFormat) -> sqlite3.Connection:
+    """A connection to this file, made ready for use. Raises sqlite3.Error."""
+    connection = sqlite3.connect(file, timeout=format.patience_seconds, isolation_level=None, check_same_thread=False)
+    try:
+        use_wal(connection, format.patience_seconds)
+        connection.execute("PRAGMA synchronous = NORMAL")  # a power cut may lose the last transactions, kill -9 none
+        if _version(connection) == 0:
+            connection.execute("BEGIN IMMEDIATE")
+            if _version(connection) == 0:  # another process may have been first
+                connection.execute(format.schema)
+                connection.execute(f"PRAGMA user_version = {format.version}")
+            connection.execute("COMMIT")
+        if _version(connection) != format.version:
+            msg = f"it has version {_version(connection)}, this ragqa reads {format.version}; delete it to begin anew"
+            raise sqlite3.NotSupportedError(msg)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
+def _identity(file: Path) -> tuple[int, int] | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _code(error: sqlite3.Error) -> int:
+    return int(getattr(error, "sqlite_errorcode", 0) or 0) & 0xFF
+
+
+def _is_corrupt(error: sqlite3.DatabaseError) -> bool:
+    return _code(error) in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
