@@ -1,4 +1,4 @@
-"""`ragqa ask | score | index | records | eval | train`: thin commands over the same pipeline as the page.
+"""`ragqa ask | score | tune | index | records | eval | train`: thin commands over the same pipeline as the page.
 
 Exit codes: 0 done, 1 a bug in ragqa, 2 wrong usage or setting, 3 index, corpus or model, 4 no answer could be written,
 5 answered but not scored, 6 records, 130 stopped by Ctrl-C.
@@ -19,6 +19,7 @@ from ragqa.cli.output import fail
 from ragqa.cli.records import app as records_app
 from ragqa.cli.score import score
 from ragqa.cli.train import app as train_app
+from ragqa.cli.tune import tune
 from ragqa.errors import RagqaError
 
 __all__ = ["app", "main"]
@@ -32,6 +33,7 @@ app = typer.Typer(
 )
 app.command("ask")(ask)
 app.command("score")(score)
+app.command("tune")(tune)
 app.add_typer(index_app, name="index")
 app.add_typer(records_app, name="records")
 app.add_typer(evaluate_app, name="eval")

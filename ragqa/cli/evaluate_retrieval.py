@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ragqa.evaluation.retrieval import Comparison, Rankings, Result
     from ragqa.indexing import Index
 
-__all__ = ["retrieval"]
+__all__ = ["rankings_of", "retrieval"]
 
 SHOWN = {
     "passage": ("R@10", "AP@10", "nDCG@10", "RR@10", "Success@1", "R@100"),
@@ -52,7 +52,7 @@ def retrieval(
     opened = open_index(index, Paths.from_env().indexes)
     everything, unit = load_gold(questions, opened.passages)
     gold = everything[:limit]
-    columns, milliseconds = _rankings(gold, opened, config)
+    columns, milliseconds = rankings_of(gold, opened, config)
     results = evaluate(gold, columns, fusions, unit)
     if baseline not in {result.name for result in results}:
         names = ", ".join(repr(result.name) for result in results)
@@ -79,7 +79,7 @@ def _fusions(presets: list[str]) -> dict[str, FusionConfig]:
     return {DEFAULT: FusionConfig()} | {name: known[name] for name in presets}
 
 
-def _rankings(
+def rankings_of(
     gold: tuple[GoldQuestion, ...], index: Index, config: Config
 ) -> tuple[list[Rankings], dict[str, float | None]]:
     """Each retriever's rankings, and its median milliseconds per question where it had to rank."""

@@ -62,10 +62,8 @@ def _part_cell(part: ScorePart) -> str:
     """A retriever's own score, its rank in that list and the normalised score; a dash where it did not find this."""
     if part.rank is None:
         return '<td title="not in this list">–</td>'
-    return (
-        f'<td title="score; rank in this list; normalised score">{number_html(part.raw)}<span class="rq-norm">#{part.rank} · {number_html(part.normalised, 2)}'
-        "</span></td>"
-    )
+    detail = f'<span class="rq-norm">#{part.rank} · {number_html(part.normalised, 2)}</span>'
+    return f'<td title="score; rank in this list; normalised score">{number_html(part.raw)}{detail}</td>'
 
 
 def _marked(text: str, spans: Sequence[Span], start: int, end: int) -> str:
