@@ -40,10 +40,11 @@ def passage_table(selection: Selection, limit: int = 10) -> Table:
     table = Table(title=f"Passages: kept {len(selection.kept)} of {len(selection.kept) + len(selection.dropped)}")
     table.add_column("#", justify="right")
     table.add_column("passage", ratio=1, overflow="fold")
-    for heading in ("relevance", "BM25", "cosine"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("decision", no_wrap=True)
     candidates = sorted((*selection.kept, *selection.dropped), key=lambda c: c.rank)[:limit]
+    names = [part.retriever for part in candidates[0].hit.parts] if candidates else []
+    for heading in ("relevance", *({"bm25": "BM25", "dense": "cosine"}.get(name, name) for name in names)):
+        table.add_column(plain(heading), justify="right", no_wrap=True)
+    table.add_column("decision", no_wrap=True)
     for candidate in candidates:
         raw = {part.retriever: part.raw for part in candidate.hit.parts}
         passage = plain(candidate.passage.passage_id, style="bold")
@@ -52,7 +53,7 @@ def passage_table(selection: Selection, limit: int = 10) -> Table:
             str(candidate.rank),
             passage,
             f"{candidate.relevance:.3f}",
-            *(_number(raw.get(name)) for name in ("bm25", "dense")),
+            *(_number(raw.get(name)) for name in names),
             Text(str(candidate.drop) if candidate.drop else "kept", style="" if candidate.drop else "green"),
         )
     return table
