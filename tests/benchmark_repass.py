@@ -26,7 +26,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from ragqa.config import PRESETS, PROJECT_INDEXES, Config, FilteringConfig, GenerationConfig, ScoringConfig
+from ragqa.config import PROJECT_INDEXES, Config, FilteringConfig, GenerationConfig, ScoringConfig
 from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.questions import load_questions
 from ragqa.evaluation.answer_file import answer_of_text
@@ -34,6 +34,7 @@ from ragqa.events import Answered, ObligationScored, Scored, Selected, SentenceS
 from ragqa.indexing import open_index
 from ragqa.models import resolve_model
 from ragqa.pipeline import Models, assemble, load_encoder
+from ragqa.presets import PRESETS
 from ragqa.processor import wait_passively
 from ragqa.protocols import NliModel
 from ragqa.repass.obligations import TfidfObligationClassifier

@@ -26,6 +26,7 @@ LEVELS = {
     "config": 1,
     "analysers": 1,
     "sentences": 1,
+    "presets": 2,
     "protocols": 2,
     "models": 2,
     "inference": 2,

@@ -1,7 +1,6 @@
 import pytest
 
 from ragqa.config import (
-    PRESETS,
     Config,
     FilteringConfig,
     FusionConfig,
@@ -14,6 +13,7 @@ from ragqa.config import (
     has_llm,
 )
 from ragqa.errors import ConfigError
+from ragqa.presets import PRESETS
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ from typing import Annotated
 import typer
 
 from ragqa.cli.output import stderr, stdout
-from ragqa.config import PRESETS, Config, FilteringConfig, FusionConfig, Paths
+from ragqa.config import Config, FilteringConfig, FusionConfig, Paths
 from ragqa.errors import ConfigError
 from ragqa.events import Answered, Fused, ObligationScored, Recorded, Retrieved, Scored, Selected, SentenceScored
+from ragqa.presets import PRESETS
 from ragqa.tables import answer_panel, passage_table, plain, scores_group
 from ragqa.types import Question, ScoringMode, Selection
 

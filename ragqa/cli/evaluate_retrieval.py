@@ -12,8 +12,9 @@ from rich.progress import Progress
 from rich.table import Table
 
 from ragqa.cli.output import progress_bar, stderr, stdout
-from ragqa.config import PRESETS, Config, FusionConfig, Paths
+from ragqa.config import Config, FusionConfig, Paths
 from ragqa.errors import ConfigError
+from ragqa.presets import PRESETS
 from ragqa.tables import plain
 
 if TYPE_CHECKING:

@@ -8,16 +8,15 @@ from typing import Any
 import streamlit as st
 
 from ragqa.config import (
-    PRESETS,
     Config,
     FilteringConfig,
     FusionConfig,
     GenerationConfig,
-    Preset,
     RetrievalConfig,
     ScoringConfig,
     has_llm,
 )
+from ragqa.presets import PRESETS, Preset
 from ragqa.types import ScoringMode
 
 __all__ = ["settings_panel"]
