@@ -18,10 +18,13 @@ from ragqa.inference.bert_graph import OpenVinoEngine, bert_shape, openvino_vers
 from ragqa.inference.pair_encoding import EncodedPair, InputForm, PairEncoder, padded_inputs
 from ragqa.inference.precision import choose_precision
 from ragqa.inference.sharing import FairLock
+from ragqa.inference.workers import MAX_STREAMS, FairWorkers
+from ragqa.processor import n_cores
 
 __all__ = ["Engine", "SequenceClassifier", "read_config"]
 
 Pair = tuple[str, str]
+Inputs = dict[str, npt.NDArray[np.int64]]
 
 MAX_TOKENS = 512  # of premise and hypothesis together; the longer one is cut first
 TOKEN_BUDGET = 1536  # per batch, padding included; the fastest of 256 to 8,192 on two cores (see the model card)
@@ -33,7 +36,9 @@ logger = logging.getLogger(__name__)
 
 
 class Engine(Protocol):
-    """What computes the logits of one padded batch."""
+    """What computes the logits of one padded batch, for ``streams`` threads at once."""
+
+    streams: int
 
     def infer(self, inputs: dict[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.float32]:
         """float32 array of shape (n_rows, n_labels)."""
@@ -41,7 +46,7 @@ class Engine(Protocol):
 
 
 class SequenceClassifier:
-    """A model folder, loaded. Locks itself, one batch at a time, so that sessions take turns."""
+    """A model folder, loaded. Sessions take turns, batch by batch: share it between threads."""
 
     def __init__(self, folder: Path, precision: Precision = "auto", form: InputForm = "pair") -> None:
         """OpenVINO for BERT, PyTorch for others and on a GPU; ``arithmetic`` says which. Raises ModelError."""
@@ -52,7 +57,10 @@ class SequenceClassifier:
             self.arithmetic += ", joined input"
         self._encoder = PairEncoder(_tokenizer(folder, self.config), _max_tokens(folder, self.config), form)
         self._pad_id = int(self.config.get("pad_token_id") or 0)
-        self._lock = FairLock()
+        self._tokenizing = FairLock()
+        self._workers: FairWorkers[Inputs, npt.NDArray[np.float32]] = FairWorkers(
+            lambda inputs: self._engine.infer(inputs), self._engine.streams
+        )
 
     def logits(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float32]:
         """float32 array of shape (n_pairs, n_labels), in the order given."""
@@ -64,13 +72,13 @@ class SequenceClassifier:
         return len(self.config["id2label"])
 
     def _logits(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float32]:
-        with self._lock:
+        with self._tokenizing:
             encoded: list[EncodedPair] = self._encoder.encode(pairs)
         found = np.zeros((len(pairs), self.n_labels), np.float32)
-        for batch in batches_by_length([len(pair.ids) for pair in encoded], TOKEN_BUDGET):
-            inputs = padded_inputs([encoded[n] for n in batch], self._pad_id)
-            with self._lock:
-                found[batch] = self._engine.infer(inputs)
+        batches = batches_by_length([len(pair.ids) for pair in encoded], TOKEN_BUDGET)[::-1]  # the longest first
+        inputs = (padded_inputs([encoded[n] for n in batch], self._pad_id) for batch in batches)
+        for batch, logits in zip(batches, self._workers.map(inputs), strict=True):
+            found[batch] = logits
         return found
 
 
@@ -82,7 +90,7 @@ def _load_engine(folder: Path, config: dict[str, Any], precision: Precision) -> 
     shape, version = (bert_shape(config), openvino_version()) if not GPU_DEVICE.exists() else (None, None)
     if shape and version:
         try:
-            engine = OpenVinoEngine(folder, shape, precision)
+            engine = OpenVinoEngine(folder, shape, precision, streams=min(n_cores(), MAX_STREAMS))
             # What the graph does not know about the model shows here, not in the middle of an answer.
             found = engine.infer({name: np.ones((1, 8), np.int64) for name in INPUTS}).shape
             if found == (1, len(config["id2label"])):
