@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 PORT   ?= 8501
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: app test check format indexes benchmark clean help
+.PHONY: app test check format indexes benchmark growth clean help
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -45,6 +45,9 @@ indexes: $(VENV)/.app ## rebuild the two demonstration indexes
 
 benchmark: $(VENV)/.dev ## time RePASs against the reference script's loop (make benchmark OPTIONS="--cases 3")
 	$(BIN)/python -m tests.benchmark_repass $(OPTIONS)
+
+growth: $(VENV)/.dev ## measure indexes of up to 1.3 million passages (make growth OPTIONS="--index adgm --sizes 13000")
+	$(BIN)/python -m tests.benchmark_growth $(OPTIONS)
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,6 +20,8 @@ from ragqa.errors import ConfigError
 from ragqa.types import ScoringMode
 
 __all__ = [
+    "FURTHER_RANKINGS",
+    "LLM_GENERATORS",
     "SCORING_PROFILES",
     "Config",
     "CoverageInput",
@@ -28,18 +31,23 @@ __all__ = [
     "IndexingConfig",
     "Paths",
     "Precision",
+    "RerankingConfig",
     "RetrievalConfig",
     "ScoringConfig",
     "SplitterName",
     "api_key",
     "has_llm",
+    "is_ranking_name",
+    "prompt_folder",
     "scoring_from_env",
     "scoring_with",
 ]
 
 BM25Backend = Literal["bm25s", "rank_bm25"]
 FusionMethod = Literal["wsum", "rrf"]
-GeneratorName = Literal["extractive", "llm", "none"]
+FURTHER_RANKINGS = ("document", "splade", "late", "dense")  # kinds of those an index may have besides its first three
+GeneratorName = Literal["extractive", "baseline", "llm", "obligations", "loc", "vrr", "none"]
+LLM_GENERATORS = frozenset({"llm", "obligations", "loc", "vrr"})  # those that ask a language model
 CoverageInput = Literal["pair", "joined"]
 SplitterName = Literal["nupunkt", "punkt"]
 Precision = Literal["auto", "fp32", "bf16"]
@@ -47,10 +55,19 @@ Precision = Literal["auto", "fp32", "bf16"]
 PROJECT_INDEXES = Path(__file__).resolve().parent.parent / "indexes"
 
 
+def is_ranking_name(name: str) -> bool:
+    """Whether a retriever may be called so: ``bm25``, ``context``, ``dense``, a further kind, or ``dense:ENCODER``."""
+    return name in {"bm25", "context", *FURTHER_RANKINGS} or (name.startswith("dense:") and len(name) > len("dense:"))
+
+
 def _check(condition: bool, name: str, expected: str, found: object) -> None:
     if not condition:
         msg = f"{name} must be {expected}, got {found!r}; change the setting and try again"
         raise ConfigError(msg)
+
+
+_VECTORS = re.compile(r"Flat|SQ8|SQfp16|HNSW[1-9]\d{0,2}(_SQ8)?|IVF[1-9]\d{0,5},(Flat|SQ8|SQfp16|PQ[1-9]\d{0,3})")
+_VECTOR_KINDS = "Flat, SQ8, SQfp16, HNSW32, HNSW32_SQ8, or IVF4096, with Flat, SQ8, SQfp16 or PQ48; numbers are yours"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +82,8 @@ class IndexingConfig:
     context_passages: int = (
         3  # on each side of a passage, read with it by the context ranking, 0 to 20; 0: no such ranking
     )
+    rankings: tuple[str, ...] = ()  # further ones: document, splade:MODEL, late:MODEL, dense:ENCODER (several)
+    vectors: str = "Flat"  # a kind of FAISS index, see `ragqa.retrieval.vectors`; Flat is exact, quick up to 200,000
     chunk_max_tokens: int = 128  # text corpora only: whitespace-separated tokens per chunk, >= 16 (PandaChat's limit)
 
     def __post_init__(self) -> None:
@@ -72,7 +91,15 @@ class IndexingConfig:
         _check(0 <= self.bm25_b <= 1, "BM25 b", "in [0, 1]", self.bm25_b)
         _check(self.precision in get_args(Precision), "precision", "auto, fp32 or bf16", self.precision)
         _check(0 <= self.context_passages <= 20, "context", "0 to 20 passages", self.context_passages)
+        _check(_VECTORS.fullmatch(self.vectors) is not None, "vectors", _VECTOR_KINDS, self.vectors)
         _check(self.chunk_max_tokens >= 16, "chunk size", "at least 16 tokens", self.chunk_max_tokens)
+        expected = "document, splade:MODEL, late:MODEL or dense:ENCODER, each once"
+        for ranking in self.rankings:
+            kind, _, model = ranking.partition(":")
+            known = kind in FURTHER_RANKINGS and bool(model.strip()) == (kind != "document")
+            _check(known and model != self.encoder, "a further ranking", expected, ranking)
+        kinds = [name if name.startswith("dense:") else name.partition(":")[0] for name in self.rankings]
+        _check(len(set(kinds)) == len(kinds), "further rankings", expected, self.rankings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +140,19 @@ class FusionConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class RerankingConfig:
+    """Whether a cross-encoder reads the best passages once more before filtering, and how much it counts."""
+
+    model: str = ""  # a folder or a hub name; empty: no reranking
+    depth: int = 50  # fused passages it reads, 1 to 1000; AUEB 3, the best they tried
+    weight: float = 0.3  # of its min-max score against the fused one, in [0, 1]; best on ADGM; 1: it alone, as AUEB 3
+
+    def __post_init__(self) -> None:
+        _check(1 <= self.depth <= 1000, "rerank depth", "in 1..1000", self.depth)
+        _check(0 <= self.weight <= 1, "rerank weight", "in [0, 1]", self.weight)
+
+
+@dataclass(frozen=True, slots=True)
 class FilteringConfig:
     """What survives: RIRAG 5.2, AUEB 4.1. Scores are re-normalised to [0, 1] over the fused candidates first."""
 
@@ -138,14 +178,30 @@ class GenerationConfig:
     max_tokens: int = 800  # LLM: most tokens in the answer, 1 to 32768
     timeout_seconds: float = 60.0  # LLM: per request and between two pieces of a stream, > 0
     max_retries: int = 2  # LLM: further tries after 429, 5xx or a connection error, 0 to 10
+    seed: int | None = None  # LLM: sent where given, one more for each further candidate or try; 0 to 2^31 - 1
+    tries: int = 3  # LOC: most tries per obligation, 1 to 10; K of AUEB 4.4
+    candidates: int = 5  # VRR: answers to choose from, 1 to 20; N of AUEB's released code
+    rounds: int = 3  # VRR: most rounds of removing and inserting, 0 to 10; AUEB table 7, whose last step ends round 3
+    candidate_temperature: float = 1.0  # VRR's candidates and LOC's second and later tries, in [0, 2]; AUEB's own
+    max_calls: int = 30  # LOC, VRR: most completions asked for in one answer, 1 to 1000; retries of one count as it
+    parallel_calls: int = 4  # LOC, VRR: completions under way at the same time, 1 to 16
 
     def __post_init__(self) -> None:
-        _check(self.generator in get_args(GeneratorName), "generator", "extractive, llm or none", self.generator)
+        names = get_args(GeneratorName)
+        _check(self.generator in names, "generator", f"{', '.join(names[:-1])} or {names[-1]}", self.generator)
         _check(1 <= self.max_sentences <= 100, "most sentences", "in 1..100", self.max_sentences)
         _check(0 <= self.temperature <= 2, "temperature", "in [0, 2]", self.temperature)
         _check(1 <= self.max_tokens <= 32768, "most tokens", "in 1..32768", self.max_tokens)
         _check(self.timeout_seconds > 0, "time-out", "above 0 seconds", self.timeout_seconds)
         _check(0 <= self.max_retries <= 10, "retries", "in 0..10", self.max_retries)
+        _check(self.seed is None or 0 <= self.seed < 2**31, "seed", "in 0..2147483647 or None", self.seed)
+        _check(1 <= self.tries <= 10, "tries", "in 1..10", self.tries)
+        _check(1 <= self.candidates <= 20, "candidates", "in 1..20", self.candidates)
+        _check(0 <= self.rounds <= 10, "rounds", "in 0..10", self.rounds)
+        hot = self.candidate_temperature
+        _check(0 <= hot <= 2, "candidate temperature", "in [0, 2]", hot)
+        _check(1 <= self.max_calls <= 1000, "most calls", "in 1..1000", self.max_calls)
+        _check(1 <= self.parallel_calls <= 16, "parallel calls", "in 1..16", self.parallel_calls)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +306,11 @@ class Paths:
         """Vectors that embedding servers already made; safe to delete at any time, they are asked for again."""
         return self.home / "vectors.sqlite3"
 
+    @property
+    def presets(self) -> Path:
+        """A folder of preset files, ``*.json``; it need not exist."""
+        return self.home / "presets"
+
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None) -> Paths:
         """``RAGQA_HOME`` and ``RAGQA_INDEXES``, else the user's data folder and the checkout's ``indexes/``.
@@ -269,6 +330,7 @@ class Config:
     index: str = "rulebook"  # name of an index; RAGQA_INDEX
     retrieval: RetrievalConfig = field(default_factory=RetrievalConfig)
     fusion: FusionConfig = field(default_factory=FusionConfig)
+    reranking: RerankingConfig = field(default_factory=RerankingConfig)
     filtering: FilteringConfig = field(default_factory=FilteringConfig)
     generation: GenerationConfig = field(default_factory=GenerationConfig)
     scoring: ScoringConfig = field(default_factory=ScoringConfig)
@@ -300,3 +362,9 @@ def api_key(environ: Mapping[str, str] | None = None) -> str | None:
     """``OPENAI_API_KEY``; for the generator only, never for a record, a log or a message."""
     env = os.environ if environ is None else environ
     return env.get("OPENAI_API_KEY") or None
+
+
+def prompt_folder(environ: Mapping[str, str] | None = None) -> Path | None:
+    """``RAGQA_PROMPTS``, the folder whose files take the place of the prompts that come with ragqa; None: not set."""
+    env = os.environ if environ is None else environ
+    return Path(env["RAGQA_PROMPTS"]).expanduser() if env.get("RAGQA_PROMPTS") else None

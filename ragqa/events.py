@@ -2,27 +2,51 @@
 
 ::
 
-    Retrieved -> Fused -> Selected -> Token* -> Answered -> (SentenceScored | ObligationScored)* -> Scored -> Recorded
+    Retrieved -> Fused (-> Reranked) -> Selected -> Token* -> Answered
+        -> (SentenceScored | ObligationScored)* -> Scored -> Recorded
+
+In the place of `Token`, generators that verify what they write (LOC, VRR) say what they do::
+
+    LOC: CallsPlanned -> (ObligationAnswered | BestSoFar)*
+    VRR: CallsPlanned -> (CandidateWritten | CandidateScored | BestSoFar)*
+                      -> (SentencesRemoved | ObligationsInserted | BestSoFar)*
+
+with `Working` in between, a few times a second, and `Kept` after each `BestSoFar`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
-from ragqa.types import Answer, Evaluation, ObligationScore, Ranking, ScoringMode, Selection, SentenceScore
+from ragqa.types import Answer, Evaluation, ObligationScore, Ranking, RePASs, ScoringMode, Selection, SentenceScore
 
 __all__ = [
     "Answered",
+    "BestSoFar",
+    "CallsPlanned",
+    "CandidateScored",
+    "CandidateWritten",
     "Event",
     "Fused",
+    "GenerationEvent",
+    "Kept",
+    "MissingObligation",
+    "ObligationAnswered",
     "ObligationScored",
+    "ObligationsInserted",
     "Recorded",
+    "RemovedSentence",
+    "Reranked",
     "Retrieved",
     "Scored",
     "Selected",
     "SentenceScored",
+    "SentencesRemoved",
     "Token",
+    "TraceEvent",
+    "Working",
 ]
 
 
@@ -41,6 +65,13 @@ class Fused:
 
 
 @dataclass(frozen=True, slots=True)
+class Reranked:
+    """The fused ranking with its best passages in the order of a reranker; only where one is set."""
+
+    ranking: Ranking
+
+
+@dataclass(frozen=True, slots=True)
 class Selected:
     """What the answer may be written from, and why the rest may not."""
 
@@ -52,6 +83,149 @@ class Token:
     """The next piece of the answer's raw text, as the generator wrote it."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallsPlanned:
+    """Before the first call of LOC or VRR: what it will take.
+
+    ``fewest`` and ``most`` completions, neither above ``budget``; about ``prompt_tokens`` sent and at most
+    ``completion_tokens`` written by ``most`` of them. ``n_obligations`` were found in the kept passages.
+    """
+
+    fewest: int
+    most: int
+    prompt_tokens: int
+    completion_tokens: int
+    budget: int
+    n_obligations: int
+    kind: Literal["calls planned"] = "calls planned"
+
+
+@dataclass(frozen=True, slots=True)
+class Working:
+    """Nothing new but a sign of life: what is done now, completions asked for so far, characters they brought."""
+
+    phase: str
+    calls: int = 0
+    characters: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateWritten:
+    """VRR: a candidate, numbered from 1 in the order asked for; they arrive in any order.
+
+    ``finish_reason`` is that of `Answer`, or ``"failed"`` without text; ``note`` says why.
+    """
+
+    number: int
+    text: str
+    finish_reason: str
+    note: str = ""
+    is_refusal: bool = False
+    kind: Literal["candidate written"] = "candidate written"
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateScored:
+    """VRR: what a candidate is worth; one without text, and a refusal beside others that answer, gets no score."""
+
+    number: int
+    repass: RePASs
+    kind: Literal["candidate scored"] = "candidate scored"
+
+
+@dataclass(frozen=True, slots=True)
+class ObligationAnswered:
+    """LOC: the answer to one obligation in one attempt (from 1), and the best P(entailment) of its sentences for it.
+
+    ``number`` counts from 1 to ``total``; ``passage_index`` is that of the kept passage (from 0). ``best`` is None for
+    a passage without obligations, where there is nothing to cover.
+    """
+
+    number: int
+    total: int
+    obligation: str
+    passage_index: int
+    attempt: int
+    text: str
+    best: float | None
+    covered: bool
+    note: str = ""
+    kind: Literal["obligation answered"] = "obligation answered"
+
+
+@dataclass(frozen=True, slots=True)
+class RemovedSentence:
+    """A sentence that was taken out: its contradiction and the source sentence that gave it, if there is one."""
+
+    text: str
+    contradiction: float
+    premise: str = ""
+    passage_index: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SentencesRemoved:
+    """VRR: the sentences whose contradiction lies above ``mean``, and the score of what is left.
+
+    ``mean`` is that of C over the candidates, the chosen one as it stands now. Nothing may have been above it.
+    """
+
+    round: int
+    mean: float
+    removed: tuple[RemovedSentence, ...]
+    repass: RePASs
+    note: str = ""
+    kind: Literal["sentences removed"] = "sentences removed"
+
+
+@dataclass(frozen=True, slots=True)
+class MissingObligation:
+    """An obligation that the answer did not cover, best P(entailment) before and after the correction."""
+
+    text: str
+    passage_index: int
+    before: float
+    after: float
+    covered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ObligationsInserted:
+    """VRR: the answer corrected by the language model for the obligations it missed, and its score.
+
+    Where the model gave nothing usable the answer stays as it was and ``note`` says why.
+    """
+
+    round: int
+    obligations: tuple[MissingObligation, ...]
+    text: str
+    repass: RePASs
+    note: str = ""
+    kind: Literal["obligations inserted"] = "obligations inserted"
+
+
+@dataclass(frozen=True, slots=True)
+class BestSoFar:
+    """The best answer so far and the step that gave it. Stop, a failure or an empty budget leave this one.
+
+    ``repass`` in the configured mode and ``scored`` are None where it has no score yet (LOC), ``scored`` also in a
+    record, where only the last one is kept.
+    """
+
+    answer: Answer
+    step: str
+    repass: RePASs | None = None
+    scored: Scored | None = None
+    kind: Literal["best so far"] = "best so far"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The best answer so far is on disk under this id."""
+
+    record_id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,4 +279,30 @@ class Recorded:
     seconds: Mapping[str, float]
 
 
-Event = Retrieved | Fused | Selected | Token | Answered | SentenceScored | ObligationScored | Scored | Recorded
+TraceEvent = (
+    CallsPlanned
+    | CandidateWritten
+    | CandidateScored
+    | ObligationAnswered
+    | SentencesRemoved
+    | ObligationsInserted
+    | BestSoFar
+)
+"""What a record keeps of LOC's and VRR's work."""
+
+GenerationEvent = Token | Working | TraceEvent
+"""What a generator yields."""
+
+Event = (
+    Retrieved
+    | Fused
+    | Reranked
+    | Selected
+    | GenerationEvent
+    | Kept
+    | Answered
+    | SentenceScored
+    | ObligationScored
+    | Scored
+    | Recorded
+)

@@ -1,20 +1,21 @@
-"""Rankings of several retrievers -> one ranking. Pure functions, in the literature's terms.
+"""Rankings of several retrievers, and a reranker's scores, -> one ranking. Pure functions, in the literature's terms.
 
 Sources: RIRAG A.7 and equation 5 (convex combination of min-max normalised scores), AUEB equation 1 (any number of
-rankings), Cormack et al. 2009 (reciprocal rank fusion, k = 60).
+rankings), AUEB 3 (reranking the best 50), Cormack et al. 2009 (reciprocal rank fusion, k = 60).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from ragqa.config import FusionConfig
-from ragqa.errors import IndexingError
+from ragqa.config import FusionConfig, RerankingConfig
+from ragqa.errors import IndexingError, ModelError
 from ragqa.normalisation import min_max_norm
 from ragqa.types import Passage, Ranking, ScoredPassage, ScorePart
 
-__all__ = ["RRF_K", "fuse"]
+__all__ = ["RRF_K", "fuse", "rerank", "reranker_scores"]
 
 RRF_K = 60
 
@@ -22,10 +23,10 @@ RRF_K = 60
 def fuse(rankings: Sequence[Ranking], config: FusionConfig) -> Ranking:
     """One ranking named ``"fused"`` whose hits carry what each retriever contributed.
 
-    ``wsum``: ``sum_i w_i * s_i(p)``, ``s_i`` min-max normalised over retriever i's own hits, 0 where it did not return
-    p. ``rrf``: ``sum_i 1 / (60 + rank_i(p))``, ranks from 1, over the retrievers of a weight above 0, all alike. A
-    passage that only retrievers of weight 0 returned is left out. Ties are ordered by
-    passage_id. Scores lie in [0, 1] under ``wsum``.
+    ``wsum``: ``sum_i w_i * s_i(p)``, ``s_i`` min-max normalised over retriever i's own hits (or its ranking's bounds),
+    0 where it did not return p. ``rrf``: ``sum_i 1 / (60 + rank_i(p))``, ranks from 1, over the retrievers of a weight
+    above 0, all alike. A passage that only retrievers of weight 0 returned is left out, and so is one that was only
+    rescored, unless nothing else has a weight. Ties are ordered by passage_id. Scores lie in [0, 1] under ``wsum``.
     """
     columns = [_parts(ranking, config) for ranking in rankings]
     passages = _members(rankings, config)
@@ -39,14 +40,56 @@ def fuse(rankings: Sequence[Ranking], config: FusionConfig) -> Ranking:
     return Ranking.of("fused", hits)
 
 
+def rerank(fused: Ranking, scores: Mapping[str, float], config: RerankingConfig) -> Ranking:
+    """One ranking named ``"reranked"`` whose hits carry, beside fusion's parts, what the reranker made of them.
+
+    ``scores`` are the reranker's raw ones by passage_id. With ``w`` the weight, ``f`` the fused score min-max
+    normalised over all hits (what filtering calls relevance) and ``r`` the reranker's score min-max normalised over
+    those of the best ``depth`` hits that have one: ``w * r + (1 - w) * f``. Every other hit has ``(1 - w) * f``, so
+    those beyond ``depth`` keep their order below. Ties: read ones first, then the order before. Scores lie in [0, 1].
+
+    Raises ModelError where a score is not finite.
+    """
+    read = [hit for hit in fused.hits[: config.depth] if hit.passage.passage_id in scores]
+    raw = [scores[hit.passage.passage_id] for hit in read]
+    wrong = next((score for score in raw if not math.isfinite(score)), None)
+    if wrong is not None:
+        msg = (
+            f"expected finite scores from the reranker {config.model!r}, found {wrong}; check its files, or leave the "
+            "reranker out"
+        )
+        raise ModelError(msg)
+    ids = [hit.passage.passage_id for hit in read]
+    normalised = dict(zip(ids, min_max_norm(raw), strict=True))
+    by_itself = sorted(range(len(ids)), key=lambda n: -raw[n])  # stable
+    rank_of = {ids[n]: rank for rank, n in enumerate(by_itself, start=1)}
+    relevances = min_max_norm([hit.score for hit in fused.hits])
+    found = []
+    for rank, (hit, relevance) in enumerate(zip(fused.hits, relevances, strict=True), start=1):
+        name, rest = hit.passage.passage_id, 1 - config.weight
+        norm = normalised.get(name, 0.0)
+        own = scores[name] if name in normalised else None
+        parts = (
+            ScorePart("fused", hit.score, rank, relevance, rest, rest * relevance),
+            ScorePart("reranker", own, rank_of.get(name), norm, config.weight, config.weight * norm),
+        )
+        found.append(replace(hit, score=math.fsum(part.contribution for part in parts), reranking=parts))
+    found.sort(key=lambda hit: (-hit.score, hit.passage.passage_id not in normalised))  # stable
+    return Ranking("reranked", tuple(found))
+
+
+def reranker_scores(reranked: Ranking) -> dict[str, float]:
+    """The raw scores `rerank` was given for the passages it counts as read, the best fused passage first."""
+    by_rank_before = sorted((hit for hit in reranked.hits if hit.reranking), key=lambda hit: hit.reranking[0].rank or 0)
+    raw = {hit.passage.passage_id: hit.reranking[1].raw for hit in by_rank_before}
+    return {name: score for name, score in raw.items() if score is not None}
+
+
 def _members(rankings: Sequence[Ranking], config: FusionConfig) -> dict[str, Passage]:
     """The passages that may be in the fused ranking, by id."""
-    return {
-        hit.passage.passage_id: hit.passage
-        for ranking in rankings
-        if _weight(ranking, config) > 0
-        for hit in ranking.hits
-    }
+    weighted = [ranking for ranking in rankings if _weight(ranking, config) > 0]
+    finding = [ranking for ranking in weighted if ranking.finds] or weighted
+    return {hit.passage.passage_id: hit.passage for ranking in finding for hit in ranking.hits}
 
 
 def _parts(ranking: Ranking, config: FusionConfig) -> Mapping[str, ScorePart]:
@@ -59,7 +102,7 @@ def _parts(ranking: Ranking, config: FusionConfig) -> Mapping[str, ScorePart]:
             )
             raise IndexingError(msg)
     weight = _weight(ranking, config)
-    normalised = min_max_norm([hit.score for hit in ranking.hits])
+    normalised = min_max_norm([hit.score for hit in ranking.hits], ranking.bounds)
     parts = {}
     for rank, (hit, norm) in enumerate(zip(ranking.hits, normalised, strict=True), start=1):
         contribution = weight / (RRF_K + rank) if config.method == "rrf" else weight * norm

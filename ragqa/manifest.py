@@ -5,17 +5,21 @@
     indexes/NAME/
     ├── manifest.json    this module
     ├── passages.jsonl   one Passage a line
+    ├── passages.*.npy   where each line begins (offsets), keys of the ids and their lines (ids), place of each id
+    │                    among all ids sorted (order), what no retriever returns (hidden)
     ├── bm25/            bm25s: arrays and JSON
     ├── context/         likewise, of each passage with its neighbours; missing where context_passages is 0
-    └── dense.faiss      FAISS IndexFlatIP; row i is line i of passages.jsonl
+    ├── further/         a folder for each further ranking: document, splade, late, dense-1, ...; missing without them
+    └── dense.faiss      FAISS, of the kind that the manifest names; row i is line i of passages.jsonl
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
 import shlex
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -27,10 +31,16 @@ from ragqa.errors import IndexMismatchError
 __all__ = [
     "CONTEXT",
     "DENSE",
+    "FURTHER",
+    "HIDDEN",
+    "IDS",
     "MANIFEST",
+    "OFFSETS",
+    "ORDER",
     "PASSAGES",
     "SCHEMA_VERSION",
     "FileEntry",
+    "FurtherRanking",
     "Manifest",
     "describe_files",
     "file_problems",
@@ -40,19 +50,31 @@ __all__ = [
     "write_manifest",
 ]
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 MANIFEST: Final = "manifest.json"
 PASSAGES: Final = "passages.jsonl"
+OFFSETS: Final = "passages.offsets.npy"
+IDS: Final = "passages.ids.npy"
+ORDER: Final = "passages.order.npy"
+HIDDEN: Final = "passages.hidden.npy"
 DENSE: Final = "dense.faiss"
 BM25: Final = "bm25"
 CONTEXT: Final = "context"
+FURTHER: Final = "further"
+PASSAGE_FILES: Final = (PASSAGES, OFFSETS, IDS, ORDER, HIDDEN)
 BM25_FILES: Final = (
     "data.csc.index.npy",
     "indices.csc.index.npy",
     "indptr.csc.index.npy",
     "params.index.json",
-    "vocab.index.json",
+    "vocabulary.npy",
 )
+FURTHER_FILES: Final = {
+    "document": (*BM25_FILES, "document_of.npy", "documents.json"),
+    "splade": ("data.npy", "indices.npy", "indptr.npy", "shape.npy"),
+    "late": ("offsets.npy", "text_of.npy", "vectors.f16"),
+    "dense": ("vectors.faiss",),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +87,33 @@ class FileEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class FurtherRanking:
+    """A ranking beside BM25, context and dense: its retriever's name, the folder of its files below ``further/``.
+
+    ``model`` is a name that the model's loader resolves, ``fingerprint`` the sha256 of its weights; of ``document`` all
+    three are empty.
+    """
+
+    name: str
+    folder: str
+    model: str = ""
+    fingerprint: str = ""
+    precision: str = ""
+
+    @property
+    def option(self) -> str:
+        """What `ragqa index build --also` takes to add it."""
+        return self.name if self.name.startswith("dense:") or not self.model else f"{self.name}:{self.model}"
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """Everything that decides what this index finds.
 
     ``source`` is the last part of the path it was built from; ``corpus_sha256`` what was there. ``encoder`` is a name
     that the encoder's loader resolves, ``encoder_fingerprint`` the sha256 of its weights. ``indexed_text`` says what
-    the encoder reads of a passage, ``analyser`` what BM25 does, ``created`` is UTC in ISO 8601.
+    the encoder reads of a passage, ``analyser`` what BM25 does, ``created`` is UTC in ISO 8601. ``vectors`` is the kind
+    of FAISS index, ``search_effort`` how much of an approximate one a question is compared with (0: all of it).
     """
 
     schema_version: int
@@ -91,9 +134,18 @@ class Manifest:
     encoder_fingerprint: str
     encoder_precision: str
     dimension: int
+    vectors: str
+    search_effort: int
     libraries: dict[str, str]
     created: str
     files: tuple[FileEntry, ...]
+    rankings: tuple[FurtherRanking, ...] = ()
+
+    @property
+    def retrievers(self) -> tuple[str, ...]:
+        """The names of this index's retrievers, in their order."""
+        context = ("context",) if self.context_passages else ()
+        return ("bm25", *context, "dense", *(ranking.name for ranking in self.rankings))
 
     @property
     def size_bytes(self) -> int:
@@ -110,22 +162,31 @@ def rebuild_hint(name: str, manifest: Manifest | None = None) -> str:
     options = [
         f"--encoder {shlex.quote(manifest.encoder)}" if manifest.encoder != standard.encoder else "",
         f"--analyser {analyser}" if manifest.analyser != analyser_named("", manifest.format) else "",
+        f"--vectors {shlex.quote(manifest.vectors)}" if manifest.vectors != standard.vectors else "",
+        *(f"--also {shlex.quote(ranking.option)}" for ranking in manifest.rankings),
     ]
     command = " ".join(["ragqa index build", name, "--source PATH", *filter(None, options)])
     return f"rebuild it with `{command}` (it was made from {manifest.source!r})"
 
 
-def index_files(context_passages: int) -> tuple[str, ...]:
+def index_files(context_passages: int, rankings: Sequence[FurtherRanking] = ()) -> tuple[str, ...]:
     """The files of an index besides its manifest, by path."""
     folders = (BM25, CONTEXT) if context_passages else (BM25,)
-    return (*(f"{folder}/{name}" for folder in folders for name in BM25_FILES), DENSE, PASSAGES)
+    further = (
+        f"{FURTHER}/{ranking.folder}/{name}"
+        for ranking in rankings
+        for name in FURTHER_FILES[ranking.name.partition(":")[0]]
+    )
+    return (*(f"{folder}/{name}" for folder in folders for name in BM25_FILES), DENSE, *PASSAGE_FILES, *further)
 
 
-def describe_files(folder: Path, context_passages: int) -> tuple[FileEntry, ...]:
+def describe_files(
+    folder: Path, context_passages: int, rankings: Sequence[FurtherRanking] = ()
+) -> tuple[FileEntry, ...]:
     """Size and sha256 of every index file in this folder, by path."""
     return tuple(
         FileEntry(path, (folder / path).stat().st_size, _sha256(folder / path))
-        for path in index_files(context_passages)
+        for path in index_files(context_passages, rankings)
     )
 
 
@@ -155,7 +216,12 @@ def read_manifest(folder: Path) -> Manifest:
         where = ".".join(map(str, first["loc"]))
         msg = f"{MANIFEST} is not a manifest of schema version {SCHEMA_VERSION}: {where}: {first['msg']}"
         raise IndexMismatchError(msg) from error
-    expected = index_files(manifest.context_passages)
+    names = [ranking.name.partition(":")[0] for ranking in manifest.rankings]
+    folders = [ranking.folder for ranking in manifest.rankings]
+    if not set(names) <= FURTHER_FILES.keys() or not all(re.fullmatch(r"[a-z]+(-\d+)?", name) for name in folders):
+        msg = f"{MANIFEST} names rankings {', '.join(names)} in {', '.join(folders)}, which this version does not know"
+        raise IndexMismatchError(msg)
+    expected = index_files(manifest.context_passages, manifest.rankings)
     if tuple(entry.path for entry in manifest.files) != expected:
         msg = f"{MANIFEST} lists {len(manifest.files)} files, expected exactly {', '.join(expected)}"
         raise IndexMismatchError(msg)

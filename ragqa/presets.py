@@ -11,13 +11,110 @@ __all__ = ["PRESETS", "Preset"]
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """Named settings with one line that says what they are for."""
+    """Named settings with one line that says what they are for.
+
+    ``index`` names the index they were chosen on, where they were chosen on one; empty: they are for any. Weights may
+    be of rankings that few indexes have: `ragqa.retrieval.names.missing_rankings` says which of an index's lack.
+    """
 
     name: str
     explanation: str
     retrieval: RetrievalConfig = field(default_factory=RetrievalConfig)
     fusion: FusionConfig = field(default_factory=FusionConfig)
     filtering: FilteringConfig = field(default_factory=FilteringConfig)
+    index: str = ""
+
+
+_RIRAG: tuple[tuple[str, str, str, str, str], ...] = (  # name, ranking, R@10 / M@10 without and with documents, how
+    (
+        "DRAGON+",
+        "dense:dragon-plus",
+        "74.3 / 58.1",
+        "74.5 / 58.2",
+        "the folder dragon-plus, both its towers in a Router",
+    ),
+    ("SPLADEv2", "splade", "75.7 / 60.4", "75.9 / 60.7", "such as naver/splade-cocondenser-ensembledistil"),
+    ("ColBERTv2", "late", "77.7 / 63.0", "77.7 / 63.2", "colbert-ir/colbertv2.0"),
+    (
+        "NV-Embed-v2",
+        "dense:openai:nvidia/NV-Embed-v2",
+        "78.3 / 63.5",
+        "78.2 / 63.6",
+        "at a server that adds its instruction",
+    ),
+    (
+        "BGE-EN-ICL",
+        "dense:openai:BAAI/bge-en-icl",
+        "77.1 / 62.4",
+        "77.4 / 62.5",
+        "0-shot, at a server that adds its instruction",
+    ),
+)
+_OL3, _VL2, _VF2 = (
+    "dense:openai:text-embedding-3-large",
+    "dense:voyage:voyage-law-2",
+    "dense:voyage:voyage-finance-2",
+)
+_AUEB: tuple[tuple[str, dict[str, float], str, str], ...] = (  # name, weights, R@10 / M@10, table
+    ("AUEB OL3", {_OL3: 1}, "73.9 / 57.4", "1"),
+    ("AUEB VL2", {_VL2: 1}, "77.1 / 62.8", "1"),
+    ("AUEB VF2", {_VF2: 1}, "79.0 / 65.6", "1"),
+    ("AUEB BM25 + OL3", {"bm25": 0.3, _OL3: 0.7}, "78.9 / 65.0", "2"),
+    ("AUEB VL2 + VF2", {_VL2: 0.4, _VF2: 0.6}, "79.4 / 66.0", "2"),
+    ("AUEB BM25 + VL2", {"bm25": 0.25, _VL2: 0.75}, "79.9 / 66.5", "2"),
+    ("AUEB BM25 + VF2", {"bm25": 0.3, _VF2: 0.7}, "80.4 / 67.6", "2"),
+    ("AUEB BM25 + VL2 + VF2", {"bm25": 0.25, _VL2: 0.2, _VF2: 0.55}, "81.1 / 69.0", "2"),
+)
+
+
+def _of_rirag() -> tuple[Preset, ...]:
+    """RIRAG table 4: each ranking alone, then with BM25 over documents at its weight of .1."""
+    found = [
+        Preset(
+            "RIRAG BM25 + documents",
+            "RIRAG table 4: BM25 with BM25 over whole documents, R@10 / M@10 there 76.4 / 62.5, alone 76.1 / 62.4.",
+            fusion=FusionConfig.of(bm25=0.9, document=0.1),
+        )
+    ]
+    for name, ranking, alone, fused, how in _RIRAG:
+        text = f"RIRAG table 4: {name} ({how})"
+        found += [
+            Preset(
+                f"RIRAG {name}",
+                f"{text}, R@10 / M@10 there {alone}.",
+                fusion=FusionConfig.of("wsum", **{ranking: 1}),
+            ),
+            Preset(
+                f"RIRAG {name} + documents",
+                f"{text} fused with BM25 over whole documents, R@10 / M@10 there {fused}.",
+                fusion=FusionConfig.of("wsum", **{ranking: 0.9, "document": 0.1}),
+            ),
+        ]
+    return tuple(found)
+
+
+def _of_aueb() -> tuple[Preset, ...]:
+    """AUEB tables 1 and 2, their final fusion with their filter, and the other filters of table 3."""
+    rows = [
+        Preset(name, f"AUEB table {table}, R@10 / M@10 there {figures}.", fusion=FusionConfig("wsum", weights))
+        for name, weights, figures, table in _AUEB
+    ]
+    final = Preset(
+        "AUEB final, not reranked",
+        "AUEB's system: the fusion of table 2's last row and the filter .90/.10. Their reranker, voyage-rerank-2, is "
+        "left out, and without it that filter keeps one or two passages.",
+        fusion=rows[-1].fusion,
+        filtering=FilteringConfig(threshold=0.9, max_drop=0.1),
+    )
+    filters = [
+        Preset(
+            f"AUEB .{threshold:02.0f}/.{drop:02.0f}",
+            f"A filter of AUEB table 3, tuned on a reranker's scores (RePASs there {repass:.4f}).",
+            filtering=FilteringConfig(threshold=threshold / 100, max_drop=drop / 100),
+        )
+        for threshold, drop, repass in ((75, 5, 0.5006), (80, 5, 0.505), (85, 15, 0.5001))
+    ]
+    return (*rows, final, *filters)
 
 
 PRESETS: tuple[Preset, ...] = (
@@ -56,4 +153,6 @@ PRESETS: tuple[Preset, ...] = (
         "Ranks instead of scores. Robust when one retriever's scores are odd; the filter's threshold means less here.",
         fusion=FusionConfig.of("rrf", bm25=1, dense=1),
     ),
+    *_of_rirag(),
+    *_of_aueb(),
 )

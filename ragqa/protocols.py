@@ -7,15 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Generator as Stream
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.events import ObligationScored, Scored, SentenceScored, Token
-from ragqa.types import Answer, ModelInfo, NliProbabilities, Passage, Question, Ranking
+from ragqa.events import GenerationEvent, ObligationScored, Scored, SentenceScored
+from ragqa.types import Answer, Coverage, Evaluation, ModelInfo, NliProbabilities, Passage, Question, Ranking
 
-__all__ = ["Encoder", "FloatMatrix", "Generator", "NliModel", "ObligationClassifier", "Retriever", "Scorer"]
+__all__ = [
+    "Encoder",
+    "FloatMatrix",
+    "Generator",
+    "NliModel",
+    "ObligationClassifier",
+    "Reranker",
+    "Rescorer",
+    "Retriever",
+    "Scorer",
+    "Verifier",
+]
 
 FloatMatrix = npt.NDArray[np.float32]
 
@@ -30,6 +41,26 @@ class Retriever(Protocol):
 
     def retrieve(self, question: str, top_k: int) -> Ranking:
         """At most ``top_k`` hits; passages that score nothing are left out, so the ranking may be empty."""
+        ...
+
+
+class Reranker(Protocol):
+    """Reads a question and a passage together: slower than a retriever, for the best few."""
+
+    @property
+    def info(self) -> ModelInfo: ...
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """One finite number per text, in the order given, higher where it answers better; no unit, no fixed range."""
+        ...
+
+
+@runtime_checkable
+class Rescorer(Retriever, Protocol):
+    """A retriever that does not search where others have: it scores what they found."""
+
+    def rescore(self, question: str, passages: Sequence[Passage]) -> Ranking:
+        """Hits among ``passages`` alone, with ``finds`` False; passages that score nothing are left out."""
         ...
 
 
@@ -61,8 +92,8 @@ class Generator(Protocol):
         """The language model's name, empty where there is none."""
         ...
 
-    def stream(self, question: Question, passages: Sequence[Passage]) -> Stream[Token, None, Answer]:
-        """Yields the raw text piece by piece and returns the finished answer. Raises GenerationError."""
+    def stream(self, question: Question, passages: Sequence[Passage]) -> Stream[GenerationEvent, None, Answer]:
+        """Yields the raw text piece by piece, or what is being done; returns the answer. Raises GenerationError."""
         ...
 
 
@@ -95,4 +126,28 @@ class Scorer(Protocol):
         self, answer: Answer, passages: Sequence[Passage]
     ) -> Stream[SentenceScored | ObligationScored, None, Scored]:
         """Yields scores so far, then final ones (see `ragqa.events`); returns both breakdowns. Raises ScoringError."""
+        ...
+
+
+class Verifier(Scorer, Protocol):
+    """RePASs for a generator that checks what it writes; the same models and memory as the final scoring."""
+
+    def obligations(self, passages: Sequence[Passage]) -> tuple[tuple[str, ...], ...]:
+        """For each passage its sentences that oblige somebody, in order, verbatim. Raises ScoringError."""
+        ...
+
+    def coverage(self, answer: Answer, obligation: str) -> Coverage:
+        """How well the answer's sentences cover this obligation. Raises ScoringError."""
+        ...
+
+    def breakdown(self, scored: Scored) -> Evaluation:
+        """The breakdown in the configured mode: the one that decides which answer is better."""
+        ...
+
+    def mean_contradiction(self, evaluations: Sequence[Evaluation]) -> float:
+        """C averaged over these answers, in [0, 1]; 0 where there is none."""
+        ...
+
+    def contradicted(self, evaluation: Evaluation, mean: float) -> tuple[int, ...]:
+        """The answer sentences whose contradiction lies above the mean, never all of them: the least stays."""
         ...

@@ -14,18 +14,20 @@ from urllib.parse import urlsplit, urlunsplit
 from ragqa import __version__
 from ragqa.config import Config, GenerationConfig
 from ragqa.errors import ScoringError
-from ragqa.events import Answered, Event, Fused, Retrieved, Scored, Selected
+from ragqa.events import Answered, BestSoFar, Event, Fused, Reranked, Retrieved, Scored, Selected, TraceEvent
+from ragqa.fusion import reranker_scores
 from ragqa.records import AnswerRecord, CandidateEntry, RankingEntry, RecordStore, new_record_id
 from ragqa.types import Answer, ModelInfo, Passage, Question, Ranking, Selection
 
 if TYPE_CHECKING:
     from ragqa.manifest import Manifest
 
-__all__ = ["Recorder"]
+__all__ = ["Recorder", "without_credentials"]
 
 _STAGES: dict[type, str] = {
     Retrieved: "retrieval",
     Fused: "fusion",
+    Reranked: "reranking",
     Selected: "filtering",
     Answered: "generation",
     Scored: "scoring",
@@ -49,8 +51,10 @@ class Recorder:
         self._manifest: dict[str, Any] = json.loads(json.dumps(asdict(manifest)))  # plain JSON values, as it reads back
         self._models = dict(models)
         self._rankings: tuple[Ranking, ...] = ()
+        self._reranker_scores: dict[str, float] = {}
         self._selection = Selection((), ())
         self._record: AnswerRecord | None = None
+        self._trace: list[TraceEvent] = []
         self._spent = 0.0
         self._resumed = time.perf_counter()
 
@@ -59,7 +63,7 @@ class Recorder:
         self._resumed = time.perf_counter()
 
     def observe(self, event: Event) -> None:
-        """Takes note of the event, and saves when the answer or its scores are complete."""
+        """Takes note of the event, and saves when the answer, its scores or a best answer so far are complete."""
         self._spent += time.perf_counter() - self._resumed
         stage = _STAGES.get(type(event))
         if stage:
@@ -67,8 +71,15 @@ class Recorder:
         match event:
             case Retrieved(rankings):
                 self._rankings = rankings
+            case Reranked(ranking):
+                self._reranker_scores = reranker_scores(ranking)
             case Selected(selection):
                 self._selection = selection
+            case BestSoFar(answer, _, _, scored):
+                self._trace.append(replace(event, scored=None))
+                self._save(replace(self._new_record(answer), scored=scored, status="writing"))
+            case _ if isinstance(event, TraceEvent):
+                self._trace.append(event)
             case Answered(answer):
                 self._save(self._new_record(answer))
             case Scored() if self._record:
@@ -77,9 +88,13 @@ class Recorder:
 
     @contextmanager
     def keeping_failures(self) -> Iterator[None]:
-        """An answer whose scoring fails is kept with the failure."""
+        """An answer whose scoring fails is kept with the failure, a best answer so far as stopped or failed."""
         try:
             yield
+        except (GeneratorExit, KeyboardInterrupt):
+            if self._record and self._record.status == "writing":
+                self._save(replace(self._record, trace=tuple(self._trace), status="stopped"))
+            raise
         except ScoringError as error:
             if self._record:
                 self._save(replace(self._record, status="scoring failed", error=str(error)))
@@ -99,21 +114,29 @@ class Recorder:
             index=config.index,
             retrieval=config.retrieval,
             fusion=config.fusion,
+            reranking=config.reranking,
             filtering=config.filtering,
-            generation=_without_credentials(config.generation),
+            generation=without_credentials(config.generation),
             scoring=config.scoring,
             manifest=self._manifest,
             models=self._models,
             passages=_distinct_passages(self._rankings),
             rankings=tuple(
-                RankingEntry(ranking.retriever, tuple((hit.passage.passage_id, hit.score) for hit in ranking.hits))
+                RankingEntry(
+                    ranking.retriever,
+                    tuple((hit.passage.passage_id, hit.score) for hit in ranking.hits),
+                    ranking.finds,
+                    ranking.bounds,
+                )
                 for ranking in self._rankings
             ),
+            reranker_scores=tuple(self._reranker_scores.items()),
             candidates=tuple(
                 CandidateEntry(c.passage.passage_id, c.rank, c.hit.score, c.relevance, c.drop, c.explanation)
                 for c in sorted(candidates, key=lambda c: c.rank)
             ),
             answer=answer,
+            trace=tuple(self._trace),
             seconds=dict(self.seconds),
             ragqa_version=__version__,
         )
@@ -125,7 +148,7 @@ def _distinct_passages(rankings: tuple[Ranking, ...]) -> tuple[Passage, ...]:
     return tuple(by_id[passage_id] for passage_id in sorted(by_id))
 
 
-def _without_credentials(generation: GenerationConfig) -> GenerationConfig:
+def without_credentials(generation: GenerationConfig) -> GenerationConfig:
     """The settings with any ``user:password@`` and query cut out of the server's address."""
     if not generation.base_url:
         return generation

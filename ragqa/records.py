@@ -16,28 +16,39 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
-from ragqa.config import FilteringConfig, FusionConfig, GenerationConfig, RetrievalConfig, ScoringConfig
+from ragqa.config import (
+    FilteringConfig,
+    FusionConfig,
+    GenerationConfig,
+    RerankingConfig,
+    RetrievalConfig,
+    ScoringConfig,
+)
 from ragqa.disk_cache import use_wal
 from ragqa.errors import RecordError
-from ragqa.events import Scored
+from ragqa.events import Scored, TraceEvent
 from ragqa.types import Answer, Drop, ModelInfo, Passage, Question, Ranking, ScoredPassage
 
 __all__ = ["AnswerRecord", "CandidateEntry", "RankingEntry", "RecordStore", "RecordSummary", "new_record_id"]
 
 PATIENCE_SECONDS = 30.0  # how long another process's transaction is waited for
-SCHEMA_VERSION = 3  # 2 knew two rankings and one weight; 1 one NLI model, for entailment and coverage alike
+# 4 knew no reranking, 3 no trace of how an answer was written, 2 two rankings and one weight, 1 one NLI model for both
+# uses.
+SCHEMA_VERSION = 5
 
 
 @dataclass(frozen=True, slots=True)
 class RankingEntry:
-    """A retriever's ranking by reference: (passage_id, raw score), best first."""
+    """A retriever's ranking by reference: (passage_id, raw score), best first; the rest as in `ragqa.types.Ranking`."""
 
     retriever: str
     hits: tuple[tuple[str, float], ...]
+    finds: bool = True
+    bounds: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +67,11 @@ class CandidateEntry:
 class AnswerRecord:
     """One question with all that followed from it. Only the API key is left out.
 
-    ``fuse`` of `ranked` under ``fusion`` and ``select`` under ``filtering`` give ``candidates`` again; re-scoring
-    ``answer`` against ``kept`` with the same ``models`` gives ``scored`` again. ``status`` is ``"answered"``,
-    ``"scored"`` or ``"scoring failed"``, the last with ``error``.
+    ``fuse`` of `ranked` under ``fusion``, where ``reranking`` names a model ``rerank`` by ``reranker_scores`` (raw, by
+    passage_id, the best fused passage first), and ``select`` under ``filtering`` give ``candidates`` again; re-scoring
+    ``answer`` against ``kept`` with the same ``models`` gives ``scored`` again. ``trace`` is what LOC and VRR did, in
+    order. ``status`` is ``"answered"``, ``"scored"``, ``"scoring failed"``, the last with ``error``, or, while the
+    answer is the best so far, ``"writing"``, and ``"stopped"`` where it stayed so at the reader's request.
     """
 
     record_id: str
@@ -67,6 +80,7 @@ class AnswerRecord:
     index: str
     retrieval: RetrievalConfig
     fusion: FusionConfig
+    reranking: RerankingConfig
     filtering: FilteringConfig
     generation: GenerationConfig
     scoring: ScoringConfig
@@ -74,9 +88,11 @@ class AnswerRecord:
     models: dict[str, ModelInfo]
     passages: tuple[Passage, ...]
     rankings: tuple[RankingEntry, ...]
+    reranker_scores: tuple[tuple[str, float], ...]
     candidates: tuple[CandidateEntry, ...]
     answer: Answer
     scored: Scored | None = None
+    trace: tuple[Annotated[TraceEvent, Field(discriminator="kind")], ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
     status: str = "answered"
     error: str = ""
@@ -94,7 +110,12 @@ class AnswerRecord:
         """The rankings with their passages, as the retrievers gave them."""
         by_id = self._passage_by_id()
         return tuple(
-            Ranking.of(entry.retriever, [ScoredPassage(by_id[passage_id], score) for passage_id, score in entry.hits])
+            Ranking.of(
+                entry.retriever,
+                [ScoredPassage(by_id[passage_id], score) for passage_id, score in entry.hits],
+                finds=entry.finds,
+                bounds=entry.bounds,
+            )
             for entry in self.rankings
         )
 
@@ -131,7 +152,11 @@ def _current(record: object) -> object:
     if isinstance(record, dict) and record.get("schema_version") == 2:
         weight = float(record["fusion"]["bm25_weight"])
         fusion = {"method": record["fusion"]["method"], "weights": {"bm25": weight, "dense": 1.0 - weight}}
-        record = record | {"fusion": fusion, "schema_version": SCHEMA_VERSION}
+        record = record | {"fusion": fusion, "schema_version": 3}
+    if isinstance(record, dict) and record.get("schema_version") == 3:
+        record = record | {"trace": [], "schema_version": 4}
+    if isinstance(record, dict) and record.get("schema_version") == 4:
+        record = record | {"reranking": {}, "reranker_scores": [], "schema_version": SCHEMA_VERSION}
     return record
 
 

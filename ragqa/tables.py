@@ -11,10 +11,11 @@ from rich.text import Text
 
 from ragqa.cleaning import without_controls
 from ragqa.records import RecordSummary
+from ragqa.repass.attribution import citation_flag, marks
 from ragqa.repass.copying import COPY_NOTE, MIN_RUN
-from ragqa.repass.explanation import Clause, ClauseCheck, Explanation, explain, provenance, written_out
+from ragqa.repass.explanation import Explanation, explain, provenance, written_out
 from ragqa.repass.mode_differences import mode_differences
-from ragqa.types import Answer, Evaluation, Passage, ScoringMode, Selection, Verdict
+from ragqa.types import Answer, CitationCheck, CitationStatus, Evaluation, Passage, ScoringMode, Selection, Verdict
 
 __all__ = ["answer_panel", "passage_table", "plain", "record_table", "scores_group"]
 
@@ -35,14 +36,19 @@ def plain(text: str, limit: int | None = None, style: str = "") -> Text:
 
 
 def passage_table(selection: Selection, limit: int = 10) -> Table:
-    """Everything kept and the best of the rest, ``limit`` at least, with scores and the reason each fell."""
+    """Everything kept and the best of the rest, ``limit`` at least, with scores and the reason each fell.
+
+    Where they were reranked also the fused score with the rank before, and the reranker's with the rank it gives.
+    """
     limit = max(limit, len(selection.kept))
     table = Table(title=f"Passages: kept {len(selection.kept)} of {len(selection.kept) + len(selection.dropped)}")
     table.add_column("#", justify="right")
     table.add_column("passage", ratio=1, overflow="fold")
     candidates = sorted((*selection.kept, *selection.dropped), key=lambda c: c.rank)[:limit]
     names = [part.retriever for part in candidates[0].hit.parts] if candidates else []
-    for heading in ("relevance", *({"bm25": "BM25", "dense": "cosine"}.get(name, name) for name in names)):
+    reranked = bool(candidates and candidates[0].hit.reranking)
+    shown = ({"bm25": "BM25", "dense": "cosine"}.get(name, name.rpartition(":")[2]) for name in names)
+    for heading in ("relevance", *shown, *(("fused", "reranker") if reranked else ())):
         table.add_column(plain(heading), justify="right", no_wrap=True)
     table.add_column("decision", no_wrap=True)
     for candidate in candidates:
@@ -54,6 +60,7 @@ def passage_table(selection: Selection, limit: int = 10) -> Table:
             passage,
             f"{candidate.relevance:.3f}",
             *(_number(raw.get(name)) for name in names),
+            *(f"{_number(part.raw)} #{part.rank or '–'}" for part in candidate.hit.reranking),
             Text(str(candidate.drop) if candidate.drop else "kept", style="" if candidate.drop else "green"),
         )
     return table
@@ -77,7 +84,7 @@ def answer_panel(answer: Answer, passages: Sequence[Passage]) -> RenderableType:
 def scores_group(evaluation: Evaluation, passages: Sequence[Passage] = (), other: Evaluation | None = None) -> Group:
     """Every answer sentence and every obligation with what decided it, the composite with its arithmetic, provenance.
 
-    ``passages`` are the kept ones: with them the group also says what is copied, which citations name the wrong clause
+    ``passages`` are the kept ones: with them the group also says what is copied, which citations do not hold
     and how E and C grow with the passages. ``other`` is the same answer in the other mode, for why the two differ.
     """
     explanation = explain(evaluation, passages) if passages else None
@@ -108,7 +115,7 @@ def _sentence_table(evaluation: Evaluation, explanation: Explanation | None) -> 
         premise = score.contradiction_premise if contradicted else score.entailment_premise
         verdict = Text(score.verdict, style=_STYLE[score.verdict])
         if explanation:
-            flag = _clause_words(explanation.clauses[score.index])
+            flag = citation_flag(explanation.citations[score.index])
             verdict.append(f"\n{flag}" if flag else "", style="yellow")
         where = f"[{premise.passage_index + 1}] {premise.start}–{premise.end}: " if premise else ""
         table.add_row(
@@ -120,16 +127,6 @@ def _sentence_table(evaluation: Evaluation, explanation: Explanation | None) -> 
             plain(where + premise.text, 200) if premise else "",
         )
     return table
-
-
-def _clause_words(check: ClauseCheck) -> str:
-    """What a reader must know about a sentence's citations; empty where nothing is wrong with them."""
-    if check.clause is Clause.UNCITED:
-        return str(check.clause)
-    if check.clause is not Clause.OTHER:
-        return ""
-    cited = ", ".join(f"[{number}]" for number in check.cited)
-    return f"wrong clause? cites {cited} (E {check.cited_best:.3f}), supported by [{check.supporting}]"
 
 
 def _obligation_table(evaluation: Evaluation, explanation: Explanation | None) -> Table:
@@ -166,10 +163,11 @@ def _mode_lines(evaluation: Evaluation, other: Evaluation) -> list[Text]:
 def _explanation_lines(explanation: Explanation) -> list[Text]:
     copied, first, last = explanation.copied, explanation.growth[0], explanation.growth[-1]
     lines = [
+        _citation_line(explanation.citations),
         plain(
             f"Copied: {copied.share:.0%} of the answer's words ({copied.n_copied:,} of {copied.n_words:,}) stand word "
             f"for word in a passage, in runs of {MIN_RUN} or more or as a whole sentence. {COPY_NOTE}"
-        )
+        ),
     ]
     if last.k > 1:
         lines.append(
@@ -179,6 +177,21 @@ def _explanation_lines(explanation: Explanation) -> list[Text]:
             )
         )
     return lines
+
+
+def _citation_line(checks: Sequence[CitationCheck]) -> Text:
+    """How many sentences' citations stand as written, and what the check makes of each of the others."""
+    kept = sum(check.status is CitationStatus.KEPT for check in checks)
+    others = "; ".join(
+        f"sentence {check.index + 1} {check.status}: {marks(check.written) or 'nothing'} → "
+        f"{marks(check.verified) or 'nothing'}"
+        for check in checks
+        if check.status is not CitationStatus.KEPT
+    )
+    return plain(
+        f"Citations checked by entailment: {kept} of {len(checks)} sentences cite what entails them"
+        + (f"; {others}. The record keeps what was written." if others else ".")
+    )
 
 
 def record_table(records: Sequence[RecordSummary]) -> Table:

@@ -13,13 +13,18 @@ __all__ = [
     "Answer",
     "AnswerSentence",
     "Candidate",
+    "CitationCheck",
+    "CitationStatus",
+    "Coverage",
     "Drop",
     "Evaluation",
     "ModelInfo",
     "NliProbabilities",
     "ObligationScore",
     "Passage",
+    "PassageSupport",
     "Premise",
+    "PromptVersion",
     "Question",
     "Ranking",
     "RePASs",
@@ -83,6 +88,8 @@ class ScorePart:
     ``raw`` is the retriever's own score (BM25, cosine) and ``rank`` its rank from 1; both None where the retriever did
     not return the passage. ``normalised`` lies in [0, 1]. ``contribution`` is this retriever's share of the fused
     score: ``weight * normalised`` under a weighted sum, ``1 / (60 + rank)`` under reciprocal rank fusion.
+
+    A reranked score is explained alike, by a part called ``"fused"`` and one called ``"reranker"``.
     """
 
     retriever: str
@@ -95,24 +102,44 @@ class ScorePart:
 
 @dataclass(frozen=True, slots=True)
 class ScoredPassage:
-    """A passage with its score in one ranking; ``parts`` is filled by fusion only."""
+    """A passage with its score in one ranking; ``parts`` is filled by fusion only, ``reranking`` by reranking only.
+
+    ``reranking`` is empty, or the two parts whose contributions add up to ``score``: ``"fused"``, with the fused score
+    and the rank before, and ``"reranker"``, with its raw score and the rank it gives by itself.
+    """
 
     passage: Passage
     score: float
     parts: tuple[ScorePart, ...] = ()
+    reranking: tuple[ScorePart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """Hits of one retriever (or of fusion), sorted by (-score, passage_id); rank = position + 1."""
+    """Hits of one retriever (or of fusion), sorted by (-score, passage_id); rank = position + 1.
+
+    After reranking equal scores are in the order before it.
+    ``finds`` is False where the retriever only scored what others found: fusion takes no passage from it. ``bounds``
+    are the scores that normalisation maps to 0 and 1; None: the lowest and highest of the hits.
+    """
 
     retriever: str
     hits: tuple[ScoredPassage, ...]
+    finds: bool = True
+    bounds: tuple[float, float] | None = None
 
     @classmethod
-    def of(cls, retriever: str, hits: list[ScoredPassage]) -> Ranking:
+    def of(
+        cls,
+        retriever: str,
+        hits: list[ScoredPassage],
+        *,
+        finds: bool = True,
+        bounds: tuple[float, float] | None = None,
+    ) -> Ranking:
         """The ranking of these hits in the one order that is used everywhere."""
-        return cls(retriever, tuple(sorted(hits, key=lambda hit: (-hit.score, hit.passage.passage_id))))
+        ordered = tuple(sorted(hits, key=lambda hit: (-hit.score, hit.passage.passage_id)))
+        return cls(retriever, ordered, finds, bounds)
 
 
 # Filtering ----------------------------------------------------------------------------------------------------------
@@ -185,12 +212,23 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptVersion:
+    """Which prompt was used: its name, the first 12 digits of its sha256, whether a user's file took its place."""
+
+    name: str
+    version: str
+    overridden: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """A generated answer. ``text`` carries no citation marks; ``raw`` is what the generator wrote, marks included.
 
     ``rejected_citations`` are numbers the generator wrote that name no passage it was given. ``finish_reason`` is
-    ``"stop"``, ``"length"``, ``"interrupted"`` (the stream broke; the text so far is kept) or ``"empty"``. ``note``
-    says in words what a reader must know about how the answer came about.
+    ``"stop"``, ``"length"``, ``"interrupted"`` (the stream broke, or something failed; what there was is kept),
+    ``"budget"`` (no call was left for the rest), ``"unfinished"`` (the best answer when the reader stopped) or
+    ``"empty"``. ``note`` says in words what a reader must know about how the answer came about. ``is_refusal``: it
+    says that the passages do not answer the question.
     """
 
     text: str
@@ -202,6 +240,8 @@ class Answer:
     finish_reason: str = "stop"
     rejected_citations: tuple[int, ...] = ()
     note: str = ""
+    is_refusal: bool = False
+    prompts: tuple[PromptVersion, ...] = ()  # () without a language model, and in older records
 
 
 # RePASs -------------------------------------------------------------------------------------------------------------
@@ -278,6 +318,51 @@ class ObligationScore:
     answer_text: str
 
 
+class CitationStatus(StrEnum):
+    """What the check of a sentence's citations came to; see `ragqa.repass.attribution`."""
+
+    KEPT = "kept"  # every passage it cites entails it
+    CORRECTED = "corrected"  # those that do take the place of what was written
+    REMOVED = "removed"  # it cites passages, and none of all entails it
+    ADDED = "added"  # it cited nothing, and a passage entails it
+    MISSING = "missing"  # it cites nothing, and none entails it
+
+
+@dataclass(frozen=True, slots=True)
+class PassageSupport:
+    """A kept passage, by number from 1, and the highest P(entailment) among its source sentences, in [0, 1].
+
+    ``quoted``: the answer sentence is one of its source sentences, word for word.
+    """
+
+    number: int
+    entailment: float
+    quoted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CitationCheck:
+    """What answer sentence ``index`` cites as it was written, and what it may cite. Numbers from 1, ascending.
+
+    ``verified`` is empty where no passage entails the sentence. ``support`` holds every passage that was written or
+    entails it, by number.
+    """
+
+    index: int
+    status: CitationStatus
+    written: tuple[int, ...]
+    verified: tuple[int, ...]
+    support: tuple[PassageSupport, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """How well one obligation is covered: the highest P(entailment), in [0, 1], and whether that is enough."""
+
+    best: float
+    covered: bool
+
+
 @dataclass(frozen=True, slots=True)
 class RePASs:
     """The three parts, each in [0, 1]. In mode ``script`` they are rounded to 5 decimals, as the script does."""
@@ -324,3 +409,4 @@ class Evaluation:
     n_pairs: int  # distinct (premise, hypothesis) pairs behind the breakdown
     looked_at: tuple[int, ...] = ()  # answer sentences that may cover an obligation; () in records before version 2
     coverage_matrix: tuple[tuple[float, ...], ...] = ()  # P(entailment), (n_obligations, n_looked_at)
+    citations: tuple[CitationCheck, ...] = ()  # one per sentence; () in older records

@@ -24,3 +24,17 @@ def shared_data() -> Path:
     if not DATA.is_dir():
         pytest.skip(f"no shared data at {DATA}: set RAGQA_DATA to the folder that holds it")
     return DATA
+
+
+@pytest.fixture(scope="session")
+def splade_model(tmp_path_factory) -> Path:
+    from .tiny_models import write_splade
+
+    return write_splade(tmp_path_factory.mktemp("models") / "splade")
+
+
+@pytest.fixture(scope="session")
+def late_model(tmp_path_factory) -> Path:
+    from .tiny_models import write_late
+
+    return write_late(tmp_path_factory.mktemp("models") / "late")

@@ -72,7 +72,7 @@ class FakeEncoder:
         vectors = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for row, text in enumerate(texts):
             for word in text.lower().split():
-                vectors[row, hashlib.sha256(word.encode()).digest()[0] % self.dimension] += 1.0
+                vectors[row, hashlib.sha256(word.encode("utf-8", "replace")).digest()[0] % self.dimension] += 1.0
             vectors[row, 0] += 1e-3
         return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
@@ -104,3 +104,17 @@ class FakeObligations:
 
     def classify(self, sentences: Sequence[str]) -> list[bool]:
         return [" must " in f" {sentence} " for sentence in sentences]
+
+
+class FakeReranker:
+    """Scores from a table by text, 0 for others."""
+
+    info = ModelInfo("fake-reranker", "3" * 64)
+
+    def __init__(self, table: dict[str, float]) -> None:
+        self.table = table
+        self.calls: list[tuple[str, tuple[str, ...]]] = []
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        self.calls.append((question, tuple(texts)))
+        return [self.table.get(text, 0.0) for text in texts]

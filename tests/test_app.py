@@ -13,8 +13,8 @@ from ragqa.events import Scored
 from ragqa.records import RecordStore
 from ragqa.types import Passage, Question, Ranking, ScoredPassage
 
-from .fakes import FakeGenerator, FakeRetriever, answer
-from .helpers import ANSWER, make_pipeline
+from .fakes import FakeGenerator, FakeReranker, FakeRetriever, answer
+from .helpers import ANSWER, PASSAGES, make_pipeline
 from .server import ROOT
 
 
@@ -64,7 +64,7 @@ def test_the_first_screen_offers_examples_and_says_there_is_no_language_model(ap
     assert len([button for button in at.button if button.key and button.key.startswith("example_")]) == 3
     assert "No language model is configured" in words(at)
     assert [radio.options for radio in at.radio if radio.label == "Generator"] == [
-        ["extractive, no language model", "none, passages only"]
+        ["extractive, no language model", "the kept passages, no language model", "none, passages only"]
     ]
 
 
@@ -87,6 +87,27 @@ def test_passages_only_ends_with_the_passages_and_keeps_nothing(app):
     at.slider(key="set_top_k").set_value(1)
     at.slider(key="set_threshold").set_value(0.0).run()
     assert "Passages: kept 1 of" in words(at)
+
+
+def test_a_reranker_is_named_in_the_panel_and_its_ranks_are_shown(app):
+    reranker = FakeReranker({PASSAGES[2].text: 9.0})
+    pipeline = make_pipeline()
+    at = app(models=replace(pipeline.models, reranker=reranker))
+    assert "set_rerank_depth" not in [slider.key for slider in at.slider]
+    at.text_input(key="set_reranker").set_value(" some/model ").run()
+    at.slider(key="set_rerank_depth").set_value(20).run()
+    text = words(ask(at))
+    config = at.session_state["run"].view.config.reranking
+    assert (config.model, config.depth, config.weight) == ("some/model", 20, 1.0)
+    assert "was 3" in text
+    assert "has not read" not in text
+    at.slider(key="set_rerank_weight").set_value(0.0).run()
+    assert "belongs to an earlier selection" in words(at)
+    at.text_input(key="set_reranker").set_value("another/model").run()
+    assert "The reranker has not read 3 of the best 20 passages" in words(at)
+    at.text_input(key="set_reranker").set_value("").run()
+    assert "has not read" not in words(at)
+    assert not at.exception
 
 
 def test_an_example_fills_the_box_and_asks(app):

@@ -192,8 +192,8 @@ def cases(tmp_path_factory):
 
 
 ESSENTIALS = {
-    "good": ("supported", "Copied: ", "wrong clause: see [2]", "covered", ".947 to .973"),
-    "contradicting": ("contradicted", "cites nothing", "not covered"),
+    "good": ("supported", "Copied: ", "citation corrected: [1] → [2]", "covered", ".947 to .973"),
+    "contradicting": ("contradicted", "no citation: no passage entails this", "not covered"),
     "empty": ("nothing to score", "The model wrote nothing"),
     "long": ("40 of 40 final", "Only problems", "supported"),
     "no-obligation": ("hold no obligation", "OC = 0 by definition"),

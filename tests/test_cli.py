@@ -14,8 +14,9 @@ from ragqa.errors import ConfigError, GenerationError, RagqaError, ScoringError
 from ragqa.pipeline import Models
 from ragqa.records import AnswerRecord
 
-from .fakes import FakeEncoder, FakeNli, FakeObligations
+from .fakes import FakeEncoder, FakeNli, FakeObligations, FakeReranker
 from .hostile import hostile_texts, write_hostile_corpus
+from .openai_server import OpenAIServer, answer
 
 RULES = [
     ("1.", "DUTIES"),
@@ -86,6 +87,23 @@ def test_ask_prints_passages_answer_scores_and_the_record(call):
     record_id = out.split("record ")[1].split(";")[0]
     assert record_id in call("records", "list")[1]
     assert "Answer sentences" in call("records", "show", record_id)[1]
+
+
+def test_ask_reranks_where_a_reranker_is_named(call, monkeypatch):
+    asked = []
+    table = {text: float(number == "2.1") for number, text in RULES}
+    monkeypatch.setattr(ragqa.pipeline, "load_reranker", lambda name: asked.append(name) or FakeReranker(table))
+    question = ("ask", "Which conduct must a firm report to the Centre?", "--index", "rules")
+    options = ("--reranker", "some/model", "--rerank-depth", "20", "--rerank-weight", "0.9")
+    record = AnswerRecord.from_json(call(*question, *options, "--json")[1])
+    assert asked == ["some/model"]
+    assert (record.reranking.model, record.reranking.depth, record.reranking.weight) == ("some/model", 20, 0.9)
+    assert record.candidates[0].passage_id == "1:2.1"
+    out = call(*question, *options, "--generator", "none")[1]
+    assert "reranker" in out.split("decision")[0]
+    assert "reranker" not in call(*question, "--generator", "none")[1]
+    assert len(asked) == 2
+    assert "rerank weight must be in [0, 1]" in str(call(*question, "--rerank-weight", "3")[3])
 
 
 def test_ask_json_is_the_whole_record_and_nothing_else(call, tmp_path):
@@ -255,3 +273,31 @@ def test_hostile_passages_reach_the_terminal_without_control_characters(call):
         _, out, _, _ = call("ask", "--index", "hostile", "--", text[:100])
         assert "\x1b" not in out
         assert "\x07" not in out
+
+
+def test_every_generator_that_asks_a_language_model(call, monkeypatch):
+    duty, record = "A firm must report suspicious conduct within two days.", "Records of Client Money must be kept."
+    filters = ("--threshold", "0", "--max-drop", "1", "--top-k", "2")
+    options = (*filters, "--candidates", "2", "--rounds", "1", "--tries", "1", "--max-calls", "3")
+    for generator in ("obligations", "loc", "vrr"):
+        with OpenAIServer(answer(f"{duty} [1]"), answer(f"{duty} [1]"), answer(f"{duty} [1] {record} [1]")) as server:
+            monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+            command = ("ask", "What must a firm report?", "--index", "rules", "--generator", generator)
+            code, out, err, error = call(*command, *options)
+            assert code == 0, error
+            assert duty in out
+            assert "RePASs (paper mode)" in out
+            assert 1 <= len(server.requests) <= 3
+            if generator != "obligations":
+                assert "of a budget of 3" in " ".join(err.split())
+                assert "Best so far" in err
+    record_id = out.rsplit("record ", 1)[1].split(";")[0]
+    code, out, _, _ = call("records", "show", record_id)
+    assert code == 0
+    assert "Candidate 1 written" in out
+
+
+def test_the_baseline_generator_quotes_the_passages(call):
+    code, out, _, error = call("ask", "What must a firm report?", "--index", "rules", "--generator", "baseline")
+    assert code == 0, error
+    assert "the kept passages, no language model" in out

@@ -32,7 +32,7 @@ def test_rebuilding_gives_the_committed_index(name, encoder, tmp_path):
     committed, rebuilt = verify_index(name, COMMITTED), verify_index(name, tmp_path)
     same = {"created": "", "files": (), "libraries": {}}
     assert replace(committed, **same) == replace(rebuilt, **same)
-    for file in ("passages.jsonl", "bm25/vocab.index.json"):
+    for file in ("passages.jsonl", "passages.ids.npy", "passages.order.npy", "bm25/vocabulary.npy"):
         assert (COMMITTED / name / file).read_bytes() == (tmp_path / name / file).read_bytes()
     for array in ("data", "indices", "indptr"):
         path = f"{name}/bm25/{array}.csc.index.npy"

@@ -18,9 +18,10 @@ from ragqa.inference.sharing import RecentResults
 from ragqa.retrieval import encoder as encoder_module
 from ragqa.retrieval import weights as weights_module
 from ragqa.retrieval.bert_encoder import BertEncoder, covers
-from ragqa.retrieval.dense import DenseRetriever, check_unit_rows, read_vectors, write_vectors
+from ragqa.retrieval.dense import DenseRetriever, check_unit_rows
 from ragqa.retrieval.encoder import SentenceTransformerEncoder
 from ragqa.retrieval.ranking import tie_order
+from ragqa.retrieval.vectors import read_vectors, write_vectors
 from ragqa.retrieval.weights import EMBEDDED, EMBEDDED_SHA256, weights_of
 from ragqa.types import ModelInfo
 
@@ -151,7 +152,7 @@ class TestVectorFiles:
         index = faiss.IndexFlatL2(2)
         index.add(np.eye(2, dtype=np.float32))
         faiss.write_index(index, str(tmp_path / "dense.faiss"))
-        with pytest.raises(IndexMismatchError, match="IndexFlatIP in dense.faiss, found IndexFlatL2"):
+        with pytest.raises(IndexMismatchError, match="'Flat' of inner products in dense.faiss, found IndexFlatL2"):
             read_vectors(tmp_path / "dense.faiss")
 
     @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ragqa.config import ScoringConfig
 from ragqa.repass.copying import MIN_RUN, copied_share
-from ragqa.repass.explanation import Clause, explain, model_line, number, provenance, written_out
+from ragqa.repass.explanation import explain, model_line, number, provenance, written_out
 from ragqa.repass.mode_differences import mode_differences
 from ragqa.repass.scorer import RepassScorer
 from ragqa.types import ModelInfo, NliProbabilities, ScoringMode
@@ -165,48 +165,6 @@ def test_more_passages_never_lower_a_maximum(mode):
 def test_without_passages_or_sentences_nothing_grows():
     assert explained(ANSWER, ())[1].growth == ()
     assert {step.entailment for step in explained(answer(""))[1].growth} == {0.0}
-
-
-# Citations ----------------------------------------------------------------------------------------------------------
-
-
-def clause(citations, **changes):
-    return explained(answer("A firm must act at once.", [citations]), **changes)[1].clauses[0]
-
-
-def test_a_sentence_supported_by_what_it_cites_is_right():
-    check = clause((1,))
-    assert (check.clause, check.supporting, check.cited_best, check.cited_number) == (Clause.CITED, 1, 0.9, 1)
-    assert clause((2, 1)).clause is Clause.CITED
-
-
-def test_a_sentence_supported_only_elsewhere_is_flagged_with_all_three_facts():
-    check = clause((2, 3))
-    assert check.clause is Clause.OTHER
-    assert (check.cited, check.cited_best, check.cited_number, check.supporting) == ((2, 3), 0.1, 2, 1)
-
-
-def test_citing_nothing_is_said_and_not_flagged():
-    check = clause(())
-    assert (check.clause, check.supporting, check.cited_number) == (Clause.UNCITED, 1, None)
-
-
-def test_a_sentence_nobody_supports_cites_no_wrong_clause():
-    check = explained(answer("The moon is green.", [(2,)]))[1].clauses[0]
-    assert (check.clause, check.supporting) == (Clause.UNSUPPORTED, None)
-    assert clause((2,), passages=PASSAGES[:0]).clause is Clause.UNSUPPORTED
-
-
-def test_in_script_mode_a_sentence_that_runs_on_belongs_to_every_passage_it_stands_in():
-    heads = (passage("a", "Duties of firms"), passage("b", ""), passage("c", "must be met. The end."))
-    heads = (heads[0], replace(heads[1], text=""), heads[2])
-    joined = scored(answer("Firms have duties.", [(3,)]), heads).script
-    running = joined.premises[0]
-    assert (running.passage_index, running.text) == (0, "Duties of firms  must be met.")
-    table = {(running.text, "Firms have duties."): NliProbabilities(0.05, 0.9, 0.05)}
-    for cited, expected in (((1,), Clause.CITED), ((3,), Clause.CITED)):
-        given_answer = answer("Firms have duties.", [cited])
-        assert explained(given_answer, heads, ScoringMode.SCRIPT, table=table)[1].clauses[0].clause is expected
 
 
 # Obligations --------------------------------------------------------------------------------------------------------

@@ -97,3 +97,37 @@ def test_ranks_count_alike_where_the_weight_is_above_0():
     rankings = [ranking("bm25", {"a": 9}), ranking("context", {"b": 9}), ranking("dense", {"a": 0.5})]
     fused = fuse(rankings, FusionConfig.of("rrf", bm25=1, dense=3))
     assert {hit.passage.passage_id: hit.score for hit in fused.hits} == pytest.approx({"a": 2 / 61})
+
+
+def rescored(retriever, scores, bounds=None):
+    found = ranking(retriever, scores)
+    return Ranking(found.retriever, found.hits, finds=False, bounds=bounds)
+
+
+def test_document_level_fusion_of_rirag_written_out():
+    lexical = ranking("bm25", {"1:1": 9.0, "1:2": 5.0, "2:1": 1.0})
+    documents = rescored("document", {"1:1": 4.0, "1:2": 4.0, "2:1": 3.0}, bounds=(0.0, 8.0))
+    fused = fuse((lexical, documents), FusionConfig(weights={"bm25": 0.9, "document": 0.1}))
+    assert {hit.passage.passage_id: hit.score for hit in fused.hits} == pytest.approx(
+        {
+            "1:1": 0.9 * (9 - 1) / (9 - 1) + 0.1 * (4 - 0) / (8 - 0),
+            "1:2": 0.9 * (5 - 1) / (9 - 1) + 0.1 * (4 - 0) / (8 - 0),
+            "2:1": 0.9 * (1 - 1) / (9 - 1) + 0.1 * (3 - 0) / (8 - 0),
+        }
+    )
+
+
+def test_a_ranking_that_only_rescored_adds_no_passage():
+    lexical, dense = ranking("bm25", {"a": 2.0, "b": 1.0}), ranking("dense", {"c": 0.9})
+    documents = rescored("document", {"a": 1.0, "b": 2.0, "c": 3.0})
+    names = [
+        sorted(hit.passage.passage_id for hit in fuse((lexical, dense, documents), FusionConfig.of(**weights)).hits)
+        for weights in ({"bm25": 9, "document": 1}, {"bm25": 5, "dense": 4, "document": 1}, {"document": 1})
+    ]
+    assert names == [["a", "b"], ["a", "b", "c"], ["a", "b", "c"]]  # alone it has what all the others found
+
+
+def test_equal_bounds_are_all_the_best():
+    assert min_max_norm([3.0], (3.0, 3.0)) == [1.0]
+    assert min_max_norm([1.0, 3.0], (1.0, 5.0)) == [0.0, 0.5]
+    assert min_max_norm([], (0.0, 1.0)) == []

@@ -137,7 +137,7 @@ class TestBuild:
         )
         corpora["old"] = FakeCorpus(odd)
         build(indexes)
-        assert open_index("demo", indexes).passages == odd
+        assert tuple(open_index("demo", indexes).passages) == odd
 
     def test_text_corpora_are_indexed_with_title_and_section(self, indexes, corpora):
         chunk = passage("a:1", "It is 1,642 metres deep.", title="Lake Baikal", section="Size")
@@ -542,8 +542,8 @@ class TestRefusedIndex:
             ({"dimension": 65}, "expected 3 and 65"),
             ({"analyser": "other"}, "analyser"),
             ({"analysis_version": 1}, "its words were read by analysis 1, questions would be by 2"),
-            ({"schema_version": 1}, "expected an index of schema version 2, found version 1"),
-            ({"n_passages": "3"}, "is not a manifest of schema version 2: n_passages: Input should be a valid integer"),
+            ({"schema_version": 2}, "expected an index of schema version 3, found version 2"),
+            ({"n_passages": "3"}, "is not a manifest of schema version 3: n_passages: Input should be a valid integer"),
             ({"indexed_text": "all"}, "indexed_text"),
         ],
     )
@@ -559,7 +559,7 @@ class TestRefusedIndex:
         manifest = read_manifest(folder)
         entry = replace(manifest.files[0], path="../../etc/passwd")
         write_manifest(replace(manifest, files=(entry, *manifest.files[1:])), folder)
-        with pytest.raises(IndexMismatchError, match="lists 12 files, expected exactly bm25/"):
+        with pytest.raises(IndexMismatchError, match="lists 16 files, expected exactly bm25/"):
             open_index("demo", indexes)
 
     @pytest.mark.parametrize("text", ["", "[]", "null", "{", "\x00", "[" * 100_000])
@@ -576,6 +576,7 @@ class TestRefusedIndex:
     def test_passages_that_are_none(self, indexes, line):
         build(indexes)
         (indexes / "demo" / "passages.jsonl").write_text(line + "\n")
+        np.save(indexes / "demo" / "passages.offsets.npy", np.array([0, len(line) + 1]))
         self.reseal(indexes)
         with pytest.raises(IndexMismatchError, match=r"passages\.jsonl does not hold one passage a line"):
             open_index("demo", indexes)
@@ -585,11 +586,15 @@ class TestRefusedIndex:
         path = indexes / "demo" / "passages.jsonl"
         path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
         self.reseal(indexes)
+        with pytest.raises(IndexMismatchError, match=r"bytes, which is not what passages\.offsets\.npy says"):
+            open_index("demo", indexes)
+        np.save(indexes / "demo" / "passages.offsets.npy", np.load(indexes / "demo" / "passages.offsets.npy")[:-1])
+        self.reseal(indexes)
         with pytest.raises(IndexMismatchError, match="holds 2 passages, 3 vectors"):
             open_index("demo", indexes)
 
     def test_only_verify_looks_at_every_id_and_vector(self, indexes, corpora):
-        from ragqa.retrieval.dense import write_vectors
+        from ragqa.retrieval.vectors import write_vectors
 
         build(indexes)
         folder = indexes / "demo"

@@ -173,7 +173,7 @@ def test_invented_citation_is_rejected_and_said():
 
 
 def test_answer_without_citations_says_so():
-    _, answered, _ = ask(answer("The passages do not say."))
+    _, answered, _ = ask(answer("A Firm keeps records."))
     assert "cited no passage" in answered.note
 
 

@@ -25,7 +25,7 @@ from ragqa.ui.render import (
 )
 from ragqa.ui.render_explanation import growth_html, modes_html, provenance_html
 from ragqa.ui.render_passages import passage_table_html
-from ragqa.ui.render_scores import clause_flag, gauges_html, ledger_html, sentence_table_html
+from ragqa.ui.render_scores import gauges_html, ledger_html, sentence_table_html
 
 from .fakes import answer, passage, ranking
 from .helpers import ANSWER, PASSAGES, make_pipeline
@@ -33,7 +33,7 @@ from .helpers import ANSWER, PASSAGES, make_pipeline
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&[x](javascript:alert(1))"
 ALLOWED = {
     *("div", "span", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "p", "b", "strong", "mark"),
-    *("br", "a", "ul", "li"),
+    *("br", "a", "ul", "li", "del", "ins"),
 }
 
 
@@ -178,33 +178,55 @@ def test_a_provisional_row_says_so_in_words_and_names_no_final_number(finished):
     assert 'title="supported"' in answer_so_far
 
 
-def test_a_sentence_that_cites_the_wrong_clause_is_flagged_with_all_three_facts(finished):
-    selection, scored = finished
+def recited(scored, citations):
+    """The breakdown with other citations written behind its first sentence."""
     first = scored.paper.sentences[0]
-    wrong = replace(first, sentence=replace(first.sentence, citations=(2,)))
-    evaluation = replace(scored.paper, sentences=(wrong, scored.paper.sentences[1]))
+    first = replace(first, sentence=replace(first.sentence, citations=citations))
+    return replace(scored.paper, sentences=(first, scored.paper.sentences[1]))
+
+
+def test_a_citation_that_another_passage_earns_is_corrected_in_the_table_and_in_the_answer(finished):
+    selection, scored = finished
+    evaluation = recited(scored, (2,))
     explanation = explain(evaluation, selection.passages)
     html = sentence_table_html(evaluation.sentences, selection.passages, 0.5, explanation=explanation)
     text = assert_harmless(html).text
-    assert "wrong clause: see [1]" in text
-    assert "It cites [2], where the highest entailment is 0.100. What supports it stands in [1]." in text
-    assert "⚑ wrong clause: see [1]" in answer_html(
-        ANSWER, selection.passages, flags={0: clause_flag(explanation.clauses[0])}
+    assert "⚑ citation corrected: [2] → [1]" in text
+    assert (
+        "As written it cites [2], corrected to [1]. Highest entailment: [1] 0.900 and word for word, [2] 0.100." in text
     )
-    right = explain(scored.paper, selection.passages)
-    assert clause_flag(right.clauses[0]) == ""
-    assert "⚑" not in sentence_table_html(scored.paper.sentences, selection.passages, 0.5, explanation=right)
+    written = replace(ANSWER, sentences=tuple(score.sentence for score in evaluation.sentences))
+    shown = answer_html(written, selection.passages, checks=explanation.citations)
+    assert "<del>[2]</del>" in shown
+    assert "<ins>[1]</ins>" in shown
+    assert 'aria-label="Passage 2, cited but does not entail this"' in shown
+    assert "⚑ citation corrected: [2] → [1]" in assert_harmless(shown).text
 
 
-def test_a_sentence_that_cites_nothing_is_told_so_without_a_flag(finished):
+def test_citations_that_hold_are_shown_as_they_were_written(finished):
     selection, scored = finished
-    first = scored.paper.sentences[0]
-    silent = replace(first, sentence=replace(first.sentence, citations=()))
-    explanation = explain(replace(scored.paper, sentences=(silent, scored.paper.sentences[1])), selection.passages)
-    html = sentence_table_html([silent], selection.passages, 0.5, explanation=explanation)
-    assert "cites nothing" in Tags(html).text
-    assert "⚑" not in html
-    assert clause_flag(explanation.clauses[0]) == ""
+    explanation = explain(scored.paper, selection.passages)
+    first = [explanation.citations[0]]
+    assert answer_html(ANSWER, selection.passages, checks=first) == answer_html(ANSWER, selection.passages)
+    assert "⚑" not in sentence_table_html(scored.paper.sentences[:1], selection.passages, 0.5, explanation=explanation)
+
+
+def test_a_sentence_that_cites_nothing_gets_the_passage_that_entails_it(finished):
+    selection, scored = finished
+    evaluation = recited(scored, ())
+    explanation = explain(evaluation, selection.passages)
+    html = sentence_table_html(evaluation.sentences[:1], selection.passages, 0.5, explanation=explanation)
+    assert "⚑ citation added: [1]" in Tags(html).text
+    assert "As written it cites nothing and is entailed by [1], added." in Tags(html).text
+
+
+def test_a_sentence_that_no_passage_entails_stays_and_is_marked(finished):
+    selection, scored = finished
+    explanation = explain(scored.paper, selection.passages)
+    shown = answer_html(ANSWER, selection.passages, checks=explanation.citations)
+    assert "The moon is green." in shown
+    assert "<del>[2]</del>" in shown
+    assert "⚑ citation removed: [2], no passage entails this" in shown
 
 
 def test_a_row_carries_passage_offsets_and_the_share_copied(finished):

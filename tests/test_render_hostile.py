@@ -48,7 +48,7 @@ def test_hostile_text_stays_text_in_the_breakdown(evaluation, final):
     for html in (
         sentence_table_html(evaluation.sentences, [BAD], 0.5, final=final, explanation=explanation),
         ledger_html(evaluation.obligations, [BAD], 0.7, final=final, explanation=explanation),
-        answer_html(answer(HOSTILE), [BAD], evaluation.sentences, final=final, flags={0: HOSTILE}),
+        answer_html(answer(HOSTILE), [BAD], evaluation.sentences, final=final, checks=evaluation.citations),
         gauges_html(RePASs(0.5, 0.1, 0.25), final=final is None, mode=HOSTILE),
         modes_html(evaluation, evaluation, [HOSTILE]),
         provenance_html([(HOSTILE, HOSTILE)]),

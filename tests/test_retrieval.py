@@ -217,18 +217,8 @@ class TestBothLibraries:
     def test_one_passage(self, retriever_of):
         assert ids(retriever_of([passage("a", "one rule")]).retrieve("rules", 10)) == ["a"]
 
-    @pytest.mark.parametrize("top_k", [0, 1, 100])
-    def test_at_most_top_k(self, retriever_of, top_k):
-        assert len(retriever_of(PASSAGES).retrieve("client money dealer", top_k).hits) == min(top_k, 3)
-
     def test_a_question_of_100_kb(self, retriever_of):
         assert ids(retriever_of(PASSAGES).retrieve("complaints " * 9000, 10)) == ["2:3"]
-
-    def test_threads_get_the_same_ranking(self, retriever_of):
-        retriever = retriever_of(PASSAGES)
-        with ThreadPoolExecutor(4) as pool:
-            rankings = list(pool.map(lambda _: retriever.retrieve("client money records", 5), range(50)))
-        assert len(set(rankings)) == 1
 
 
 def assert_alike(passages, question):
@@ -303,15 +293,20 @@ class TestRetrieversFor:
             rank_bm25="slow",
             context="around",
             vectors=None,
+            further={"document": lambda model: f"of {model}", "splade": lambda model: f"of {model.info.name}"},
         )
         index.check_encoder = checked.append
+        index.check_models = checked.append
         return index, checked
 
     @pytest.mark.parametrize(("backend", "expected"), [("bm25s", "fast"), ("rank_bm25", "slow")])
     def test_library_and_names(self, backend, expected):
         index, checked = self.make_index()
-        lexical, context, dense = retrievers_for(index, FakeEncoder(), RetrievalConfig(bm25_backend=backend))
+        config, models = RetrievalConfig(bm25_backend=backend), {"splade": FakeEncoder()}
+        lexical, context, dense, *further = retrievers_for(index, FakeEncoder(), config, models)
         assert lexical == expected
         assert context == "around"
         assert dense.name == "dense"
-        assert checked == [ModelInfo("fake-encoder", "0" * 64)]
+        assert further == ["of None", "of fake-encoder"]
+        info = ModelInfo("fake-encoder", "0" * 64)
+        assert checked == [info, {"splade": info}]

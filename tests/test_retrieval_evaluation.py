@@ -7,7 +7,7 @@ import pytest
 from ragqa.config import Config, FusionConfig
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.evaluation.ranking_cache import RankingCache
-from ragqa.evaluation.retrieval import compare, evaluate, identity_of, retrieve_all
+from ragqa.evaluation.retrieval import compare, evaluate, identity_of, rescore_all, retrieve_all
 from ragqa.types import Question, Ranking, ScoredPassage
 
 from .fakes import FakeRetriever, passage
@@ -19,7 +19,7 @@ QUESTIONS = tuple(
 
 
 def make_index(sha="1"):
-    manifest = SimpleNamespace(files=[SimpleNamespace(sha256=sha * 64)], encoder_fingerprint="e" * 64)
+    manifest = SimpleNamespace(files=[SimpleNamespace(sha256=sha * 64)], encoder_fingerprint="e" * 64, rankings=())
     return SimpleNamespace(
         passages=PASSAGES, position_of={row.passage_id: n for n, row in enumerate(PASSAGES)}, manifest=manifest
     )
@@ -110,3 +110,23 @@ def test_what_a_ranking_depends_on_is_in_its_identity():
     config, index = Config(), make_index()
     assert identity_of(retriever("bm25", "a"), index, config) == "bm25, bm25s"
     assert "e" * 64 in identity_of(retriever("dense", "a"), index, config)
+
+
+def test_what_others_found_is_rescored_question_by_question():
+    class Rescorer:
+        def rescore(self, text, passages):
+            self.asked.append((text, [one.passage_id for one in passages]))
+            return Ranking.of("document", [ScoredPassage(one, 1.0) for one in passages], finds=False)
+
+    rescorer = Rescorer()
+    rescorer.asked = []
+    columns = [
+        tuple(retriever("bm25", order).retrieve("", 9) for order in ("ab", "c")),
+        tuple(retriever("dense", order).retrieve("", 9) for order in ("bd", "")),
+    ]
+    questions = [GoldQuestion(Question(text), frozenset("a")) for text in ("one", "two")]
+    seen, rankings, milliseconds = finished(rescore_all(questions, rescorer, columns))
+    assert rescorer.asked == [("one", ["a", "b", "d"]), ("two", ["c"])]
+    assert [len(ranking.hits) for ranking in rankings] == [3, 1]
+    assert seen == [1, 2]
+    assert milliseconds >= 0

@@ -407,3 +407,89 @@ def test_the_command_says_what_is_wrong(indexed, questions, options, message):
     result = indexed(questions, *options)
     assert result.exit_code != 0
     assert message in str(result.exception) or message in " ".join(result.output.split())
+
+
+# Without questions ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def unasked(base, indexed, tmp_path):
+    """As `indexed`, over an index of duties under headings, and without ``--questions`` unless an option gives them."""
+    from typer.testing import CliRunner
+
+    from ragqa.cli import app
+    from ragqa.config import IndexingConfig, Paths
+    from ragqa.indexing import build_index
+    from ragqa.retrieval.bert_encoder import BertEncoder
+
+    duties = [f"A {word} must pay the {WORDS[(n + 5) % N]} rule within five days." for n, word in enumerate(WORDS)]
+    rows = [{"DocumentID": 1, "PassageID": str(n), "Passage": text} for n, text in enumerate(duties)]
+    (tmp_path / "duties").mkdir()
+    (tmp_path / "duties" / "1.json").write_text(json.dumps(rows))
+    encoder = BertEncoder(str(base), "fp32")
+    build_index(
+        "duties", tmp_path / "duties", indexes=Paths.from_env().indexes, config=IndexingConfig(), encoder=encoder
+    )
+    asked_file = [
+        {"QuestionID": str(n), "Question": f"does {word} pay", "Passages": [{"DocumentID": "1", "PassageID": str(n)}]}
+        for n, word in enumerate(WORDS)
+    ]
+    (tmp_path / "asked.json").write_text(json.dumps(asked_file))
+
+    def run(*options):
+        command = ["train", "retriever", "--index", "duties", "--out", str(tmp_path / "out"), "--layers", "1"]
+        return CliRunner().invoke(app, [*command, "--rank", "4", "--batch", "16", *options])
+
+    return run
+
+
+@pytest.mark.model
+def test_without_questions_the_corpus_is_learnt_from_and_the_card_says_so(unasked, tmp_path):
+    result = unasked("--test", str(tmp_path / "asked.json"))
+    assert result.exit_code == 0, result.output
+    assert "MAP@10, 24 questions: " in result.stdout
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "pairs of 48 pseudo-queries and their gold passages" in card, "two of each duty"
+    assert "heading 0, definition 0, reference 0, duty 48, neighbour 0." in card
+    assert "on questions that were not trained on" in card
+    assert "without a language model and without reading a question" in card
+    assert "| duties | " in card
+    assert "asked.json | " in card
+    assert "epochs 1," in card
+    assert "--test=" in card
+
+
+@pytest.mark.model
+def test_pseudo_queries_beside_questions_are_counted_apart_and_only_questions_are_tested(unasked, tmp_path):
+    result = unasked("--questions", str(tmp_path / "asked.json"), "--pseudo", "10", "--fold", "1/4")
+    assert result.exit_code == 0, result.output
+    assert "R@10, 6 questions: " in result.stdout
+    card = (tmp_path / "out" / "README.md").read_text()
+    assert "28 pairs of 18 questions and 10 pseudo-queries" in card
+    assert "duty 10" in card
+    assert "share no gold passage with the questions trained on" in card
+    assert "what was kept apart are" in card
+    assert "--pseudo=10" in card
+
+
+@pytest.mark.model
+def test_options_that_do_not_go_together_are_refused(unasked, tmp_path):
+    asked_file = str(tmp_path / "asked.json")
+    for options, message in (
+        (("--fold", "1/4"), "measures on a part of --questions, got none"),
+        (("--questions", asked_file, "--test", asked_file), "--test measures what pseudo-queries alone bring"),
+    ):
+        result = unasked(*options)
+        assert result.exit_code != 0
+        assert message in str(result.exception)
+
+
+def test_what_is_spared_is_neither_a_negative_nor_wrong():
+    question = QUESTIONS[0]
+    plain, sparing = gathered([question]), gathered([question], spared={0: frozenset({"1:5", "9:9"})})
+    assert 5 in plain.negatives[0]
+    assert 5 not in sparing.negatives[0]
+    assert masked(plain, [0], [0, 5]).tolist() == [[False, False]]
+    assert masked(sparing, [0], [0, 5]).tolist() == [[False, True]]
+    assert plain.pairs == sparing.pairs
+    assert plain.sha256 != sparing.sha256

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,12 +12,12 @@ from typer.testing import CliRunner
 
 import ragqa.pipeline
 from ragqa.cli import app
-from ragqa.config import FusionConfig
+from ragqa.config import FilteringConfig, FusionConfig
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import ConfigError, CorpusError, IndexingError
 from ragqa.evaluation.folds import Fold, choose, folds_by_gold
 from ragqa.evaluation.measures import measure_run
-from ragqa.evaluation.tuning import candidates, check_measure, measured, tune
+from ragqa.evaluation.tuning import Setting, candidates, check_measure, cut, measured, tune
 from ragqa.fusion import fuse
 from ragqa.types import Question
 
@@ -262,15 +263,16 @@ def planted(n_questions, perfect):
 def tuned(questions, columns, step=0.05, seed=0):
     fusions = (*candidates(NAMES, step), FusionConfig())
     values = values_of(questions, columns, fusions, ("AP@10", "R@10"))
-    return tune(values, fusions, ("AP@10", "R@10"), folds_by_gold(questions, 5, seed), seed)
+    ways = [Setting("rules", 100, fusion) for fusion in fusions]
+    return tune(values, ways, ("AP@10", "R@10"), folds_by_gold(questions, 5, seed), seed)
 
 
 @pytest.mark.parametrize("perfect", NAMES)
 def test_a_perfect_ranking_gets_nearly_all_weight_and_is_found_better(perfect):
     questions, columns = planted(150, perfect)
     found = tuned(questions, columns)
-    for fusion in (found.final, *(fold.chosen for fold in found.folds)):
-        assert fusion.weights[perfect] == 0.95, "the first above .909; nearer the defaults than 1"
+    for way in (found.final, *(fold.chosen for fold in found.folds)):
+        assert way.fusion.weights[perfect] == 0.95, "the first above .909; nearer the defaults than 1"
     assert found.tuned["AP@10"] == 1.0 > found.default["AP@10"]
     assert found.test.p_value < 0.001
     assert (
@@ -299,10 +301,10 @@ def test_where_all_are_equal_the_defaults_are_kept():
         [ranking(name, {hit.passage.passage_id: hit.score for hit in row.hits}) for row in rows] for name in NAMES
     ]
     found = tuned(questions, columns)
-    assert {tuple(fold.chosen.weights.values()) for fold in found.folds} == {(0.45, 0.25, 0.3)}
-    assert found.final.weights == FusionConfig().weights
+    assert {tuple(fold.chosen.fusion.weights.values()) for fold in found.folds} == {(0.45, 0.25, 0.3)}
+    assert found.final.fusion.weights == FusionConfig().weights
     assert (found.test.mean_difference, found.test.p_value) == (0.0, 1.0)
-    assert tuned(questions, columns, step=0.5).final.weights == {"bm25": 0.5, "context": 0.0, "dense": 0.5}
+    assert tuned(questions, columns, step=0.5).final.fusion.weights == {"bm25": 0.5, "context": 0.0, "dense": 0.5}
 
 
 # COMMAND =============================================================================================================
@@ -350,8 +352,9 @@ def test_the_command_prints_folds_means_and_a_verdict(call, file):
     code, out, error = call("tune", "--index", "rules", "--questions", str(file), "--folds", "3", "--step", "0.25")
     assert code == 0, error
     words = " ".join(out.split())
-    assert "rules: 8 questions, 16 fusions, folds with no gold passage on both sides" in words
-    for part in ("MAP@10 on test", "Each question where it is tested: R@10", "95 % interval", "ragqa ask --fusion"):
+    assert "rules: 8 questions, 48 ways to rank, folds with no gold passage on both sides" in words, "16 at 3 depths"
+    parts = ("MAP@10 on test", "F2 on test", "Each question where it is tested: R@10", "95 % interval")
+    for part in (*parts, "The tuned filter keeps", "ragqa ask --fusion", "--threshold 0.", "--max-drop "):
         assert part in words
     assert "beyond chance" in words or "worse than the defaults" in words
 
@@ -359,11 +362,15 @@ def test_the_command_prints_folds_means_and_a_verdict(call, file):
 def test_the_command_writes_what_it_found(call, file, tmp_path):
     target = tmp_path / "fusion.json"
     arguments = ("tune", "--index", "rules", "--questions", str(file), "--measure", "RR@10", "--folds", "2")
+    arguments += ("--depth", "3", "--depth", "9")
     code, out, error = call(*arguments, "--step", "0.5", "--seed", "4", "--json", "--out", str(target))
     assert code == 0, error
     report = json.loads(target.read_text())
     assert json.loads(out) == report
-    assert (report["measure"], report["seed"], report["step"], report["n_candidates"]) == ("RR@10", 4, 0.5, 7)
+    assert (report["measure"], report["seed"], report["step"], report["n_candidates"]) == ("RR@10", 4, 0.5, 14)
+    assert report["depth"] in (3, 9) == tuple(report["depths"])
+    assert FilteringConfig(report["filter"]["threshold"], report["filter"]["max_drop"], report["filter"]["top_k"])
+    assert set(report["filter"]["out_of_fold"]["tuned"]) == {"F", "precision", "recall", "kept"}
     assert FusionConfig(report["method"], report["weights"])
     assert len(report["evidence"]["folds"]) == 2
     assert set(report["evidence"]["out_of_fold"]["tuned"]) == {"RR@10", "R@10"}
@@ -382,9 +389,59 @@ def test_the_command_writes_what_it_found(call, file, tmp_path):
         ("--folds", "9", "at least 9 gold passages"),
         ("--out", "/nowhere/fusion.json", "folder that exists"),
         ("--index", "nope", "no index 'nope'"),
+        ("--beta", "0", "beta must be above 0"),
+        ("--depth", "0", "retrieval top-k must be in 1..1000"),
+        ("--write", "/nowhere/mine.json", "--write must be in a folder that exists"),
+        ("--write", "mine.txt", "ends in .json"),
+        ("--write", "BM25 only.json", "belongs to a preset"),
     ],
 )
 def test_the_command_says_what_is_wrong(call, file, option, value, message):
     code, _, error = call("tune", "--index", "rules", "--questions", str(file), option, value)
     assert code == 1
     assert message in str(error)
+
+
+# RANKINGS THAT ONLY RESCORE ==========================================================================================
+
+
+def with_documents(lexical, dense):
+    """A ranking of all that both found, by document, in bounds wider than its hits."""
+    names = sorted({hit.passage.passage_id for one in (lexical, dense) for hit in one.hits})
+    found = ranking("document", {name: 1.0 + int(name[0]) for name in names})
+    return replace(found, finds=False, bounds=(0.0, 9.0))
+
+
+rescored_columns = st.lists(
+    st.tuples(
+        *[
+            st.dictionaries(
+                st.sampled_from([f"{n}:{m}" for n in range(3) for m in range(4)]), st.integers(0, 4), max_size=9
+            )
+            for _ in range(2)
+        ]
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(deadline=None)
+@given(rescored_columns)
+def test_measured_as_fused_where_a_ranking_only_rescores(rows):
+    pairs = [(ranking("bm25", dict(a)), ranking("dense", dict(b))) for a, b in rows]
+    columns = [tuple(column) for column in zip(*((a, b, with_documents(a, b)) for a, b in pairs), strict=True)]
+    questions = [ask("0:1", "2:3")] * len(rows)
+    fusions = candidates(("bm25", "dense", "document"), 0.25)
+    expected = one_by_one(questions, columns, fusions, MEASURES)
+    assert values_of(questions, columns, fusions, MEASURES) == pytest.approx(expected, abs=1e-12)
+
+
+def test_cut_leaves_what_the_others_still_find():
+    lexical, dense = ranking("bm25", {"0:1": 3.0, "1:1": 2.0}), ranking("dense", {"2:1": 3.0, "0:2": 2.0})
+    documents = with_documents(lexical, dense)
+    (short,), (near,), (scored,) = cut([(lexical,), (dense,), (documents,)], 1)
+    assert [hit.passage.passage_id for hit in (*short.hits, *near.hits)] == ["0:1", "2:1"]
+    assert {hit.passage.passage_id for hit in scored.hits} == {"0:1", "2:1"}
+    assert (scored.finds, scored.bounds) == (False, (0.0, 9.0))
+    assert cut([(), ()], 3) == [(), ()]

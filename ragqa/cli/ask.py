@@ -5,26 +5,43 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, replace
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ragqa.cli.output import stderr, stdout
-from ragqa.config import Config, FilteringConfig, FusionConfig, Paths
+from ragqa.config import Config, FilteringConfig, FusionConfig, Paths, RerankingConfig
 from ragqa.errors import ConfigError
-from ragqa.events import Answered, Fused, ObligationScored, Recorded, Retrieved, Scored, Selected, SentenceScored
-from ragqa.presets import PRESETS
+from ragqa.events import (
+    Answered,
+    Fused,
+    ObligationScored,
+    Recorded,
+    Reranked,
+    Retrieved,
+    Scored,
+    Selected,
+    SentenceScored,
+    TraceEvent,
+    Working,
+)
+from ragqa.generation.trace_words import trace_words
+from ragqa.preset_files import find_preset
 from ragqa.tables import answer_panel, passage_table, plain, scores_group
 from ragqa.types import Question, ScoringMode, Selection
 
-__all__ = ["ask"]
+__all__ = ["ask", "with_preset"]
 
 
 class GeneratorChoice(StrEnum):
     """Who writes the answer."""
 
     EXTRACTIVE = "extractive"
+    BASELINE = "baseline"
     LLM = "llm"
+    OBLIGATIONS = "obligations"
+    LOC = "loc"
+    VRR = "vrr"
     NONE = "none"
 
 
@@ -46,7 +63,7 @@ def ask(
     question: Annotated[str, typer.Argument(help="The question, in quotes.")],
     index: Annotated[str | None, typer.Option(help="Which corpus; `ragqa index list` shows them.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole record as JSON and nothing else.")] = False,
-    preset: Annotated[str | None, typer.Option(help="Named settings, as on the page.")] = None,
+    preset: Annotated[str | None, typer.Option(help="Named settings, as on the page, or a file of them.")] = None,
     generator: Annotated[GeneratorChoice | None, typer.Option(help="Who writes; none: passages only.")] = None,
     mode: Annotated[ScoringMode | None, typer.Option(help="Which RePASs definition.")] = None,
     fusion: Annotated[FusionChoice | None, typer.Option(help="How rankings are merged.")] = None,
@@ -54,12 +71,21 @@ def ask(
     weight: Annotated[
         list[str] | None, typer.Option(help="Share of a ranking, as bm25=3; repeatable, those not named count 0.")
     ] = None,
+    reranker: Annotated[
+        str | None, typer.Option(help="Rerank the best passages by this cross-encoder: a folder or a hub name.")
+    ] = None,
+    rerank_depth: Annotated[int | None, typer.Option(help="Passages the reranker reads.")] = None,
+    rerank_weight: Annotated[float | None, typer.Option(help="The reranker's share of the score, 0 to 1.")] = None,
     threshold: Annotated[float | None, typer.Option(help="Lowest relevance kept, 0 to 1.")] = None,
     max_drop: Annotated[float | None, typer.Option(help="A fall this large ends the list, 0 to 1 (1 = off).")] = None,
     top_k: Annotated[int | None, typer.Option(help="Most passages kept.")] = None,
+    candidates: Annotated[int | None, typer.Option(help="vrr: answers to choose from.")] = None,
+    rounds: Annotated[int | None, typer.Option(help="vrr: most rounds of removing and inserting.")] = None,
+    tries: Annotated[int | None, typer.Option(help="loc: most answers to one obligation.")] = None,
+    max_calls: Annotated[int | None, typer.Option(help="loc, vrr: most answers asked for in all.")] = None,
 ) -> None:
     """Answer a question from a corpus and score the answer: passages, answer, RePASs."""
-    config = _with_preset(Config.from_env(), preset)
+    config = with_preset(Config.from_env(), preset)
     shares = _shares(weight) if weight else config.fusion.weights
     fused = FusionConfig.of(fusion.value if fusion else config.fusion.method, **shares)
     filtering = FilteringConfig(
@@ -67,13 +93,25 @@ def ask(
         _or(max_drop, config.filtering.max_drop),
         top_k if top_k is not None else config.filtering.top_k,
     )
+    chosen: dict[str, Any] = {
+        "generator": generator.value if generator else None,
+        "candidates": candidates,
+        "rounds": rounds,
+        "tries": tries,
+        "max_calls": max_calls,
+    }
     config = replace(
         config,
         index=index or config.index,
         retrieval=replace(config.retrieval, bm25_backend=bm25_library.value) if bm25_library else config.retrieval,
         fusion=fused,
+        reranking=RerankingConfig(
+            reranker if reranker is not None else config.reranking.model,
+            rerank_depth if rerank_depth is not None else config.reranking.depth,
+            _or(rerank_weight, config.reranking.weight),
+        ),
         filtering=filtering,
-        generation=replace(config.generation, generator=generator.value) if generator else config.generation,
+        generation=replace(config.generation, **{name: value for name, value in chosen.items() if value is not None}),
         scoring=replace(config.scoring, mode=mode or config.scoring.mode),
     )
     _run(Question(question), config, as_json=as_json)
@@ -84,7 +122,8 @@ def _run(question: Question, config: Config, *, as_json: bool) -> None:
     from ragqa.records import RecordStore
 
     paths = Paths.from_env()
-    out, status = stdout(), stderr().status("Loading the models")
+    out, err = stdout(), stderr()
+    status = err.status("Loading the models")
     selection = Selection((), ())
     with status:
         pipeline = load_pipeline(config, paths)
@@ -95,12 +134,18 @@ def _run(question: Question, config: Config, *, as_json: bool) -> None:
                     status.update(f"Retrieved {' + '.join(str(len(r.hits)) for r in rankings)} passages")
                 case Fused(ranking):
                     status.update(f"Fused into {len(ranking.hits)} candidates")
+                case Reranked(ranking):
+                    status.update(f"Reranked the best {min(config.reranking.depth, len(ranking.hits))} candidates")
                 case Selected(selection):
                     status.update("Writing the answer")
                     if not as_json:
                         out.print(passage_table(selection))
                     elif config.generation.generator == "none":
                         typer.echo(json.dumps(asdict(selection), ensure_ascii=False, indent=2))
+                case Working(phase):
+                    status.update(phase)
+                case _ if isinstance(event, TraceEvent):
+                    err.print(plain(trace_words(event), style="dim"))
                 case Answered(answer):
                     status.update("Scoring the answer")
                     if not as_json:
@@ -120,15 +165,18 @@ def _run(question: Question, config: Config, *, as_json: bool) -> None:
                         out.print(plain(f"record {record_id}; {times}", style="dim"))
 
 
-def _with_preset(config: Config, name: str | None) -> Config:
+def with_preset(config: Config, name: str | None) -> Config:
+    """The settings with this preset's in place of theirs; its index too, where it was chosen on one."""
     if name is None:
         return config
-    preset = next((preset for preset in PRESETS if preset.name == name), None)
-    if preset is None:
-        names = ", ".join(repr(preset.name) for preset in PRESETS)
-        msg = f"unknown preset {name!r}; choose one of {names}"
-        raise ConfigError(msg)
-    return replace(config, retrieval=preset.retrieval, fusion=preset.fusion, filtering=preset.filtering)
+    preset = find_preset(name, Paths.from_env().presets)
+    return replace(
+        config,
+        index=preset.index or config.index,
+        retrieval=preset.retrieval,
+        fusion=preset.fusion,
+        filtering=preset.filtering,
+    )
 
 
 def _shares(weights: list[str]) -> dict[str, float]:

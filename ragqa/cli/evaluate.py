@@ -1,4 +1,4 @@
-"""`ragqa eval retrieval | speed | nli | agreement | obligations`."""
+"""`ragqa eval retrieval | answers | compare | ablation | citations | speed | nli | agreement | obligations`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from ragqa.cli.evaluate_ablation import ablation
+from ragqa.cli.evaluate_answers import answers, compare
+from ragqa.cli.evaluate_citations import citations
 from ragqa.cli.evaluate_models import agreement, nli, obligations
 from ragqa.cli.evaluate_retrieval import retrieval
 from ragqa.cli.output import progress_bar, stderr, stdout
@@ -19,6 +22,10 @@ __all__ = ["app"]
 
 app = typer.Typer(help="Measure.", no_args_is_help=True)
 app.command()(retrieval)
+app.command()(answers)
+app.command()(compare)
+app.command()(ablation)
+app.command()(citations)
 app.command()(nli)
 app.command()(agreement)
 app.command()(obligations)

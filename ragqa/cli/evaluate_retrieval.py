@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,9 +12,10 @@ from rich.progress import Progress
 from rich.table import Table
 
 from ragqa.cli.output import progress_bar, stderr, stdout
-from ragqa.config import Config, FusionConfig, Paths
+from ragqa.config import Config, FusionConfig, Paths, RerankingConfig
 from ragqa.errors import ConfigError
-from ragqa.presets import PRESETS
+from ragqa.preset_files import find_preset
+from ragqa.presets import Preset
 from ragqa.tables import plain
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from ragqa.evaluation.retrieval import Comparison, Rankings, Result
     from ragqa.indexing import Index
 
-__all__ = ["rankings_of", "retrieval"]
+__all__ = ["drawn", "rankings_of", "retrieval"]
 
 SHOWN = {
     "passage": ("R@10", "AP@10", "nDCG@10", "RR@10", "Success@1", "R@100"),
@@ -35,8 +36,17 @@ DEFAULT = "fused"
 def retrieval(
     questions: Annotated[Path, typer.Option(help="Questions with gold: ObliQA's schema, JSON lines, PandaChat.")],
     index: Annotated[str, typer.Option(help="Which corpus.")] = "rulebook",
-    preset: Annotated[list[str] | None, typer.Option(help="Measure this preset's fusion too; repeatable.")] = None,
+    preset: Annotated[
+        list[str] | None, typer.Option(help="Measure this preset too, or a file of one; repeatable.")
+    ] = None,
     baseline: Annotated[str, typer.Option(help="What the others are compared with.")] = DEFAULT,
+    reranker: Annotated[
+        str, typer.Option(help="Rerank the --baseline by this folder or hub name, and measure that beside it.")
+    ] = "",
+    rerank_depth: Annotated[int, typer.Option(help="Passages it reads per question.")] = RerankingConfig().depth,
+    rerank_weight: Annotated[
+        list[float] | None, typer.Option(help="Its share of the score, 0 to 1, 1 where not given; repeatable.")
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for TREC runs, results per question and the report.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
@@ -46,19 +56,29 @@ def retrieval(
     Rankings are kept under RAGQA_HOME, so that only a changed index, encoder or question is ranked again.
     """
     from ragqa.corpus.gold import load_gold
-    from ragqa.evaluation.retrieval import compare, evaluate
+    from ragqa.evaluation.retrieval import compare
     from ragqa.indexing import open_index
 
-    config, fusions = Config.from_env(), _fusions(preset or [])
+    config, reranking = Config.from_env(), RerankingConfig(reranker, rerank_depth)
+    weights = [replace(reranking, weight=weight).weight for weight in rerank_weight or [reranking.weight]]
     opened = open_index(index, Paths.from_env().indexes)
+    chosen = [_fitting(find_preset(name, Paths.from_env().presets), opened) for name in preset or []]
     everything, unit = load_gold(questions, opened.passages)
     gold = everything[:limit]
-    columns, milliseconds = rankings_of(gold, opened, config)
-    results = evaluate(gold, columns, fusions, unit)
+    deepest = max(config.retrieval.top_k, *(one.retrieval.top_k for one in chosen), 0)
+    deep = replace(config, retrieval=replace(config.retrieval, top_k=deepest))
+    columns, milliseconds = rankings_of(gold, opened, deep)
+    results = _results(gold, columns, config.retrieval.top_k, chosen, unit)
     if baseline not in {result.name for result in results}:
         names = ", ".join(repr(result.name) for result in results)
         msg = f"--baseline must be one of {names}, got {baseline!r}; correct it or add its --preset"
         raise ConfigError(msg)
+    if reranking.model:
+        from ragqa.cli.rerank_results import reranked_results
+
+        before = next(result.rankings for result in results if result.name == baseline)
+        more, spent = reranked_results(gold, opened, before, reranking, weights, unit, baseline)
+        results, milliseconds = (*results, *more), milliseconds | {result.name: spent for result in more}
     comparisons = compare(results, baseline)
     report = _report(index, opened, len(gold), results, comparisons, milliseconds)
     if out:
@@ -71,13 +91,27 @@ def retrieval(
     stdout().print(_table(title, results, comparisons, baseline, milliseconds, unit))
 
 
-def _fusions(presets: list[str]) -> dict[str, FusionConfig]:
-    known = {preset.name: preset.fusion for preset in PRESETS}
-    unknown = [name for name in presets if name not in known]
-    if unknown:
-        msg = f"unknown preset {unknown[0]!r}; choose from {', '.join(map(repr, known))}"
-        raise ConfigError(msg)
-    return {DEFAULT: FusionConfig()} | {name: known[name] for name in presets}
+def _fitting(preset: Preset, index: Index) -> Preset:
+    """The preset under the names of this index's rankings. Raises ConfigError where the index lacks one."""
+    from ragqa.retrieval.names import fitting_fusion
+
+    manifest = index.manifest
+    fusion = fitting_fusion(preset.fusion, manifest.retrievers, manifest.encoder, manifest.name)
+    return replace(preset, fusion=fusion)
+
+
+def _results(
+    gold: tuple[GoldQuestion, ...], columns: list[Rankings], depth: int, presets: list[Preset], unit: GoldUnit
+) -> tuple[Result, ...]:
+    """Each ranking alone and the default fusion at ``depth`` candidates, then each preset's fusion at its own."""
+    from ragqa.evaluation.retrieval import evaluate
+    from ragqa.evaluation.tuning import cut
+
+    at_depth = {preset.name: preset.fusion for preset in presets if preset.retrieval.top_k == depth}
+    results = list(evaluate(gold, cut(columns, depth), {DEFAULT: FusionConfig(), **at_depth}, unit))
+    for preset in {preset.name: preset for preset in presets if preset.name not in at_depth}.values():
+        results.append(evaluate(gold, cut(columns, preset.retrieval.top_k), {preset.name: preset.fusion}, unit)[-1])
+    return tuple(results)
 
 
 def rankings_of(
@@ -85,25 +119,33 @@ def rankings_of(
 ) -> tuple[list[Rankings], dict[str, float | None]]:
     """Each retriever's rankings, and its median milliseconds per question where it had to rank."""
     from ragqa.evaluation.ranking_cache import RankingCache
-    from ragqa.evaluation.retrieval import identity_of, retrieve_all
-    from ragqa.pipeline import load_encoder
+    from ragqa.evaluation.retrieval import identity_of, rescore_all, retrieve_all
+    from ragqa.pipeline import load_encoder, load_further
+    from ragqa.protocols import Rescorer
     from ragqa.retrieval import retrievers_for
 
-    paths = Paths.from_env()
+    paths, manifest = Paths.from_env(), index.manifest
     with stderr().status("Loading the encoder"):
-        encoder = load_encoder(index.manifest.encoder, paths=paths)
+        encoder = load_encoder(manifest.encoder, paths=paths)
+        models = load_further([ranking.option for ranking in manifest.rankings], paths)
     cache = RankingCache(paths.home / "rankings")
-    columns, milliseconds = [], {}
+    columns: dict[str, Rankings] = {}
+    milliseconds: dict[str, float | None] = {}
+    retrievers = retrievers_for(index, encoder, config.retrieval, models)
     with progress_bar() as bar:
-        for retriever in retrievers_for(index, encoder, config.retrieval):
-            identity = identity_of(retriever, index, config)
-            steps = retrieve_all(gold, index, retriever, identity, config.retrieval.top_k, cache)
-            rankings, milliseconds[retriever.name] = _drawn(steps, bar, retriever.name, len(gold))
-            columns.append(rankings)
-    return columns, milliseconds
+        for retriever in sorted(retrievers, key=lambda retriever: isinstance(retriever, Rescorer)):
+            name = retriever.name
+            if isinstance(retriever, Rescorer):
+                steps: Any = rescore_all(gold, retriever, list(columns.values()))
+            else:
+                identity = identity_of(retriever, index, config)
+                steps = retrieve_all(gold, index, retriever, identity, config.retrieval.top_k, cache)
+            columns[name], milliseconds[name] = drawn(steps, bar, name, len(gold))
+    return [columns[retriever.name] for retriever in retrievers], milliseconds
 
 
-def _drawn(steps: Any, bar: Progress, name: str, total: int) -> Any:  # noqa: ANN401 - what the generator returns
+def drawn(steps: Any, bar: Progress, name: str, total: int) -> Any:  # noqa: ANN401
+    """What the generator returns, while a bar shows the numbers it yields, of ``total``."""
     task = bar.add_task(name, total=total)
     while True:
         try:
@@ -185,6 +227,6 @@ def _table(
         table.add_row(plain(result.name), *cells, f"{spent:.1f}" if spent is not None else "")
     table.caption = plain(
         f"Δ and p against {baseline}: paired permutation test, p adjusted for all of them (Holm). "
-        "ms: median per question; none where the rankings were kept from before."
+        "ms: median per question, of a reranked one for the reranking alone; none where it was kept from before."
     )
     return table

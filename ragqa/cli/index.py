@@ -60,19 +60,35 @@ def build(
     precision: Annotated[
         PrecisionChoice, typer.Option(help="Of the vectors; auto is bf16 where the processor is fast at it.")
     ] = PrecisionChoice.AUTO,
+    vectors: Annotated[
+        str,
+        typer.Option(help="Kind of FAISS index: Flat is exact, IVF4096,SQ8 quick from 200,000 passages; HNSW32, …"),
+    ] = IndexingConfig().vectors,
+    also: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A further ranking: document, splade:MODEL, late:MODEL, dense:ENCODER; repeatable.",
+        ),
+    ] = None,
     chunk_max_tokens: Annotated[int, typer.Option(help="Text only: most words in a passage.")] = 128,
 ) -> None:
     """Build an index of a folder of documents, or replace the one of that name once the new one is whole."""
-    from ragqa.pipeline import load_encoder
+    from ragqa.pipeline import load_encoder, load_further
 
     config = IndexingConfig(
-        chunk_max_tokens=chunk_max_tokens, analyser=analyser, encoder=encoder_name, precision=precision.value
+        chunk_max_tokens=chunk_max_tokens,
+        analyser=analyser,
+        encoder=encoder_name,
+        precision=precision.value,
+        vectors=vectors,
+        rankings=tuple(also or ()),
     )
     analyser_named(analyser)
     paths = Paths.from_env()
     began = time.perf_counter()
     with stderr().status("Loading the encoder"):
         encoder = load_encoder(config.encoder, config.precision, paths)
+        models = load_further(config.rankings, paths, config.precision)
     with progress_bar() as bar:
         events = build_events(
             name,
@@ -81,6 +97,7 @@ def build(
             config=config,
             encoder=encoder,
             format=corpus_format.value if corpus_format else None,
+            models=models,
         )
         manifest = _drawn(events, bar)
     seconds = time.perf_counter() - began
@@ -132,9 +149,14 @@ def info(name: Name) -> None:
     """What an index's manifest says."""
     manifest = index_info(name, Paths.from_env().indexes)
     table = Table(title=plain(f"Index {manifest.name}"), show_header=False)
-    rows = {field: getattr(manifest, field) for field in Manifest.__dataclass_fields__ if field != "files"}
+    shown = Manifest.__dataclass_fields__.keys() - {"files", "rankings"}
+    rows = {field: getattr(manifest, field) for field in Manifest.__dataclass_fields__ if field in shown}
     for field, value in rows.items():
         table.add_row(field, plain(str(value)))
+    table.add_row("rankings", plain(", ".join(manifest.retrievers)))
+    for ranking in manifest.rankings:
+        made_by = f"{ranking.model}, sha256 {ranking.fingerprint[:16]}…" if ranking.model else "no model"
+        table.add_row(plain(ranking.name), plain(f"{made_by}, in further/{ranking.folder}"))
     for entry in manifest.files:
         table.add_row(entry.path, f"{entry.size_bytes:,} bytes, sha256 {entry.sha256[:16]}…")
     stdout().print(table)

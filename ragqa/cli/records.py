@@ -9,6 +9,7 @@ import typer
 
 from ragqa.cli.output import stderr, stdout
 from ragqa.config import Paths
+from ragqa.generation.trace_words import trace_words
 from ragqa.records import RecordStore
 from ragqa.tables import answer_panel, passage_table, plain, record_table, scores_group
 from ragqa.types import ScoringMode
@@ -38,6 +39,8 @@ def show(record_id: Annotated[str, typer.Argument(help="As `ragqa records list` 
     selection = select(fuse(record.ranked, record.fusion), record.filtering)
     out = stdout()
     out.print(plain(record.question.text, style="bold"), passage_table(selection))
+    for event in record.trace:
+        out.print(plain(trace_words(event), style="dim"))
     out.print(answer_panel(record.answer, record.kept))
     if record.scored:
         paper, script = record.scored.paper, record.scored.script

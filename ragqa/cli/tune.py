@@ -1,176 +1,216 @@
-"""`ragqa tune`: how to fuse the rankings of an index, chosen by cross-validation on questions with gold passages."""
+"""`ragqa tune`: which index, depth, fusion and filter, by cross-validation on questions with gold passages."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-from dataclasses import asdict
+import shlex
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.table import Table
 
 from ragqa.cli.evaluate_retrieval import rankings_of
 from ragqa.cli.output import progress_bar, stdout
-from ragqa.config import Config, FusionConfig, Paths
-from ragqa.errors import ConfigError
+from ragqa.config import Config, FilteringConfig, FusionConfig, Paths, RetrievalConfig
+from ragqa.errors import ConfigError, CorpusError
 from ragqa.tables import plain
 
 if TYPE_CHECKING:
+    from ragqa.corpus.gold import GoldUnit
     from ragqa.corpus.questions import GoldQuestion
-    from ragqa.evaluation.tuning import Tuned
+    from ragqa.evaluation.folds import Floats
+    from ragqa.evaluation.retrieval import Rankings
+    from ragqa.evaluation.tuning import Setting
     from ragqa.indexing import Index
 
 __all__ = ["tune"]
 
 BESIDE = "R@10"  # reported with the measure that decides
-SIGNIFICANT = 0.05
+DEPTHS = (50, 100, 200)
 
 
 def tune(
-    index: Annotated[str, typer.Option(help="Which corpus.")],
+    index: Annotated[list[str], typer.Option(help="Which corpus; several indexes of one corpus are compared.")],
     questions: Annotated[Path, typer.Option(help="Questions with gold: ObliQA's schema, JSON lines, PandaChat.")],
-    measure: Annotated[str, typer.Option(help="What decides: AP, R, nDCG, RR or Success with a cutoff.")] = "AP@10",
+    measure: Annotated[str, typer.Option(help="Decides the ranking: AP, R, nDCG, RR or Success at N.")] = "AP@10",
+    beta: Annotated[float, typer.Option(help="Decides the filter: F-beta of what is kept; 2: recall twice.")] = 2.0,
+    depth: Annotated[
+        list[int] | None,
+        typer.Option(help="Candidates per ranking to try; repeatable. 50, 100 and 200 where not given."),
+    ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Parts that are tested in turn.")] = 5,
     step: Annotated[float, typer.Option(help="Between two weights: 1 divided by a whole number.")] = 0.05,
     seed: Annotated[int, typer.Option(min=0, help="Of the folds and of the test.")] = 0,
-    out: Annotated[Path | None, typer.Option(help="File for the weights and their evidence, JSON.")] = None,
+    write: Annotated[
+        Path | None, typer.Option(help="Preset file, NAME.json, for `ragqa ask --preset` and the page.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File for what was found and its evidence, JSON.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the same JSON and nothing else.")] = False,
 ) -> None:
-    """Choose how the rankings of an index are fused: weights from one part of the questions, tested on the rest.
+    """Choose how passages are ranked and filtered: settings from one part of the questions, tested on the rest.
 
-    No gold passage is both learnt from and tested on. Rankings are kept under RAGQA_HOME, as by `ragqa eval retrieval`.
+    No gold passage is both learnt from and tested on. The filter is tuned for the tuned ranking, or for the default one
+    where tuning found none better beyond chance; --write leaves what is not better at its default. Rankings are kept
+    under RAGQA_HOME, as by `ragqa eval retrieval`.
     """
-    import numpy as np
-
+    from ragqa.cli import tune_report
     from ragqa.corpus.gold import load_gold
-    from ragqa.evaluation import tuning
+    from ragqa.evaluation.filter_tuning import filters, tune_filter
     from ragqa.evaluation.folds import folds_by_gold
     from ragqa.evaluation.journal import write_whole
+    from ragqa.evaluation.tuning import tune as tune_ranking
     from ragqa.indexing import open_index
 
-    tuning.check_measure(measure)
-    tuning.candidates(("any",), step)  # a wrong step is refused before anything is ranked
-    if out and not out.parent.is_dir():
-        msg = f"--out must be in a folder that exists, got {str(out)!r}; make the folder or choose another"
-        raise ConfigError(msg)
-    opened = open_index(index, Paths.from_env().indexes)
-    gold, unit = load_gold(questions, opened.passages)
+    depths = sorted(set(depth or DEPTHS))
+    _check_options(measure, step, beta, depths, out, write)
+    opened = {name: open_index(name, Paths.from_env().indexes) for name in dict.fromkeys(index)}
+    first = next(iter(opened.values()))
+    _check_same_corpus(opened)
+    gold, unit = load_gold(questions, first.passages)
     parts = folds_by_gold(gold, folds, seed)
-    columns, _ = rankings_of(gold, opened, Config.from_env())
-    fusions = (*tuning.candidates([column[0].retriever for column in columns], step), FusionConfig())
     measures = tuple(dict.fromkeys((measure, BESIDE)))
-    with progress_bar() as bar:
-        steps = tuning.measured(gold, columns, fusions, measures, unit)
-        values = np.stack(list(bar.track(steps, total=len(gold), description=f"{len(fusions) - 1:,} fusions")))
-    found = tuning.tune(values, fusions, measures, parts, seed)
-    report = {
-        "index": {"name": index, "fingerprint": _fingerprint(opened), "n_passages": len(opened.passages)},
-        "encoder": {"name": opened.manifest.encoder, "fingerprint": opened.manifest.encoder_fingerprint},
-        "questions": _about(questions, gold, unit),
-        "n_candidates": len(fusions) - 1,
-        "step": step,
-        "seed": seed,
-        "n_folds": folds,
-        **_evidence(found),
-    }
+    columns, settings, values = _measured(opened, gold, unit, depths, step, measures)
+    ranked = tune_ranking(values, settings, measures, parts, seed)
+    by_fold = [*(fold.chosen for fold in ranked.folds), ranked.final]
+    used = by_fold if ranked.test.is_better else [settings[-1]] * len(by_fold)
+    candidates = filters(FilteringConfig())
+    filtered = tune_filter(_figures(used, columns, gold, beta, unit), candidates, parts, beta, seed)
+    report = tune_report.report(opened, questions, gold, unit, ranked, filtered)
+    report |= {"n_candidates": len(settings) - 1, "n_filters": len(candidates) - 1, "depths": depths}
+    report |= {"step": step, "seed": seed, "n_folds": folds}
     written = json.dumps(report, indent=2) + "\n"
     if out:
         write_whole(out, [written])
+    if write:
+        command = _command(index, questions, measure, beta, depths, folds, step, seed, write)
+        write_whole(
+            write, [tune_report.preset_file(write.stem, report, used[-1], ranked, filtered, command, questions)]
+        )
     if as_json:
         typer.echo(written, nl=False)
         return
-    sizes = [(len(fold.train), len(fold.test)) for fold in parts]
-    title = f"{index}: {len(gold):,} questions, {len(fusions) - 1:,} fusions, folds with no gold {unit} on both sides"
-    stdout().print(_table(title, found, sizes))
-    for line in _lines(found):
+    title = f"{', '.join(opened)}: {len(gold):,} questions, {len(settings) - 1:,} ways to rank, "
+    title += f"folds with no gold {unit} on both sides"
+    stdout().print(tune_report.table(title, ranked, filtered, [(len(fold.train), len(fold.test)) for fold in parts]))
+    for line in tune_report.lines(ranked, filtered, several=len(opened) > 1):
         stdout().print(plain(line))
+    if write:
+        page = "" if write.parent.resolve() == Paths.from_env().presets.resolve() else tune_report.FOR_THE_PAGE
+        stdout().print(plain(f"Preset written: `ragqa ask --preset {shlex.quote(str(write))}`.{page}"))
 
 
-def _about(file: Path, gold: tuple[GoldQuestion, ...], unit: str) -> dict[str, Any]:
-    """The questions in a few words; the sha256 is that of their texts and gold ids, in their order."""
-    whole = json.dumps([[item.question.text, sorted(item.gold)] for item in gold])
-    sha256 = hashlib.sha256(whole.encode("ascii")).hexdigest()
-    return {"name": file.name, "n_questions": len(gold), "gold": unit, "sha256": sha256}
+def _check_options(
+    measure: str, step: float, beta: float, depths: list[int], out: Path | None, write: Path | None
+) -> None:
+    """Raises ConfigError for what is wrong, before anything is ranked."""
+    from ragqa.evaluation import tuning
+    from ragqa.evaluation.filter_tuning import check_beta
+    from ragqa.preset_files import check_name
+
+    tuning.check_measure(measure)
+    check_beta(beta)
+    tuning.candidates(("any",), step)
+    for one in depths:
+        RetrievalConfig(top_k=one)
+    for option, file in (("--out", out), ("--write", write)):
+        if file and not file.parent.is_dir():
+            msg = f"{option} must be in a folder that exists, got {str(file)!r}; make the folder or choose another"
+            raise ConfigError(msg)
+    if write:
+        if write.suffix != ".json":
+            msg = f"--write must name a file that ends in .json, got {str(write)!r}; rename it"
+            raise ConfigError(msg)
+        check_name(write.stem)
 
 
-def _evidence(found: Tuned) -> dict[str, Any]:
-    """The fusion, and what speaks for it; ``better`` is what `_verdict` says in words."""
-    return {
-        "method": found.final.method,
-        "weights": _shares(found.final),
-        "measure": found.measure,
-        "better": found.test.p_value < SIGNIFICANT and found.test.mean_difference > 0,
-        "evidence": {
-            "out_of_fold": {"tuned": found.tuned, "default": found.default},
-            "difference": asdict(found.test),
-            "folds": [
-                {"method": fold.chosen.method, "weights": _shares(fold.chosen)}
-                | {"tuned": fold.tuned, "default": fold.default}
-                for fold in found.folds
-            ],
-        },
-    }
+def _check_same_corpus(opened: dict[str, Index]) -> None:
+    """Raises CorpusError unless all have the passages of the first."""
+    (name, first), *others = opened.items()
+    ids = [passage.passage_id for passage in first.passages]
+    for other, index in others:
+        same_source = index.manifest.corpus_sha256 == first.manifest.corpus_sha256
+        if not same_source or [passage.passage_id for passage in index.passages] != ids:
+            msg = (
+                f"expected indexes of one corpus with the same passages, found that {name!r} has {len(ids):,} and "
+                f"{other!r} {len(index.passages):,} others; compare indexes that differ in analyser or encoder alone"
+            )
+            raise CorpusError(msg)
 
 
-def _fingerprint(index: Index) -> str:
-    """The sha256 of the sha256 of the index's files, one a line, in the manifest's order."""
-    return hashlib.sha256("\n".join(entry.sha256 for entry in index.manifest.files).encode("ascii")).hexdigest()
+def _measured(
+    opened: dict[str, Index],
+    gold: tuple[GoldQuestion, ...],
+    unit: GoldUnit,
+    depths: list[int],
+    step: float,
+    measures: tuple[str, ...],
+) -> tuple[dict[str, list[Rankings]], list[Setting], Floats]:
+    """Each index's rankings, every way to rank with the default last, and the value of each for each question."""
+    import numpy as np
+
+    from ragqa.evaluation.tuning import MOST_CANDIDATES, Setting, candidates, cut, measured
+
+    config = Config.from_env()
+    default = Setting(next(iter(opened)), config.retrieval.top_k, FusionConfig())
+    deep = replace(config, retrieval=replace(config.retrieval, top_k=max(*depths, default.depth)))
+    columns = {name: rankings_of(gold, index, deep)[0] for name, index in opened.items()}
+    grids = {name: candidates([column[0].retriever for column in found], step) for name, found in columns.items()}
+    n_all = len(depths) * sum(map(len, grids.values()))
+    if n_all > MOST_CANDIDATES:
+        wanted = f"at most {MOST_CANDIDATES:,} ways to rank, which fit in memory"
+        msg = f"--step, --depth and --index must give {wanted}, got {n_all:,}; take a larger step or fewer depths"
+        raise ConfigError(msg)
+    settings, values = [], []
+    with progress_bar() as bar:
+        task = bar.add_task(f"{n_all:,} ways to rank", total=len(gold) * (len(depths) * len(opened) + 1))
+        blocks = [(name, n, grids[name]) for name in opened for n in depths]
+        for name, n, fusions in (*blocks, (default.index, default.depth, (default.fusion,))):
+            rows = []
+            for row in measured(gold, cut(columns[name], n), fusions, measures, unit):
+                rows.append(row)
+                bar.advance(task)
+            settings += [Setting(name, n, fusion) for fusion in fusions]
+            values.append(np.stack(rows))
+    return columns, settings, np.concatenate(values, axis=2)
 
 
-def _shares(fusion: FusionConfig) -> dict[str, float]:
-    return {name: weight for name, weight in fusion.weights.items() if weight > 0}
+def _figures(
+    wanted: list[Setting],
+    columns: dict[str, list[Rankings]],
+    gold: tuple[GoldQuestion, ...],
+    beta: float,
+    unit: GoldUnit,
+) -> list[Floats]:
+    """What every filter keeps under each of these settings: for `tune_filter`."""
+    import numpy as np
+
+    from ragqa.evaluation.filter_tuning import filters, kept_figures
+    from ragqa.evaluation.tuning import cut
+    from ragqa.fusion import fuse
+
+    chosen = [setting for n, setting in enumerate(wanted) if setting not in wanted[:n]]
+    figures = []
+    with progress_bar() as bar:
+        for setting in bar.track(chosen, description="filters"):
+            rankings = zip(*cut(columns[setting.index], setting.depth), strict=True)
+            fused = (fuse(found, setting.fusion) for found in rankings)
+            figures.append(np.stack(list(kept_figures(gold, fused, filters(FilteringConfig()), beta, unit))))
+    return [figures[chosen.index(setting)] for setting in wanted]
 
 
-def _options(fusion: FusionConfig) -> str:
-    """The options of `ragqa ask` that fuse so."""
-    weights = " ".join(f"--weight {name}={weight:.6g}" for name, weight in _shares(fusion).items())
-    return f"--fusion {fusion.method} {weights}"
-
-
-def _table(title: str, found: Tuned, sizes: list[tuple[int, int]]) -> Table:
-    from ragqa.evaluation.measures import display_name
-
-    retrievers = list(found.final.weights)  # of every candidate
-    name = display_name(found.measure)
-    table = Table(title=plain(title))
-    table.add_column("fold")
-    for column in ("train", "test", *retrievers, f"{name} on test", "defaults"):
-        table.add_column(plain(column), justify="right")
-    for number, (fold, counts) in enumerate(zip(found.folds, sizes, strict=True), start=1):
-        cells = [*(f"{count:,}" for count in counts), *_cells(fold.chosen), f"{fold.tuned:.4f}", f"{fold.default:.4f}"]
-        table.add_row(str(number), *map(plain, cells))
-    table.add_section()
-    table.add_row("all", "", "", *_cells(found.final), "", "")
-    return table
-
-
-def _cells(fusion: FusionConfig) -> list[str]:
-    return ["RRF" if fusion.method == "rrf" else f"{weight:.3g}" for weight in fusion.weights.values()]
-
-
-def _lines(found: Tuned) -> list[str]:
-    from ragqa.evaluation.measures import display_name
-
-    test = found.test
-    means = [
-        f"Each question where it is tested: {display_name(name)} {found.tuned[name]:.4f}, "
-        f"of the defaults {found.default[name]:.4f}."
-        for name in found.tuned
-    ]
-    return [
-        *means,
-        f"Difference in {display_name(found.measure)}: {test.mean_difference:+.4f}, 95 % interval "
-        f"[{test.low:+.4f}, {test.high:+.4f}], p = {test.p_value:.4f} (paired permutation test).",
-        f"Best on all questions: `ragqa ask {_options(found.final)}`.",
-        _verdict(found),
-    ]
-
-
-def _verdict(found: Tuned) -> str:
-    if found.test.p_value >= SIGNIFICANT:
-        return "The tuned weights are not better than the defaults beyond chance: keep the defaults."
-    if found.test.mean_difference < 0:
-        return "The tuned weights are worse than the defaults on questions they were not chosen on: keep the defaults."
-    return "The tuned weights are better than the defaults beyond chance: worth using on this index."
+def _command(
+    indexes: list[str],
+    questions: Path,
+    measure: str,
+    beta: float,
+    depths: list[int],
+    folds: int,
+    step: float,
+    seed: int,
+    write: Path,
+) -> str:
+    """The command that finds the same again."""
+    given = [*(f"--index={name}" for name in indexes), f"--questions={questions}", f"--measure={measure}"]
+    given += [f"--beta={beta:g}", *(f"--depth={one}" for one in depths), f"--folds={folds}", f"--step={step:.12g}"]
+    return shlex.join(["ragqa", "tune", *given, f"--seed={seed}", f"--write={write}"])

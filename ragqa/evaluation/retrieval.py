@@ -17,10 +17,22 @@ from ragqa.evaluation.ranking_cache import Hits, RankingCache, ranking_key
 from ragqa.evaluation.significance import PairedTest, holm, paired_test
 from ragqa.fusion import fuse
 from ragqa.indexing import Index
-from ragqa.protocols import Retriever
+from ragqa.protocols import Rescorer, Retriever
+from ragqa.retrieval import candidates_of
 from ragqa.types import Ranking, ScoredPassage
 
-__all__ = ["TESTED", "Comparison", "Rankings", "Result", "compare", "evaluate", "identity_of", "retrieve_all"]
+__all__ = [
+    "TESTED",
+    "Comparison",
+    "Rankings",
+    "Result",
+    "compare",
+    "evaluate",
+    "identity_of",
+    "measured",
+    "rescore_all",
+    "retrieve_all",
+]
 
 TESTED = ("R@10", "AP@10")  # whose differences are tested
 
@@ -83,6 +95,20 @@ def retrieve_all(
     return tuple(_unpacked(retriever.name, pair, index) for pair in hits), milliseconds
 
 
+def rescore_all(
+    questions: Sequence[GoldQuestion], rescorer: Rescorer, columns: Sequence[Rankings]
+) -> Stream[int, None, tuple[Rankings, float]]:
+    """As `retrieve_all` for one that scores what the rankings of ``columns`` found; nothing is kept."""
+    rankings, spent = [], []
+    for done, (gold, *found) in enumerate(zip(questions, *columns, strict=True), start=1):
+        candidates = candidates_of(found)
+        began = time.perf_counter()
+        rankings.append(rescorer.rescore(gold.question.text, candidates))
+        spent.append(1000 * (time.perf_counter() - began))
+        yield done
+    return tuple(rankings), float(np.median(spent))
+
+
 def evaluate(
     questions: Sequence[GoldQuestion],
     columns: Sequence[Rankings],
@@ -96,10 +122,10 @@ def evaluate(
     ranking of passages counts as one of documents, each where its first passage stands. Raises CorpusError for a
     question without gold.
     """
-    results = [_result(column[0].retriever, questions, column, unit) for column in columns if column]
+    results = [measured(column[0].retriever, questions, column, unit) for column in columns if column]
     for name, config in fusions.items():
         fused = tuple(fuse(rankings, config) for rankings in zip(*columns, strict=True))
-        results.append(_result(name, questions, fused, unit))
+        results.append(measured(name, questions, fused, unit))
     return tuple(results)
 
 
@@ -119,10 +145,12 @@ def identity_of(retriever: Retriever, index: Index, config: Config) -> str:
     """The retriever's name with the library that ranks, or the model that encodes: for `retrieve_all`."""
     if retriever.name == "bm25":
         return f"bm25, {config.retrieval.bm25_backend}"
-    return f"{retriever.name}, {index.manifest.encoder_fingerprint}"
+    further = {ranking.name: ranking.fingerprint for ranking in index.manifest.rankings}
+    return f"{retriever.name}, {further.get(retriever.name, index.manifest.encoder_fingerprint)}"
 
 
-def _result(name: str, questions: Sequence[GoldQuestion], rankings: Rankings, unit: GoldUnit) -> Result:
+def measured(name: str, questions: Sequence[GoldQuestion], rankings: Rankings, unit: GoldUnit = "passage") -> Result:
+    """These rankings, one per question in their order, as a configuration of this name; as in `evaluate`."""
     found = [
         [hit.passage.passage_id if unit == "passage" else hit.passage.document_id for hit in ranking.hits]
         for ranking in rankings

@@ -15,7 +15,6 @@ journal alone, each put in place whole, so they are the same however often a run
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,12 +28,12 @@ from ragqa.errors import ConfigError, RecordError
 from ragqa.evaluation.answer_file import AnswerFile
 from ragqa.evaluation.journal import Journal, write_whole
 from ragqa.evaluation.reference_files import averages, averages_text, csv_text
+from ragqa.evaluation.run_folder import JOURNAL, begun, differences, digest, held, translated, write_run
 from ragqa.evaluation.scoring_run import Outcome, Status, Store
 
 __all__ = ["DETAILS", "OUTPUTS", "ScoringFolder", "open_folder"]
 
 SCHEMA_VERSION: Final = 1
-RUN, JOURNAL, LOCK = "run.json", "journal.jsonl", ".lock"
 CSV, TEXT, DETAILS = "results.csv", "results.txt", "details.json"
 OUTPUTS: Final = (CSV, TEXT, DETAILS)
 ABOUT: Final = (
@@ -54,7 +53,7 @@ class ScoringFolder(Store):
         self.stamp = stamp
         self.models = models
         self.journal = Journal(folder / JOURNAL)
-        self._run = _digest(stamp)
+        self._run = digest(stamp)
         self._offset_of: dict[int, int] = {}
         self._known: dict[int, dict[str, Any]] = {}
         for offset, line in self.journal.read():
@@ -76,14 +75,14 @@ class ScoringFolder(Store):
     def keep(self, entry: Mapping[str, Any]) -> None:
         if entry["status"] == Status.SCORED:
             self._same_models(_models_of(entry))
-        with _translated(self.folder):
+        with translated(self.folder):
             offset = self.journal.append({"run": self._run, "item": dict(entry)})
         self._note(offset, entry)
 
     def write(self, outcomes: Sequence[Outcome]) -> None:
         """The three files of results, from the journal; ``outcomes`` are all items in order."""
         rows = [(outcome.question_id, outcome.figures) for outcome in outcomes if outcome.figures is not None]
-        with _translated(self.folder):
+        with translated(self.folder):
             write_whole(self.folder / DETAILS, self._details(outcomes))
             write_whole(self.folder / TEXT, [averages_text(averages([figures for _, figures in rows]))])
             write_whole(self.folder / CSV, [csv_text(rows)])
@@ -121,10 +120,10 @@ class ScoringFolder(Store):
         """Notes the models of the first score; raises ConfigError where those of a later one are others."""
         if self.models is None:
             self.models = found
-            with _translated(self.folder):
-                _write_run(self.folder, self.stamp, found)
+            with translated(self.folder):
+                write_run(self.folder, self.stamp, found)
         elif self.models != found:
-            differing = "; ".join(_differences(self.models, found))
+            differing = "; ".join(differences(self.models, found))
             msg = (
                 f"{self.folder} was begun with other models ({differing}), and their scores do not compare; use the "
                 "same models, choose another folder, or begin this one anew with --restart"
@@ -141,26 +140,13 @@ def open_folder(
     ``restart`` throws away what an earlier run left. Raises ConfigError where the folder belongs to another input or
     other settings, RecordError where another process uses it, or it is damaged, or it cannot be written.
     """
-    from filelock import FileLock, Timeout
-
-    with _translated(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / LOCK, timeout=0)
-        try:
-            lock.acquire()
-        except Timeout as error:
-            msg = f"another process is scoring into {folder}; wait until it is done, or choose another folder"
-            raise RecordError(msg) from error
-    try:
-        with _translated(folder):
-            stamp, models = _begun(folder, _stamp(answers, config), restart=restart)
+    with held(folder, "scoring"):
+        stamp, models = begun(folder, _stamp(answers, config), OUTPUTS, restart=restart)
         opened = ScoringFolder(folder, stamp, models)
         try:
             yield opened
         finally:
             opened.journal.close()
-    finally:
-        lock.release()
 
 
 def _stamp(answers: AnswerFile, config: ScoringConfig) -> dict[str, Any]:
@@ -174,86 +160,8 @@ def _stamp(answers: AnswerFile, config: ScoringConfig) -> dict[str, Any]:
     }
 
 
-def _begun(folder: Path, stamp: dict[str, Any], *, restart: bool) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """This folder's stamp and models, after it was begun, or begun anew, or found to be of the same run."""
-    there = [name for name in (JOURNAL, *OUTPUTS) if (folder / name).exists()]
-    if not (folder / RUN).exists():
-        if there:
-            msg = f"{folder} holds {', '.join(there)} of something else ({RUN} is missing); choose another folder"
-            raise ConfigError(msg)
-    elif restart:
-        for name in there:  # run.json stays until it is replaced: it marks the folder as ours
-            (folder / name).unlink()
-    elif there:
-        run = _read_run(folder)
-        _same_run(run["stamp"], stamp, folder)
-        return run["stamp"], run["models"]
-    _write_run(folder, stamp, None)
-    return stamp, None
-
-
-def _same_run(was: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
-    """Raises ConfigError unless both name the same input, settings and version; the file's name may change."""
-    differing = "; ".join(_differences({**was, "input": ""}, {**now, "input": ""}))
-    if differing:
-        msg = (
-            f"{folder} belongs to another run: {differing}. Repeat that run's command to go on with it, choose another "
-            "folder, or begin this one anew with --restart"
-        )
-        raise ConfigError(msg)
-
-
-def _differences(was: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
-    for name in dict.fromkeys([*was, *now]):
-        old, new = was.get(name), now.get(name)
-        if isinstance(old, Mapping) and isinstance(new, Mapping):
-            yield from _differences(old, new, f"{prefix}{name}.")
-        elif old != new:
-            yield f"{prefix}{name} was {_shown(old)}, is {_shown(new)}"
-
-
-def _shown(value: object) -> str:
-    text = str(value)
-    return f"{text[:12]}…" if len(text) == 64 else text[:80]
-
-
 def _models_of(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Name, fingerprint and precision of the models behind a scored entry, and the splitter."""
     paper = entry["scored"]["paper"]
     names = ("entailment_model", "coverage_model", "obligation_model", "sentence_splitter")
     return {name: paper[name] for name in names}
-
-
-def _write_run(folder: Path, stamp: Mapping[str, Any], models: Mapping[str, Any] | None) -> None:
-    run = {"stamp": stamp, "models": models, "sha256": _digest({"stamp": stamp, "models": models})}
-    write_whole(folder / RUN, [json.dumps(run, indent=2) + "\n"])
-
-
-def _read_run(folder: Path) -> dict[str, Any]:
-    try:
-        run = json.loads((folder / RUN).read_bytes())
-        whole = run["sha256"] == _digest({"stamp": run["stamp"], "models": run["models"]})
-    except (ValueError, KeyError, TypeError):
-        whole = False
-    if not whole:
-        msg = f"{folder / RUN} is damaged; choose another folder, or begin this one anew with --restart"
-        raise RecordError(msg)
-    found: dict[str, Any] = run
-    return found
-
-
-def _digest(value: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
-
-
-@contextmanager
-def _translated(folder: Path) -> Iterator[None]:
-    """The system's refusals as one message."""
-    try:
-        yield
-    except OSError as error:
-        msg = (
-            f"{folder} cannot be used ({error.strerror or error}); what was scored so far is kept. Make room or choose "
-            "a folder you may write to, and run the command again"
-        )
-        raise RecordError(msg) from error

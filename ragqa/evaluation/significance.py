@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["PairedTest", "holm", "paired_test"]
+__all__ = ["SIGNIFICANT", "PairedTest", "holm", "paired_test"]
 
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
+SIGNIFICANT = 0.05
 NUMBERS_AT_ONCE = 2_000_000  # in one batch of resamples: 16 MB per array, a few arrays at a time
 
 Floats = npt.NDArray[np.float64]
@@ -34,6 +35,11 @@ class PairedTest:
     low: float
     high: float
     p_value: float
+
+    @property
+    def is_better(self) -> bool:
+        """Whether a is better than b beyond chance: a positive mean difference with p below .05."""
+        return self.p_value < SIGNIFICANT and self.mean_difference > 0
 
 
 def paired_test(a: Sequence[float], b: Sequence[float], seed: int = 0) -> PairedTest:

@@ -1,6 +1,6 @@
-"""Which fusion of an index's rankings is best on questions with gold passages, by cross-validation. Pure.
+"""Which index, depth and fusion ranks best on questions with gold passages, by cross-validation. Pure.
 
-Every candidate is measured once per question (`measured`), by numpy, to the numbers of `ragqa.fusion.fuse` and
+Every fusion is measured once per question (`measured`), by numpy, to the numbers of `ragqa.fusion.fuse` and
 `ragqa.evaluation.measures.measure_run`; choosing among them (`tune`) is arithmetic on that one table.
 """
 
@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 
 from ragqa.config import FusionConfig
 from ragqa.corpus.gold import GoldUnit
@@ -23,8 +24,19 @@ from ragqa.evaluation.retrieval import Rankings
 from ragqa.evaluation.significance import PairedTest, paired_test
 from ragqa.fusion import RRF_K
 from ragqa.normalisation import min_max_norm
+from ragqa.types import Ranking
 
-__all__ = ["Tuned", "TunedFold", "candidates", "check_measure", "measured", "tune"]
+__all__ = [
+    "MOST_CANDIDATES",
+    "Setting",
+    "Tuned",
+    "TunedFold",
+    "candidates",
+    "check_measure",
+    "cut",
+    "measured",
+    "tune",
+]
 
 MOST_CANDIDATES = 6_000  # two measures of 2,788 questions are then 0.3 GB; three rankings at step .01 are 5,151
 NUMBERS_AT_ONCE = 250_000  # in one array of scores: 2 MB, about the cache of a core
@@ -32,10 +44,19 @@ BY_MEASURE = re.compile(r"(AP|R|nDCG|RR|Success)@([1-9]\d{0,3})")
 
 
 @dataclass(frozen=True, slots=True)
-class TunedFold:
-    """The candidate best on a fold's train set, and its mean and the default's over the test set, in [0, 1]."""
+class Setting:
+    """How passages are ranked: in which index, how many candidates of each retriever (1 to 1000), how fused."""
 
-    chosen: FusionConfig
+    index: str
+    depth: int
+    fusion: FusionConfig
+
+
+@dataclass(frozen=True, slots=True)
+class TunedFold:
+    """The setting best on a fold's train set, and its mean and the default's over the test set, in [0, 1]."""
+
+    chosen: Setting
     tuned: float
     default: float
 
@@ -53,7 +74,7 @@ class Tuned:
     tuned: dict[str, float]
     default: dict[str, float]
     test: PairedTest
-    final: FusionConfig
+    final: Setting
 
 
 def candidates(retrievers: Sequence[str], step: float = 0.05) -> tuple[FusionConfig, ...]:
@@ -82,6 +103,23 @@ def check_measure(name: str) -> tuple[str, int]:
         msg = f"measure must be AP, R, nDCG, RR or Success with a cutoff, as AP@10, got {name!r}; correct it"
         raise ConfigError(msg)
     return found[1], int(found[2])
+
+
+def cut(columns: Sequence[Rankings], depth: int) -> list[Rankings]:
+    """The rankings as retrievers asked for ``depth`` passages would give them, out of longer ones.
+
+    Of a ranking that finds nothing by itself, what the others still find is left.
+    """
+    rows = []
+    for rankings in zip(*columns, strict=True):
+        short = [replace(one, hits=one.hits[:depth]) if one.finds else one for one in rankings]
+        found = {hit.passage.passage_id for one in short if one.finds for hit in one.hits}
+        rows.append([one if one.finds else _among(one, found) for one in short])
+    return [tuple(column) for column in zip(*rows, strict=True)] if rows else [() for _ in columns]
+
+
+def _among(ranking: Ranking, passage_ids: set[str]) -> Ranking:
+    return replace(ranking, hits=tuple(hit for hit in ranking.hits if hit.passage.passage_id in passage_ids))
 
 
 def measured(
@@ -116,10 +154,11 @@ def _gold_ranks(rankings: Rankings, weights: Floats, gold: frozenset[str], unit:
     column_of = {units[n]: column for column, n in enumerate(at)}
     order = np.array(names, dtype=object).argsort().argsort()  # place by passage id: decides ties
     parts, present = _contributions(rankings, names)
+    finds = np.array([ranking.finds for ranking in rankings] * 2)
     ranks = np.full((len(weights), len(gold)), np.inf)
     block = max(1, NUMBERS_AT_ONCE // max(1, len(names)))
     for begin in range(0, len(weights) if gold & column_of.keys() else 0, block):
-        scores = _fused(weights[begin : begin + block], parts, present)
+        scores = _fused(weights[begin : begin + block], parts, present, finds)
         best = np.maximum.reduceat(scores, at, axis=1)  # a document stands where its best passage stands
         is_best = scores == np.repeat(best, np.diff((*at, len(names))), axis=1)
         first = np.minimum.reduceat(np.where(is_best, order, len(names)), at, axis=1)
@@ -136,7 +175,7 @@ def _contributions(rankings: Rankings, names: Sequence[str]) -> tuple[Floats, Fl
     column = {name: n for n, name in enumerate(names)}
     for row, ranking in enumerate(rankings):
         at = [column[hit.passage.passage_id] for hit in ranking.hits]
-        by_score[row, at] = min_max_norm([hit.score for hit in ranking.hits])
+        by_score[row, at] = min_max_norm([hit.score for hit in ranking.hits], ranking.bounds)
         by_rank[row, at] = 1 / (RRF_K + np.arange(1, len(at) + 1))
         present[row, at] = 1
         if not np.isfinite(by_score[row]).all():
@@ -145,8 +184,8 @@ def _contributions(rankings: Rankings, names: Sequence[str]) -> tuple[Floats, Fl
     return np.vstack([by_score, by_rank]), np.vstack([present, present])
 
 
-def _fused(weights: Floats, parts: Floats, present: Floats) -> Floats:
-    """Fused scores (n_fusions, n), minus infinity for a passage that only rankings of weight 0 have.
+def _fused(weights: Floats, parts: Floats, present: Floats, finds: npt.NDArray[np.bool_]) -> Floats:
+    """Fused scores (n_fusions, n), minus infinity for a passage that `ragqa.fusion.fuse` leaves out.
 
     Rounded products whose sum loses nothing, as `math.fsum` adds, or ties would not be ties: Ogita, Rump and Oishi
     2005, Accurate Sum and Dot Product, algorithm 4.4 (Sum2), https://doi.org/10.1137/030601818.
@@ -159,7 +198,9 @@ def _fused(weights: Floats, parts: Floats, present: Floats) -> Floats:
         of_term = after - before
         lost[rows] += (before - (after - of_term)) + (term - of_term)
         total[rows] = after
-    return np.where((weights > 0) @ present > 0, total + lost, -np.inf)
+    finding = (weights > 0) & finds
+    found = np.where(finding.any(axis=1, keepdims=True), finding, weights > 0) @ present
+    return np.where(found > 0, total + lost, -np.inf)
 
 
 def _value(name: str, cutoff: int, ranks: Floats, n_gold: int) -> Floats:
@@ -176,21 +217,32 @@ def _value(name: str, cutoff: int, ranks: Floats, n_gold: int) -> Floats:
 
 
 def tune(
-    values: Floats, fusions: Sequence[FusionConfig], measures: Sequence[str], folds: Sequence[Fold], seed: int = 0
+    values: Floats, settings: Sequence[Setting], measures: Sequence[str], folds: Sequence[Fold], seed: int = 0
 ) -> Tuned:
-    """The fusion best on each fold's train set, measured on its test set, beside the default.
+    """The setting best on each fold's train set, measured on its test set, beside the default.
 
-    ``values[q]`` is what `measured` gave for question q, in all (n_questions, n_measures, n_fusions). The first measure
-    decides; the last fusion is the default, compared with and not chosen. Of fusions equal on a train set the one
-    nearest the default is taken (Euclidean, shares of the same rankings; RRF last). ``seed`` is the test's, 0 or more.
+    ``values[q]`` is what `measured` gave for question q, in all (n_questions, n_measures, n_settings). The first
+    measure decides; the last setting is the default, compared with and not chosen. Of settings equal on a train set the
+    one nearest the default is taken: its index, then its depth, then its fusion (Euclidean, shares of the same
+    rankings; RRF last). ``seed`` is the test's, 0 or more.
     """
-    chosen = choose(values[:, :, :-1], folds, np.array([_distance(fusion, fusions[-1]) for fusion in fusions[:-1]]))
+    chosen = choose(values[:, :, :-1], folds, _places(settings[:-1], settings[-1]))
     both = np.stack([chosen.out_of_fold, values[:, :, -1]])
     pairs = zip(folds, chosen.by_fold, strict=True)
-    rows = [TunedFold(fusions[best], *both[:, list(fold.test), 0].mean(axis=1).tolist()) for fold, best in pairs]
+    rows = [TunedFold(settings[best], *both[:, list(fold.test), 0].mean(axis=1).tolist()) for fold, best in pairs]
     tuned, default = (dict(zip(measures, row, strict=True)) for row in both.mean(axis=1).tolist())
     test = paired_test(both[0, :, 0].tolist(), both[1, :, 0].tolist(), seed)
-    return Tuned(measures[0], tuple(rows), tuned, default, test, fusions[chosen.by_all])
+    return Tuned(measures[0], tuple(rows), tuned, default, test, settings[chosen.by_all])
+
+
+def _places(settings: Sequence[Setting], default: Setting) -> Floats:
+    """How far from the default each is, as its place among them; equally far ones have equal places."""
+    keys = [
+        (one.index != default.index, abs(math.log(one.depth / default.depth)), _distance(one.fusion, default.fusion))
+        for one in settings
+    ]
+    place = {key: float(n) for n, key in enumerate(sorted(set(keys)))}
+    return np.array([place[key] for key in keys])
 
 
 def _distance(fusion: FusionConfig, default: FusionConfig) -> float:

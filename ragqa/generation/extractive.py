@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ragqa.cleaning import without_controls
 from ragqa.config import GenerationConfig
 from ragqa.events import Token
-from ragqa.generation.answers import empty_answer, nothing_kept
+from ragqa.generation.answers import empty_answer, nothing_kept, separator_after
 from ragqa.protocols import Encoder, ObligationClassifier
 from ragqa.sentences import split_sentences
 from ragqa.types import Answer, AnswerSentence, Passage, Question
@@ -88,7 +88,7 @@ class ExtractiveGenerator:
         text = ""
         sentences = []
         for quote in quotes:
-            text += _separator(text) if text else ""
+            text += separator_after(text) if text else ""
             sentences.append(AnswerSentence(quote.text, len(text), len(text) + len(quote.text), quote.citations))
             text += quote.text
         raw = "".join(_raw(quotes))
@@ -124,14 +124,9 @@ def _words(text: str) -> str:
 
 def _raw(quotes: Sequence[_Quote]) -> list[str]:
     return [
-        quote.text + " " + "".join(f"[{number}]" for number in quote.citations) + _separator(quote.text)
+        quote.text + " " + "".join(f"[{number}]" for number in quote.citations) + separator_after(quote.text)
         for quote in quotes
     ]
-
-
-def _separator(text: str) -> str:
-    """What ends a sentence in running text: a space after its full stop, a line end where it has none."""
-    return " " if text.rstrip("\"'”’)]»").endswith((".", "!", "?")) else "\n"
 
 
 def _left_out(n_obligations: int, n_quoted: int) -> str:

@@ -1,33 +1,24 @@
-"""An answer written by a language model behind any OpenAI-compatible server, streamed as it is written."""
+"""An answer written by a language model in one call, streamed as it is written: from passages, or from obligations."""
 
 from __future__ import annotations
 
-import logging
-import re
 from collections.abc import Generator as Stream
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlsplit
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
 
 from ragqa.config import GenerationConfig
-from ragqa.errors import ConfigError, GenerationError
 from ragqa.events import Token
 from ragqa.generation.answers import nothing_kept
-from ragqa.generation.prompts import Message, build_prompt
+from ragqa.generation.client import DEFAULT_BASE_URL, ChatClient
+from ragqa.generation.context import obligations_only
+from ragqa.generation.prompt_files import load_prompt
+from ragqa.generation.prompts import build_prompt
 from ragqa.generation.reply import Reply
-from ragqa.generation.server_errors import Server
+from ragqa.protocols import Verifier
 from ragqa.types import Answer, Passage, Question
 
-if TYPE_CHECKING:
-    import openai
-    from openai.types.chat import ChatCompletionChunk
-
-__all__ = ["DEFAULT_BASE_URL", "LlmGenerator"]
-
-DEFAULT_BASE_URL = "https://api.openai.com/v1"
-CONNECT_TIMEOUT_SECONDS = 10.0  # a server that is there answers the door at once, however long it then thinks
-
-logger = logging.getLogger(__name__)
+__all__ = ["DEFAULT_BASE_URL", "LlmGenerator", "ObligationsGenerator"]
 
 
 class LlmGenerator:
@@ -37,29 +28,19 @@ class LlmGenerator:
     """
 
     name = "LLM"
+    prompt_name = "answer"
 
-    def __init__(self, config: GenerationConfig, api_key: str | None = None) -> None:
-        """A generator for this model; asks no server yet. Raises ConfigError for a base URL or key that cannot work.
+    def __init__(self, config: GenerationConfig, api_key: str | None = None, prompts: Path | None = None) -> None:
+        """A generator for this model; asks no server yet. Raises ConfigError as `ChatClient` and `load_prompt` do.
 
-        ``api_key`` may be empty for a server that wants none.
+        ``prompts`` is a folder whose files take the place of ours.
         """
-        import openai  # takes most of a second: only those who ask a language model pay for it
-
         self._config = config
-        self._key = _checked_key(api_key)
-        base_url = _checked_url(config.base_url or DEFAULT_BASE_URL)
-        self._server = Server(base_url, config.model, config.timeout_seconds, config.max_retries + 1)
-        self._client = openai.OpenAI(
-            api_key=self._key or "none",
-            base_url=base_url,
-            timeout=openai.Timeout(
-                config.timeout_seconds, connect=min(config.timeout_seconds, CONNECT_TIMEOUT_SECONDS)
-            ),
-            max_retries=config.max_retries,  # after 408, 409, 429, 5xx, a time-out or no connection
-        )
+        self._prompt = load_prompt(self.prompt_name, prompts)
+        self._client = ChatClient(config, api_key)
 
     def __repr__(self) -> str:
-        return f"LlmGenerator(model={self.model!r}, server={self._server.name!r})"
+        return f"{type(self).__name__}(model={self.model!r}, server={self._client.server.name!r})"
 
     @property
     def model(self) -> str:
@@ -78,99 +59,33 @@ class LlmGenerator:
         """
         if not passages:
             return nothing_kept(self.name, self.model)
-        prompt = build_prompt(question, passages)
+        prompt = build_prompt(question, self._context(passages), self._prompt)
         reply = Reply()
-        response, left_out = self._open(prompt.messages)
-        broke = ""
-        try:
-            for chunk in self._chunks(response):
-                if text := reply.take(chunk):
-                    yield Token(text)
-                if reply.is_too_long:
-                    break
-        except GenerationError as error:
-            if not reply.raw.strip():
-                raise
-            broke = str(error)
-            logger.warning("The answer broke off: %s", broke)
-        finally:
-            response.close()
-        if text := reply.finish():
-            yield Token(text)
-        if reply.is_nothing:
-            raise self._server.explained(ValueError("a stream without any text, broken off or never begun"), self._key)
-        return reply.answer(self, prompt, broke=broke, left_out=left_out, max_tokens=self._config.max_tokens)
+        with closing(self._client.write(prompt.messages, reply, seed=self._config.seed)) as pieces:
+            for text in pieces:
+                yield Token(text)
+        return reply.answer(self, prompt, max_tokens=self._config.max_tokens)
 
-    def _open(self, messages: Sequence[Message]) -> tuple[openai.Stream[ChatCompletionChunk], tuple[str, ...]]:
-        """The stream of chunks, and the optional parameters that the server made us leave out."""
-        options: dict[str, Any] = {
-            "temperature": self._config.temperature,
-            "max_tokens": self._config.max_tokens,
-            "stream_options": {"include_usage": True},
-        }
-        left_out: list[str] = []
-        while True:
-            try:
-                response = self._client.chat.completions.create(
-                    model=self.model, messages=cast("Any", messages), stream=True, **options
-                )
-            except Exception as error:  # a server can make the client raise anything; a reader gets it explained
-                unsupported = _unsupported(error, options)
-                if unsupported is None:
-                    raise self._server.explained(error, self._key) from error
-                value = options.pop(unsupported)
-                if unsupported == "max_tokens":  # renamed for reasoning models
-                    options["max_completion_tokens"] = value
-                else:
-                    left_out.append(unsupported)
-            else:
-                return cast("openai.Stream[ChatCompletionChunk]", response), tuple(left_out)
-
-    def _chunks(self, response: openai.Stream[ChatCompletionChunk]) -> Iterator[ChatCompletionChunk]:
-        iterator = iter(response)
-        while True:
-            try:
-                chunk = next(iterator)
-            except StopIteration:
-                return
-            except Exception as error:  # as above: cut connection, time-out, malformed chunk, error inside the stream
-                raise self._server.explained(error, self._key) from error
-            yield chunk
+    def _context(self, passages: Sequence[Passage]) -> Sequence[Passage]:
+        """What is sent in place of the passages."""
+        return passages
 
 
-def _unsupported(error: Exception, options: dict[str, Any]) -> str | None:
-    """The optional parameter that a refusal (400 or 422) names, None where it names none of these."""
-    import openai
+class ObligationsGenerator(LlmGenerator):
+    """Sends only the obligations found in the passages, with a prompt made for them (AUEB 4.2, table 4).
 
-    if not isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError):
-        return None
-    if error.param:
-        name = str(error.param).split(".", maxsplit=1)[0]
-        return name if name in options else None
-    return next((name for name in options if re.search(rf"\b{name}\b", str(error))), None)
+    A passage without obligations is sent as it is.
+    """
 
+    name = "LLM, from the obligations only"
+    prompt_name = "obligations"
 
-def _checked_key(api_key: str | None) -> str:
-    key = (api_key or "").strip()  # a key read from a file ends in a line feed
-    if not (key.isascii() and key.isprintable()):
-        msg = "the API key must consist of printable ASCII characters, found others; copy it again into OPENAI_API_KEY"
-        raise ConfigError(msg)
-    return key
+    def __init__(
+        self, config: GenerationConfig, verifier: Verifier, api_key: str | None = None, prompts: Path | None = None
+    ) -> None:
+        """As `LlmGenerator`; ``verifier`` finds the obligations, and its ScoringError comes out of `stream`."""
+        super().__init__(config, api_key, prompts)
+        self._verifier = verifier
 
-
-def _checked_url(url: str) -> str:
-    found = f"got {_without_login(url)!r}; set OPENAI_BASE_URL again"
-    try:
-        parts = urlsplit(url)
-        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError as error:
-        msg = f"the base URL must be an address like http://127.0.0.1:11434/v1, {found}"
-        raise ConfigError(msg) from error
-    if not is_usable or not url.isprintable() or " " in url:
-        msg = f"the base URL must begin with http:// or https:// and name a host, {found}"
-        raise ConfigError(msg)
-    return url
-
-
-def _without_login(url: str) -> str:
-    return re.sub(r"//[^/@]*@", "//", url)
+    def _context(self, passages: Sequence[Passage]) -> Sequence[Passage]:
+        return obligations_only(passages, self._verifier.obligations(passages))

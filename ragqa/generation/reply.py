@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from ragqa.cleaning import without_controls
 from ragqa.generation.citations import parse_cited_text
 from ragqa.generation.prompts import Prompt
+from ragqa.generation.refusal import REFUSAL_NOTE, reads_as_refusal
 from ragqa.generation.thinking import ThinkingFilter
 from ragqa.types import Answer, Usage
 
-__all__ = ["MAX_ANSWER_CHARS", "Reply"]
+__all__ = ["MAX_ANSWER_CHARS", "Reply", "Writer"]
 
 MAX_ANSWER_CHARS = 200_000  # a server that never stops is stopped here; above 32,768 tokens, the highest setting
 
 
-class _Writer(Protocol):
+class Writer(Protocol):
+    """Who an answer is said to be by."""
+
     @property
     def name(self) -> str: ...
 
@@ -24,9 +28,17 @@ class _Writer(Protocol):
 
 
 class Reply:
-    """Collects the chunks of one stream. Parts of a chunk that are not what the protocol says count as absent."""
+    """Collects the chunks of one stream. Parts of a chunk that are not what the protocol says count as absent.
 
-    def __init__(self) -> None:
+    ``broke`` says why the stream broke, empty where it did not; ``left_out`` names parameters of the request that the
+    server did not understand. Both are set by whoever reads the stream.
+    """
+
+    def __init__(self, max_chars: int = 0) -> None:
+        """``max_chars`` end the reply earlier than `MAX_ANSWER_CHARS`; 0: not earlier."""
+        self.broke = ""
+        self.left_out: tuple[str, ...] = ()
+        self._max_chars = max_chars
         self._pieces: list[str] = []
         self._n_chars = 0
         self._thinking = ThinkingFilter()
@@ -41,7 +53,21 @@ class Reply:
 
     @property
     def is_too_long(self) -> bool:
-        return self._n_chars > MAX_ANSWER_CHARS
+        return self._n_chars > self._limit
+
+    @property
+    def n_chars(self) -> int:
+        """Characters of the text so far."""
+        return self._n_chars
+
+    @property
+    def usage(self) -> Usage:
+        """Tokens as the server counted them so far."""
+        return self._usage
+
+    @property
+    def _limit(self) -> int:
+        return min(self._max_chars, MAX_ANSWER_CHARS) if self._max_chars else MAX_ANSWER_CHARS
 
     @property
     def is_nothing(self) -> bool:
@@ -69,20 +95,38 @@ class Reply:
         self._n_chars += len(text)
         return text
 
-    def answer(
-        self, writer: _Writer, prompt: Prompt, *, broke: str, left_out: tuple[str, ...], max_tokens: int
-    ) -> Answer:
-        """The answer with verified citations. ``broke`` says why the stream broke, empty where it did not."""
-        cited = parse_cited_text(self.raw, prompt.n_passages)
-        finish_reason, note = self._ending(broke, max_tokens, is_empty=not cited.sentences)
+    def kept(self) -> dict[str, Any]:
+        """What `restore` needs to make this reply again, as plain JSON values."""
+        return {
+            "raw": self.raw,
+            "usage": [self._usage.prompt_tokens, self._usage.completion_tokens],
+            "finish_reason": self._finish_reason,
+            "refusal": self._refusal,
+            "left_out": list(self.left_out),
+        }
+
+    def restore(self, kept: Mapping[str, Any]) -> str:
+        """Becomes the reply that gave ``kept``, and gives its text."""
+        self._usage = Usage(*kept["usage"])
+        self._finish_reason, self._refusal = kept["finish_reason"], kept["refusal"]
+        self.left_out = tuple(kept["left_out"])
+        return self._add(kept["raw"])
+
+    def answer(self, writer: Writer, prompt: Prompt, *, max_tokens: int, n_passages: int | None = None) -> Answer:
+        """The answer with verified citations, of passages 1 to ``n_passages`` (None: those the prompt held)."""
+        cited = parse_cited_text(self.raw, prompt.n_passages if n_passages is None else n_passages)
+        finish_reason, note = self._ending(max_tokens, is_empty=not cited.sentences)
+        is_refusal = reads_as_refusal(cited.sentences)
         notes = [note, prompt.note]
+        if is_refusal:
+            notes.append(REFUSAL_NOTE)
         if cited.rejected:
             marks = ", ".join(f"[{number}]" for number in cited.rejected[:10])
             notes.append(f"The model cited {marks}, but was sent passages 1 to {prompt.n_passages}; taken out.")
-        elif cited.sentences and not any(sentence.citations for sentence in cited.sentences):
+        elif cited.sentences and not is_refusal and not any(sentence.citations for sentence in cited.sentences):
             notes.append("The model cited no passage.")
-        if left_out:
-            notes.append(f"Not understood by the server and left out of the request: {', '.join(left_out)}.")
+        if self.left_out:
+            notes.append(f"Not understood by the server and left out of the request: {', '.join(self.left_out)}.")
         return Answer(
             text=cited.text,
             sentences=cited.sentences,
@@ -93,15 +137,17 @@ class Reply:
             finish_reason=finish_reason,
             rejected_citations=cited.rejected,
             note=" ".join(filter(None, notes)),
+            is_refusal=is_refusal,
+            prompts=(prompt.version,),
         )
 
-    def _ending(self, broke: str, max_tokens: int, *, is_empty: bool) -> tuple[str, str]:
+    def _ending(self, max_tokens: int, *, is_empty: bool) -> tuple[str, str]:
         """Our finish reason and what to say about it."""
         reason = self._finish_reason
         refusal = f'The model declined: "{self._refusal}".' if self._refusal else ""
         limit = f"at the limit of {max_tokens:,} tokens; raise it in the settings"
-        if broke:
-            return "interrupted", f"The answer broke off and what had arrived is kept: {broke}."
+        if self.broke:
+            return "interrupted", f"The answer broke off and what had arrived is kept: {self.broke}."
         if is_empty and reason == "length":
             return "empty", f"The model wrote no answer: it stopped, still reasoning, {limit}."
         if is_empty and reason == "content_filter":
@@ -109,7 +155,7 @@ class Reply:
         if is_empty:
             return "empty", refusal or "The model wrote no answer. Ask again or choose another model."
         if self.is_too_long:
-            return "length", f"The answer was stopped after {MAX_ANSWER_CHARS:,} characters."
+            return "length", f"The answer was stopped after {self._limit:,} characters."
         if reason == "length":
             return "length", f"The answer stops {limit} for the rest."
         if reason == "content_filter":

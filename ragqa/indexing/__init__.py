@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ragqa.errors import IndexingError, IndexMismatchError
-from ragqa.indexing.build import BuildProgress, build_events, build_index
+from ragqa.indexing.build import build_events, build_index
 from ragqa.indexing.folders import exclusive, index_names, locate, remove
-from ragqa.manifest import BM25, CONTEXT, DENSE, PASSAGES, Manifest, file_problems, read_manifest, rebuild_hint
+from ragqa.indexing.further import open_further
+from ragqa.indexing.passages import PassageFile, PositionOf, open_lookups
+from ragqa.indexing.steps import BuildProgress
+from ragqa.manifest import (
+    BM25,
+    CONTEXT,
+    DENSE,
+    HIDDEN,
+    IDS,
+    ORDER,
+    PASSAGES,
+    Manifest,
+    file_problems,
+    read_manifest,
+    rebuild_hint,
+)
+from ragqa.protocols import Retriever
 from ragqa.types import ModelInfo, Passage
 
 if TYPE_CHECKING:
@@ -42,7 +58,7 @@ class Index:
     """
 
     manifest: Manifest
-    passages: tuple[Passage, ...]
+    passages: Sequence[Passage]  # each read from disk when it is asked for
     position_of: Mapping[str, int]  # by passage id
     folder: Path
     order: Positions  # place of each passage's id among all ids: breaks ties
@@ -50,7 +66,8 @@ class Index:
     bm25s: Bm25sRetriever
     rank_bm25: RankBm25Retriever
     context: Bm25sRetriever | None  # each passage read with its neighbours; None where the index has no such ranking
-    vectors: Any  # a memory-mapped faiss.IndexFlatIP; row i is passages[i]
+    further: Mapping[str, Callable[[Any], Retriever]]  # makers of its further retrievers, of their models, by name
+    vectors: Any  # a memory-mapped faiss.Index, of the kind that the manifest names; row i is passages[i]
 
     def neighbours(self, passage: Passage) -> tuple[Passage | None, Passage | None]:
         """The passages before and after this one in its document; None at its ends and for a passage of elsewhere."""
@@ -64,6 +81,19 @@ class Index:
     @property
     def name(self) -> str:
         return self.folder.name.removeprefix(".old-")
+
+    def check_models(self, models: Mapping[str, ModelInfo]) -> None:
+        """Raises IndexMismatchError unless these, by retriever, are the models its further rankings were made with."""
+        for ranking in self.manifest.rankings:
+            found = models.get(ranking.name)
+            if ranking.model and (found is None or found.fingerprint != ranking.fingerprint):
+                loaded = f"{found.name} (sha256 {found.fingerprint})" if found else "none"
+                msg = (
+                    f"the ranking {ranking.name!r} of index {self.name!r} was made with {ranking.model} (sha256 "
+                    f"{ranking.fingerprint}), the model loaded is {loaded}; load that model, or "
+                    f"{rebuild_hint(self.name, self.manifest)}"
+                )
+                raise IndexMismatchError(msg)
 
     def check_encoder(self, encoder: ModelInfo) -> None:
         """Raises IndexMismatchError unless this encoder made the vectors of this index."""
@@ -122,7 +152,7 @@ def index_info(name: str, indexes: Path) -> Manifest:
 
 def verify_index(name: str, indexes: Path) -> Manifest:
     """The manifest, after reading every byte. Raises IndexMismatchError that names everything that is wrong."""
-    import numpy as np
+    from ragqa.retrieval.vectors import poor_vectors
 
     folder = locate(name, indexes)
     manifest = index_info(name, indexes)
@@ -130,10 +160,11 @@ def verify_index(name: str, indexes: Path) -> Manifest:
     if problems:
         raise _mismatch(name, folder, problems)
     index = open_index(name, indexes)
-    if len({passage.passage_id for passage in index.passages}) != manifest.n_passages:
-        problems.append("two passages have the same id")
-    vectors = index.vectors.reconstruct_n(0, index.vectors.ntotal)
-    if not np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-3):
+    try:
+        problems += _passage_problems(index)
+    except IndexMismatchError as error:
+        problems.append(str(error))
+    if poor_vectors(index.vectors, manifest.vectors):
         problems.append(f"{DENSE} holds vectors that are not finite or not of length 1")
     if problems:
         raise _mismatch(name, folder, problems)
@@ -153,11 +184,10 @@ def delete_index(name: str, indexes: Path) -> None:
 
 def _load(folder: Path) -> Index:
     """The index in this folder. Raises IndexMismatchError without a word on what to do."""
-    from ragqa.retrieval.analysis import ANALYSIS_VERSION, context_analyser, hidden_passages
+    from ragqa.retrieval.analysis import ANALYSIS_VERSION, context_analyser
     from ragqa.retrieval.bm25 import Bm25sRetriever, load_bm25
-    from ragqa.retrieval.dense import read_vectors
     from ragqa.retrieval.rank_bm25 import RankBm25Retriever
-    from ragqa.retrieval.ranking import tie_order
+    from ragqa.retrieval.vectors import read_vectors
 
     manifest = read_manifest(folder)
     for problem in file_problems(folder, manifest, HASHED_AT_OPEN):
@@ -165,8 +195,8 @@ def _load(folder: Path) -> Index:
     if manifest.analysis_version != ANALYSIS_VERSION:
         msg = f"its words were read by analysis {manifest.analysis_version}, questions would be by {ANALYSIS_VERSION}"
         raise IndexMismatchError(msg)
-    passages = _read_passages(folder / PASSAGES)
-    vectors = read_vectors(folder / DENSE)
+    passages = PassageFile(folder)
+    vectors = read_vectors(folder / DENSE, manifest.vectors)
     model = load_bm25(folder / BM25)
     counts = {len(passages), vectors.ntotal, model.scores["num_docs"], manifest.n_passages}
     if len(counts) > 1 or vectors.d != manifest.dimension:
@@ -175,34 +205,44 @@ def _load(folder: Path) -> Index:
             f"{model.scores['num_docs']:,} passages; expected {manifest.n_passages:,} and {manifest.dimension}"
         )
         raise IndexMismatchError(msg)
-    order, hidden = tie_order(passages), hidden_passages(passages, manifest.analyser)
+    order, hidden, ids = open_lookups(folder, len(passages))
     context = None
     if manifest.context_passages:
         analyser = context_analyser(manifest.analyser)
         context = Bm25sRetriever(load_bm25(folder / CONTEXT), analyser, passages, order, hidden, "context")
+    position_of = PositionOf(passages, ids)
     return Index(
         manifest=manifest,
         passages=passages,
-        position_of={passage.passage_id: n for n, passage in enumerate(passages)},
+        position_of=position_of,
         folder=folder,
         order=order,
         hidden=hidden,
         bm25s=Bm25sRetriever(model, manifest.analyser, passages, order, hidden),
         rank_bm25=RankBm25Retriever(manifest.analyser, passages, order, hidden, manifest.bm25_k1, manifest.bm25_b),
         context=context,
+        further=open_further(folder, manifest, passages, order, hidden, position_of),
         vectors=vectors,
     )
 
 
-def _read_passages(path: Path) -> tuple[Passage, ...]:
-    from pydantic import TypeAdapter, ValidationError
+def _passage_problems(index: Index) -> list[str]:
+    """What is wrong with the passages and what was written to find them by, after reading all."""
+    import numpy as np
 
-    lines = path.read_bytes().removesuffix(b"\n").split(b"\n")
-    try:
-        return TypeAdapter(tuple[Passage, ...]).validate_json(b"[" + b",".join(lines) + b"]", strict=True)
-    except ValidationError as error:
-        msg = f"{path.name} does not hold one passage a line: {error.errors()[0]['msg']}"
-        raise IndexMismatchError(msg) from error
+    from ragqa.retrieval.analysis import hidden_passages
+    from ragqa.retrieval.ranking import tie_order
+
+    passages, problems = tuple(index.passages), []
+    if len({passage.passage_id for passage in passages}) != len(passages):
+        return ["two passages have the same id"]
+    if any(index.position_of.get(passage.passage_id) != n for n, passage in enumerate(passages)):
+        problems.append(f"{IDS} names other passages than {PASSAGES}")
+    if not np.array_equal(index.order, tie_order(passages)):
+        problems.append(f"{ORDER} is not the order of the ids")
+    if not np.array_equal(index.hidden, hidden_passages(passages, index.manifest.analyser)):
+        problems.append(f"{HIDDEN} hides other passages than the analyser")
+    return problems
 
 
 def _entry(name: str, indexes: Path) -> IndexEntry:

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Generator, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, Final
 
 from ragqa.analysers import Analyser, analyser_named
 from ragqa.config import IndexingConfig
 from ragqa.errors import CorpusError, IndexingError
 from ragqa.indexing.folders import building_folder, exclusive, replace
-from ragqa.manifest import BM25, CONTEXT, DENSE, PASSAGES, SCHEMA_VERSION, Manifest, describe_files, write_manifest
-from ragqa.protocols import Encoder, FloatMatrix
+from ragqa.indexing.further import write_further
+from ragqa.indexing.passages import write_lookups, write_passages
+from ragqa.indexing.steps import ENCODED, BuildProgress, encode, tokens_of
+from ragqa.manifest import BM25, CONTEXT, DENSE, SCHEMA_VERSION, Manifest, describe_files, write_manifest
+from ragqa.protocols import Encoder
 from ragqa.types import Passage
 
 if TYPE_CHECKING:
@@ -26,20 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BuildProgress", "build_events", "build_index"]
 
-Stage = Literal["corpus", "BM25", "vectors", "files"]
-Building = Generator["BuildProgress", None, Manifest]
+Building = Generator[BuildProgress, None, Manifest]
 
-ENCODED_AT_ONCE: Final = 256  # texts between two signs of progress: 3 s on two cores
 LIBRARIES: Final = ("bm25s", "PyStemmer", "faiss-cpu", "sentence-transformers", "transformers", "torch", "numpy")
-
-
-@dataclass(frozen=True, slots=True)
-class BuildProgress:
-    """``done`` of ``total`` passages (files in the last stage) of this stage are done; a stage ends at its total."""
-
-    stage: Stage
-    done: int
-    total: int
 
 
 def build_index(
@@ -50,9 +38,10 @@ def build_index(
     config: IndexingConfig,
     encoder: Encoder,
     format: CorpusFormat | None = None,
+    models: Mapping[str, Any] | None = None,
 ) -> Manifest:
     """The manifest of the index just built; see `build_events`, which this runs to its end."""
-    building = build_events(name, source, indexes=indexes, config=config, encoder=encoder, format=format)
+    building = build_events(name, source, indexes=indexes, config=config, encoder=encoder, format=format, models=models)
     while True:
         try:
             next(building)
@@ -69,11 +58,15 @@ def build_events(
     config: IndexingConfig,
     encoder: Encoder,
     format: CorpusFormat | None = None,
+    models: Mapping[str, Any] | None = None,
 ) -> Building:
     """Builds ``indexes/NAME`` from the corpus at ``source``, yields how far it is, returns its manifest.
 
-    An index of that name stays as it is until the new one is whole, and for ever if building fails, is stopped or
-    dies. Raises ConfigError (name), CorpusError, ModelError, IndexLockedError, IndexingError.
+    ``models`` are those of the configuration's further rankings, by their retrievers' names, as
+    `ragqa.pipeline.load_further` gives them. An index of that name stays as it is until the new one is whole, and for
+    ever if building fails, is stopped or dies.
+
+    Raises ConfigError (name), CorpusError, ModelError, IndexLockedError, IndexingError.
     """
     from ragqa.corpus import load_corpus
 
@@ -83,7 +76,7 @@ def build_events(
         _check_passages(corpus.passages, source)
         yield BuildProgress("corpus", 1, 1)
         try:
-            manifest = yield from _fill(folder, name, source, corpus, config, encoder)
+            manifest = yield from _fill(folder, name, source, corpus, config, encoder, models or {})
             replace(folder, name, indexes)
         except OSError as error:
             msg = f"index {name!r} could not be written to {indexes}: {error}; make room or choose RAGQA_INDEXES"
@@ -92,19 +85,32 @@ def build_events(
     return manifest
 
 
-def _fill(folder: Path, name: str, source: Path, corpus: Corpus, config: IndexingConfig, encoder: Encoder) -> Building:
+def _fill(
+    folder: Path,
+    name: str,
+    source: Path,
+    corpus: Corpus,
+    config: IndexingConfig,
+    encoder: Encoder,
+    models: Mapping[str, Any],
+) -> Building:
     """Writes every file of the index into ``folder``."""
     from ragqa.retrieval.analysis import ANALYSIS_VERSION, indexed_text
-    from ragqa.retrieval.dense import write_vectors
+    from ragqa.retrieval.vectors import check_size, search_effort, write_vectors
 
     passages = corpus.passages
+    check_size(config.vectors, len(passages))
     kind: IndexedText = "text" if corpus.format == "obliqa" else "title-section-text"
     analyser = analyser_named(config.analyser, corpus.format)
     yield from _write_bm25(folder, passages, analyser, config)
-    vectors = yield from _encode([indexed_text(passage, kind) for passage in passages], encoder)
+    texts = (indexed_text(passage, kind) for passage in passages)
+    vectors, rows = yield from encode(texts, encoder, config.vectors, folder / ENCODED)
+    write_vectors(vectors, folder / DENSE, config.vectors, rows)
+    (folder / ENCODED).unlink()
+    rankings = yield from write_further(folder, passages, analyser, kind, config, models)
     yield BuildProgress("files", 0, 1)
-    write_vectors(vectors, folder / DENSE)
-    write_passages(passages, folder / PASSAGES)
+    write_passages(passages, folder)
+    write_lookups(passages, analyser, folder)
     manifest = Manifest(
         schema_version=SCHEMA_VERSION,
         name=name,
@@ -124,9 +130,12 @@ def _fill(folder: Path, name: str, source: Path, corpus: Corpus, config: Indexin
         encoder_fingerprint=encoder.info.fingerprint,
         encoder_precision=encoder.info.precision,
         dimension=vectors.shape[1],
+        vectors=config.vectors,
+        search_effort=search_effort(config.vectors),
         libraries={library: version(library) for library in LIBRARIES},
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        files=describe_files(folder, config.context_passages),
+        files=describe_files(folder, config.context_passages, rankings),
+        rankings=rankings,
     )
     write_manifest(manifest, folder)
     return manifest
@@ -135,44 +144,17 @@ def _fill(folder: Path, name: str, source: Path, corpus: Corpus, config: Indexin
 def _write_bm25(
     folder: Path, passages: Sequence[Passage], analyser: Analyser, config: IndexingConfig
 ) -> Generator[BuildProgress, None, None]:
-    from ragqa.retrieval.analysis import analysed_text, context_analyser, context_tokens, tokenise
-    from ragqa.retrieval.bm25 import build_bm25, save_bm25
+    from ragqa.retrieval.analysis import context_analyser, context_windows
+    from ragqa.retrieval.bm25 import build_bm25, save_bm25, scored_bm25
+    from ragqa.retrieval.token_table import token_table
 
     yield BuildProgress("BM25", 0, len(passages))
-    tokens = [tokenise(analysed_text(passage, analyser), analyser) for passage in passages]
-    save_bm25(build_bm25(tokens, config.bm25_k1, config.bm25_b), folder / BM25)
+    save_bm25(build_bm25(tokens_of(passages, analyser), config.bm25_k1, config.bm25_b), folder / BM25)
     if config.context_passages:
-        plain = context_analyser(analyser)
-        singles = [tokenise(analysed_text(passage, plain), plain) for passage in passages]
-        windows = context_tokens(passages, singles, config.context_passages)
-        save_bm25(build_bm25(windows, config.bm25_k1, config.bm25_b), folder / CONTEXT)
+        table = token_table(tokens_of(passages, context_analyser(analyser)))
+        windows = context_windows(passages, config.context_passages)
+        save_bm25(scored_bm25(table, config.bm25_k1, config.bm25_b, windows), folder / CONTEXT)
     yield BuildProgress("BM25", len(passages), len(passages))
-
-
-def _encode(texts: Sequence[str], encoder: Encoder) -> Generator[BuildProgress, None, FloatMatrix]:
-    """Shape (n_texts, dimension). Equal texts are encoded once, so that they tie exactly."""
-    from ragqa.retrieval.dense import check_unit_rows
-
-    rows: dict[str, int] = {}
-    row_of_text = [rows.setdefault(text, len(rows)) for text in texts]
-    distinct, total = list(rows), len(rows)
-    parts = []
-    yield BuildProgress("vectors", 0, total)
-    for start in range(0, total, ENCODED_AT_ONCE):
-        batch = distinct[start : start + ENCODED_AT_ONCE]
-        vectors = encoder.encode(batch)
-        check_unit_rows(vectors, len(batch), encoder.info.name)
-        parts.append(vectors)
-        yield BuildProgress("vectors", start + len(batch), total)
-    return np.concatenate(parts)[row_of_text]
-
-
-def write_passages(passages: Sequence[Passage], path: Path) -> None:
-    """Writes one JSON object a line, UTF-8, in the order given."""
-    names = [field.name for field in fields(Passage)]
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for passage in passages:
-            file.write(json.dumps({name: getattr(passage, name) for name in names}, ensure_ascii=False) + "\n")
 
 
 def _check_passages(passages: Sequence[Passage], source: Path) -> None:

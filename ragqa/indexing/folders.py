@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from ragqa.errors import ConfigError, IndexingError, IndexLockedError, IndexNotFoundError
-from ragqa.manifest import BM25, CONTEXT, DENSE, MANIFEST, PASSAGES
+from ragqa.manifest import BM25, CONTEXT, DENSE, FURTHER, MANIFEST, PASSAGE_FILES
 
 __all__ = ["building_folder", "check_name", "exclusive", "index_names", "locate", "remove", "replace"]
 
@@ -31,7 +31,7 @@ _logger = logging.getLogger(__name__)
 
 NAME_RULE: Final = "1 to 64 of a-z, 0-9, - and _, beginning with a letter or digit"
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_ENTRIES: Final = {MANIFEST, PASSAGES, DENSE, BM25, CONTEXT}
+_ENTRIES: Final = {MANIFEST, *PASSAGE_FILES, DENSE, BM25, CONTEXT, FURTHER}
 _CLUTTER: Final = {".DS_Store", "Thumbs.db"}  # file managers leave these anywhere
 _SWAP_SECONDS: Final = 5.0  # the longest a reader waits for the moment between two renames
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -51,6 +52,11 @@ class PairEncoder:
         self._cut()
         found = [self._tokenizer.post_process(encoding_of[p], encoding_of[h], True) for p, h in pairs]
         return [EncodedPair(encoding.ids, encoding.type_ids) for encoding in found]
+
+    def save_tokenizer(self, file: Path) -> None:
+        """Writes the tokenizer as a tokenizer.json that cuts nothing."""
+        self._tokenizer.no_truncation()
+        self._tokenizer.save(str(file))
 
     def _cut(self) -> None:
         self._tokenizer.enable_truncation(self._max_tokens, strategy="longest_first")

@@ -19,6 +19,10 @@ __all__ = ["ADAPTERS", "EMBEDDED", "check_model", "fingerprint", "resolve_model"
 EMBEDDED = ("nli-minilm-l6", "obligations-tfidf")
 ADAPTERS: tuple[str, ...] = ()  # of encoders
 MANIFEST = "MODEL.json"
+_ALTERNATIVES = {  # what an error proposes, by kind of model
+    "obligations": "use the embedded 'obligations-tfidf'",
+    "reranker": "leave the reranker out",
+}
 
 _HERE = Path(__file__).resolve().parent
 _BLOCK_BYTES = 1 << 20
@@ -28,7 +32,7 @@ def resolve_model(name: str, kind: str = "") -> Path:
     """The folder of this model: an embedded name, the path of a local folder, or a name on the hub.
 
     Embedded names come first, so a folder of the same name in the working directory needs ``./`` before it; local
-    folders come before the hub. ``kind`` says which embedded model an error proposes instead. Raises ModelError.
+    folders come before the hub. ``kind`` decides what an error proposes instead. Raises ModelError.
     """
     if name in (*EMBEDDED, *ADAPTERS):
         folder = _HERE / name
@@ -39,12 +43,12 @@ def resolve_model(name: str, kind: str = "") -> Path:
     local = Path(name).expanduser() if name else None
     if local is not None and local.is_dir():
         return local.resolve()
-    alternative = "obligations-tfidf" if kind == "obligations" else "nli-minilm-l6"
+    alternative = _ALTERNATIVES.get(kind, "use the embedded 'nli-minilm-l6'")
     if is_hub_name(name):
         return fetch(name, alternative)
     msg = (
         f"No model '{name}': expected one of {', '.join(EMBEDDED)}, the path of a local folder or a hub name "
-        f"(organisation/model). Correct the name, or use the embedded '{alternative}'."
+        f"(organisation/model). Correct the name, or {alternative}."
     )
     raise ModelError(msg)
 

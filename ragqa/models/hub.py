@@ -28,8 +28,8 @@ def is_hub_name(name: str) -> bool:
 def fetch(name: str, alternative: str) -> Path:
     """The folder of this model's files, fetched once and then read from the cache.
 
-    Raises ModelError, naming the model and the embedded ``alternative``, where it is neither here nor to be had, or has
-    no safetensors weights.
+    Raises ModelError, naming the model and the ``alternative`` ("use the embedded …"), where it is neither here nor to
+    be had, or has no safetensors weights.
     """
     os.environ.setdefault("HF_HUB_ETAG_TIMEOUT", str(int(TIMEOUT_SECONDS)))
     os.environ.setdefault("HF_HUB_DOWNLOAD_TIMEOUT", str(int(TIMEOUT_SECONDS)))
@@ -59,11 +59,11 @@ def fetch(name: str, alternative: str) -> Path:
         logger.debug("hub: %s", reason)
         msg = (
             f"The model '{name}' is not on this machine and could not be fetched ({reason.rstrip(': ')}). Allow the "
-            f"network once, or give a local folder with its files, or use the embedded '{alternative}'."
+            f"network once, or give a local folder with its files, or {alternative}."
         )
         raise ModelError(msg)
     msg = (
         f"The model '{name}' has no safetensors weights, and pickled ones are never loaded. Save it once elsewhere "
-        f"with transformers' save_pretrained(folder) and give that folder, or use the embedded '{alternative}'."
+        f"with transformers' save_pretrained(folder) and give that folder, or {alternative}."
     )
     raise ModelError(msg)

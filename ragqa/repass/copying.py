@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["COPY_NOTE", "MIN_RUN", "Copied", "copied_share"]
+__all__ = ["COPY_NOTE", "MIN_RUN", "Copied", "copied_share", "words_of"]
 
 MIN_RUN = 8  # words: long enough that two writers seldom choose them alike, short enough to catch a copied clause
 COPY_NOTE = (
@@ -33,9 +33,9 @@ def copied_share(sentences: Sequence[str], passages: Sequence[str]) -> Copied:
     words of its sentence that occurs, word for word, in one passage; a sentence with fewer words counts when the whole
     of it occurs in one. An answer without words has share 0.
     """
-    said = [_words(sentence) for sentence in sentences]
+    said = [words_of(sentence) for sentence in sentences]
     lengths = {min(MIN_RUN, len(words)) for words in said if words}
-    sources = [_words(passage) for passage in passages]
+    sources = [words_of(passage) for passage in passages]
     runs = {length: {run for words in sources for run in _runs(words, length)} for length in lengths}
     counts = [_n_copied(words, runs[min(MIN_RUN, len(words))]) if words else 0 for words in said]
     n_words, n_copied = sum(map(len, said)), sum(counts)
@@ -43,7 +43,8 @@ def copied_share(sentences: Sequence[str], passages: Sequence[str]) -> Copied:
     return Copied(n_copied / n_words if n_words else 0.0, per_sentence, n_copied, n_words)
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
+    """What white space parts, in lower case and without the punctuation around it; what is only punctuation is none."""
     return [word for piece in text.casefold().split() if (word := piece.strip(_EDGES))]
 
 

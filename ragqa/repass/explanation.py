@@ -1,25 +1,24 @@
 """Why a breakdown says what it says: everything derived from an `Evaluation` and its passages alone.
 
 Pure: no model is asked and no text is split, so a record of any age is explained as well as an answer just scored.
-Why the two modes differ is in `ragqa.repass.mode_differences`, what is copied in `ragqa.repass.copying`.
+Why the two modes differ is in `ragqa.repass.mode_differences`, what is copied in `ragqa.repass.copying`, what may be
+cited in `ragqa.repass.attribution`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 
 from ragqa.repass import arithmetic
+from ragqa.repass.attribution import check_citations
 from ragqa.repass.copying import Copied, copied_share
-from ragqa.types import Evaluation, ModelInfo, Passage, Premise, ScoringMode, SentenceScore
+from ragqa.types import CitationCheck, Evaluation, ModelInfo, Passage, ScoringMode
 
 __all__ = [
     "Arithmetic",
-    "Clause",
-    "ClauseCheck",
     "Explanation",
     "PassageStep",
     "RunnerUp",
@@ -54,32 +53,6 @@ class PassageStep:
     composite: float
 
 
-class Clause(StrEnum):
-    """Whether a supported sentence cites the passage that supports it."""
-
-    CITED = "supported by a passage it cites"
-    OTHER = "supported only by a passage it does not cite"
-    UNCITED = "cites nothing"
-    UNSUPPORTED = "not supported by any passage"
-
-
-@dataclass(frozen=True, slots=True)
-class ClauseCheck:
-    """One answer sentence's citations against what supports it.
-
-    ``cited`` are passage numbers from 1; ``cited_best`` is the highest P(entailment) among their source sentences (0
-    where it cites nothing), reached in passage ``cited_number``. ``supporting`` is the number of the passage with the
-    highest P(entailment) of all, None where that is below the threshold.
-    """
-
-    index: int
-    clause: Clause
-    cited: tuple[int, ...]
-    cited_best: float
-    cited_number: int | None
-    supporting: int | None
-
-
 @dataclass(frozen=True, slots=True)
 class RunnerUp:
     """The answer sentence that comes nearest to covering an obligation after the best one."""
@@ -95,7 +68,7 @@ class Explanation:
     arithmetic: Arithmetic
     copied: Copied
     growth: tuple[PassageStep, ...]
-    clauses: tuple[ClauseCheck, ...]
+    citations: tuple[CitationCheck, ...]
     runners_up: tuple[RunnerUp | None, ...]
 
 
@@ -106,7 +79,7 @@ def explain(evaluation: Evaluation, passages: Sequence[Passage]) -> Explanation:
         arithmetic=written_out(evaluation),
         copied=copied_share(sentences, [passage.text for passage in passages]),
         growth=_growth(evaluation, len(passages)),
-        clauses=tuple(_clause(evaluation, score, passages) for score in evaluation.sentences),
+        citations=check_citations(evaluation, passages),
         runners_up=tuple(_runner_up(evaluation, index) for index in range(len(evaluation.obligations))),
     )
 
@@ -187,34 +160,7 @@ def _growth(evaluation: Evaluation, n_passages: int) -> tuple[PassageStep, ...]:
     return tuple(steps)
 
 
-# Citations ----------------------------------------------------------------------------------------------------------
-
-
-def _clause(evaluation: Evaluation, score: SentenceScore, passages: Sequence[Passage]) -> ClauseCheck:
-    cited_best, cited_number = 0.0, None
-    for premise, row in zip(evaluation.premises, evaluation.entailment_matrix, strict=True):
-        for place in _passage_numbers(premise, passages):
-            if place in score.sentence.citations and (cited_number is None or row[score.index] > cited_best):
-                cited_best, cited_number = row[score.index], place
-    supported = score.entailment_premise is not None and score.entailment >= evaluation.verdict_threshold
-    supporting = score.entailment_premise.passage_index + 1 if supported and score.entailment_premise else None
-    if not score.sentence.citations:
-        clause = Clause.UNCITED
-    elif not supported:
-        clause = Clause.UNSUPPORTED
-    else:
-        clause = Clause.CITED if cited_best >= evaluation.verdict_threshold and cited_number else Clause.OTHER
-    return ClauseCheck(score.index, clause, score.sentence.citations, cited_best, cited_number, supporting)
-
-
-def _passage_numbers(premise: Premise, passages: Sequence[Passage]) -> range:
-    """The numbers (from 1) of the passages a source sentence stands in: one, or in mode ``script`` perhaps several."""
-    first = last = premise.passage_index
-    rest = premise.start + len(premise.text) - len(passages[first].text)
-    while rest > 1 and last + 1 < len(passages):  # the 1 is the space between two joined passages
-        last += 1
-        rest -= 1 + len(passages[last].text)
-    return range(first + 1, last + 2)
+# Obligations --------------------------------------------------------------------------------------------------------
 
 
 def _runner_up(evaluation: Evaluation, index: int) -> RunnerUp | None:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Generator as Stream
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ragqa.config import ScoringConfig
 from ragqa.events import ObligationScored, Scored, SentenceScored
 from ragqa.protocols import NliModel, ObligationClassifier
+from ragqa.repass.attribution import check_citations
 from ragqa.repass.breakdown import ScoringModels, View, evaluation, obligation_score, sentence_score
 from ragqa.repass.premises import source_premises
 from ragqa.repass.schedule import (
@@ -68,17 +70,18 @@ class RepassScorer:
         (other,) = (view for view in views.values() if view is not shown)
         yield from _Watched(shown, entailment, coverage, self.config).events(other)
         models = ScoringModels(self.entailment.info, self.coverage.info, self.obligations.info)
-        paper, script = (
+        found = (
             evaluation(views[mode], entailment.known, coverage.known, self.config, models)
             for mode in (ScoringMode.PAPER, ScoringMode.SCRIPT)
         )
+        paper, script = (replace(one, citations=check_citations(one, passages)) for one in found)
         return Scored(paper, script)
 
     def _views(self, answer: Answer, passages: Sequence[Passage]) -> dict[ScoringMode, View]:
         premises = {mode: source_premises(passages, mode, self.config.sentence_splitter) for mode in ScoringMode}
         texts = {premise.text for found in premises.values() for premise in found}
         texts.update(sentence.text for sentence in answer.sentences)
-        obliges = self._classify(sorted(texts))
+        obliges = self.classify(sorted(texts))
         return {
             mode: View(
                 mode=mode,
@@ -90,7 +93,8 @@ class RepassScorer:
             for mode, found in premises.items()
         }
 
-    def _classify(self, texts: Sequence[str]) -> dict[str, bool]:
+    def classify(self, texts: Sequence[str]) -> dict[str, bool]:
+        """Whether each of these distinct sentences obliges somebody. Raises ScoringError where the model fails."""
         if not texts:
             return {}
         with translated(f"the obligation classifier {self.obligations.info.name} failed on {len(texts)} sentences"):

@@ -89,15 +89,17 @@ def load_tokenizer(folder: Path) -> Any:  # noqa: ANN401 - a tokenizers.Tokenize
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Without progress bars on the console."""
+    """Without progress bars and reports on the console; errors stay."""
     from transformers.utils import logging as transformers_logging
 
     display: Any = transformers_logging  # its functions are not annotated
-    showed_progress = display.is_progress_bar_enabled()
+    showed_progress, verbosity = display.is_progress_bar_enabled(), display.get_verbosity()
     display.disable_progress_bar()
+    display.set_verbosity_error()
     try:
         yield
     finally:
+        display.set_verbosity(verbosity)
         if showed_progress:
             display.enable_progress_bar()
 

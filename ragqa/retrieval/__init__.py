@@ -1,18 +1,18 @@
-"""Rankings of one index: BM25 (two libraries), BM25 with context, dense; all are `ragqa.protocols.Retriever`s."""
+"""Rankings of one index: BM25 (two libraries), BM25 with context, dense, further ones; all are `Retriever`s."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ragqa.config import RetrievalConfig
-from ragqa.protocols import Encoder, Retriever
-from ragqa.types import ModelInfo, Passage
+from ragqa.protocols import Encoder, Rescorer, Retriever
+from ragqa.types import ModelInfo, Passage, Ranking
 
 if TYPE_CHECKING:
     from ragqa.retrieval.ranking import Mask, Positions
 
-__all__ = ["SearchableIndex", "retrievers_for"]
+__all__ = ["SearchableIndex", "candidates_of", "rank", "retrievers_for"]
 
 
 class SearchableIndex(Protocol):
@@ -39,17 +39,43 @@ class SearchableIndex(Protocol):
     @property
     def vectors(self) -> Any: ...  # noqa: ANN401 - a faiss.Index
 
+    @property
+    def further(self) -> Mapping[str, Callable[[Any], Retriever]]: ...
+
     def check_encoder(self, encoder: ModelInfo) -> None: ...
 
+    def check_models(self, models: Mapping[str, ModelInfo]) -> None: ...
 
-def retrievers_for(index: SearchableIndex, encoder: Encoder, config: RetrievalConfig) -> tuple[Retriever, ...]:
-    """The retrievers ``"bm25"``, ``"context"`` where the index has it, and ``"dense"``; cheap, they share the index.
 
-    Raises IndexMismatchError when ``encoder`` is not the model that made the index's vectors.
+def retrievers_for(
+    index: SearchableIndex, encoder: Encoder, config: RetrievalConfig, models: Mapping[str, Any] | None = None
+) -> tuple[Retriever, ...]:
+    """The retrievers ``"bm25"``, ``"context"`` where the index has it, ``"dense"``, then its further ones; cheap.
+
+    They share the index. ``models`` are those of the further rankings, by name. Raises IndexMismatchError when
+    ``encoder`` is not the model that made the index's vectors, or a further ranking's model is missing or another.
     """
     from ragqa.retrieval.dense import DenseRetriever
 
     index.check_encoder(encoder.info)
     lexical = index.bm25s if config.bm25_backend == "bm25s" else index.rank_bm25
     dense = DenseRetriever(index.vectors, index.passages, index.order, index.hidden, encoder)
-    return (lexical, index.context, dense) if index.context else (lexical, dense)
+    models = models or {}
+    index.check_models({name: model.info for name, model in models.items()})
+    further = (make(models.get(name)) for name, make in index.further.items())
+    return (lexical, *((index.context,) if index.context else ()), dense, *further)
+
+
+def rank(retrievers: Sequence[Retriever], question: str, top_k: int) -> tuple[Ranking, ...]:
+    """One ranking per retriever, in their order; a `Rescorer` scores what the others found, where there are others."""
+    if all(isinstance(retriever, Rescorer) for retriever in retrievers):
+        return tuple(retriever.retrieve(question, top_k) for retriever in retrievers)
+    found = {r.name: r.retrieve(question, top_k) for r in retrievers if not isinstance(r, Rescorer)}
+    candidates = candidates_of(found.values())
+    return tuple(r.rescore(question, candidates) if isinstance(r, Rescorer) else found[r.name] for r in retrievers)
+
+
+def candidates_of(rankings: Iterable[Ranking]) -> tuple[Passage, ...]:
+    """Every passage that one of these rankings found, once, in order of id."""
+    by_id = {hit.passage.passage_id: hit.passage for ranking in rankings if ranking.finds for hit in ranking.hits}
+    return tuple(by_id[passage_id] for passage_id in sorted(by_id))

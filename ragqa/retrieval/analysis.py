@@ -24,7 +24,7 @@ __all__ = [
     "IndexedText",
     "analysed_text",
     "context_analyser",
-    "context_tokens",
+    "context_windows",
     "hidden_passages",
     "indexed_text",
     "tokenise",
@@ -82,8 +82,8 @@ def analysed_text(passage: Passage, analyser: Analyser) -> str:
     return ". ".join(part for field in analyser.fields if (part := getattr(passage, field)))
 
 
-def context_tokens(passages: Sequence[Passage], token_lists: Sequence[Sequence[str]], n_beside: int) -> list[list[str]]:
-    """For each passage the tokens of itself and of the ``n_beside`` before and after it in its document, in order.
+def context_windows(passages: Sequence[Passage], n_beside: int) -> npt.NDArray[np.int64]:
+    """Shape (n_passages, 2): each passage is read as passages first to last - 1, its document's ``n_beside`` around it.
 
     A rule often names its subject only in the rule above it: read with its neighbours it is found by that word.
     """
@@ -92,11 +92,10 @@ def context_tokens(passages: Sequence[Passage], token_lists: Sequence[Sequence[s
     for position, passage in enumerate(passages):
         starts.setdefault(passage.document_id, position)
         ends[passage.document_id] = position + 1
-    windows = []
+    windows = np.empty((len(passages), 2), dtype=np.int64)
     for position, passage in enumerate(passages):
-        first = max(starts[passage.document_id], position - n_beside)
-        last = min(ends[passage.document_id], position + n_beside + 1)
-        windows.append([token for tokens in token_lists[first:last] for token in tokens])
+        windows[position, 0] = max(starts[passage.document_id], position - n_beside)
+        windows[position, 1] = min(ends[passage.document_id], position + n_beside + 1)
     return windows
 
 

@@ -7,28 +7,44 @@ Lucene's formula, as in https://arxiv.org/abs/2407.03618 table 1 (bm25s's method
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
 import bm25s
 import numpy as np
+import numpy.typing as npt
 
 from ragqa.analysers import Analyser
 from ragqa.errors import IndexMismatchError
 from ragqa.retrieval.analysis import tokenise
+from ragqa.retrieval.bm25_scores import Windows, score_matrix
+from ragqa.retrieval.keys import Keys, keys_of, places_of
 from ragqa.retrieval.ranking import Mask, Positions, ranking_of
+from ragqa.retrieval.token_table import TokenTable, token_table
 from ragqa.types import Passage, Ranking
 
-__all__ = ["BM25_FILES", "Bm25sRetriever", "build_bm25", "load_bm25", "save_bm25"]
+__all__ = ["BM25_FILES", "Bm25Model", "Bm25sRetriever", "build_bm25", "load_bm25", "save_bm25", "scored_bm25"]
 
-BM25_FILES: Final = (
-    "data.csc.index.npy",
-    "indices.csc.index.npy",
-    "indptr.csc.index.npy",
-    "params.index.json",
-    "vocab.index.json",
-)
+_ARRAYS: Final = {"data": np.float32, "indices": np.int32, "indptr": np.int64}
+_VOCABULARY: Final = "vocabulary.npy"
+_PARAMS: Final = "params.index.json"
+BM25_FILES: Final = (*(f"{name}.csc.index.npy" for name in _ARRAYS), _PARAMS, _VOCABULARY)
+
+
+class Bm25Model(bm25s.BM25):  # type: ignore[misc] # bm25s has no types
+    """bm25s with a vocabulary of sorted keys in place of a dict, so that nothing is read when it is opened."""
+
+    def __init__(self, vocabulary: Keys, k1: float, b: float) -> None:
+        super().__init__(k1=k1, b=b, method="lucene", backend="numpy")
+        self.vocabulary = vocabulary
+        self.nonoccurrence_array = None  # which other methods than Lucene's need
+
+    def get_tokens_ids(self, query_tokens: Sequence[str]) -> list[int]:
+        """The numbers of those tokens that occur, in their order, repeats kept."""
+        return [int(place) for place in places_of(keys_of(query_tokens), self.vocabulary)]
 
 
 class Bm25sRetriever:
@@ -36,7 +52,7 @@ class Bm25sRetriever:
 
     def __init__(
         self,
-        model: bm25s.BM25,
+        model: Bm25Model,
         analyser: Analyser,
         passages: Sequence[Passage],
         order: Positions,
@@ -61,40 +77,58 @@ class Bm25sRetriever:
         return ranking_of(self.name, self._passages, scores, self._order, top_k)
 
 
-def build_bm25(token_lists: Sequence[Sequence[str]], k1: float, b: float) -> bm25s.BM25:
+def build_bm25(token_lists: Iterable[Sequence[str]], k1: float, b: float) -> Bm25Model:
     """The scored matrix of passages given as tokens; passage i is column position i. Needs at least one passage.
 
-    The vocabulary is numbered in order of first occurrence, so that equal input gives equal files.
+    The lists may come from a generator; equal input gives equal files.
     """
-    vocabulary: dict[str, int] = {}
-    token_ids = [[vocabulary.setdefault(token, len(vocabulary)) for token in tokens] for tokens in token_lists]
-    model = bm25s.BM25(k1=k1, b=b, method="lucene", backend="numpy")
-    with np.errstate(invalid="ignore"):  # no token in any passage: average length 0, and nothing to score
-        model.index((token_ids, vocabulary), create_empty_token=False, show_progress=False)
+    return scored_bm25(token_table(token_lists), k1, b)
+
+
+def scored_bm25(table: TokenTable, k1: float, b: float, windows: Windows | None = None) -> Bm25Model:
+    """Likewise of a table; with ``windows``, shape (n_passages, 2), passage i is read as texts first to last - 1."""
+    matrix = score_matrix(table, k1, b, windows)
+    model = Bm25Model(table.vocabulary, k1, b)
+    model.scores = {name: getattr(matrix, name) for name in _ARRAYS} | {"num_docs": matrix.n_texts}
     return model
 
 
-def save_bm25(model: bm25s.BM25, folder: Path) -> None:
+def save_bm25(model: Bm25Model, folder: Path) -> None:
     """Writes the five files of `BM25_FILES`: arrays without pickle, and JSON."""
-    model.save(folder, allow_pickle=False, show_progress=False)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in _ARRAYS:
+        np.save(folder / f"{name}.csc.index.npy", model.scores[name], allow_pickle=False)
+    np.save(folder / _VOCABULARY, model.vocabulary, allow_pickle=False)
+    said = {"k1": model.k1, "b": model.b, "method": model.method, "num_docs": model.scores["num_docs"]}
+    (folder / _PARAMS).write_text(json.dumps({**said, "version": version("bm25s")}, indent=4), encoding="utf-8")
 
 
-def load_bm25(folder: Path) -> bm25s.BM25:
+def load_bm25(folder: Path) -> Bm25Model:
     """The model of this folder, its arrays memory-mapped read-only. Raises IndexMismatchError."""
     try:
-        model = bm25s.BM25.load(folder, mmap=True, allow_pickle=False, show_progress=False)
+        said = json.loads((folder / _PARAMS).read_text(encoding="utf-8"))
+        model = Bm25Model(_mapped(folder / _VOCABULARY, np.uint64), said["k1"], said["b"])
+        arrays = {name: _mapped(folder / f"{name}.csc.index.npy", dtype) for name, dtype in _ARRAYS.items()}
+        model.scores = arrays | {"num_docs": said["num_docs"]}
         _check(model)
     except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
         msg = f"expected the files of a BM25 index in {folder.name}/, found something else: {error}"
         raise IndexMismatchError(msg) from error
-    for key in ("data", "indices", "indptr"):
-        model.scores[key] = np.asarray(model.scores[key])  # still mapped; np.memmap's own indexing is several us slower
     return model
 
 
-def _check(model: Any) -> None:  # noqa: ANN401 - bm25s has no types
+def _mapped(path: Path, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """The array of this file, read as it is used. Raises OSError and ValueError."""
+    array = np.load(path, mmap_mode="r", allow_pickle=False)
+    if array.ndim != 1 or array.dtype != dtype:
+        msg = f"{path.name} holds {array.dtype} of shape {array.shape}"
+        raise ValueError(msg)
+    return np.asarray(array)  # still mapped; np.memmap's own indexing is several us slower
+
+
+def _check(model: Bm25Model) -> None:
     """Raises ValueError unless the arrays fit each other."""
-    scores, n_tokens = model.scores, len(model.vocab_dict)
+    scores, n_tokens = model.scores, len(model.vocabulary)
     n_scores = {len(scores["data"]), len(scores["indices"]), int(scores["indptr"][-1])}
     if len(scores["indptr"]) != n_tokens + 1 or len(n_scores) > 1 or not isinstance(scores["num_docs"], int):
         msg = f"{n_tokens} tokens, {len(scores['indptr'])} columns, {n_scores} scores, {scores['num_docs']} passages"

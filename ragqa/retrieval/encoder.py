@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ragqa.errors import ModelError
 from ragqa.inference.lora import merge_adapter
 from ragqa.inference.pair_encoding import encodable
 from ragqa.inference.sharing import RecentResults
 from ragqa.protocols import FloatMatrix
 from ragqa.retrieval.bert_encoder import MAX_QUERIES
+from ragqa.retrieval.local_models import INSTEAD, batches_by_length, load_local, token_lengths
 from ragqa.retrieval.weights import EMBEDDED, EncoderWeights, weights_of
 from ragqa.types import ModelInfo
 
@@ -69,18 +68,9 @@ class SentenceTransformerEncoder:
 
     def _batches(self, texts: Sequence[str]) -> Iterator[list[int]]:
         """Positions in ``texts``, longest first, in batches of at most ``TOKENS_PER_BATCH`` tokens with padding."""
-        if not texts:
-            return
         with self._lock:
-            rows = self._model.tokenizer(list(texts), truncation=True, max_length=self._model.max_seq_length)
-        lengths = [len(row) for row in rows["input_ids"]]
-        batch: list[int] = []
-        for position in sorted(range(len(texts)), key=lambda position: -lengths[position]):
-            if batch and (len(batch) + 1) * lengths[batch[0]] > TOKENS_PER_BATCH:
-                yield batch
-                batch = []
-            batch.append(position)
-        yield batch
+            lengths = token_lengths(self._model.tokenizer, texts, self._model.max_seq_length)
+        return batches_by_length(lengths, TOKENS_PER_BATCH)
 
     def _encode_batch(self, texts: list[str], *, query: bool) -> FloatMatrix:
         encode = self._model.encode_query if query else self._model.encode_document
@@ -90,42 +80,13 @@ class SentenceTransformerEncoder:
 
 
 def _load(weights: EncoderWeights, name: str) -> SentenceTransformer:
-    """The model of this folder in fp32 on the CPU, without a word on the terminal. Raises ModelError."""
+    """The model of this folder with its adapters. Raises ModelError."""
     import torch
     from sentence_transformers import SentenceTransformer
 
-    try:
-        with _quiet():
-            model = SentenceTransformer(
-                str(weights.folder),
-                device="cpu",
-                local_files_only=True,
-                model_kwargs={"use_safetensors": True, "dtype": torch.float32},
-            )
-    except Exception as error:  # these libraries raise whatever their own libraries raise
-        msg = (
-            f"expected a sentence-transformers model in {weights.folder} for {name!r}, found one that cannot be "
-            f"loaded: {error}; download it again, or use {EMBEDDED}, which comes with ragqa"
-        )
-        raise ModelError(msg) from error
+    model = load_local(SentenceTransformer, weights, f"a sentence-transformers model for {name!r}", INSTEAD)
     for adapter in weights.adapters:
         transformer: Any = model[0].auto_model
         state = {key: tensor.numpy() for key, tensor in transformer.state_dict().items()}
         transformer.load_state_dict({k: torch.from_numpy(v) for k, v in merge_adapter(state, adapter).items()})
     return model
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Loading without transformers' progress bar and remarks; its settings are put back afterwards."""
-    from transformers.utils import logging
-
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-    try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()  # type: ignore[no-untyped-call]

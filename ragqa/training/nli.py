@@ -123,8 +123,8 @@ def train_nli(
             yield NliProgress(step, steps, _mean(losses), seen / (time.perf_counter() - began))
 
 
-def export(model: PreTrainedModel, base: Path, out: Path) -> None:
-    """The weights in half precision with all that is needed to load them: config, tokenizer, MODEL.json."""
+def export(model: PreTrainedModel, base: Path, out: Path, kind: str = "nli") -> None:
+    """The weights in half precision with all that is needed to load them: config, tokenizer, MODEL.json of ``kind``."""
     from safetensors.torch import save_file
 
     tensors = {name: tensor.detach().cpu().half().contiguous() for name, tensor in model.state_dict().items()}
@@ -136,7 +136,7 @@ def export(model: PreTrainedModel, base: Path, out: Path) -> None:
             shutil.copyfile(file, out / file.name)
     manifest = {
         "name": out.name,
-        "kind": "nli",
+        "kind": kind,
         "weights": "model.safetensors",
         "sha256": fingerprint(out / "model.safetensors"),
     }

@@ -11,7 +11,7 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from ragqa.training.lora_layers import RetrieverModel, export_adapter
 from ragqa.training.nli_checkpoint import load_checkpoint, save_checkpoint
 from ragqa.training.retriever_data import Batch, RetrieverData, batches, steps_of
 
-__all__ = ["RetrieverProgress", "RetrieverTraining", "model_card", "train_retriever"]
+__all__ = ["RetrieverProgress", "RetrieverTraining", "train_retriever"]
 
 logger = logging.getLogger(__name__)
 
@@ -147,52 +147,3 @@ def _stamp(training: RetrieverTraining, data: RetrieverData, base_sha256: str) -
     settings = asdict(training)
     del settings["checkpoint_every"], settings["stop_after"]
     return hashlib.sha256(json.dumps([settings, base_sha256, data.sha256], sort_keys=True).encode()).hexdigest()
-
-
-def model_card(
-    name: str,
-    training: RetrieverTraining,
-    data: RetrieverData,
-    last: RetrieverProgress,
-    *,
-    base_sha256: str,
-    command: str,
-    files: Sequence[tuple[str, str]],
-    figures: Sequence[tuple[str, str, str]] = (),
-) -> str:
-    """The card as Markdown. ``files`` are (file of questions, sha256); ``last`` is the last report.
-
-    ``figures`` are (what was measured, before, after).
-    """
-    rows = "\n".join(f"| {what} | {before} | {after} |" for what, before, after in figures)
-    used = "\n".join(f"| {file} | {sha256} |" for file, sha256 in files)
-    settings = ", ".join(f"{key} {value}" for key, value in asdict(training).items() if key != "base")
-    asked = len({question for question, _ in data.pairs})
-    return f"""# {name}: an adapter for ranking passages
-
-A LoRA in PEFT's format for the encoder `{training.base}`
-(weights sha256 {base_sha256}). Use it:
-`ragqa index build --encoder {training.base}+FOLDER`, FOLDER being this one.
-
-## Figures
-
-| questions | before | after |
-|---|---|---|
-{rows or "| not measured | | |"}
-
-The dense ranking alone, on questions that share no gold passage with those trained on.
-
-## Trained on
-
-{len(data.pairs):,} pairs of {asked:,} questions and their gold passages ({data.n_missing:,} gold ids not in the index),
-each with a hard negative of BM25's; {last.done:,} of {last.total:,} steps; {last.seconds:.0f} seconds in the last run.
-Settings: {settings}.
-
-| file | sha256 |
-|---|---|
-{used}
-
-Made by:
-
-    {command}
-"""

@@ -11,6 +11,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +45,7 @@ class RetrieverData:
     questions: tuple[str, ...]
     passages: tuple[str, ...]  # what the encoder reads of them
     text_of: tuple[int, ...]  # per passage; equal texts have equal numbers
-    gold_texts: tuple[frozenset[int], ...]  # per question, of `text_of`
+    gold_texts: tuple[frozenset[int], ...]  # per question, of `text_of`: of its gold, and of what is spared with it
     negatives: tuple[tuple[int, ...], ...]  # per question: passages, the highest of BM25 first, none of a gold text
     pairs: tuple[tuple[int, int], ...]  # (question, gold passage)
     n_missing: int = 0  # gold ids of these questions that are no passage of the index
@@ -54,6 +55,7 @@ class RetrieverData:
         """Of all that decides what is learnt."""
         used = sorted({passage for _, passage in self.pairs}.union(*self.negatives))
         known = [self.questions, self.pairs, self.negatives, [(n, self.passages[n], self.text_of[n]) for n in used]]
+        known.append([sorted(texts) for texts in self.gold_texts])
         return hashlib.sha256(json.dumps(known).encode("ascii")).hexdigest()
 
 
@@ -62,7 +64,7 @@ class Batch:
     """Row r asks ``questions[r]``; ``documents[r]`` is its gold passage, the documents after those hard negatives.
 
     ``masked``, shape (n_questions, n_documents), is True where a document must not count as wrong: its text is that of
-    a gold passage of the row's question. It is False on the diagonal.
+    a gold or spared passage of the row's question. It is False on the diagonal.
     """
 
     questions: tuple[int, ...]
@@ -105,12 +107,14 @@ def gather_pairs(
     *,
     limit: int | None = None,
     seed: int = 1,
+    spared: Mapping[int, frozenset[str]] = MappingProxyType({}),
 ) -> RetrieverData:
     """Every question with every gold passage of it that is in the index, and each question's hard negatives.
 
     ``passages[n]`` is what the encoder reads of the passage whose id ``position_of`` puts at n; ``limit`` pairs of them
     are drawn with ``seed`` (0 or more). Hard negatives are the best 40 of BM25's best 60 that are of no gold text.
-    Raises CorpusError where there are no questions, or no gold passage of any is in the index.
+    ``spared``, by the question's position, are ids that are neither gold nor wrong: they are masked. Raises CorpusError
+    where there are no questions, or no gold passage of any is in the index.
     """
     if not questions:
         msg = "expected questions to train on, found none; name a file with questions"
@@ -130,7 +134,11 @@ def gather_pairs(
         drawn = np.random.default_rng(seed).choice(len(pairs), limit, replace=False)
         pairs = [pairs[n] for n in sorted(drawn.tolist())]
     text_of = text_numbers(passages)
-    gold_texts = tuple(frozenset(text_of[passage] for passage in found) for found in gold)
+    gold_texts = tuple(
+        frozenset(text_of[passage] for passage in found)
+        | {text_of[position_of[name]] for name in spared.get(question, ()) if name in position_of}
+        for question, found in enumerate(gold)
+    )
     asked = {question for question, _ in pairs}
     negatives = tuple(
         _negatives(item.question.text, bm25, position_of, text_of, gold_texts[n]) if n in asked else ()

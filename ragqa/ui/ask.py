@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 
 import streamlit as st
@@ -16,11 +17,12 @@ from ragqa.ui.render import notice_html, question_html, record_link_html
 from ragqa.ui.run import Run
 from ragqa.ui.sections import download_record, draw_outcome, draw_passages, draw_seconds
 from ragqa.ui.settings import settings_panel
+from ragqa.ui.view import View
 
 __all__ = ["ask_page"]
 
 POLL_SECONDS = 0.25
-SETTLED_POLL_SECONDS = 0.7  # once every row has a score: drawing takes from the processor what scoring needs
+REDRAW_SECONDS = 3.0  # while every row has a score and some may still change
 FIRST_EXAMPLES = 3
 
 
@@ -35,7 +37,7 @@ def ask_page() -> None:
         st.html(notice_html(text, "bad"))
         return
     index = _corpus_choice(names, defaults)
-    config = settings_panel(index, defaults)
+    config = settings_panel(index, defaults, *resources.rankings_of(index, paths))
     _question_form(index)
     if not has_llm():
         st.caption("No language model is configured: answers are extractive, quoted from the passages.")
@@ -110,28 +112,51 @@ def _start(config: Config, paths: Paths) -> None:
 
 
 def _results(run: Run, config: Config, paths: Paths) -> None:
-    """The question and its passages, drawn once; below them what is redrawn while the question runs."""
+    """The question and its passages, drawn once; below them what changes while the question runs."""
     view = run.view
     st.divider()
     st.html(question_html(view.question))
     with st.container():  # always there, so that what follows keeps its place
         draw_passages(view, config, resources.corpus_or_none(view.config.index, paths) if view.rankings else None)
-    settled = view.has_every_score
-    outcome = partial(_outcome, run, config, paths, passages_shown=bool(view.rankings), settled=settled)
-    pause = SETTLED_POLL_SECONDS if settled else POLL_SECONDS
-    st.fragment(outcome, run_every=pause if view.running else None)()
+    if view.running and view.has_every_score:
+        st.fragment(partial(_waiting, run, time.monotonic()), run_every=POLL_SECONDS)()
+        draw_outcome(view, config)
+        return
+    if not view.running:
+        st.session_state["finished"] = run  # all of it is drawn here, nothing needs to be drawn again
+    outcome = partial(_outcome, run, config, paths, passages_shown=bool(view.rankings))
+    st.fragment(outcome, run_every=POLL_SECONDS if view.running else None)()
 
 
-def _outcome(run: Run, config: Config, paths: Paths, *, passages_shown: bool, settled: bool) -> None:
-    """Redrawn every now and then while the question runs; asks for the whole page when that has more to show."""
+def _waiting(run: Run, drawn_at: float) -> None:
+    """The line above a breakdown that is complete but for what may still rise: nothing else is redrawn meanwhile.
+
+    Drawing takes from the processor what scoring needs. A long scoring is drawn anew now and then, at ``drawn_at`` last
+    (seconds of `time.monotonic`).
+    """
     view = run.view
+    _status(run, view)
+    if not view.running:
+        st.session_state["finished"] = run
+    if not view.running or time.monotonic() - drawn_at > REDRAW_SECONDS:
+        st.rerun()
+
+
+def _status(run: Run, view: View) -> None:
+    """What the run does, and the button that stops it; an empty place once it is over."""
     with st.container():
         if view.running:
             status, button = st.columns([5, 1], vertical_alignment="center")
             status.html(notice_html(view.phase + " …"))
             button.button("Stop", on_click=run.stop, key="stop", width="stretch")
+
+
+def _outcome(run: Run, config: Config, paths: Paths, *, passages_shown: bool) -> None:
+    """Redrawn every now and then while the question runs; asks for the whole page when that has more to show."""
+    view = run.view
+    _status(run, view)
     draw_outcome(view, config)
-    if (view.rankings and not passages_shown) or (view.running and view.has_every_score and not settled):
+    if (view.rankings and not passages_shown) or (view.running and view.has_every_score):
         st.rerun()
     if view.running:
         return

@@ -11,8 +11,9 @@ from ragqa.config import FilteringConfig
 from ragqa.repass.explanation import PassageStep
 from ragqa.types import Drop, Evaluation, Selection
 from ragqa.ui.render import place
+from ragqa.ui.render_trace import PathStep
 
-__all__ = ["growth_chart", "heat_map", "score_curve"]
+__all__ = ["growth_chart", "heat_map", "path_chart", "score_curve"]
 
 HEAT_MAP_HEIGHT, LOWEST_ROW, HIGHEST_ROW = 900, 6, 22  # pixels; two hundred source sentences fit two screens
 
@@ -147,6 +148,40 @@ def growth_chart(growth: Sequence[PassageStep]) -> alt.Chart:
             tooltip=["passages:O", "part:N", alt.Tooltip("score:Q", format=".3f")],
         )
         .properties(height=280)
+        .configure_legend(orient="bottom")
+        .configure_view(strokeWidth=0)
+    )
+
+
+def path_chart(path: Sequence[PathStep]) -> alt.Chart:
+    """RePASs and its parts after every step of VRR, in the order of the steps."""
+    parts = ["RePASs", "Entailment E", "Contradiction C", "Coverage OC"]
+    rows = [
+        {"step": step.step, "order": order, "part": part, "score": value}
+        for order, step in enumerate(path)
+        for part, value in zip(
+            parts,
+            (
+                step.repass.composite,
+                step.repass.entailment,
+                step.repass.contradiction,
+                step.repass.obligation_coverage,
+            ),
+            strict=True,
+        )
+    ]
+    colours, dashes = ["#0f8a9d", "#228b54", "#cc3333", "#d68c14"], [[1, 0], [6, 3], [2, 3], [8, 3, 2, 3]]
+    return (
+        alt.Chart(pd.DataFrame(rows))
+        .mark_line(point=alt.OverlayMarkDef(size=40), strokeWidth=2)
+        .encode(
+            x=alt.X("step:N", title=None, sort=alt.EncodingSortField("order"), axis=alt.Axis(labelAngle=-30)),
+            y=alt.Y("score:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5)),
+            color=alt.Color("part:N", scale=alt.Scale(domain=parts, range=colours), title=None),
+            strokeDash=alt.StrokeDash("part:N", scale=alt.Scale(domain=parts, range=dashes), title=None),
+            tooltip=["step:N", "part:N", alt.Tooltip("score:Q", format=".3f")],
+        )
+        .properties(height=200)
         .configure_legend(orient="bottom")
         .configure_view(strokeWidth=0)
     )

@@ -10,7 +10,8 @@ from html import escape
 from urllib.parse import quote
 
 from ragqa.records import RecordSummary
-from ragqa.types import Answer, AnswerSentence, Passage, SentenceScore, Verdict
+from ragqa.repass.attribution import citation_flag
+from ragqa.types import Answer, AnswerSentence, CitationCheck, Passage, SentenceScore, Verdict
 
 __all__ = [
     "VERDICT_CLASS",
@@ -32,7 +33,7 @@ VERDICT_CLASS = {
     Verdict.CONTRADICTED: "bad",
     Verdict.DISPUTED: "mixed",
 }
-_STAGES = ("retrieval", "fusion", "filtering", "generation", "scoring")
+_STAGES = ("retrieval", "fusion", "reranking", "filtering", "generation", "scoring")
 
 
 def text_html(value: str) -> str:
@@ -76,21 +77,25 @@ def answer_html(
     scores: Sequence[SentenceScore] = (),
     *,
     final: Collection[int] | None = None,
-    flags: Mapping[int, str] | None = None,
+    checks: Sequence[CitationCheck] = (),
 ) -> str:
     """The answer as text; each sentence marked by its verdict once scored, each citation opening its passage.
 
-    ``final`` are the sentences whose verdict stands (None: all scored ones), ``flags`` a few words behind a sentence.
+    ``final`` are the sentences whose verdict stands (None: all scored ones). With ``checks`` a citation that does not
+    hold is struck out, one that was put in is underlined, and a few words behind the sentence say so.
     """
     verdicts = {score.index: score.verdict for score in scores}
+    check_of = {check.index: check for check in checks}
     pieces, position = [], 0
     for index, sentence in enumerate(answer.sentences):
         between = answer.text[position : sentence.start]
         pieces.append(text_html(between) if between.strip() else (_BREAK if "\n" in between else " "))
         pieces.append(_answer_sentence(sentence, verdicts.get(index), final=final is None or index in final))
-        pieces.extend(_citation(number, passages) for number in sentence.citations if number <= len(passages))
-        if flags and flags.get(index):
-            pieces.append(f'<span class="rq-flag">⚑ {escape(flags[index])}</span>')
+        check = check_of.get(index)
+        shown = sorted({*sentence.citations, *check.verified}) if check else sentence.citations
+        pieces.extend(_citation(number, passages, check) for number in shown if number <= len(passages))
+        if check and (flag := citation_flag(check)):
+            pieces.append(f'<span class="rq-flag">⚑ {escape(flag)}</span>')
         position = sentence.end
     pieces.append(text_html(answer.text[position:]))
     legend = _LEGEND.format(_MAY_CHANGE if final is not None and not verdicts.keys() <= set(final) else "")
@@ -114,10 +119,14 @@ _LEGEND = (
 _MAY_CHANGE = "; thin and dashed: so far, may still change"
 
 
-def _citation(number: int, passages: Sequence[Passage]) -> str:
-    passage = passages[number - 1]
+def _citation(number: int, passages: Sequence[Passage], check: CitationCheck | None = None) -> str:
+    passage, mark, state = passages[number - 1], f"[{number}]", ""
+    if check and number not in check.verified:
+        mark, state = f"<del>{mark}</del>", ", cited but does not entail this"
+    elif check and number not in check.written:
+        mark, state = f"<ins>{mark}</ins>", ", not cited but entails this"
     return (
-        f'<details class="rq-cite"><summary aria-label="Passage {number}">[{number}]</summary>'
+        f'<details class="rq-cite"><summary aria-label="Passage {number}{state}">{mark}</summary>'
         f'<div class="rq-card"><strong>[{number}] {escape(place(passage))}</strong>'
         f'<div class="rq-passage">{text_html(passage.text)}</div></div></details>'
     )

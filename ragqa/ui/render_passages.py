@@ -17,19 +17,23 @@ Neighbours = Callable[
 
 SNIPPET_CHARS = 80
 NEIGHBOUR_CHARS = 700
-_RAW = {"bm25": "BM25", "context": "context", "dense": "cosine"}
+_RAW = {"bm25": "BM25", "context": "context", "dense": "cosine", "splade": "SPLADE", "late": "MaxSim"}
 _DROP_CLASS = {Drop.BELOW_THRESHOLD: "plain", Drop.AFTER_MAX_DROP: "mixed", Drop.BEYOND_TOP_K: "plain"}
 
 
 def passage_table_html(
     selection: Selection, limit: int, matcher: Matcher | None = None, neighbours: Neighbours | None = None
 ) -> str:
-    """The best ``limit`` candidates with every score they have and why each was kept or dropped."""
+    """The best ``limit`` candidates with every score they have and why each was kept or dropped.
+
+    Where they were reranked, their rank before stands in the column "fused" and beside the rank they have now.
+    """
     candidates = sorted((*selection.kept, *selection.dropped), key=lambda c: c.rank)[:limit]
     if not candidates:
         return notice_html("No passage shares a word or a meaning with this question in this corpus.", "mixed")
     names = [part.retriever for part in candidates[0].hit.parts]
-    heads = "".join(f'<th scope="col">{escape(_RAW.get(name, name))}</th>' for name in names)
+    names += [part.retriever for part in candidates[0].hit.reranking]
+    heads = "".join(f'<th scope="col">{escape(_RAW.get(name, name.rpartition(":")[2]))}</th>' for name in names)
     rows = "".join(_row(candidate, matcher, neighbours) for candidate in candidates)
     return (
         '<div class="rq-scroll" tabindex="0" role="region" aria-label="Retrieved passages"><table class="rq-table">'
@@ -42,18 +46,19 @@ def passage_table_html(
 def _row(candidate: Candidate, matcher: Matcher | None, neighbours: Neighbours | None) -> str:
     drop, passage = candidate.drop, candidate.passage
     decision = badge_html("kept", "good") if drop is None else badge_html(drop, _DROP_CLASS[drop])
-    parts = "".join(_part_cell(part) for part in candidate.hit.parts)
+    parts = "".join(_part_cell(part) for part in (*candidate.hit.parts, *candidate.hit.reranking))
     name = f"{passage.title or passage.document_id} › {passage.number}" if passage.number else passage.title
     spans = tuple(matcher(passage.text)) if matcher else ()
+    last = "reranked" if candidate.hit.reranking else "fused"
     around = _around_html(*neighbours(passage)) if neighbours else ""
     return (
-        f'<tr class="{"rq-kept" if drop is None else "rq-dropped"}"><td>{candidate.rank}</td>'
+        f'<tr class="{"rq-kept" if drop is None else "rq-dropped"}"><td>{candidate.rank}{_moved(candidate)}</td>'
         f'<td class="rq-wide"><details><summary><b>{escape(name)}</b>'
         f'<span class="rq-snippet">{_snippet(passage.text, spans)}</span></summary>'
         f'<p class="rq-fine">{escape(place(passage))}<br>{escape(candidate.explanation)}</p>'
         f'<div class="rq-passage">{_marked(passage.text, spans, 0, len(passage.text))}</div>{around}</details></td>'
         f'<td title="{escape(candidate.explanation)}">{decision}</td>'
-        f'<td>{number_html(candidate.relevance)}<span class="rq-norm">fused {number_html(candidate.hit.score)}</span>'
+        f'<td>{number_html(candidate.relevance)}<span class="rq-norm">{last} {number_html(candidate.hit.score)}</span>'
         f"</td>{parts}</tr>"
     )
 
@@ -64,6 +69,13 @@ def _part_cell(part: ScorePart) -> str:
         return '<td title="not in this list">–</td>'
     detail = f'<span class="rq-norm">#{part.rank} · {number_html(part.normalised, 2)}</span>'
     return f'<td title="score; rank in this list; normalised score">{number_html(part.raw)}{detail}</td>'
+
+
+def _moved(candidate: Candidate) -> str:
+    """The rank before reranking, where there was any."""
+    if not candidate.hit.reranking:
+        return ""
+    return f'<span class="rq-norm" title="rank before reranking">was {candidate.hit.reranking[0].rank}</span>'
 
 
 def _marked(text: str, spans: Sequence[Span], start: int, end: int) -> str:

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from html import escape
 
+from ragqa.repass.attribution import citation_flag, citation_words
 from ragqa.repass.copying import COPY_NOTE, MIN_RUN, Copied
-from ragqa.repass.explanation import Clause, ClauseCheck, Explanation, RunnerUp
-from ragqa.types import ObligationScore, Passage, Premise, RePASs, SentenceScore
+from ragqa.repass.explanation import Explanation, RunnerUp
+from ragqa.types import CitationCheck, CitationStatus, ObligationScore, Passage, Premise, RePASs, SentenceScore
 from ragqa.ui.render import VERDICT_CLASS, badge_html, place, text_html
 
-__all__ = ["clause_flag", "gauges_html", "ledger_html", "sentence_table_html"]
+__all__ = ["gauges_html", "ledger_html", "sentence_table_html"]
 
 
 def gauges_html(repass: RePASs, *, final: bool, mode: str, explanation: Explanation | None = None) -> str:
@@ -84,7 +85,8 @@ def sentence_table_html(
     """One row per answer sentence; opened, it shows the premises that decided it, marked in their passages.
 
     ``final`` are the indexes whose scores will not change (None: all); the others name their premise without its
-    passage, so that the rows are cheap to draw again. ``explanation`` adds the wrong-clause flags and copied shares.
+    passage, so that the rows are cheap to draw again. ``explanation`` adds what the check made of
+    the citations, and the share copied.
     """
     rows = "".join(
         _sentence_row(score, passages, threshold, explanation)
@@ -106,9 +108,9 @@ def _sentence_row(
         deciding.reverse()
     flag, inside = "", ""
     if explanation:
-        check, copied = explanation.clauses[score.index], explanation.copied.per_sentence[score.index]
+        check, copied = explanation.citations[score.index], explanation.copied.per_sentence[score.index]
         flag = _flag_html(check)
-        inside = f"<p>{_clause_words(check)} Copied from the passages: {copied:.0%} of its words.</p>"
+        inside = f"<p>{text_html(citation_words(check))} Copied from the passages: {copied:.0%} of its words.</p>"
     return (
         f'<details class="rq-row"><summary><span class="rq-cells">'
         f"{badge_html(score.verdict, VERDICT_CLASS[score.verdict])}"
@@ -133,28 +135,10 @@ def _provisional_sentence_row(score: SentenceScore) -> str:
     )
 
 
-def clause_flag(check: ClauseCheck) -> str:
-    """What is wrong with the sentence's citations, in a few words; empty where nothing is."""
-    if check.clause is Clause.OTHER:
-        return f"wrong clause: see [{check.supporting}]" if check.supporting else "wrong clause"
-    return ""
-
-
-def _flag_html(check: ClauseCheck) -> str:
-    if check.clause is Clause.UNCITED:
-        return badge_html(check.clause, "plain")  # said, not flagged: nothing claims to be the source
-    flag = clause_flag(check)
-    return badge_html(f"⚑ {flag}", "mixed") if flag else ""
-
-
-def _clause_words(check: ClauseCheck) -> str:
-    words = f"Citations: {check.clause}."
-    if check.cited:
-        cited = ", ".join(f"[{number}]" for number in check.cited)
-        words += f" It cites {cited}, where the highest entailment is {check.cited_best:.3f}."
-    if check.clause is Clause.OTHER and check.supporting:
-        words += f" What supports it stands in [{check.supporting}]."
-    return text_html(words)
+def _flag_html(check: CitationCheck) -> str:
+    flag = citation_flag(check)
+    kind = "plain" if check.status is CitationStatus.ADDED else "mixed"
+    return badge_html(f"⚑ {flag}", kind) if flag else ""
 
 
 def _deciding(

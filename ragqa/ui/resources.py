@@ -4,21 +4,33 @@ from __future__ import annotations
 
 import logging
 import threading
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from ragqa.config import Config, Paths
+from ragqa.config import Config, FusionConfig, Paths
 from ragqa.errors import RagqaError
 
 if TYPE_CHECKING:
     from ragqa.config import ScoringConfig
     from ragqa.indexing import Index
     from ragqa.pipeline import Models, Pipeline
+    from ragqa.protocols import Reranker
     from ragqa.records import RecordStore
 
-__all__ = ["ICON", "corpus_or_none", "index_names", "open_corpus", "pipeline", "record_store", "style", "warm_up"]
+__all__ = [
+    "ICON",
+    "corpus_or_none",
+    "index_names",
+    "open_corpus",
+    "pipeline",
+    "rankings_of",
+    "record_store",
+    "style",
+    "warm_up",
+]
 
 _logger = logging.getLogger(__name__)
 
@@ -46,6 +58,17 @@ def index_names(paths: Paths) -> list[str]:
     names = [entry.name for entry in list_indexes(paths.indexes)]
     demos = [name for name in ("rulebook", "encyclopedia") if name in names]
     return demos + [name for name in names if name not in demos]
+
+
+def rankings_of(name: str, paths: Paths) -> tuple[tuple[str, ...], str]:
+    """The names of an index's retrievers and of its first encoder; those of any index where it cannot be read."""
+    from ragqa.indexing import index_info
+
+    try:
+        manifest = index_info(name, paths.indexes)
+    except RagqaError:
+        return tuple(FusionConfig().weights), ""
+    return manifest.retrievers, manifest.encoder
 
 
 def open_corpus(name: str, paths: Paths) -> Index:
@@ -77,6 +100,20 @@ def _models(encoder: str, _scoring: ScoringConfig, models: tuple[str, ...], _pat
     return load_models(encoder, _scoring, _paths)
 
 
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _further(rankings: tuple[str, ...], _paths: Paths) -> dict[str, Any]:
+    from ragqa.pipeline import load_further
+
+    return load_further(rankings, _paths)
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _reranker(name: str) -> Reranker:
+    from ragqa.pipeline import load_reranker
+
+    return load_reranker(name)
+
+
 def pipeline(config: Config, paths: Paths) -> Pipeline:
     """A pipeline for these settings over the shared objects; seconds the first time, then nothing to speak of."""
     from ragqa.pipeline import assemble
@@ -85,7 +122,9 @@ def pipeline(config: Config, paths: Paths) -> Pipeline:
     scoring = config.scoring
     names = (scoring.entailment_model, scoring.coverage_model, scoring.coverage_input, scoring.obligation_model)
     models = _models(index.manifest.encoder, scoring, (*names, scoring.precision), paths)
-    return assemble(config, index, models, record_store(paths.records))
+    reranker = _reranker(config.reranking.model) if config.reranking.model else None
+    further = _further(tuple(ranking.option for ranking in index.manifest.rankings), paths)
+    return assemble(config, index, replace(models, reranker=reranker, further=further), record_store(paths.records))
 
 
 @st.cache_resource(show_spinner=False)

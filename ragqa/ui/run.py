@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from ragqa.config import Config
 from ragqa.errors import RagqaError
+from ragqa.events import BestSoFar
 from ragqa.types import Question
-from ragqa.ui.view import View, advance
+from ragqa.ui.view import View, advance, ended
 
 if TYPE_CHECKING:
     from ragqa.pipeline import Pipeline
@@ -34,7 +35,7 @@ class Run:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the run after the event it is at; what is there stays."""
+        """Ends the run after the event it is at; what is there stays, a best answer so far as the answer."""
         self._stopped.set()
 
     def wait(self, timeout_seconds: float | None = None) -> View:
@@ -49,7 +50,8 @@ class Run:
             with closing(pipeline.run(Question(self.view.question))) as events:  # type: ignore[type-var]
                 for event in events:
                     self.view = advance(self.view, event)
-                    if self._stopped.is_set() and self.view.running:
+                    is_kept = not isinstance(event, BestSoFar)  # the very next event says under which id
+                    if self._stopped.is_set() and self.view.running and is_kept:
                         self._end("Stopped at your request. What was there is kept; ask again to go on.")
                         return
             if self.view.running:  # only passages were asked for: no record ends the run
@@ -62,4 +64,4 @@ class Run:
             self._end(f"Something failed inside ragqa. Reference {reference} in the server's log says what; ask again.")
 
     def _end(self, error: str) -> None:
-        self.view = replace(self.view, error=error, running=False, phase="Ended early")
+        self.view = ended(self.view, error)

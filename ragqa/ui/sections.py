@@ -19,12 +19,13 @@ from ragqa.events import Scored
 from ragqa.repass.explanation import Explanation, provenance
 from ragqa.retrieval.matching import matched_words
 from ragqa.types import Evaluation, ObligationScore, Selection, SentenceScore
-from ragqa.ui.charts import growth_chart, heat_map, score_curve
+from ragqa.ui.charts import growth_chart, heat_map, path_chart, score_curve
 from ragqa.ui.render import answer_html, notice_html, seconds_html, text_html
 from ragqa.ui.render_explanation import growth_html, modes_html, provenance_html
 from ragqa.ui.render_passages import passage_table_html
-from ragqa.ui.render_scores import clause_flag, gauges_html, ledger_html, sentence_table_html
-from ragqa.ui.view import WEAK_COSINE, View, provisional, reselect, uncovered, weak_match, with_problems
+from ragqa.ui.render_scores import gauges_html, ledger_html, sentence_table_html
+from ragqa.ui.render_trace import best_html, score_path, trace_html
+from ragqa.ui.view import WEAK_COSINE, View, provisional, reselect, uncovered, unread, weak_match, with_problems
 
 if TYPE_CHECKING:
     from ragqa.indexing import Index
@@ -41,17 +42,21 @@ def draw_passages(view: View, settings: Config, index: Index | None = None) -> N
     ``index`` is the one it was retrieved from, where it is still there: it knows what stands around a passage.
     """
     if view.rankings:
-        _passages(view, reselect(view, settings.fusion, settings.filtering), settings, index)
+        current = reselect(view, settings.fusion, settings.filtering, settings.reranking)
+        _passages(view, current, settings, index)
 
 
 def draw_outcome(view: View, settings: Config) -> None:
     """The answer so far and its scores so far, or what went wrong."""
-    answer, scores = st.container(), st.container()  # always there: what comes in never moves what is there
+    answer, trace, scores = st.container(), st.container(), st.container()  # always there: nothing there is moved
     with answer:
         if view.rankings and view.config.generation.generator != "none":
-            _answer(view, reselect(view, settings.fusion, settings.filtering), settings)
+            _answer(view, reselect(view, settings.fusion, settings.filtering, settings.reranking), settings)
         elif view.error:
             _error(view)
+    if view.trace:
+        with trace:
+            _trace(view)
     if view.answer:
         with scores:
             _scores(view, settings)
@@ -68,6 +73,13 @@ def _passages(view: View, current: Selection, settings: Config, index: Index | N
         words = (
             f"The nearest passage has a cosine of only {weak:.2f} with this question: this corpus may not speak of it. "
             f"Nearly every question that a corpus answers reaches {WEAK_COSINE:.2f}."
+        )
+        st.html(notice_html(words, "mixed"))
+    not_read = unread(view, settings.fusion, settings.reranking) if view.selection else 0
+    if not_read:
+        words = (
+            f"The reranker has not read {not_read} of the best {settings.reranking.depth} passages under these "
+            "settings. Ask again to have them read."
         )
         st.html(notice_html(words, "mixed"))
     table, curve = st.columns([7, 3], gap="medium")
@@ -108,7 +120,11 @@ def _answer(view: View, current: Selection, settings: Config) -> None:
         )
         stale.html(notice_html(words, "mixed"))
     if answer is None:
-        if view.text:
+        if view.best:
+            scores = view.best.scored.of(view.config.scoring.mode).sentences if view.best.scored else ()
+            origin.html(best_html(view.best))
+            text.html(answer_html(view.best.answer, written_from.passages, scores))
+        elif view.text:
             text.html(f'<div class="rq-answer">{text_html(view.text)}</div>')
         if view.error:
             with note:
@@ -119,12 +135,22 @@ def _answer(view: View, current: Selection, settings: Config) -> None:
     if answer.text:
         mode = settings.scoring.mode
         scores = view.scored.of(mode).sentences if view.scored else view.sentences
-        clauses = view.explained.of(mode).clauses if view.explained else ()
-        flags = {check.index: clause_flag(check) for check in clauses}
-        text.html(answer_html(answer, written_from.passages, scores, final=view.final_sentences, flags=flags))
+        checks = view.explained.of(mode).citations if view.explained and not answer.is_refusal else ()
+        text.html(answer_html(answer, written_from.passages, scores, final=view.final_sentences, checks=checks))
     if answer.note:
-        remarkable = answer.finish_reason != "stop" or answer.rejected_citations
+        remarkable = answer.finish_reason != "stop" or answer.rejected_citations or answer.is_refusal
         note.html(notice_html(answer.note, "mixed" if remarkable else "plain"))
+
+
+def _trace(view: View) -> None:
+    """What LOC or VRR did, and the path of the score where there is one."""
+    steps, path = st.container(), st.container()
+    with steps:
+        st.markdown("##### How it was written")
+        st.html(trace_html(view.trace))
+    points = score_path(view.trace)
+    if len(points) > 1:
+        path.altair_chart(path_chart(points), width="stretch")
 
 
 def _scores(view: View, settings: Config) -> None:
@@ -154,7 +180,7 @@ def _scores(view: View, settings: Config) -> None:
         only_problems = switch.toggle(
             "Only problems",
             key="only_problems",
-            help="Sentences that are unsupported, contradicted or cite the wrong clause, and obligations not covered.",
+            help="Sentences that are unsupported, contradicted or wrongly cited, and obligations that are not covered.",
         )
     with rows:
         _sentences(view, scores, explanation, settings, only_problems=only_problems)

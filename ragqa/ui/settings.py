@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from ragqa.config import (
+    LLM_GENERATORS,
     Config,
     FilteringConfig,
     FusionConfig,
     GenerationConfig,
+    Paths,
+    RerankingConfig,
     RetrievalConfig,
     ScoringConfig,
     has_llm,
 )
+from ragqa.preset_files import presets_in
 from ragqa.presets import PRESETS, Preset
+from ragqa.retrieval.names import also_option, fitting_weights, missing_rankings
 from ragqa.types import ScoringMode
 
 __all__ = ["settings_panel"]
@@ -24,43 +32,112 @@ __all__ = ["settings_panel"]
 _STORE = "settings"  # plain key: widget keys vanish when the page changes
 _GENERATORS = {
     "extractive": "extractive, no language model",
+    "baseline": "the kept passages, no language model",
     "llm": "language model",
+    "obligations": "language model, obligations only",
+    "loc": "LOC, obligation by obligation",
+    "vrr": "VRR, verified and refined",
     "none": "none, passages only",
 }
 _RANKINGS = {
-    "bm25": ("BM25 weight", "How much the ranking by words counts, against the other two. 0 leaves it out."),
+    "bm25": ("BM25 weight", "How much the ranking by words counts, against the others. 0 leaves it out."),
     "context": ("Context weight", "The ranking by words of each passage read with its neighbours in the document."),
     "dense": ("Dense weight", "The ranking by meaning (cosine of vectors)."),
+    "document": ("Document weight", "BM25 over whole documents: a passage counts as much as its document."),
+    "splade": ("SPLADE weight", "The ranking by words and by words a model expects beside them."),
+    "late": ("Late interaction weight", "The ranking by meaning, word by word (ColBERT)."),
+}
+_WRITING = {  # shown for the generators named last
+    "candidates": ("Candidates", (1, 20, 1), "Answers written first; the one with the best RePASs goes on.", {"vrr"}),
+    "rounds": ("Rounds", (0, 10, 1), "Most rounds of removing contradictions and inserting obligations.", {"vrr"}),
+    "tries": ("Tries", (1, 10, 1), "Most answers to one obligation until one covers it.", {"loc"}),
+    "max_calls": ("Most calls", (1, 200, 1), "The budget: never more than so many answers asked for.", {"loc", "vrr"}),
 }
 _FUSIONS = {"wsum": "weighted sum", "rrf": "reciprocal rank"}
 
 
-def settings_panel(index: str, defaults: Config) -> Config:
-    """Draws the panel in the sidebar and returns the settings as they stand."""
+def settings_panel(
+    index: str, defaults: Config, rankings: Sequence[str] = tuple(FusionConfig().weights), encoder: str = ""
+) -> Config:
+    """Draws the panel in the sidebar and returns the settings as they stand.
+
+    ``rankings`` are the names of the index's retrievers, each of which gets a slider; ``encoder`` made its ``dense``.
+    """
+    weights = partial(_weight_values, rankings=rankings, encoder=encoder)
     values: dict[str, Any] = st.session_state.setdefault(_STORE, _values(PRESETS[0], defaults))
     with st.sidebar:
         st.header("Settings")
-        names = [preset.name for preset in PRESETS]
-        st.selectbox("Preset", names, key="preset", on_change=_apply_preset)
-        preset = PRESETS[names.index(st.session_state["preset"])]
+        own, problems = presets_in(Paths.from_env().presets)
+        presets = _served_first((*PRESETS, *own), rankings, encoder)
+        if st.session_state.get("preset") not in presets:  # its file is gone
+            st.session_state.pop("preset", None)
+        st.selectbox("Preset", list(presets), key="preset", on_change=_apply_preset, args=(presets, weights))
+        preset = presets[st.session_state["preset"]]
+        for name, value in weights(preset).items():  # of rankings that the corpus before this one had not
+            values.setdefault(name, value)
         explanation = st.empty()  # filled when the widgets below have said what was changed
-        _retrieval_widgets(values)
+        for problem in problems:
+            st.warning(_verbatim(problem))
+        missing = missing_rankings(fitting_weights(preset.fusion.weights, encoder), rankings)
+        if missing:
+            st.warning(_verbatim(_missing(missing, index)))
+        _retrieval_widgets(values, rankings)
+        _reranking_widgets(values)
         _filtering_widgets(values)
         _answer_widgets(values)
-        changed = any(values[key] != value for key, value in _preset_values(preset).items())
-        explanation.caption(preset.explanation + (" *Changed by hand since.*" if changed else ""))
+        changed = any(values[key] != value for key, value in (_preset_values(preset) | weights(preset)).items())
+        written = preset.explanation if preset in PRESETS else _verbatim(preset.explanation)
+        explanation.caption(written + (" *Changed by hand since.*" if changed else ""))
     st.session_state[_STORE] = values
-    return _config(values, index, defaults)
+    return _config(values, index, defaults, preset.retrieval, rankings)
 
 
-def _retrieval_widgets(values: dict[str, Any]) -> None:
+def _served_first(presets: Sequence[Preset], rankings: Sequence[str], encoder: str) -> dict[str, Preset]:
+    """By name, those whose rankings the index has before the others."""
+    served = {p.name: p for p in presets if not missing_rankings(fitting_weights(p.fusion.weights, encoder), rankings)}
+    return served | {preset.name: preset for preset in presets if preset.name not in served}
+
+
+def _missing(names: Sequence[str], index: str) -> str:
+    options = " ".join(map(also_option, names))
+    return (
+        f"This corpus has no ranking {', '.join(names)}, which the preset weighs: the others share its weight. "
+        f"To add it: ragqa index build {index} --source PATH {options}"
+    )
+
+
+def _verbatim(text: str) -> str:
+    """Text of a file as Markdown that shows it as it is: no link, picture or formula in it comes alive."""
+    return re.sub(r"([^\w\s])", r"\\\1", text)
+
+
+def _retrieval_widgets(values: dict[str, Any], rankings: Sequence[str]) -> None:
     st.subheader("Retrieval and fusion")
     _radio(values, "fusion", "Fusion", _FUSIONS, "A weighted sum of normalised scores, or of 1/(60 + rank).")
-    for name, (label, help_text) in _RANKINGS.items():
-        _slider(values, f"weight_{name}", label, (0.0, 1.0, 0.05), help_text)
-    shares = _fusion(values).weights
+    for name in rankings:
+        further = f"Dense weight, {name.removeprefix('dense:')}", "The ranking by meaning of a further encoder."
+        label, help_text = _RANKINGS.get(name, further)
+        _slider(values, f"weight_{name}", _verbatim(label), (0.0, 1.0, 0.05), help_text)
+    shares = _fusion(values, rankings).weights
     words = " + ".join(f"{name} {share:.2f}" for name, share in shares.items())
-    st.caption(words if values["fusion"] == "wsum" else f"Ranks of {' and '.join(shares)}, all alike.")
+    st.caption(_verbatim(words if values["fusion"] == "wsum" else f"Ranks of {' and '.join(shares)}, all alike."))
+
+
+def _reranking_widgets(values: dict[str, Any]) -> None:
+    st.subheader("Reranker")
+    st.session_state.setdefault("set_reranker", values["reranker"])
+    values["reranker"] = st.text_input(
+        "Model",
+        key="set_reranker",
+        placeholder="off",
+        help="A cross-encoder that reads the best passages once more: a folder on this machine, or a hub name. "
+        "Empty: off.",
+    ).strip()
+    if values["reranker"]:
+        _slider(values, "rerank_depth", "Depth", (5, 100, 5), "How many of the best fused passages it reads.")
+        _slider(
+            values, "rerank_weight", "Weight", (0.0, 1.0, 0.05), "Its share of the score; the rest is the fused one."
+        )
 
 
 def _filtering_widgets(values: dict[str, Any]) -> None:
@@ -69,7 +146,8 @@ def _filtering_widgets(values: dict[str, Any]) -> None:
     _slider(
         values, "max_drop", "Max drop", (0.0, 1.0, 0.01), "A fall this large between neighbours ends the list. 1 = off."
     )
-    _slider(values, "top_k", "Top-k", (1, 30, 1), "Most passages an answer is written from.")
+    most = max(30, values["top_k"], st.session_state.get("set_top_k", 1))  # a preset file may say up to 100
+    _slider(values, "top_k", "Top-k", (1, most, 1), "Most passages an answer is written from.")
 
 
 def _answer_widgets(values: dict[str, Any]) -> None:
@@ -81,6 +159,9 @@ def _answer_widgets(values: dict[str, Any]) -> None:
         _GENERATORS,
         "Who writes the answer; none shows what retrieval finds, at once.",
     )
+    for name, (label, bounds, help_text, generators) in _WRITING.items():
+        if values["generator"] in generators:
+            _slider(values, name, label, bounds, help_text)
     if not has_llm():
         st.caption("No language model is configured. Set OPENAI_API_KEY or OPENAI_BASE_URL and start again to use one.")
     modes = {ScoringMode.PAPER: "paper", ScoringMode.SCRIPT: "script"}
@@ -106,7 +187,7 @@ def _slider(
 
 def _radio(values: dict[str, Any], name: str, label: str, options: dict[Any, str], help_text: str) -> None:
     key = f"set_{name}"
-    choices = [option for option in options if option != "llm" or has_llm()]
+    choices = [option for option in options if option not in LLM_GENERATORS or has_llm()]
     if values[name] not in choices:
         values[name] = choices[0]
     st.session_state.setdefault(key, values[name])
@@ -114,40 +195,58 @@ def _radio(values: dict[str, Any], name: str, label: str, options: dict[Any, str
 
 
 def _values(preset: Preset, defaults: Config) -> dict[str, Any]:
-    return _preset_values(preset) | {"generator": defaults.generation.generator, "mode": defaults.scoring.mode}
+    generation = {name: getattr(defaults.generation, name) for name in ("generator", *_WRITING)}
+    reranking = {
+        "reranker": defaults.reranking.model,
+        "rerank_depth": defaults.reranking.depth,
+        "rerank_weight": defaults.reranking.weight,
+    }
+    return _preset_values(preset) | generation | reranking | {"mode": defaults.scoring.mode}
 
 
 def _preset_values(preset: Preset) -> dict[str, Any]:
     return {
         "fusion": preset.fusion.method,
-        **{f"weight_{name}": preset.fusion.weights.get(name, 0.0) for name in _RANKINGS},
         "threshold": preset.filtering.threshold,
         "max_drop": preset.filtering.max_drop,
         "top_k": preset.filtering.top_k,
     }
 
 
-def _apply_preset() -> None:
+def _weight_values(preset: Preset, rankings: Sequence[str], encoder: str) -> dict[str, float]:
+    """A slider's value for each ranking of the index."""
+    weights = fitting_weights(preset.fusion.weights, encoder)
+    return {f"weight_{name}": float(weights.get(name, 0.0)) for name in rankings}
+
+
+def _apply_preset(presets: Mapping[str, Preset], weights: Callable[[Preset], dict[str, float]]) -> None:
     """Moves every slider to the chosen preset's value."""
-    preset = next(preset for preset in PRESETS if preset.name == st.session_state["preset"])
-    for name, value in _preset_values(preset).items():
+    preset = presets[st.session_state["preset"]]
+    for name in [name for name in st.session_state[_STORE] if name.startswith("weight_")]:  # of other corpora, too
+        del st.session_state[_STORE][name]
+        st.session_state.pop(f"set_{name}", None)
+    for name, value in (_preset_values(preset) | weights(preset)).items():
         st.session_state[f"set_{name}"] = value
         st.session_state[_STORE][name] = value
 
 
-def _fusion(values: dict[str, Any]) -> FusionConfig:
-    """The three sliders as shares; all at 0 count alike."""
-    shares = {name: values[f"weight_{name}"] for name in _RANKINGS}
+def _fusion(values: dict[str, Any], rankings: Sequence[str]) -> FusionConfig:
+    """The sliders as shares; all at 0 count alike."""
+    shares = {name: values[f"weight_{name}"] for name in rankings}
     return FusionConfig.of(values["fusion"], **(shares if any(shares.values()) else dict.fromkeys(shares, 1.0)))
 
 
-def _config(values: dict[str, Any], index: str, defaults: Config) -> Config:
-    generation: GenerationConfig = replace(defaults.generation, generator=values["generator"])
+def _config(
+    values: dict[str, Any], index: str, defaults: Config, retrieval: RetrievalConfig, rankings: Sequence[str]
+) -> Config:
+    writing: dict[str, Any] = {name: int(values[name]) for name in _WRITING}
+    generation: GenerationConfig = replace(defaults.generation, generator=values["generator"], **writing)
     scoring: ScoringConfig = replace(defaults.scoring, mode=ScoringMode(values["mode"]))
     return Config(
         index=index,
-        retrieval=RetrievalConfig(),
-        fusion=_fusion(values),
+        retrieval=retrieval,
+        fusion=_fusion(values, rankings),
+        reranking=RerankingConfig(values["reranker"], values["rerank_depth"], values["rerank_weight"]),
         filtering=FilteringConfig(values["threshold"], values["max_drop"], values["top_k"]),
         generation=generation,
         scoring=scoring,

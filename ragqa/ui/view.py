@@ -10,25 +10,41 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from ragqa.config import Config, FilteringConfig, FusionConfig
+from ragqa.config import Config, FilteringConfig, FusionConfig, RerankingConfig
 from ragqa.events import (
     Answered,
+    BestSoFar,
     Event,
     Fused,
+    Kept,
     ObligationScored,
     Recorded,
+    Reranked,
     Retrieved,
     Scored,
     Selected,
     SentenceScored,
     Token,
+    TraceEvent,
+    Working,
 )
 from ragqa.filtering import select
-from ragqa.fusion import fuse
+from ragqa.fusion import fuse, rerank, reranker_scores
+from ragqa.generation.trace_words import trace_words
 from ragqa.records import AnswerRecord
-from ragqa.repass.explanation import Clause, Explanation, explain
+from ragqa.repass.explanation import Explanation, explain
 from ragqa.repass.mode_differences import mode_differences
-from ragqa.types import Answer, ObligationScore, Ranking, RePASs, ScoringMode, Selection, SentenceScore, Verdict
+from ragqa.types import (
+    Answer,
+    CitationStatus,
+    ObligationScore,
+    Ranking,
+    RePASs,
+    ScoringMode,
+    Selection,
+    SentenceScore,
+    Verdict,
+)
 
 WEAK_COSINE = 0.45  # MiniLM over ADGM: 2,787 of 2,788 ObliQA questions lie above, 496 of 500 of HotpotQA below
 
@@ -37,10 +53,12 @@ __all__ = [
     "Explained",
     "View",
     "advance",
+    "ended",
     "from_record",
     "provisional",
     "reselect",
     "uncovered",
+    "unread",
     "weak_match",
     "with_problems",
 ]
@@ -67,8 +85,11 @@ class View:
     config: Config
     phase: str = "Starting"
     rankings: tuple[Ranking, ...] = ()
+    reranker_scores: Mapping[str, float] = field(default_factory=dict)  # raw, by passage_id; empty without a reranker
     selection: Selection | None = None  # what the answer was written from
     text: str = ""  # the raw answer so far
+    trace: tuple[TraceEvent, ...] = ()  # what LOC and VRR did so far
+    best: BestSoFar | None = None  # their best answer so far
     answer: Answer | None = None
     sentences: tuple[SentenceScore, ...] = ()  # the latest of each, by index; provisional unless in `final_sentences`
     final_sentences: frozenset[int] = frozenset()
@@ -98,11 +119,24 @@ def advance(view: View, event: Event) -> View:
             return replace(view, rankings=rankings, phase=f"Retrieved {counts} passages")
         case Fused(ranking):
             return replace(view, phase=f"Fused into {len(ranking.hits)} candidates")
+        case Reranked(ranking):
+            scores = reranker_scores(ranking)
+            return replace(view, reranker_scores=scores, phase=f"Reranked the best {len(scores)} candidates")
         case Selected(selection):
             kept, total = len(selection.kept), len(selection.kept) + len(selection.dropped)
             return replace(view, selection=selection, phase=f"Kept {kept} of {total}, writing the answer")
         case Token(text):
             return replace(view, text=view.text + text)
+        case Working(phase, calls, characters):
+            written = f": {calls} calls so far, {characters:,} characters" if calls else ""
+            return replace(view, phase=phase + written)
+        case Kept(record_id):
+            return replace(view, record_id=record_id)
+        case _ if isinstance(event, TraceEvent):
+            best, step = view.best, event
+            if isinstance(event, BestSoFar):
+                best, step = event, replace(event, scored=None)
+            return replace(view, trace=(*view.trace, step), best=best, phase=trace_words(event))
         case Answered(answer):
             return replace(view, answer=answer, n_sentences=len(answer.sentences), phase="Scoring the answer")
         case SentenceScored(score, _, total, final):
@@ -119,22 +153,35 @@ def advance(view: View, event: Event) -> View:
             return replace(view, record_id=record_id, seconds=seconds, running=False, phase="Done")
 
 
+def ended(view: View, error: str) -> View:
+    """The view of a run that ended early: the best answer so far becomes the answer, with its scores."""
+    view = replace(view, error=error, running=False, phase="Ended early")
+    if view.answer or not view.best:
+        return view
+    answer, scored = view.best.answer, view.best.scored
+    view = replace(view, answer=answer, n_sentences=len(answer.sentences))
+    return _with_scores(view, scored) if scored else view
+
+
 def from_record(record: AnswerRecord) -> View:
     """The view of a stored answer, as it was when it was recorded."""
     config = Config(
         index=record.index,
         retrieval=record.retrieval,
         fusion=record.fusion,
+        reranking=record.reranking,
         filtering=record.filtering,
         generation=record.generation,
         scoring=record.scoring,
     )
-    view = View(record.question.text, config, rankings=record.ranked)
-    selection = reselect(view, record.fusion, record.filtering)
+    view = View(record.question.text, config, rankings=record.ranked, reranker_scores=dict(record.reranker_scores))
+    selection = reselect(view, record.fusion, record.filtering, record.reranking)
     view = replace(
         view,
         selection=selection,
         text=record.answer.raw,
+        trace=record.trace,
+        best=next((event for event in reversed(record.trace) if isinstance(event, BestSoFar)), None),
         answer=record.answer,
         seconds=record.seconds,
         record_id=record.record_id,
@@ -145,9 +192,31 @@ def from_record(record: AnswerRecord) -> View:
     return _with_scores(view, record.scored) if record.scored else view
 
 
-def reselect(view: View, fusion: FusionConfig, filtering: FilteringConfig) -> Selection:
-    """What these settings would keep of the passages already retrieved; nothing is retrieved or generated."""
-    return select(fuse(view.rankings, fusion), filtering)
+def reselect(
+    view: View, fusion: FusionConfig, filtering: FilteringConfig, reranking: RerankingConfig | None = None
+) -> Selection:
+    """What these settings would keep of the passages already retrieved; nothing is retrieved, read or generated.
+
+    ``reranking`` (none where not given) applies the scores of the reranker that has read these passages; another
+    one's are not known, and what it would put first neither. Where fusion moved since, some of the best passages may
+    not have been read: see `unread`.
+    """
+    fused = fuse(view.rankings, fusion)
+    if reranking and _was_read_by(view, reranking):
+        fused = rerank(fused, view.reranker_scores, reranking)
+    return select(fused, filtering)
+
+
+def unread(view: View, fusion: FusionConfig, reranking: RerankingConfig) -> int:
+    """How many of the best passages under these settings the reranker they name has not read."""
+    if not reranking.model:
+        return 0
+    known = view.reranker_scores if _was_read_by(view, reranking) else {}
+    return sum(hit.passage.passage_id not in known for hit in fuse(view.rankings, fusion).hits[: reranking.depth])
+
+
+def _was_read_by(view: View, reranking: RerankingConfig) -> bool:
+    return bool(view.reranker_scores) and reranking.model == view.config.reranking.model
 
 
 def weak_match(rankings: Sequence[Ranking]) -> float | None:
@@ -177,7 +246,7 @@ def with_problems(scores: Sequence[SentenceScore], explanation: Explanation | No
         score
         for score in scores
         if score.verdict is not Verdict.SUPPORTED
-        or (explanation and explanation.clauses[score.index].clause is not Clause.CITED)
+        or (explanation and explanation.citations[score.index].status is not CitationStatus.KEPT)
     )
 
 

@@ -1,0 +1,140 @@
+"""`ragqa train reranker`: a cross-encoder that puts the best fused passages in a better order."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ragqa.cli.evaluate_retrieval import rankings_of
+from ragqa.cli.output import progress_bar, stderr, stdout
+from ragqa.cli.rerank_results import reranked_results
+from ragqa.cli.train_retriever import fold_named, questions_with_gold
+from ragqa.config import Config, Paths, RerankingConfig
+from ragqa.tables import plain
+
+if TYPE_CHECKING:
+    from ragqa.corpus.questions import GoldQuestion
+    from ragqa.indexing import Index
+    from ragqa.types import Ranking
+
+__all__ = ["reranker"]
+
+WEIGHTS = (0.2, 0.3, 0.5, 1.0)  # of the reranker, measured with --fold
+MEASURES = ("R@10", "AP@10")
+
+
+def reranker(
+    index: Annotated[str, typer.Option(help="Which corpus.")],
+    questions: Annotated[list[Path], typer.Option(help="Questions with gold passages: ObliQA's schema.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder for weights and checkpoint; an interrupted training goes on there.")
+    ],
+    base: Annotated[
+        str, typer.Option(help="Model to start from: a folder or nli-minilm-l6; the index's encoder where not given.")
+    ] = "",
+    epochs: Annotated[int, typer.Option(min=1)] = 1,
+    negatives: Annotated[int, typer.Option(min=1, help="Wrong passages beside each gold one.")] = 4,
+    lr: Annotated[float, typer.Option(min=0.0, help="Peak learning rate.")] = 1e-4,
+    batch: Annotated[int, typer.Option(min=1, help="Gold passages per step.")] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="Of the new layer, the data's order and --limit.")] = 1,
+    fold: Annotated[str, typer.Option(help="K/N: train on fold K of N, measure on its test questions.")] = "",
+    limit: Annotated[int | None, typer.Option(min=1, help="Train on a random choice of so many pairs.")] = None,
+    stop_after: Annotated[int | None, typer.Option(min=1, help="Write the weights after so many steps.")] = None,
+) -> None:
+    """Train a reranker on questions with gold passages. Killed, it goes on from its last checkpoint when run again.
+
+    The wrong passages are those that the fused ranking puts high. Use what it writes with `ragqa ask --reranker OUT`.
+    """
+    from ragqa.processor import wait_passively
+
+    wait_passively()
+    from ragqa.indexing import open_index
+    from ragqa.models import fingerprint
+    from ragqa.retrieval.analysis import indexed_text
+    from ragqa.training.reranker import RerankerTraining, base_folder, train_reranker
+    from ragqa.training.reranker_card import model_card
+    from ragqa.training.reranker_data import KnownRankings
+    from ragqa.training.retriever_data import gather_pairs, text_numbers, with_equal_gold
+
+    opened = open_index(index, Paths.from_env().indexes)
+    start = base or opened.manifest.encoder
+    _, base_sha256 = base_folder(start)
+    texts = [indexed_text(passage, opened.manifest.indexed_text) for passage in opened.passages]
+    gold = questions_with_gold(questions, opened)
+    part = fold_named(fold, with_equal_gold(gold, opened.position_of, text_numbers(texts)))
+    fused = _fused(gold, opened)
+    learnt = gold if part is None else [gold[n] for n in part.train]
+    ranked = KnownRankings("fused", fused)
+    data = gather_pairs(learnt, texts, opened.position_of, ranked, limit=limit, seed=seed)
+    stderr().print(f"{len(data.pairs):,} pairs; {data.n_missing:,} gold ids are not in the index")
+    training = RerankerTraining(start, epochs, negatives, batch, lr, seed=seed, stop_after=stop_after)
+    with progress_bar() as bar:
+        task = bar.add_task("Training", total=None)
+        for now in train_reranker(training, data, out):
+            shown = f"loss {now.loss:.3f}, {now.pairs_per_second:.0f} pairs/s"
+            bar.update(task, completed=now.step, total=now.steps, description=shown)
+    tested = [gold[n] for n in part.test] if part else []
+    figures = _before_and_after(tested, opened, fused, out) if tested else []
+    for what, values in figures:
+        found = ", ".join(f"{_shown(measure)} {value:.4f}" for measure, value in zip(MEASURES, values, strict=True))
+        stdout().print(plain(f"{what}: {found}"))
+    given = [f"--index={index}", *(f"--questions={file}" for file in questions), f"--out={out}", f"--base={start}"]
+    given += [f"--epochs={epochs}", f"--negatives={negatives}", f"--lr={lr:g}", f"--batch={batch}", f"--seed={seed}"]
+    given += [f"--fold={fold}"] * bool(fold) + [f"--limit={limit}"] * bool(limit)
+    given += [f"--stop-after={stop_after}"] * bool(stop_after)
+    card = model_card(
+        out.resolve().name,
+        training,
+        data,
+        now,
+        base_sha256=base_sha256,
+        command=shlex.join(["ragqa", "train", "reranker", *given]),
+        files=[(file.name, fingerprint(file)) for file in questions],
+        figures=figures,
+        measures=[_shown(measure) for measure in MEASURES],
+        n_tested=len(tested),
+    )
+    (out / "README.md").write_text(card, encoding="utf-8")
+    weight = f" --rerank-weight {_best_weight(figures):g}" if figures else ""
+    use = f"ragqa ask QUESTION --index {index} --reranker {out}{weight}"
+    stdout().print(plain(f"Weights and card are in {out}; use: {use}"))
+
+
+def _best_weight(figures: Sequence[tuple[str, list[float]]]) -> float:
+    """The weight of the highest MAP@10; the first of equals."""
+    return max(zip(WEIGHTS, figures[1:], strict=True), key=lambda pair: pair[1][1][MEASURES.index("AP@10")])[0]
+
+
+def _shown(measure: str) -> str:
+    from ragqa.evaluation.measures import display_name
+
+    return display_name(measure)
+
+
+def _fused(gold: Sequence[GoldQuestion], index: Index) -> dict[str, Ranking]:
+    """The default fused ranking by question; kept as `ragqa eval retrieval` keeps rankings."""
+    from ragqa.fusion import fuse
+
+    config = Config()
+    columns, _ = rankings_of(tuple(gold), index, config)
+    rankings = zip(*columns, strict=True)
+    return {item.question.text: fuse(found, config.fusion) for item, found in zip(gold, rankings, strict=True)}
+
+
+def _before_and_after(
+    tested: Sequence[GoldQuestion], index: Index, fused: Mapping[str, Ranking], model: Path
+) -> list[tuple[str, list[float]]]:
+    """(ranking, its measures): fused, then reranked with each weight."""
+    from ragqa.evaluation.retrieval import measured
+
+    before = tuple(fused[item.question.text] for item in tested)
+    reranking = RerankingConfig(str(model))
+    after, milliseconds = reranked_results(tested, index, before, reranking, WEIGHTS)
+    if milliseconds is not None:
+        stderr().print(f"{milliseconds:.0f} ms a question to rerank {reranking.depth} passages")
+    results = [measured("fused", tested, before), *after]
+    return [(result.name, [result.means[measure] for measure in MEASURES]) for result in results]

@@ -1,0 +1,173 @@
+"""One language model behind an OpenAI-compatible server: its address, its key, and the text it streams."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Generator as Pieces
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
+
+from ragqa.config import GenerationConfig
+from ragqa.errors import ConfigError, GenerationError
+from ragqa.generation.kept_replies import remembered, request_key
+from ragqa.generation.prompts import Message
+from ragqa.generation.reply import Reply
+from ragqa.generation.server_errors import Server
+
+if TYPE_CHECKING:
+    import openai
+    from openai.types.chat import ChatCompletionChunk
+
+__all__ = ["DEFAULT_BASE_URL", "ChatClient"]
+
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+CONNECT_TIMEOUT_SECONDS = 10.0  # a server that is there answers the door at once, however long it then thinks
+
+logger = logging.getLogger(__name__)
+
+
+class ChatClient:
+    """Asks one model, as the settings say. The key goes nowhere but into the request's header. Share it by threads."""
+
+    def __init__(self, config: GenerationConfig, api_key: str | None = None) -> None:
+        """Asks no server yet. Raises ConfigError for a base URL or key that cannot work.
+
+        ``api_key`` may be empty for a server that wants none.
+        """
+        import openai  # takes most of a second: only those who ask a language model pay for it
+
+        self._config = config
+        self._key = _checked_key(api_key)
+        base_url = _checked_url(config.base_url or DEFAULT_BASE_URL)
+        self.server = Server(base_url, config.model, config.timeout_seconds, config.max_retries + 1)
+        self._client = openai.OpenAI(
+            api_key=self._key or "none",
+            base_url=base_url,
+            timeout=openai.Timeout(
+                config.timeout_seconds, connect=min(config.timeout_seconds, CONNECT_TIMEOUT_SECONDS)
+            ),
+            max_retries=config.max_retries,  # after 408, 409, 429, 5xx, a time-out or no connection
+        )
+
+    @property
+    def model(self) -> str:
+        return self._config.model
+
+    def close(self) -> None:
+        """Closes the connections kept open for the next question; the client is of no use afterwards."""
+        self._client.close()
+
+    def write(
+        self, messages: Sequence[Message], reply: Reply, *, temperature: float | None = None, seed: int | None = None
+    ) -> Pieces[str, None, None]:
+        """Yields the text as it arrives and collects everything in ``reply``; temperature None: the configured one.
+
+        A stream that breaks after some text ends here and says so in ``reply.broke``; before any text it raises
+        RateLimitedError, TimedOutError, RefusedError or, for anything else, GenerationError. A reply that
+        `ragqa.generation.kept_replies` remembers is not asked for again.
+        """
+        memory = remembered()
+        key = request_key(messages, self._config.temperature if temperature is None else temperature, seed)
+        if memory and (kept := memory.recall(key)) is not None:
+            yield reply.restore(kept)
+            return
+        response, reply.left_out = self._open(messages, temperature, seed)
+        with closing(response):
+            try:
+                for chunk in self._chunks(response):
+                    if text := reply.take(chunk):
+                        yield text
+                    if reply.is_too_long:
+                        break
+            except GenerationError as error:
+                if not reply.raw.strip():
+                    raise
+                reply.broke = str(error)
+                logger.warning("The answer broke off: %s", reply.broke)
+        if text := reply.finish():
+            yield text
+        if reply.is_nothing:
+            raise self.server.explained(ValueError("a stream without any text, broken off or never begun"), self._key)
+        if memory and not reply.broke:
+            memory.keep(key, reply.kept())
+
+    def _open(
+        self, messages: Sequence[Message], temperature: float | None, seed: int | None
+    ) -> tuple[openai.Stream[ChatCompletionChunk], tuple[str, ...]]:
+        """The stream of chunks, and the optional parameters that the server made us leave out."""
+        options: dict[str, Any] = {
+            "temperature": self._config.temperature if temperature is None else temperature,
+            "max_tokens": self._config.max_tokens,
+            "stream_options": {"include_usage": True},
+        }
+        if seed is not None:
+            options["seed"] = seed
+        left_out: list[str] = []
+        while True:
+            try:
+                response = self._client.chat.completions.create(
+                    model=self.model, messages=cast("Any", messages), stream=True, **options
+                )
+            except Exception as error:  # a server can make the client raise anything; a reader gets it explained
+                unsupported = _unsupported(error, options)
+                if unsupported is None:
+                    raise self.server.explained(error, self._key) from error
+                value = options.pop(unsupported)
+                if unsupported == "max_tokens":  # renamed for reasoning models
+                    options["max_completion_tokens"] = value
+                else:
+                    left_out.append(unsupported)
+            else:
+                return cast("openai.Stream[ChatCompletionChunk]", response), tuple(left_out)
+
+    def _chunks(self, response: openai.Stream[ChatCompletionChunk]) -> Iterator[ChatCompletionChunk]:
+        iterator = iter(response)
+        while True:
+            try:
+                chunk = next(iterator)
+            except StopIteration:
+                return
+            except Exception as error:  # as above: cut connection, time-out, malformed chunk, error inside the stream
+                raise self.server.explained(error, self._key) from error
+            yield chunk
+
+
+def _unsupported(error: Exception, options: dict[str, Any]) -> str | None:
+    """The optional parameter that a refusal (400 or 422) names, None where it names none of these."""
+    import openai
+
+    if not isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError):
+        return None
+    if error.param:
+        name = str(error.param).split(".", maxsplit=1)[0]
+        return name if name in options else None
+    return next((name for name in options if re.search(rf"\b{name}\b", str(error))), None)
+
+
+def _checked_key(api_key: str | None) -> str:
+    key = (api_key or "").strip()  # a key read from a file ends in a line feed
+    if not (key.isascii() and key.isprintable()):
+        msg = "the API key must consist of printable ASCII characters, found others; copy it again into OPENAI_API_KEY"
+        raise ConfigError(msg)
+    return key
+
+
+def _checked_url(url: str) -> str:
+    found = f"got {_without_login(url)!r}; set OPENAI_BASE_URL again"
+    try:
+        parts = urlsplit(url)
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError as error:
+        msg = f"the base URL must be an address like http://127.0.0.1:11434/v1, {found}"
+        raise ConfigError(msg) from error
+    if not is_usable or not url.isprintable() or " " in url:
+        msg = f"the base URL must begin with http:// or https:// and name a host, {found}"
+        raise ConfigError(msg)
+    return url
+
+
+def _without_login(url: str) -> str:
+    return re.sub(r"//[^/@]*@", "//", url)

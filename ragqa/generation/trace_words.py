@@ -1,0 +1,49 @@
+"""A step of LOC or VRR in one line, for the terminal and the page's status. Pure."""
+
+from __future__ import annotations
+
+from ragqa.events import (
+    BestSoFar,
+    CallsPlanned,
+    CandidateScored,
+    CandidateWritten,
+    ObligationAnswered,
+    ObligationsInserted,
+    SentencesRemoved,
+    TraceEvent,
+)
+
+__all__ = ["plan_words", "trace_words"]
+
+
+def plan_words(planned: CallsPlanned) -> str:
+    """What the work will take, before its first call."""
+    calls = f"{planned.fewest:,}" if planned.fewest == planned.most else f"{planned.fewest:,} to {planned.most:,}"
+    return (
+        f"{planned.n_obligations:,} obligations in the kept passages. It will take {calls} calls, of a budget of "
+        f"{planned.budget:,}: about {planned.prompt_tokens:,} tokens sent and at most "
+        f"{planned.completion_tokens:,} written."
+    )
+
+
+def trace_words(event: TraceEvent) -> str:
+    """What this step did, with its numbers; the text of others is left out."""
+    match event:
+        case CallsPlanned():
+            return plan_words(event)
+        case CandidateWritten(number, _, reason):
+            words = {"stop": "written", "empty": "is empty", "failed": "failed", "interrupted": "broke off"}
+            return f"Candidate {number} " + ("is a refusal" if event.is_refusal else words.get(reason, f"({reason})"))
+        case CandidateScored(number, repass):
+            return f"Candidate {number}: RePASs {repass.composite:.3f}"
+        case ObligationAnswered(number, total, _, _, attempt):
+            best = "" if event.best is None else f", best {event.best:.2f}, {'' if event.covered else 'not '}covered"
+            return f"Obligation {number} of {total}, try {attempt}{best}"
+        case SentencesRemoved(number, mean, removed, repass):
+            n = len(removed)
+            return f"Round {number}: {n} sentence{'s' * (n != 1)} above C {mean:.3f} removed, {repass.composite:.3f}"
+        case ObligationsInserted(number, obligations, _, repass):
+            covered = sum(obligation.covered for obligation in obligations)
+            return f"Round {number}: {covered} of {len(obligations)} missing obligations in, {repass.composite:.3f}"
+        case BestSoFar(_, step, repass):
+            return f"Best so far: {step}" + (f", RePASs {repass.composite:.3f}" if repass else "")

@@ -1,0 +1,164 @@
+"""Passages on disk: one JSON object a line, where lines begin and where ids are; read as they are asked for."""
+
+from __future__ import annotations
+
+import json
+import mmap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from ragqa.errors import IndexMismatchError
+from ragqa.manifest import HIDDEN, IDS, OFFSETS, ORDER, PASSAGES
+from ragqa.types import Passage
+
+if TYPE_CHECKING:
+    from ragqa.analysers import Analyser
+    from ragqa.retrieval.ranking import Mask, Positions
+
+__all__ = ["PassageFile", "PositionOf", "open_lookups", "write_lookups", "write_passages"]
+
+REMEMBERED: Final = 4096  # passages kept once parsed: a few MB
+READ_AT_ONCE: Final = 1024  # lines parsed together where all are wanted: twice as fast
+
+
+class PassageFile(Sequence[Passage]):
+    """The passages of an index in their order, each parsed when it is asked for; a slice is a tuple.
+
+    The file stays readable when it is deleted. Nothing changes after construction: share it between threads.
+    An access raises IndexMismatchError where a line is no passage.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Raises IndexMismatchError unless the lines begin where they should and the first and last are passages."""
+        from pydantic import TypeAdapter
+
+        self._offsets = _mapped(folder / OFFSETS, np.int64)
+        with (folder / PASSAGES).open("rb") as file:
+            size = file.seek(0, 2)
+            self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b""
+        if len(self._offsets) < 2 or self._offsets[0] != 0 or self._offsets[-1] != size:
+            msg = f"{PASSAGES} has {size:,} bytes, which is not what {OFFSETS} says; they are of different indexes"
+            raise IndexMismatchError(msg)
+        self._one = TypeAdapter(Passage)
+        self._many = TypeAdapter(tuple[Passage, ...])
+        self._remembered = lru_cache(REMEMBERED)(self._parsed)
+        _ = self[0], self[-1]
+
+    def __len__(self) -> int:
+        return len(self._offsets) - 1
+
+    @overload
+    def __getitem__(self, position: int) -> Passage: ...
+
+    @overload
+    def __getitem__(self, position: slice) -> tuple[Passage, ...]: ...
+
+    def __getitem__(self, position: int | slice) -> Passage | tuple[Passage, ...]:
+        if isinstance(position, slice):
+            return tuple(self[n] for n in range(*position.indices(len(self))))
+        if not -len(self) <= position < len(self):
+            msg = f"expected a position below {len(self):,}, found {position:,}"
+            raise IndexError(msg)
+        return self._remembered(position % len(self))
+
+    def __iter__(self) -> Iterator[Passage]:
+        for start in range(0, len(self), READ_AT_ONCE):
+            lines = self._lines(start, min(start + READ_AT_ONCE, len(self)))
+            yield from self._valid(self._many, b"[" + b",".join(lines.removesuffix(b"\n").split(b"\n")) + b"]")
+
+    def _parsed(self, position: int) -> Passage:
+        passage: Passage = self._valid(self._one, self._lines(position, position + 1))
+        return passage
+
+    def _lines(self, start: int, stop: int) -> bytes:
+        return self._bytes[int(self._offsets[start]) : int(self._offsets[stop])]
+
+    def _valid(self, adapter: Any, text: bytes) -> Any:  # noqa: ANN401 - a pydantic.TypeAdapter and what it makes
+        from pydantic import ValidationError
+
+        try:
+            return adapter.validate_json(text, strict=True)
+        except ValidationError as error:
+            msg = f"{PASSAGES} does not hold one passage a line: {error.errors()[0]['msg']}; rebuild the index"
+            raise IndexMismatchError(msg) from error
+
+
+class PositionOf(Mapping[str, int]):
+    """Positions by passage id, in the order of the passages; a lookup reads one passage to be sure."""
+
+    def __init__(self, passages: Sequence[Passage], ids: npt.NDArray[np.uint64]) -> None:
+        """``ids``, shape (2, n_passages): the ids' keys, rising, and the position of each."""
+        self._passages = passages
+        self._keys, self._positions = ids
+
+    def __getitem__(self, passage_id: str) -> int:
+        from ragqa.retrieval.keys import keys_of
+
+        [key] = keys_of([passage_id])
+        for place in range(int(np.searchsorted(self._keys, key)), len(self._keys)):
+            if self._keys[place] != key:
+                break
+            position = int(self._positions[place])
+            if self._passages[position].passage_id == passage_id:
+                return position
+        raise KeyError(passage_id)
+
+    def __iter__(self) -> Iterator[str]:
+        return (passage.passage_id for passage in self._passages)
+
+    def __len__(self) -> int:
+        return len(self._passages)
+
+
+def write_passages(passages: Sequence[Passage], folder: Path) -> None:
+    """Writes one JSON object a line, UTF-8, in the order given, and where each line begins and the last one ends."""
+    names = [field.name for field in fields(Passage)]
+    offsets = np.zeros(len(passages) + 1, dtype=np.int64)
+    with (folder / PASSAGES).open("wb") as file:
+        for number, passage in enumerate(passages, start=1):
+            line = json.dumps({name: getattr(passage, name) for name in names}, ensure_ascii=False) + "\n"
+            offsets[number] = offsets[number - 1] + file.write(line.encode())
+    np.save(folder / OFFSETS, offsets, allow_pickle=False)
+
+
+def write_lookups(passages: Sequence[Passage], analyser: Analyser, folder: Path) -> None:
+    """Writes what opening an index would otherwise have to read every passage for: ids, order of ties, the hidden."""
+    from ragqa.retrieval.analysis import hidden_passages
+    from ragqa.retrieval.keys import keys_of
+    from ragqa.retrieval.ranking import tie_order
+
+    keys = keys_of(passage.passage_id for passage in passages)
+    positions = np.argsort(keys, kind="stable")
+    np.save(folder / IDS, np.stack([keys[positions], positions.astype(np.uint64)]), allow_pickle=False)
+    np.save(folder / ORDER, tie_order(passages), allow_pickle=False)
+    np.save(folder / HIDDEN, hidden_passages(passages, analyser), allow_pickle=False)
+
+
+def open_lookups(folder: Path, n_passages: int) -> tuple[Positions, Mask, npt.NDArray[np.uint64]]:
+    """Order of ties, hidden passages and ids, as `write_lookups` wrote them. Raises IndexMismatchError."""
+    shape = (n_passages,)
+    order, hidden = _mapped(folder / ORDER, np.int64, shape), _mapped(folder / HIDDEN, np.bool_, shape)
+    return order, hidden, _mapped(folder / IDS, np.uint64, (2, n_passages))
+
+
+def _mapped(path: Path, dtype: npt.DTypeLike, shape: tuple[int, ...] | None = None) -> npt.NDArray[Any]:
+    """The array of this file, memory-mapped read-only. Raises IndexMismatchError unless it is of this type and shape.
+
+    Without ``shape`` it may have any length, in one dimension.
+    """
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, EOFError, ValueError) as error:
+        msg = f"expected a NumPy array in {path.name}, found something else ({error})"
+        raise IndexMismatchError(msg) from error
+    if array.dtype != dtype or (array.ndim != 1 if shape is None else array.shape != shape):
+        wanted = f"of {np.dtype(dtype)}" + (f" and shape {shape}" if shape else "")
+        msg = f"expected an array {wanted} in {path.name}, found {array.dtype} of shape {array.shape}"
+        raise IndexMismatchError(msg)
+    return np.asarray(array)  # still mapped; np.memmap's own indexing is slower

@@ -1,0 +1,128 @@
+"""BM25 over whole documents: a passage's score is that of its document (RIRAG 5.1, document-level fusion).
+
+A document has hundreds of passages and one score, so that this ranking finds no passage by itself: `rescore` gives
+the passages that other rankings found the score of their document, and fusion adds nothing to them. Scores are
+normalised between the lowest and highest of all documents, as the paper fuses "the ranking of top-100 passages and the
+ranking of all the documents".
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ragqa.analysers import Analyser
+from ragqa.errors import IndexMismatchError
+from ragqa.retrieval.analysis import tokenise
+from ragqa.retrieval.bm25 import BM25_FILES, Bm25Model, load_bm25, save_bm25, scored_bm25
+from ragqa.retrieval.ranking import Mask, Positions, ranking_of
+from ragqa.retrieval.token_table import TokenTable
+from ragqa.types import Passage, Ranking, ScoredPassage
+
+__all__ = ["DOCUMENT_FILES", "DocumentBm25", "Documents", "load_documents", "save_documents"]
+
+IDS: Final = "documents.json"  # ids in order of first occurrence
+DOCUMENT_OF: Final = "document_of.npy"  # for each passage the place of its document among them
+DOCUMENT_FILES: Final = (*BM25_FILES, DOCUMENT_OF, IDS)
+
+Numbers = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Documents:
+    """BM25 over documents: ``ids[i]`` is document i, ``document_of`` of shape (n_passages,) says where a passage is."""
+
+    model: Bm25Model
+    ids: tuple[str, ...]
+    document_of: Numbers
+
+
+class DocumentBm25:
+    """Ranks passages by the BM25 score of their document. Nothing changes after construction: share it."""
+
+    name: Final = "document"
+
+    def __init__(
+        self, documents: Documents, analyser: Analyser, passages: Sequence[Passage], order: Positions, hidden: Mask
+    ) -> None:
+        """``hidden``, shape (n_passages,), is True for passages that are never returned."""
+        self._documents = documents
+        self._analyser = analyser
+        self._passages = passages
+        self._order = order
+        self._hidden = hidden
+        self._number_of = {document_id: number for number, document_id in enumerate(documents.ids)}
+
+    def retrieve(self, question: str, top_k: int) -> Ranking:
+        """At most ``top_k`` passages of the best documents, equal ones by passage id: for this ranking alone."""
+        scores = self._scores(question)
+        if scores is None:
+            return Ranking(self.name, ())
+        of_passages = scores[self._documents.document_of]
+        of_passages[self._hidden] = 0.0
+        found = ranking_of(self.name, self._passages, of_passages, self._order, top_k)
+        return Ranking(self.name, found.hits, bounds=_bounds(scores))
+
+    def rescore(self, question: str, passages: Sequence[Passage]) -> Ranking:
+        """Those of ``passages`` whose document shares a token with the question, with its score."""
+        scores = self._scores(question)
+        if scores is None:
+            return Ranking(self.name, (), finds=False)
+        numbers = [(passage, self._number_of.get(passage.document_id)) for passage in passages]
+        scored = [ScoredPassage(passage, float(scores[n])) for passage, n in numbers if n is not None and scores[n] > 0]
+        return Ranking.of(self.name, scored, finds=False, bounds=_bounds(scores))
+
+    def _scores(self, question: str) -> npt.NDArray[np.float32] | None:
+        """Shape (n_documents,); None where no token of the question occurs."""
+        token_ids = self._documents.model.get_tokens_ids(tokenise(question, self._analyser))
+        if not token_ids:
+            return None
+        scores: npt.NDArray[np.float32] = self._documents.model.get_scores_from_ids(token_ids)
+        return scores
+
+
+def save_documents(passages: Sequence[Passage], table: TokenTable, k1: float, b: float, folder: Path) -> None:
+    """Writes `DOCUMENT_FILES`; text i of ``table`` is passage i. Needs at least one passage."""
+    numbers: dict[str, int] = {}
+    document_of = np.fromiter((numbers.setdefault(p.document_id, len(numbers)) for p in passages), np.int32)
+    ends = np.cumsum(np.bincount(document_of))
+    windows = np.stack([ends - np.bincount(document_of), ends], axis=1)
+    save_bm25(scored_bm25(_by_document(table, document_of), k1, b, windows), folder)
+    np.save(folder / DOCUMENT_OF, document_of, allow_pickle=False)
+    (folder / IDS).write_text(json.dumps(list(numbers), ensure_ascii=False), encoding="utf-8")
+
+
+def load_documents(folder: Path) -> Documents:
+    """What `save_documents` wrote, its arrays memory-mapped read-only. Raises IndexMismatchError."""
+    model = load_bm25(folder)
+    try:
+        ids = json.loads((folder / IDS).read_text(encoding="utf-8"))
+        document_of = np.load(folder / DOCUMENT_OF, mmap_mode="r", allow_pickle=False)
+        fits = document_of.ndim == 1 and document_of.dtype == np.int32 and isinstance(ids, list)
+        if not fits or not len(ids) == len(set(ids)) == model.scores["num_docs"] == int(document_of.max()) + 1:
+            msg = f"{IDS}, {DOCUMENT_OF} and the scores are not of the same documents"
+            raise ValueError(msg)
+    except (OSError, EOFError, ValueError, TypeError) as error:
+        msg = f"expected the files of a ranking of documents in {folder.name}/, found something else: {error}"
+        raise IndexMismatchError(msg) from error
+    return Documents(model, tuple(ids), np.asarray(document_of))
+
+
+def _by_document(table: TokenTable, document_of: Numbers) -> TokenTable:
+    """The texts with those of a document beside each other, in their order."""
+    order = np.argsort(document_of, kind="stable")
+    if (order[1:] > order[:-1]).all():  # as corpora are read
+        return table
+    parts = [table.numbers[table.starts[n] : table.starts[n + 1]] for n in order]
+    starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+    return TokenTable(np.concatenate(parts), starts, table.vocabulary)
+
+
+def _bounds(scores: npt.NDArray[np.float32]) -> tuple[float, float]:
+    return float(scores.min()), float(scores.max())

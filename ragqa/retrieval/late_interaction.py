@@ -1,0 +1,216 @@
+"""Late interaction (ColBERT, Khattab and Zaharia 2020): a vector per token, compared exactly with MaxSim.
+
+::
+
+    score(q, p) = sum over tokens i of q of  max over tokens j of p of  cosine(q_i, p_j)
+
+The token vectors lie on disk in half precision, memory-mapped. Small corpora are ranked whole; a larger one would be
+read from end to end for each question, so there only the passages that other rankings found are scored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ragqa.errors import IndexMismatchError, ModelError
+from ragqa.protocols import FloatMatrix
+from ragqa.retrieval.local_models import distinct
+from ragqa.retrieval.ranking import Mask, Positions, best_positions
+from ragqa.types import ModelInfo, Passage, Ranking, ScoredPassage
+
+__all__ = [
+    "LATE_FILES",
+    "LateInteraction",
+    "LateRescorer",
+    "TokenEncoder",
+    "TokenVectors",
+    "late_retriever",
+    "load_tokens",
+    "save_tokens",
+]
+
+VECTORS: Final = "vectors.f16"  # float16, little-endian, (n_tokens, dimension), one row after another
+OFFSETS: Final = "offsets.npy"  # int64, (n_texts + 1,): text i has the rows offsets[i]:offsets[i + 1]
+TEXT_OF: Final = "text_of.npy"  # int32, (n_passages,): which of the different texts a passage has
+LATE_FILES: Final = (OFFSETS, TEXT_OF, VECTORS)
+ENCODED_AT_ONCE: Final = 64  # texts between two signs of progress
+TOKENS_AT_ONCE: Final = 32_768  # 16 MB of 128 numbers each in single precision
+RANKED_WHOLE: Final = 2_000_000  # token vectors at most; 0.5 GB of 128 numbers each, about a second on two cores
+
+Scores = npt.NDArray[np.float32]
+
+
+class TokenEncoder(Protocol):
+    """Texts to one vector per token: `ragqa.retrieval.token_encoder.LateEncoder`."""
+
+    @property
+    def info(self) -> ModelInfo: ...
+
+    def encode(self, texts: Sequence[str]) -> list[FloatMatrix]:
+        """For passages: for each text float32 of shape (n_tokens, dimension), rows of length 1."""
+        ...
+
+    def encode_query(self, text: str) -> FloatMatrix:
+        """For a question: float32 of shape (n_tokens, dimension), rows of length 1."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TokenVectors:
+    """Token vectors of the different texts, and which of them each passage has; see `LATE_FILES`."""
+
+    vectors: npt.NDArray[np.float16]
+    offsets: npt.NDArray[np.int64]
+    text_of: npt.NDArray[np.int32]
+
+
+class LateInteraction:
+    """Ranks every passage by MaxSim. Nothing changes after construction: share it between threads."""
+
+    name: Final = "late"
+
+    def __init__(
+        self, tokens: TokenVectors, passages: Sequence[Passage], order: Positions, hidden: Mask, encoder: TokenEncoder
+    ) -> None:
+        """``hidden``, shape (n_passages,), is True for passages that are never returned."""
+        self._tokens = tokens
+        self._passages = passages
+        self._order = order
+        self._shown = np.flatnonzero(~hidden)
+        self._encoder = encoder
+
+    def retrieve(self, question: str, top_k: int) -> Ranking:
+        """The ``top_k`` passages of highest MaxSim, whatever it is; none for a blank question."""
+        if not question.strip() or top_k < 1:
+            return Ranking(self.name, ())
+        scores = self._scores(question, self._shown)
+        score_of = dict(zip(self._shown.tolist(), scores.tolist(), strict=True))
+        best = best_positions(self._shown, scores, self._order, top_k)
+        return Ranking.of(self.name, [ScoredPassage(self._passages[i], score_of[i]) for i in best.tolist()])
+
+    def _scores(self, question: str, positions: Positions) -> Scores:
+        """MaxSim of the passages at these positions, in their order; each different text is compared once."""
+        query, tokens = self._encoder.encode_query(question), self._tokens
+        if query.shape[1] != tokens.vectors.shape[1]:
+            msg = (
+                f"the index holds token vectors of {tokens.vectors.shape[1]} numbers, the model "
+                f"{self._encoder.info.name} makes {query.shape[1]}; rebuild the index with this model "
+                "(`ragqa index build --also late:NAME`)"
+            )
+            raise IndexMismatchError(msg)
+        texts, place = np.unique(tokens.text_of[positions], return_inverse=True)
+        return _max_sim(query, tokens, texts)[place]
+
+
+class LateRescorer(LateInteraction):
+    """Scores what other rankings found; alone it still ranks every passage."""
+
+    def __init__(
+        self,
+        tokens: TokenVectors,
+        passages: Sequence[Passage],
+        order: Positions,
+        hidden: Mask,
+        encoder: TokenEncoder,
+        position_of: Mapping[str, int],
+    ) -> None:
+        """As `LateInteraction`; ``position_of`` is by passage id."""
+        super().__init__(tokens, passages, order, hidden, encoder)
+        self._position_of = position_of
+
+    def rescore(self, question: str, passages: Sequence[Passage]) -> Ranking:
+        """All of ``passages`` with their MaxSim; none for a blank question."""
+        if not question.strip() or not passages:
+            return Ranking(self.name, (), finds=False)
+        positions = np.array([self._position_of[passage.passage_id] for passage in passages], dtype=np.int64)
+        scores = self._scores(question, positions).tolist()
+        return Ranking.of(self.name, [ScoredPassage(*pair) for pair in zip(passages, scores, strict=True)], finds=False)
+
+
+def late_retriever(
+    tokens: TokenVectors,
+    passages: Sequence[Passage],
+    order: Positions,
+    hidden: Mask,
+    encoder: TokenEncoder,
+    position_of: Mapping[str, int],
+) -> LateInteraction:
+    """One that ranks the whole corpus, or scores candidates where that has more than `RANKED_WHOLE` token vectors."""
+    if len(tokens.vectors) <= RANKED_WHOLE:
+        return LateInteraction(tokens, passages, order, hidden, encoder)
+    return LateRescorer(tokens, passages, order, hidden, encoder, position_of)
+
+
+def save_tokens(texts: Sequence[str], encoder: TokenEncoder, folder: Path) -> Iterator[tuple[int, int]]:
+    """Writes `LATE_FILES`: the token vectors of these texts, batch by batch; yields (done, total) different texts.
+
+    Equal texts are encoded once, so that they tie exactly. A text without a token has one vector of zeros. Raises
+    ModelError.
+    """
+    rows, text_of = distinct(texts)
+    folder.mkdir(parents=True, exist_ok=True)
+    dimension, lengths = 0, []
+    yield 0, len(rows)
+    with (folder / VECTORS).open("wb") as file:
+        for start in range(0, len(rows), ENCODED_AT_ONCE):
+            for matrix in encoder.encode(rows[start : start + ENCODED_AT_ONCE]):
+                dimension = dimension or matrix.shape[1]
+                kept = matrix if len(matrix) else np.zeros((1, dimension), np.float32)
+                if not dimension or kept.shape[1] != dimension:
+                    found = f"{matrix.shape[1]} in one"
+                    msg = f"expected vectors of {dimension} numbers from {encoder.info.name}, found {found}; "
+                    msg += "choose another model"
+                    raise ModelError(msg)
+                file.write(kept.astype("<f2").tobytes())
+                lengths.append(len(kept))
+            yield min(start + ENCODED_AT_ONCE, len(rows)), len(rows)
+    np.save(folder / OFFSETS, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), allow_pickle=False)
+    np.save(folder / TEXT_OF, np.array(text_of, dtype=np.int32), allow_pickle=False)
+
+
+def load_tokens(folder: Path) -> TokenVectors:
+    """What `save_tokens` wrote, memory-mapped read-only. Raises IndexMismatchError."""
+    try:
+        offsets, text_of = (np.asarray(np.load(folder / n, allow_pickle=False)) for n in (OFFSETS, TEXT_OF))
+        numbers = np.memmap(folder / VECTORS, dtype="<f2", mode="r")
+        sound = offsets.dtype == np.int64 and text_of.dtype == np.int32 and offsets.ndim == text_of.ndim == 1
+        if not sound or offsets[0] != 0 or (np.diff(offsets) < 1).any() or text_of.max() + 1 != len(offsets) - 1:
+            msg = f"{OFFSETS} and {TEXT_OF} are not of the same texts"
+            raise ValueError(msg)
+        if len(numbers) % int(offsets[-1]):
+            msg = f"{VECTORS} holds {len(numbers):,} numbers, not a multiple of {int(offsets[-1]):,} tokens"
+            raise ValueError(msg)
+    except (OSError, EOFError, ValueError, TypeError, IndexError, ZeroDivisionError) as error:
+        msg = f"expected the files of token vectors in {folder.name}/, found something else: {error}"
+        raise IndexMismatchError(msg) from error
+    return TokenVectors(np.asarray(numbers).reshape(int(offsets[-1]), -1), offsets, text_of)
+
+
+def _max_sim(query: FloatMatrix, tokens: TokenVectors, texts: npt.NDArray[np.int32]) -> Scores:
+    """Shape (n_texts,); ``texts`` ascending. Blocks end where a text ends."""
+    scores = np.empty(len(texts), dtype=np.float32)
+    starts, ends = tokens.offsets[texts], tokens.offsets[texts + 1]
+    sizes = np.cumsum(ends - starts)
+    begin = 0
+    while begin < len(texts):
+        done = sizes[begin - 1] if begin else 0
+        end = max(begin + 1, int(np.searchsorted(sizes, done + TOKENS_AT_ONCE, side="right")))
+        block = _rows(tokens.vectors, starts[begin:end], ends[begin:end])
+        cosines = block @ query.T
+        first = np.concatenate([[0], np.cumsum(ends[begin:end] - starts[begin:end])[:-1]])
+        scores[begin:end] = np.maximum.reduceat(cosines, first, axis=0).sum(axis=1)
+        begin = end
+    return scores
+
+
+def _rows(vectors: npt.NDArray[np.float16], starts: Positions, ends: Positions) -> FloatMatrix:
+    """The rows of these ranges one after another, in single precision."""
+    breaks = np.flatnonzero(starts[1:] != ends[:-1]) + 1  # texts that lie together are read as one stretch
+    runs = zip(starts[[0, *breaks]].tolist(), ends[[*(breaks - 1), -1]].tolist(), strict=True)
+    return np.concatenate([vectors[start:end] for start, end in runs]).astype(np.float32)

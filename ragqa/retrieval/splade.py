@@ -1,0 +1,132 @@
+"""Learned sparse retrieval (SPLADE, Formal et al. 2021): weights of word pieces, kept as inverted lists on disk.
+
+::
+
+    score(q, p) = sum over word pieces t of  weight of t in q * weight of t in p
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ragqa.errors import IndexMismatchError
+from ragqa.retrieval.local_models import distinct
+from ragqa.retrieval.ranking import Mask, Positions, ranking_of
+from ragqa.types import ModelInfo, Passage, Ranking
+
+__all__ = ["SPLADE_FILES", "SparseTextEncoder", "SparseVectors", "SpladeRetriever", "load_sparse", "save_sparse"]
+
+SPLADE_FILES: Final = ("data.npy", "indices.npy", "indptr.npy", "shape.npy")
+ENCODED_AT_ONCE: Final = 64  # texts between two signs of progress
+
+
+class SparseTextEncoder(Protocol):
+    """Texts to sparse vectors: `ragqa.retrieval.sparse_encoder.SpladeEncoder`."""
+
+    @property
+    def info(self) -> ModelInfo: ...
+
+    def encode(self, texts: Sequence[str]) -> Any:  # noqa: ANN401 - a scipy.sparse.csr_array
+        """For passages: CSR of shape (n_texts, vocabulary), float32, finite, none below 0."""
+        ...
+
+    def encode_query(self, text: str) -> Any:  # noqa: ANN401 - a scipy.sparse.csr_array
+        """For a question: likewise, of shape (1, vocabulary)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SparseVectors:
+    """The passages' vectors column by column: CSC parts of a matrix of shape (n_passages, vocabulary).
+
+    Word piece t has the weights ``data[indptr[t]:indptr[t + 1]]`` (float32) in the passages ``indices`` of that range.
+    """
+
+    data: npt.NDArray[np.float32]
+    indices: npt.NDArray[np.int32]
+    indptr: npt.NDArray[np.int64]
+    shape: tuple[int, int]
+
+
+class SpladeRetriever:
+    """Ranks by the inner product of sparse vectors. Nothing changes after construction: share it between threads."""
+
+    name: Final = "splade"
+
+    def __init__(
+        self,
+        vectors: SparseVectors,
+        passages: Sequence[Passage],
+        order: Positions,
+        hidden: Mask,
+        encoder: SparseTextEncoder,
+    ) -> None:
+        """``hidden``, shape (n_passages,), is True for passages that are never returned."""
+        self._vectors = vectors
+        self._passages = passages
+        self._order = order
+        self._hidden = hidden
+        self._encoder = encoder
+
+    def retrieve(self, question: str, top_k: int) -> Ranking:
+        """At most ``top_k`` passages that share a word piece with the question; none for a blank question."""
+        if not question.strip() or top_k < 1:
+            return Ranking(self.name, ())
+        query, vectors = self._encoder.encode_query(question), self._vectors
+        if query.shape[1] != vectors.shape[1]:
+            msg = (
+                f"the index holds weights of {vectors.shape[1]:,} word pieces, the model {self._encoder.info.name} "
+                f"gives {query.shape[1]:,}; rebuild the index with this model (`ragqa index build --also splade:NAME`)"
+            )
+            raise IndexMismatchError(msg)
+        scores = np.zeros(vectors.shape[0], dtype=np.float32)
+        for piece, weight in zip(query.indices.tolist(), query.data, strict=True):
+            places = slice(int(vectors.indptr[piece]), int(vectors.indptr[piece + 1]))
+            scores[vectors.indices[places]] += weight * vectors.data[places]  # a passage stands once in a list
+        scores[self._hidden] = 0.0
+        return ranking_of(self.name, self._passages, scores, self._order, top_k)
+
+
+def save_sparse(texts: Sequence[str], encoder: SparseTextEncoder, folder: Path) -> Iterator[tuple[int, int]]:
+    """Writes `SPLADE_FILES`: the vectors of these texts in their order; yields (done, total) different texts.
+
+    Equal texts are encoded once, so that they tie exactly. Raises ModelError.
+    """
+    from scipy import sparse
+
+    rows, row_of_text = distinct(texts)
+    parts = []
+    yield 0, len(rows)
+    for start in range(0, len(rows), ENCODED_AT_ONCE):
+        parts.append(encoder.encode(rows[start : start + ENCODED_AT_ONCE]))
+        yield min(start + ENCODED_AT_ONCE, len(rows)), len(rows)
+    columns = sparse.vstack(parts).tocsr()[row_of_text].tocsc()
+    columns.sort_indices()
+    folder.mkdir(parents=True, exist_ok=True)
+    np.save(folder / "data.npy", columns.data.astype(np.float32), allow_pickle=False)
+    np.save(folder / "indices.npy", columns.indices.astype(np.int32), allow_pickle=False)
+    np.save(folder / "indptr.npy", columns.indptr.astype(np.int64), allow_pickle=False)
+    np.save(folder / "shape.npy", np.array(columns.shape, dtype=np.int64), allow_pickle=False)
+
+
+def load_sparse(folder: Path) -> SparseVectors:
+    """What `save_sparse` wrote, its arrays memory-mapped read-only. Raises IndexMismatchError."""
+    try:
+        data, indices, indptr, shape = (
+            np.asarray(np.load(folder / name, mmap_mode="r", allow_pickle=False)) for name in SPLADE_FILES
+        )
+        types = [str(array.dtype) for array in (data, indices, indptr, shape)]
+        fits = types == ["float32", "int32", "int64", "int64"] and shape.shape == (2,)
+        if not fits or indptr.shape != (shape[1] + 1,) or not data.shape == indices.shape == (indptr[-1],):
+            msg = f"{len(data)} weights at {len(indices)} places in {len(indptr)} lists do not fit each other"
+            raise ValueError(msg)
+    except (OSError, EOFError, ValueError, TypeError, IndexError) as error:
+        msg = f"expected the files of sparse vectors in {folder.name}/, found something else: {error}"
+        raise IndexMismatchError(msg) from error
+    return SparseVectors(data, indices, indptr, (int(shape[0]), int(shape[1])))

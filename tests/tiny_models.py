@@ -1,0 +1,135 @@
+"""Tiny models with random weights, in the formats that real ones come in: made in milliseconds, the same every time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
+from tokenizers.models import WordPiece
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.processors import TemplateProcessing
+from transformers import BertConfig, BertForMaskedLM, BertModel, PreTrainedTokenizerFast
+
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused0]", "[unused1]"]
+TEXT = (
+    "a an the and of in is are must may keep kept tell client money asset assets dealer firm record records rule "
+    "separate account accounts regulator writing loss years six held hold for not once about any complaint complaints "
+    "apart what when which who where to be by report ##s ##ing ##ed ##er"
+)
+LETTERS = [letter for n in range(26) for letter in (chr(97 + n), "##" + chr(97 + n))]
+PUNCTUATION = list(".,;:?!'\"()[]#*-")
+VOCABULARY = [*SPECIAL, *dict.fromkeys([*TEXT.split(), *LETTERS, *PUNCTUATION])]
+HIDDEN = 32
+
+
+def _config() -> BertConfig:
+    return BertConfig(
+        vocab_size=len(VOCABULARY),
+        hidden_size=HIDDEN,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=64,
+        max_position_embeddings=64,
+        initializer_range=0.5,
+    )
+
+
+def _write_tokenizer(folder: Path) -> None:
+    numbers = {word: number for number, word in enumerate(VOCABULARY)}
+    tokenizer = Tokenizer(WordPiece(numbers, unk_token="[UNK]"))
+    tokenizer.normalizer = BertNormalizer()
+    tokenizer.pre_tokenizer = BertPreTokenizer()
+    tokenizer.post_processor = TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", numbers["[CLS]"]), ("[SEP]", numbers["[SEP]"])]
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        unk_token="[UNK]",
+        pad_token="[PAD]",
+        cls_token="[CLS]",
+        sep_token="[SEP]",
+        mask_token="[MASK]",
+        model_max_length=64,
+    ).save_pretrained(folder)
+
+
+def _write(folder: Path, kind: type) -> None:
+    torch.manual_seed(0)
+    folder.mkdir(parents=True)
+    kind(_config()).eval().save_pretrained(folder)
+    _write_tokenizer(folder)
+
+
+def write_splade(folder: Path) -> Path:
+    """A SPLADE checkpoint: BERT with its language-model head, then `SpladePooling`."""
+    from sentence_transformers import SparseEncoder
+
+    _write(folder.with_name(folder.name + "-bert"), BertForMaskedLM)
+    SparseEncoder(str(folder.with_name(folder.name + "-bert")), device="cpu").save_pretrained(str(folder))
+    return folder
+
+
+def write_late(folder: Path) -> Path:
+    """A late-interaction checkpoint as sentence-transformers writes it."""
+    from sentence_transformers import MultiVectorEncoder
+
+    _write(folder.with_name(folder.name + "-bert"), BertModel)
+    torch.manual_seed(1)  # of the projection
+    MultiVectorEncoder(str(folder.with_name(folder.name + "-bert")), device="cpu").save_pretrained(str(folder))
+    return folder
+
+
+def write_pylate(folder: Path) -> Path:
+    """The weights of `write_late` as PyLate stores them: a transformer and ``1_Dense``."""
+    late = write_late(folder.with_name(folder.name + "-late"))
+    dense = next(path for path in late.glob("*_Dense"))
+    _write(folder, BertModel)
+    (folder / "1_Dense").mkdir()
+    (folder / "1_Dense" / "model.safetensors").write_bytes((dense / "model.safetensors").read_bytes())
+    (folder / "1_Dense" / "config.json").write_text(
+        json.dumps(
+            {
+                "in_features": HIDDEN,
+                "out_features": 128,
+                "bias": False,
+                "activation_function": "torch.nn.modules.linear.Identity",
+            }
+        )
+    )
+    (folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 63, "do_lower_case": False}))
+    modules = [
+        {"idx": 0, "name": "0", "path": "", "type": "sentence_transformers.models.Transformer"},
+        {"idx": 1, "name": "1", "path": "1_Dense", "type": "pylate.models.Dense.Dense"},
+    ]
+    (folder / "modules.json").write_text(json.dumps(modules))
+    settings = {
+        "model_type": "ColBERT",
+        "query_prefix": "[unused0]",
+        "document_prefix": "[unused1]",
+        "query_length": 16,
+        "document_length": 48,
+        "do_query_expansion": True,
+        "attend_to_expansion_tokens": False,
+        "skiplist_words": PUNCTUATION,
+        "similarity_fn_name": "MaxSim",
+    }
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(settings))
+    return folder
+
+
+def write_stanford(folder: Path) -> Path:
+    """The weights of `write_late` as Stanford's ColBERT stores them: ``bert.*`` and ``linear.weight`` in one file."""
+    late = write_late(folder.with_name(folder.name + "-late"))
+    projection = load_file(next(late.glob("*_Dense")) / "model.safetensors")["linear.weight"]
+    _write(folder, BertModel)
+    weights = {f"bert.{key}": tensor for key, tensor in load_file(folder / "model.safetensors").items()}
+    save_file({**weights, "linear.weight": projection}, folder / "model.safetensors", metadata={"format": "pt"})
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"architectures": ["HF_ColBERT"]}))
+    metadata = {"query_token_id": "[unused0]", "doc_token_id": "[unused1]", "query_maxlen": 16, "doc_maxlen": 48}
+    (folder / "artifact.metadata").write_text(json.dumps(metadata))
+    return folder
