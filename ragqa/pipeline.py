@@ -6,18 +6,15 @@ settings into loaded objects.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from ragqa.cleaning import without_controls
 from ragqa.config import (
     Config,
     GenerationConfig,
     Paths,
-    Precision,
-    RerankingConfig,
-    ScoringConfig,
     api_key,
     prompt_folder,
 )
@@ -25,29 +22,18 @@ from ragqa.errors import QuestionError
 from ragqa.events import Answered, BestSoFar, Event, Fused, Kept, Recorded, Reranked, Retrieved, Scored, Selected
 from ragqa.filtering import select
 from ragqa.fusion import fuse, rerank
-from ragqa.processor import wait_passively
-from ragqa.protocols import Encoder, Generator, NliModel, ObligationClassifier, Reranker, Retriever, Scorer
+from ragqa.loading import Models, load_further, load_models, with_reranker
+from ragqa.protocols import Generator, Retriever, Scorer
 from ragqa.recorder import Recorder
 from ragqa.retrieval import rank
-from ragqa.types import ModelInfo, Question
+from ragqa.types import Question
 
 if TYPE_CHECKING:
     from ragqa.indexing import Index
     from ragqa.records import RecordStore
     from ragqa.repass.scorer import RepassScorer
 
-__all__ = [
-    "Models",
-    "Pipeline",
-    "assemble",
-    "clean_question",
-    "load_further",
-    "load_models",
-    "load_pipeline",
-    "load_reranker",
-    "load_scorer",
-    "with_reranker",
-]
+__all__ = ["Pipeline", "assemble", "clean_question", "load_pipeline"]
 
 MAX_QUESTION_CHARS = 8_000  # ten times the longest ObliQA question; longer is a pasted document
 
@@ -128,134 +114,6 @@ def clean_question(question: Question) -> Question:
     return Question(text, question.question_id)
 
 
-@dataclass(frozen=True, slots=True)
-class Models:
-    """The loaded models, shared by every pipeline and session."""
-
-    encoder: Encoder
-    entailment: NliModel
-    coverage: NliModel  # the same object as ``entailment`` where the same model does both
-    obligations: ObligationClassifier
-    reranker: Reranker | None = None  # None: the fused ranking is filtered as it is
-    further: Mapping[str, Any] = field(default_factory=dict)  # of an index's further rankings, by retriever
-
-    @property
-    def infos(self) -> dict[str, ModelInfo]:
-        """What a record says about them, by role."""
-        return ({"reranker": self.reranker.info} if self.reranker else {}) | {
-            "encoder": self.encoder.info,
-            "entailment": self.entailment.info,
-            "coverage": self.coverage.info,
-            "obligations": self.obligations.info,
-            **{name: model.info for name, model in self.further.items()},
-        }
-
-
-def load_models(encoder: str, scoring: ScoringConfig, paths: Paths | None = None) -> Models:
-    """The models of these names, loaded and checked (seconds). Raises ModelError and, as `load_encoder`, ConfigError.
-
-    NLI results are remembered in memory and, where ``paths`` are given, on disk, as are an embedding server's vectors.
-    """
-    return Models(load_encoder(encoder, paths=paths), *load_nli(scoring, paths), load_obligations(scoring))
-
-
-def load_encoder(name: str, precision: Precision = "auto", paths: Paths | None = None) -> Encoder:
-    """The encoder of this name: a server's, or by OpenVINO where that covers it, else by sentence-transformers.
-
-    ``precision`` is that of passages; questions are always encoded in fp32, and so is all that OpenVINO does not cover.
-    A server is not asked yet; its vectors are kept on disk where ``paths`` are given.
-
-    Raises ModelError, and ConfigError where a server's address or key cannot work.
-    """
-    from ragqa.retrieval.api_encoder import ApiEncoder, is_api_name
-
-    if is_api_name(name):
-        return ApiEncoder(name, cache=paths.vector_cache if paths else None)
-    from ragqa.retrieval.bert_encoder import BertEncoder, covers
-    from ragqa.retrieval.weights import weights_of
-
-    if covers(weights_of(name)):
-        return BertEncoder(name, precision)
-    wait_passively()
-    from ragqa.retrieval.encoder import SentenceTransformerEncoder
-
-    return SentenceTransformerEncoder(name)
-
-
-def load_further(rankings: Sequence[str], paths: Paths | None = None, precision: Precision = "auto") -> dict[str, Any]:
-    """The models of further rankings (``splade:MODEL``, ``late:MODEL``, ``dense:ENCODER``) by retriever.
-
-    ``document`` has none. ``precision`` and ``paths`` as in `load_encoder`, which see for what is raised.
-    """
-    from ragqa.retrieval.names import retriever_name
-
-    return {
-        retriever_name(ranking): _load_ranking_model(ranking, paths, precision)
-        for ranking in rankings
-        if ":" in ranking
-    }
-
-
-def _load_ranking_model(ranking: str, paths: Paths | None, precision: Precision) -> Any:  # noqa: ANN401
-    kind, _, name = ranking.partition(":")
-    if kind == "dense":
-        return load_encoder(name, precision, paths)
-    wait_passively()
-    if kind == "splade":
-        from ragqa.retrieval.sparse_encoder import SpladeEncoder
-
-        return SpladeEncoder(name)
-    from ragqa.retrieval.token_encoder import LateEncoder
-
-    return LateEncoder(name)
-
-
-def load_nli(scoring: ScoringConfig, paths: Paths | None = None) -> tuple[NliModel, NliModel]:
-    """The models for entailment and for coverage, one object where they are the same. Raises ModelError."""
-    wait_passively()
-    from ragqa.repass.nli import CrossEncoderNli
-    from ragqa.repass.remembering import RememberingNli
-
-    file = paths.pair_cache if paths else None
-    entailment = RememberingNli(CrossEncoderNli(scoring.entailment_model, scoring.precision), file)
-    joined = scoring.coverage_input == "joined"
-    if scoring.coverage_model == scoring.entailment_model and not joined:
-        return entailment, entailment
-    coverage = CrossEncoderNli(scoring.coverage_model, scoring.precision, joined=joined)
-    return entailment, RememberingNli(coverage, file)
-
-
-def with_reranker(models: Models, reranking: RerankingConfig) -> Models:
-    """The same models with the reranker that these settings name, loaded (seconds), or without one. Raises ModelError.
-
-    Without one, nothing is imported or loaded.
-    """
-    return replace(models, reranker=load_reranker(reranking.model) if reranking.model else None)
-
-
-def load_reranker(name: str, precision: Precision = "auto") -> Reranker:
-    """The cross-encoder of this folder or hub name, loaded and checked. Raises ModelError."""
-    wait_passively()
-    from ragqa.repass.classifier import SequenceClassifier
-    from ragqa.retrieval.reranker import CrossEncoderReranker
-
-    return CrossEncoderReranker(name, lambda folder: SequenceClassifier(folder, precision))
-
-
-def load_obligations(scoring: ScoringConfig) -> ObligationClassifier:
-    """The obligation classifier this configuration names: n-grams, or a transformer. Raises ModelError."""
-    from ragqa.models import resolve_model
-    from ragqa.repass.obligations import TfidfObligationClassifier
-
-    folder = resolve_model(scoring.obligation_model, "obligations")
-    if not (folder / "config.json").is_file():
-        return TfidfObligationClassifier(scoring.obligation_model)
-    wait_passively()
-    from ragqa.repass.transformer_obligations import TransformerObligationClassifier
-
-    return TransformerObligationClassifier(scoring.obligation_model, folder, scoring.precision)
-
-
 def assemble(config: Config, index: Index, models: Models, records: RecordStore | None = None) -> Pipeline:
     """A pipeline from objects that are already loaded; cheap, so that every change of settings may have its own.
 
@@ -294,13 +152,6 @@ def load_pipeline(config: Config | None = None, paths: Paths | None = None, *, r
     models = with_reranker(load_models(index.manifest.encoder, config.scoring, paths), config.reranking)
     further = load_further([ranking.option for ranking in index.manifest.rankings], paths)
     return assemble(config, index, replace(models, further=further), RecordStore(paths.records) if recording else None)
-
-
-def load_scorer(scoring: ScoringConfig, paths: Paths | None = None) -> Scorer:
-    """The scorer alone, for answers written elsewhere; ``paths`` as in `load_models`. Raises ModelError."""
-    from ragqa.repass.scorer import RepassScorer
-
-    return RepassScorer(*load_nli(scoring, paths), load_obligations(scoring), scoring)
 
 
 def _generator(config: GenerationConfig, models: Models, scorer: RepassScorer) -> Generator | None:

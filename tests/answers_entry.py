@@ -15,7 +15,7 @@ import ragqa.pipeline
 from ragqa.cli import main
 from ragqa.generation.llm import LlmGenerator
 from ragqa.generation.vrr import VrrGenerator
-from ragqa.pipeline import Models
+from ragqa.loading import Models
 from ragqa.repass.scorer import RepassScorer
 from ragqa.repass.verifier import RepassVerifier
 

@@ -75,7 +75,7 @@ class KnownQuestions:
 
 def prepare(index: str, folder: Path) -> None:
     """The vectors and questions that every corpus uses."""
-    from ragqa.pipeline import load_encoder
+    from ragqa.loading import load_encoder
 
     opened = open_index(index, Paths.from_env().indexes)
     np.save(folder / VECTORS, opened.vectors.reconstruct_n(0, opened.vectors.ntotal))

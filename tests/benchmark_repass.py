@@ -32,8 +32,9 @@ from ragqa.corpus.questions import load_questions
 from ragqa.evaluation.answer_file import answer_of_text
 from ragqa.events import Answered, ObligationScored, Scored, Selected, SentenceScored
 from ragqa.indexing import open_index
+from ragqa.loading import Models, load_encoder
 from ragqa.models import resolve_model
-from ragqa.pipeline import Models, assemble, load_encoder
+from ragqa.pipeline import assemble
 from ragqa.presets import PRESETS
 from ragqa.processor import wait_passively
 from ragqa.protocols import NliModel

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 
 from ragqa.config import Config, ScoringConfig
-from ragqa.pipeline import Models, Pipeline
+from ragqa.loading import Models
+from ragqa.pipeline import Pipeline
 from ragqa.repass.scorer import RepassScorer
 from ragqa.types import Ranking, ScoredPassage
 

@@ -7,7 +7,7 @@ import hashlib
 import sys
 import time
 
-import ragqa.pipeline
+import ragqa.loading
 from ragqa.cli import main
 from ragqa.repass.scorer import RepassScorer
 from ragqa.types import ModelInfo, NliProbabilities
@@ -41,5 +41,5 @@ def load_scorer(seconds, config):
 
 if __name__ == "__main__":
     pause = float(sys.argv.pop(1))
-    ragqa.pipeline.load_scorer = lambda config, *_: load_scorer(pause, config)
+    ragqa.loading.load_scorer = lambda config, *_: load_scorer(pause, config)
     main()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ragqa.config import Config, FilteringConfig, Paths
 from ragqa.events import Recorded
-from ragqa.pipeline import Models, load_nli, load_obligations
+from ragqa.loading import Models, load_nli, load_obligations
 from ragqa.records import RecordStore
 from ragqa.repass.scorer import RepassScorer
 from ragqa.types import Answer, Passage, Question, Ranking, ScoredPassage

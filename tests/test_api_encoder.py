@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-import ragqa.pipeline
+import ragqa.loading
 from ragqa.cli import app
 from ragqa.config import Paths
 from ragqa.errors import ConfigError, IndexMismatchError, ModelError
 from ragqa.indexing import open_index
-from ragqa.pipeline import load_encoder
+from ragqa.loading import load_encoder
 from ragqa.protocols import Encoder
 from ragqa.retrieval import embedding_api, vector_cache
 from ragqa.retrieval.api_encoder import CHARS_PER_REQUEST, TEXTS_PER_REQUEST, ApiEncoder, is_api_name
@@ -805,7 +805,7 @@ class TestSharing:
 
 
 class TestCommandLine:
-    """Through `ragqa.pipeline.load_encoder`, with the process's environment."""
+    """Through `ragqa.loading.load_encoder`, with the process's environment."""
 
     SENTENCES = ("A firm must report suspicious conduct within two days.", "It must name its source.")
     RULES = (" ".join(SENTENCES), "Records must be kept for six years.")
@@ -858,8 +858,8 @@ class TestCommandLine:
 
     def test_the_extractive_generator_sends_the_sentences_of_the_passages_it_may_quote(self, call, build, monkeypatch):
         nli = FakeNli()
-        monkeypatch.setattr(ragqa.pipeline, "load_nli", lambda scoring, paths=None: (nli, nli))
-        monkeypatch.setattr(ragqa.pipeline, "load_obligations", lambda scoring: FakeObligations())
+        monkeypatch.setattr(ragqa.loading, "load_nli", lambda scoring, paths=None: (nli, nli))
+        monkeypatch.setattr(ragqa.loading, "load_obligations", lambda scoring: FakeObligations())
         options = ("--generator", "extractive", "--threshold", "0", "--max-drop", "1")
         with EmbeddingServer() as server:
             call(server, *build)

@@ -42,11 +42,12 @@ LEVELS = {
     "indexing": 4,
     "training": 4,
     "recorder": 4,
-    "pipeline": 5,
-    "evaluation": 6,
+    "loading": 5,
+    "pipeline": 6,
+    "evaluation": 7,
     "tables": 5,
-    "cli": 7,
-    "ui": 7,
+    "cli": 8,
+    "ui": 8,
 }
 # Each outside library in the rooms named, nowhere else.
 HOMES = {

@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 import ragqa.cli
-import ragqa.pipeline
+import ragqa.loading
 from ragqa.cli import app, main
 from ragqa.errors import ConfigError, GenerationError, RagqaError, ScoringError
-from ragqa.pipeline import Models
+from ragqa.loading import Models
 from ragqa.records import AnswerRecord
 
 from .fakes import FakeEncoder, FakeNli, FakeObligations, FakeReranker
@@ -44,10 +44,10 @@ def call(monkeypatch, places):
     monkeypatch.setenv("COLUMNS", "200")
     nli = FakeNli()
     models = Models(FakeEncoder(), nli, nli, FakeObligations())
-    monkeypatch.setattr(ragqa.pipeline, "load_models", lambda encoder, scoring, paths=None: models)
-    monkeypatch.setattr(ragqa.pipeline, "load_nli", lambda scoring, paths=None: (nli, nli))
-    monkeypatch.setattr(ragqa.pipeline, "load_obligations", lambda scoring: models.obligations)
-    monkeypatch.setattr(ragqa.pipeline, "load_encoder", lambda name, precision="auto", paths=None: FakeEncoder())
+    monkeypatch.setattr(ragqa.loading, "load_models", lambda encoder, scoring, paths=None: models)
+    monkeypatch.setattr(ragqa.loading, "load_nli", lambda scoring, paths=None: (nli, nli))
+    monkeypatch.setattr(ragqa.loading, "load_obligations", lambda scoring: models.obligations)
+    monkeypatch.setattr(ragqa.loading, "load_encoder", lambda name, precision="auto", paths=None: FakeEncoder())
 
     def run(*arguments):
         result = CliRunner().invoke(app, list(arguments))
@@ -92,7 +92,7 @@ def test_ask_prints_passages_answer_scores_and_the_record(call):
 def test_ask_reranks_where_a_reranker_is_named(call, monkeypatch):
     asked = []
     table = {text: float(number == "2.1") for number, text in RULES}
-    monkeypatch.setattr(ragqa.pipeline, "load_reranker", lambda name: asked.append(name) or FakeReranker(table))
+    monkeypatch.setattr(ragqa.loading, "load_reranker", lambda name: asked.append(name) or FakeReranker(table))
     question = ("ask", "Which conduct must a firm report to the Centre?", "--index", "rules")
     options = ("--reranker", "some/model", "--rerank-depth", "20", "--rerank-weight", "0.9")
     record = AnswerRecord.from_json(call(*question, *options, "--json")[1])

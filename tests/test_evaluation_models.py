@@ -8,7 +8,7 @@ import re
 import pytest
 from typer.testing import CliRunner
 
-import ragqa.pipeline
+import ragqa.loading
 from ragqa.cli import app
 from ragqa.config import ScoringConfig
 from ragqa.corpus.demo import DEMOS
@@ -302,8 +302,8 @@ def call(monkeypatch):
         return nli, nli
 
     monkeypatch.setenv("COLUMNS", "160")
-    monkeypatch.setattr(ragqa.pipeline, "load_nli", load_nli)
-    monkeypatch.setattr(ragqa.pipeline, "load_obligations", lambda scoring: obligations)
+    monkeypatch.setattr(ragqa.loading, "load_nli", load_nli)
+    monkeypatch.setattr(ragqa.loading, "load_obligations", lambda scoring: obligations)
 
     def invoke(*arguments):
         return CliRunner().invoke(app, ["eval", *map(str, arguments)], catch_exceptions=True)

@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-import ragqa.pipeline
+import ragqa
 from ragqa.cli.tune_report import preset_file
 from ragqa.config import FilteringConfig, FusionConfig
 from ragqa.corpus.questions import GoldQuestion

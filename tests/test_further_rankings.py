@@ -5,14 +5,15 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-import ragqa.pipeline
+import ragqa.loading
 from ragqa.cli import app
 from ragqa.config import Config, FusionConfig, IndexingConfig, RetrievalConfig
 from ragqa.errors import ConfigError, IndexingError, IndexMismatchError, ModelError
 from ragqa.fusion import fuse
 from ragqa.indexing import build_events, build_index, index_info, open_index, verify_index
+from ragqa.loading import Models, load_further
 from ragqa.manifest import rebuild_hint
-from ragqa.pipeline import Models, assemble, load_further
+from ragqa.pipeline import assemble
 from ragqa.retrieval import embedding_api, rank, retrievers_for
 from ragqa.retrieval.names import also_option, check_rankings, fitting_weights, missing_rankings
 from ragqa.types import ModelInfo, Question
@@ -243,10 +244,10 @@ class TestCommands:
         monkeypatch.setenv("COLUMNS", "200")
         nli = FakeNli()
         loaded = Models(FakeEncoder(), nli, nli, FakeObligations())
-        monkeypatch.setattr(ragqa.pipeline, "load_models", lambda encoder, scoring, paths=None: loaded)
+        monkeypatch.setattr(ragqa.loading, "load_models", lambda encoder, scoring, paths=None: loaded)
         encoders = {"other": OtherEncoder()}
         monkeypatch.setattr(
-            ragqa.pipeline, "load_encoder", lambda name, precision="auto", paths=None: encoders.get(name, FakeEncoder())
+            ragqa.loading, "load_encoder", lambda name, precision="auto", paths=None: encoders.get(name, FakeEncoder())
         )
         write_rules(tmp_path / "rules")
 
@@ -311,7 +312,7 @@ def test_the_page_asks_with_the_models_of_further_rankings(built, models, monkey
     nli, asked = FakeNli(), []
     loaded = Models(FakeEncoder(), nli, nli, FakeObligations())
     monkeypatch.setattr(resources, "_models", lambda *arguments: loaded)
-    monkeypatch.setattr(ragqa.pipeline, "load_further", lambda rankings, paths: asked.append(rankings) or models)
+    monkeypatch.setattr(ragqa.loading, "load_further", lambda rankings, paths: asked.append(rankings) or models)
     paths = replace(Paths.from_env(), indexes=built)
     assert resources.rankings_of("rules", paths) == (NAMES, "fake-encoder")
     assert resources.rankings_of("nowhere", paths) == (("bm25", "context", "dense"), "")
@@ -326,10 +327,10 @@ def test_the_fusion_of_aueb_with_two_embedding_models_at_a_server_that_fails_at_
     """As a user would: nothing but the models of the answer's scores is made up, and the server is real."""
     nli = FakeNli()
     loaded = Models(FakeEncoder(), nli, nli, FakeObligations())
-    monkeypatch.setattr(ragqa.pipeline, "load_models", lambda encoder, scoring, paths=None: loaded)
-    load_encoder = ragqa.pipeline.load_encoder
+    monkeypatch.setattr(ragqa.loading, "load_models", lambda encoder, scoring, paths=None: loaded)
+    load_encoder = ragqa.loading.load_encoder
     monkeypatch.setattr(
-        ragqa.pipeline,
+        ragqa.loading,
         "load_encoder",
         lambda name, precision="auto", paths=None: (
             load_encoder(name, precision, paths) if ":" in name else FakeEncoder()

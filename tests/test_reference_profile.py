@@ -12,9 +12,9 @@ import pytest
 
 from ragqa.config import SCORING_PROFILES, ScoringConfig, scoring_from_env, scoring_with
 from ragqa.errors import ConfigError, ModelError
+from ragqa.loading import load_nli, load_obligations
 from ragqa.models import resolve_model
 from ragqa.models.hub import fetch, is_hub_name
-from ragqa.pipeline import load_nli, load_obligations
 from ragqa.sentences import split_sentences, splitter_name
 from ragqa.types import ScoringMode
 

@@ -17,7 +17,7 @@ from ragqa.errors import ConfigError, ModelError
 from ragqa.events import Fused, Reranked, Retrieved, Selected
 from ragqa.filtering import select
 from ragqa.fusion import fuse, rerank, reranker_scores
-from ragqa.pipeline import load_reranker, with_reranker
+from ragqa.loading import load_reranker, with_reranker
 from ragqa.records import AnswerRecord, RecordStore
 from ragqa.retrieval.reranker import read_again
 from ragqa.tables import passage_table

@@ -92,7 +92,7 @@ def tensors_of(folder, name="model.safetensors"):
 
 @pytest.mark.model
 def test_the_loss_falls_and_the_folder_is_a_reranker(trained):
-    from ragqa.pipeline import load_reranker
+    from ragqa.loading import load_reranker
 
     assert [now.step for now in trained.reports[:5]] == [10, 16, 20, 30, 32]
     assert trained.reports[-1].step == trained.reports[0].steps == 120
@@ -116,7 +116,7 @@ def test_what_is_written_scores_as_training_did(base, trained, tmp_path):  # noq
     import torch
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-    from ragqa.pipeline import load_reranker
+    from ragqa.loading import load_reranker
 
     question, text = QUESTIONS[0].question.text, " ".join([TEXTS[0]] * 12)  # longer than 24 tokens
     model = AutoModelForSequenceClassification.from_pretrained(trained.out, dtype=torch.float32)

@@ -11,7 +11,6 @@ import pytest
 from typer.testing import CliRunner
 
 import ragqa.cli
-import ragqa.pipeline
 from ragqa.cli import app
 from ragqa.cli.output import fail
 from ragqa.config import ScoringConfig
@@ -64,7 +63,7 @@ class Scorers:
 @pytest.fixture
 def scorers(monkeypatch):
     found = Scorers()
-    monkeypatch.setattr(ragqa.pipeline, "load_scorer", found.load)
+    monkeypatch.setattr(ragqa.loading, "load_scorer", found.load)
     monkeypatch.setenv("COLUMNS", "300")
     for name in ("SCORING_PROFILE", "ENTAILMENT_MODEL", "COVERAGE_MODEL", "OBLIGATION_MODEL"):
         monkeypatch.delenv(f"RAGQA_{name}", raising=False)
@@ -314,7 +313,7 @@ def test_a_model_that_cannot_be_loaded_leaves_the_folder_free(scorers, file, exp
         raise ModelError("no such model")
 
     with monkeypatch.context() as patch:
-        patch.setattr(ragqa.pipeline, "load_scorer", missing)
+        patch.setattr(ragqa.loading, "load_scorer", missing)
         assert refusal(file, "--out", tmp_path / "out", "--entailment-model", "typo")[0] == 3
     assert score(file, "--out", tmp_path / "out").exit_code == 0
     assert outputs(tmp_path / "out") == expected
@@ -424,7 +423,7 @@ def test_what_is_not_a_number_fails_its_item(scorers, file, tmp_path, monkeypatc
             matrix = ((math.nan,),) if answer.text == "Dogs must bark." else scored.paper.entailment_matrix
             return replace(scored, paper=replace(scored.paper, entailment_matrix=matrix))
 
-    monkeypatch.setattr(ragqa.pipeline, "load_scorer", Broken)
+    monkeypatch.setattr(ragqa.loading, "load_scorer", Broken)
     result = score(file, "--out", tmp_path / "out")
     assert result.exit_code == 5
     assert "item 5 (twice) could not be scored: RePASs gave something that is not a number" in result.stderr

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-import ragqa.pipeline
+import ragqa.loading
 from ragqa.cli import app
 from ragqa.config import FilteringConfig, FusionConfig
 from ragqa.corpus.questions import GoldQuestion
@@ -317,7 +317,7 @@ def call(monkeypatch, tmp_path):
     """Runs a command; gives its exit code, standard output and exception."""
     monkeypatch.setenv("RAGQA_INDEXES", str(tmp_path / "indexes"))
     monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr(ragqa.pipeline, "load_encoder", lambda name, precision="auto", paths=None: FakeEncoder())
+    monkeypatch.setattr(ragqa.loading, "load_encoder", lambda name, precision="auto", paths=None: FakeEncoder())
     rows = [
         {"ID": n, "DocumentID": 1, "PassageID": f"1.{n}", "Passage": f"A firm must arrange {word} within {n} days."}
         for n, word in enumerate(WORDS)

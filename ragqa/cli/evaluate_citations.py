@@ -29,7 +29,7 @@ def citations(
     from ragqa.corpus.demo import DEMOS
     from ragqa.evaluation.citation_measures import check_groups, report
     from ragqa.evaluation.rulebook_citations import RULEBOOK_CITATIONS
-    from ragqa.pipeline import load_scorer
+    from ragqa.loading import load_scorer
 
     demo = DEMOS["rulebook"]
     passages = load_corpus(demo.source, demo.format).passages

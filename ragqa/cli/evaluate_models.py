@@ -44,7 +44,7 @@ def nli(
     from ragqa.evaluation.contrasts import contrast_pairs
     from ragqa.evaluation.legal_pairs import legal_pairs
     from ragqa.evaluation.nli import PairReport, pairs_evaluated
-    from ragqa.pipeline import load_nli
+    from ragqa.loading import load_nli
     from ragqa.training.nli_data import read_pairs
 
     sets: dict[str, list[LabelledPair]] = {str(path): read_pairs(path)[:limit] for path in pairs or []}
@@ -82,7 +82,7 @@ def agreement(
     """How far our RePASs agrees with published figures, in script mode."""
     from ragqa.evaluation.agreement import agreement as agreement_of
     from ragqa.evaluation.agreement import read_published, score_published
-    from ragqa.pipeline import load_scorer
+    from ragqa.loading import load_scorer
 
     published = read_published(cases)
     scoring = _scoring(model, precision, coverage_model)
@@ -129,7 +129,7 @@ def obligations(
 ) -> None:
     """Precision, recall and F1 of the obligation classifier on 50 labelled rulebook sentences."""
     from ragqa.evaluation.obligation_measures import measure_obligations, rulebook_sentences, split_sentences_of
-    from ragqa.pipeline import load_obligations
+    from ragqa.loading import load_obligations
 
     sets = {"rulebook sentences": rulebook_sentences()}
     if data is not None:

@@ -120,7 +120,7 @@ def rankings_of(
     """Each retriever's rankings, and its median milliseconds per question where it had to rank."""
     from ragqa.evaluation.ranking_cache import RankingCache
     from ragqa.evaluation.retrieval import identity_of, rescore_all, retrieve_all
-    from ragqa.pipeline import load_encoder, load_further
+    from ragqa.loading import load_encoder, load_further
     from ragqa.protocols import Rescorer
     from ragqa.retrieval import retrievers_for
 

@@ -73,7 +73,7 @@ def build(
     chunk_max_tokens: Annotated[int, typer.Option(help="Text only: most words in a passage.")] = 128,
 ) -> None:
     """Build an index of a folder of documents, or replace the one of that name once the new one is whole."""
-    from ragqa.pipeline import load_encoder, load_further
+    from ragqa.loading import load_encoder, load_further
 
     config = IndexingConfig(
         chunk_max_tokens=chunk_max_tokens,

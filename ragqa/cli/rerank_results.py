@@ -36,7 +36,7 @@ def reranked_results(
     from ragqa.evaluation.ranking_cache import RankingCache
     from ragqa.evaluation.reranking import read_all, reranked
     from ragqa.evaluation.retrieval import measured
-    from ragqa.pipeline import load_reranker
+    from ragqa.loading import load_reranker
 
     chosen = [replace(reranking, weight=weight) for weight in dict.fromkeys(weights)]
     with stderr().status("Loading the reranker"):

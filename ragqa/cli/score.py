@@ -120,7 +120,7 @@ def _store(out: Path | None, answers: AnswerFile, config: ScoringConfig, *, rest
 
 def _scored(answers: AnswerFile, store: Store, config: ScoringConfig) -> list[Outcome]:
     """The outcome of every item, in the file's order."""
-    from ragqa.pipeline import load_scorer
+    from ragqa.loading import load_scorer
 
     plan = make_plan(answers.items, store)
     _announce(plan)

@@ -188,7 +188,7 @@ def _before_and_after(
     """(measure, before, after) of the dense ranking: by the index's vectors, by those of the adapted encoder."""
     import numpy as np
 
-    from ragqa.pipeline import load_encoder
+    from ragqa.loading import load_encoder
 
     base = load_encoder(index.manifest.encoder)
     index.check_encoder(base.info)

@@ -63,7 +63,7 @@ def build_events(
     """Builds ``indexes/NAME`` from the corpus at ``source``, yields how far it is, returns its manifest.
 
     ``models`` are those of the configuration's further rankings, by their retrievers' names, as
-    `ragqa.pipeline.load_further` gives them. An index of that name stays as it is until the new one is whole, and for
+    `ragqa.loading.load_further` gives them. An index of that name stays as it is until the new one is whole, and for
     ever if building fails, is stopped or dies.
 
     Raises ConfigError (name), CorpusError, ModelError, IndexLockedError, IndexingError.

@@ -43,7 +43,7 @@ def write_further(
     for asked in config.rankings:
         name = retriever_name(asked)
         if name != "document" and name not in models:
-            msg = f"expected a model for the ranking {asked!r}, found none; load it with `ragqa.pipeline.load_further`"
+            msg = f"expected a model for the ranking {asked!r}, found none; load it with `ragqa.loading.load_further`"
             raise IndexingError(msg)
         ranking = _described(name, models.get(name), 1 + sum(one.name.startswith("dense:") for one in rankings))
         place = folder / FURTHER / ranking.folder

@@ -16,7 +16,8 @@ from ragqa.errors import RagqaError
 if TYPE_CHECKING:
     from ragqa.config import ScoringConfig
     from ragqa.indexing import Index
-    from ragqa.pipeline import Models, Pipeline
+    from ragqa.loading import Models
+    from ragqa.pipeline import Pipeline
     from ragqa.protocols import Reranker
     from ragqa.records import RecordStore
 
@@ -95,21 +96,21 @@ def _open(name: str, indexes: Path, stamp: int) -> Index:
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _models(encoder: str, _scoring: ScoringConfig, models: tuple[str, ...], _paths: Paths) -> Models:
-    from ragqa.pipeline import load_models
+    from ragqa.loading import load_models
 
     return load_models(encoder, _scoring, _paths)
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _further(rankings: tuple[str, ...], _paths: Paths) -> dict[str, Any]:
-    from ragqa.pipeline import load_further
+    from ragqa.loading import load_further
 
     return load_further(rankings, _paths)
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _reranker(name: str) -> Reranker:
-    from ragqa.pipeline import load_reranker
+    from ragqa.loading import load_reranker
 
     return load_reranker(name)
 
