@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["n_cores", "wait_passively"]
+__all__ = ["wait_passively"]
 
 
 def wait_passively() -> None:
@@ -15,8 +15,3 @@ def wait_passively() -> None:
     ``OMP_WAIT_POLICY`` in the environment has the last word.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-
-
-def n_cores() -> int:
-    """How many processor cores this process may use, at least 1."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

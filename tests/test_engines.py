@@ -173,9 +173,7 @@ def test_a_graphics_card_is_used_by_torch_and_named(folder, monkeypatch, tmp_pat
     monkeypatch.setattr(classifier, "GPU_DEVICE", tmp_path / "card")
     assert SequenceClassifier(folder, "fp32").arithmetic.startswith("fp32, PyTorch ")  # torch sees none
     monkeypatch.setattr(
-        torch_engine,
-        "TorchEngine",
-        lambda folder, precision: SimpleNamespace(device="cuda", precision="bf16", streams=1, infer=None),
+        torch_engine, "TorchEngine", lambda folder, precision: SimpleNamespace(device="cuda", precision="bf16")
     )
     found = SequenceClassifier(folder, "bf16").arithmetic
     assert found.startswith("bf16, PyTorch ")

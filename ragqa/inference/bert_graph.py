@@ -10,7 +10,6 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -95,39 +94,28 @@ def _unreadable(folder: Path, error: Exception) -> ModelError:
 
 
 class OpenVinoEngine:
-    """A compiled graph, for as many threads at once as it has streams; further ones wait."""
+    """A compiled graph. Not safe between threads by itself: its owner locks."""
 
-    def __init__(
-        self, folder: Path, shape: BertShape, precision: str, weights: Weights | None = None, streams: int = 1
-    ) -> None:
+    def __init__(self, folder: Path, shape: BertShape, precision: str, weights: Weights | None = None) -> None:
         """Compiles for fp32 or bf16 (half a second). Raises ModelError.
 
         A model with a classifier gives logits, one without the hidden states of its last layer. ``weights`` stand in
-        for those of ``folder``. The cores are divided among ``streams``: one answers soonest, one per core computes
-        most, since no core waits for another within a batch.
+        for those of ``folder``.
         """
         try:
             graph = _build_graph(read_weights(folder) if weights is None else weights, shape)
         except (KeyError, ValueError) as error:
             raise _unreadable(folder, error) from error
-        hints = {"INFERENCE_PRECISION_HINT": {"fp32": "f32"}.get(precision, precision), "NUM_STREAMS": str(streams)}
-        compiled = _openvino().Core().compile_model(graph, "CPU", hints)
-        self.streams = streams
-        self._idle: SimpleQueue[Any] = SimpleQueue()
-        for _ in range(streams):
-            self._idle.put(compiled.create_infer_request())
+        hints = {"INFERENCE_PRECISION_HINT": {"fp32": "f32"}.get(precision, precision), "PERFORMANCE_HINT": "LATENCY"}
+        self._request = _openvino().Core().compile_model(graph, "CPU", hints).create_infer_request()
 
     def infer(self, inputs: Mapping[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.float32]:
         """For int64 inputs (n_rows, n_tokens): logits (n_rows, n_labels), or hidden states (n_rows, n_tokens, width).
 
         float32; hidden states on padding mean nothing.
         """
-        request = self._idle.get()
-        try:
-            found: npt.NDArray[np.float32] = request.infer(dict(inputs))[0]
-            return found.copy()  # the request reuses its memory
-        finally:
-            self._idle.put(request)
+        found: npt.NDArray[np.float32] = self._request.infer(dict(inputs))[0]
+        return found.copy()  # the request reuses its memory
 
 
 def _build_graph(weights: Weights, shape: BertShape) -> Any:  # noqa: ANN401 - an openvino.Model

@@ -18,13 +18,10 @@ from ragqa.inference.bert_graph import OpenVinoEngine, bert_shape, openvino_vers
 from ragqa.inference.pair_encoding import EncodedPair, InputForm, PairEncoder, padded_inputs
 from ragqa.inference.precision import choose_precision
 from ragqa.inference.sharing import FairLock
-from ragqa.inference.workers import MAX_STREAMS, FairWorkers
-from ragqa.processor import n_cores
 
 __all__ = ["Engine", "SequenceClassifier", "read_config"]
 
 Pair = tuple[str, str]
-Inputs = dict[str, npt.NDArray[np.int64]]
 
 MAX_TOKENS = 512  # of premise and hypothesis together; the longer one is cut first
 TOKEN_BUDGET = 1536  # per batch, padding included; the fastest of 256 to 8,192 on two cores (see the model card)
@@ -36,9 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 class Engine(Protocol):
-    """What computes the logits of one padded batch, for ``streams`` threads at once."""
-
-    streams: int
+    """What computes the logits of one padded batch."""
 
     def infer(self, inputs: dict[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.float32]:
         """float32 array of shape (n_rows, n_labels)."""
@@ -46,7 +41,7 @@ class Engine(Protocol):
 
 
 class SequenceClassifier:
-    """A model folder, loaded. Sessions take turns, batch by batch: share it between threads."""
+    """A model folder, loaded. Locks itself, one batch at a time, so that sessions take turns."""
 
     def __init__(self, folder: Path, precision: Precision = "auto", form: InputForm = "pair") -> None:
         """OpenVINO for BERT, PyTorch for others and on a GPU; ``arithmetic`` says which. Raises ModelError."""
@@ -57,10 +52,7 @@ class SequenceClassifier:
             self.arithmetic += ", joined input"
         self._encoder = PairEncoder(_tokenizer(folder, self.config), _max_tokens(folder, self.config), form)
         self._pad_id = int(self.config.get("pad_token_id") or 0)
-        self._tokenizing = FairLock()
-        self._workers: FairWorkers[Inputs, npt.NDArray[np.float32]] = FairWorkers(
-            lambda inputs: self._engine.infer(inputs), self._engine.streams
-        )
+        self._lock = FairLock()
 
     def logits(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float32]:
         """float32 array of shape (n_pairs, n_labels), in the order given."""
@@ -72,13 +64,13 @@ class SequenceClassifier:
         return len(self.config["id2label"])
 
     def _logits(self, pairs: Sequence[Pair]) -> npt.NDArray[np.float32]:
-        with self._tokenizing:
+        with self._lock:
             encoded: list[EncodedPair] = self._encoder.encode(pairs)
         found = np.zeros((len(pairs), self.n_labels), np.float32)
-        batches = batches_by_length([len(pair.ids) for pair in encoded], TOKEN_BUDGET)[::-1]  # the longest first
-        inputs = (padded_inputs([encoded[n] for n in batch], self._pad_id) for batch in batches)
-        for batch, logits in zip(batches, self._workers.map(inputs), strict=True):
-            found[batch] = logits
+        for batch in batches_by_length([len(pair.ids) for pair in encoded], TOKEN_BUDGET):
+            inputs = padded_inputs([encoded[n] for n in batch], self._pad_id)
+            with self._lock:
+                found[batch] = self._engine.infer(inputs)
         return found
 
 
@@ -90,7 +82,7 @@ def _load_engine(folder: Path, config: dict[str, Any], precision: Precision) -> 
     shape, version = (bert_shape(config), openvino_version()) if not GPU_DEVICE.exists() else (None, None)
     if shape and version:
         try:
-            engine = OpenVinoEngine(folder, shape, precision, streams=min(n_cores(), MAX_STREAMS))
+            engine = OpenVinoEngine(folder, shape, precision)
             # What the graph does not know about the model shows here, not in the middle of an answer.
             found = engine.infer({name: np.ones((1, 8), np.int64) for name in INPUTS}).shape
             if found == (1, len(config["id2label"])):

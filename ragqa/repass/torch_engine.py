@@ -21,9 +21,7 @@ logger = logging.getLogger(__name__)
 
 
 class TorchEngine:
-    """A loaded model, for one thread at a time: torch uses every core for each batch."""
-
-    streams = 1
+    """A loaded model. Not safe between threads by itself: its owner locks."""
 
     def __init__(self, folder: Path, precision: str) -> None:
         """Loads ``folder``'s safetensors and nothing else. Raises ModelError."""

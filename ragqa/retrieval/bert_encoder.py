@@ -23,8 +23,6 @@ from ragqa.inference.lora import merge_adapter
 from ragqa.inference.pair_encoding import PairEncoder, padded_inputs
 from ragqa.inference.precision import choose_precision
 from ragqa.inference.sharing import FairLock, RecentResults
-from ragqa.inference.workers import MAX_STREAMS, FairWorkers
-from ragqa.processor import n_cores
 from ragqa.protocols import FloatMatrix
 from ragqa.retrieval.weights import EMBEDDED, EncoderWeights, weights_of
 from ragqa.types import ModelInfo
@@ -35,11 +33,9 @@ MAX_QUERIES: Final = 256  # remembered; 384 float32 each, 0.4 MB in all
 TOKENS_PER_BATCH: Final = 1536
 TEXTS_PER_CALL: Final = 512  # tokenised at a time: bounds memory
 
-Workers = FairWorkers[dict[str, npt.NDArray[np.int64]], FloatMatrix]
-
 
 class BertEncoder:
-    """An encoder shared by every session: loaded once, batches of several sessions take turns.
+    """An encoder shared by every session: loaded once, one batch at a time.
 
     Passages are computed in the precision asked for, questions always in fp32: a question costs milliseconds, and the
     scores of an index that was copied to another machine do not depend on that machine.
@@ -82,34 +78,34 @@ class BertEncoder:
         return known[text]
 
     def _encode(self, texts: Sequence[str], use: str) -> FloatMatrix:
-        workers = self._workers(use)
+        engine = self._engine(use)
         with self._turn:
             encoded = self._tokenizer.encode([(text, "") for text in texts])
         vectors = np.zeros((len(texts), self._dimension), np.float32)
-        batches = batches_by_length([len(text.ids) for text in encoded], TOKENS_PER_BATCH)[::-1]  # the longest first
-        inputs = (padded_inputs([encoded[position] for position in batch], pad_id=0) for batch in batches)
-        for batch, pooled in zip(batches, workers.map(inputs), strict=True):
-            vectors[batch] = pooled
+        for batch in batches_by_length([len(text.ids) for text in encoded], TOKENS_PER_BATCH):
+            inputs = padded_inputs([encoded[position] for position in batch], pad_id=0)
+            with self._turn:
+                states = engine.infer(inputs)
+            vectors[batch] = _pooled(states, inputs["attention_mask"])
         return vectors
 
-    def _workers(self, use: str) -> Workers:
+    def _engine(self, use: str) -> OpenVinoEngine:
         with self._compiling:
-            return self._query_workers if use == "queries" else self._passage_workers
+            return self._passage_engine if use == "passages" and self._precision != "fp32" else self._query_engine
 
     @cached_property
-    def _query_workers(self) -> Workers:
-        return self._compiled("fp32", streams=1)  # one text: all cores work on it
+    def _query_engine(self) -> OpenVinoEngine:
+        return self._compiled("fp32")
 
     @cached_property
-    def _passage_workers(self) -> Workers:
-        return self._compiled(self._precision, streams=min(n_cores(), MAX_STREAMS))
+    def _passage_engine(self) -> OpenVinoEngine:
+        return self._compiled(self._precision)
 
-    def _compiled(self, precision: str, streams: int) -> Workers:
+    def _compiled(self, precision: str) -> OpenVinoEngine:
         weights = read_weights(self._weights.folder)
         for adapter in self._weights.adapters:
             weights = merge_adapter(weights, adapter)
-        engine = OpenVinoEngine(self._weights.folder, self._shape, precision, weights, streams)
-        return FairWorkers(lambda inputs: _pooled(engine.infer(inputs), inputs["attention_mask"]), streams)
+        return OpenVinoEngine(self._weights.folder, self._shape, precision, weights)
 
     @cached_property
     def _dimension(self) -> int:
