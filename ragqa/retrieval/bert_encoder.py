@@ -31,7 +31,7 @@ __all__ = ["BertEncoder", "covers"]
 
 MAX_QUERIES: Final = 256  # remembered; 384 float32 each, 0.4 MB in all
 TOKENS_PER_BATCH: Final = 1536
-TEXTS_PER_CALL: Final = 512  # tokenised at a time: bounds memory
+TEXTS_PER_CALL: Final = 4096  # tokenised and sorted by length at a time: bounds memory
 
 
 class BertEncoder:
