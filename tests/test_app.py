@@ -96,9 +96,11 @@ def test_a_reranker_is_named_in_the_panel_and_its_ranks_are_shown(app):
     assert "set_rerank_depth" not in [slider.key for slider in at.slider]
     at.text_input(key="set_reranker").set_value(" some/model ").run()
     at.slider(key="set_rerank_depth").set_value(20).run()
+    assert at.slider(key="set_rerank_weight").value == 0.3
+    at.slider(key="set_rerank_weight").set_value(1.0).run()
     text = words(ask(at))
     config = at.session_state["run"].view.config.reranking
-    assert (config.model, config.depth, config.weight) == ("some/model", 20, 0.3)
+    assert (config.model, config.depth, config.weight) == ("some/model", 20, 1.0)
     assert "was 3" in text
     assert "has not read" not in text
     at.slider(key="set_rerank_weight").set_value(0.0).run()

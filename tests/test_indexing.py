@@ -176,7 +176,7 @@ class TestBuild:
         )
         assert list(dict.fromkeys(event.stage for event in events)) == ["corpus", "BM25", "vectors", "files"]
         assert [event for event in events if event.stage == "vectors"] == [
-            BuildProgress("vectors", done, 600) for done in (0, 256, 512, 600)
+            BuildProgress("vectors", done, 600) for done in (0, 512, 600)
         ]
         for stage in ("corpus", "BM25", "vectors", "files"):
             done = [event.done for event in events if event.stage == stage]

@@ -328,7 +328,7 @@ class TestRefusedKinds:
 
         with pytest.raises(ConfigError, match="can make of 64 numbers, found 'IVF4,PQ48'.*choose --vectors"):
             build(indexes, encoder=Encoder(), vectors="IVF4,PQ48")
-        assert asked == [256]
+        assert asked == [512]
 
     @pytest.mark.parametrize(("built", "said"), [("Flat", "SQ8"), ("SQ8", "Flat"), ("IVF8,SQ8", "IVF16,SQ8")])
     def test_another_kind_than_the_manifest_says(self, indexes, built, said):
