@@ -46,7 +46,7 @@ __all__ = [
 BM25Backend = Literal["bm25s", "rank_bm25"]
 FusionMethod = Literal["wsum", "rrf"]
 FURTHER_RANKINGS = ("document", "splade", "late", "dense")  # kinds of those an index may have besides its first three
-GeneratorName = Literal["extractive", "baseline", "llm", "obligations", "loc", "vrr", "none"]
+GeneratorName = Literal["concise", "extractive", "baseline", "llm", "obligations", "loc", "vrr", "none"]
 LLM_GENERATORS = frozenset({"llm", "obligations", "loc", "vrr"})  # those that ask a language model
 CoverageInput = Literal["pair", "joined"]
 SplitterName = Literal["nupunkt", "punkt"]
@@ -170,8 +170,8 @@ class FilteringConfig:
 class GenerationConfig:
     """Who writes the answer. The key itself is never stored here: see `Config.from_env`."""
 
-    generator: GeneratorName = "extractive"  # needs no language model; "none" stops at the passages
-    max_sentences: int = 12  # extractive: most sentences quoted, 1 to 100; a page's worth
+    generator: GeneratorName = "concise"  # needs no language model; "none" stops at the passages
+    max_sentences: int = 12  # extractive: most sentences quoted, 1 to 100; a page's worth; concise: no more than these
     model: str = "gpt-4o-mini"  # LLM: name sent to the server
     base_url: str = ""  # LLM: OpenAI-compatible server, empty for the client's own default
     temperature: float = 0.0  # LLM: in [0, 2]; 0 for answers that can be repeated
@@ -344,7 +344,7 @@ class Config:
         """
         env = os.environ if environ is None else environ
         generation = GenerationConfig(
-            generator="llm" if has_llm(env) else "extractive",
+            generator="llm" if has_llm(env) else "concise",
             model=env.get("RAGQA_MODEL") or GenerationConfig().model,
             base_url=env.get("OPENAI_BASE_URL", ""),
         )

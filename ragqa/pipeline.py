@@ -171,6 +171,11 @@ def _generator(config: GenerationConfig, models: Models, scorer: RepassScorer) -
             from ragqa.generation.llm import LlmGenerator
 
             return LlmGenerator(config, api_key(), prompt_folder())
+        case "concise":
+            from ragqa.generation.concise import ConciseGenerator
+            from ragqa.repass.verifier import RepassVerifier
+
+            return ConciseGenerator(models.obligations, models.encoder, RepassVerifier(scorer), config)
         case _:
             return _verifying_generator(config, scorer)
 

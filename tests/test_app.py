@@ -64,7 +64,12 @@ def test_the_first_screen_offers_examples_and_says_there_is_no_language_model(ap
     assert len([button for button in at.button if button.key and button.key.startswith("example_")]) == 3
     assert "No language model is configured" in words(at)
     assert [radio.options for radio in at.radio if radio.label == "Generator"] == [
-        ["extractive, no language model", "the kept passages, no language model", "none, passages only"]
+        [
+            "concise, no language model",
+            "extractive, no language model",
+            "the kept passages, no language model",
+            "none, passages only",
+        ]
     ]
 
 

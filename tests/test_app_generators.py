@@ -78,7 +78,8 @@ def test_each_generator_shows_its_own_fields_and_they_reach_the_settings(app, se
 def test_without_a_language_model_only_the_others_are_offered(app):
     (radio,) = [radio for radio in app().radio if radio.label == "Generator"]
     assert radio.options == [
-        "extractive, no language model", "the kept passages, no language model", "none, passages only",
+        "concise, no language model", "extractive, no language model", "the kept passages, no language model",
+        "none, passages only",
     ]  # fmt: skip
 
 

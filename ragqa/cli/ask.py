@@ -36,6 +36,7 @@ __all__ = ["ask", "with_preset"]
 class GeneratorChoice(StrEnum):
     """Who writes the answer."""
 
+    CONCISE = "concise"
     EXTRACTIVE = "extractive"
     BASELINE = "baseline"
     LLM = "llm"

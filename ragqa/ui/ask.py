@@ -40,7 +40,7 @@ def ask_page() -> None:
     config = settings_panel(index, defaults, *resources.rankings_of(index, paths))
     _question_form(index)
     if not has_llm():
-        st.caption("No language model is configured: answers are extractive, quoted from the passages.")
+        st.caption("No language model is configured: answers are quoted from the passages.")
     with st.container():  # always there, so that a message here moves nothing below
         if st.session_state.pop("ask_now", False):
             _start(config, paths)

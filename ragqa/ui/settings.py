@@ -31,6 +31,7 @@ __all__ = ["settings_panel"]
 
 _STORE = "settings"  # plain key: widget keys vanish when the page changes
 _GENERATORS = {
+    "concise": "concise, no language model",
     "extractive": "extractive, no language model",
     "baseline": "the kept passages, no language model",
     "llm": "language model",

@@ -1,0 +1,159 @@
+"""A short answer without a language model: what the question asks for, once, in the order of the passages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator as Stream
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ragqa.config import GenerationConfig
+from ragqa.events import Token
+from ragqa.generation.answers import empty_answer, nothing_kept
+from ragqa.generation.clauses import OMISSION, enumerated, without_running_title
+from ragqa.generation.context import NO_TEXT
+from ragqa.generation.quotes import Quote, pieces_of, quoted, quotes_of
+from ragqa.protocols import Encoder, FloatMatrix, ObligationClassifier, Verifier
+from ragqa.sentences import reads_as_heading
+from ragqa.types import Answer, Passage, Question
+
+__all__ = ["MAX_SENTENCES", "MAX_WORDS", "ConciseGenerator"]
+
+# Chosen on 300 ADGM dev questions. Against the extractive generator: a fifth fewer words, nine tenths of its duties,
+# and .95 of the gold passages that were kept are quoted instead of .87.
+MAX_SENTENCES = 8
+MAX_WORDS = 250  # after the first sentence, which may be longer
+RELEVANCE_RATIO = 0.6  # a sentence must reach this share of the best one's relevance
+OBLIGATION_BONUS = 0.15  # on the cosine, for a sentence that obliges somebody
+MIN_WORDS = 9  # a shorter sentence is quoted where it obliges somebody, or where there is nothing else
+LONG_WORDS = 50  # a longer sentence that lists duties is quoted with the items that matter
+ITEM_RATIO = 0.8  # an item must reach this share of the best item's cosine with the question
+MAX_ITEMS = 3
+_NUMBER = re.compile(r"\d[\w.()]*")
+SHORTENED = f"Lists are shortened where {OMISSION} stands; the passages have them whole."
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """A sentence as it would be quoted; relevance is its cosine with the question, an obligation's raised."""
+
+    quote: Quote
+    source: str  # the whole sentence
+    position: int  # in the passages
+    obliges: bool
+    relevance: float
+
+    @property
+    def n_words(self) -> int:
+        return len(self.quote.text.split())
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether it says something by itself: no heading, and short only where it obliges somebody."""
+        text = self.quote.text
+        return not (reads_as_heading(text) or text.isupper()) and (self.obliges or self.n_words >= MIN_WORDS)
+
+
+class ConciseGenerator:
+    """Quotes the few sentences that answer the question; long lists of duties with the items that matter."""
+
+    name = "concise, no language model"
+    model = ""
+
+    def __init__(
+        self, obligations: ObligationClassifier, encoder: Encoder, verifier: Verifier, config: GenerationConfig
+    ) -> None:
+        self._obligations = obligations
+        self._encoder = encoder
+        self._verifier = verifier
+        self._config = config
+
+    def stream(self, question: Question, passages: Sequence[Passage]) -> Stream[Token, None, Answer]:
+        """Yields one token per quoted sentence, ``"sentence [1][3] "``, and returns the answer made of them.
+
+        The most relevant sentences, at most `MAX_SENTENCES` (and ``max_sentences``) and `MAX_WORDS`, without headings,
+        without those far below the best, and without obligations that the sentences chosen so far cover already
+        (RePASs's own rule). Passages in the order of their best sentence, sentences in the order of their passage.
+        Words are verbatim; ``[…]`` stands where items of a list were left out, and running titles in capitals are
+        dropped. No passage, or none with text: an empty answer whose note says what to change.
+        """
+        if not passages:
+            return nothing_kept(self.name, self.model)
+        quotes = quotes_of(passages)
+        if not quotes:
+            return empty_answer(self.name, self.model, NO_TEXT)
+        chosen = self._chosen(self._candidates(question, quotes))
+        ordered = _in_reading_order(chosen)
+        yield from (Token(piece) for piece in pieces_of(ordered))
+        return quoted(ordered, self.name, _note(quotes, chosen))
+
+    def _candidates(self, question: Question, quotes: Sequence[Quote]) -> list[_Candidate]:
+        """Every sentence that may be quoted, most relevant first; never none."""
+        asked = self._encoder.encode_query(question.text)[0]
+        flags = self._obligations.classify([quote.text for quote in quotes])
+        shown = self._shortened([without_running_title(quote.text) for quote in quotes], asked)
+        whole = self._encoder.encode([quote.text for quote in quotes]) @ asked
+        cosines = whole.clip(min=self._encoder.encode(shown) @ asked).tolist()
+        found = [
+            _Candidate(Quote(text, quote.citations), quote.text, position, obliges, cosine + OBLIGATION_BONUS * obliges)
+            for position, (quote, text, obliges, cosine) in enumerate(zip(quotes, shown, flags, cosines, strict=True))
+        ]
+        readable = [candidate for candidate in found if candidate.is_readable] or found
+        return sorted(readable, key=lambda candidate: (-candidate.relevance, candidate.position))
+
+    def _shortened(self, sentences: Sequence[str], asked: FloatMatrix) -> list[str]:
+        """Long lists of duties with the items nearest to the question; other sentences as they are."""
+        lists = {
+            index: found
+            for index, sentence in enumerate(sentences)
+            if len(sentence.split()) > LONG_WORDS and (found := enumerated(sentence)) is not None
+        }
+        items = [item for found in lists.values() for item in found.items]
+        cosines = iter((self._encoder.encode(items) @ asked).tolist() if items else ())
+        texts = list(sentences)
+        for index, found in lists.items():
+            own = sorted(((next(cosines), item) for item in range(len(found.items))), reverse=True)
+            near = [item for cosine, item in own[:MAX_ITEMS] if cosine >= min(own[0][0], ITEM_RATIO * own[0][0])]
+            texts[index] = found.with_items(near)
+        return texts
+
+    def _chosen(self, candidates: Sequence[_Candidate]) -> list[_Candidate]:
+        best = candidates[0].relevance
+        floor = min(best, RELEVANCE_RATIO * best)  # of a best below 0, only its equals remain
+        limit = min(MAX_SENTENCES, self._config.max_sentences)
+        chosen: list[_Candidate] = []
+        n_words = 0
+        for candidate in candidates:
+            if len(chosen) == limit or candidate.relevance < floor:
+                break
+            if chosen and (n_words + candidate.n_words > MAX_WORDS or self._is_covered(candidate, chosen)):
+                continue
+            chosen.append(candidate)
+            n_words += candidate.n_words
+        return chosen
+
+    def _is_covered(self, candidate: _Candidate, chosen: Sequence[_Candidate]) -> bool:
+        """Whether it says nothing new; a rule that names a number of its own always does."""
+        numbers = {number for other in chosen for number in _NUMBER.findall(other.source)}
+        if not candidate.obliges or not numbers.issuperset(_NUMBER.findall(candidate.source)):
+            return False
+        answer = quoted([other.quote for other in chosen], self.name, "")
+        return self._verifier.coverage(answer, candidate.source).covered
+
+
+def _in_reading_order(chosen: Sequence[_Candidate]) -> list[Quote]:
+    """Passages in the order of their best sentence, the sentences of each as it has them."""
+    best: dict[int, int] = {}
+    for candidate in chosen:
+        best.setdefault(candidate.quote.citations[0], len(best))
+    order = sorted(chosen, key=lambda candidate: (best[candidate.quote.citations[0]], candidate.position))
+    return [candidate.quote for candidate in order]
+
+
+def _note(quotes: Sequence[Quote], chosen: Sequence[_Candidate]) -> str:
+    parts = []
+    if len(chosen) < len(quotes):
+        parts.append(f"{len(chosen)} of {len(quotes)} sentences are quoted: those nearest to the question.")
+    if any(OMISSION in candidate.quote.text for candidate in chosen):
+        parts.append(SHORTENED)
+    return " ".join(parts)
