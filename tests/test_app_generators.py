@@ -90,8 +90,8 @@ def test_a_finished_vrr_answer_shows_plan_candidates_rounds_and_path(vrr_app, se
     at.slider(key="set_candidates").set_value(2)
     at.slider(key="set_rounds").set_value(1).run()
     text = words(ask(at))
-    for part in ("How it was written", "It will take 2 to 3 calls", "candidate 1", "round 1, removal",
-                 "round 1, insertion", "Written by: VRR, verified and refined with RePASs", SLEEP):  # fmt: skip
+    for part in ("How it was written", "It will take 2 to 3 calls", "candidate 1", "removal 1",
+                 "insertion 1", "Written by: VRR, verified and refined with RePASs", SLEEP):  # fmt: skip
         assert part in text, part
     assert len(at.get("arrow_vega_lite_chart") or at.get("vega_lite_chart")) >= 2
 

@@ -242,7 +242,7 @@ def test_refusals_are_not_retried_and_say_what_to_do(code, next_step):
         assert len(server.requests) == 1
     assert f"HTTP {code} (because)" in str(caught.value)
     assert "test-model" in str(caught.value)
-    assert "extractive" in str(caught.value)
+    assert "without a language model" in str(caught.value)
 
 
 def test_gateway_time_out_is_a_time_out():

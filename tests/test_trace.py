@@ -184,7 +184,7 @@ def test_the_rows_say_what_was_done_and_why(store):
     assert "2 obligations in the kept passages. It will take 2 to 3 calls, of a budget of 30" in html
     assert "candidate 1" in html
     assert "candidate 2, best" in html
-    assert "round 1, insertion" in html
+    assert "insertion 1" in html
     assert "1 of 1 missing obligations covered" in html
     assert "0.10 → 0.90" in html
     assert html.count("<details") == html.count("</details>") == 5

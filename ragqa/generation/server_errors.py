@@ -19,7 +19,7 @@ MAX_DETAIL_CHARS = 300  # of a server's own words
 _MIN_SECRET_CHARS = 4  # "x" or "no" as a key of a server that wants none is no secret, and too common a text to cut out
 _KEY_LIKE = re.compile(r"\bsk-[\w*.-]{6,}|\bBearer\s+[^\s'\",}]+", re.IGNORECASE)
 
-_INSTEAD = "or choose the extractive generator"
+_INSTEAD = "or choose a generator without a language model"
 _NEXT_STEP = {
     400: f"keep fewer passages, shorten the question or choose another model, {_INSTEAD}",
     401: f"check OPENAI_API_KEY, {_INSTEAD}",

@@ -170,18 +170,24 @@ def path_chart(path: Sequence[PathStep]) -> alt.Chart:
             strict=True,
         )
     ]
+    legend = alt.Legend(symbolType="stroke", symbolSize=300, columns=2)
     colours, dashes = ["#0f8a9d", "#228b54", "#cc3333", "#d68c14"], [[1, 0], [6, 3], [2, 3], [8, 3, 2, 3]]
     return (
         alt.Chart(pd.DataFrame(rows))
         .mark_line(point=alt.OverlayMarkDef(size=40), strokeWidth=2)
         .encode(
-            x=alt.X("step:N", title=None, sort=alt.EncodingSortField("order"), axis=alt.Axis(labelAngle=-30)),
+            x=alt.X(
+                "step:N",
+                title=None,
+                sort=alt.EncodingSortField("order"),
+                axis=alt.Axis(labelAngle=0, labelOverlap=True),
+            ),
             y=alt.Y("score:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5)),
-            color=alt.Color("part:N", scale=alt.Scale(domain=parts, range=colours), title=None),
+            color=alt.Color("part:N", scale=alt.Scale(domain=parts, range=colours), title=None, legend=legend),
             strokeDash=alt.StrokeDash("part:N", scale=alt.Scale(domain=parts, range=dashes), title=None),
             tooltip=["step:N", "part:N", alt.Tooltip("score:Q", format=".3f")],
         )
-        .properties(height=200)
+        .properties(height=260)
         .configure_legend(orient="bottom")
         .configure_view(strokeWidth=0)
     )

@@ -89,13 +89,13 @@ def _rounds(trace: Sequence[TraceEvent]) -> list[str]:
             n = len(event.removed)
             words = f"{n} sentence{'s' * (n != 1)} above the mean contradiction of {event.mean:.3f}"
             inside = _list([_removed(sentence, event.mean) for sentence in event.removed])
-            badge = badge_html(f"round {event.round}, removal", "bad" if n else "plain")
+            badge = badge_html(f"removal {event.round}", "bad" if n else "plain")
             rows.append(_row(badge, event.repass, words, inside + _note(event.note)))
         elif isinstance(event, ObligationsInserted):
             covered = sum(obligation.covered for obligation in event.obligations)
             words = f"{covered} of {len(event.obligations)} missing obligations covered by the correction"
             inside = _list([_inserted(obligation) for obligation in event.obligations])
-            badge = badge_html(f"round {event.round}, insertion", "good" if covered else "mixed")
+            badge = badge_html(f"insertion {event.round}", "good" if covered else "mixed")
             rows.append(_row(badge, event.repass, words, inside + _text(event.text) + _note(event.note)))
     return rows
 
