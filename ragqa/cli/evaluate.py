@@ -1,4 +1,4 @@
-"""`ragqa eval retrieval | answers | compare | ablation | citations | speed | nli | agreement | obligations`."""
+"""`ragqa eval`: one command for each thing that is measured, and `speed`, which is here."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ragqa.cli.evaluate_ablation import ablation
 from ragqa.cli.evaluate_answers import answers, compare
 from ragqa.cli.evaluate_citations import citations
 from ragqa.cli.evaluate_models import agreement, nli, obligations
+from ragqa.cli.evaluate_pandachat import pandachat
 from ragqa.cli.evaluate_retrieval import retrieval
 from ragqa.cli.output import progress_bar, stderr, stdout
 from ragqa.config import Config, Paths
@@ -26,6 +27,7 @@ app.command()(answers)
 app.command()(compare)
 app.command()(ablation)
 app.command()(citations)
+app.command()(pandachat)
 app.command()(nli)
 app.command()(agreement)
 app.command()(obligations)

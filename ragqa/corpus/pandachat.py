@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ragqa.corpus.chunking import chunk
 from ragqa.corpus.cleaning import clean_text
@@ -19,7 +20,15 @@ from ragqa.corpus.outline import Block
 from ragqa.errors import CorpusError
 from ragqa.types import Passage, Question
 
-__all__ = ["DocumentQuestion", "load_pandachat", "load_pandachat_questions", "looks_like_pandachat", "pandachat_text"]
+__all__ = [
+    "DocumentQuestion",
+    "load_pandachat",
+    "load_pandachat_questions",
+    "load_pandachat_rows",
+    "locate_pandachat",
+    "looks_like_pandachat",
+    "pandachat_text",
+]
 
 QUESTION, DOCUMENT, TEXT = "query", "document", "text_without_Q"
 PARAGRAPH_END = "<p>"
@@ -73,6 +82,23 @@ def load_pandachat_questions(path: Path) -> tuple[DocumentQuestion, ...]:
         DocumentQuestion(Question(item.line(QUESTION), str(number)), frozenset({item.identifier(DOCUMENT)}))
         for number, item in enumerate(_items(path), start=1)
     )
+
+
+def load_pandachat_rows(path: Path) -> tuple[dict[str, Any], ...]:
+    """The items of the file as they are, uncleaned, in its order: a submission repeats them. Raises CorpusError.
+
+    ``path`` as in `load_pandachat`.
+    """
+    return tuple(item.values for item in _items(path))
+
+
+def locate_pandachat(path: Path) -> Path:
+    """``path`` itself, or its folder ``pandachat`` where ``path`` is a folder of several data sets, as RAGQA_DATA is.
+
+    Nothing is read: what is not the data set is refused by the loaders.
+    """
+    beside = path / "pandachat"
+    return beside if beside.is_dir() and not looks_like_pandachat(path) else path
 
 
 def looks_like_pandachat(path: Path) -> bool:
