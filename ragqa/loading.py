@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ragqa.config import (
     Paths,
@@ -18,9 +18,6 @@ from ragqa.config import (
 from ragqa.processor import wait_passively
 from ragqa.protocols import Encoder, NliModel, ObligationClassifier, Reranker, Scorer
 from ragqa.types import ModelInfo
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = [
     "Models",
@@ -143,10 +140,9 @@ def with_reranker(models: Models, reranking: RerankingConfig) -> Models:
 def load_reranker(name: str, precision: Precision = "auto") -> Reranker:
     """The cross-encoder of this folder or hub name, loaded and checked. Raises ModelError."""
     wait_passively()
-    from ragqa.repass.classifier import SequenceClassifier
     from ragqa.retrieval.reranker import CrossEncoderReranker
 
-    return CrossEncoderReranker(name, lambda folder: SequenceClassifier(folder, precision))
+    return CrossEncoderReranker(name, precision)
 
 
 def load_obligations(scoring: ScoringConfig) -> ObligationClassifier:

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 from ragqa.errors import ModelError
-from ragqa.inference import bert_graph
+from ragqa.inference import bert_graph, classifier
 from ragqa.inference.bert_graph import BertShape, OpenVinoEngine, bert_shape, openvino_version
-from ragqa.repass import classifier
-from ragqa.repass.classifier import INPUTS, SequenceClassifier, read_config
+from ragqa.inference.classifier import INPUTS, SequenceClassifier, read_config
 from tests.test_nli import make_model, tiny_tokenizer
 
 LABELS = {0: "contradiction", 1: "entailment", 2: "neutral"}
@@ -32,7 +31,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def by_torch(folder):
-    from ragqa.repass.torch_engine import TorchEngine
+    from ragqa.inference.torch_engine import TorchEngine
 
     return TorchEngine(folder, "fp32")
 
@@ -167,7 +166,7 @@ def test_labels_that_do_not_fit_the_weights_are_refused_when_loading(tmp_path):
 
 def test_a_graphics_card_is_used_by_torch_and_named(folder, monkeypatch, tmp_path):
     """Only the choice: no graphics card is here. The engine is told where to run and says it."""
-    from ragqa.repass import torch_engine
+    from ragqa.inference import torch_engine
 
     (tmp_path / "card").touch()
     monkeypatch.setattr(classifier, "GPU_DEVICE", tmp_path / "card")

@@ -243,7 +243,7 @@ def test_equal_pairs_are_computed_once(tiny):
 
 
 def test_pairs_beyond_one_encoding(tiny, monkeypatch):
-    from ragqa.repass import classifier as module
+    from ragqa.inference import classifier as module
 
     expected = load(tiny).predict(PAIRS)
     monkeypatch.setattr(module, "PAIRS_PER_ENCODING", 2)
@@ -349,7 +349,7 @@ def test_loading_leaves_the_progress_bars_of_others_alone(tiny):
 
 def test_a_short_question_is_not_kept_waiting_by_a_long_one(tiny, monkeypatch):
     """Two sessions: the one with a single pair is served after the running batch, not after all forty."""
-    from ragqa.repass import classifier as module
+    from ragqa.inference import classifier as module
 
     monkeypatch.setattr(module, "TOKEN_BUDGET", 1)  # every pair its own batch
     nli = load(tiny)
@@ -443,7 +443,7 @@ def test_the_graph_computes_what_transformers_computes(n_tokens):
     import numpy as np
 
     from ragqa.inference.bert_graph import OpenVinoEngine, bert_shape
-    from ragqa.repass.classifier import read_config
+    from ragqa.inference.classifier import read_config
 
     folder = resolve_model("nli-minilm-l6")
     chance = np.random.default_rng(1)
@@ -472,7 +472,7 @@ def test_other_models_than_bert_go_to_torch():
 
 
 def test_without_openvino_torch_computes_the_same(tiny, monkeypatch, caplog):
-    from ragqa.repass import classifier
+    from ragqa.inference import classifier
 
     expected = load(tiny).predict(PAIRS)
     monkeypatch.setattr(classifier, "openvino_version", lambda: None)

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from itertools import islice
 
+import numpy as np
 import pytest
 
 from ragqa.errors import CorpusError, ModelError
@@ -21,6 +22,8 @@ from ragqa.training.sentence_edits import (
     without_aside,
     without_leading_clause,
 )
+
+from .tiny_models import tensors_of, write_trainable
 
 CONTRADICTION, ENTAILMENT, NEUTRAL = range(3)
 
@@ -214,29 +217,11 @@ def test_all_sources_come_together(tmp_path):
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    """An untrained BERT of two layers with a vocabulary of a few words."""
-    import torch
-    from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+    from transformers import BertForSequenceClassification
 
-    folder = tmp_path_factory.mktemp("base")
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "yes", "no", "maybe", "red", "green", "blue"]
-    (folder / "vocab.txt").write_text("\n".join(words))
-    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(words),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=32,
-        num_labels=3,
-        initializer_range=0.2,
-        hidden_dropout_prob=0.0,
-        attention_probs_dropout_prob=0.0,
-    )
-    BertForSequenceClassification(config).save_pretrained(folder)
-    return folder
+    words = ["yes", "no", "maybe", "red", "green", "blue"]
+    settings = {"num_labels": 3, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    return write_trainable(tmp_path_factory.mktemp("base"), words, BertForSequenceClassification, **settings)
 
 
 def colours(n):
@@ -256,9 +241,6 @@ def colours(n):
 
 @pytest.mark.model
 def test_a_killed_training_goes_on_to_the_same_weights(base, tmp_path):
-    import torch
-    from safetensors.torch import load_file
-
     from ragqa.training.nli import NliTraining, train_nli
 
     training = NliTraining(
@@ -268,8 +250,8 @@ def test_a_killed_training_goes_on_to_the_same_weights(base, tmp_path):
         learning_rate=3e-3,
         warmup_steps=5,
         max_tokens=24,
-        dropout=0.0,
-        checkpoint_every=10,
+        dropout=0.1,
+        checkpoint_every=20,
     )
     pairs, held = colours(320), colours(60)
     whole = list(train_nli(training, pairs, held, tmp_path / "whole"))
@@ -277,14 +259,14 @@ def test_a_killed_training_goes_on_to_the_same_weights(base, tmp_path):
     assert whole[-1].held_out > 0.95
     assert whole[-1].loss < whole[0].loss
 
-    list(islice(train_nli(training, pairs, held, tmp_path / "killed"), 3))  # left after 25 steps, saved at 20
+    list(islice(train_nli(training, pairs, held, tmp_path / "killed"), 3))  # left after 30 steps, saved at 20
     assert not (tmp_path / "killed" / "model.safetensors").exists()
     resumed = list(train_nli(training, pairs, held, tmp_path / "killed"))
     assert resumed[0].step > 20
-    expected, found = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "killed"))
+    expected, found = (tensors_of(tmp_path / name / "model.safetensors") for name in ("whole", "killed"))
     assert expected.keys() == found.keys()
     for name in expected:
-        torch.testing.assert_close(found[name], expected[name], atol=2e-2, rtol=2e-2)
+        np.testing.assert_allclose(found[name], expected[name], atol=2e-3)
 
     with pytest.raises(ModelError, match="other settings or data"):
         next(train_nli(training, pairs[:100], held, tmp_path / "killed"))

@@ -253,7 +253,7 @@ def test_punkt_that_is_not_installed_says_how_to_install_it(monkeypatch):
 
 
 def test_a_configuration_that_is_none_is_refused(tmp_path):
-    from ragqa.repass.classifier import read_config
+    from ragqa.inference.classifier import read_config
 
     for text in (None, "{", json.dumps({"id2label": ["a"]})):
         if text is not None:

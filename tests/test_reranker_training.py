@@ -4,7 +4,6 @@ import json
 import math
 from dataclasses import replace
 from itertools import islice
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,7 +21,9 @@ from .test_retriever_training import (  # noqa: F401 - fixtures
     data_of,
     gathered,
     indexed,
+    write_questions,
 )
+from .tiny_models import tensors_of, whole_training
 
 # Data -----------------------------------------------------------------------------------------------------------------
 
@@ -71,23 +72,18 @@ def training_of(folder, **options):
 
     settings = {"epochs": 30, "negatives": 2, "batch_size": 12, "learning_rate": 5e-3, "warmup_steps": 3}
     return RerankerTraining(
-        str(folder), **settings | {"max_tokens": 24, "dropout": 0.0, "checkpoint_every": 16} | options
+        base=str(folder), **settings | {"max_tokens": 24, "dropout": 0.0, "checkpoint_every": 16} | options
     )
 
 
 @pytest.fixture(scope="module")
 def trained(base, tmp_path_factory):  # noqa: F811
-    """A whole training: its folder and its reports."""
     from ragqa.training.reranker import train_reranker
 
-    out = tmp_path_factory.mktemp("whole")
-    return SimpleNamespace(out=out, reports=list(train_reranker(training_of(base), gathered(), out)))
+    return whole_training(train_reranker, training_of(base), gathered(), tmp_path_factory.mktemp("whole"))
 
 
-def tensors_of(folder, name="model.safetensors"):
-    from safetensors.numpy import load_file
-
-    return load_file(folder / name)
+WEIGHTS = "model.safetensors"
 
 
 @pytest.mark.model
@@ -97,7 +93,7 @@ def test_the_loss_falls_and_the_folder_is_a_reranker(trained):
     assert [now.step for now in trained.reports[:5]] == [10, 16, 20, 30, 32]
     assert trained.reports[-1].step == trained.reports[0].steps == 120
     assert trained.reports[-1].loss < 0.5 * trained.reports[0].loss
-    assert {tensor.dtype for tensor in tensors_of(trained.out).values()} == {np.dtype(np.float16)}
+    assert {tensor.dtype for tensor in tensors_of(trained.out / WEIGHTS).values()} == {np.dtype(np.float16)}
     assert json.loads((trained.out / "MODEL.json").read_text())["kind"] == "reranker"
     assert json.loads((trained.out / "tokenizer_config.json").read_text())["model_max_length"] == 24
     reranker = load_reranker(str(trained.out), "fp32")
@@ -136,17 +132,17 @@ def test_a_training_that_was_interrupted_ends_as_if_it_had_not_been(base, tmp_pa
     whole = list(train_reranker(training, data, tmp_path / "whole"))
     assert [now.step for now in whole] == [10, 16, 20, 28]
     assert [now.step for now in islice(train_reranker(training, data, tmp_path / "killed"), 3)] == [10, 16, 20]
-    assert not (tmp_path / "killed" / "model.safetensors").exists()
+    assert not (tmp_path / "killed" / WEIGHTS).exists()
     list(train_reranker(replace(training, stop_after=16), data, tmp_path / "stopped"))
     (again,) = train_reranker(replace(training, stop_after=16), data, tmp_path / "stopped")  # nothing left to do
     assert again.step == 16
     assert math.isnan(again.loss)
-    expected = tensors_of(tmp_path / "whole")
+    expected = tensors_of(tmp_path / "whole" / WEIGHTS)
     for how in ("killed", "stopped"):
         rest = list(train_reranker(training, data, tmp_path / how))
         assert [now.step for now in rest] == [20, 28]
         assert rest[-1].loss == pytest.approx(whole[-1].loss, abs=1e-4)
-        found = tensors_of(tmp_path / how)
+        found = tensors_of(tmp_path / how / WEIGHTS)
         assert expected.keys() == found.keys()
         assert all(np.allclose(expected[key], found[key], atol=2e-3) for key in expected)
     for other in (replace(training, seed=2), replace(training, negatives=3)):
@@ -185,17 +181,7 @@ def call(indexed, tmp_path, monkeypatch):  # noqa: F811
     monkeypatch.setenv("COLUMNS", "200")
 
     def run(*arguments, questions=tuple(QUESTIONS)):
-        items = [
-            {
-                "QuestionID": str(n),
-                "Question": item.question.text,
-                "Passages": [
-                    dict(zip(("DocumentID", "PassageID"), name.split(":"), strict=True)) for name in item.gold
-                ],
-            }
-            for n, item in enumerate(questions)
-        ]
-        (tmp_path / "questions.json").write_text(json.dumps(items))
+        write_questions(tmp_path / "questions.json", questions)
         options = ["--index", "tiny", "--questions", str(tmp_path / "questions.json")]
         return CliRunner().invoke(app, [*arguments, *options])
 

@@ -3,7 +3,6 @@
 import json
 import math
 from itertools import islice
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,6 +20,8 @@ from ragqa.training.retriever_data import (
     with_equal_gold,
 )
 from ragqa.types import Passage, Question, Ranking, ScoredPassage
+
+from .tiny_models import tensors_of, whole_training, write_sentence_encoder
 
 WORDS = [
     f"{first}{second}"
@@ -59,6 +60,19 @@ QUESTIONS += [asked(f"pay {word}", f"1:{n}") for n, word in enumerate(WORDS)]
 
 def gathered(questions=tuple(QUESTIONS), **options):
     return gather_pairs(questions, TEXTS, POSITION_OF, SharedWords(), **options)
+
+
+def write_questions(file, questions):
+    """In ObliQA's schema."""
+    rows = [
+        {
+            "QuestionID": str(n),
+            "Question": item.question.text,
+            "Passages": [dict(zip(("DocumentID", "PassageID"), name.split(":"), strict=True)) for name in item.gold],
+        }
+        for n, item in enumerate(questions)
+    ]
+    file.write_text(json.dumps(rows))
 
 
 # Data -----------------------------------------------------------------------------------------------------------------
@@ -149,70 +163,42 @@ def test_the_nearest_are_ranked_by_cosine_then_id_without_the_hidden():
 
 @pytest.fixture(scope="module")
 def base(tmp_path_factory):
-    """An untrained sentence encoder of two layers with a vocabulary of a few words."""
-    import torch
-    from transformers import BertConfig, BertModel, BertTokenizerFast
-
-    folder = tmp_path_factory.mktemp("base")
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "does", "pay", "pays", "rule", *WORDS]
-    (folder / "vocab.txt").write_text("\n".join(words))
-    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(words),
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=32,
-        initializer_range=0.2,
-    )
-    BertModel(config).save_pretrained(folder)
-    package = "sentence_transformers.models"
-    kinds = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")]
-    modules = [{"idx": n, "name": str(n), "path": p, "type": f"{package}.{k}"} for n, (p, k) in enumerate(kinds)]
-    pooling = {"word_embedding_dimension": 32, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
-    (folder / "1_Pooling").mkdir()
-    (folder / "2_Normalize").mkdir()
-    for name, content in (
-        ("modules.json", modules),
-        ("1_Pooling/config.json", pooling),
-        ("config_sentence_transformers.json", {}),
-        ("sentence_bert_config.json", {"max_seq_length": 32, "do_lower_case": False}),
-    ):
-        (folder / name).write_text(json.dumps(content))
-    return folder
+    return write_sentence_encoder(tmp_path_factory.mktemp("base"), ["does", "pay", "pays", "rule", *WORDS])
 
 
 def training_of(base, **options):
     from ragqa.training.retriever import RetrieverTraining
 
     settings = {"epochs": 15, "rank": 4, "layers": 1, "learning_rate": 5e-3, "batch_size": 16, "warmup_steps": 3}
-    return RetrieverTraining(str(base), **settings | {"precision": "fp32", "checkpoint_every": 10} | options)
+    return RetrieverTraining(base=str(base), **settings | {"precision": "fp32", "checkpoint_every": 10} | options)
 
 
 @pytest.fixture(scope="module")
 def trained(base, tmp_path_factory):
-    """A whole training: its folder and its reports."""
     from ragqa.training.retriever import train_retriever
 
-    out = tmp_path_factory.mktemp("whole")
-    return SimpleNamespace(out=out, reports=list(train_retriever(training_of(base), gathered(), out)))
+    return whole_training(train_retriever, training_of(base), gathered(), tmp_path_factory.mktemp("whole"))
 
 
-def tensors_of(folder, name="adapter_model.safetensors"):
-    from safetensors.numpy import load_file
+def steps_in(reports):
+    """The reports without those of reading, one by one."""
+    from ragqa.training.loop import Progress
 
-    return load_file(folder / name)
+    return (now for now in reports if isinstance(now, Progress))
+
+
+ADAPTER = "adapter_model.safetensors"
 
 
 @pytest.mark.model
 def test_the_loss_falls(trained):
-    reading = [now for now in trained.reports if now.stage == "reading"]
+    from ragqa.training.loop import Reading
+
+    reading = [now for now in trained.reports if isinstance(now, Reading)]
     assert reading[-1].done == reading[-1].total == len(QUESTIONS) + len(TEXTS) - 1  # one is never asked for
-    training = [now for now in trained.reports if now.stage == "training"]
-    assert [now.done for now in training] == [10, 20, 30, 40, 45]
-    assert training[-1].total == 45
+    training = list(steps_in(trained.reports))
+    assert [now.step for now in training] == [10, 20, 30, 40, 45]
+    assert training[-1].steps == 45
     assert training[-1].loss < 0.6 * training[0].loss
 
 
@@ -226,7 +212,7 @@ def test_the_adapter_is_one_of_peft_and_changes_the_model(base, trained):
     assert (config["peft_type"], config["r"], config["lora_alpha"]) == ("LORA", 4, 8)
     assert config["base_model_name_or_path"] == str(base)
     assert config["layers_to_transform"] == [1]
-    factors = tensors_of(trained.out)
+    factors = tensors_of(trained.out / ADAPTER)
     prefix = "base_model.model.encoder.layer.1."
     assert set(factors) == {f"{prefix}{target}.lora_{side}.weight" for target in TARGETS for side in "AB"}
     assert {tensor.dtype for tensor in factors.values()} == {np.dtype(np.float16)}
@@ -242,8 +228,8 @@ def test_every_encoder_with_the_adapter_gives_the_trainers_vectors(base, trained
 
     from ragqa.retrieval.bert_encoder import BertEncoder
     from ragqa.retrieval.encoder import SentenceTransformerEncoder
+    from ragqa.training.checkpoint import load_checkpoint
     from ragqa.training.lora_layers import RetrieverModel
-    from ragqa.training.nli_checkpoint import load_checkpoint
 
     model = RetrieverModel(str(base), 1, 4, 1, "fp32")
     plain = BertEncoder(str(base), "fp32").encode(TEXTS)
@@ -274,21 +260,20 @@ def test_a_training_that_was_interrupted_ends_as_if_it_had_not_been(base, traine
 
     data = gathered()
     if how == "killed":
-        training = (now for now in train_retriever(training_of(base), data, tmp_path) if now.stage == "training")
-        assert [now.done for now in islice(training, 2)] == [10, 20]
-        assert not (tmp_path / "adapter_model.safetensors").exists()
+        assert [now.step for now in islice(steps_in(train_retriever(training_of(base), data, tmp_path)), 2)] == [10, 20]
+        assert not (tmp_path / ADAPTER).exists()
     else:
         list(train_retriever(training_of(base, stop_after=20), data, tmp_path))
-        half = tensors_of(tmp_path)
+        half = tensors_of(tmp_path / ADAPTER)
         again = list(train_retriever(training_of(base, stop_after=20), data, tmp_path))  # nothing left to do
-        assert [now.done for now in again] == [20]
+        assert [now.step for now in again] == [20]
         assert math.isnan(again[0].loss)
-        assert all(np.array_equal(half[name], tensor) for name, tensor in tensors_of(tmp_path).items())
-    rest = [now for now in train_retriever(training_of(base), data, tmp_path) if now.stage == "training"]
-    figures = {now.done: now.loss for now in trained.reports if now.stage == "training"}
-    assert {now.done: now.loss for now in rest} == {done: loss for done, loss in figures.items() if done > 20}
-    for name in ("adapter_model.safetensors", "checkpoint.safetensors"):
-        expected, found = tensors_of(trained.out, name), tensors_of(tmp_path, name)
+        assert all(np.array_equal(half[name], tensor) for name, tensor in tensors_of(tmp_path / ADAPTER).items())
+    rest = list(steps_in(train_retriever(training_of(base), data, tmp_path)))
+    figures = {now.step: now.loss for now in steps_in(trained.reports)}
+    assert {now.step: now.loss for now in rest} == {step: loss for step, loss in figures.items() if step > 20}
+    for name in (ADAPTER, "checkpoint.safetensors"):
+        expected, found = tensors_of(trained.out / name), tensors_of(tmp_path / name)
         assert expected.keys() == found.keys()
         assert all(np.array_equal(expected[key], found[key]) for key in expected)
     with pytest.raises(ModelError, match="other settings or data"):
@@ -344,17 +329,7 @@ def indexed(base, monkeypatch, tmp_path):
     build_index("tiny", tmp_path / "corpus", indexes=indexes, config=IndexingConfig(), encoder=encoder)
 
     def run(questions, *options):
-        items = [
-            {
-                "QuestionID": str(n),
-                "Question": item.question.text,
-                "Passages": [
-                    dict(zip(("DocumentID", "PassageID"), name.split(":"), strict=True)) for name in item.gold
-                ],
-            }
-            for n, item in enumerate(questions)
-        ]
-        (tmp_path / "questions.json").write_text(json.dumps(items))
+        write_questions(tmp_path / "questions.json", questions)
         command = ["train", "retriever", "--index", "tiny", "--questions", str(tmp_path / "questions.json")]
         command += ["--out", str(tmp_path / "out"), "--layers", "1", "--rank", "4", "--batch", "16"]
         return CliRunner().invoke(app, [*command, *options])
@@ -430,11 +405,7 @@ def unasked(base, indexed, tmp_path):
     build_index(
         "duties", tmp_path / "duties", indexes=Paths.from_env().indexes, config=IndexingConfig(), encoder=encoder
     )
-    asked_file = [
-        {"QuestionID": str(n), "Question": f"does {word} pay", "Passages": [{"DocumentID": "1", "PassageID": str(n)}]}
-        for n, word in enumerate(WORDS)
-    ]
-    (tmp_path / "asked.json").write_text(json.dumps(asked_file))
+    write_questions(tmp_path / "asked.json", [asked(f"does {word} pay", f"1:{n}") for n, word in enumerate(WORDS)])
 
     def run(*options):
         command = ["train", "retriever", "--index", "duties", "--out", str(tmp_path / "out"), "--layers", "1"]

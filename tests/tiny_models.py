@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
+import safetensors.numpy
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
@@ -12,7 +14,7 @@ from tokenizers.models import WordPiece
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 from tokenizers.processors import TemplateProcessing
-from transformers import BertConfig, BertForMaskedLM, BertModel, PreTrainedTokenizerFast
+from transformers import BertConfig, BertForMaskedLM, BertModel, BertTokenizerFast, PreTrainedTokenizerFast
 
 SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "[unused0]", "[unused1]"]
 TEXT = (
@@ -26,16 +28,9 @@ VOCABULARY = [*SPECIAL, *dict.fromkeys([*TEXT.split(), *LETTERS, *PUNCTUATION])]
 HIDDEN = 32
 
 
-def _config() -> BertConfig:
-    return BertConfig(
-        vocab_size=len(VOCABULARY),
-        hidden_size=HIDDEN,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=64,
-        max_position_embeddings=64,
-        initializer_range=0.5,
-    )
+def _config(vocabulary=VOCABULARY, **settings) -> BertConfig:
+    sizes = {"num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64, "max_position_embeddings": 64}
+    return BertConfig(vocab_size=len(vocabulary), hidden_size=HIDDEN, **sizes | {"initializer_range": 0.5} | settings)
 
 
 def _write_tokenizer(folder: Path) -> None:
@@ -62,6 +57,49 @@ def _write(folder: Path, kind: type) -> None:
     folder.mkdir(parents=True)
     kind(_config()).eval().save_pretrained(folder)
     _write_tokenizer(folder)
+
+
+def write_trainable(folder: Path, words, kind: type = BertModel, **settings) -> Path:
+    """An untrained BERT of two layers whose vocabulary are these words, each one token."""
+    folder.mkdir(parents=True, exist_ok=True)
+    vocabulary = [*SPECIAL[:5], *words]
+    (folder / "vocab.txt").write_text("\n".join(vocabulary))
+    BertTokenizerFast(vocab=str(folder / "vocab.txt")).save_pretrained(folder)
+    torch.manual_seed(0)
+    sizes = {"num_hidden_layers": 2, "max_position_embeddings": 32, "initializer_range": 0.2}
+    kind(_config(vocabulary, **sizes | settings)).save_pretrained(folder)
+    return folder
+
+
+def write_sentence_encoder(folder: Path, words) -> Path:
+    """`write_trainable` as an encoder: mean pooling and length 1, in sentence-transformers' format."""
+    write_trainable(folder, words)
+    package = "sentence_transformers.models"
+    kinds = [("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")]
+    pooling = {"word_embedding_dimension": HIDDEN, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
+    (folder / "1_Pooling").mkdir()
+    (folder / "2_Normalize").mkdir()
+    for name, content in (
+        (
+            "modules.json",
+            [{"idx": n, "name": str(n), "path": p, "type": f"{package}.{k}"} for n, (p, k) in enumerate(kinds)],
+        ),
+        ("1_Pooling/config.json", pooling),
+        ("config_sentence_transformers.json", {}),
+        ("sentence_bert_config.json", {"max_seq_length": 32, "do_lower_case": False}),
+    ):
+        (folder / name).write_text(json.dumps(content))
+    return folder
+
+
+def whole_training(train, training, data, out: Path) -> SimpleNamespace:
+    """What ``train`` reported from its first step to its last, and the folder it wrote to."""
+    return SimpleNamespace(out=out, reports=list(train(training, data, out)))
+
+
+def tensors_of(file: Path):
+    """The arrays of a safetensors file by name."""
+    return safetensors.numpy.load_file(file)
 
 
 def write_splade(folder: Path) -> Path:

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from ragqa.cli.output import progress_bar, stderr, stdout
+from ragqa.cli.output import stderr, stdout
 from ragqa.cli.train_reranker import reranker
 from ragqa.cli.train_retriever import retriever
+from ragqa.cli.training import shown
 from ragqa.tables import plain
 
 __all__ = ["app"]
@@ -70,14 +71,10 @@ def nli(
         sources = NliSources(tuple(pairs), tuple(documents or ()), answers, n_made=made, limit=limit, seed=seed)
         train, held_out = gather(sources)
     stderr().print(f"{len(train):,} pairs to train on, {len(held_out):,} held out")
-    training = NliTraining(base, epochs, batch_size, learning_rate, seed=seed, stop_after=stop_after)
-    with progress_bar() as bar:
-        task = bar.add_task("Training", total=None)
-        for now in train_nli(training, train, held_out, out):
-            shown = f"loss {now.loss:.3f}, {now.pairs_per_second:.0f} pairs/s"
-            bar.update(task, completed=now.step, total=now.steps, description=shown)
-            if now.held_out is not None:
-                stderr().print(f"step {now.step:,} of {now.steps:,}: {shown}, held-out accuracy {now.held_out:.4f}")
-    card = model_card(out.name, training, fingerprint(resolve_model(base)), train, now)
+    training = NliTraining(
+        base=base, epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, seed=seed, stop_after=stop_after
+    )
+    last = shown(train_nli(training, train, held_out, out))
+    card = model_card(out.name, training, fingerprint(resolve_model(base)), train, last)
     (out / "README.md").write_text(card, encoding="utf-8")
     stdout().print(plain(f"Weights and card are in {out}; measure: ragqa eval nli --model {out} --pairs FILE"))

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ragqa.cli.command_line import command_line
 from ragqa.cli.evaluate_retrieval import rankings_of
-from ragqa.cli.output import progress_bar, stderr, stdout
+from ragqa.cli.output import stderr, stdout
 from ragqa.cli.rerank_results import reranked_results
-from ragqa.cli.train_retriever import fold_named, questions_with_gold
-from ragqa.config import Config, Paths, RerankingConfig
+from ragqa.cli.training import AskedIndex, shown, sources
+from ragqa.config import Config, RerankingConfig
 from ragqa.tables import plain
 
 if TYPE_CHECKING:
@@ -52,51 +52,42 @@ def reranker(
     from ragqa.processor import wait_passively
 
     wait_passively()
-    from ragqa.indexing import open_index
-    from ragqa.models import fingerprint
-    from ragqa.retrieval.analysis import indexed_text
     from ragqa.training.reranker import RerankerTraining, base_folder, train_reranker
     from ragqa.training.reranker_card import model_card
     from ragqa.training.reranker_data import KnownRankings
-    from ragqa.training.retriever_data import gather_pairs, text_numbers, with_equal_gold
 
-    opened = open_index(index, Paths.from_env().indexes)
-    start = base or opened.manifest.encoder
+    asked = AskedIndex.of(index, questions, fold)
+    start = base or asked.index.manifest.encoder
     _, base_sha256 = base_folder(start)
-    texts = [indexed_text(passage, opened.manifest.indexed_text) for passage in opened.passages]
-    gold = questions_with_gold(questions, opened)
-    part = fold_named(fold, with_equal_gold(gold, opened.position_of, text_numbers(texts)))
-    fused = _fused(gold, opened)
-    learnt = gold if part is None else [gold[n] for n in part.train]
-    ranked = KnownRankings("fused", fused)
-    data = gather_pairs(learnt, texts, opened.position_of, ranked, limit=limit, seed=seed)
-    stderr().print(f"{len(data.pairs):,} pairs; {data.n_missing:,} gold ids are not in the index")
-    training = RerankerTraining(start, epochs, negatives, batch, lr, seed=seed, stop_after=stop_after)
-    with progress_bar() as bar:
-        task = bar.add_task("Training", total=None)
-        for now in train_reranker(training, data, out):
-            shown = f"loss {now.loss:.3f}, {now.pairs_per_second:.0f} pairs/s"
-            bar.update(task, completed=now.step, total=now.steps, description=shown)
-    tested = [gold[n] for n in part.test] if part else []
-    figures = _before_and_after(tested, opened, fused, out) if tested else []
+    fused = _fused([*asked.learnt, *asked.tested], asked.index)
+    data = asked.gathered(KnownRankings("fused", fused), limit=limit, seed=seed)
+    training = RerankerTraining(
+        base=start,
+        epochs=epochs,
+        negatives=negatives,
+        batch_size=batch,
+        learning_rate=lr,
+        seed=seed,
+        stop_after=stop_after,
+    )
+    last = shown(train_reranker(training, data, out))
+    figures = _before_and_after(asked, fused, out) if asked.tested else []
     for what, values in figures:
         found = ", ".join(f"{_shown(measure)} {value:.4f}" for measure, value in zip(MEASURES, values, strict=True))
         stdout().print(plain(f"{what}: {found}"))
-    given = [f"--index={index}", *(f"--questions={file}" for file in questions), f"--out={out}", f"--base={start}"]
-    given += [f"--epochs={epochs}", f"--negatives={negatives}", f"--lr={lr:g}", f"--batch={batch}", f"--seed={seed}"]
-    given += [f"--fold={fold}"] * bool(fold) + [f"--limit={limit}"] * bool(limit)
-    given += [f"--stop-after={stop_after}"] * bool(stop_after)
+    given = {"index": index, "questions": questions, "out": out, "base": start, "epochs": epochs}
+    given |= {"negatives": negatives, "lr": lr, "batch": batch, "seed": seed, "fold": fold, "limit": limit}
     card = model_card(
         out.resolve().name,
         training,
         data,
-        now,
+        last,
         base_sha256=base_sha256,
-        command=shlex.join(["ragqa", "train", "reranker", *given]),
-        files=[(file.name, fingerprint(file)) for file in questions],
+        command=command_line("train reranker", given | {"stop-after": stop_after}),
+        files=sources(questions),
         figures=figures,
         measures=[_shown(measure) for measure in MEASURES],
-        n_tested=len(tested),
+        n_tested=len(asked.tested),
     )
     (out / "README.md").write_text(card, encoding="utf-8")
     weight = f" --rerank-weight {_best_weight(figures):g}" if figures else ""
@@ -125,16 +116,14 @@ def _fused(gold: Sequence[GoldQuestion], index: Index) -> dict[str, Ranking]:
     return {item.question.text: fuse(found, config.fusion) for item, found in zip(gold, rankings, strict=True)}
 
 
-def _before_and_after(
-    tested: Sequence[GoldQuestion], index: Index, fused: Mapping[str, Ranking], model: Path
-) -> list[tuple[str, list[float]]]:
+def _before_and_after(asked: AskedIndex, fused: Mapping[str, Ranking], model: Path) -> list[tuple[str, list[float]]]:
     """(ranking, its measures): fused, then reranked with each weight."""
     from ragqa.evaluation.retrieval import measured
 
-    before = tuple(fused[item.question.text] for item in tested)
+    before = tuple(fused[item.question.text] for item in asked.tested)
     reranking = RerankingConfig(str(model))
-    after, milliseconds = reranked_results(tested, index, before, reranking, WEIGHTS)
+    after, milliseconds = reranked_results(asked.tested, asked.index, before, reranking, WEIGHTS)
     if milliseconds is not None:
         stderr().print(f"{milliseconds:.0f} ms a question to rerank {reranking.depth} passages")
-    results = [measured("fused", tested, before), *after]
+    results = [measured("fused", asked.tested, before), *after]
     return [(result.name, [result.means[measure] for measure in MEASURES]) for result in results]

@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ragqa.cli.command_line import command_line
 from ragqa.cli.output import progress_bar, stderr, stdout
-from ragqa.config import Paths
-from ragqa.errors import ConfigError, CorpusError
+from ragqa.cli.training import AskedIndex, shown, sources
+from ragqa.errors import ConfigError
 from ragqa.tables import plain
 
 if TYPE_CHECKING:
     from ragqa.corpus.questions import GoldQuestion
-    from ragqa.evaluation.folds import Fold
     from ragqa.indexing import Index
     from ragqa.protocols import Encoder, FloatMatrix
     from ragqa.training.pseudo_queries import PseudoQuery
-    from ragqa.training.retriever import RetrieverProgress, RetrieverTraining
     from ragqa.training.retriever_data import RetrieverData
 
-__all__ = ["fold_named", "questions_with_gold", "retriever"]
+__all__ = ["retriever"]
 
 
 def retriever(
@@ -58,77 +56,47 @@ def retriever(
     from ragqa.processor import wait_passively
 
     wait_passively()
-    from ragqa.indexing import open_index
-    from ragqa.models import fingerprint
-    from ragqa.retrieval.analysis import indexed_text
     from ragqa.training.pseudo_queries import counts_of
-    from ragqa.training.retriever import RetrieverTraining
+    from ragqa.training.retriever import RetrieverTraining, train_retriever
     from ragqa.training.retriever_card import model_card
-    from ragqa.training.retriever_data import gather_pairs, text_numbers, with_equal_gold
 
     files = questions or []
     _check_options(out, files, test, fold)
-    opened = open_index(index, Paths.from_env().indexes)
-    with stderr().status("Reading questions and looking for hard negatives"):
-        texts = [indexed_text(passage, opened.manifest.indexed_text) for passage in opened.passages]
-        gold = questions_with_gold(files, opened) if files else []
-        part = fold_named(fold, with_equal_gold(gold, opened.position_of, text_numbers(texts)))
-        tested = [gold[n] for n in part.test] if part else questions_with_gold([test], opened) if test else []
-        learnt = [gold[n] for n in part.train] if part else gold
-        made = _made(opened, pseudo, seed) if pseudo or not files else ()
-        spared = {n: query.spared for n, query in enumerate(made, start=len(learnt))}
-        everything = [*learnt, *(query.question for query in made)]
-        data = gather_pairs(everything, texts, opened.position_of, opened.bm25s, limit=limit, seed=seed, spared=spared)
-    stderr().print(f"{len(data.pairs):,} pairs; {data.n_missing:,} gold ids are not in the index")
-    if made:
-        counts = ", ".join(f"{count:,} {kind}" for kind, count in counts_of(made).items())
-        stderr().print(f"pseudo-queries made of the corpus: {counts}")
-    passes = epochs or (2 if files else 1)
+    asked = AskedIndex.of(index, files, fold, test)
+    made = _made(asked.index, pseudo, seed) if pseudo or not files else ()
+    data = _gathered(asked, made, limit, seed)
+    manifest = asked.index.manifest
     training = RetrieverTraining(
-        opened.manifest.encoder, passes, rank, layers, lr, batch, seed=seed, stop_after=stop_after
+        base=manifest.encoder,
+        epochs=epochs or (2 if files else 1),
+        rank=rank,
+        layers=layers,
+        learning_rate=lr,
+        batch_size=batch,
+        seed=seed,
+        stop_after=stop_after,
     )
-    last = _trained(training, data, out)
-    figures = _before_and_after(tested, opened, texts, f"{training.base}+{out}") if tested else []
+    last = shown(train_retriever(training, data, out))
+    figures = _before_and_after(asked, f"{training.base}+{out}") if asked.tested else []
     for measure, before, after in figures:
         stdout().print(plain(f"{measure}: {before} before, {after} after"))
-    given: dict[str, object] = {"pseudo": pseudo, "test": test, "fold": fold, "limit": limit, "stop-after": stop_after}
-    sources = [(file.name, fingerprint(file)) for file in (*files, *([test] if test else []))]
+    corpus = (manifest.source, manifest.corpus_sha256)
+    given = {"index": index, "questions": files, "out": out, "epochs": training.epochs, "rank": rank, "layers": layers}
+    given |= {"lr": lr, "batch": batch, "seed": seed, "pseudo": pseudo, "test": test, "fold": fold, "limit": limit}
     card = model_card(
         out.resolve().name,
         training,
         data,
         last,
-        base_sha256=opened.manifest.encoder_fingerprint,
-        command=_command(index, files, out, training, given),
-        files=[*sources, *([(opened.manifest.source, opened.manifest.corpus_sha256)] if made else [])],
-        n_asked=len(learnt),
+        base_sha256=manifest.encoder_fingerprint,
+        command=command_line("train retriever", given | {"stop-after": stop_after}),
+        files=sources([*files, *([test] if test else [])]) + ([corpus] if made else []),
+        n_asked=len(asked.learnt),
         figures=figures,
         made=counts_of(made) if made else {},
     )
     (out / "README.md").write_text(card, encoding="utf-8")
     stdout().print(plain(f"Adapter and card are in {out}; use: ragqa index build --encoder {training.base}+{out}"))
-
-
-def _trained(training: RetrieverTraining, data: RetrieverData, out: Path) -> RetrieverProgress:
-    """The last report of the training, all of them shown."""
-    from ragqa.training.retriever import train_retriever
-
-    with progress_bar() as bar:
-        task = bar.add_task("Reading", total=None)
-        for now in train_retriever(training, data, out):
-            shown = "Reading" if now.stage == "reading" else f"loss {now.loss:.3f}"
-            bar.update(task, completed=now.done, total=now.total, description=shown)
-    return now
-
-
-def _command(
-    index: str, files: Sequence[Path], out: Path, training: RetrieverTraining, options: Mapping[str, object]
-) -> str:
-    """The command that makes the same adapter again, the options among ``options`` that were given included."""
-    given = [f"--index={index}", *(f"--questions={file}" for file in files), f"--out={out}"]
-    given += [f"--epochs={training.epochs}", f"--rank={training.rank}", f"--layers={training.layers}"]
-    given += [f"--lr={training.learning_rate:g}", f"--batch={training.batch_size}", f"--seed={training.seed}"]
-    return shlex.join(["ragqa", "train", "retriever", *given, *(f"--{k}={v}" for k, v in options.items() if v)])
 
 
 def _check_options(out: Path, questions: Sequence[Path], test: Path | None, fold: str) -> None:
@@ -144,52 +112,30 @@ def _check_options(out: Path, questions: Sequence[Path], test: Path | None, fold
 
 
 def _made(index: Index, limit: int | None, seed: int) -> tuple[PseudoQuery, ...]:
-    from ragqa.training.pseudo_queries import draw, pseudo_queries
+    from ragqa.training.pseudo_queries import counts_of, draw, pseudo_queries
 
-    found = pseudo_queries(index.passages, seed)
-    return found if limit is None else draw(found, limit, seed)
-
-
-def questions_with_gold(files: Sequence[Path], index: Index) -> list[GoldQuestion]:
-    """The questions of all files that name a gold passage, in their order."""
-    from ragqa.corpus.gold import load_gold
-
-    found: list[GoldQuestion] = []
-    for file in files:
-        gold, unit = load_gold(file, index.passages)
-        if unit != "passage":
-            msg = (
-                f"expected questions with gold passages in {file}, found gold documents; name a file in ObliQA's schema"
-            )
-            raise CorpusError(msg)
-        found += [question for question in gold if question.gold]
-    if not found:
-        msg = f"expected questions with gold passages in {', '.join(map(str, files))}, found none; name another file"
-        raise CorpusError(msg)
-    return found
+    with stderr().status("Making pseudo-queries of the corpus"):
+        found = pseudo_queries(index.passages, seed)
+        made = found if limit is None else draw(found, limit, seed)
+    counts = ", ".join(f"{count:,} {kind}" for kind, count in counts_of(made).items())
+    stderr().print(f"pseudo-queries made of the corpus: {counts}")
+    return made
 
 
-def fold_named(text: str, questions: Sequence[GoldQuestion]) -> Fold | None:
-    """The fold that ``"K/N"`` names, K from 1; None for no text."""
-    from ragqa.evaluation.folds import folds_by_gold
-
-    if not text:
-        return None
-    number, _, total = text.partition("/")
-    if not (number.isdecimal() and total.isdecimal() and 1 <= int(number) <= int(total) and int(total) > 1):
-        msg = f"--fold must be K/N with K from 1 to N and N at least 2, got {text!r}; give for example 1/5"
-        raise ConfigError(msg)
-    return folds_by_gold(questions, int(total))[int(number) - 1]
+def _gathered(asked: AskedIndex, made: Sequence[PseudoQuery], limit: int | None, seed: int) -> RetrieverData:
+    """The questions learnt from, then those made; what is too near to a made one's passage counts as neither."""
+    spared = {n: query.spared for n, query in enumerate(made, start=len(asked.learnt))}
+    further = [query.question for query in made]
+    return asked.gathered(asked.index.bm25s, limit=limit, seed=seed, further=further, spared=spared)
 
 
-def _before_and_after(
-    questions: Sequence[GoldQuestion], index: Index, texts: Sequence[str], adapted: str
-) -> list[tuple[str, str, str]]:
+def _before_and_after(asked: AskedIndex, adapted: str) -> list[tuple[str, str, str]]:
     """(measure, before, after) of the dense ranking: by the index's vectors, by those of the adapted encoder."""
     import numpy as np
 
     from ragqa.loading import load_encoder
 
+    questions, index, texts = asked.tested, asked.index, asked.texts
     base = load_encoder(index.manifest.encoder)
     index.check_encoder(base.info)
     before = _dense_measures(questions, index, base, index.vectors.reconstruct_n(0, index.vectors.ntotal))

@@ -1,1 +1,1 @@
-"""Transformers on a few cores: a BERT as an OpenVINO graph, precision, batches, token ids, turns between sessions."""
+"""Transformers here: a classifier by OpenVINO on a few cores or by PyTorch, its batches, precision and turns."""

@@ -10,9 +10,9 @@ import numpy as np
 
 from ragqa.config import Precision
 from ragqa.errors import ModelError, ScoringError
+from ragqa.inference.classifier import SequenceClassifier
 from ragqa.models import check_model, resolve_model, shown_name
 from ragqa.protocols import NliModel
-from ragqa.repass.classifier import SequenceClassifier
 from ragqa.types import ModelInfo, NliProbabilities
 
 __all__ = ["CrossEncoderNli", "label_columns"]

@@ -10,9 +10,9 @@ import numpy as np
 
 from ragqa.config import Precision
 from ragqa.errors import ModelError, ScoringError
+from ragqa.inference.classifier import SequenceClassifier
 from ragqa.models import check_model, shown_name
 from ragqa.protocols import ObligationClassifier
-from ragqa.repass.classifier import SequenceClassifier
 from ragqa.types import ModelInfo
 
 __all__ = ["TransformerObligationClassifier", "obligation_column"]

@@ -2,45 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Final, Protocol
+from collections.abc import Sequence
+from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
+from ragqa.config import Precision
 from ragqa.errors import ModelError
 from ragqa.models import check_model, resolve_model, shown_name
 from ragqa.protocols import Reranker
 from ragqa.retrieval.analysis import IndexedText, indexed_text
 from ragqa.types import ModelInfo, Ranking
 
-__all__ = ["KIND", "CrossEncoderReranker", "PairClassifier", "read_again"]
+__all__ = ["KIND", "CrossEncoderReranker", "read_again"]
 
 KIND: Final = "reranker"
-
-
-class PairClassifier(Protocol):
-    """What computes a cross-encoder: `ragqa.repass.classifier.SequenceClassifier`, by OpenVINO or PyTorch."""
-
-    arithmetic: str
-
-    @property
-    def n_labels(self) -> int: ...
-
-    def logits(self, pairs: Sequence[tuple[str, str]]) -> npt.NDArray[np.float32]:
-        """Shape (n_pairs, n_labels), in the order given."""
-        ...
 
 
 class CrossEncoderReranker(Reranker):
     """Any sequence-classification model of one output, read as (question, passage). Share it between threads."""
 
-    def __init__(self, model: str, load: Callable[[Path], PairClassifier]) -> None:
-        """The model of this hub name, or in this folder, checked and loaded by ``load``. Raises ModelError."""
+    def __init__(self, model: str, precision: Precision = "auto") -> None:
+        """The model of this hub name, or in this folder, checked and loaded. Raises ModelError."""
+        from ragqa.inference.classifier import SequenceClassifier
+
         folder = resolve_model(model, KIND)
         fingerprint = check_model(folder, KIND)
-        self._classifier = load(folder)
+        self._classifier = SequenceClassifier(folder, precision)
         if self._classifier.n_labels != 1:
             msg = (
                 f"The model in {folder} has {self._classifier.n_labels} outputs; expected one, as rerankers have. "

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from ragqa.training.nli import NliProgress, NliTraining
+from ragqa.training.loop import Progress
+from ragqa.training.nli import NliTraining
 from ragqa.training.nli_data import LABELS, LabelledPair
 
 __all__ = ["model_card"]
@@ -17,7 +18,7 @@ def model_card(
     training: NliTraining,
     base_fingerprint: str,
     pairs: Sequence[LabelledPair],
-    last: NliProgress,
+    last: Progress,
     scores: Sequence[tuple[str, str]] = (),
 ) -> str:
     """The card as Markdown. ``scores`` are (what and by which command, the figure), measured afterwards."""

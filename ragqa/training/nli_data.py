@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +12,16 @@ from pathlib import Path
 
 from ragqa.errors import CorpusError
 
-__all__ = ["LABELS", "SET_SHARES", "LabelledPair", "batches_of_epoch", "hold_out", "read_pairs", "weighed"]
+__all__ = [
+    "LABELS",
+    "SET_SHARES",
+    "LabelledPair",
+    "batches_of_epoch",
+    "hold_out",
+    "pairs_sha256",
+    "read_pairs",
+    "weighed",
+]
 
 LABELS = ("contradiction", "entailment", "neutral")  # in the order of the embedded model's columns
 POOL_BATCHES = 50  # batches sorted by length together: little padding, and still a shuffled epoch
@@ -108,3 +118,11 @@ def batches_of_epoch(pairs: Sequence[LabelledPair], batch_size: int, seed: int) 
         batches = [members[first : first + batch_size] for first in range(0, len(members), batch_size)]
         chance.shuffle(batches)
         yield from ([pairs[index] for index in batch] for batch in batches)
+
+
+def pairs_sha256(pairs: Sequence[LabelledPair]) -> str:
+    """Of the texts and labels, in their order."""
+    digest = hashlib.sha256()
+    for pair in pairs:
+        digest.update(f"{pair.label}\0{pair.premise}\0{pair.hypothesis}\0".encode("utf-8", "replace"))
+    return digest.hexdigest()

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragqa.errors import CorpusError
-from ragqa.models import MANIFEST, fingerprint
 from ragqa.repass.obligations import (
     KIND,
     LONGEST_NGRAM,
@@ -26,6 +25,7 @@ from ragqa.repass.obligations import (
     probability,
     save_weights,
 )
+from ragqa.training.model_folder import write_manifest
 from ragqa.training.obligation_card import model_card
 from ragqa.training.obligation_report import Classify, Figures, ObligationReport, f1_of, measure
 from ragqa.training.obligation_sentences import ADDED_OBLIGATIONS, ADDED_STATEMENTS
@@ -156,8 +156,7 @@ def _write_model(weights: NgramWeights, out: Path) -> None:
     """Weights first, MODEL.json last: a folder left half-written fails its check instead of being used."""
     out.mkdir(parents=True, exist_ok=True)
     save_weights(weights, out / WEIGHTS_FILE)
-    manifest = {"name": out.name, "kind": KIND, "weights": WEIGHTS_FILE, "sha256": fingerprint(out / WEIGHTS_FILE)}
-    (out / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    write_manifest(out, KIND, WEIGHTS_FILE)
 
 
 def _figures(classify: Classify, f1_cross_validated: float, train: list[Labelled], test: list[Labelled]) -> Figures:

@@ -8,12 +8,10 @@ run, follows from the seed.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import logging
-import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,59 +19,43 @@ import torch
 from torch.nn import functional
 
 from ragqa import models
-from ragqa.errors import ConfigError, ModelError
+from ragqa.errors import ConfigError
 from ragqa.inference.pair_encoding import PairEncoder, padded_inputs
-from ragqa.repass.torch_engine import load_tokenizer, quiet_transformers
+from ragqa.inference.torch_engine import load_tokenizer
 from ragqa.retrieval.api_encoder import is_api_name
 from ragqa.retrieval.reranker import KIND
 from ragqa.retrieval.weights import weights_of
-from ragqa.training.nli import export
-from ragqa.training.nli_checkpoint import load_checkpoint, save_checkpoint
+from ragqa.training.checkpoint import stamp_of
+from ragqa.training.classifier import export_classifier, load_classifier
+from ragqa.training.loop import Progress, Run, Training
 from ragqa.training.reranker_data import Group, groups_by_step, steps_of
 from ragqa.training.retriever_data import RetrieverData
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = ["RerankerProgress", "RerankerTraining", "base_folder", "train_reranker"]
+__all__ = ["RerankerTraining", "base_folder", "train_reranker"]
 
-logger = logging.getLogger(__name__)
-
-REPORT_EVERY = 10  # steps
+LABELS = ("relevance",)
 PAIRS_PER_PASS = 8  # of alike length, computed together on processor cores; on a GPU a step is one pass
 TOKEN_STEP = 32  # lengths are padded to multiples of it: torch keeps a compiled kernel, megabytes, for each shape
 
 
-@dataclass(frozen=True, slots=True)
-class RerankerTraining:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankerTraining(Training):
     """How to train. With the defaults one trial on two processor cores gained .014 MAP@10 (ObliQA dev, fold 1/5)."""
 
     base: str  # an embedded name, an encoder's name or a folder: a model with a tokenizer
-    epochs: int = 1  # >= 1
+    epochs: int = 1
     negatives: int = 4  # wrong passages beside each gold one, >= 1
-    batch_size: int = 8  # gold passages, with their negatives, per step, >= 1
-    learning_rate: float = 1e-4  # peak; falls linearly to 0
+    batch_size: int = 8  # gold passages, with their negatives
+    learning_rate: float = 1e-4
     warmup_steps: int = 40
     max_tokens: int = 224  # of question and passage; the longer text is cut first; >= 8
-    weight_decay: float = 0.01
     dropout: float = 0.1  # between layers, in [0, 1)
-    seed: int = 1  # >= 0
-    checkpoint_every: int = 50  # steps
-    stop_after: int | None = None  # steps after which the weights are written; the schedule stays that of all epochs
 
 
-@dataclass(frozen=True, slots=True)
-class RerankerProgress:
-    """Where a training is. ``loss`` is the mean over the steps since the last report, NaN where there was none."""
-
-    step: int
-    steps: int
-    loss: float = float("nan")
-    pairs_per_second: float = 0.0  # since this run began
-    seconds: float = 0.0  # since this run began
-
-
-def train_reranker(training: RerankerTraining, data: RetrieverData, out: Path) -> Iterator[RerankerProgress]:
+def train_reranker(training: RerankerTraining, data: RetrieverData, out: Path) -> Iterator[Progress]:
     """Trains in ``out``, yields every 10 steps, and writes the weights when done.
 
     Goes on from ``out``'s checkpoint where one of the same settings and data is. Uses the GPU where there is one.
@@ -81,43 +63,17 @@ def train_reranker(training: RerankerTraining, data: RetrieverData, out: Path) -
     CorpusError where there is nothing to tell a gold passage from.
     """
     base, base_sha256 = base_folder(training.base)
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    torch.manual_seed(training.seed)
-    model = _load(base, training)
-    model.to(device)  # type: ignore[arg-type]  # transformers' own wrapper of it is not typed
+    model = load_classifier(base, LABELS, dropout=training.dropout, seed=training.seed)
     encoder = PairEncoder(load_tokenizer(base), training.max_tokens)
-    out.mkdir(parents=True, exist_ok=True)
-    optimizer = _optimizer(model, training)
-    stamp = _stamp(training, data, base_sha256)
-    done = load_checkpoint(out, model, optimizer, stamp)
     steps = steps_of(data, training.epochs, training.batch_size)
-    end = min(steps, training.stop_after or steps)
-    if done >= end:
-        _export(model, base, out, encoder, training.max_tokens)
-        yield RerankerProgress(done, steps)
-        return
-    if done:
-        logger.info("going on after step %d of %d", done, steps)
-    losses: list[float] = []
-    began, seen = time.perf_counter(), 0
-    rest = groups_by_step(data, training.epochs, training.batch_size, training.negatives, training.seed, skip=done)
-    for step, groups in enumerate(rest, start=done + 1):
-        for group in optimizer.param_groups:
-            group["lr"] = _learning_rate(training, step, steps)
-        torch.manual_seed(training.seed * 1_000_003 + step)  # of the dropout: what went before does not matter
-        losses.append(_step(model, optimizer, encoder, data, groups))
-        seen += len(groups) * (1 + training.negatives)
-        saves = step % training.checkpoint_every == 0 or step == end
-        if saves:
-            save_checkpoint(out, model, optimizer, step, stamp)
-        if step == end:
-            _export(model, base, out, encoder, training.max_tokens)
-        if saves or step % REPORT_EVERY == 0:
-            spent = time.perf_counter() - began
-            yield RerankerProgress(step, steps, sum(losses) / len(losses), seen / spent, spent)
-            losses.clear()
-        if step == end:
-            return
+    run = Run(model, training, steps, out, stamp_of(asdict(training), base_sha256, data.sha256))
+    reports = run.train(
+        groups_by_step(data, training.epochs, training.batch_size, training.negatives, training.seed, skip=run.done),
+        partial(_loss, model, encoder, data),
+        partial(_export, model, base, out, encoder, training.max_tokens),
+    )
+    for now in reports:
+        yield replace(now, pairs_per_second=now.pairs_per_second * (1 + training.negatives))
 
 
 def base_folder(name: str) -> tuple[Path, str]:
@@ -136,42 +92,7 @@ def base_folder(name: str) -> tuple[Path, str]:
     return found.folder, found.sha256
 
 
-def _load(base: Path, training: RerankerTraining) -> PreTrainedModel:
-    """The model with one new output in place of whatever it had."""
-    from transformers import AutoConfig, AutoModelForSequenceClassification
-
-    try:
-        with quiet_transformers():
-            config = AutoConfig.from_pretrained(base, local_files_only=True)
-            config.id2label, config.label2id = {0: "relevance"}, {"relevance": 0}
-            config.attention_probs_dropout_prob = 0.0  # drawing that many random numbers takes a fifth of the time
-            config.hidden_dropout_prob = training.dropout
-            model: PreTrainedModel = AutoModelForSequenceClassification.from_pretrained(
-                base,
-                config=config,
-                local_files_only=True,
-                use_safetensors=True,
-                dtype=torch.float32,
-                ignore_mismatched_sizes=True,
-                attn_implementation="eager",  # on processors faster than sdpa, whose backward pass is slow in bf16
-            )
-    except (OSError, ValueError) as error:
-        msg = (
-            f"expected a transformer with safetensors weights in {base}, found none that can be loaded "
-            f"({str(error).strip()[:300]}); name another --base"
-        )
-        raise ModelError(msg) from error
-    model.get_input_embeddings().requires_grad_(requires_grad=False)  # half of the weights, and they overfit first
-    return model
-
-
-def _step(
-    model: PreTrainedModel,
-    optimizer: torch.optim.AdamW,
-    encoder: PairEncoder,
-    data: RetrieverData,
-    groups: Sequence[Group],
-) -> float:
+def _loss(model: PreTrainedModel, encoder: PairEncoder, data: RetrieverData, groups: Sequence[Group]) -> torch.Tensor:
     model.train()
     device = model.device
     pairs = [(data.questions[group.question], data.passages[n]) for group in groups for n in group.passages]
@@ -193,38 +114,13 @@ def _step(
             found.append(model(**tensors).logits[:, 0].float())
         order += batch
     logits = torch.cat(found)[torch.argsort(torch.tensor(order, device=device))].view(len(groups), -1)
-    loss = functional.cross_entropy(logits, torch.zeros(len(groups), dtype=torch.long, device=device))
-    loss.backward()  # type: ignore[no-untyped-call]
-    torch.nn.utils.clip_grad_norm_((p for p in model.parameters() if p.requires_grad), 1.0)
-    optimizer.step()
-    optimizer.zero_grad(set_to_none=True)
-    return float(loss.detach())
-
-
-def _optimizer(model: PreTrainedModel, training: RerankerTraining) -> torch.optim.AdamW:
-    trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    decayed = [parameter for parameter in trained if parameter.ndim > 1]
-    plain = [parameter for parameter in trained if parameter.ndim <= 1]  # biases and norms
-    groups = [{"params": decayed, "weight_decay": training.weight_decay}, {"params": plain, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=training.learning_rate, fused=True)
-
-
-def _learning_rate(training: RerankerTraining, step: int, steps: int) -> float:
-    """Of this step, from 1: rises over the warm-up while it falls linearly over all steps."""
-    return training.learning_rate * min(1.0, step / max(1, training.warmup_steps)) * (1 - (step - 1) / steps)
+    return functional.cross_entropy(logits, torch.zeros(len(groups), dtype=torch.long, device=device))
 
 
 def _export(model: PreTrainedModel, base: Path, out: Path, encoder: PairEncoder, max_tokens: int) -> None:
     """The folder `CrossEncoderReranker` takes; its tokenizer cuts where training cut."""
-    export(model, base, out, KIND)
+    export_classifier(model, base, out, KIND)
     encoder.save_tokenizer(out / "tokenizer.json")
     file = out / "tokenizer_config.json"
     config = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
     file.write_text(json.dumps(config | {"model_max_length": max_tokens}, indent=2) + "\n", encoding="utf-8")
-
-
-def _stamp(training: RerankerTraining, data: RetrieverData, base_sha256: str) -> str:
-    """sha256 of all that decides the run; what only decides how often it is saved does not count."""
-    settings = asdict(training)
-    del settings["checkpoint_every"], settings["stop_after"]
-    return hashlib.sha256(json.dumps([settings, base_sha256, data.sha256], sort_keys=True).encode()).hexdigest()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from ragqa.training.reranker import RerankerProgress, RerankerTraining
+from ragqa.training.loop import Progress
+from ragqa.training.reranker import RerankerTraining
 from ragqa.training.retriever_data import RetrieverData
 
 __all__ = ["model_card"]
@@ -15,7 +16,7 @@ def model_card(
     name: str,
     training: RerankerTraining,
     data: RetrieverData,
-    last: RerankerProgress,
+    last: Progress,
     *,
     base_sha256: str,
     command: str,

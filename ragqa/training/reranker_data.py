@@ -54,7 +54,7 @@ def groups_by_step(
     where there are none.
     """
     per_epoch = steps_of(data, 1, batch_size)
-    anything = np.array(sorted({passage for _, passage in data.pairs}.union(*data.negatives)), np.int64)
+    anything = np.array(data.used_passages, np.int64)
     for epoch in range(skip // per_epoch, epochs):
         order = np.random.default_rng([seed, 0, epoch]).permutation(len(data.pairs)).tolist()
         for number in range(max(0, skip - epoch * per_epoch), per_epoch):

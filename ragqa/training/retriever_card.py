@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
+from ragqa.training.loop import Progress
 from ragqa.training.pseudo_queries import Kind
-from ragqa.training.retriever import RetrieverProgress, RetrieverTraining
+from ragqa.training.retriever import RetrieverTraining
 from ragqa.training.retriever_data import RetrieverData
 
 __all__ = ["model_card"]
@@ -18,7 +19,7 @@ def model_card(
     name: str,
     training: RetrieverTraining,
     data: RetrieverData,
-    last: RetrieverProgress,
+    last: Progress,
     *,
     base_sha256: str,
     command: str,
@@ -52,7 +53,7 @@ The dense ranking alone, on questions that {"were not trained on" if not n_asked
 ## Trained on
 
 {len(data.pairs):,} pairs of {_asked(data, n_asked)} and their gold passages ({data.n_missing:,} gold ids not in the
-index), each with a hard negative of BM25's; {last.done:,} of {last.total:,} steps; {last.seconds:.0f} seconds in the
+index), each with a hard negative of BM25's; {last.step:,} of {last.steps:,} steps; {last.seconds:.0f} seconds in the
 last run. Settings: {settings}.
 {_about_made(made) if made else ""}
 | read | sha256 |

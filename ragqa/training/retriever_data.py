@@ -51,10 +51,15 @@ class RetrieverData:
     n_missing: int = 0  # gold ids of these questions that are no passage of the index
 
     @property
+    def used_passages(self) -> list[int]:
+        """Those that are somebody's gold or negative, in order."""
+        return sorted({passage for _, passage in self.pairs}.union(*self.negatives))
+
+    @property
     def sha256(self) -> str:
         """Of all that decides what is learnt."""
-        used = sorted({passage for _, passage in self.pairs}.union(*self.negatives))
-        known = [self.questions, self.pairs, self.negatives, [(n, self.passages[n], self.text_of[n]) for n in used]]
+        used = [(n, self.passages[n], self.text_of[n]) for n in self.used_passages]
+        known = [self.questions, self.pairs, self.negatives, used]
         known.append([sorted(texts) for texts in self.gold_texts])
         return hashlib.sha256(json.dumps(known).encode("ascii")).hexdigest()
 
@@ -70,6 +75,10 @@ class Batch:
     questions: tuple[int, ...]
     documents: tuple[int, ...]
     masked: Mask
+
+    def __len__(self) -> int:
+        """The number of rows, each a pair."""
+        return len(self.questions)
 
 
 def text_numbers(texts: Sequence[str]) -> tuple[int, ...]:
@@ -169,7 +178,7 @@ def batches(data: RetrieverData, epochs: int, batch_size: int, seed: int, *, ski
     """
     size = min(batch_size, len(data.pairs))
     per_epoch = max(1, len(data.pairs) // batch_size)
-    anything = sorted({passage for _, passage in data.pairs}.union(*data.negatives))
+    anything = data.used_passages
     for epoch in range(skip // per_epoch, epochs):
         order = np.random.default_rng([seed, 0, epoch]).permutation(len(data.pairs))
         first = max(0, skip - epoch * per_epoch)

@@ -93,7 +93,7 @@ def _load_engine(folder: Path, config: dict[str, Any], precision: Precision) -> 
         logger.warning("OpenVINO cannot compute %s (%s): PyTorch does, about half as fast", folder.name, reason)
     elif shape:
         logger.warning("OpenVINO cannot be imported: %s is computed by PyTorch, about half as fast", folder.name)
-    from ragqa.repass.torch_engine import TorchEngine, torch_version
+    from ragqa.inference.torch_engine import TorchEngine, torch_version
 
     by_torch = TorchEngine(folder, precision)
     device = "" if by_torch.device == "cpu" else f" on {by_torch.device}"
@@ -126,7 +126,7 @@ def _tokenizer(folder: Path, config: dict[str, Any]) -> Any:  # noqa: ANN401 - a
             msg = f"{file} cannot be read ({str(error)[:300]}); reinstall ragqa, or choose another folder."
             raise ModelError(msg) from error
     else:
-        from ragqa.repass.torch_engine import load_tokenizer
+        from ragqa.inference.torch_engine import load_tokenizer
 
         tokenizer = load_tokenizer(folder)
     known, expected = tokenizer.get_vocab_size(), int(config.get("vocab_size", 0))

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
 
 from ragqa.errors import ModelError
 
-__all__ = ["load_checkpoint", "save_checkpoint"]
+__all__ = ["load_checkpoint", "save_checkpoint", "stamp_of"]
 
 FILE = "checkpoint.safetensors"
 MOMENTS = ("exp_avg", "exp_avg_sq")  # what AdamW keeps per parameter, beside its step
+NOT_STAMPED = {"checkpoint_every", "stop_after"}  # settings that decide how often a run is saved, not what it learns
+
+
+def stamp_of(settings: Mapping[str, object], *sha256: str) -> str:
+    """One sha256 of all that decides a run: its settings, and the sha256 of the base's weights and of the data."""
+    deciding = {name: value for name, value in settings.items() if name not in NOT_STAMPED}
+    return hashlib.sha256(json.dumps([deciding, *sha256], sort_keys=True).encode()).hexdigest()
 
 
 def save_checkpoint(folder: Path, model: torch.nn.Module, optimizer: torch.optim.AdamW, step: int, stamp: str) -> None:
@@ -55,7 +65,7 @@ def load_checkpoint(folder: Path, model: torch.nn.Module, optimizer: torch.optim
         parameter.data.copy_(tensors[f"parameter/{name}"])
         if f"exp_avg/{name}" in tensors:
             state = {moment: tensors[f"{moment}/{name}"].to(parameter.device) for moment in MOMENTS}
-            optimizer.state[parameter] = {"step": torch.tensor(float(step)), **state}
+            optimizer.state[parameter] = {"step": torch.tensor(float(step), device=parameter.device), **state}
     return step
 
 
