@@ -12,9 +12,11 @@ from rich.table import Table
 from ragqa.cli.evaluate_ablation import ablation
 from ragqa.cli.evaluate_answers import answers, compare
 from ragqa.cli.evaluate_citations import citations
+from ragqa.cli.evaluate_fanoutqa import fanoutqa
 from ragqa.cli.evaluate_models import agreement, nli, obligations
 from ragqa.cli.evaluate_pandachat import pandachat
 from ragqa.cli.evaluate_retrieval import retrieval
+from ragqa.cli.fanoutqa_submission import submission
 from ragqa.cli.output import progress_bar, stderr, stdout
 from ragqa.config import Config, Paths
 from ragqa.tables import plain
@@ -26,11 +28,14 @@ app.command()(retrieval)
 app.command()(answers)
 app.command()(compare)
 app.command()(ablation)
+app.command()(pandachat)
 app.command()(citations)
 app.command()(pandachat)
 app.command()(nli)
 app.command()(agreement)
 app.command()(obligations)
+app.command()(fanoutqa)
+app.command("fanoutqa-submission")(submission)
 Questions = Annotated[Path, typer.Option(help="JSON list of questions with gold passages (ObliQA's schema).")]
 IndexName = Annotated[str, typer.Option(help="Which corpus.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")]
