@@ -250,7 +250,8 @@ class OpenAIServer:
     script: tuple[Behaviour, ...]
     requests: list[Request] = field(default_factory=list)
 
-    def __init__(self, *script: Behaviour) -> None:
+    def __init__(self, *script: Behaviour, models: tuple[str, ...] = ()) -> None:
+        self.models = models
         self.script = script or (answer(cites_all),)
         self.requests = []
         self._lock = threading.Lock()
@@ -271,6 +272,9 @@ class OpenAIServer:
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True
 
+            def do_GET(self) -> None:
+                outer._list_models(self)
+
             def do_POST(self) -> None:
                 outer._meet(self)
 
@@ -288,6 +292,16 @@ class OpenAIServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
+
+    def _list_models(self, handler: BaseHTTPRequestHandler) -> None:
+        listed = {"object": "list", "data": [{"id": name, "object": "model", "created": 0} for name in self.models]}
+        found = bool(self.models) and handler.path.endswith("/models")
+        body = json.dumps(listed if found else {"error": {"message": "no such path"}}).encode()
+        handler.send_response(200 if found else 404)
+        handler.send_header("Content-Type", "application/json")
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
 
     def _meet(self, handler: BaseHTTPRequestHandler) -> None:
         body = json.loads(handler.rfile.read(int(handler.headers.get("Content-Length", 0))) or b"{}")

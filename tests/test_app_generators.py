@@ -21,8 +21,8 @@ def server(monkeypatch):
     """Starts a scripted server that the environment names."""
     started = []
 
-    def start(*script):
-        running = OpenAIServer(*script)
+    def start(*script, **listed):
+        running = OpenAIServer(*script, **listed)
         started.append(running)
         monkeypatch.setenv("OPENAI_BASE_URL", running.__enter__().base_url)
         return running
@@ -126,3 +126,23 @@ def run_records(at):
     import ragqa.ui.resources as resources
 
     return resources.record_store(None).list()
+
+
+def test_the_servers_models_are_offered_and_the_chosen_one_is_asked(app, server):
+    server(answer("A firm must act [1]."), models=("tiny", "large"))
+    at = app()
+    at.radio(key="set_generator").set_value("llm").run()
+    (choice,) = [box for box in at.selectbox if box.label == "Model"]
+    assert choice.options[1:] == ["large", "tiny"]
+    choice.set_value("tiny").run()
+    at = ask(at)
+    assert at.session_state["run"].view.config.generation.model == "tiny"
+
+
+def test_where_no_models_are_listed_the_configured_one_stays(app, server):
+    server(answer("A firm must act [1]."))
+    at = app()
+    at.radio(key="set_generator").set_value("llm").run()
+    (choice,) = [box for box in at.selectbox if box.label == "Model"]
+    assert choice.options == [choice.value]
+    assert not at.exception

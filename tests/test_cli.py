@@ -301,3 +301,29 @@ def test_the_baseline_generator_quotes_the_passages(call):
     code, out, _, error = call("ask", "What must a firm report?", "--index", "rules", "--generator", "baseline")
     assert code == 0, error
     assert "the kept passages, no language model" in out
+
+
+def test_models_lists_what_the_server_offers(call, monkeypatch):
+    with OpenAIServer(models=("large", "tiny")) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        monkeypatch.setenv("RAGQA_MODEL", "tiny")
+        code, out, err, _ = call("models")
+        assert (code, out.split("\n")[:2], err) == (0, ["  large", "* tiny"], "")
+        monkeypatch.setenv("RAGQA_MODEL", "other")
+        assert "does not list other" in call("models")[2]
+
+
+def test_models_without_a_server_says_what_to_set(call, monkeypatch):
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    error = call("models")[3]
+    assert isinstance(error, ConfigError)
+    assert "OPENAI_BASE_URL" in str(error)
+
+
+def test_ask_names_the_model(call, monkeypatch):
+    with OpenAIServer(answer("A firm must report [1].")) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        options = ("--index", "rules", "--generator", "llm", "--model", "tiny")
+        assert call("ask", "What must a firm report?", *options)[0] == 0
+        assert server.requests[0].body["model"] == "tiny"

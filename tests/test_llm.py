@@ -4,6 +4,7 @@ import json
 import logging
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -12,6 +13,7 @@ from ragqa.config import GenerationConfig
 from ragqa.errors import ConfigError, GenerationError, RateLimitedError, RefusedError, TimedOutError
 from ragqa.events import Token
 from ragqa.generation import reply
+from ragqa.generation.client import ChatClient
 from ragqa.generation.llm import LlmGenerator
 from ragqa.generation.prompts import PASSAGE_MAX_CHARS, PASSAGES_MAX_CHARS
 from ragqa.generation.server_errors import redacted
@@ -564,3 +566,22 @@ def test_key_copied_with_a_line_end_works():
     _, answered, [request] = ask(answer("Yes [1]."), key=f" {KEY}\n")
     assert request.key == KEY
     assert answered.finish_reason == "stop"
+
+
+# Models of the server -----------------------------------------------------------------------------------------------
+
+
+def test_models_are_listed_sorted_and_once():
+    with (
+        OpenAIServer(models=("qwen", "llama", "qwen")) as server,
+        closing(ChatClient(GenerationConfig(base_url=server.base_url), KEY)) as client,
+    ):
+        assert client.models() == ("llama", "qwen")
+
+
+def test_a_server_that_lists_none_says_so():
+    with OpenAIServer() as server:
+        config = GenerationConfig(base_url=server.base_url, max_retries=0)
+        with closing(ChatClient(config, KEY)) as client, pytest.raises(GenerationError, match="HTTP 404") as caught:
+            client.models()
+    assert KEY not in str(caught.value)

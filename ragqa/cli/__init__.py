@@ -1,4 +1,4 @@
-"""`ragqa ask | score | tune | index | records | eval | train`: thin commands over the same pipeline as the page.
+"""`ragqa ask | score | tune | models | index | records | eval | train`: thin commands over the page's own pipeline.
 
 Exit codes: 0 done, 1 a bug in ragqa, 2 wrong usage or setting, 3 index, corpus or model, 4 no answer could be written,
 5 answered but not scored, 6 records, 130 stopped by Ctrl-C.
@@ -15,6 +15,7 @@ import typer
 from ragqa.cli.ask import ask
 from ragqa.cli.evaluate import app as evaluate_app
 from ragqa.cli.index import app as index_app
+from ragqa.cli.models import models
 from ragqa.cli.output import fail
 from ragqa.cli.records import app as records_app
 from ragqa.cli.score import score
@@ -34,6 +35,7 @@ app = typer.Typer(
 app.command("ask")(ask)
 app.command("score")(score)
 app.command("tune")(tune)
+app.command("models")(models)
 app.add_typer(index_app, name="index")
 app.add_typer(records_app, name="records")
 app.add_typer(evaluate_app, name="eval")

@@ -66,6 +66,9 @@ def ask(
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole record as JSON and nothing else.")] = False,
     preset: Annotated[str | None, typer.Option(help="Named settings, as on the page, or a file of them.")] = None,
     generator: Annotated[GeneratorChoice | None, typer.Option(help="Who writes; none: passages only.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Language model, as the server names it; `ragqa models` lists them.")
+    ] = None,
     mode: Annotated[ScoringMode | None, typer.Option(help="Which RePASs definition.")] = None,
     fusion: Annotated[FusionChoice | None, typer.Option(help="How rankings are merged.")] = None,
     bm25_library: Annotated[Bm25Choice | None, typer.Option(help="Which library ranks by words.")] = None,
@@ -96,6 +99,7 @@ def ask(
     )
     chosen: dict[str, Any] = {
         "generator": generator.value if generator else None,
+        "model": model,
         "candidates": candidates,
         "rounds": rounds,
         "tries": tries,

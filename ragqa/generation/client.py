@@ -60,6 +60,16 @@ class ChatClient:
         """Closes the connections kept open for the next question; the client is of no use afterwards."""
         self._client.close()
 
+    def models(self) -> tuple[str, ...]:
+        """The names of the models that the server offers, sorted; none where it lists none.
+
+        Raises GenerationError as `write` does, before any text.
+        """
+        try:
+            return tuple(sorted({model.id for model in self._client.models.list()}))
+        except Exception as error:  # as in `_open`
+            raise self.server.explained(error, self._key) from error
+
     def write(
         self, messages: Sequence[Message], reply: Reply, *, temperature: float | None = None, seed: int | None = None
     ) -> Pieces[str, None, None]:

@@ -26,6 +26,7 @@ from ragqa.preset_files import presets_in
 from ragqa.presets import PRESETS, Preset
 from ragqa.retrieval.names import also_option, fitting_weights, missing_rankings
 from ragqa.types import ScoringMode
+from ragqa.ui.model_choice import model_widget
 
 __all__ = ["settings_panel"]
 
@@ -85,7 +86,7 @@ def settings_panel(
         _retrieval_widgets(values, rankings)
         _reranking_widgets(values)
         _filtering_widgets(values)
-        _answer_widgets(values)
+        _answer_widgets(values, defaults.generation)
         changed = any(values[key] != value for key, value in (_preset_values(preset) | weights(preset)).items())
         written = preset.explanation if preset in PRESETS else _verbatim(preset.explanation)
         explanation.caption(written + (" *Changed by hand since.*" if changed else ""))
@@ -151,7 +152,7 @@ def _filtering_widgets(values: dict[str, Any]) -> None:
     _slider(values, "top_k", "Top-k", (1, most, 1), "Most passages an answer is written from.")
 
 
-def _answer_widgets(values: dict[str, Any]) -> None:
+def _answer_widgets(values: dict[str, Any], defaults: GenerationConfig) -> None:
     st.subheader("Answer and scores")
     _radio(
         values,
@@ -160,6 +161,8 @@ def _answer_widgets(values: dict[str, Any]) -> None:
         _GENERATORS,
         "Who writes the answer; none shows what retrieval finds, at once.",
     )
+    if values["generator"] in LLM_GENERATORS:
+        model_widget(values, defaults)
     for name, (label, bounds, help_text, generators) in _WRITING.items():
         if values["generator"] in generators:
             _slider(values, name, label, bounds, help_text)
@@ -196,7 +199,7 @@ def _radio(values: dict[str, Any], name: str, label: str, options: dict[Any, str
 
 
 def _values(preset: Preset, defaults: Config) -> dict[str, Any]:
-    generation = {name: getattr(defaults.generation, name) for name in ("generator", *_WRITING)}
+    generation = {name: getattr(defaults.generation, name) for name in ("generator", "model", *_WRITING)}
     reranking = {
         "reranker": defaults.reranking.model,
         "rerank_depth": defaults.reranking.depth,
@@ -241,7 +244,9 @@ def _config(
     values: dict[str, Any], index: str, defaults: Config, retrieval: RetrievalConfig, rankings: Sequence[str]
 ) -> Config:
     writing: dict[str, Any] = {name: int(values[name]) for name in _WRITING}
-    generation: GenerationConfig = replace(defaults.generation, generator=values["generator"], **writing)
+    generation: GenerationConfig = replace(
+        defaults.generation, generator=values["generator"], model=values["model"], **writing
+    )
     scoring: ScoringConfig = replace(defaults.scoring, mode=ScoringMode(values["mode"]))
     return Config(
         index=index,
