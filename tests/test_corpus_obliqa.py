@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from ragqa.corpus.cleaning import clean_line, clean_text
-from ragqa.corpus.obliqa import document_files, load_obliqa
+from ragqa.corpus.obliqa import document_files, load_item_ids, load_obliqa
 from ragqa.corpus.questions import GoldQuestion, load_questions, resolve_gold
 from ragqa.errors import CorpusError
 from ragqa.types import Passage, Question
@@ -420,3 +420,22 @@ def test_adgm_questions(shared_data):
     assert len(questions) == 2_788
     assert sum(len(question.gold) for question in questions) == 3_677
     assert all(question.gold <= ids for question in questions)
+
+
+def test_item_ids_belong_to_the_passage_ids_of_the_index(tmp_path):
+    rows = [("a", 1, "1.1", "First."), ("b", 1, "1.2", ""), ("c", 1, "1.1", "Again."), ("d", 2, "1.1", "Other.")]
+    items = [dict(zip(("ID", "DocumentID", "PassageID", "Passage"), row, strict=True)) for row in rows]
+    (tmp_path / "1.json").write_text(json.dumps(items), encoding="utf-8")
+    assert load_item_ids(tmp_path) == {"1:1.1": "a", "1:1.1#2": "c", "2:1.1": "d"}
+    assert list(load_item_ids(tmp_path)) == [passage.passage_id for passage in load_obliqa(tmp_path)]
+
+
+@pytest.mark.parametrize(("ids", "found"), [(("a", "a"), "'a' several times"), (("a", None), "a passage without one")])
+def test_item_ids_that_name_no_passage_are_refused(tmp_path, ids, found):
+    items = [
+        {"DocumentID": 1, "PassageID": str(n), "Passage": "Text."} | ({"ID": name} if name else {})
+        for n, name in enumerate(ids)
+    ]
+    (tmp_path / "1.json").write_text(json.dumps(items), encoding="utf-8")
+    with pytest.raises(CorpusError, match=found):
+        load_item_ids(tmp_path)

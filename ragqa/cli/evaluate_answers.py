@@ -45,6 +45,7 @@ class RunOptions:
     parallel: int = 1
     prices: tuple[float, float] | None = None
     restart: bool = False
+    docids: Path | None = None
 
 
 def answers(
@@ -60,6 +61,10 @@ def answers(
     price_in: PriceIn = None,
     price_out: PriceOut = None,
     restart: Restart = False,
+    docids: Annotated[
+        Path | None,
+        typer.Option(help="ObliQA's documents: the run names their item IDs, as the shared task asks."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Answer many questions through the page's own pipeline, score each answer, write the shared task's files.
@@ -69,7 +74,7 @@ def answers(
     """
     from ragqa.pipeline import load_pipeline
 
-    options = RunOptions(limit, parallel, prices_of(price_in, price_out), restart)
+    options = RunOptions(limit, parallel, prices_of(price_in, price_out), restart, docids)
     config = replace(with_preset(Config.from_env(), preset), index=index)
     if generator:
         config = replace(config, generation=replace(config.generation, generator=generator))  # type: ignore[arg-type]
@@ -131,6 +136,7 @@ def run_answers(
     Raises ConfigError where the generator writes nothing, and typer.Exit(130) after Ctrl-C.
     """
     from ragqa.corpus.asked import load_asked
+    from ragqa.corpus.obliqa import load_item_ids
     from ragqa.evaluation.answer_files import report_of, write_outputs
     from ragqa.evaluation.answer_folder import items_of, open_answer_folder, stamp_of
     from ragqa.evaluation.answer_run import AnswerRun, Status, outcome_of
@@ -138,6 +144,7 @@ def run_answers(
     if pipeline.generator is None:
         msg = "the generator must write answers, got 'none'; name another with --generator"
         raise ConfigError(msg)
+    names = load_item_ids(options.docids) if options.docids else None
     items = items_of(load_asked(questions))[: options.limit]
     with open_answer_folder(out, stamp_of(pipeline, questions, variant), restart=options.restart) as folder:
         outcomes = [outcome_of(item, folder) for item in items]
@@ -148,7 +155,7 @@ def run_answers(
             _answer(AnswerRun(pipeline, pending, folder, options.parallel), outcomes, options, out)
         outcomes = [outcome_of(item, folder) for item in items]
         report = report_of(folder, outcomes, options.prices)
-        write_outputs(folder, outcomes, report)
+        write_outputs(folder, outcomes, report, names)
     return report
 
 

@@ -48,6 +48,10 @@ def retrieval(
         list[float] | None, typer.Option(help="Its share of the score, 0 to 1, 1 where not given; repeatable.")
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for TREC runs, results per question and the report.")] = None,
+    docids: Annotated[
+        Path | None,
+        typer.Option(help="ObliQA's documents: runs name their item IDs, as the shared task asks."),
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
 ) -> None:
@@ -56,11 +60,13 @@ def retrieval(
     Rankings are kept under RAGQA_HOME, so that only a changed index, encoder or question is ranked again.
     """
     from ragqa.corpus.gold import load_gold
+    from ragqa.corpus.obliqa import load_item_ids
     from ragqa.evaluation.retrieval import compare
     from ragqa.indexing import open_index
 
     config, reranking = Config.from_env(), RerankingConfig(reranker, rerank_depth)
     weights = [replace(reranking, weight=weight).weight for weight in rerank_weight or [reranking.weight]]
+    item_ids = load_item_ids(docids) if docids else None
     opened = open_index(index, Paths.from_env().indexes)
     chosen = [_fitting(find_preset(name, Paths.from_env().presets), opened) for name in preset or []]
     everything, unit = load_gold(questions, opened.passages)
@@ -82,7 +88,7 @@ def retrieval(
     comparisons = compare(results, baseline)
     report = _report(index, opened, len(gold), results, comparisons, milliseconds)
     if out:
-        _write(out, gold, results, report)
+        _write(out, gold, results, report, item_ids)
     if as_json:
         typer.echo(json.dumps(report, indent=2, ensure_ascii=False))
         return
@@ -176,7 +182,13 @@ def _report(
     }
 
 
-def _write(out: Path, gold: tuple[GoldQuestion, ...], results: tuple[Result, ...], report: dict[str, Any]) -> None:
+def _write(
+    out: Path,
+    gold: tuple[GoldQuestion, ...],
+    results: tuple[Result, ...],
+    report: dict[str, Any],
+    docids: dict[str, str] | None,
+) -> None:
     from ragqa.evaluation.journal import write_whole
     from ragqa.evaluation.run_files import QuestionResult, write_per_question, write_run
 
@@ -184,7 +196,7 @@ def _write(out: Path, gold: tuple[GoldQuestion, ...], results: tuple[Result, ...
     ids = [item.question.question_id or str(number) for number, item in enumerate(gold, start=1)]
     for result in results:
         stem = "".join(c if c.isalnum() else "-" for c in result.name).strip("-")
-        write_run(out / f"{stem}.run", f"ragqa-{stem}", ids, result.rankings)
+        write_run(out / f"{stem}.run", f"ragqa-{stem}", ids, result.rankings, docids)
         rows = [
             QuestionResult(
                 ids[n],

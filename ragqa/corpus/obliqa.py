@@ -11,12 +11,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ragqa.corpus.json_items import describe, passage_id_of, read_items, read_json
+from ragqa.corpus.json_items import Item, describe, passage_id_of, read_items, read_json
 from ragqa.errors import CorpusError
 from ragqa.sentences import reads_as_heading
 from ragqa.types import Passage
 
-__all__ = ["document_files", "load_obliqa"]
+__all__ = ["document_files", "load_item_ids", "load_obliqa"]
 
 SEPARATOR = " › "
 TITLES = "titles.json"
@@ -29,6 +29,7 @@ class _Row:
     document_id: str
     number: str
     text: str
+    item_id: str = ""  # the item's own ID, which only the shared task's runs name
 
 
 def load_obliqa(folder: Path) -> tuple[Passage, ...]:
@@ -54,6 +55,24 @@ def load_obliqa(folder: Path) -> tuple[Passage, ...]:
         msg = f"{folder}: all {len(rows):,} passages are empty; expected at least one with text under 'Passage'"
         raise CorpusError(msg)
     return passages
+
+
+def load_item_ids(source: Path) -> dict[str, str]:
+    """The item's own ID for each passage id that `load_obliqa` gives: what runs of the RIRAG shared task name.
+
+    Raises CorpusError as `load_obliqa` does, and where a passage has no ID or two have the same.
+    """
+    rows = [row for path in document_files(source) for row in _read_rows(path, path.name) if row.text]
+    named = dict(zip(_unique_ids(rows), (row.item_id for row in rows), strict=True))
+    repeated = [name for name, count in Counter(named.values()).items() if count > 1 or not name]
+    if repeated or not named:
+        found = f"{repeated[0]!r} several times" if repeated and repeated[0] else "a passage without one"
+        msg = (
+            f"{source}: expected ObliQA documents whose passages have an ID each, found "
+            f"{found if named else 'no passage'}; name the folder that the index was built from"
+        )
+        raise CorpusError(msg)
+    return named
 
 
 def document_files(source: Path) -> tuple[Path, ...]:
@@ -91,7 +110,12 @@ def _read_titles(folder: Path) -> dict[str, str]:
 
 def _read_rows(path: Path, name: str) -> Iterator[_Row]:
     for item in read_items(path, name):
-        yield _Row(item.identifier("DocumentID"), item.line("PassageID"), item.text("Passage"))
+        yield _Row(item.identifier("DocumentID"), item.line("PassageID"), item.text("Passage"), _item_id(item))
+
+
+def _item_id(item: Item) -> str:
+    found = item.values.get("ID")
+    return str(found) if isinstance(found, str | int) else ""
 
 
 def _passages(rows: Sequence[_Row], titles: dict[str, str]) -> Iterator[Passage]:

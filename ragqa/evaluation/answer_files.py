@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ragqa.evaluation.answer_folder import OUTPUTS, AnswerFolder
@@ -39,8 +39,13 @@ def report_of(
     }
 
 
-def write_outputs(folder: AnswerFolder, outcomes: Sequence[Outcome], report: dict[str, Any]) -> None:
-    """Puts the four files in place, each whole. Raises RecordError where the folder cannot be written."""
+def write_outputs(
+    folder: AnswerFolder, outcomes: Sequence[Outcome], report: dict[str, Any], docids: Mapping[str, str] | None = None
+) -> None:
+    """Puts the four files in place, each whole; ``docids`` as in `write_run`.
+
+    Raises RecordError where the folder cannot be written, CorpusError where a passage has no docid.
+    """
     answers, run, details, summary = (folder.folder / name for name in OUTPUTS)
     answered = [outcome for outcome in outcomes if folder.standing(outcome.item).answered_at is not None]
     with translated(folder.folder):
@@ -49,7 +54,7 @@ def write_outputs(folder: AnswerFolder, outcomes: Sequence[Outcome], report: dic
         write_whole(summary, [json.dumps(report, indent=2, allow_nan=False) + "\n"])
     rankings = [_ranking(folder.answered(outcome.item).ranking) for outcome in answered]
     tag = f"ragqa-{folder.stamp['settings']['generation']['generator']}"
-    write_run(run, tag, [outcome.item.question.question_id for outcome in answered], rankings)
+    write_run(run, tag, [outcome.item.question.question_id for outcome in answered], rankings, docids)
 
 
 def _list(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
