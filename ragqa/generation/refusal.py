@@ -43,7 +43,7 @@ _PATTERNS = tuple(
 
 
 def reads_as_refusal(sentences: Sequence[AnswerSentence]) -> bool:
-    """Whether the answer only says, in English, that the passages do not answer the question.
+    """Whether the answer only says, in English as the prompts ask, that the passages do not answer the question.
 
     At most three sentences, the first of which says so, and none of the others cites a passage. An answer to a part
     of the question that names what the passages leave open is none.
