@@ -22,6 +22,7 @@ from ragqa.types import ScoringMode
 __all__ = [
     "FURTHER_RANKINGS",
     "LLM_GENERATORS",
+    "NO_ENCODER",
     "SCORING_PROFILES",
     "Config",
     "CoverageInput",
@@ -46,8 +47,11 @@ __all__ = [
 BM25Backend = Literal["bm25s", "rank_bm25"]
 FusionMethod = Literal["wsum", "rrf"]
 FURTHER_RANKINGS = ("document", "splade", "late", "dense")  # kinds of those an index may have besides its first three
-GeneratorName = Literal["concise", "extractive", "baseline", "llm", "obligations", "loc", "vrr", "none"]
-LLM_GENERATORS = frozenset({"llm", "obligations", "loc", "vrr"})  # those that ask a language model
+GeneratorName = Literal[
+    "concise", "extractive", "baseline", "llm", "obligations", "loc", "vrr", "fan-out", "fan-out-llm", "none"
+]
+NO_ENCODER = "none"  # in place of an encoder's name: an index without vectors, which ranks by words alone
+LLM_GENERATORS = frozenset({"llm", "obligations", "loc", "vrr", "fan-out-llm"})  # those that ask a language model
 CoverageInput = Literal["pair", "joined"]
 SplitterName = Literal["nupunkt", "punkt"]
 Precision = Literal["auto", "fp32", "bf16"]
@@ -76,7 +80,7 @@ class IndexingConfig:
 
     bm25_k1: float = 1.2  # term-frequency saturation, > 0; best in a trial on ADGM questions
     bm25_b: float = 0.75  # length normalisation in [0, 1]; the usual value
-    encoder: str = "all-MiniLM-L6-v2"  # a name the model registry resolves
+    encoder: str = "all-MiniLM-L6-v2"  # a name the model registry resolves, or "none": no vectors
     precision: Precision = "auto"  # of the passages' vectors: bf16 where the processor has instructions for it
     analyser: str = ""  # one of `ragqa.analysers.ANALYSERS`; empty: regulation for rulebooks, english for text
     context_passages: int = (
@@ -93,11 +97,17 @@ class IndexingConfig:
         _check(0 <= self.context_passages <= 20, "context", "0 to 20 passages", self.context_passages)
         _check(_VECTORS.fullmatch(self.vectors) is not None, "vectors", _VECTOR_KINDS, self.vectors)
         _check(self.chunk_max_tokens >= 16, "chunk size", "at least 16 tokens", self.chunk_max_tokens)
+        _check(
+            self.encoder != NO_ENCODER or self.vectors == "Flat",
+            "vectors",
+            "left out where the encoder is none",
+            self.vectors,
+        )
         expected = "document, splade:MODEL, late:MODEL or dense:ENCODER, each once"
         for ranking in self.rankings:
             kind, _, model = ranking.partition(":")
             known = kind in FURTHER_RANKINGS and bool(model.strip()) == (kind != "document")
-            _check(known and model != self.encoder, "a further ranking", expected, ranking)
+            _check(known and model not in {self.encoder, NO_ENCODER}, "a further ranking", expected, ranking)
         kinds = [name if name.startswith("dense:") else name.partition(":")[0] for name in self.rankings]
         _check(len(set(kinds)) == len(kinds), "further rankings", expected, self.rankings)
 
@@ -183,8 +193,10 @@ class GenerationConfig:
     candidates: int = 5  # VRR: answers to choose from, 1 to 20; N of AUEB's released code
     rounds: int = 3  # VRR: most rounds of removing and inserting, 0 to 10; AUEB table 7, whose last step ends round 3
     candidate_temperature: float = 1.0  # VRR's candidates and LOC's second and later tries, in [0, 2]; AUEB's own
-    max_calls: int = 30  # LOC, VRR: most completions asked for in one answer, 1 to 1000; retries of one count as it
-    parallel_calls: int = 4  # LOC, VRR: completions under way at the same time, 1 to 16
+    max_sub_questions: int = 8  # fan-outs: most sub-questions in all, 1 to 30; FanOutQA's questions have 7 on average
+    depth: int = 2  # fan-out-llm: 2 where an answer may ask further sub-questions, as FanOutQA's trees do; 1 or 2
+    max_calls: int = 30  # LOC, VRR, fan-out-llm: most completions in one answer, 1 to 1000; retries of one count as it
+    parallel_calls: int = 4  # LOC, VRR, fan-out-llm: completions under way at the same time, 1 to 16
 
     def __post_init__(self) -> None:
         names = get_args(GeneratorName)
@@ -200,6 +212,8 @@ class GenerationConfig:
         _check(0 <= self.rounds <= 10, "rounds", "in 0..10", self.rounds)
         hot = self.candidate_temperature
         _check(0 <= hot <= 2, "candidate temperature", "in [0, 2]", hot)
+        _check(1 <= self.max_sub_questions <= 30, "most sub-questions", "in 1..30", self.max_sub_questions)
+        _check(1 <= self.depth <= 2, "depth", "1 or 2", self.depth)
         _check(1 <= self.max_calls <= 1000, "most calls", "in 1..1000", self.max_calls)
         _check(1 <= self.parallel_calls <= 16, "parallel calls", "in 1..16", self.parallel_calls)
 
@@ -305,6 +319,11 @@ class Paths:
     def vector_cache(self) -> Path:
         """Vectors that embedding servers already made; safe to delete at any time, they are asked for again."""
         return self.home / "vectors.sqlite3"
+
+    @property
+    def wiki_pages(self) -> Path:
+        """Pages that wikis' servers already gave; safe to delete at any time, they are fetched again."""
+        return self.home / "wikipedia"
 
     @property
     def presets(self) -> Path:

@@ -11,7 +11,11 @@ In the place of `Token`, generators that verify what they write (LOC, VRR) say w
     VRR: CallsPlanned -> (CandidateWritten | CandidateScored | BestSoFar)*
                       -> (SentencesRemoved | ObligationsInserted | BestSoFar)*
 
-with `Working` in between, a few times a second, and `Kept` after each `BestSoFar`.
+with `Working` in between, a few times a second, and `Kept` after each `BestSoFar`. A fan-out searches for itself, so
+that `Selected` comes once all evidence is found::
+
+    fan-out: (CallsPlanned ->) (SubQuestionsAsked | EvidenceFound | SubQuestionAnswered | BestSoFar)*
+             -> Selected -> SubQuestionAnswered* -> Token* -> Answered
 """
 
 from __future__ import annotations
@@ -20,7 +24,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from ragqa.types import Answer, Evaluation, ObligationScore, Ranking, RePASs, ScoringMode, Selection, SentenceScore
+from ragqa.types import (
+    Answer,
+    Evaluation,
+    ObligationScore,
+    Passage,
+    Ranking,
+    RePASs,
+    ScoringMode,
+    Selection,
+    SentenceScore,
+    SubQuestion,
+)
 
 __all__ = [
     "Answered",
@@ -29,6 +44,7 @@ __all__ = [
     "CandidateScored",
     "CandidateWritten",
     "Event",
+    "EvidenceFound",
     "Fused",
     "GenerationEvent",
     "Kept",
@@ -44,6 +60,8 @@ __all__ = [
     "Selected",
     "SentenceScored",
     "SentencesRemoved",
+    "SubQuestionAnswered",
+    "SubQuestionsAsked",
     "Token",
     "TraceEvent",
     "Working",
@@ -87,10 +105,11 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class CallsPlanned:
-    """Before the first call of LOC or VRR: what it will take.
+    """Before the first call of LOC, VRR or a fan-out: what it will take.
 
     ``fewest`` and ``most`` completions, neither above ``budget``; about ``prompt_tokens`` sent and at most
-    ``completion_tokens`` written by ``most`` of them. ``n_obligations`` were found in the kept passages.
+    ``completion_tokens`` written by ``most`` of them. ``n_obligations`` were found in the kept passages; a fan-out
+    looks for none and says how many sub-questions it asks at most, ``n_sub_questions``.
     """
 
     fewest: int
@@ -99,6 +118,7 @@ class CallsPlanned:
     completion_tokens: int
     budget: int
     n_obligations: int
+    n_sub_questions: int = 0
     kind: Literal["calls planned"] = "calls planned"
 
 
@@ -211,14 +231,61 @@ class BestSoFar:
     """The best answer so far and the step that gave it. Stop, a failure or an empty budget leave this one.
 
     ``repass`` in the configured mode and ``scored`` are None where it has no score yet (LOC), ``scored`` also in a
-    record, where only the last one is kept.
+    record, where only the last one is kept. ``selection`` is what its citations count, where that is not the one that
+    was `Selected` (a fan-out, which still searches); None in a record, too.
     """
 
     answer: Answer
     step: str
     repass: RePASs | None = None
     scored: Scored | None = None
+    selection: Selection | None = None
     kind: Literal["best so far"] = "best so far"
+
+
+@dataclass(frozen=True, slots=True)
+class SubQuestionsAsked:
+    """Fan-out: questions that another one was taken apart into, none where it was not; ``by`` rules or a model.
+
+    ``note`` says what a reader must know: that a plan could not be read, that there was nothing to take apart.
+    """
+
+    sub_questions: tuple[SubQuestion, ...]
+    by: Literal["rules", "model"]
+    note: str = ""
+    kind: Literal["sub-questions asked"] = "sub-questions asked"
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceFound:
+    """Fan-out: what a sub-question found, (passage_id, score) best first, and the ids it keeps as evidence.
+
+    ``hop`` is the place, from 0, of the passage that the name of a bridge was found in. ``passages`` are those of the
+    hits; empty in a record, which has them once for all.
+    """
+
+    number: int
+    hits: tuple[tuple[str, float], ...]
+    kept: tuple[str, ...]
+    hop: int = 0
+    passages: tuple[Passage, ...] = ()
+    kind: Literal["evidence found"] = "evidence found"
+
+
+@dataclass(frozen=True, slots=True)
+class SubQuestionAnswered:
+    """Fan-out: the answer to a sub-question from its own evidence, and the ids of the passages it cites.
+
+    ``number`` 0 is the question itself, answered from what it found by itself. ``text`` is empty where there is none,
+    and ``note`` says why.
+    """
+
+    number: int
+    text: str
+    cited: tuple[str, ...]
+    note: str = ""
+    is_refusal: bool = False
+    kind: Literal["sub-question answered"] = "sub-question answered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,8 +354,11 @@ TraceEvent = (
     | SentencesRemoved
     | ObligationsInserted
     | BestSoFar
+    | SubQuestionsAsked
+    | EvidenceFound
+    | SubQuestionAnswered
 )
-"""What a record keeps of LOC's and VRR's work."""
+"""What a record keeps of LOC's, VRR's and a fan-out's work."""
 
 GenerationEvent = Token | Working | TraceEvent
 """What a generator yields."""

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ragqa.config import (
+    NO_ENCODER,
+    IndexingConfig,
     Paths,
     Precision,
     RerankingConfig,
@@ -67,12 +69,14 @@ def load_encoder(name: str, precision: Precision = "auto", paths: Paths | None =
     """The encoder of this name: a server's, or by OpenVINO where that covers it, else by sentence-transformers.
 
     ``precision`` is that of passages; questions are always encoded in fp32, and so is all that OpenVINO does not cover.
-    A server is not asked yet; its vectors are kept on disk where ``paths`` are given.
+    A server is not asked yet; its vectors are kept on disk where ``paths`` are given. ``"none"``, as an index without
+    vectors says, gives the embedded one: quoting generators compare sentences by it.
 
     Raises ModelError, and ConfigError where a server's address or key cannot work.
     """
     from ragqa.retrieval.api_encoder import ApiEncoder, is_api_name
 
+    name = IndexingConfig().encoder if name == NO_ENCODER else name
     if is_api_name(name):
         return ApiEncoder(name, cache=paths.vector_cache if paths else None)
     from ragqa.retrieval.bert_encoder import BertEncoder, covers

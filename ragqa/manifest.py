@@ -10,7 +10,8 @@
     ├── bm25/            bm25s: arrays and JSON
     ├── context/         likewise, of each passage with its neighbours; missing where context_passages is 0
     ├── further/         a folder for each further ranking: document, splade, late, dense-1, ...; missing without them
-    └── dense.faiss      FAISS, of the kind that the manifest names; row i is line i of passages.jsonl
+    └── dense.faiss      FAISS, of the kind that the manifest names; row i is line i of passages.jsonl; missing where
+                         the encoder is "none"
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from ragqa.analysers import Analyser, analyser_named
-from ragqa.config import IndexingConfig
+from ragqa.config import NO_ENCODER, IndexingConfig
 from ragqa.errors import IndexMismatchError
 
 __all__ = [
@@ -113,7 +114,8 @@ class Manifest:
     ``source`` is the last part of the path it was built from; ``corpus_sha256`` what was there. ``encoder`` is a name
     that the encoder's loader resolves, ``encoder_fingerprint`` the sha256 of its weights. ``indexed_text`` says what
     the encoder reads of a passage, ``analyser`` what BM25 does, ``created`` is UTC in ISO 8601. ``vectors`` is the kind
-    of FAISS index, ``search_effort`` how much of an approximate one a question is compared with (0: all of it).
+    of FAISS index, ``search_effort`` how much of an approximate one a question is compared with (0: all of it). Where
+    there are no vectors, ``encoder`` is "none" and all that is said of it and of them empty or 0.
     """
 
     schema_version: int
@@ -142,10 +144,16 @@ class Manifest:
     rankings: tuple[FurtherRanking, ...] = ()
 
     @property
+    def has_vectors(self) -> bool:
+        """Whether it was built with an encoder; if not, it ranks by words alone, but for further rankings."""
+        return self.encoder != NO_ENCODER
+
+    @property
     def retrievers(self) -> tuple[str, ...]:
         """The names of this index's retrievers, in their order."""
         context = ("context",) if self.context_passages else ()
-        return ("bm25", *context, "dense", *(ranking.name for ranking in self.rankings))
+        dense = ("dense",) if self.has_vectors else ()
+        return ("bm25", *context, *dense, *(ranking.name for ranking in self.rankings))
 
     @property
     def size_bytes(self) -> int:
@@ -162,14 +170,16 @@ def rebuild_hint(name: str, manifest: Manifest | None = None) -> str:
     options = [
         f"--encoder {shlex.quote(manifest.encoder)}" if manifest.encoder != standard.encoder else "",
         f"--analyser {analyser}" if manifest.analyser != analyser_named("", manifest.format) else "",
-        f"--vectors {shlex.quote(manifest.vectors)}" if manifest.vectors != standard.vectors else "",
+        f"--vectors {shlex.quote(manifest.vectors)}" if manifest.vectors not in {standard.vectors, ""} else "",
         *(f"--also {shlex.quote(ranking.option)}" for ranking in manifest.rankings),
     ]
     command = " ".join(["ragqa index build", name, "--source PATH", *filter(None, options)])
     return f"rebuild it with `{command}` (it was made from {manifest.source!r})"
 
 
-def index_files(context_passages: int, rankings: Sequence[FurtherRanking] = ()) -> tuple[str, ...]:
+def index_files(
+    context_passages: int, rankings: Sequence[FurtherRanking] = (), *, has_vectors: bool = True
+) -> tuple[str, ...]:
     """The files of an index besides its manifest, by path."""
     folders = (BM25, CONTEXT) if context_passages else (BM25,)
     further = (
@@ -177,16 +187,17 @@ def index_files(context_passages: int, rankings: Sequence[FurtherRanking] = ()) 
         for ranking in rankings
         for name in FURTHER_FILES[ranking.name.partition(":")[0]]
     )
-    return (*(f"{folder}/{name}" for folder in folders for name in BM25_FILES), DENSE, *PASSAGE_FILES, *further)
+    vectors = (DENSE,) if has_vectors else ()
+    return (*(f"{folder}/{name}" for folder in folders for name in BM25_FILES), *vectors, *PASSAGE_FILES, *further)
 
 
 def describe_files(
-    folder: Path, context_passages: int, rankings: Sequence[FurtherRanking] = ()
+    folder: Path, context_passages: int, rankings: Sequence[FurtherRanking] = (), *, has_vectors: bool = True
 ) -> tuple[FileEntry, ...]:
     """Size and sha256 of every index file in this folder, by path."""
     return tuple(
         FileEntry(path, (folder / path).stat().st_size, _sha256(folder / path))
-        for path in index_files(context_passages, rankings)
+        for path in index_files(context_passages, rankings, has_vectors=has_vectors)
     )
 
 
@@ -221,7 +232,7 @@ def read_manifest(folder: Path) -> Manifest:
     if not set(names) <= FURTHER_FILES.keys() or not all(re.fullmatch(r"[a-z]+(-\d+)?", name) for name in folders):
         msg = f"{MANIFEST} names rankings {', '.join(names)} in {', '.join(folders)}, which this version does not know"
         raise IndexMismatchError(msg)
-    expected = index_files(manifest.context_passages, manifest.rankings)
+    expected = index_files(manifest.context_passages, manifest.rankings, has_vectors=manifest.has_vectors)
     if tuple(entry.path for entry in manifest.files) != expected:
         msg = f"{MANIFEST} lists {len(manifest.files)} files, expected exactly {', '.join(expected)}"
         raise IndexMismatchError(msg)

@@ -23,10 +23,10 @@ from ragqa.events import Answered, BestSoFar, Event, Fused, Kept, Recorded, Rera
 from ragqa.filtering import select
 from ragqa.fusion import fuse, rerank
 from ragqa.loading import Models, load_further, load_models, with_reranker
-from ragqa.protocols import Generator, Retriever, Scorer
+from ragqa.protocols import Generator, Retriever, Scorer, SearchingGenerator
 from ragqa.recorder import Recorder
 from ragqa.retrieval import rank
-from ragqa.types import Question
+from ragqa.types import Question, Ranking
 
 if TYPE_CHECKING:
     from ragqa.indexing import Index
@@ -45,7 +45,7 @@ class Pipeline:
     config: Config
     index: Index
     retrievers: Sequence[Retriever]
-    generator: Generator | None  # None: passages only
+    generator: Generator | SearchingGenerator | None  # None: passages only
     scorer: Scorer
     models: Models
     records: RecordStore | None = None
@@ -74,24 +74,35 @@ class Pipeline:
         config = self.config
         rankings = rank(self.retrievers, question.text, config.retrieval.top_k)
         yield Retrieved(rankings)
-        fused = fuse(rankings, config.fusion)
-        yield Fused(fused)
-        ranking = fused
+        ranking = fuse(rankings, config.fusion)
+        yield Fused(ranking)
         if self.models.reranker:
-            from ragqa.retrieval.reranker import read_again
-
-            kind, depth = self.index.manifest.indexed_text, config.reranking.depth
-            scores = read_again(self.models.reranker, question.text, fused, depth, kind)
-            ranking = rerank(fused, scores, config.reranking)
+            ranking = self._reranked(question.text, ranking)
             yield Reranked(ranking)
-        selection = select(ranking, config.filtering)
-        yield Selected(selection)
-        if self.generator is None:
-            return
-        answer = yield from self.generator.stream(question, selection.passages)
+        if isinstance(self.generator, SearchingGenerator):
+            answer, selection = yield from self.generator.stream_searching(question, ranking, self.search)
+        else:
+            selection = select(ranking, config.filtering)
+            yield Selected(selection)
+            if self.generator is None:
+                return
+            answer = yield from self.generator.stream(question, selection.passages)
         yield Answered(answer)
         scored: Scored = yield from self.scorer.stream(answer, selection.passages)
         yield scored
+
+    def search(self, question: str) -> Ranking:
+        """What is retrieved for this question, fused and, where there is a reranker, reranked; nothing is filtered."""
+        ranking = fuse(rank(self.retrievers, question, self.config.retrieval.top_k), self.config.fusion)
+        return self._reranked(question, ranking)
+
+    def _reranked(self, question: str, fused: Ranking) -> Ranking:
+        if not self.models.reranker:
+            return fused
+        from ragqa.retrieval.reranker import read_again
+
+        config, kind = self.config.reranking, self.index.manifest.indexed_text
+        return rerank(fused, read_again(self.models.reranker, question, fused, config.depth, kind), config)
 
 
 def clean_question(question: Question) -> Question:
@@ -130,7 +141,7 @@ def assemble(config: Config, index: Index, models: Models, records: RecordStore 
         config=replace(config, fusion=fusion),
         index=index,
         retrievers=retrievers_for(index, models.encoder, config.retrieval, models.further),
-        generator=_generator(config.generation, models, scorer),
+        generator=_generator(config, models, scorer),
         scorer=scorer,
         models=models,
         records=records,
@@ -154,15 +165,16 @@ def load_pipeline(config: Config | None = None, paths: Paths | None = None, *, r
     return assemble(config, index, replace(models, further=further), RecordStore(paths.records) if recording else None)
 
 
-def _generator(config: GenerationConfig, models: Models, scorer: RepassScorer) -> Generator | None:
+def _generator(config: Config, models: Models, scorer: RepassScorer) -> Generator | SearchingGenerator | None:
     """The generator of this name, with the scorer's own models where it checks what it writes."""
-    match config.generator:
+    generation = config.generation
+    match generation.generator:
         case "none":
             return None
         case "extractive":
             from ragqa.generation.extractive import ExtractiveGenerator
 
-            return ExtractiveGenerator(models.obligations, models.encoder, config)
+            return ExtractiveGenerator(models.obligations, models.encoder, generation)
         case "baseline":
             from ragqa.generation.baseline import BaselineGenerator
 
@@ -170,14 +182,24 @@ def _generator(config: GenerationConfig, models: Models, scorer: RepassScorer) -
         case "llm":
             from ragqa.generation.llm import LlmGenerator
 
-            return LlmGenerator(config, api_key(), prompt_folder())
+            return LlmGenerator(generation, api_key(), prompt_folder())
+        case "fan-out":
+            from ragqa.fanout.generator import FanOutGenerator, quoting
+            from ragqa.repass.verifier import RepassVerifier
+
+            answerer = quoting(models.obligations, models.encoder, RepassVerifier(scorer), generation)
+            return FanOutGenerator(answerer, generation, config.filtering)
+        case "fan-out-llm":
+            from ragqa.fanout.model import FanOutLlmGenerator
+
+            return FanOutLlmGenerator(generation, config.filtering, api_key(), prompt_folder())
         case "concise":
             from ragqa.generation.concise import ConciseGenerator
             from ragqa.repass.verifier import RepassVerifier
 
-            return ConciseGenerator(models.obligations, models.encoder, RepassVerifier(scorer), config)
+            return ConciseGenerator(models.obligations, models.encoder, RepassVerifier(scorer), generation)
         case _:
-            return _verifying_generator(config, scorer)
+            return _verifying_generator(generation, scorer)
 
 
 def _verifying_generator(config: GenerationConfig, scorer: RepassScorer) -> Generator:

@@ -12,8 +12,18 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.events import GenerationEvent, ObligationScored, Scored, SentenceScored
-from ragqa.types import Answer, Coverage, Evaluation, ModelInfo, NliProbabilities, Passage, Question, Ranking
+from ragqa.events import GenerationEvent, ObligationScored, Scored, Selected, SentenceScored
+from ragqa.types import (
+    Answer,
+    Coverage,
+    Evaluation,
+    ModelInfo,
+    NliProbabilities,
+    Passage,
+    Question,
+    Ranking,
+    Selection,
+)
 
 __all__ = [
     "Encoder",
@@ -25,6 +35,8 @@ __all__ = [
     "Rescorer",
     "Retriever",
     "Scorer",
+    "Search",
+    "SearchingGenerator",
     "Verifier",
 ]
 
@@ -42,6 +54,12 @@ class Retriever(Protocol):
     def retrieve(self, question: str, top_k: int) -> Ranking:
         """At most ``top_k`` hits; passages that score nothing are left out, so the ranking may be empty."""
         ...
+
+
+class Search(Protocol):
+    """Retrieval as a whole, for those who ask more than one question: every ranking, fused and perhaps reranked."""
+
+    def __call__(self, question: str) -> Ranking: ...
 
 
 class Reranker(Protocol):
@@ -94,6 +112,26 @@ class Generator(Protocol):
 
     def stream(self, question: Question, passages: Sequence[Passage]) -> Stream[GenerationEvent, None, Answer]:
         """Yields the raw text piece by piece, or what is being done; returns the answer. Raises GenerationError."""
+        ...
+
+
+@runtime_checkable
+class SearchingGenerator(Protocol):
+    """Writes an answer from passages that it searches for itself."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def model(self) -> str: ...
+
+    def stream_searching(
+        self, question: Question, ranking: Ranking, search: Search
+    ) -> Stream[GenerationEvent | Selected, None, tuple[Answer, Selection]]:
+        """Yields what is done and, once, what is `Selected`; returns the answer with what its citations count.
+
+        ``ranking`` is what ``search`` gives for the question itself. Raises GenerationError.
+        """
         ...
 
 

@@ -14,7 +14,18 @@ from urllib.parse import urlsplit, urlunsplit
 from ragqa import __version__
 from ragqa.config import Config, GenerationConfig
 from ragqa.errors import ScoringError
-from ragqa.events import Answered, BestSoFar, Event, Fused, Reranked, Retrieved, Scored, Selected, TraceEvent
+from ragqa.events import (
+    Answered,
+    BestSoFar,
+    Event,
+    EvidenceFound,
+    Fused,
+    Reranked,
+    Retrieved,
+    Scored,
+    Selected,
+    TraceEvent,
+)
 from ragqa.fusion import reranker_scores
 from ragqa.records import AnswerRecord, CandidateEntry, RankingEntry, RecordStore, new_record_id
 from ragqa.types import Answer, ModelInfo, Passage, Question, Ranking, Selection
@@ -53,6 +64,7 @@ class Recorder:
         self._rankings: tuple[Ranking, ...] = ()
         self._reranker_scores: dict[str, float] = {}
         self._selection = Selection((), ())
+        self._evidence: dict[str, Passage] = {}  # by id, of a fan-out's sub-questions
         self._record: AnswerRecord | None = None
         self._trace: list[TraceEvent] = []
         self._spent = 0.0
@@ -76,8 +88,12 @@ class Recorder:
             case Selected(selection):
                 self._selection = selection
             case BestSoFar(answer, _, _, scored):
-                self._trace.append(replace(event, scored=None))
+                self._trace.append(replace(event, scored=None, selection=None))
+                self._selection = event.selection or self._selection
                 self._save(replace(self._new_record(answer), scored=scored, status="writing"))
+            case EvidenceFound():
+                self._trace.append(replace(event, passages=()))
+                self._evidence |= {passage.passage_id: passage for passage in event.passages}
             case _ if isinstance(event, TraceEvent):
                 self._trace.append(event)
             case Answered(answer):
@@ -120,7 +136,7 @@ class Recorder:
             scoring=config.scoring,
             manifest=self._manifest,
             models=self._models,
-            passages=_distinct_passages(self._rankings),
+            passages=_distinct_passages(self._rankings, self._evidence),
             rankings=tuple(
                 RankingEntry(
                     ranking.retriever,
@@ -142,9 +158,9 @@ class Recorder:
         )
 
 
-def _distinct_passages(rankings: tuple[Ranking, ...]) -> tuple[Passage, ...]:
-    """Every ranked passage once, in id order."""
-    by_id = {hit.passage.passage_id: hit.passage for ranking in rankings for hit in ranking.hits}
+def _distinct_passages(rankings: tuple[Ranking, ...], evidence: Mapping[str, Passage]) -> tuple[Passage, ...]:
+    """Every passage that the question or a sub-question found, once, in id order."""
+    by_id = {hit.passage.passage_id: hit.passage for ranking in rankings for hit in ranking.hits} | dict(evidence)
     return tuple(by_id[passage_id] for passage_id in sorted(by_id))
 
 

@@ -36,9 +36,9 @@ from ragqa.types import Answer, Drop, ModelInfo, Passage, Question, Ranking, Sco
 __all__ = ["AnswerRecord", "CandidateEntry", "RankingEntry", "RecordStore", "RecordSummary", "new_record_id"]
 
 PATIENCE_SECONDS = 30.0  # how long another process's transaction is waited for
-# 4 knew no reranking, 3 no trace of how an answer was written, 2 two rankings and one weight, 1 one NLI model for both
-# uses.
-SCHEMA_VERSION = 5
+# 5 knew no sub-questions, 4 no reranking, 3 no trace of how an answer was written, 2 two rankings and one weight, 1 one
+# NLI model for both uses.
+SCHEMA_VERSION = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +69,10 @@ class AnswerRecord:
 
     ``fuse`` of `ranked` under ``fusion``, where ``reranking`` names a model ``rerank`` by ``reranker_scores`` (raw, by
     passage_id, the best fused passage first), and ``select`` under ``filtering`` give ``candidates`` again; re-scoring
-    ``answer`` against ``kept`` with the same ``models`` gives ``scored`` again. ``trace`` is what LOC and VRR did, in
-    order. ``status`` is ``"answered"``, ``"scored"``, ``"scoring failed"``, the last with ``error``, or, while the
-    answer is the best so far, ``"writing"``, and ``"stopped"`` where it stayed so at the reader's request.
+    ``answer`` against ``kept`` with the same ``models`` gives ``scored`` again. ``trace`` is what LOC, VRR or a fan-out
+    did, in order; a fan-out's candidates are those of `ragqa.fanout.replay.reselected`, and its evidence is among
+    ``passages``. ``status`` is ``"answered"``, ``"scored"``, ``"scoring failed"``, the last with ``error``, or, while
+    the answer is the best so far, ``"writing"``, and ``"stopped"`` where it stayed so at the reader's request.
     """
 
     record_id: str
@@ -156,7 +157,9 @@ def _current(record: object) -> object:
     if isinstance(record, dict) and record.get("schema_version") == 3:
         record = record | {"trace": [], "schema_version": 4}
     if isinstance(record, dict) and record.get("schema_version") == 4:
-        record = record | {"reranking": {}, "reranker_scores": [], "schema_version": SCHEMA_VERSION}
+        record = record | {"reranking": {}, "reranker_scores": [], "schema_version": 5}
+    if isinstance(record, dict) and record.get("schema_version") == 5:
+        record = record | {"schema_version": SCHEMA_VERSION}
     return record
 
 

@@ -38,17 +38,20 @@ def plain(text: str, limit: int | None = None, style: str = "") -> Text:
 def passage_table(selection: Selection, limit: int = 10) -> Table:
     """Everything kept and the best of the rest, ``limit`` at least, with scores and the reason each fell.
 
-    Where they were reranked also the fused score with the rank before, and the reranker's with the rank it gives.
+    Where they were reranked also the fused score with the rank before, and the reranker's with the rank it gives; of a
+    fan-out the question's own and the best sub-question's, in place of the retrievers'.
     """
-    limit = max(limit, len(selection.kept))
+    limit = max(limit, *(candidate.rank for candidate in selection.kept), 0)
     table = Table(title=f"Passages: kept {len(selection.kept)} of {len(selection.kept) + len(selection.dropped)}")
     table.add_column("#", justify="right")
     table.add_column("passage", ratio=1, overflow="fold")
     candidates = sorted((*selection.kept, *selection.dropped), key=lambda c: c.rank)[:limit]
     names = [part.retriever for part in candidates[0].hit.parts] if candidates else []
-    reranked = bool(candidates and candidates[0].hit.reranking)
+    further = [part.retriever for part in candidates[0].hit.reranking] if candidates else []
+    if "sub-question" in further:
+        names = []  # what the retrievers gave is in the question's own score
     shown = ({"bm25": "BM25", "dense": "cosine"}.get(name, name.rpartition(":")[2]) for name in names)
-    for heading in ("relevance", *shown, *(("fused", "reranker") if reranked else ())):
+    for heading in ("relevance", *shown, *further):
         table.add_column(plain(heading), justify="right", no_wrap=True)
     table.add_column("decision", no_wrap=True)
     for candidate in candidates:

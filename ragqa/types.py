@@ -34,6 +34,7 @@ __all__ = [
     "Selection",
     "SentenceScore",
     "Span",
+    "SubQuestion",
     "Usage",
     "Verdict",
 ]
@@ -151,6 +152,7 @@ class Drop(StrEnum):
     BELOW_THRESHOLD = "below threshold"
     AFTER_MAX_DROP = "after max drop"
     BEYOND_TOP_K = "beyond top-k"
+    NOT_EVIDENCE = "not evidence"  # fan-out: neither the question nor a sub-question keeps it
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +187,27 @@ class Selection:
     def passages(self) -> tuple[Passage, ...]:
         """The kept passages, best first: citation [n] means ``passages[n - 1]``."""
         return tuple(candidate.passage for candidate in self.kept)
+
+
+# Fan-out ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SubQuestion:
+    """A question that another one was taken apart into; together they are a tree.
+
+    ``number`` counts from 1 in the order they were asked, ``parent`` is that of the question it is part of, 0 for the
+    analyst's own. ``reason`` says in words why it is asked. ``name`` is what it is about, where that is a name: a
+    passage with this title is the corpus's own on it. ``is_bridge``: the name was found in a passage, not in a
+    question.
+    """
+
+    number: int
+    text: str
+    parent: int = 0
+    reason: str = ""
+    name: str = ""
+    is_bridge: bool = False
 
 
 # Generation ---------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Five records that show the breakdown at its best and at its worst, and pictures of their pages.
+"""Five records that show the breakdown at its best and at its worst, one of a fan-out, and pictures of their pages.
 
 ``python -m tests.screenshot_cases FOLDER`` writes, for each record, its scores and its whole page in two sizes and two
 colour schemes. The texts are invented here; the scores come from the embedded models.
@@ -10,9 +10,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ragqa.config import Config, FilteringConfig, Paths
+from ragqa.config import Config, FilteringConfig, GenerationConfig, Paths
 from ragqa.events import Recorded
 from ragqa.loading import Models, load_nli, load_obligations
+from ragqa.pipeline import load_pipeline
 from ragqa.records import RecordStore
 from ragqa.repass.scorer import RepassScorer
 from ragqa.types import Answer, Passage, Question, Ranking, ScoredPassage
@@ -150,6 +151,17 @@ def make_records(home: Path) -> dict[str, str]:
     return made
 
 
+FAN_OUT = "Which of the three mountains Denali, Aconcagua and Kilimanjaro was climbed first?"
+
+
+def make_fan_out_record(home: Path) -> str:
+    """Asks the demonstration encyclopedia a fan-out question, without a language model; the record's id."""
+    config = Config(index="encyclopedia", generation=GenerationConfig(generator="fan-out"))
+    last = list(load_pipeline(config, Paths(home)).run(Question(FAN_OUT)))[-1]
+    assert isinstance(last, Recorded)
+    return last.record_id
+
+
 def open_record(page, address: str, record_id: str) -> None:
     """The record's page, once it is drawn to its last element."""
     page.goto(f"{address}/records?record={record_id}")
@@ -164,7 +176,7 @@ def shoot_all(folder: Path) -> None:
 
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
-        records = make_records(Path(home))
+        records = {**make_records(Path(home)), "fan-out": make_fan_out_record(Path(home))}
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_FLAGS)
         with running_app(Path(home)) as address:
             for size, (width, height) in SIZES.items():

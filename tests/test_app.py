@@ -68,6 +68,7 @@ def test_the_first_screen_offers_examples_and_says_there_is_no_language_model(ap
             "concise, no language model",
             "extractive, no language model",
             "the kept passages, no language model",
+            "fan-out, no language model",
             "none, passages only",
         ]
     ]

@@ -13,7 +13,7 @@ from .test_app import app as app
 from .test_app import ask, words
 
 ACT, SLEEP = "A firm must act at once.", "It must not sleep."
-FIELDS = ("candidates", "rounds", "tries", "max_calls")
+FIELDS = ("candidates", "rounds", "tries", "max_sub_questions", "depth", "max_calls")
 
 
 @pytest.fixture
@@ -63,7 +63,10 @@ def test_each_generator_shows_its_own_fields_and_they_reach_the_settings(app, se
     server(answer("x"))
     at = app()
     assert shown(at) == set()
-    expected = {"vrr": {"candidates", "rounds", "max_calls"}, "loc": {"tries", "max_calls"}, "obligations": set()}
+    expected = {
+        "vrr": {"candidates", "rounds", "max_calls"}, "loc": {"tries", "max_calls"}, "obligations": set(),
+        "fan-out-llm": {"max_sub_questions", "depth", "max_calls"}, "fan-out": {"max_sub_questions"},
+    }  # fmt: skip
     for generator, fields in expected.items():
         at.radio(key="set_generator").set_value(generator).run()
         assert not at.exception
@@ -79,7 +82,7 @@ def test_without_a_language_model_only_the_others_are_offered(app):
     (radio,) = [radio for radio in app().radio if radio.label == "Generator"]
     assert radio.options == [
         "concise, no language model", "extractive, no language model", "the kept passages, no language model",
-        "none, passages only",
+        "fan-out, no language model", "none, passages only",
     ]  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from ragqa.presets import PRESETS
         (FusionConfig, {"weights": {"bm25": 0.5, "dense": 0.4}}, "sum to 1"),
         (RetrievalConfig, {"top_k": 100_000}, "retrieval top-k"),
         (RetrievalConfig, {"bm25_backend": "lucene"}, "bm25s or rank_bm25"),
-        (GenerationConfig, {"generator": "gpt"}, "loc, vrr or none"),
+        (GenerationConfig, {"generator": "gpt"}, "fan-out-llm or none"),
         (GenerationConfig, {"timeout_seconds": 0}, "time-out"),
         (GenerationConfig, {"max_sentences": 0}, "most sentences"),
         (GenerationConfig, {"temperature": 3}, "temperature"),

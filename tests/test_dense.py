@@ -21,7 +21,8 @@ from ragqa.retrieval.bert_encoder import BertEncoder, covers
 from ragqa.retrieval.dense import DenseRetriever, check_unit_rows
 from ragqa.retrieval.encoder import SentenceTransformerEncoder
 from ragqa.retrieval.ranking import tie_order
-from ragqa.retrieval.vectors import read_vectors, write_vectors
+from ragqa.retrieval.vector_writing import write_vectors
+from ragqa.retrieval.vectors import read_vectors
 from ragqa.retrieval.weights import EMBEDDED, EMBEDDED_SHA256, weights_of
 from ragqa.types import ModelInfo
 

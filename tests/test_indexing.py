@@ -38,6 +38,7 @@ from ragqa.indexing import (
     open_index,
     verify_index,
 )
+from ragqa.indexing import build as build_module
 from ragqa.manifest import MANIFEST, describe_files, index_files, read_manifest, write_manifest
 from ragqa.retrieval import retrievers_for
 from ragqa.types import ModelInfo, Passage
@@ -268,10 +269,14 @@ class TestRefusedInput:
         def full(*_):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("ragqa.indexing.build.write_passages", full)
-        with pytest.raises(IndexingError, match="No space left on device; make room"):
-            build(indexes, "new")
-        assert ids(open_index("demo", indexes)) == ids(open_index("demo", indexes)) == ["1:1", "1:2", "2:1"]
+        with monkeypatch.context() as patch:
+            patch.setattr("ragqa.indexing.build.write_lookups", full)
+            with pytest.raises(IndexingError, match="No space left on device; make room and run the same command"):
+                build(indexes, "new")
+        assert ids(open_index("demo", indexes)) == ["1:1", "1:2", "2:1"]
+        assert hidden(indexes) == [f".building-demo-{os.getpid()}"]
+        build(indexes, "new")
+        assert ids(open_index("demo", indexes)) == ["9:1", "9:2"]
         assert hidden(indexes) == []
 
 
@@ -280,17 +285,22 @@ class Crash(BaseException):
 
 
 def crash_in(monkeypatch, function, nth):
-    """Makes the ``nth`` call (from 0) of a function of `os` or `shutil` raise `Crash` instead of doing its work."""
+    """Makes the ``nth`` call (from 0) of a function of `os` or `shutil` raise `Crash` instead of doing its work.
+
+    Calls count from when the new index is whole and takes its place.
+    """
     module, _, attribute = function.partition(".")
     module = {"os": os, "shutil": shutil}[module]
-    real, calls = getattr(module, attribute), []
+    real, real_replace, calls, started = getattr(module, attribute), build_module.replace, [], []
 
     def crashing(*args, **kwargs):
-        calls.append(args)
+        if started:
+            calls.append(args)
         if len(calls) == nth + 1:
             raise Crash
         return real(*args, **kwargs)
 
+    monkeypatch.setattr(build_module, "replace", lambda *args: started.append(1) or real_replace(*args))
     monkeypatch.setattr(module, attribute, crashing)
 
 
@@ -324,11 +334,10 @@ class TestCrash:
             os, "replace", lambda *args: renamed.append([Path(arg).name for arg in args]) or real(*args)
         )
         build(indexes, "new")
-        pid = os.getpid()
-        assert renamed == [
+        assert [names for names in renamed if names != ["journal.json.new", "journal.json"]] == [
             ["demo", ".old-demo"],
-            [f".building-demo-{pid}", "demo"],
-            [".old-demo", f".trash-demo-{pid}"],
+            ["index", "demo"],
+            [".old-demo", f".trash-demo-{os.getpid()}"],
         ]
 
     def test_between_the_two_renames(self, indexes):
@@ -372,7 +381,7 @@ class TestCrash:
         real = os.replace
 
         def refusing(source, target):
-            if Path(source).name.startswith(".building-"):
+            if Path(source).name == "index":
                 raise OSError(13, "Permission denied")
             real(source, target)
 
@@ -380,7 +389,7 @@ class TestCrash:
         with pytest.raises(IndexingError, match="Permission denied"):
             build(indexes, "new")
         assert ids(open_index("demo", indexes)) == ["1:1", "1:2", "2:1"]
-        assert hidden(indexes) == []
+        assert hidden(indexes) == [f".building-demo-{os.getpid()}"]
 
     @pytest.mark.parametrize("error", [ModelError("out of order"), RuntimeError("no memory"), KeyboardInterrupt()])
     def test_the_encoder_fails(self, indexes, error):
@@ -388,8 +397,10 @@ class TestCrash:
         with pytest.raises(type(error)):
             build(indexes, "new", encoder=FailingEncoder(error))
         assert ids(open_index("demo", indexes)) == ["1:1", "1:2", "2:1"]
-        assert hidden(indexes) == []
+        assert hidden(indexes) == [f".building-demo-{os.getpid()}"]
         build(indexes, "new")
+        assert ids(open_index("demo", indexes)) == ["9:1", "9:2"]
+        assert hidden(indexes) == []
 
     def test_the_reader_of_progress_stops(self, indexes):
         build(indexes)
@@ -397,8 +408,9 @@ class TestCrash:
         next(event for event in building if event.stage == "vectors")
         building.close()
         assert ids(open_index("demo", indexes)) == ["1:1", "1:2", "2:1"]
-        assert hidden(indexes) == []
+        assert hidden(indexes) == [f".building-demo-{os.getpid()}"]
         build(indexes, "new")
+        assert hidden(indexes) == []
 
     def test_killed(self, indexes):
         """kill -9 in the middle of encoding, in a process of its own."""
@@ -456,7 +468,7 @@ class TestCrash:
             patch.setattr(shutil, "rmtree", refuse)
             build(indexes, "new")
         assert "could not be removed" in caplog.text
-        assert hidden(indexes) == [f".trash-demo-{os.getpid()}"]
+        assert hidden(indexes) == [f".building-demo-{os.getpid()}", f".trash-demo-{os.getpid()}"]
         build(indexes, "new")
         assert hidden(indexes) == []
 
@@ -594,7 +606,7 @@ class TestRefusedIndex:
             open_index("demo", indexes)
 
     def test_only_verify_looks_at_every_id_and_vector(self, indexes, corpora):
-        from ragqa.retrieval.vectors import write_vectors
+        from ragqa.retrieval.vector_writing import write_vectors
 
         build(indexes)
         folder = indexes / "demo"

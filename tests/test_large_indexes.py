@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import bm25s
+import faiss
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -15,10 +16,10 @@ import ragqa.corpus
 from ragqa.cli import app
 from ragqa.config import IndexingConfig, RetrievalConfig
 from ragqa.errors import ConfigError, IndexMismatchError
-from ragqa.indexing import build_index, index_info, open_index, passages, verify_index
+from ragqa.indexing import build_index, encoded, index_info, open_index, passages, verify_index
 from ragqa.manifest import describe_files, read_manifest, write_manifest
-from ragqa.retrieval import bm25_scores, retrievers_for, token_table, vectors
-from ragqa.retrieval.bm25 import build_bm25, load_bm25, save_bm25, scored_bm25
+from ragqa.retrieval import bm25_scores, retrievers_for, token_table, vector_writing, vectors
+from ragqa.retrieval.bm25 import build_bm25, load_bm25, save_bm25, scored_bm25, write_bm25
 from ragqa.retrieval.dense import DenseRetriever
 from ragqa.retrieval.keys import keys_of, places_of
 from ragqa.retrieval.ranking import tie_order
@@ -78,6 +79,41 @@ class TestScoresInBlocks:
             save_bm25(build_bm25(iter(texts), K1, B), tmp_path / str(block))
             for path in (tmp_path / "whole").iterdir():
                 assert path.read_bytes() == (tmp_path / str(block) / path.name).read_bytes()
+
+    @pytest.mark.parametrize(("block", "at_once"), [(1, 1), (50, 100), (10_000, 10_000)])
+    def test_written_in_pieces_are_the_files_of_the_whole(self, monkeypatch, tmp_path, block, at_once):
+        texts = random_texts(120)
+        save_bm25(build_bm25(texts, K1, B), tmp_path / "whole")
+        monkeypatch.setattr(bm25_scores, "BLOCK_TOKENS", block)
+        monkeypatch.setattr(bm25_scores, "BLOCK_SCORES", at_once)
+        monkeypatch.setattr(bm25_scores, "VOCABULARY_AT_ONCE", at_once)
+        folder = bm25_scores.CountsFolder(tmp_path / "counts", 0)
+        portions = [texts[:50], texts[50:51], texts[51:]]  # each with a vocabulary of its own
+        blocks = [counts for part in portions for counts in bm25_scores.counted(token_table.token_table(part))]
+        for number, counts in enumerate(blocks):
+            folder.write(number, counts)
+        folder = bm25_scores.CountsFolder(tmp_path / "counts", len(blocks))
+        steps = list(write_bm25(folder, K1, B, tmp_path / "pieces"))
+        assert steps[0][0] == 0
+        assert steps[-1][0] == steps[-1][1] > 0
+        for path in (tmp_path / "whole").iterdir():
+            assert path.read_bytes() == (tmp_path / "pieces" / path.name).read_bytes()
+
+    def test_counts_take_as_few_bytes_as_they_can(self):
+        [counts] = bm25_scores.counted(token_table.token_table([["a"] * 300, ["b"], ["a", "b", "b"]]))
+        assert (counts.texts.dtype, counts.times.dtype) == (np.uint8, np.uint16)
+        assert (counts.texts.tolist(), sorted(counts.times.tolist())) in (
+            ([0, 2, 1, 2], [1, 1, 2, 300]),
+            ([1, 2, 0, 2], [1, 1, 2, 300]),
+        )
+
+    @pytest.mark.parametrize("texts", [[[], []], [[]]])
+    def test_no_token_at_all(self, tmp_path, texts):
+        save_bm25(build_bm25(texts, K1, B), tmp_path / "whole")
+        list(write_bm25(tuple(bm25_scores.counted(token_table.token_table(texts))), K1, B, tmp_path / "pieces"))
+        for path in (tmp_path / "whole").iterdir():
+            assert path.read_bytes() == (tmp_path / "pieces" / path.name).read_bytes()
+        assert load_bm25(tmp_path / "pieces").get_tokens_ids(["a"]) == []
 
     def test_windows_are_texts_put_together(self):
         texts = random_texts(60)
@@ -180,12 +216,9 @@ class TestPositionOf:
         assert (found.get("9:9999"), "1:0001" in found, "" in found) == (None, True, False)
 
     def test_ids_with_the_same_key(self, indexes, monkeypatch):
-        monkeypatch.setattr("ragqa.retrieval.keys.keys_of", lambda texts: np.array([7 for _ in texts], np.uint64))
         rows = ROWS[:20]
-        folder = indexes
-        folder.mkdir()
-        passages.write_lookups(rows, ragqa.analysers.Analyser(), folder)
-        _, _, ids = passages.open_lookups(folder, 20)
+        ids = np.array([[7] * 20, range(20)], dtype=np.uint64)
+        monkeypatch.setattr("ragqa.retrieval.keys.keys_of", lambda texts: np.array([7 for _ in texts], np.uint64))
         found = passages.PositionOf(rows, ids)
         assert [found[row.passage_id] for row in rows] == list(range(20))
         assert "absent" not in found
@@ -255,7 +288,7 @@ class TestKindsOfVectors:
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         names = [passage(f"{1000 - n:04}") for n in range(1000)]
         hidden = np.arange(1000) % 3 == 0
-        vectors.write_vectors(rows, tmp_path / "dense.faiss", kind)
+        vector_writing.write_vectors(rows, tmp_path / "dense.faiss", kind)
         encoder = FakeEncoder()
         encoder.encode_query = lambda text: rows[:1]
         index = vectors.read_vectors(tmp_path / "dense.faiss", kind)
@@ -273,16 +306,45 @@ class TestKindsOfVectors:
         rows = random.normal(size=(10_000, 4)).astype(np.float32)
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         vectors.check_size("IVF4,PQ2", len(rows))
-        vectors.write_vectors(rows, tmp_path / "dense.faiss", "IVF4,PQ2")
+        vector_writing.write_vectors(rows, tmp_path / "dense.faiss", "IVF4,PQ2")
         index = vectors.read_vectors(tmp_path / "dense.faiss", "IVF4,PQ2")
         assert not vectors.poor_vectors(index, "IVF4,PQ2")
         assert np.sum(index.reconstruct_n(0, 10_000) * rows, axis=1).mean() > 0.97
 
     def test_rows_are_read_in_pieces_and_repeated_as_asked(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(vectors, "ADDED_AT_ONCE", 3)
+        monkeypatch.setattr(vector_writing, "ADDED_AT_ONCE", 3)
         rows = np.array([2, 0, 0, 1, 2, 2, 1])
-        vectors.write_vectors(np.eye(3, dtype=np.float32), tmp_path / "v.faiss", rows=rows)
+        vector_writing.write_vectors(np.eye(3, dtype=np.float32), tmp_path / "v.faiss", rows=rows)
         assert np.array_equal(vectors.read_vectors(tmp_path / "v.faiss").reconstruct_n(0, 7), np.eye(3)[rows])
+
+    @pytest.mark.parametrize("kind", ["Flat", *APPROXIMATE, "IVF4,PQ4", "IVF200,SQ8"])
+    @pytest.mark.parametrize("n_rows", [12_000, 1])
+    def test_the_file_is_what_faiss_writes(self, tmp_path, monkeypatch, kind, n_rows):
+        """In blocks, from a file of vectors, as of an index in memory; one vector leaves most groups empty."""
+        monkeypatch.setattr(vector_writing, "ADDED_AT_ONCE", 700)
+        random = np.random.default_rng(4)
+        rows = random.normal(size=(12_000, 8)).astype(np.float32)
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        (tmp_path / "rows").write_bytes(rows.tobytes())
+        places = random.integers(len(rows), size=n_rows)
+        index = vectors.empty_index(kind, 8)
+        if not index.is_trained:
+            sample = rows[places] if n_rows > 1 else rows
+            index.train(sample)
+        trained = vectors.empty_index(kind, 8)
+        monkeypatch.setattr(vector_writing, "empty_index", lambda *_: trained)
+        if n_rows == 1 and not trained.is_trained:
+            trained.train(rows)
+        if "IVF" in kind:
+            index.nprobe = vectors.search_effort(kind)
+        elif "HNSW" in kind:
+            index.hnsw.efSearch = vectors.search_effort(kind)
+        for start in range(0, n_rows, 700):
+            index.add(rows[places[start : start + 700]])
+        faiss.write_index(index, str(tmp_path / "expected.faiss"))
+        on_disk = encoded.VectorFile(tmp_path / "rows", len(rows), 8)
+        vector_writing.write_vectors(on_disk, tmp_path / "found.faiss", kind, places)
+        assert (tmp_path / "found.faiss").read_bytes() == (tmp_path / "expected.faiss").read_bytes()
 
     def test_training_again_gives_the_same_file(self, indexes):
         one, two = build(indexes, name="one", vectors="IVF16,SQ8"), build(indexes, name="two", vectors="IVF16,SQ8")
@@ -291,7 +353,7 @@ class TestKindsOfVectors:
     def test_vectors_that_are_none_are_found_in_every_kind(self, tmp_path):
         rows = np.full((2500, 8), 0.01, dtype=np.float32)
         for kind in ("Flat", "SQfp16", "HNSW16"):
-            vectors.write_vectors(rows, tmp_path / "v.faiss", kind)
+            vector_writing.write_vectors(rows, tmp_path / "v.faiss", kind)
             assert vectors.poor_vectors(vectors.read_vectors(tmp_path / "v.faiss", kind), kind)
 
 

@@ -20,7 +20,7 @@ def test_every_prompt_comes_with_ragqa_and_ends_with_the_data_rules(name):
     system = prompt.system("c0de")
     assert len(prompt.instructions) > 200
     assert system.endswith(DATA_RULES.replace("{code}", "c0de"))
-    assert "{" not in system
+    assert "{code}" not in system
     assert not prompt.overridden
 
 

@@ -292,7 +292,7 @@ class TestRetrieversFor:
             bm25s="fast",
             rank_bm25="slow",
             context="around",
-            vectors=None,
+            vectors="vectors",
             further={"document": lambda model: f"of {model}", "splade": lambda model: f"of {model.info.name}"},
         )
         index.check_encoder = checked.append

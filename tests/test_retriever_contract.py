@@ -26,7 +26,8 @@ from ragqa.retrieval.sparse_encoder import SpladeEncoder
 from ragqa.retrieval.splade import SpladeRetriever, load_sparse, save_sparse
 from ragqa.retrieval.token_encoder import LateEncoder
 from ragqa.retrieval.token_table import token_table
-from ragqa.retrieval.vectors import read_vectors, write_vectors
+from ragqa.retrieval.vector_writing import write_vectors
+from ragqa.retrieval.vectors import read_vectors
 
 from .embedding_server import EmbeddingServer, reset, status, vectors
 from .fakes import FakeEncoder, passage, ranking

@@ -43,6 +43,8 @@ class GeneratorChoice(StrEnum):
     OBLIGATIONS = "obligations"
     LOC = "loc"
     VRR = "vrr"
+    FAN_OUT = "fan-out"
+    FAN_OUT_LLM = "fan-out-llm"
     NONE = "none"
 
 
@@ -86,7 +88,9 @@ def ask(
     candidates: Annotated[int | None, typer.Option(help="vrr: answers to choose from.")] = None,
     rounds: Annotated[int | None, typer.Option(help="vrr: most rounds of removing and inserting.")] = None,
     tries: Annotated[int | None, typer.Option(help="loc: most answers to one obligation.")] = None,
-    max_calls: Annotated[int | None, typer.Option(help="loc, vrr: most answers asked for in all.")] = None,
+    sub_questions: Annotated[int | None, typer.Option(help="fan-out, fan-out-llm: most sub-questions.")] = None,
+    depth: Annotated[int | None, typer.Option(help="fan-out-llm: levels of sub-questions, 1 or 2.")] = None,
+    max_calls: Annotated[int | None, typer.Option(help="loc, vrr, fan-out-llm: most answers asked for in all.")] = None,
 ) -> None:
     """Answer a question from a corpus and score the answer: passages, answer, RePASs."""
     config = with_preset(Config.from_env(), preset)
@@ -103,6 +107,8 @@ def ask(
         "candidates": candidates,
         "rounds": rounds,
         "tries": tries,
+        "max_sub_questions": sub_questions,
+        "depth": depth,
         "max_calls": max_calls,
     }
     config = replace(
@@ -132,6 +138,8 @@ def _run(question: Question, config: Config, *, as_json: bool) -> None:
     selection = Selection((), ())
     with status:
         pipeline = load_pipeline(config, paths)
+        if not pipeline.index.manifest.has_vectors:
+            err.print(plain("no vectors in this index: lexical only", style="dim"))
         status.update("Retrieving passages")
         for event in pipeline.run(question):
             match event:

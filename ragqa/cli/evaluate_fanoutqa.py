@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,12 +13,11 @@ import typer
 from ragqa.cli.fanoutqa_tables import missing_lines, result_table
 from ragqa.cli.output import progress_bar, stderr, stdout
 from ragqa.config import Config, Paths, api_key
-from ragqa.errors import ConfigError, CorpusError
 from ragqa.tables import plain
 
 if TYPE_CHECKING:
     from ragqa.corpus.fanoutqa import FanOutQuestion
-    from ragqa.evaluation.fanoutqa_metrics import Judge, Metrics
+    from ragqa.evaluation.fanoutqa_metrics import Metrics
     from ragqa.evaluation.fanoutqa_run import RunResult
     from ragqa.evaluation.fanoutqa_solvers import Sources
     from ragqa.evaluation.fanoutqa_text import Normaliser
@@ -78,6 +76,7 @@ def fanoutqa(
     same command tries it again), 130 after Ctrl-C.
     """
     from ragqa.corpus.fanoutqa import load_fanoutqa
+    from ragqa.evaluation.fanoutqa_judge_folder import measuring
     from ragqa.evaluation.fanoutqa_solvers import setting_of
     from ragqa.evaluation.fanoutqa_text import load_normaliser
 
@@ -86,7 +85,7 @@ def fanoutqa(
     with stderr().status("Loading the lemmatiser"):
         normaliser = load_normaliser(lemmatiser)
     with ExitStack() as stack:
-        metrics = stack.enter_context(_metrics(asked, normaliser, out))
+        metrics = stack.enter_context(measuring(asked, normaliser, out))
         if generations:
             report, result = _scored(asked[:limit], generations, metrics, out, restart=restart)
         else:
@@ -97,24 +96,6 @@ def fanoutqa(
         stdout().print(result_table(report, chosen), *missing_lines(report), sep="\n")
     if any(outcome.answer is None for outcome in result.outcomes) and not generations:
         raise typer.Exit(NOT_ALL_ANSWERED)
-
-
-@contextmanager
-def _metrics(questions: tuple[FanOutQuestion, ...], normaliser: Normaliser, out: Path) -> Iterator[Metrics | None]:
-    """What can be measured; None for the test set, which has no answers. The judge's replies are kept in ``out``."""
-    from ragqa.evaluation.fanoutqa_judge import JudgeSettings
-    from ragqa.evaluation.fanoutqa_judge_folder import kept_judge
-    from ragqa.evaluation.fanoutqa_tools import load_metrics
-
-    if any(question.answer is None for question in questions):
-        yield None
-        return
-    settings = JudgeSettings.from_env()
-    judge: Judge | None = None
-    with ExitStack() as stack:
-        if settings:
-            judge = stack.enter_context(kept_judge(settings, questions, out))
-        yield load_metrics(normaliser, judge)
 
 
 def _answered(
@@ -175,19 +156,10 @@ def _scored(
 ) -> tuple[dict[str, Any], RunResult]:
     from ragqa.evaluation.fanoutqa_files import report_of, write_outputs
     from ragqa.evaluation.fanoutqa_run import open_run_folder, run_generations, scoring_stamp
-    from ragqa.evaluation.fanoutqa_submission import read_generations
+    from ragqa.evaluation.fanoutqa_submission import answers_to
 
-    if metrics is None:
-        msg = (
-            "the test set's answers are not public, so these generations cannot be scored here; check them with "
-            "`ragqa eval fanoutqa-submission` and send them to the leaderboard, or score answers to dev"
-        )
-        raise ConfigError(msg)
-    answers = read_generations(generations)
-    unknown = set(answers) - {question.question_id for question in questions}
-    if answers and len(unknown) == len(answers):
-        msg = f"{generations.name}: expected answers to these questions, found only others; name the file of theirs"
-        raise CorpusError(msg)
+    answers = answers_to(questions, generations)
+    assert metrics is not None  # noqa: S101 - questions with answers can be measured
     with open_run_folder(out, scoring_stamp(questions, answers), restart=restart) as folder:
         result = _followed(run_generations(questions, answers, metrics), len(questions), out)
         report = report_of(result, folder.stamp)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -23,8 +24,9 @@ if TYPE_CHECKING:
     from ragqa.corpus.questions import GoldQuestion
     from ragqa.evaluation.retrieval import Comparison, Rankings, Result
     from ragqa.indexing import Index
+    from ragqa.protocols import Retriever
 
-__all__ = ["drawn", "rankings_of", "retrieval"]
+__all__ = ["drawn", "rankings_of", "retrieval", "retrievers_of"]
 
 SHOWN = {
     "passage": ("R@10", "AP@10", "nDCG@10", "RR@10", "Success@1", "R@100"),
@@ -47,6 +49,9 @@ def retrieval(
     rerank_weight: Annotated[
         list[float] | None, typer.Option(help="Its share of the score, 0 to 1, 1 where not given; repeatable.")
     ] = None,
+    fan_out: Annotated[
+        bool, typer.Option("--fan-out", help="Take the questions apart by rules, and measure that beside --baseline.")
+    ] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for TREC runs, results per question and the report.")] = None,
     docids: Annotated[
         Path | None,
@@ -62,6 +67,7 @@ def retrieval(
     from ragqa.corpus.gold import load_gold
     from ragqa.corpus.obliqa import load_item_ids
     from ragqa.evaluation.retrieval import compare
+    from ragqa.evaluation.retrieval_report import report_of, write_outputs
     from ragqa.indexing import open_index
 
     config, reranking = Config.from_env(), RerankingConfig(reranker, rerank_depth)
@@ -73,7 +79,8 @@ def retrieval(
     gold = everything[:limit]
     deepest = max(config.retrieval.top_k, *(one.retrieval.top_k for one in chosen), 0)
     deep = replace(config, retrieval=replace(config.retrieval, top_k=deepest))
-    columns, milliseconds = rankings_of(gold, opened, deep)
+    retrievers = retrievers_of(opened, deep)
+    columns, milliseconds = rankings_of(gold, opened, deep, retrievers)
     results = _results(gold, columns, config.retrieval.top_k, chosen, unit)
     if baseline not in {result.name for result in results}:
         names = ", ".join(repr(result.name) for result in results)
@@ -85,16 +92,33 @@ def retrieval(
         before = next(result.rankings for result in results if result.name == baseline)
         more, spent = reranked_results(gold, opened, before, reranking, weights, unit, baseline)
         results, milliseconds = (*results, *more), milliseconds | {result.name: spent for result in more}
+    fanned = None
+    if fan_out:
+        from ragqa.cli.fan_out_results import fan_out_result
+        from ragqa.evaluation.fan_out import compare_fan_out
+
+        single = next(result for result in results if result.name == baseline)
+        alone = {retriever.name: FusionConfig.of("wsum", **{retriever.name: 1.0}) for retriever in retrievers}
+        fusion = (alone | {one.name: one.fusion for one in chosen}).get(baseline, FusionConfig())
+        more_result, spent_ms, n_asked = fan_out_result(gold, retrievers, single, config, fusion, unit)
+        results, milliseconds = (*results, more_result), milliseconds | {more_result.name: spent_ms}
+        fanned = (compare_fan_out(single, more_result), n_asked, spent_ms)
     comparisons = compare(results, baseline)
-    report = _report(index, opened, len(gold), results, comparisons, milliseconds)
+    report = report_of(index, opened, len(gold), results, comparisons, milliseconds)
+    if fanned:
+        report["fan_out"] = {"sub_questions": fanned[1], "measures": [asdict(measure) for measure in fanned[0]]}
     if out:
-        _write(out, gold, results, report, item_ids)
+        write_outputs(out, gold, results, report, item_ids)
     if as_json:
         typer.echo(json.dumps(report, indent=2, ensure_ascii=False))
         return
     size = f"gold {unit}s, {len(opened.passages):,} passages, {opened.manifest.size_bytes / 1e6:.1f} MB"
     title = f"{index}: {len(gold):,} questions, {size}"
     stdout().print(_table(title, results, comparisons, baseline, milliseconds, unit))
+    if fanned:
+        from ragqa.cli.fan_out_results import fan_out_table
+
+        stdout().print(fan_out_table(fanned[0], baseline, fanned[1], fanned[2]))
 
 
 def _fitting(preset: Preset, index: Index) -> Preset:
@@ -120,24 +144,33 @@ def _results(
     return tuple(results)
 
 
-def rankings_of(
-    gold: tuple[GoldQuestion, ...], index: Index, config: Config
-) -> tuple[list[Rankings], dict[str, float | None]]:
-    """Each retriever's rankings, and its median milliseconds per question where it had to rank."""
-    from ragqa.evaluation.ranking_cache import RankingCache
-    from ragqa.evaluation.retrieval import identity_of, rescore_all, retrieve_all
+def retrievers_of(index: Index, config: Config) -> tuple[Retriever, ...]:
+    """The index's retrievers with their models, loaded (seconds)."""
     from ragqa.loading import load_encoder, load_further
-    from ragqa.protocols import Rescorer
     from ragqa.retrieval import retrievers_for
 
     paths, manifest = Paths.from_env(), index.manifest
     with stderr().status("Loading the encoder"):
         encoder = load_encoder(manifest.encoder, paths=paths)
         models = load_further([ranking.option for ranking in manifest.rankings], paths)
-    cache = RankingCache(paths.home / "rankings")
+    return retrievers_for(index, encoder, config.retrieval, models)
+
+
+def rankings_of(
+    gold: tuple[GoldQuestion, ...], index: Index, config: Config, retrievers: Sequence[Retriever] | None = None
+) -> tuple[list[Rankings], dict[str, float | None]]:
+    """Each retriever's rankings, and its median milliseconds per question where it had to rank.
+
+    ``retrievers`` are those of `retrievers_of`, loaded here where not given.
+    """
+    from ragqa.evaluation.ranking_cache import RankingCache
+    from ragqa.evaluation.retrieval import identity_of, rescore_all, retrieve_all
+    from ragqa.protocols import Rescorer
+
+    retrievers = retrievers or retrievers_of(index, config)
+    cache = RankingCache(Paths.from_env().home / "rankings")
     columns: dict[str, Rankings] = {}
     milliseconds: dict[str, float | None] = {}
-    retrievers = retrievers_for(index, encoder, config.retrieval, models)
     with progress_bar() as bar:
         for retriever in sorted(retrievers, key=lambda retriever: isinstance(retriever, Rescorer)):
             name = retriever.name
@@ -158,57 +191,6 @@ def drawn(steps: Any, bar: Progress, name: str, total: int) -> Any:  # noqa: ANN
             bar.update(task, completed=next(steps))
         except StopIteration as stop:
             return stop.value
-
-
-def _report(
-    name: str,
-    index: Index,
-    n_questions: int,
-    results: tuple[Result, ...],
-    comparisons: tuple[Comparison, ...],
-    milliseconds: dict[str, float | None],
-) -> dict[str, Any]:
-    manifest = index.manifest
-    return {
-        "index": name,
-        "n_questions": n_questions,
-        "n_passages": manifest.n_passages,
-        "index_bytes": manifest.size_bytes,
-        "encoder": manifest.encoder,
-        "analyser": asdict(manifest.analyser),
-        "measures": {result.name: result.means for result in results},
-        "milliseconds": milliseconds,
-        "comparisons": [asdict(comparison) for comparison in comparisons],
-    }
-
-
-def _write(
-    out: Path,
-    gold: tuple[GoldQuestion, ...],
-    results: tuple[Result, ...],
-    report: dict[str, Any],
-    docids: dict[str, str] | None,
-) -> None:
-    from ragqa.evaluation.journal import write_whole
-    from ragqa.evaluation.run_files import QuestionResult, write_per_question, write_run
-
-    out.mkdir(parents=True, exist_ok=True)
-    ids = [item.question.question_id or str(number) for number, item in enumerate(gold, start=1)]
-    for result in results:
-        stem = "".join(c if c.isalnum() else "-" for c in result.name).strip("-")
-        write_run(out / f"{stem}.run", f"ragqa-{stem}", ids, result.rankings, docids)
-        rows = [
-            QuestionResult(
-                ids[n],
-                item.question.text,
-                item.gold,
-                [hit.passage.passage_id for hit in result.rankings[n].hits],
-                {measure: values[n] for measure, values in result.values.items()},
-            )
-            for n, item in enumerate(gold)
-        ]
-        write_per_question(out / f"{stem}.questions.jsonl", rows)
-    write_whole(out / "report.json", [json.dumps(report, indent=2, ensure_ascii=False) + "\n"])
 
 
 def _table(

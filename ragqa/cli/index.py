@@ -14,7 +14,8 @@ from rich.table import Table
 
 from ragqa.analysers import ANALYSERS, analyser_named
 from ragqa.cli.output import PrecisionChoice, progress_bar, stderr, stdout
-from ragqa.config import IndexingConfig, Paths
+from ragqa.cli.sources import open_source
+from ragqa.config import NO_ENCODER, IndexingConfig, Paths
 from ragqa.indexing import (
     BuildProgress,
     build_events,
@@ -39,12 +40,16 @@ class FormatChoice(StrEnum):
     TEXT = "text"
     JSONL = "jsonl"
     PANDACHAT = "pandachat"
+    DUMP = "dump"
+    ZIM = "zim"
 
 
 @app.command()
 def build(
     name: Name,
-    source: Annotated[Path, typer.Option(help="Folder or file of documents.")],
+    source: Annotated[
+        str, typer.Option(help="Folder or file of documents, dump or ZIM file; the address of an api.php or of Kiwix.")
+    ],
     corpus_format: Annotated[
         FormatChoice | None, typer.Option("--format", help="What the source holds; found out where not said.")
     ] = None,
@@ -54,7 +59,8 @@ def build(
     encoder_name: Annotated[
         str,
         typer.Option(
-            "--encoder", help="Which vectors: a name, folder, openai:MODEL or voyage:MODEL; +FOLDER: an adapter."
+            "--encoder",
+            help="Which vectors: a name, folder, openai:MODEL or voyage:MODEL; +FOLDER: an adapter; none: words alone.",
         ),
     ] = IndexingConfig().encoder,
     precision: Annotated[
@@ -71,8 +77,14 @@ def build(
         ),
     ] = None,
     chunk_max_tokens: Annotated[int, typer.Option(help="Text only: most words in a passage.")] = 128,
+    titles: Annotated[Path | None, typer.Option(help="With an address: the pages' titles, one a line.")] = None,
+    as_of: Annotated[str, typer.Option(help="MediaWiki: the pages as of a date like 2023-11-01; else today.")] = "",
+    book: Annotated[str, typer.Option(help="Kiwix: the book to read, where it has several.")] = "",
 ) -> None:
-    """Build an index of a folder of documents, or replace the one of that name once the new one is whole."""
+    """Build an index of a folder of documents, or replace the one of that name once the new one is whole.
+
+    Stopped at any moment, the same command goes on where it was; `ragqa index delete` removes what there is.
+    """
     from ragqa.loading import load_encoder, load_further
 
     config = IndexingConfig(
@@ -85,14 +97,16 @@ def build(
     )
     analyser_named(analyser)
     paths = Paths.from_env()
+    opened = open_source(source, titles, as_of, book, chunk_max_tokens, paths)
     began = time.perf_counter()
     with stderr().status("Loading the encoder"):
-        encoder = load_encoder(config.encoder, config.precision, paths)
+        has_vectors = config.encoder != NO_ENCODER
+        encoder = load_encoder(config.encoder, config.precision, paths) if has_vectors else None
         models = load_further(config.rankings, paths, config.precision)
     with progress_bar() as bar:
         events = build_events(
             name,
-            source,
+            opened,
             indexes=paths.indexes,
             config=config,
             encoder=encoder,
@@ -105,6 +119,7 @@ def build(
         plain(
             f"index {manifest.name}: {manifest.n_passages:,} passages of {manifest.n_documents:,} documents, "
             f"{manifest.size_bytes / 1e6:.1f} MB, {seconds:.1f} s"
+            + ("" if manifest.has_vectors else "; no vectors: lexical only")
         )
     )
 
@@ -117,9 +132,12 @@ def _drawn(events: Stream[BuildProgress, None, Manifest], bar: Progress) -> Mani
         except StopIteration as stop:
             manifest: Manifest = stop.value
             return manifest
+        if progress.message:
+            bar.console.print(plain(progress.message))
         if progress.stage not in tasks:
             tasks[progress.stage] = bar.add_task(progress.stage, total=progress.total)
-        bar.update(tasks[progress.stage], completed=progress.done, total=progress.total)
+        said = f"{progress.stage}: {progress.note}" if progress.note else progress.stage
+        bar.update(tasks[progress.stage], completed=progress.done, total=progress.total, description=said)
 
 
 @app.command("list")

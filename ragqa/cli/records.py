@@ -32,11 +32,12 @@ def list_records(limit: Annotated[int, typer.Option(min=1, help="How many, newes
 @app.command()
 def show(record_id: Annotated[str, typer.Argument(help="As `ragqa records list` prints it.")]) -> None:
     """One record as tables."""
-    from ragqa.filtering import select
+    from ragqa.fanout.replay import reselected, with_passages
     from ragqa.fusion import fuse
 
     record = _store().load(record_id)
-    selection = select(fuse(record.ranked, record.fusion), record.filtering)
+    trace = with_passages(record.trace, {passage.passage_id: passage for passage in record.passages})
+    selection = reselected(fuse(record.ranked, record.fusion), trace, record.filtering)
     out = stdout()
     out.print(plain(record.question.text, style="bold"), passage_table(selection))
     for event in record.trace:

@@ -1,4 +1,4 @@
-"""A source folder or file -> passages: ObliQA's JSON documents, Markdown or text, JSON lines, PandaChat's data set."""
+"""A source folder or file -> passages: ObliQA's JSON, Markdown or text, JSON lines, PandaChat's set, a wiki's dump."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import get_args
 
+from ragqa.corpus.formats import CorpusFormat
 from ragqa.corpus.jsonl import json_line_files, load_jsonl
 from ragqa.corpus.obliqa import document_files, load_obliqa
 from ragqa.corpus.pandachat import load_pandachat, looks_like_pandachat
+from ragqa.corpus.streams import open_stream
 from ragqa.corpus.text import load_text, text_files
+from ragqa.corpus.wikipedia.dump import dump_files
+from ragqa.corpus.wikipedia.zim import is_zim
 from ragqa.errors import CorpusError
 from ragqa.types import Passage
 
 __all__ = ["Corpus", "CorpusFormat", "corpus_sha256", "detect_format", "load_corpus"]
-
-CorpusFormat = Literal["obliqa", "text", "jsonl", "pandachat"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +50,32 @@ def load_corpus(source: Path, format: CorpusFormat | None = None, chunk_max_toke
         passages = load_text(source, chunk_max_tokens)
     elif chosen == "jsonl":
         passages = load_jsonl(source, chunk_max_tokens)
-    else:
+    elif chosen == "pandachat":
         passages = load_pandachat(source, chunk_max_tokens)
+    else:
+        passages = _streamed(source, chosen, chunk_max_tokens)
     return Corpus(passages, chosen, corpus_sha256(passages))
 
 
+def _streamed(source: Path, format: CorpusFormat, chunk_max_tokens: int) -> tuple[Passage, ...]:
+    """All passages of a source that may be too large for this: an index is built from `open_stream` itself."""
+    stream = open_stream(source, format, chunk_max_tokens)
+    if stream is None:
+        msg = (
+            f"the format {format!r} is read from a server's address with a list of titles, found the path {source}; "
+            "give an address like https://en.wikipedia.org/w/api.php and --titles FILE"
+        )
+        raise CorpusError(msg)
+    passages = tuple(passage for _, article in stream.articles() for passage in article)
+    if not passages:
+        msg = f"{source} holds no article with text; choose another file"
+        raise CorpusError(msg)
+    return passages
+
+
 def detect_format(source: Path) -> CorpusFormat:
-    """``"obliqa"`` for JSON documents, ``"text"`` for .md, .markdown and .txt, ``"jsonl"``, ``"pandachat"``.
+    """``"obliqa"`` for JSON documents, ``"text"`` for .md, .markdown and .txt, ``"jsonl"``, ``"pandachat"``,
+    ``"dump"`` for a wiki's .xml, .xml.bz2 and .xml.gz, ``"zim"``.
 
     Raises CorpusError where there are several of them or none.
     """
@@ -64,6 +85,8 @@ def detect_format(source: Path) -> CorpusFormat:
         "obliqa": len(document_files(source)),
         "text": len(text_files(source)),
         "jsonl": len(json_line_files(source)),
+        "dump": len(dump_files(source)),
+        "zim": int(is_zim(source)),
     }
     found = [name for name, count in counts.items() if count]
     if len(found) == 1:
@@ -73,13 +96,19 @@ def detect_format(source: Path) -> CorpusFormat:
         msg = f"{source} holds {held} files; say which by --format {' or '.join(found)}"
     else:
         msg = (
-            f"{source} holds neither JSON documents nor .md, .markdown, .txt or .jsonl files; "
+            f"{source} holds neither JSON documents nor .md, .markdown, .txt, .jsonl, .zim or dump (.xml) files; "
             "choose another source, or say what it is with --format"
         )
     raise CorpusError(msg)
 
 
-_FILES: dict[CorpusFormat, str] = {"obliqa": "JSON", "text": "text", "jsonl": "JSON lines"}
+_FILES: dict[CorpusFormat, str] = {
+    "obliqa": "JSON",
+    "text": "text",
+    "jsonl": "JSON lines",
+    "dump": "dump",
+    "zim": "ZIM",
+}
 
 
 def corpus_sha256(passages: Iterable[Passage]) -> str:

@@ -29,6 +29,11 @@ class DemoCorpus:
     format: CorpusFormat
     featured: tuple[str, ...]
 
+    @property
+    def question_files(self) -> tuple[Path, ...]:
+        """The files of its example questions, by name."""
+        return tuple(sorted((_FOLDER / self.name).glob("questions*.json")))
+
     def questions(self) -> tuple[GoldQuestion, ...]:
         """The example questions, featured ones first, with gold passages of the corpus as indexed by default."""
         return _questions(self)
@@ -36,8 +41,7 @@ class DemoCorpus:
 
 @cache
 def _questions(demo: DemoCorpus) -> tuple[GoldQuestion, ...]:
-    files = sorted((_FOLDER / demo.name).glob("questions*.json"))
-    questions = tuple(question for path in files for question in load_questions(path))
+    questions = tuple(question for path in demo.question_files for question in load_questions(path))
     places = {question_id: place for place, question_id in enumerate(demo.featured)}
     questions = tuple(sorted(questions, key=lambda gold: places.get(gold.question.question_id, len(places))))
     if not any(question.evidence for question in questions):

@@ -6,7 +6,7 @@ import gzip
 import json
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,11 +19,19 @@ from ragqa.types import Passage, Span
 __all__ = [
     "ChunkedDocument",
     "check_max_tokens",
+    "given_id",
     "json_line_files",
     "load_jsonl",
     "looks_like_jsonl",
+    "no_files",
+    "no_text",
     "passages_of",
+    "passages_of_document",
     "read_json_lines",
+    "repeated_id",
+    "spans_of",
+    "title_of",
+    "unnamed",
 ]
 
 SUFFIXES = (".jsonl", ".jsonl.gz")
@@ -55,30 +63,21 @@ def load_jsonl(path: Path, max_tokens: int = 128) -> tuple[Passage, ...]:
     check_max_tokens(max_tokens)
     files = json_line_files(path)
     if not files:
-        msg = (
-            f"no JSON lines in {path}; expected a {' or '.join(SUFFIXES)} file, or a folder of them, "
-            "each line an object {id, title, text}"
-        )
-        raise CorpusError(msg)
+        raise no_files(path)
     places: dict[str, str] = {}  # of each given id, the place where it stands
     read: list[tuple[str, str, tuple[Span, ...]]] = []  # id, empty where it is the title's turn; title; spans
     n_blank = 0
     for item in (item for file in files for item in read_json_lines(file, file.name)):
-        document_id, title, text = _given_id(item), _title(item), item.text("text")
+        document_id, title, text = given_id(item), title_of(item), item.text("text")
         if document_id:
             _claim(document_id, item.place, places)
         elif not title:
-            msg = f"{item.place}: expected an 'id' or a 'title', found neither; add one of them and try again"
-            raise CorpusError(msg)
+            raise unnamed(item)
         if text:
-            read.append((document_id, title, _spans(text, max_tokens)))
+            read.append((document_id, title, spans_of(text, max_tokens)))
         n_blank += not text
     if not read:
-        msg = (
-            f"{path}: expected at least one line with text under 'text', found {n_blank:,} lines, "
-            "all blank; check that this is the right file and try again"
-        )
-        raise CorpusError(msg)
+        raise no_text(path, n_blank)
     return tuple(passages_of(_identified(read, places)))
 
 
@@ -128,22 +127,28 @@ def passages_of(documents: Collection[ChunkedDocument]) -> Iterator[Passage]:
     """
     taken = {document.document_id for document in documents}
     for document in documents:
-        suffix = 1
-        for ordinal, span in enumerate(document.spans, start=1):
-            passage_id = document.document_id
-            while ordinal > 1 and passage_id in taken:
-                suffix += 1
-                passage_id = f"{document.document_id}#{suffix}"
-            taken.add(passage_id)
-            yield Passage(
-                passage_id=passage_id,
-                document_id=document.document_id,
-                text=span.text,
-                title=document.title,
-                number=str(ordinal),
-                start=span.start,
-                end=span.end,
-            )
+        yield from passages_of_document(document.document_id, document.title, document.spans, taken.__contains__)
+
+
+def passages_of_document(
+    document_id: str, title: str, spans: Iterable[Span], is_document: Callable[[str], bool]
+) -> Iterator[Passage]:
+    """The passages of one document as `passages_of` names them; ``is_document`` knows every document's id."""
+    suffix = 1
+    for ordinal, span in enumerate(spans, start=1):
+        passage_id = document_id
+        while ordinal > 1 and (passage_id == document_id or is_document(passage_id)):
+            suffix += 1
+            passage_id = f"{document_id}#{suffix}"
+        yield Passage(
+            passage_id=passage_id,
+            document_id=document_id,
+            text=span.text,
+            title=title,
+            number=str(ordinal),
+            start=span.start,
+            end=span.end,
+        )
 
 
 def _parse(line: bytes, place: str) -> Item:
@@ -165,24 +170,55 @@ def _parse(line: bytes, place: str) -> Item:
 
 def _claim(document_id: str, place: str, places: dict[str, str]) -> None:
     if document_id in places:
-        found = f"{document_id[:40]!r}, which {places[document_id]} has"
-        msg = f"{place}: expected an id of its own, found {found}; give each line its own, or load one file at a time"
-        raise CorpusError(msg)
+        raise repeated_id(document_id, place, places[document_id])
     places[document_id] = place
 
 
-def _given_id(item: Item) -> str:
+def given_id(item: Item) -> str:
     """The document's id, empty where the line gives none."""
     return next((item.identifier(key) for key in ID_KEYS if item.values.get(key) is not None), "")
 
 
-def _title(item: Item) -> str:
+def title_of(item: Item) -> str:
     """The title on one line, empty where it is missing, null or blank."""
     return " ".join(item.text("title").split()) if item.values.get("title") is not None else ""
 
 
-def _spans(text: str, max_tokens: int) -> tuple[Span, ...]:
+def spans_of(text: str, max_tokens: int) -> tuple[Span, ...]:
+    """The chunks of a line's text."""
     return tuple(span for section in plain_outline(text).sections for span in chunk(text, section.blocks, max_tokens))
+
+
+# Errors -------------------------------------------------------------------------------------------------------------
+
+
+def no_files(path: Path) -> CorpusError:
+    """There is nothing to read."""
+    return CorpusError(
+        f"no JSON lines in {path}; expected a {' or '.join(SUFFIXES)} file, or a folder of them, "
+        "each line an object {id, title, text}"
+    )
+
+
+def no_text(path: Path, n_lines: int) -> CorpusError:
+    """Every line is blank."""
+    return CorpusError(
+        f"{path}: expected at least one line with text under 'text', found {n_lines:,} lines, "
+        "all blank; check that this is the right file and try again"
+    )
+
+
+def unnamed(item: Item) -> CorpusError:
+    """A line cannot be called anything."""
+    return CorpusError(f"{item.place}: expected an 'id' or a 'title', found neither; add one of them and try again")
+
+
+def repeated_id(document_id: str, place: str, first: str) -> CorpusError:
+    """Two lines have one id."""
+    found = f"{document_id[:40]!r}, which {first} has"
+    return CorpusError(
+        f"{place}: expected an id of its own, found {found}; give each line its own, or load one file at a time"
+    )
 
 
 def _identified(read: Iterable[tuple[str, str, tuple[Span, ...]]], given: Iterable[str]) -> list[ChunkedDocument]:

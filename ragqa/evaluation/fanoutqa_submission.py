@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ragqa.corpus.fanoutqa import WITHDRAWN
+from ragqa.corpus.fanoutqa import WITHDRAWN, FanOutQuestion
 from ragqa.corpus.json_items import describe
-from ragqa.errors import CorpusError
+from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.fanoutqa_settings import Setting
 from ragqa.evaluation.journal import write_whole
 
@@ -25,6 +25,7 @@ __all__ = [
     "GENERATIONS",
     "TYPES",
     "Check",
+    "answers_to",
     "check_generations",
     "check_metadata",
     "generation_lines",
@@ -129,6 +130,24 @@ def read_generations(path: Path) -> dict[str, str]:
             msg = f"{path.name}, {problem}"
             raise CorpusError(msg)
         answers[found[0]] = found[1]
+    return answers
+
+
+def answers_to(questions: Sequence[FanOutQuestion], path: Path) -> dict[str, str]:
+    """The answers of this file, to be scored. Raises CorpusError where none is to one of these questions.
+
+    Raises ConfigError where the questions have no public answers, so that nothing can be scored.
+    """
+    if any(question.answer is None for question in questions):
+        msg = (
+            "the test set's answers are not public, so these generations cannot be scored here; check them with "
+            "`ragqa eval fanoutqa-submission` and send them to the leaderboard, or score answers to dev"
+        )
+        raise ConfigError(msg)
+    answers = read_generations(path)
+    if answers and not answers.keys() & {question.question_id for question in questions}:
+        msg = f"{path.name}: expected answers to these questions, found only others; name the file of theirs"
+        raise CorpusError(msg)
     return answers
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Generator as Stream
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from contextvars import copy_context
@@ -12,7 +13,7 @@ from queue import Empty, SimpleQueue
 
 from ragqa.config import GenerationConfig
 from ragqa.errors import GenerationError
-from ragqa.events import Working
+from ragqa.events import Token, Working
 from ragqa.generation.client import ChatClient
 from ragqa.generation.prompts import Prompt
 from ragqa.generation.reply import Reply
@@ -20,6 +21,7 @@ from ragqa.types import Usage
 
 __all__ = ["CHARS_PER_TOKEN", "Call", "Calls", "Outcome", "tokens_in"]
 
+PIECES_SECONDS = 0.05  # how often what a streamed call wrote is passed on
 HEARTBEAT_SECONDS = 0.25  # how long a reader waits after pressing Stop
 CHARS_PER_TOKEN = 4  # of English under the usual tokenizers, about
 LONGEST_TOKEN = 8  # characters; a server that does not heed max_tokens is stopped at so many per token
@@ -98,6 +100,38 @@ class Calls:
                 yield Outcome(index, reply, error)
         finally:
             stopped.set()
+
+    def stream(self, call: Call, phase: str) -> Stream[Token | Working, None, Outcome]:
+        """One call, whatever is left of the budget: its text as it arrives, and its outcome at the end.
+
+        While the server is silent a sign of life every quarter of a second. Closing this ends the call.
+        """
+        reply = Reply(LONGEST_TOKEN * self._config.max_tokens)
+        done: SimpleQueue[tuple[int, BaseException | None]] = SimpleQueue()
+        stopped = threading.Event()
+        self.made += 1
+        self._begin(0, call, reply, done, stopped)
+        shown, quiet, error, is_done = 0, 0.0, None, False
+        try:
+            while not is_done:
+                try:
+                    _, error = done.get(timeout=PIECES_SECONDS)
+                    is_done = True
+                except Empty:
+                    quiet += PIECES_SECONDS
+                text = reply.raw[shown:]
+                if text:
+                    shown, quiet = shown + len(text), 0.0
+                    yield Token(text)
+                elif quiet >= HEARTBEAT_SECONDS and not is_done:
+                    quiet = 0.0
+                    yield Working(phase, self.made, self._n_chars)
+        finally:
+            stopped.set()
+        self._count(reply)
+        if error is not None and not isinstance(error, GenerationError):
+            raise error
+        return Outcome(0, reply, error)
 
     def _begin(
         self,

@@ -1,4 +1,4 @@
-"""A step of LOC or VRR in one line, for the terminal and the page's status. Pure."""
+"""A step of LOC, VRR or a fan-out in one line, for the terminal and the page's status. Pure."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from ragqa.events import (
     CallsPlanned,
     CandidateScored,
     CandidateWritten,
+    EvidenceFound,
     ObligationAnswered,
     ObligationsInserted,
     SentencesRemoved,
+    SubQuestionAnswered,
+    SubQuestionsAsked,
     TraceEvent,
 )
 
@@ -19,8 +22,11 @@ __all__ = ["plan_words", "trace_words"]
 def plan_words(planned: CallsPlanned) -> str:
     """What the work will take, before its first call."""
     calls = f"{planned.fewest:,}" if planned.fewest == planned.most else f"{planned.fewest:,} to {planned.most:,}"
+    what = f"{planned.n_obligations:,} obligations in the kept passages."
+    if planned.n_sub_questions:
+        what = f"At most {planned.n_sub_questions:,} sub-questions."
     return (
-        f"{planned.n_obligations:,} obligations in the kept passages. It will take {calls} calls, of a budget of "
+        f"{what} It will take {calls} calls, of a budget of "
         f"{planned.budget:,}: about {planned.prompt_tokens:,} tokens sent and at most "
         f"{planned.completion_tokens:,} written."
     )
@@ -45,5 +51,16 @@ def trace_words(event: TraceEvent) -> str:
         case ObligationsInserted(number, obligations, _, repass):
             covered = sum(obligation.covered for obligation in obligations)
             return f"Round {number}: {covered} of {len(obligations)} missing obligations in, {repass.composite:.3f}"
+        case SubQuestionsAsked(asked, by):
+            if not asked:
+                return event.note or f"No sub-question, by {by}"
+            return "\n".join(f"Sub-question {one.number}: {one.text} ({one.reason})" for one in asked)
+        case EvidenceFound(number, hits, kept):
+            return f"Sub-question {number}: found {len(hits)} passages, kept {len(kept)}"
+        case SubQuestionAnswered(number, text, cited):
+            whose = f"Sub-question {number}" if number else "The question by itself"
+            if event.is_refusal or not text:
+                return f"{whose}: no answer in its evidence"
+            return f"{whose}: answered from {len(cited)} passage{'s' * (len(cited) != 1)}"
         case BestSoFar(_, step, repass):
             return f"Best so far: {step}" + (f", RePASs {repass.composite:.3f}" if repass else "")

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from ragqa.config import NO_ENCODER
 from ragqa.errors import IndexingError, IndexMismatchError
 from ragqa.indexing.build import build_events, build_index
-from ragqa.indexing.folders import exclusive, index_names, locate, remove
+from ragqa.indexing.folders import exclusive, index_names, locate, remove, was_stopped
 from ragqa.indexing.further import open_further
-from ragqa.indexing.passages import PassageFile, PositionOf, open_lookups
+from ragqa.indexing.passages import READ_AT_ONCE, PassageFile, PositionOf, open_lookups
 from ragqa.indexing.steps import BuildProgress
 from ragqa.manifest import (
     BM25,
@@ -67,7 +69,7 @@ class Index:
     rank_bm25: RankBm25Retriever
     context: Bm25sRetriever | None  # each passage read with its neighbours; None where the index has no such ranking
     further: Mapping[str, Callable[[Any], Retriever]]  # makers of its further retrievers, of their models, by name
-    vectors: Any  # a memory-mapped faiss.Index, of the kind that the manifest names; row i is passages[i]
+    vectors: Any  # a memory-mapped faiss.Index, of the kind that the manifest names; row i is passages[i]; may be None
 
     def neighbours(self, passage: Passage) -> tuple[Passage | None, Passage | None]:
         """The passages before and after this one in its document; None at its ends and for a passage of elsewhere."""
@@ -97,6 +99,12 @@ class Index:
 
     def check_encoder(self, encoder: ModelInfo) -> None:
         """Raises IndexMismatchError unless this encoder made the vectors of this index."""
+        if not self.manifest.has_vectors:
+            msg = (
+                f"index {self.name!r} has no vectors to compare with those of {encoder.name}; to add them, "
+                f"`ragqa index build {self.name} --source PATH` without --encoder {NO_ENCODER}"
+            )
+            raise IndexMismatchError(msg)
         if encoder.fingerprint != self.manifest.encoder_fingerprint:
             msg = (
                 f"index {self.name!r} was made with the encoder {self.manifest.encoder} (sha256 "
@@ -164,7 +172,7 @@ def verify_index(name: str, indexes: Path) -> Manifest:
         problems += _passage_problems(index)
     except IndexMismatchError as error:
         problems.append(str(error))
-    if poor_vectors(index.vectors, manifest.vectors):
+    if index.vectors is not None and poor_vectors(index.vectors, manifest.vectors):
         problems.append(f"{DENSE} holds vectors that are not finite or not of length 1")
     if problems:
         raise _mismatch(name, folder, problems)
@@ -172,8 +180,12 @@ def verify_index(name: str, indexes: Path) -> Manifest:
 
 
 def delete_index(name: str, indexes: Path) -> None:
-    """Deletes this index, damaged or not. Raises ConfigError, IndexNotFoundError, IndexLockedError, IndexingError."""
-    locate(name, indexes)
+    """Deletes this index, damaged or not, and what a stopped build of it left.
+
+    Raises ConfigError, IndexNotFoundError, IndexLockedError, IndexingError.
+    """
+    if not was_stopped(name, indexes):
+        locate(name, indexes)
     with exclusive(name, indexes):
         try:
             remove(name, indexes)
@@ -196,12 +208,13 @@ def _load(folder: Path) -> Index:
         msg = f"its words were read by analysis {manifest.analysis_version}, questions would be by {ANALYSIS_VERSION}"
         raise IndexMismatchError(msg)
     passages = PassageFile(folder)
-    vectors = read_vectors(folder / DENSE, manifest.vectors)
+    vectors = read_vectors(folder / DENSE, manifest.vectors) if manifest.has_vectors else None
     model = load_bm25(folder / BM25)
-    counts = {len(passages), vectors.ntotal, model.scores["num_docs"], manifest.n_passages}
-    if len(counts) > 1 or vectors.d != manifest.dimension:
+    n_vectors, dimension = (vectors.ntotal, vectors.d) if vectors is not None else (len(passages), 0)
+    counts = {len(passages), n_vectors, model.scores["num_docs"], manifest.n_passages}
+    if len(counts) > 1 or dimension != manifest.dimension:
         msg = (
-            f"holds {len(passages):,} passages, {vectors.ntotal:,} vectors of {vectors.d} numbers and BM25 scores of "
+            f"holds {len(passages):,} passages, {n_vectors:,} vectors of {dimension} numbers and BM25 scores of "
             f"{model.scores['num_docs']:,} passages; expected {manifest.n_passages:,} and {manifest.dimension}"
         )
         raise IndexMismatchError(msg)
@@ -227,20 +240,25 @@ def _load(folder: Path) -> Index:
 
 
 def _passage_problems(index: Index) -> list[str]:
-    """What is wrong with the passages and what was written to find them by, after reading all."""
+    """What is wrong with the passages and what was written to find them by, after reading all; only ids are held."""
     import numpy as np
 
-    from ragqa.retrieval.analysis import hidden_passages
-    from ragqa.retrieval.ranking import tie_order
+    from ragqa.retrieval.analysis import headings
 
-    passages, problems = tuple(index.passages), []
-    if len({passage.passage_id for passage in passages}) != len(passages):
+    ids: list[str] = []
+    is_heading = [np.empty(0, dtype=np.bool_)]
+    passages = iter(index.passages)
+    while batch := tuple(islice(passages, READ_AT_ONCE)):
+        ids += [passage.passage_id for passage in batch]
+        is_heading.append(headings(batch, index.manifest.analyser))
+    if len(set(ids)) != len(ids):
         return ["two passages have the same id"]
-    if any(index.position_of.get(passage.passage_id) != n for n, passage in enumerate(passages)):
+    problems, hidden = [], np.concatenate(is_heading)
+    if any(index.position_of.get(passage_id) != n for n, passage_id in enumerate(ids)):
         problems.append(f"{IDS} names other passages than {PASSAGES}")
-    if not np.array_equal(index.order, tie_order(passages)):
+    if not np.array_equal(np.argsort(index.order), sorted(range(len(ids)), key=ids.__getitem__)):
         problems.append(f"{ORDER} is not the order of the ids")
-    if not np.array_equal(index.hidden, hidden_passages(passages, index.manifest.analyser)):
+    if not np.array_equal(index.hidden, hidden if not hidden.all() else np.zeros_like(hidden)):
         problems.append(f"{HIDDEN} hides other passages than the analyser")
     return problems
 

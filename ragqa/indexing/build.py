@@ -1,42 +1,53 @@
-"""A corpus to an index folder, with progress: read, BM25, vectors, files; then into its place as a whole."""
+"""A source to an index folder, with progress: read in portions, BM25, vectors, files; then into its place as a whole.
+
+What is done is in a journal (`ragqa.indexing.journal`): a build that was stopped at any moment goes on there when it is
+asked for again with the same source and settings. Memory grows by some 60 bytes a passage, whatever is in it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ragqa.analysers import Analyser, analyser_named
-from ragqa.config import IndexingConfig
-from ragqa.errors import CorpusError, IndexingError
+from ragqa.analysers import analyser_named
+from ragqa.config import NO_ENCODER, IndexingConfig
+from ragqa.errors import ConfigError, CorpusError, IndexingError
+from ragqa.indexing.encoded import write_dense
 from ragqa.indexing.folders import building_folder, exclusive, replace
-from ragqa.indexing.further import write_further
-from ragqa.indexing.passages import write_lookups, write_passages
-from ragqa.indexing.steps import ENCODED, BuildProgress, encode, tokens_of
+from ragqa.indexing.further import described, write_further
+from ragqa.indexing.journal import Journal, resume
+from ragqa.indexing.passages import read_passages
+from ragqa.indexing.portion_files import counts_of, gathered, write_lookups
+from ragqa.indexing.portions import Reading, read_portions
+from ragqa.indexing.sources import CorpusStream, open_source
+from ragqa.indexing.steps import BuildProgress
 from ragqa.manifest import BM25, CONTEXT, DENSE, SCHEMA_VERSION, Manifest, describe_files, write_manifest
 from ragqa.protocols import Encoder
-from ragqa.types import Passage
+from ragqa.types import ModelInfo
 
 if TYPE_CHECKING:
-    from ragqa.corpus import Corpus, CorpusFormat
-    from ragqa.retrieval.analysis import IndexedText
+    from ragqa.corpus import CorpusFormat
+    from ragqa.corpus.streams import PassageStream
 
 __all__ = ["BuildProgress", "build_events", "build_index"]
 
 Building = Generator[BuildProgress, None, Manifest]
+Step = Generator[BuildProgress, None, None]
 
 LIBRARIES: Final = ("bm25s", "PyStemmer", "faiss-cpu", "sentence-transformers", "transformers", "torch", "numpy")
 
 
 def build_index(
     name: str,
-    source: Path,
+    source: Path | PassageStream,
     *,
     indexes: Path,
     config: IndexingConfig,
-    encoder: Encoder,
+    encoder: Encoder | None,
     format: CorpusFormat | None = None,
     models: Mapping[str, Any] | None = None,
 ) -> Manifest:
@@ -52,127 +63,149 @@ def build_index(
 
 def build_events(
     name: str,
-    source: Path,
+    source: Path | PassageStream,
     *,
     indexes: Path,
     config: IndexingConfig,
-    encoder: Encoder,
+    encoder: Encoder | None,
     format: CorpusFormat | None = None,
     models: Mapping[str, Any] | None = None,
 ) -> Building:
-    """Builds ``indexes/NAME`` from the corpus at ``source``, yields how far it is, returns its manifest.
+    """Builds ``indexes/NAME`` from ``source``, yields how far it is, returns its manifest.
 
-    ``models`` are those of the configuration's further rankings, by their retrievers' names, as
-    `ragqa.loading.load_further` gives them. An index of that name stays as it is until the new one is whole, and for
-    ever if building fails, is stopped or dies.
+    ``encoder`` is None for an index without vectors, which ``config.encoder`` then says. ``models`` are those of the
+    configuration's further rankings, by their retrievers' names, as `ragqa.loading.load_further` gives them. An index
+    of that name stays as it is until the new one is whole, and for ever if building fails, is stopped or dies. What is
+    done by then is kept for the next call with the same source and settings, unless it is these that cannot work.
 
     Raises ConfigError (name), CorpusError, ModelError, IndexLockedError, IndexingError.
     """
-    from ragqa.corpus import load_corpus
-
+    models = models or {}
     with exclusive(name, indexes), building_folder(name, indexes) as folder:
         yield BuildProgress("corpus", 0, 1)
-        corpus = load_corpus(source, format, config.chunk_max_tokens)
-        _check_passages(corpus.passages, source)
-        yield BuildProgress("corpus", 1, 1)
+        stream = open_source(source, format, config.chunk_max_tokens)
+        reading = _reading(stream.format, config)
+        settings = _settings(stream, reading, config, encoder, models)
         try:
-            manifest = yield from _fill(folder, name, source, corpus, config, encoder, models or {})
-            replace(folder, name, indexes)
+            journal, message = resume(folder, settings)
+            yield BuildProgress("corpus", 0, 1, message=message)
+            yield from read_portions(stream, str(source if isinstance(source, Path) else stream.name), journal, reading)
+            yield BuildProgress("corpus", 1, 1)
+            manifest = yield from _finish(journal, name, stream, config, reading, encoder, models)
+            replace(journal.index, name, indexes)
+        except (ConfigError, CorpusError):
+            journal.discard()
+            raise
         except OSError as error:
-            msg = f"index {name!r} could not be written to {indexes}: {error}; make room or choose RAGQA_INDEXES"
+            msg = (
+                f"index {name!r} could not be written to {indexes}: {error}; make room and run the same command again, "
+                "which goes on where this one stopped, or choose RAGQA_INDEXES"
+            )
             raise IndexingError(msg) from error
+        journal.discard()
         yield BuildProgress("files", 1, 1)
     return manifest
 
 
-def _fill(
-    folder: Path,
-    name: str,
-    source: Path,
-    corpus: Corpus,
+def _reading(format: str, config: IndexingConfig) -> Reading:
+    rankings = ["bm25", *(["context"] if config.context_passages else []), *config.rankings]
+    return Reading(
+        rankings=tuple(name for name in rankings if name in {"bm25", "context", "document"}),
+        analyser=analyser_named(config.analyser, format),
+        context_passages=config.context_passages,
+        indexed_text="text" if format == "obliqa" else "title-section-text",
+    )
+
+
+def _settings(
+    stream: PassageStream | CorpusStream,
+    reading: Reading,
     config: IndexingConfig,
-    encoder: Encoder,
+    encoder: Encoder | None,
+    models: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Whatever decides what the index will hold, under the names that are told where it has changed."""
+    from ragqa.retrieval.analysis import ANALYSIS_VERSION
+
+    return {
+        "source": [stream.identity(), stream.format, config.chunk_max_tokens],
+        "analyser": [asdict(reading.analyser), ANALYSIS_VERSION],
+        "BM25 setting": [config.bm25_k1, config.bm25_b, config.context_passages],
+        "encoder": asdict(encoder.info) if encoder else NO_ENCODER,
+        "kind of vectors": config.vectors,
+        "further ranking": [asdict(ranking) for ranking in described(config, models)],
+        "version of a library": {library: version(library) for library in LIBRARIES},
+    }
+
+
+def _finish(
+    journal: Journal,
+    name: str,
+    stream: PassageStream | CorpusStream,
+    config: IndexingConfig,
+    reading: Reading,
+    encoder: Encoder | None,
     models: Mapping[str, Any],
 ) -> Building:
-    """Writes every file of the index into ``folder``."""
-    from ragqa.retrieval.analysis import ANALYSIS_VERSION, indexed_text
-    from ragqa.retrieval.vectors import check_size, search_effort, write_vectors
+    """Writes every file of the index but the passages, which are there, and those that the journal says are whole."""
+    import numpy as np
 
-    passages = corpus.passages
-    check_size(config.vectors, len(passages))
-    kind: IndexedText = "text" if corpus.format == "obliqa" else "title-section-text"
-    analyser = analyser_named(config.analyser, corpus.format)
-    yield from _write_bm25(folder, passages, analyser, config)
-    texts = (indexed_text(passage, kind) for passage in passages)
-    vectors, rows = yield from encode(texts, encoder, config.vectors, folder / ENCODED)
-    write_vectors(vectors, folder / DENSE, config.vectors, rows)
-    (folder / ENCODED).unlink()
-    rankings = yield from write_further(folder, passages, analyser, kind, config, models)
+    from ragqa.corpus import corpus_sha256
+    from ragqa.retrieval.analysis import ANALYSIS_VERSION
+    from ragqa.retrieval.vectors import check_size, search_effort
+
+    has_vectors = encoder is not None
+    if has_vectors:
+        check_size(config.vectors, journal.n_passages)
+    yield from _write_bm25(journal, config, (BM25, CONTEXT) if config.context_passages else (BM25,))
+    if encoder:
+        path = journal.index / DENSE
+        yield from write_dense(journal, path, "dense", "vectors", encoder, reading.indexed_text, config.vectors)
+    yield from write_further(journal, reading, config, models)
     yield BuildProgress("files", 0, 1)
-    write_passages(passages, folder)
-    write_lookups(passages, analyser, folder)
+    write_lookups(journal)
+    sha256 = stream.sha256 if isinstance(stream, CorpusStream) else corpus_sha256(read_passages(journal.index))
+    info = encoder.info if encoder else ModelInfo(NO_ENCODER, "", "")
+    rankings = described(config, models)
     manifest = Manifest(
         schema_version=SCHEMA_VERSION,
         name=name,
-        source=Path(source).resolve().name,
-        format=corpus.format,
-        corpus_sha256=corpus.sha256,
-        n_documents=len({passage.document_id for passage in passages}),
-        n_passages=len(passages),
+        source=stream.name,
+        format=stream.format,
+        corpus_sha256=sha256,
+        n_documents=len(np.unique(gathered(journal, "documents"))),
+        n_passages=journal.n_passages,
         chunk_max_tokens=config.chunk_max_tokens,
-        indexed_text=kind,
-        analyser=analyser,
+        indexed_text=reading.indexed_text,
+        analyser=reading.analyser,
         analysis_version=ANALYSIS_VERSION,
         bm25_k1=config.bm25_k1,
         bm25_b=config.bm25_b,
         context_passages=config.context_passages,
-        encoder=encoder.info.name,
-        encoder_fingerprint=encoder.info.fingerprint,
-        encoder_precision=encoder.info.precision,
-        dimension=vectors.shape[1],
-        vectors=config.vectors,
-        search_effort=search_effort(config.vectors),
+        encoder=info.name,
+        encoder_fingerprint=info.fingerprint,
+        encoder_precision=info.precision,
+        dimension=journal.dimensions.get("dense", 0),
+        vectors=config.vectors if has_vectors else "",
+        search_effort=search_effort(config.vectors) if has_vectors else 0,
         libraries={library: version(library) for library in LIBRARIES},
         created=datetime.now(UTC).isoformat(timespec="seconds"),
-        files=describe_files(folder, config.context_passages, rankings),
+        files=describe_files(journal.index, config.context_passages, rankings, has_vectors=has_vectors),
         rankings=rankings,
     )
-    write_manifest(manifest, folder)
+    write_manifest(manifest, journal.index)
     return manifest
 
 
-def _write_bm25(
-    folder: Path, passages: Sequence[Passage], analyser: Analyser, config: IndexingConfig
-) -> Generator[BuildProgress, None, None]:
-    from ragqa.retrieval.analysis import context_analyser, context_windows
-    from ragqa.retrieval.bm25 import build_bm25, save_bm25, scored_bm25
-    from ragqa.retrieval.token_table import token_table
+def _write_bm25(journal: Journal, config: IndexingConfig, rankings: tuple[str, ...]) -> Step:
+    from ragqa.retrieval.bm25 import write_bm25
 
-    yield BuildProgress("BM25", 0, len(passages))
-    save_bm25(build_bm25(tokens_of(passages, analyser), config.bm25_k1, config.bm25_b), folder / BM25)
-    if config.context_passages:
-        table = token_table(tokens_of(passages, context_analyser(analyser)))
-        windows = context_windows(passages, config.context_passages)
-        save_bm25(scored_bm25(table, config.bm25_k1, config.bm25_b, windows), folder / CONTEXT)
-    yield BuildProgress("BM25", len(passages), len(passages))
-
-
-def _check_passages(passages: Sequence[Passage], source: Path) -> None:
-    """Raises CorpusError unless there are passages, each with its own id, that can be written as UTF-8."""
-    if not passages:
-        msg = f"expected passages in {source}, found none; choose a folder with documents in it"
-        raise CorpusError(msg)
-    seen: set[str] = set()
-    for passage in passages:
-        if passage.passage_id in seen:
-            msg = f"expected every passage in {source} to have its own id, found {passage.passage_id!r} twice"
-            raise CorpusError(msg)
-        seen.add(passage.passage_id)
-        try:
-            "".join((passage.passage_id, passage.document_id, passage.title, passage.section, passage.text)).encode()
-        except UnicodeEncodeError as error:
-            msg = (
-                f"expected Unicode text in {source}, found half a character (a lone surrogate) in passage "
-                f"{passage.passage_id!r}; save the document as UTF-8 again"
-            )
-            raise CorpusError(msg) from error
+    total = journal.n_passages
+    yield BuildProgress("BM25", 0, total)
+    for number, ranking in enumerate(rankings):
+        if ranking not in journal.finished:
+            blocks = counts_of(journal, ranking)
+            for done, of in write_bm25(blocks, config.bm25_k1, config.bm25_b, journal.index / ranking):
+                yield BuildProgress("BM25", int(total * (number + done / max(of, 1)) / len(rankings)), total)
+            journal.finish(ranking, blocks.folder)
+    yield BuildProgress("BM25", total, total)

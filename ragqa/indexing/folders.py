@@ -3,11 +3,12 @@
 Beside ``NAME/`` there may be, always on the same file system::
 
     .NAME.lock            held by whoever builds or deletes NAME; stays behind, empty
-    .building-NAME-PID/   a build going on, or what a dead one left
+    .building-NAME-PID/   a build going on, or what one that was stopped or died left
     .old-NAME/            the index being replaced; while NAME is absent this *is* the index
     .trash-NAME-PID/      on its way out
 
-Only the holder of the lock touches the last three, so whatever of them the next holder finds, a dead process left.
+Only the holder of the lock touches the last three, so whatever of them the next holder finds, a dead process left. A
+``.building`` folder with a journal in it waits for the next build of that name, which goes on with it or removes it.
 """
 
 from __future__ import annotations
@@ -25,10 +26,23 @@ from typing import Final
 from ragqa.errors import ConfigError, IndexingError, IndexLockedError, IndexNotFoundError
 from ragqa.manifest import BM25, CONTEXT, DENSE, FURTHER, MANIFEST, PASSAGE_FILES
 
-__all__ = ["building_folder", "check_name", "exclusive", "index_names", "locate", "remove", "replace"]
+__all__ = [
+    "JOURNAL",
+    "building_folder",
+    "check_name",
+    "delete",
+    "exclusive",
+    "flush",
+    "index_names",
+    "locate",
+    "remove",
+    "replace",
+    "was_stopped",
+]
 
 _logger = logging.getLogger(__name__)
 
+JOURNAL: Final = "journal.json"  # in a folder that is built in: there is something to go on with
 NAME_RULE: Final = "1 to 64 of a-z, 0-9, - and _, beginning with a letter or digit"
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _ENTRIES: Final = {MANIFEST, *PASSAGE_FILES, DENSE, BM25, CONTEXT, FURTHER}
@@ -106,18 +120,25 @@ def exclusive(name: str, indexes: Path) -> Iterator[None]:
 
 @contextmanager
 def building_folder(name: str, indexes: Path) -> Iterator[Path]:
-    """A new folder to build in, gone afterwards unless `replace` has moved it. Needs the lock.
+    """A folder to build in: with what a build that was stopped left, or empty. Needs the lock.
 
-    Raises IndexingError at once where the index's place is taken by something that is no index.
+    It is gone afterwards unless there is a journal in it. Raises IndexingError at once where the index's place is taken
+    by something that is no index.
     """
     _refuse_foreign(indexes / name)
     folder = indexes / f".building-{name}-{os.getpid()}"
-    folder.mkdir()
+    left = sorted(_of_process("building", name, indexes), key=lambda path: path.stat().st_mtime)
+    for path in left[:-1]:
+        delete(path)
+    if not left:
+        folder.mkdir()
+    elif left[-1] != folder:
+        left[-1].rename(folder)
     try:
         yield folder
     finally:
-        if folder.is_dir():
-            _delete(folder)
+        if not (folder / JOURNAL).is_file():
+            delete(folder)
 
 
 def replace(new: Path, name: str, indexes: Path) -> None:
@@ -136,15 +157,32 @@ def replace(new: Path, name: str, indexes: Path) -> None:
         if old.is_dir():
             old.replace(target)
         raise
-    _flush_folder(indexes)
+    flush(indexes)
     _discard(old, name, indexes)
 
 
 def remove(name: str, indexes: Path) -> None:
-    """Removes this index; what is no index is never removed. Needs the lock."""
+    """Removes this index and what a stopped build of it left; what is no index is never removed. Needs the lock."""
     _refuse_foreign(indexes / name)
     _discard(indexes / name, name, indexes)
-    _flush_folder(indexes)
+    for path in _of_process("building", name, indexes):
+        delete(path)
+    flush(indexes)
+
+
+def flush(path: Path) -> None:
+    """This file or folder is on disk, not only in the system's memory."""
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def was_stopped(name: str, indexes: Path) -> bool:
+    """Whether a build of this index was stopped that the next one can go on with. Raises ConfigError."""
+    check_name(name)
+    return indexes.is_dir() and any((path / JOURNAL).is_file() for path in _of_process("building", name, indexes))
 
 
 def _clear_up(name: str, indexes: Path) -> None:
@@ -154,9 +192,10 @@ def _clear_up(name: str, indexes: Path) -> None:
             _discard(old, name, indexes)
         else:
             old.replace(target)
-    for path in _of_process("building", name, indexes) + _of_process("trash", name, indexes):
+    stopped = [path for path in _of_process("building", name, indexes) if not (path / JOURNAL).is_file()]
+    for path in stopped + _of_process("trash", name, indexes):
         _logger.info("removing %s, left by a process that died", path)
-        _delete(path)
+        delete(path)
 
 
 def _discard(path: Path, name: str, indexes: Path) -> None:
@@ -164,12 +203,13 @@ def _discard(path: Path, name: str, indexes: Path) -> None:
     if os.path.lexists(path):
         trash = indexes / f".trash-{name}-{os.getpid()}"
         path.replace(trash)
-        _delete(trash)
+        delete(trash)
 
 
-def _delete(path: Path) -> None:
+def delete(path: Path) -> None:
+    """This file or folder is gone, or a warning says why it is not."""
     try:
-        if path.is_symlink():
+        if path.is_symlink() or path.is_file():
             path.unlink()
         else:
             shutil.rmtree(path)
@@ -208,19 +248,6 @@ def _of_process(kind: str, name: str, indexes: Path) -> list[Path]:
 
 
 def _flush(folder: Path) -> None:
-    """Every file and folder from here down is on disk, not only in the system's memory."""
-    for path in folder.rglob("*"):
-        if path.is_dir():
-            _flush_folder(path)
-        else:
-            with path.open("rb+") as file:
-                os.fsync(file.fileno())
-    _flush_folder(folder)
-
-
-def _flush_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    """Every file and folder from here down is on disk."""
+    for path in (*folder.rglob("*"), folder):
+        flush(path)

@@ -2,41 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ragqa.analysers import Analyser
 from ragqa.config import IndexingConfig
 from ragqa.errors import IndexingError, IndexMismatchError
-from ragqa.indexing.steps import ENCODED, BuildProgress, encode, tokens_of
+from ragqa.indexing.encoded import write_dense
+from ragqa.indexing.journal import Journal
+from ragqa.indexing.passages import read_passages
+from ragqa.indexing.portion_files import counts_of, documents_of
+from ragqa.indexing.portions import Reading
+from ragqa.indexing.steps import BuildProgress
 from ragqa.manifest import FURTHER, FurtherRanking, Manifest
 from ragqa.protocols import Retriever
-from ragqa.types import Passage
+from ragqa.types import ModelInfo, Passage
 
 if TYPE_CHECKING:
-    from ragqa.retrieval.analysis import IndexedText
     from ragqa.retrieval.ranking import Mask, Positions
 
-__all__ = ["open_further", "write_further"]
+__all__ = ["described", "open_further", "write_further"]
 
 Writing = Generator[BuildProgress, None, None]
 
 
-def write_further(
-    folder: Path,
-    passages: Sequence[Passage],
-    analyser: Analyser,
-    kind: IndexedText,
-    config: IndexingConfig,
-    models: Mapping[str, Any],
-) -> Generator[BuildProgress, None, tuple[FurtherRanking, ...]]:
-    """Writes ``further/`` where the configuration has further rankings, and says what is there.
+def described(config: IndexingConfig, models: Mapping[str, Any]) -> tuple[FurtherRanking, ...]:
+    """The further rankings of this configuration. ``models`` are theirs, by the names of their retrievers.
 
-    ``models`` are theirs, by the names of their retrievers. Raises IndexingError where one is missing, ModelError.
+    Raises IndexingError where one is missing.
     """
-    from ragqa.retrieval.analysis import indexed_text
     from ragqa.retrieval.names import retriever_name
 
     rankings: list[FurtherRanking] = []
@@ -45,16 +41,38 @@ def write_further(
         if name != "document" and name not in models:
             msg = f"expected a model for the ranking {asked!r}, found none; load it with `ragqa.loading.load_further`"
             raise IndexingError(msg)
-        ranking = _described(name, models.get(name), 1 + sum(one.name.startswith("dense:") for one in rankings))
-        place = folder / FURTHER / ranking.folder
-        place.mkdir(parents=True)
-        if name == "document":
-            yield from _write_documents(place, passages, analyser, config)
-        else:
-            texts = [indexed_text(passage, kind) for passage in passages]
-            yield from _write_vectors(place, name, texts, models[name], config.vectors)
-        rankings.append(ranking)
+        number = 1 + sum(one.name.startswith("dense:") for one in rankings)
+        folder = f"dense-{number}" if name.startswith("dense:") else name
+        info = models[name].info if name in models else ModelInfo("", "", "")
+        rankings.append(FurtherRanking(name, folder, info.name, info.fingerprint, info.precision))
     return tuple(rankings)
+
+
+def write_further(journal: Journal, reading: Reading, config: IndexingConfig, models: Mapping[str, Any]) -> Writing:
+    """Writes ``further/`` where the configuration has further rankings, but what the journal says is whole.
+
+    SPLADE and late interaction hold all texts, SPLADE its vectors too, and begin anew where they were stopped. Raises
+    ModelError.
+    """
+    for ranking in described(config, models):
+        place, name = journal.index / FURTHER / ranking.folder, ranking.name
+        if name.startswith("dense:"):
+            place.mkdir(parents=True, exist_ok=True)
+            path = place / "vectors.faiss"
+            yield from write_dense(
+                journal, path, ranking.folder, name, models[name], reading.indexed_text, config.vectors
+            )
+        elif name in journal.finished:
+            yield BuildProgress(name, journal.n_passages, journal.n_passages)
+        else:
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir(parents=True)
+            if name == "document":
+                yield from _write_documents(place, journal, config)
+                journal.finish(name, counts_of(journal, name).folder)
+            else:
+                yield from _write_tokens(place, name, journal, reading, models[name])
+                journal.finish(name)
 
 
 def open_further(
@@ -80,36 +98,24 @@ def open_further(
     return makers
 
 
-def _described(name: str, model: Any, number: int) -> FurtherRanking:  # noqa: ANN401 - whatever the ranking's model is
-    folder = f"dense-{number}" if name.startswith("dense:") else name
-    if model is None:
-        return FurtherRanking(name, folder)
-    return FurtherRanking(name, folder, model.info.name, model.info.fingerprint, model.info.precision)
+def _write_documents(place: Path, journal: Journal, config: IndexingConfig) -> Writing:
+    from ragqa.retrieval.document_bm25 import write_documents
+
+    ids, document_of = documents_of(journal)
+    counts, total = counts_of(journal, "document"), journal.n_passages
+    for done, of in write_documents(counts, ids, document_of, config.bm25_k1, config.bm25_b, place):
+        yield BuildProgress("document", int(total * done / max(of, 1)), total)
+    yield BuildProgress("document", total, total)
 
 
-def _write_documents(place: Path, passages: Sequence[Passage], analyser: Analyser, config: IndexingConfig) -> Writing:
-    from ragqa.retrieval.analysis import context_analyser
-    from ragqa.retrieval.document_bm25 import save_documents
-    from ragqa.retrieval.token_table import token_table
-
-    yield BuildProgress("document", 0, len(passages))
-    table = token_table(tokens_of(passages, context_analyser(analyser)))
-    save_documents(passages, table, config.bm25_k1, config.bm25_b, place)
-    yield BuildProgress("document", len(passages), len(passages))
-
-
-def _write_vectors(place: Path, name: str, texts: Sequence[str], model: Any, kind: str) -> Writing:  # noqa: ANN401
+def _write_tokens(place: Path, name: str, journal: Journal, reading: Reading, model: Any) -> Writing:  # noqa: ANN401
+    from ragqa.retrieval.analysis import indexed_text
     from ragqa.retrieval.late_interaction import save_tokens
     from ragqa.retrieval.splade import save_sparse
-    from ragqa.retrieval.vectors import write_vectors
 
-    if name in {"splade", "late"}:
-        steps: Iterator[tuple[int, int]] = (save_sparse if name == "splade" else save_tokens)(texts, model, place)
-        yield from (BuildProgress(name, done, total) for done, total in steps)
-        return
-    vectors, rows = yield from encode(texts, model, kind, place / ENCODED, name)
-    write_vectors(vectors, place / "vectors.faiss", kind, rows)
-    (place / ENCODED).unlink()
+    texts = [indexed_text(passage, reading.indexed_text) for passage in read_passages(journal.index)]
+    steps = (save_sparse if name == "splade" else save_tokens)(texts, model, place)
+    yield from (BuildProgress(name, done, total) for done, total in steps)
 
 
 def _opened(

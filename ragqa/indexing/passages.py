@@ -18,13 +18,14 @@ from ragqa.manifest import HIDDEN, IDS, OFFSETS, ORDER, PASSAGES
 from ragqa.types import Passage
 
 if TYPE_CHECKING:
-    from ragqa.analysers import Analyser
     from ragqa.retrieval.ranking import Mask, Positions
 
-__all__ = ["PassageFile", "PositionOf", "open_lookups", "write_lookups", "write_passages"]
+__all__ = ["PassageFile", "PositionOf", "line_of", "open_lookups", "read_passages"]
 
 REMEMBERED: Final = 16_384  # passages kept once parsed, all of a small corpus: at most some 20 MB
 READ_AT_ONCE: Final = 1024  # lines parsed together where all are wanted: twice as fast
+BYTES_AT_ONCE: Final = 2**20  # likewise
+_FIELDS: Final = tuple(field.name for field in fields(Passage))
 
 
 class PassageFile(Sequence[Passage]):
@@ -115,32 +116,24 @@ class PositionOf(Mapping[str, int]):
         return len(self._passages)
 
 
-def write_passages(passages: Sequence[Passage], folder: Path) -> None:
-    """Writes one JSON object a line, UTF-8, in the order given, and where each line begins and the last one ends."""
-    names = [field.name for field in fields(Passage)]
-    offsets = np.zeros(len(passages) + 1, dtype=np.int64)
-    with (folder / PASSAGES).open("wb") as file:
-        for number, passage in enumerate(passages, start=1):
-            line = json.dumps({name: getattr(passage, name) for name in names}, ensure_ascii=False) + "\n"
-            offsets[number] = offsets[number - 1] + file.write(line.encode())
-    np.save(folder / OFFSETS, offsets, allow_pickle=False)
+def line_of(passage: Passage) -> bytes:
+    """A passage's line of the file: a JSON object in UTF-8."""
+    values = {name: getattr(passage, name) for name in _FIELDS}
+    return (json.dumps(values, ensure_ascii=False) + "\n").encode()
 
 
-def write_lookups(passages: Sequence[Passage], analyser: Analyser, folder: Path) -> None:
-    """Writes what opening an index would otherwise have to read every passage for: ids, order of ties, the hidden."""
-    from ragqa.retrieval.analysis import hidden_passages
-    from ragqa.retrieval.keys import keys_of
-    from ragqa.retrieval.ranking import tie_order
+def read_passages(folder: Path) -> Iterator[Passage]:
+    """The passages of the file in this folder, one after another: for whoever builds an index, in bounded memory."""
+    from pydantic import TypeAdapter
 
-    keys = keys_of(passage.passage_id for passage in passages)
-    positions = np.argsort(keys, kind="stable")
-    np.save(folder / IDS, np.stack([keys[positions], positions.astype(np.uint64)]), allow_pickle=False)
-    np.save(folder / ORDER, tie_order(passages), allow_pickle=False)
-    np.save(folder / HIDDEN, hidden_passages(passages, analyser), allow_pickle=False)
+    many = TypeAdapter(tuple[Passage, ...])
+    with (folder / PASSAGES).open("rb") as file:
+        while lines := file.readlines(BYTES_AT_ONCE):
+            yield from many.validate_json(b"[" + b",".join(lines) + b"]", strict=True)
 
 
 def open_lookups(folder: Path, n_passages: int) -> tuple[Positions, Mask, npt.NDArray[np.uint64]]:
-    """Order of ties, hidden passages and ids, as `write_lookups` wrote them. Raises IndexMismatchError."""
+    """Order of ties, hidden passages and ids, as `ragqa.indexing.portion_files` wrote them. Raises IndexMismatchError."""
     shape = (n_passages,)
     order, hidden = _mapped(folder / ORDER, np.int64, shape), _mapped(folder / HIDDEN, np.bool_, shape)
     return order, hidden, _mapped(folder / IDS, np.uint64, (2, n_passages))

@@ -1,32 +1,29 @@
-"""What the stages of building share: how far it is, the tokens of passages, the vectors of texts."""
+"""What the stages of building share: how far it is, and the tokens of passages."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final
-
-import numpy as np
-import numpy.typing as npt
 
 from ragqa.analysers import Analyser
-from ragqa.protocols import Encoder, FloatMatrix
 from ragqa.types import Passage
 
-__all__ = ["ENCODED", "BuildProgress", "encode", "tokens_of"]
-
-ENCODED_AT_ONCE: Final = 512  # texts between two signs of progress: 3 s on two cores
-ENCODED: Final = "encoded.npy"  # vectors on their way, gone before the index is in its place
+__all__ = ["BuildProgress", "tokens_of"]
 
 
 @dataclass(frozen=True, slots=True)
 class BuildProgress:
-    """``done`` of ``total`` passages (files in the last stage) of this stage are done; a stage ends at its total."""
+    """``done`` of ``total`` of this stage are done: passages, vectors, scores, files; a stage ends at its total.
+
+    ``note`` says more of how far it is, where there is more to say: while the corpus is read, nobody knows its size.
+    ``message`` is to be told once: what became of a build that was stopped.
+    """
 
     stage: str  # corpus, BM25, vectors, the name of a further ranking, files
     done: int
     total: int
+    note: str = ""
+    message: str = ""
 
 
 def tokens_of(passages: Iterable[Passage], analyser: Analyser) -> Iterator[list[str]]:
@@ -34,31 +31,3 @@ def tokens_of(passages: Iterable[Passage], analyser: Analyser) -> Iterator[list[
     from ragqa.retrieval.analysis import analysed_text, tokenise
 
     return (tokenise(analysed_text(passage, analyser), analyser) for passage in passages)
-
-
-def encode(
-    texts: Iterable[str], encoder: Encoder, kind: str, path: Path, stage: str = "vectors"
-) -> Generator[BuildProgress, None, tuple[FloatMatrix, npt.NDArray[np.int64]]]:
-    """The vectors of the distinct texts, shape (n_distinct, dimension), mapped from ``path``, and each text's row.
-
-    Equal texts are encoded once, so that they tie exactly. A ``kind`` of index that cannot be made of such vectors is
-    refused after the first of them.
-    """
-    from ragqa.retrieval.dense import check_unit_rows
-    from ragqa.retrieval.vectors import check_kind
-
-    numbers: dict[str, int] = {}
-    rows = np.fromiter((numbers.setdefault(text, len(numbers)) for text in texts), np.int64)
-    distinct, total = list(numbers), len(numbers)
-    vectors = None
-    yield BuildProgress(stage, 0, total)
-    for start in range(0, total, ENCODED_AT_ONCE):
-        batch = distinct[start : start + ENCODED_AT_ONCE]
-        encoded = encoder.encode(batch)
-        check_unit_rows(encoded, len(batch), encoder.info.name)
-        if vectors is None:
-            check_kind(kind, encoded.shape[1])
-            vectors = np.lib.format.open_memmap(path, "w+", np.float32, (total, encoded.shape[1]))
-        vectors[start : start + len(batch)] = encoded
-        yield BuildProgress(stage, start + len(batch), total)
-    return np.asarray(vectors), rows

@@ -37,7 +37,7 @@ class SearchableIndex(Protocol):
     def context(self) -> Retriever | None: ...
 
     @property
-    def vectors(self) -> Any: ...  # noqa: ANN401 - a faiss.Index
+    def vectors(self) -> Any: ...  # noqa: ANN401 - a faiss.Index, or None
 
     @property
     def further(self) -> Mapping[str, Callable[[Any], Retriever]]: ...
@@ -50,20 +50,22 @@ class SearchableIndex(Protocol):
 def retrievers_for(
     index: SearchableIndex, encoder: Encoder, config: RetrievalConfig, models: Mapping[str, Any] | None = None
 ) -> tuple[Retriever, ...]:
-    """The retrievers ``"bm25"``, ``"context"`` where the index has it, ``"dense"``, then its further ones; cheap.
+    """The retrievers ``"bm25"``, ``"context"`` and ``"dense"`` where the index has them, then its further ones; cheap.
 
     They share the index. ``models`` are those of the further rankings, by name. Raises IndexMismatchError when
     ``encoder`` is not the model that made the index's vectors, or a further ranking's model is missing or another.
     """
     from ragqa.retrieval.dense import DenseRetriever
 
-    index.check_encoder(encoder.info)
     lexical = index.bm25s if config.bm25_backend == "bm25s" else index.rank_bm25
-    dense = DenseRetriever(index.vectors, index.passages, index.order, index.hidden, encoder)
+    found: list[Retriever] = [lexical, *((index.context,) if index.context else ())]
+    if index.vectors is not None:
+        index.check_encoder(encoder.info)
+        found.append(DenseRetriever(index.vectors, index.passages, index.order, index.hidden, encoder))
     models = models or {}
     index.check_models({name: model.info for name, model in models.items()})
-    further = (make(models.get(name)) for name, make in index.further.items())
-    return (lexical, *((index.context,) if index.context else ()), dense, *further)
+    found += (make(models.get(name)) for name, make in index.further.items())
+    return tuple(found)
 
 
 def rank(retrievers: Sequence[Retriever], question: str, top_k: int) -> tuple[Ranking, ...]:

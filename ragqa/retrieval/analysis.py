@@ -25,6 +25,7 @@ __all__ = [
     "analysed_text",
     "context_analyser",
     "context_windows",
+    "headings",
     "hidden_passages",
     "indexed_text",
     "tokenise",
@@ -116,7 +117,12 @@ def indexed_text(passage: Passage, kind: IndexedText) -> str:
 
 def hidden_passages(passages: Sequence[Passage], analyser: Analyser) -> npt.NDArray[np.bool_]:
     """Shape (n_passages,): True for what no retriever returns; nothing is hidden where all would be."""
+    hidden = headings(passages, analyser)
+    return hidden if not hidden.all() else np.zeros_like(hidden)
+
+
+def headings(passages: Sequence[Passage], analyser: Analyser) -> npt.NDArray[np.bool_]:
+    """Shape (n_passages,): True for what reads as a heading, where the analyser hides headings."""
     if not analyser.hides_headings:
         return np.zeros(len(passages), dtype=np.bool_)
-    hidden = np.fromiter((reads_as_heading(passage.text) for passage in passages), np.bool_, len(passages))
-    return hidden if not hidden.all() else np.zeros(len(passages), dtype=np.bool_)
+    return np.fromiter((reads_as_heading(passage.text) for passage in passages), np.bool_, len(passages))

@@ -8,7 +8,7 @@ Lucene's formula, as in https://arxiv.org/abs/2407.03618 table 1 (bm25s's method
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
@@ -20,17 +20,28 @@ import numpy.typing as npt
 from ragqa.analysers import Analyser
 from ragqa.errors import IndexMismatchError
 from ragqa.retrieval.analysis import tokenise
-from ragqa.retrieval.bm25_scores import Windows, score_matrix
+from ragqa.retrieval.array_files import array_file
+from ragqa.retrieval.bm25_scores import Counts, Windows, counted, scores_of
 from ragqa.retrieval.keys import Keys, keys_of, places_of
 from ragqa.retrieval.ranking import Mask, Positions, ranking_of
 from ragqa.retrieval.token_table import TokenTable, token_table
 from ragqa.types import Passage, Ranking
 
-__all__ = ["BM25_FILES", "Bm25Model", "Bm25sRetriever", "build_bm25", "load_bm25", "save_bm25", "scored_bm25"]
+__all__ = [
+    "BM25_FILES",
+    "Bm25Model",
+    "Bm25sRetriever",
+    "build_bm25",
+    "load_bm25",
+    "save_bm25",
+    "scored_bm25",
+    "write_bm25",
+]
 
 _ARRAYS: Final = {"data": np.float32, "indices": np.int32, "indptr": np.int64}
 _VOCABULARY: Final = "vocabulary.npy"
 _PARAMS: Final = "params.index.json"
+_METHOD: Final = "lucene"
 BM25_FILES: Final = (*(f"{name}.csc.index.npy" for name in _ARRAYS), _PARAMS, _VOCABULARY)
 
 
@@ -38,7 +49,7 @@ class Bm25Model(bm25s.BM25):  # type: ignore[misc] # bm25s has no types
     """bm25s with a vocabulary of sorted keys in place of a dict, so that nothing is read when it is opened."""
 
     def __init__(self, vocabulary: Keys, k1: float, b: float) -> None:
-        super().__init__(k1=k1, b=b, method="lucene", backend="numpy")
+        super().__init__(k1=k1, b=b, method=_METHOD, backend="numpy")
         self.vocabulary = vocabulary
         self.nonoccurrence_array = None  # which other methods than Lucene's need
 
@@ -87,19 +98,53 @@ def build_bm25(token_lists: Iterable[Sequence[str]], k1: float, b: float) -> Bm2
 
 def scored_bm25(table: TokenTable, k1: float, b: float, windows: Windows | None = None) -> Bm25Model:
     """Likewise of a table; with ``windows``, shape (n_passages, 2), passage i is read as texts first to last - 1."""
-    matrix = score_matrix(table, k1, b, windows)
-    model = Bm25Model(table.vocabulary, k1, b)
-    model.scores = {name: getattr(matrix, name) for name in _ARRAYS} | {"num_docs": matrix.n_texts}
+    scores = scores_of(tuple(counted(table, windows)), k1, b)
+    data, indices = zip(*scores.blocks(), strict=True) if len(scores.vocabulary) else ((), ())
+    model = Bm25Model(scores.vocabulary, k1, b)
+    model.scores = {
+        "data": np.concatenate([np.empty(0, np.float32), *data]),
+        "indices": np.concatenate([np.empty(0, np.int32), *indices]),
+        "indptr": scores.indptr,
+        "num_docs": scores.n_texts,
+    }
     return model
 
 
 def save_bm25(model: Bm25Model, folder: Path) -> None:
     """Writes the five files of `BM25_FILES`: arrays without pickle, and JSON."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in _ARRAYS:
+    for name in ("data", "indices"):
         np.save(folder / f"{name}.csc.index.npy", model.scores[name], allow_pickle=False)
-    np.save(folder / _VOCABULARY, model.vocabulary, allow_pickle=False)
-    said = {"k1": model.k1, "b": model.b, "method": model.method, "num_docs": model.scores["num_docs"]}
+    _save_rest(folder, model.vocabulary, model.scores["indptr"], model.k1, model.b, model.scores["num_docs"])
+
+
+def write_bm25(blocks: Sequence[Counts], k1: float, b: float, folder: Path) -> Iterator[tuple[int, int]]:
+    """Writes the files that `save_bm25` would, in bounded memory; yields (done, total) scores as they are written.
+
+    Passages are numbered through all blocks (see `bm25_scores.counted`); there must be one.
+    """
+    scores = scores_of(blocks, k1, b)
+    folder.mkdir(parents=True, exist_ok=True)
+    total, done = int(scores.indptr[-1]), 0
+    yield done, total
+    with (
+        array_file(folder / "data.csc.index.npy", total, np.float32) as data_file,
+        array_file(folder / "indices.csc.index.npy", total, np.int32) as indices_file,
+    ):
+        for data, indices in scores.blocks():
+            data.tofile(data_file)
+            indices.tofile(indices_file)
+            done += len(data)
+            yield done, total
+    _save_rest(folder, scores.vocabulary, scores.indptr, k1, b, scores.n_texts)
+
+
+def _save_rest(
+    folder: Path, vocabulary: Keys, indptr: npt.NDArray[np.int64], k1: float, b: float, n_texts: int
+) -> None:
+    np.save(folder / "indptr.csc.index.npy", indptr, allow_pickle=False)
+    np.save(folder / _VOCABULARY, vocabulary, allow_pickle=False)
+    said = {"k1": k1, "b": b, "method": _METHOD, "num_docs": n_texts}
     (folder / _PARAMS).write_text(json.dumps({**said, "version": version("bm25s")}, indent=4), encoding="utf-8")
 
 

@@ -9,10 +9,10 @@ ranking of all the documents".
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -20,12 +20,21 @@ import numpy.typing as npt
 from ragqa.analysers import Analyser
 from ragqa.errors import IndexMismatchError
 from ragqa.retrieval.analysis import tokenise
-from ragqa.retrieval.bm25 import BM25_FILES, Bm25Model, load_bm25, save_bm25, scored_bm25
+from ragqa.retrieval.bm25 import BM25_FILES, Bm25Model, load_bm25, write_bm25
+from ragqa.retrieval.bm25_scores import Counts, Windows, counted
 from ragqa.retrieval.ranking import Mask, Positions, ranking_of
 from ragqa.retrieval.token_table import TokenTable
 from ragqa.types import Passage, Ranking, ScoredPassage
 
-__all__ = ["DOCUMENT_FILES", "DocumentBm25", "Documents", "load_documents", "save_documents"]
+__all__ = [
+    "DOCUMENT_FILES",
+    "DocumentBm25",
+    "Documents",
+    "by_document",
+    "load_documents",
+    "save_documents",
+    "write_documents",
+]
 
 IDS: Final = "documents.json"  # ids in order of first occurrence
 DOCUMENT_OF: Final = "document_of.npy"  # for each passage the place of its document among them
@@ -91,11 +100,34 @@ def save_documents(passages: Sequence[Passage], table: TokenTable, k1: float, b:
     """Writes `DOCUMENT_FILES`; text i of ``table`` is passage i. Needs at least one passage."""
     numbers: dict[str, int] = {}
     document_of = np.fromiter((numbers.setdefault(p.document_id, len(numbers)) for p in passages), np.int32)
-    ends = np.cumsum(np.bincount(document_of))
-    windows = np.stack([ends - np.bincount(document_of), ends], axis=1)
-    save_bm25(scored_bm25(_by_document(table, document_of), k1, b, windows), folder)
+    blocks = tuple(counted(*by_document(table, document_of)))
+    for _ in write_documents(blocks, tuple(numbers), document_of, k1, b, folder):
+        pass
+
+
+def write_documents(
+    blocks: Sequence[Counts], ids: Sequence[str], document_of: Numbers, k1: float, b: float, folder: Path
+) -> Iterator[tuple[int, int]]:
+    """Likewise of counts, whose texts are the documents; yields (done, total) scores as they are written."""
+    yield from write_bm25(blocks, k1, b, folder)
     np.save(folder / DOCUMENT_OF, document_of, allow_pickle=False)
-    (folder / IDS).write_text(json.dumps(list(numbers), ensure_ascii=False), encoding="utf-8")
+    (folder / IDS).write_text(json.dumps(ids, ensure_ascii=False), encoding="utf-8")
+
+
+def by_document(table: TokenTable, document_of: npt.NDArray[np.integer[Any]]) -> tuple[TokenTable, Windows]:
+    """The texts with those of a document beside each other, in their order, and which texts each document has.
+
+    Text i is of document ``document_of[i]``; documents are numbered from 0, none is left out.
+    """
+    sizes = np.bincount(document_of)
+    ends = np.cumsum(sizes)
+    windows = np.stack([ends - sizes, ends], axis=1)
+    order = np.argsort(document_of, kind="stable")
+    if (order[1:] > order[:-1]).all():  # as corpora are read
+        return table, windows
+    parts = [table.numbers[table.starts[n] : table.starts[n + 1]] for n in order]
+    starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
+    return TokenTable(np.concatenate(parts), starts, table.vocabulary), windows
 
 
 def load_documents(folder: Path) -> Documents:
@@ -112,16 +144,6 @@ def load_documents(folder: Path) -> Documents:
         msg = f"expected the files of a ranking of documents in {folder.name}/, found something else: {error}"
         raise IndexMismatchError(msg) from error
     return Documents(model, tuple(ids), np.asarray(document_of))
-
-
-def _by_document(table: TokenTable, document_of: Numbers) -> TokenTable:
-    """The texts with those of a document beside each other, in their order."""
-    order = np.argsort(document_of, kind="stable")
-    if (order[1:] > order[:-1]).all():  # as corpora are read
-        return table
-    parts = [table.numbers[table.starts[n] : table.starts[n + 1]] for n in order]
-    starts = np.concatenate([[0], np.cumsum([len(part) for part in parts])]).astype(np.int64)
-    return TokenTable(np.concatenate(parts), starts, table.vocabulary)
 
 
 def _bounds(scores: npt.NDArray[np.float32]) -> tuple[float, float]:

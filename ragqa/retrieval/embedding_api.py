@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import json
 import logging
-import random
 import re
 import time
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import urlsplit
 
@@ -21,6 +19,7 @@ import numpy as np
 
 from ragqa.cleaning import without_controls
 from ragqa.errors import ConfigError, ModelError
+from ragqa.http_client import pause_seconds, read_body, retry_after_seconds
 from ragqa.protocols import FloatMatrix
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ Role = Literal["document", "query"]
 TRIES: Final = 5
 TIMEOUT_SECONDS: Final = 60.0  # for a whole answer
 CONNECT_TIMEOUT_SECONDS: Final = 10.0
-FIRST_PAUSE_SECONDS: Final = 1.0  # before the second try; doubled before each further one
 MAX_PAUSE_SECONDS: Final = 30.0  # whatever the server asks for
 MAX_ANSWER_BYTES: Final = 64 * 2**20  # 128 vectors of 4,096 numbers are some 12 MB
 MAX_DETAIL_CHARS: Final = 200  # of a server's own words
@@ -104,8 +102,7 @@ class EmbeddingApi:
                     f"found {outcome.found} in try {tries} of {TRIES}; {outcome.next_step}, {INSTEAD}"
                 )
                 raise ModelError(msg)  # nothing chained: the client's exceptions may hold what the server echoed
-            pause = max(FIRST_PAUSE_SECONDS * 2 ** (tries - 1), outcome.retry_after_seconds)
-            pause = min(pause * random.uniform(1.0, 1.25), MAX_PAUSE_SECONDS)  # noqa: S311 - no secret
+            pause = pause_seconds(tries, outcome.retry_after_seconds, MAX_PAUSE_SECONDS)
             logger.info("%s: %s; next try in %.1f s", self._host, outcome.found, pause)
             _sleep(pause)
 
@@ -115,7 +112,7 @@ class EmbeddingApi:
         is_right = f"check that {self._provider.url_variable} names a server of embeddings (it often ends in /v1)"
         try:
             with self._client.stream("POST", f"{self.base_url}/embeddings", json=body) as response:
-                content = _content(response)
+                content = read_body(response, MAX_ANSWER_BYTES, TIMEOUT_SECONDS)
         except httpx2.TimeoutException:
             return _Fault(f"no whole answer within {TIMEOUT_SECONDS:g} s", "try again later", may_pass=True)
         except Exception as error:  # a server can make the client raise anything; a reader gets it explained
@@ -139,7 +136,7 @@ class EmbeddingApi:
         if status in (400, 413, 422):
             next_step = f"check the model name and the texts' lengths (up to {max(map(len, texts)):,} characters here)"
         may_pass = status in (408, 429) or status >= 500
-        retry_after = _seconds(response.headers.get("retry-after", ""))
+        retry_after = retry_after_seconds(response.headers.get("retry-after", ""))
         return _Fault(f"HTTP {status} ({self._plain(_message(content))})", next_step, may_pass, retry_after)
 
     def _plain(self, text: str) -> str:
@@ -149,22 +146,6 @@ class EmbeddingApi:
             line = line.replace(self._key, "[key]").replace(json.dumps(self._key)[1:-1], "[key]")
         line = _KEY_LIKE.sub("[key]", line)
         return line if len(line) <= MAX_DETAIL_CHARS else line[: MAX_DETAIL_CHARS - 1] + "…"
-
-
-def _content(response: httpx2.Response) -> bytes:
-    """The whole body. Raises ValueError where it is too long, httpx2.ReadTimeout where it comes too slowly."""
-    import httpx2
-
-    until, content = time.monotonic() + TIMEOUT_SECONDS, bytearray()
-    for piece in response.iter_bytes():
-        content += piece
-        if len(content) > MAX_ANSWER_BYTES:
-            msg = f"an answer of more than {MAX_ANSWER_BYTES} bytes"
-            raise ValueError(msg)
-        if time.monotonic() > until:
-            msg = "the answer comes in drops"
-            raise httpx2.ReadTimeout(msg)
-    return bytes(content)
 
 
 def _rows(content: bytes, n_texts: int) -> FloatMatrix:
@@ -215,16 +196,6 @@ def _message(content: bytes) -> str:
         if isinstance(error, dict) and isinstance(error.get(name), str):
             return str(error[name])
     return json.dumps(error, ensure_ascii=False)
-
-
-def _seconds(retry_after: str) -> float:
-    """What a Retry-After header asks for, in seconds from now: a number or a date; 0 where it says neither."""
-    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", retry_after):
-        return float(retry_after)
-    try:
-        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - time.time())
-    except (ValueError, OverflowError, OSError):
-        return 0.0
 
 
 def _checked_key(key: str, provider: Provider) -> str:

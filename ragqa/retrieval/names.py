@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ragqa.config import FusionConfig, is_ranking_name
+from ragqa.config import FusionConfig, IndexingConfig, is_ranking_name
 from ragqa.errors import ConfigError
 
 __all__ = ["also_option", "check_rankings", "fitting_fusion", "fitting_weights", "missing_rankings", "retriever_name"]
 
-ALWAYS_ALLOWED: Final = frozenset({"bm25", "context", "dense"})  # every index has them but context, which may be off
+ALWAYS_ALLOWED: Final = frozenset({"bm25", "context"})  # every index has the one, any may lack the other
 
 
 def retriever_name(ranking: str) -> str:
@@ -21,6 +21,8 @@ def retriever_name(ranking: str) -> str:
 
 def also_option(name: str) -> str:
     """The option of `ragqa index build` that adds the ranking of this retriever."""
+    if name == "dense":
+        return f"--encoder {IndexingConfig().encoder}"
     return f"--also {name}:MODEL" if name in {"splade", "late"} else f"--also {name}"
 
 
@@ -39,8 +41,13 @@ def missing_rankings(weights: Mapping[str, float], rankings: Sequence[str]) -> t
 
 
 def fitting_fusion(fusion: FusionConfig, rankings: Sequence[str], encoder: str, index: str) -> FusionConfig:
-    """The fusion under the names of this index's rankings. Raises ConfigError as `check_rankings`."""
+    """The fusion under the names of this index's rankings. Raises ConfigError as `check_rankings`.
+
+    Where nobody chose weights and the index has no vectors, the others share the weight of ``dense``.
+    """
     weights = fitting_weights(fusion.weights, encoder)
+    if "dense" not in rankings and fusion.weights == FusionConfig().weights:
+        return FusionConfig.of(fusion.method, **{name: share for name, share in weights.items() if name != "dense"})
     check_rankings(weights, rankings, index)
     return replace(fusion, weights=weights)
 
@@ -54,8 +61,9 @@ def check_rankings(weights: Mapping[str, float], rankings: Sequence[str], index:
         raise ConfigError(msg)
     if missing:
         options = " ".join(map(also_option, missing))
+        found = ", ".join(rankings) + (", and no vectors" if "dense" in missing else "")
         msg = (
-            f"the settings give a weight to {', '.join(missing)}, index {index!r} has only {', '.join(rankings)}; "
+            f"the settings give a weight to {', '.join(missing)}, index {index!r} has only {found}; "
             f"build it with `ragqa index build {index} --source PATH {options}`, or choose other weights"
         )
         raise ConfigError(msg)

@@ -21,26 +21,23 @@ import numpy as np
 import numpy.typing as npt
 
 from ragqa.errors import ConfigError, IndexMismatchError
-from ragqa.protocols import FloatMatrix
 
 __all__ = [
     "check_kind",
     "check_size",
+    "empty_index",
+    "groups_of",
     "poor_vectors",
     "read_vectors",
     "search_effort",
     "search_parameters",
-    "write_vectors",
 ]
 
 GROUPS_SEARCHED: Final = 1 / 4  # of IVF's: of the exact top 100 (10) of 200 ADGM questions .97 (.99); 1/8: .91 (.97)
 HNSW_EFFORT: Final = 512  # candidates kept while walking: .99 of the exact top 100 of 130,000 ADGM-like vectors
-ADDED_AT_ONCE: Final = 16_384  # vectors, 24 MB of 384 numbers
+CHECKED_AT_ONCE: Final = 65_536  # vectors, 100 MB of 384 numbers
 LEAST_PER_GROUP: Final = 39  # FAISS's own limit below which a group is not well placed
-TRAINED_PER_GROUP: Final = 64
 PQ_GROUPS: Final = 256  # places that each byte of PQ can name
-TRAINED_AT_LEAST: Final = 65_536
-_SEED: Final = 1
 _LIBRARY: Any = faiss  # its type stubs describe the C++ constructors
 
 
@@ -50,13 +47,13 @@ def search_effort(kind: str) -> int:
     IVF: groups (FAISS's nprobe); HNSW: candidates (efSearch). The FAISS file holds it, the manifest repeats it.
     """
     if kind.startswith("IVF"):
-        return max(1, round(_groups(kind) * GROUPS_SEARCHED))
+        return max(1, round(groups_of(kind) * GROUPS_SEARCHED))
     return HNSW_EFFORT if kind.startswith("HNSW") else 0
 
 
 def check_size(kind: str, n_passages: int) -> None:
     """Raises ConfigError where there are too few passages to train this kind of index."""
-    needed = LEAST_PER_GROUP * max(_groups(kind), PQ_GROUPS if "PQ" in kind else 0)
+    needed = LEAST_PER_GROUP * max(groups_of(kind), PQ_GROUPS if "PQ" in kind else 0)
     if n_passages < needed:
         msg = (
             f"vectors {kind!r} need at least {needed:,} passages to learn from, found {n_passages:,}; choose fewer "
@@ -67,32 +64,7 @@ def check_size(kind: str, n_passages: int) -> None:
 
 def check_kind(kind: str, dimension: int) -> None:
     """Raises ConfigError where FAISS cannot make this kind of index of vectors of so many numbers."""
-    _empty(kind, dimension)
-
-
-def write_vectors(
-    vectors: FloatMatrix, path: Path, kind: str = "Flat", rows: npt.NDArray[np.int64] | None = None
-) -> None:
-    """Writes a FAISS index of this kind, inner product; vector i of it is ``vectors[rows[i]]``.
-
-    ``vectors``, shape (n_distinct, dimension), rows of length 1, may be memory-mapped: it is read in pieces. What has
-    to be learnt is learnt from a sample of it, the same each time. Raises ConfigError where FAISS cannot make it.
-    """
-    rows = np.arange(len(vectors)) if rows is None else rows
-    index = _empty(kind, vectors.shape[1])
-    if not index.is_trained:
-        wanted = max(TRAINED_PER_GROUP * _groups(kind), TRAINED_AT_LEAST)
-        sample = np.arange(len(rows))
-        if len(rows) > wanted:
-            sample = np.sort(np.random.default_rng(_SEED).choice(len(rows), wanted, replace=False))
-        index.train(np.ascontiguousarray(vectors[rows[sample]], dtype=np.float32))
-    for start in range(0, len(rows), ADDED_AT_ONCE):
-        index.add(np.ascontiguousarray(vectors[rows[start : start + ADDED_AT_ONCE]], dtype=np.float32))
-    if isinstance(index, faiss.IndexIVF):
-        index.nprobe = search_effort(kind)
-    elif isinstance(index, faiss.IndexHNSW):
-        index.hnsw.efSearch = search_effort(kind)
-    faiss.write_index(index, str(path))
+    empty_index(kind, dimension)
 
 
 def read_vectors(path: Path, kind: str = "Flat") -> Any:  # noqa: ANN401 - a faiss.Index
@@ -106,10 +78,10 @@ def read_vectors(path: Path, kind: str = "Flat") -> Any:  # noqa: ANN401 - a fai
         reason = str(error).rpartition("Error: ")[2]
         msg = f"expected FAISS vectors in {path.name}, found something else ({reason})"
         raise IndexMismatchError(msg) from error
-    expected = _empty(kind, index.d)
+    expected = empty_index(kind, index.d)
     is_flat = isinstance(expected, faiss.IndexFlat) and isinstance(index, faiss.IndexFlat)
     same = is_flat or type(index) is type(expected)
-    if not same or index.metric_type != faiss.METRIC_INNER_PRODUCT or getattr(index, "nlist", 0) != _groups(kind):
+    if not same or index.metric_type != faiss.METRIC_INNER_PRODUCT or getattr(index, "nlist", 0) != groups_of(kind):
         msg = f"expected a FAISS index {kind!r} of inner products in {path.name}, found {type(index).__name__}"
         raise IndexMismatchError(msg)
     return index
@@ -134,20 +106,21 @@ def search_parameters(index: Any, shown: npt.NDArray[np.uint8] | None) -> Any:  
 def poor_vectors(index: Any, kind: str) -> bool:  # noqa: ANN401 - a faiss.Index
     """Whether any vector is not finite or not of length 1; one that was rounded may be 0.5 to 1.5 long."""
     slack = 0.5 if "SQ" in kind or "PQ" in kind else 1e-3
-    for start in range(0, index.ntotal, ADDED_AT_ONCE * 4):
-        rows = index.reconstruct_n(start, min(ADDED_AT_ONCE * 4, index.ntotal - start))
+    for start in range(0, index.ntotal, CHECKED_AT_ONCE):
+        rows = index.reconstruct_n(start, min(CHECKED_AT_ONCE, index.ntotal - start))
         if not np.allclose(np.linalg.norm(rows, axis=1), 1.0, rtol=0, atol=slack):  # False for NaN and infinity, too
             return True
     return False
 
 
-def _groups(kind: str) -> int:
+def groups_of(kind: str) -> int:
     """IVF's number of groups, 0 without."""
     found = re.match(r"IVF(\d+)", kind)
     return int(found[1]) if found else 0
 
 
-def _empty(kind: str, dimension: int) -> Any:  # noqa: ANN401 - a faiss.Index
+def empty_index(kind: str, dimension: int) -> Any:  # noqa: ANN401 - a faiss.Index
+    """An index of this kind without a vector, inner product. Raises ConfigError where FAISS cannot make one."""
     try:
         return faiss.index_factory(dimension, kind, faiss.METRIC_INNER_PRODUCT)
     except RuntimeError as error:

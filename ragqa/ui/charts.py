@@ -17,13 +17,20 @@ __all__ = ["growth_chart", "heat_map", "path_chart", "score_curve"]
 
 HEAT_MAP_HEIGHT, LOWEST_ROW, HIGHEST_ROW = 900, 6, 22  # pixels; two hundred source sentences fit two screens
 
-_DECISIONS = ["kept", *Drop]
+_DECISIONS = ["kept", Drop.BELOW_THRESHOLD, Drop.AFTER_MAX_DROP, Drop.BEYOND_TOP_K]
 _COLOURS = ["#228b54", "#78879199", "#d68c14", "#4a7fb5"]
 _SHAPES = ["circle", "cross", "triangle-down", "square"]
+_OF_A_UNION = ["kept", Drop.NOT_EVIDENCE]  # in the first two colours and shapes
 
 
 def score_curve(selection: Selection, filtering: FilteringConfig, limit: int) -> alt.LayerChart:
-    """Relevance by rank for the best ``limit`` candidates, with the threshold line and the fall that ended the list."""
+    """Relevance by rank for the best ``limit`` candidates, with the threshold line and the fall that ended the list.
+
+    Of a fan-out, which keeps a union of what each question's own filter keeps, neither line nor fall is shown.
+    """
+    is_union = any(candidate.drop is Drop.NOT_EVIDENCE for candidate in selection.dropped)
+    decisions = _OF_A_UNION if is_union else _DECISIONS
+    colours, shapes = _COLOURS[: len(decisions)], _SHAPES[: len(decisions)]
     candidates = sorted((*selection.kept, *selection.dropped), key=lambda c: c.rank)[:limit]
     frame = pd.DataFrame(
         {
@@ -43,8 +50,8 @@ def score_curve(selection: Selection, filtering: FilteringConfig, limit: int) ->
         .encode(
             x=x,
             y=y,
-            color=alt.Color("decision:N", scale=alt.Scale(domain=_DECISIONS, range=_COLOURS), title=None),
-            shape=alt.Shape("decision:N", scale=alt.Scale(domain=_DECISIONS, range=_SHAPES), title=None),
+            color=alt.Color("decision:N", scale=alt.Scale(domain=decisions, range=colours), title=None),
+            shape=alt.Shape("decision:N", scale=alt.Scale(domain=decisions, range=shapes), title=None),
             tooltip=["rank:Q", alt.Tooltip("relevance:Q", format=".3f"), "decision:N", "passage:N", "why:N"],
         )
     )
@@ -55,7 +62,8 @@ def score_curve(selection: Selection, filtering: FilteringConfig, limit: int) ->
         .mark_text(align="right", dy=-7, dx=-4, color="#0f8a9d")
         .encode(y="relevance:Q", x=alt.value("width"), text="label:N")
     )
-    layers = [line, rule, label, *_fall_layers(selection, filtering), points]
+    limits = [] if is_union else [rule, label, *_fall_layers(selection, filtering)]
+    layers = [line, *limits, points]
     return (
         alt.layer(*layers)
         .properties(height=340)

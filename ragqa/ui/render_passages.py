@@ -18,7 +18,7 @@ Neighbours = Callable[
 SNIPPET_CHARS = 80
 NEIGHBOUR_CHARS = 700
 _RAW = {"bm25": "BM25", "context": "context", "dense": "cosine", "splade": "SPLADE", "late": "MaxSim"}
-_DROP_CLASS = {Drop.BELOW_THRESHOLD: "plain", Drop.AFTER_MAX_DROP: "mixed", Drop.BEYOND_TOP_K: "plain"}
+_DROP_CLASS = dict.fromkeys(Drop, "plain") | {Drop.AFTER_MAX_DROP: "mixed"}
 
 
 def passage_table_html(
@@ -49,7 +49,8 @@ def _row(candidate: Candidate, matcher: Matcher | None, neighbours: Neighbours |
     parts = "".join(_part_cell(part) for part in (*candidate.hit.parts, *candidate.hit.reranking))
     name = f"{passage.title or passage.document_id} › {passage.number}" if passage.number else passage.title
     spans = tuple(matcher(passage.text)) if matcher else ()
-    last = "reranked" if candidate.hit.reranking else "fused"
+    second = candidate.hit.reranking[1].retriever if candidate.hit.reranking else ""
+    last = {"": "fused", "sub-question": "merged"}.get(second, "reranked")
     around = _around_html(*neighbours(passage)) if neighbours else ""
     return (
         f'<tr class="{"rq-kept" if drop is None else "rq-dropped"}"><td>{candidate.rank}{_moved(candidate)}</td>'
@@ -72,10 +73,14 @@ def _part_cell(part: ScorePart) -> str:
 
 
 def _moved(candidate: Candidate) -> str:
-    """The rank before reranking, where there was any."""
+    """The rank before reranking, or for the question by itself, where there was any."""
     if not candidate.hit.reranking:
         return ""
-    return f'<span class="rq-norm" title="rank before reranking">was {candidate.hit.reranking[0].rank}</span>'
+    before = candidate.hit.reranking[0].rank
+    if candidate.hit.reranking[1].retriever == "sub-question":
+        place = "new" if before is None else f"alone {before}"
+        return f'<span class="rq-norm" title="rank for the question by itself">{place}</span>'
+    return f'<span class="rq-norm" title="rank before reranking">was {before}</span>'
 
 
 def _marked(text: str, spans: Sequence[Span], start: int, end: int) -> str:

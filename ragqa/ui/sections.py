@@ -22,6 +22,7 @@ from ragqa.types import Evaluation, ObligationScore, Selection, SentenceScore
 from ragqa.ui.charts import growth_chart, heat_map, path_chart, score_curve
 from ragqa.ui.render import answer_html, notice_html, seconds_html, text_html
 from ragqa.ui.render_explanation import growth_html, modes_html, provenance_html
+from ragqa.ui.render_fan_out import has_tree, tree_html
 from ragqa.ui.render_passages import passage_table_html
 from ragqa.ui.render_scores import gauges_html, ledger_html, sentence_table_html
 from ragqa.ui.render_trace import best_html, score_path, trace_html
@@ -143,11 +144,17 @@ def _answer(view: View, current: Selection, settings: Config) -> None:
 
 
 def _trace(view: View) -> None:
-    """What LOC or VRR did, and the path of the score where there is one."""
-    steps, path = st.container(), st.container()
-    with steps:
-        st.markdown("##### How it was written")
-        st.html(trace_html(view.trace))
+    """What LOC, VRR or a fan-out did, and the path of the score where there is one."""
+    tree, steps, path = st.container(), st.container(), st.container()
+    if has_tree(view.trace):
+        with tree:
+            st.markdown("##### Sub-questions")
+            st.html(tree_html(view.trace, view.selection.passages if view.selection else ()))
+    written = trace_html(view.trace)
+    if written:
+        with steps:
+            st.markdown("##### How it was written")
+            st.html(written)
     points = score_path(view.trace)
     if len(points) > 1:
         path.altair_chart(path_chart(points), width="stretch")

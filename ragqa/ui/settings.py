@@ -39,6 +39,8 @@ _GENERATORS = {
     "obligations": "language model, obligations only",
     "loc": "LOC, obligation by obligation",
     "vrr": "VRR, verified and refined",
+    "fan-out": "fan-out, no language model",
+    "fan-out-llm": "fan-out, language model",
     "none": "none, passages only",
 }
 _RANKINGS = {
@@ -53,7 +55,24 @@ _WRITING = {  # shown for the generators named last
     "candidates": ("Candidates", (1, 20, 1), "Answers written first; the one with the best RePASs goes on.", {"vrr"}),
     "rounds": ("Rounds", (0, 10, 1), "Most rounds of removing contradictions and inserting obligations.", {"vrr"}),
     "tries": ("Tries", (1, 10, 1), "Most answers to one obligation until one covers it.", {"loc"}),
-    "max_calls": ("Most calls", (1, 200, 1), "The budget: never more than so many answers asked for.", {"loc", "vrr"}),
+    "max_sub_questions": (
+        "Sub-questions",
+        (1, 30, 1),
+        "Most questions that the question is taken apart into, those of the second level included.",
+        {"fan-out", "fan-out-llm"},
+    ),
+    "depth": (
+        "Depth",
+        (1, 2, 1),
+        "2: an answer that is a list may ask a question of each of its items.",
+        {"fan-out-llm"},
+    ),
+    "max_calls": (
+        "Most calls",
+        (1, 200, 1),
+        "The budget: never more than so many answers asked for.",
+        {"loc", "vrr", "fan-out-llm"},
+    ),
 }
 _FUSIONS = {"wsum": "weighted sum", "rrf": "reciprocal rank"}
 
@@ -80,7 +99,7 @@ def settings_panel(
         explanation = st.empty()  # filled when the widgets below have said what was changed
         for problem in problems:
             st.warning(_verbatim(problem))
-        missing = missing_rankings(fitting_weights(preset.fusion.weights, encoder), rankings)
+        missing = _lacking(preset, rankings, encoder)
         if missing:
             st.warning(_verbatim(_missing(missing, index)))
         _retrieval_widgets(values, rankings)
@@ -96,8 +115,14 @@ def settings_panel(
 
 def _served_first(presets: Sequence[Preset], rankings: Sequence[str], encoder: str) -> dict[str, Preset]:
     """By name, those whose rankings the index has before the others."""
-    served = {p.name: p for p in presets if not missing_rankings(fitting_weights(p.fusion.weights, encoder), rankings)}
+    served = {preset.name: preset for preset in presets if not _lacking(preset, rankings, encoder)}
     return served | {preset.name: preset for preset in presets if preset.name not in served}
+
+
+def _lacking(preset: Preset, rankings: Sequence[str], encoder: str) -> tuple[str, ...]:
+    """Rankings the preset weighs and the index lacks; the default weights fit an index without vectors, too."""
+    missing = missing_rankings(fitting_weights(preset.fusion.weights, encoder), rankings)
+    return () if missing == ("dense",) and preset.fusion.weights == FusionConfig().weights else missing
 
 
 def _missing(names: Sequence[str], index: str) -> str:
@@ -121,6 +146,8 @@ def _retrieval_widgets(values: dict[str, Any], rankings: Sequence[str]) -> None:
         label, help_text = _RANKINGS.get(name, further)
         _slider(values, f"weight_{name}", _verbatim(label), (0.0, 1.0, 0.05), help_text)
     shares = _fusion(values, rankings).weights
+    if "dense" not in rankings:
+        st.caption("No vectors in this index: lexical only.")
     words = " + ".join(f"{name} {share:.2f}" for name, share in shares.items())
     st.caption(_verbatim(words if values["fusion"] == "wsum" else f"Ranks of {' and '.join(shares)}, all alike."))
 

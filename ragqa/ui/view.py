@@ -28,7 +28,7 @@ from ragqa.events import (
     TraceEvent,
     Working,
 )
-from ragqa.filtering import select
+from ragqa.fanout.replay import reselected, with_passages
 from ragqa.fusion import fuse, rerank, reranker_scores
 from ragqa.generation.trace_words import trace_words
 from ragqa.records import AnswerRecord
@@ -88,7 +88,7 @@ class View:
     reranker_scores: Mapping[str, float] = field(default_factory=dict)  # raw, by passage_id; empty without a reranker
     selection: Selection | None = None  # what the answer was written from
     text: str = ""  # the raw answer so far
-    trace: tuple[TraceEvent, ...] = ()  # what LOC and VRR did so far
+    trace: tuple[TraceEvent, ...] = ()  # what LOC, VRR or a fan-out did so far
     best: BestSoFar | None = None  # their best answer so far
     answer: Answer | None = None
     sentences: tuple[SentenceScore, ...] = ()  # the latest of each, by index; provisional unless in `final_sentences`
@@ -135,8 +135,9 @@ def advance(view: View, event: Event) -> View:
         case _ if isinstance(event, TraceEvent):
             best, step = view.best, event
             if isinstance(event, BestSoFar):
-                best, step = event, replace(event, scored=None)
-            return replace(view, trace=(*view.trace, step), best=best, phase=trace_words(event))
+                best, step = event, replace(event, scored=None, selection=None)
+                view = replace(view, selection=event.selection or view.selection)
+            return replace(view, trace=(*view.trace, step), best=best, phase=trace_words(event).partition("\n")[0])
         case Answered(answer):
             return replace(view, answer=answer, n_sentences=len(answer.sentences), phase="Scoring the answer")
         case SentenceScored(score, _, total, final):
@@ -174,13 +175,19 @@ def from_record(record: AnswerRecord) -> View:
         generation=record.generation,
         scoring=record.scoring,
     )
-    view = View(record.question.text, config, rankings=record.ranked, reranker_scores=dict(record.reranker_scores))
+    by_id = {passage.passage_id: passage for passage in record.passages}
+    view = View(
+        record.question.text,
+        config,
+        rankings=record.ranked,
+        reranker_scores=dict(record.reranker_scores),
+        trace=with_passages(record.trace, by_id),
+    )
     selection = reselect(view, record.fusion, record.filtering, record.reranking)
     view = replace(
         view,
         selection=selection,
         text=record.answer.raw,
-        trace=record.trace,
         best=next((event for event in reversed(record.trace) if isinstance(event, BestSoFar)), None),
         answer=record.answer,
         seconds=record.seconds,
@@ -195,7 +202,9 @@ def from_record(record: AnswerRecord) -> View:
 def reselect(
     view: View, fusion: FusionConfig, filtering: FilteringConfig, reranking: RerankingConfig | None = None
 ) -> Selection:
-    """What these settings would keep of the passages already retrieved; nothing is retrieved, read or generated.
+    """What these settings would keep of the passages already retrieved, those of a fan-out's sub-questions included.
+
+    Nothing is retrieved, read or generated.
 
     ``reranking`` (none where not given) applies the scores of the reranker that has read these passages; another
     one's are not known, and what it would put first neither. Where fusion moved since, some of the best passages may
@@ -204,7 +213,7 @@ def reselect(
     fused = fuse(view.rankings, fusion)
     if reranking and _was_read_by(view, reranking):
         fused = rerank(fused, view.reranker_scores, reranking)
-    return select(fused, filtering)
+    return reselected(fused, view.trace, filtering)
 
 
 def unread(view: View, fusion: FusionConfig, reranking: RerankingConfig) -> int:

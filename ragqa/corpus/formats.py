@@ -1,0 +1,9 @@
+"""What a source of passages may hold."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+__all__ = ["CorpusFormat"]
+
+CorpusFormat = Literal["obliqa", "text", "jsonl", "pandachat", "dump", "zim", "mediawiki", "kiwix"]

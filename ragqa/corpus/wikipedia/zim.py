@@ -1,0 +1,100 @@
+"""A ZIM file, as Kiwix distributes Wikipedia, as a stream of articles in bounded memory."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ragqa.corpus.cleaning import clean_line
+from ragqa.corpus.formats import CorpusFormat
+from ragqa.corpus.jsonl import check_max_tokens
+from ragqa.corpus.streams import file_identity
+from ragqa.corpus.wikipedia.article import VERSION, article_passages
+from ragqa.corpus.wikipedia.html import html_markdown
+from ragqa.errors import ConfigError, CorpusError
+from ragqa.types import Passage
+
+if TYPE_CHECKING:
+    from libzim.reader import Archive
+
+__all__ = ["ZimStream", "is_zim"]
+
+MAX_PAGE_BYTES: Final = 64 * 2**20  # more is passed over
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class ZimStream:
+    """The pages of a ZIM file that are HTML and no redirects, in the order of their paths, which are their ids.
+
+    A position is an entry's number in the file, so going on at one costs nothing. Needs ``pip install 'ragqa[zim]'``.
+    """
+
+    source: Path
+    max_tokens: int = 128
+    format: CorpusFormat = field(default="zim", init=False)
+
+    def __post_init__(self) -> None:
+        check_max_tokens(self.max_tokens)
+        if not is_zim(self.source):
+            msg = f"no ZIM file at {self.source}; expected one file that ends in .zim"
+            raise CorpusError(msg)
+
+    @property
+    def name(self) -> str:
+        return self.source.resolve().name
+
+    def identity(self) -> str:
+        return file_identity(self.source, "zim", VERSION, self.max_tokens)
+
+    def articles(self, start: int = 0) -> Iterator[tuple[int, tuple[Passage, ...]]]:
+        archive = _opened(self.source)
+        for position in range(start, archive.all_entry_count):
+            page = _page(archive, position, self.source.name)
+            if page:
+                path, title, html = page
+                passages = article_passages(title, html_markdown(html, title), self.max_tokens, path)
+                if passages:
+                    yield position, passages
+
+
+def is_zim(source: Path) -> bool:
+    """Whether ``source`` is a file named as a ZIM file."""
+    return source.suffix.lower() == ".zim" and source.is_file()
+
+
+def _opened(path: Path) -> Archive:
+    try:
+        from libzim.reader import Archive
+    except ImportError as error:
+        msg = "reading a ZIM file takes the library libzim, found none; run: pip install 'ragqa[zim]'"
+        raise ConfigError(msg) from error
+    try:
+        return Archive(path)
+    except RuntimeError as error:
+        msg = f"{path.name} is no whole ZIM file ({error}); fetch it again"
+        raise CorpusError(msg) from error
+
+
+def _page(archive: Archive, number: int, name: str) -> tuple[str, str, str] | None:
+    """Path, title and HTML of an entry, None where it is none to read."""
+    try:
+        entry: Any = archive._get_entry_by_id(number)
+        if entry.is_redirect:
+            return None
+        item = entry.get_item()
+        if not item.mimetype.startswith("text/html"):
+            return None
+        if item.size > MAX_PAGE_BYTES:
+            logger.warning("%s: %r is passed over, it is too long", name, entry.path[:80])
+            return None
+        html = bytes(item.content).decode("utf-8", "replace")
+    except (RuntimeError, KeyError, IndexError, UnicodeDecodeError) as error:
+        msg = f"{name}, entry {number:,}: expected a page, found what cannot be read ({error}); fetch the file again"
+        raise CorpusError(msg) from error
+    path = clean_line(entry.path)
+    return path, clean_line(entry.title) or path.replace("_", " "), html

@@ -1,0 +1,177 @@
+"""A source read in portions of some thousand passages: each is on disk as a whole before the journal says so.
+
+Of a portion there are its lines of `passages.jsonl`, its blocks of counts for each ranking by words, and its files of
+`ragqa.indexing.portion_files`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ragqa.analysers import Analyser
+from ragqa.errors import CorpusError
+from ragqa.indexing.folders import flush
+from ragqa.indexing.journal import Journal
+from ragqa.indexing.passages import line_of
+from ragqa.indexing.portion_files import ARRAYS, SUFFIXES, counts_of, gathered, portion_path, sorted_ids
+from ragqa.indexing.steps import BuildProgress, tokens_of
+from ragqa.manifest import PASSAGES
+from ragqa.types import Passage
+
+if TYPE_CHECKING:
+    from ragqa.corpus.streams import PassageStream
+    from ragqa.indexing.sources import CorpusStream
+    from ragqa.retrieval.analysis import IndexedText
+    from ragqa.retrieval.keys import Keys
+
+__all__ = ["Reading", "read_portions"]
+
+PORTION_PASSAGES: Final = 8_192  # an article more where one does not end there: seconds of work, some 100 MB
+PORTION_CHARS: Final = 8_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How passages are read: by the rankings by words, and by encoders."""
+
+    rankings: tuple[str, ...]  # of bm25, context and document
+    analyser: Analyser
+    context_passages: int
+    indexed_text: IndexedText
+
+
+def read_portions(
+    source: PassageStream | CorpusStream, place: str, journal: Journal, reading: Reading
+) -> Generator[BuildProgress, None, None]:
+    """Reads what is left of the source, which errors call ``place``. Raises CorpusError where it is no corpus."""
+    portion: list[Passage] = []
+    n_articles = n_chars = 0
+    with (journal.index / PASSAGES).open("ab") as file:
+        file.truncate(journal.n_bytes)
+        if journal.is_read:
+            return
+        keys = np.sort(gathered(journal, "ids"))
+        for position, passages in source.articles(journal.next_article):
+            portion += passages
+            n_articles += 1
+            n_chars += sum(len(passage.text) for passage in passages)
+            if len(portion) >= PORTION_PASSAGES or n_chars >= PORTION_CHARS:
+                keys = _write(portion, keys, file, place, journal, reading)
+                journal.n_articles += n_articles
+                journal.next_article = position + 1
+                journal.save()
+                note = f"{journal.n_articles:,} articles, {journal.n_passages:,} passages"
+                yield BuildProgress("corpus", 0, 1, note)
+                portion, n_articles, n_chars = [], 0, 0
+        if portion:
+            _write(portion, keys, file, place, journal, reading)
+            journal.n_articles += n_articles
+    if not journal.n_passages:
+        msg = f"expected passages in {place}, found none; choose a folder with documents in it"
+        raise CorpusError(msg)
+    journal.is_read = True
+    journal.save()
+
+
+def _write(
+    portion: Sequence[Passage], keys: Keys, file: BinaryIO, place: str, journal: Journal, reading: Reading
+) -> Keys:
+    """Writes a portion and says so in the journal, which is not kept yet; the keys of all ids, rising."""
+    from ragqa.retrieval.analysis import headings, indexed_text
+    from ragqa.retrieval.keys import keys_of
+
+    own = keys_of(passage.passage_id for passage in portion)
+    _check(portion, own, keys, place, journal)
+    lines = [line_of(passage) for passage in portion]
+    numbers: dict[str, int] = {}
+    document_of = [numbers.setdefault(passage.document_id, len(numbers)) for passage in portion]
+    _write_counts(portion, np.array(document_of), journal, reading)
+    arrays = {
+        "bytes": [len(line) for line in lines],
+        "ids": own,
+        "texts": _digests(indexed_text(passage, reading.indexed_text) for passage in portion),
+        "headings": headings(portion, reading.analyser),
+        "document_of": document_of,
+        "documents": keys_of(numbers),
+    }
+    number, first = journal.n_portions, journal.n_passages
+    by_id = sorted((passage.passage_id, first + n) for n, passage in enumerate(portion))
+    (journal.folder / "portions").mkdir(exist_ok=True)
+    typed: dict[str, Any] = {name: np.asarray(arrays[name], dtype) for name, dtype in ARRAYS.items()}
+    np.savez(portion_path(journal, number, "npz"), **typed)
+    portion_path(journal, number, "ids").write_text(
+        "".join(json.dumps(pair) + "\n" for pair in by_id), encoding="utf-8"
+    )
+    portion_path(journal, number, "documents").write_text(json.dumps(list(numbers)), encoding="utf-8")
+    file.writelines(lines)
+    file.flush()
+    for path in (*(portion_path(journal, number, suffix) for suffix in SUFFIXES), journal.index / PASSAGES):
+        flush(path)
+    journal.n_portions += 1
+    journal.n_passages += len(portion)
+    journal.n_bytes += sum(map(len, lines))
+    return np.insert(keys, np.searchsorted(keys, np.sort(own)), np.sort(own))
+
+
+def _write_counts(
+    portion: Sequence[Passage], document_of: npt.NDArray[np.int64], journal: Journal, reading: Reading
+) -> None:
+    from ragqa.retrieval.analysis import context_analyser, context_windows
+    from ragqa.retrieval.bm25_scores import counted
+    from ragqa.retrieval.document_bm25 import by_document
+    from ragqa.retrieval.token_table import TokenTable, token_table
+
+    tables: dict[Analyser, TokenTable] = {}
+    for ranking in reading.rankings:
+        analyser = reading.analyser if ranking == "bm25" else context_analyser(reading.analyser)
+        if analyser not in tables:
+            tables[analyser] = token_table(tokens_of(portion, analyser))
+        table, windows = tables[analyser], None
+        if ranking == "context":
+            windows = context_windows(portion, reading.context_passages)
+        elif ranking == "document":
+            table, windows = by_document(table, document_of)
+        folder = counts_of(journal, ranking)
+        for counts in counted(table, windows):
+            number = journal.n_blocks.get(ranking, 0)
+            for path in folder.write(number, counts):
+                flush(path)
+            journal.n_blocks[ranking] = number + 1
+
+
+def _check(portion: Sequence[Passage], own: Keys, keys: Keys, place: str, journal: Journal) -> None:
+    """Raises CorpusError unless each passage has its own id and can be written as UTF-8."""
+    from ragqa.retrieval.keys import places_of
+
+    seen: set[str] = set()
+    repeated = set(keys[places_of(own, keys)].tolist())
+    if repeated:  # by their keys, which two ids may have in common
+        wanted = {passage.passage_id for passage, key in zip(portion, own.tolist(), strict=True) if key in repeated}
+        earlier = (sorted_ids(portion_path(journal, number, "ids")) for number in range(journal.n_portions))
+        seen = {name for run in earlier for name, _ in run if name in wanted}
+    for passage in portion:
+        if passage.passage_id in seen:
+            msg = f"expected every passage in {place} to have its own id, found {passage.passage_id!r} twice"
+            raise CorpusError(msg)
+        seen.add(passage.passage_id)
+        try:
+            "".join((passage.passage_id, passage.document_id, passage.title, passage.section, passage.text)).encode()
+        except UnicodeEncodeError as error:
+            msg = (
+                f"expected Unicode text in {place}, found half a character (a lone surrogate) in passage "
+                f"{passage.passage_id!r}; save the document as UTF-8 again"
+            )
+            raise CorpusError(msg) from error
+
+
+def _digests(texts: Iterable[str]) -> npt.NDArray[np.uint64]:
+    """The first 128 bits of each text's BLAKE2b, shape (n_texts, 2): equal for equal texts, and for no others."""
+    digests = b"".join(blake2b(text.encode(), digest_size=16).digest() for text in texts)
+    return np.frombuffer(digests, dtype="<u8").astype(np.uint64).reshape(-1, 2)
