@@ -12,8 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import ragqa.corpus
+from ragqa.cli import app
 from ragqa.config import IndexingConfig
 from ragqa.corpus import Corpus, corpus_sha256
 from ragqa.errors import ConfigError, CorpusError, IndexingError, IndexNotFoundError, ModelError
@@ -357,6 +359,20 @@ def watch(monkeypatch, function, told):
     module = {"fsync": os, "replace": os, "_taken": vector_writing}.get(function, np)
     real = getattr(module, function)
     monkeypatch.setattr(module, function, lambda *args, **kwargs: told(function) or real(*args, **kwargs))
+
+    def test_on_the_command_line(self, indexes, tmp_path, monkeypatch):
+        rows = [{"id": f"{n}", "title": f"T{n}", "text": f"A firm must keep record {n}."} for n in range(40)]
+        (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        monkeypatch.setenv("RAGQA_INDEXES", str(indexes))
+        monkeypatch.setenv("COLUMNS", "200")
+        command = ["index", "build", "demo", "--source", str(tmp_path / "rows.jsonl"), "--encoder", "none"]
+        with monkeypatch.context() as patch:
+            crash_in(patch, "savez", 2)
+            assert isinstance(CliRunner().invoke(app, command).exception, Crash)
+        result = CliRunner().invoke(app, command)
+        assert result.exception is None, result.exception
+        assert "going on after article 24 (24 passages)" in result.stderr
+        assert "index demo: 40 passages of 40 documents" in result.stdout
 
 
 class TestStartingAnew:

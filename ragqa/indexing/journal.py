@@ -5,7 +5,7 @@
     .building-NAME-PID/
     ├── journal.json     this module
     ├── index/           what becomes the index, as far as it is there
-    ├── portions/        of each portion: where its lines begin, keys, its ids in order (see `ragqa.indexing.portion_files`)
+    ├── portions/        of each portion: see `ragqa.indexing.portion_files`
     ├── counts/          for each ranking by words how often tokens occur, until its files are written
     └── *.vectors        vectors on their way into FAISS (see `ragqa.indexing.encoded`)
 

@@ -133,7 +133,7 @@ def read_passages(folder: Path) -> Iterator[Passage]:
 
 
 def open_lookups(folder: Path, n_passages: int) -> tuple[Positions, Mask, npt.NDArray[np.uint64]]:
-    """Order of ties, hidden passages and ids, as `ragqa.indexing.portion_files` wrote them. Raises IndexMismatchError."""
+    """Order of ties, hidden passages and ids, as `portion_files` wrote them. Raises IndexMismatchError."""
     shape = (n_passages,)
     order, hidden = _mapped(folder / ORDER, np.int64, shape), _mapped(folder / HIDDEN, np.bool_, shape)
     return order, hidden, _mapped(folder / IDS, np.uint64, (2, n_passages))

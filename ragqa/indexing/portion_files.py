@@ -105,4 +105,5 @@ def sorted_ids(path: Path) -> Iterator[list[Any]]:
 
 
 def portion_path(journal: Journal, number: int, suffix: str) -> Path:
+    """Where this file of a portion is."""
     return journal.folder / "portions" / f"{number:06}.{suffix}"
