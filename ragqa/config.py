@@ -151,9 +151,9 @@ class FusionConfig:
 
 @dataclass(frozen=True, slots=True)
 class RerankingConfig:
-    """Whether a cross-encoder reads the best passages once more before filtering, and how much it counts."""
+    """Whether a reranker reads the best passages once more before filtering, and how much it counts."""
 
-    model: str = ""  # a folder or a hub name; empty: no reranking
+    model: str = ""  # a folder, a hub name, voyage:MODEL or openai:MODEL; empty: no reranking
     depth: int = 50  # fused passages it reads, 1 to 1000; AUEB 3, the best they tried
     weight: float = 0.3  # of its min-max score against the fused one, in [0, 1]; best on ADGM; 1: it alone, as AUEB 3
 

@@ -134,15 +134,24 @@ def load_nli(scoring: ScoringConfig, paths: Paths | None = None) -> tuple[NliMod
 
 
 def with_reranker(models: Models, reranking: RerankingConfig) -> Models:
-    """The same models with the reranker that these settings name, loaded (seconds), or without one. Raises ModelError.
+    """The same models with the reranker that these settings name, loaded (seconds), or without one.
 
-    Without one, nothing is imported or loaded.
+    Without one, nothing is imported or loaded. Raises as `load_reranker`.
     """
     return replace(models, reranker=load_reranker(reranking.model) if reranking.model else None)
 
 
 def load_reranker(name: str, precision: Precision = "auto") -> Reranker:
-    """The cross-encoder of this folder or hub name, loaded and checked. Raises ModelError."""
+    """The cross-encoder of this folder or hub name, loaded and checked, or an API, not asked yet.
+
+    ``precision`` is a cross-encoder's. Raises ModelError, and ConfigError where a server's address or key cannot work.
+    """
+    from ragqa.retrieval.model_api import is_api_name
+
+    if is_api_name(name):
+        from ragqa.retrieval.api_reranker import ApiReranker
+
+        return ApiReranker(name)
     wait_passively()
     from ragqa.retrieval.reranker import CrossEncoderReranker
 

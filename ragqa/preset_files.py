@@ -1,7 +1,8 @@
 """Presets as JSON files: what `ragqa tune --write` found or somebody keeps, read as carefully as any outside text.
 
-A file holds ``format``, ``name``, ``explanation``, and any of ``index``, ``retrieval``, ``fusion``, ``filtering`` (as
-`ragqa.config` has them; what is left out is the default) and ``evidence``, which is for readers and decides nothing.
+A file holds ``format``, ``name``, ``explanation``, and any of ``index``, ``retrieval``, ``fusion``, ``reranking``,
+``filtering`` (as `ragqa.config` has them; what is left out is the default) and ``evidence``, which is for readers and
+decides nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ragqa.config import FURTHER_RANKINGS, FusionConfig, is_ranking_name
+from ragqa.config import FURTHER_RANKINGS, FusionConfig, RerankingConfig, is_ranking_name
 from ragqa.errors import ConfigError
 from ragqa.presets import PRESETS, Preset
 
@@ -27,6 +28,8 @@ _AGAIN = "correct it, or write it again with `ragqa tune --write`"
 def preset_text(preset: Preset, evidence: Mapping[str, Any]) -> str:
     """The preset as the text of a file that `read_preset` reads; ``evidence`` is anything JSON can hold."""
     whole = {"format": PRESET_FORMAT} | asdict(preset) | {"evidence": dict(evidence)}
+    if preset.reranking == RerankingConfig():
+        del whole["reranking"]  # so that a ragqa which knows none reads the file, too
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""A real HTTP server on 127.0.0.1 that speaks the embeddings protocol (OpenAI's, Voyage's) and misbehaves on demand.
+"""A real HTTP server on 127.0.0.1 that speaks the embeddings and the reranking protocol and misbehaves on demand.
 
 ::
 
@@ -20,7 +20,19 @@ from typing import Any
 
 from .openai_server import Behaviour, Exchange, OpenAIServer, page, status
 
-__all__ = ["DIMENSION", "EmbeddingServer", "altered", "cut_json", "page", "reset", "status", "vector_of", "vectors"]
+__all__ = [
+    "DIMENSION",
+    "EmbeddingServer",
+    "altered",
+    "cut_json",
+    "page",
+    "reset",
+    "score_of",
+    "scores",
+    "status",
+    "vector_of",
+    "vectors",
+]
 
 DIMENSION = 16
 
@@ -48,9 +60,31 @@ def vectors(
 
     def behave(exchange: Exchange) -> None:
         exchange.wait(seconds)
+        if exchange.request.path.endswith("/rerank"):
+            scores()(exchange)
+            return
         body = _answer(exchange.request.body["input"], dimension, scale)
         if backwards:
             body["data"].reverse()
+        exchange.send(200, json.dumps(body).encode())
+
+    return behave
+
+
+def score_of(question: str, document: str) -> float:
+    """The relevance score in [0, 1) that stands for this pair, the same on every machine."""
+    return int.from_bytes(hashlib.sha256(f"{question}|{document}".encode()).digest()[:6], "big") / 2**48
+
+
+def scores(name: str = "data", change: Callable[[dict[str, Any]], object] = lambda _body: None) -> Behaviour:
+    """A good answer to ``/rerank``, best first as servers list them under this name, but for what ``change`` spoilt."""
+
+    def behave(exchange: Exchange) -> None:
+        query, documents = exchange.request.body["query"], exchange.request.body["documents"]
+        items = [{"index": n, "relevance_score": score_of(query, text)} for n, text in enumerate(documents)]
+        items.sort(key=lambda item: -item["relevance_score"])
+        body = {"object": "list", name: items, "model": "test", "usage": {"total_tokens": 1}}
+        change(body)
         exchange.send(200, json.dumps(body).encode())
 
     return behave
@@ -101,4 +135,4 @@ class EmbeddingServer(OpenAIServer):
 
     @property
     def sent(self) -> list[list[str]]:
-        return [request.body["input"] for request in self.requests]
+        return [request.body.get("input") or request.body["documents"] for request in self.requests]

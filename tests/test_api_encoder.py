@@ -25,10 +25,10 @@ from ragqa.errors import ConfigError, IndexMismatchError, ModelError
 from ragqa.indexing import open_index
 from ragqa.loading import load_encoder
 from ragqa.protocols import Encoder
-from ragqa.retrieval import embedding_api, vector_cache
+from ragqa.retrieval import model_api, vector_cache
 from ragqa.retrieval.api_encoder import CHARS_PER_REQUEST, TEXTS_PER_REQUEST, ApiEncoder, is_api_name
 from ragqa.retrieval.dense import check_unit_rows
-from ragqa.retrieval.embedding_api import TRIES
+from ragqa.retrieval.model_api import TRIES
 from ragqa.retrieval.vector_cache import VectorCache
 
 from .embedding_server import DIMENSION, EmbeddingServer, altered, cut_json, page, reset, status, vector_of, vectors
@@ -45,7 +45,7 @@ def slept(monkeypatch):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
     pauses = []
-    monkeypatch.setattr(embedding_api, "_sleep", pauses.append)
+    monkeypatch.setattr(model_api, "_sleep", pauses.append)
     return pauses
 
 
@@ -311,21 +311,21 @@ class TestRetries:
         assert 9 <= slept[0] <= 12 * 1.25
 
     def test_silence_ends(self, encoder_of, monkeypatch):
-        monkeypatch.setattr(embedding_api, "TIMEOUT_SECONDS", 0.2)
+        monkeypatch.setattr(model_api, "TIMEOUT_SECONDS", 0.2)
         with EmbeddingServer(vectors(seconds=30), vectors()) as server:
             np.testing.assert_allclose(encoder_of(server).encode(["a"]), expected(["a"]), atol=1e-6)
             assert len(server.requests) == 2
 
     def test_silence_every_time_is_an_error(self, encoder_of, monkeypatch):
-        monkeypatch.setattr(embedding_api, "TIMEOUT_SECONDS", 0.1)
-        monkeypatch.setattr(embedding_api, "TRIES", 2)
+        monkeypatch.setattr(model_api, "TIMEOUT_SECONDS", 0.1)
+        monkeypatch.setattr(model_api, "TRIES", 2)
         with EmbeddingServer(vectors(seconds=30)) as server:
             assert "no whole answer within 0.1 s in try 2 of 2" in failure(encoder_of(server))
             assert len(server.requests) == 2
 
     def test_so_does_an_answer_in_drops(self, encoder_of, monkeypatch):
-        monkeypatch.setattr(embedding_api, "TIMEOUT_SECONDS", 0.3)
-        monkeypatch.setattr(embedding_api, "TRIES", 1)
+        monkeypatch.setattr(model_api, "TIMEOUT_SECONDS", 0.3)
+        monkeypatch.setattr(model_api, "TRIES", 1)
 
         def drip(exchange):
             exchange.begin_stream()
@@ -393,7 +393,7 @@ class TestAnswersAreChecked:
             assert server.sent == [TEXTS, TEXTS]
 
     def test_an_answer_without_end(self, encoder_of, monkeypatch):
-        monkeypatch.setattr(embedding_api, "MAX_ANSWER_BYTES", 1000)
+        monkeypatch.setattr(model_api, "MAX_ANSWER_BYTES", 1000)
         with EmbeddingServer() as server:
             assert "more than 1000 bytes" in failure(encoder_of(server))
 
@@ -601,7 +601,7 @@ class TestCache:
         def interrupt(_seconds):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(embedding_api, "_sleep", interrupt)
+        monkeypatch.setattr(model_api, "_sleep", interrupt)
         texts = [f"text {n}" for n in range(200)]
         with EmbeddingServer(vectors(), status(500), vectors()) as server:
             with pytest.raises(KeyboardInterrupt):

@@ -252,6 +252,11 @@ def test_the_table_shows_our_row_among_the_published_ones(run_command):
     assert "206 of 206" in found.stdout
 
 
+def test_a_preset_that_reranks_is_refused(run_command):
+    with pytest.raises(ConfigError, match="'AUEB final' reranks"):
+        run_command("--index", "mini", "--preset", "AUEB final")
+
+
 def test_a_part_of_the_questions_is_no_result_of_the_benchmark(run_command, tmp_path):
     out = tmp_path / "out"
     found = run_command("--index", "mini", "--limit", "2", "--out", out)

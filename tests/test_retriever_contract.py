@@ -13,7 +13,7 @@ import pytest
 
 from ragqa.analysers import Analyser
 from ragqa.protocols import Rescorer, Retriever
-from ragqa.retrieval import embedding_api, rank
+from ragqa.retrieval import model_api, rank
 from ragqa.retrieval.analysis import context_analyser, context_windows, tokenise
 from ragqa.retrieval.api_encoder import ApiEncoder
 from ragqa.retrieval.bm25 import Bm25sRetriever, build_bm25, load_bm25, save_bm25, scored_bm25
@@ -144,7 +144,7 @@ _built: dict[Callable[[Tools], Retriever], Retriever] = {}
 def build(tmp_path_factory, request):
     """Each retriever is built once for the whole module, its server included."""
     opened, pauses = ExitStack(), pytest.MonkeyPatch()
-    pauses.setattr(embedding_api, "_sleep", lambda seconds: None)
+    pauses.setattr(model_api, "_sleep", lambda seconds: None)
 
     def serve(*script):
         return opened.enter_context(EmbeddingServer(*script))

@@ -131,6 +131,9 @@ def _run(asked: _Asked, index: str, options: _RunOptions) -> tuple[str, Pandacha
 
     paths = Paths.from_env()
     settings = find_preset(options.preset, paths.presets) if options.preset else Config.from_env()
+    if settings.reranking.model:
+        msg = f"--preset {options.preset!r} reranks, which this benchmark's run does not; choose another"
+        raise ConfigError(msg)
     opened, encoder = _open(index, asked.data, paths)
     check_index(opened, asked.data)
     manifest = opened.manifest

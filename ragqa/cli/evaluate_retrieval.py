@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -33,6 +33,7 @@ SHOWN = {
     "document": ("Success@1", "Success@2", "R@2", "R@5", "R@10", "AP@10"),
 }
 DEFAULT = "fused"
+BEFORE = ", before reranking"  # after the name of a preset that reranks: its fused ranking
 
 
 def retrieval(
@@ -43,7 +44,7 @@ def retrieval(
     ] = None,
     baseline: Annotated[str, typer.Option(help="What the others are compared with.")] = DEFAULT,
     reranker: Annotated[
-        str, typer.Option(help="Rerank the --baseline by this folder or hub name, and measure that beside it.")
+        str, typer.Option(help="Rerank the --baseline by this folder, hub name or API, and measure that too.")
     ] = "",
     rerank_depth: Annotated[int, typer.Option(help="Passages it reads per question.")] = RerankingConfig().depth,
     rerank_weight: Annotated[
@@ -62,6 +63,7 @@ def retrieval(
 ) -> None:
     """Measure each ranking of an index and their fusions on questions with gold passages.
 
+    A preset that reranks has two rows, the one before reranking named so.
     Rankings are kept under RAGQA_HOME, so that only a changed index, encoder or question is ranked again.
     """
     from ragqa.corpus.gold import load_gold
@@ -82,10 +84,15 @@ def retrieval(
     retrievers = retrievers_of(opened, deep)
     columns, milliseconds = rankings_of(gold, opened, deep, retrievers)
     results = _results(gold, columns, config.retrieval.top_k, chosen, unit)
-    if baseline not in {result.name for result in results}:
-        names = ", ".join(repr(result.name) for result in results)
-        msg = f"--baseline must be one of {names}, got {baseline!r}; correct it or add its --preset"
-        raise ConfigError(msg)
+    reranks = {one.name: one for one in chosen if one.reranking.model}
+    _check_baseline(baseline, [result.name for result in results], reranks, further=bool(reranking.model) or fan_out)
+    for one in reranks.values():
+        from ragqa.cli.rerank_results import reranked_results
+
+        fused = next(result.rankings for result in results if result.name == one.name + BEFORE)
+        found, spent = reranked_results(gold, opened, fused, one.reranking, [one.reranking.weight], unit)
+        results = (*results, *(replace(result, name=one.name) for result in found))
+        milliseconds[one.name] = spent
     if reranking.model:
         from ragqa.cli.rerank_results import reranked_results
 
@@ -99,7 +106,7 @@ def retrieval(
 
         single = next(result for result in results if result.name == baseline)
         alone = {retriever.name: FusionConfig.of("wsum", **{retriever.name: 1.0}) for retriever in retrievers}
-        fusion = (alone | {one.name: one.fusion for one in chosen}).get(baseline, FusionConfig())
+        fusion = (alone | {_fused_name(one): one.fusion for one in chosen}).get(baseline, FusionConfig())
         more_result, spent_ms, n_asked = fan_out_result(gold, retrievers, single, config, fusion, unit)
         results, milliseconds = (*results, more_result), milliseconds | {more_result.name: spent_ms}
         fanned = (compare_fan_out(single, more_result), n_asked, spent_ms)
@@ -137,11 +144,31 @@ def _results(
     from ragqa.evaluation.retrieval import evaluate
     from ragqa.evaluation.tuning import cut
 
-    at_depth = {preset.name: preset.fusion for preset in presets if preset.retrieval.top_k == depth}
+    by_name = {_fused_name(preset): preset for preset in presets}
+    at_depth = {name: preset.fusion for name, preset in by_name.items() if preset.retrieval.top_k == depth}
     results = list(evaluate(gold, cut(columns, depth), {DEFAULT: FusionConfig(), **at_depth}, unit))
-    for preset in {preset.name: preset for preset in presets if preset.name not in at_depth}.values():
-        results.append(evaluate(gold, cut(columns, preset.retrieval.top_k), {preset.name: preset.fusion}, unit)[-1])
+    for name, preset in by_name.items():
+        if name not in at_depth:
+            results.append(evaluate(gold, cut(columns, preset.retrieval.top_k), {name: preset.fusion}, unit)[-1])
     return tuple(results)
+
+
+def _fused_name(preset: Preset) -> str:
+    return preset.name + BEFORE if preset.reranking.model else preset.name
+
+
+def _check_baseline(baseline: str, measured: Sequence[str], reranks: Collection[str], *, further: bool) -> None:
+    """Raises ConfigError, before a reranker is asked, unless there is this ranking and it can be worked on further."""
+    if further and baseline in reranks:
+        msg = (
+            f"--baseline {baseline!r} is reranked already, and --reranker and --fan-out start from a fused ranking; "
+            f"name {baseline + BEFORE!r}"
+        )
+        raise ConfigError(msg)
+    if baseline not in {*measured, *reranks}:
+        names = ", ".join(map(repr, (*measured, *reranks)))
+        msg = f"--baseline must be one of {names}, got {baseline!r}; correct it or add its --preset"
+        raise ConfigError(msg)
 
 
 def retrievers_of(index: Index, config: Config) -> tuple[Retriever, ...]:

@@ -30,8 +30,8 @@ def reranked_results(
 ) -> tuple[list[Result], float | None]:
     """A result per weight, and the median milliseconds of a question, None where the scores were kept from before.
 
-    ``name`` is that of ``rankings``, one per question. Raises ModelError where there is no such reranker, and
-    ConfigError for a weight that is none.
+    ``name`` is that of ``rankings``, one per question. Raises ModelError where there is no such reranker or it
+    gives no good answer, and ConfigError for a weight that is none or a server's key that is missing.
     """
     from ragqa.evaluation.ranking_cache import RankingCache
     from ragqa.evaluation.reranking import read_all, reranked

@@ -18,7 +18,8 @@ import numpy as np
 from ragqa.errors import ModelError
 from ragqa.inference.sharing import RecentResults
 from ragqa.protocols import FloatMatrix
-from ragqa.retrieval.embedding_api import INSTEAD, PROVIDERS, EmbeddingApi, Role
+from ragqa.retrieval.embedding_api import INSTEAD, EmbeddingApi, Role
+from ragqa.retrieval.model_api import PROVIDERS, is_api_name
 from ragqa.retrieval.vector_cache import VectorCache
 from ragqa.types import ModelInfo
 
@@ -27,11 +28,6 @@ __all__ = ["ApiEncoder", "is_api_name"]
 TEXTS_PER_REQUEST: Final = 128  # Voyage takes no more, OpenAI 2,048
 CHARS_PER_REQUEST: Final = 120_000  # Voyage takes 120,000 tokens, OpenAI 300,000, and a token is a character at least
 MAX_QUERIES: Final = 256  # remembered
-
-
-def is_api_name(name: str) -> bool:
-    """Whether this encoder's name means an API: ``openai:MODEL`` or ``voyage:MODEL``."""
-    return name.partition(":")[0] in PROVIDERS
 
 
 class ApiEncoder:

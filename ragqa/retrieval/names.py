@@ -9,7 +9,15 @@ from typing import Final
 from ragqa.config import FusionConfig, IndexingConfig, is_ranking_name
 from ragqa.errors import ConfigError
 
-__all__ = ["also_option", "check_rankings", "fitting_fusion", "fitting_weights", "missing_rankings", "retriever_name"]
+__all__ = [
+    "also_option",
+    "check_rankings",
+    "fitting_fusion",
+    "fitting_weights",
+    "lacking_rankings",
+    "missing_rankings",
+    "retriever_name",
+]
 
 ALWAYS_ALLOWED: Final = frozenset({"bm25", "context"})  # every index has the one, any may lack the other
 
@@ -38,6 +46,12 @@ def fitting_weights(weights: Mapping[str, float], encoder: str) -> dict[str, flo
 def missing_rankings(weights: Mapping[str, float], rankings: Sequence[str]) -> tuple[str, ...]:
     """Names with a weight above 0 that are not among ``rankings``; ``context`` may be missing from any index."""
     return tuple(n for n, weight in weights.items() if weight > 0 and n not in rankings and n not in ALWAYS_ALLOWED)
+
+
+def lacking_rankings(fusion: FusionConfig, rankings: Sequence[str], encoder: str) -> tuple[str, ...]:
+    """Names that this fusion weighs and an index lacks; the default weights fit one without vectors, too."""
+    missing = missing_rankings(fitting_weights(fusion.weights, encoder), rankings)
+    return () if missing == ("dense",) and fusion.weights == FusionConfig().weights else missing
 
 
 def fitting_fusion(fusion: FusionConfig, rankings: Sequence[str], encoder: str, index: str) -> FusionConfig:

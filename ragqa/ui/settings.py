@@ -24,7 +24,8 @@ from ragqa.config import (
 )
 from ragqa.preset_files import presets_in
 from ragqa.presets import PRESETS, Preset
-from ragqa.retrieval.names import also_option, fitting_weights, missing_rankings
+from ragqa.retrieval.model_api import is_api_name, missing_key
+from ragqa.retrieval.names import also_option, fitting_weights, lacking_rankings
 from ragqa.types import ScoringMode
 from ragqa.ui.model_choice import model_widget
 
@@ -99,14 +100,14 @@ def settings_panel(
         explanation = st.empty()  # filled when the widgets below have said what was changed
         for problem in problems:
             st.warning(_verbatim(problem))
-        missing = _lacking(preset, rankings, encoder)
+        missing = lacking_rankings(preset.fusion, rankings, encoder)
         if missing:
             st.warning(_verbatim(_missing(missing, index)))
         _retrieval_widgets(values, rankings)
         _reranking_widgets(values)
         _filtering_widgets(values)
         _answer_widgets(values, defaults.generation)
-        changed = any(values[key] != value for key, value in (_preset_values(preset) | weights(preset)).items())
+        changed = _is_changed(values, _preset_values(preset) | weights(preset))
         written = preset.explanation if preset in PRESETS else _verbatim(preset.explanation)
         explanation.caption(written + (" *Changed by hand since.*" if changed else ""))
     st.session_state[_STORE] = values
@@ -115,14 +116,8 @@ def settings_panel(
 
 def _served_first(presets: Sequence[Preset], rankings: Sequence[str], encoder: str) -> dict[str, Preset]:
     """By name, those whose rankings the index has before the others."""
-    served = {preset.name: preset for preset in presets if not _lacking(preset, rankings, encoder)}
+    served = {preset.name: preset for preset in presets if not lacking_rankings(preset.fusion, rankings, encoder)}
     return served | {preset.name: preset for preset in presets if preset.name not in served}
-
-
-def _lacking(preset: Preset, rankings: Sequence[str], encoder: str) -> tuple[str, ...]:
-    """Rankings the preset weighs and the index lacks; the default weights fit an index without vectors, too."""
-    missing = missing_rankings(fitting_weights(preset.fusion.weights, encoder), rankings)
-    return () if missing == ("dense",) and preset.fusion.weights == FusionConfig().weights else missing
 
 
 def _missing(names: Sequence[str], index: str) -> str:
@@ -159,11 +154,18 @@ def _reranking_widgets(values: dict[str, Any]) -> None:
         "Model",
         key="set_reranker",
         placeholder="off",
-        help="A cross-encoder that reads the best passages once more: a folder on this machine, or a hub name. "
-        "Empty: off.",
+        help="Reads the best passages once more: a cross-encoder's folder on this machine or hub name, or an API's, "
+        "voyage:rerank-2 or openai:MODEL. Empty: off.",
     ).strip()
+    if is_api_name(values["reranker"]):
+        st.caption("Behind an API: the question and the passages it reads are sent to that server.")
+    key = missing_key(values["reranker"])
+    if key:
+        st.warning(_verbatim(f"{values['reranker']} needs a key: set {key} and start again, or empty this field."))
     if values["reranker"]:
-        _slider(values, "rerank_depth", "Depth", (5, 100, 5), "How many of the best fused passages it reads.")
+        now = st.session_state.get("set_rerank_depth", values["rerank_depth"])  # a preset file may say 1 to 1000
+        bounds = (min(5, now), max(100, now), 5)
+        _slider(values, "rerank_depth", "Depth", bounds, "How many of the best fused passages it reads.")
         _slider(
             values, "rerank_weight", "Weight", (0.0, 1.0, 0.05), "Its share of the score; the rest is the fused one."
         )
@@ -227,12 +229,7 @@ def _radio(values: dict[str, Any], name: str, label: str, options: dict[Any, str
 
 def _values(preset: Preset, defaults: Config) -> dict[str, Any]:
     generation = {name: getattr(defaults.generation, name) for name in ("generator", "model", *_WRITING)}
-    reranking = {
-        "reranker": defaults.reranking.model,
-        "rerank_depth": defaults.reranking.depth,
-        "rerank_weight": defaults.reranking.weight,
-    }
-    return _preset_values(preset) | generation | reranking | {"mode": defaults.scoring.mode}
+    return _preset_values(preset) | generation | _reranking_values(defaults.reranking) | {"mode": defaults.scoring.mode}
 
 
 def _preset_values(preset: Preset) -> dict[str, Any]:
@@ -241,7 +238,17 @@ def _preset_values(preset: Preset) -> dict[str, Any]:
         "threshold": preset.filtering.threshold,
         "max_drop": preset.filtering.max_drop,
         "top_k": preset.filtering.top_k,
-    }
+    } | _reranking_values(preset.reranking)
+
+
+def _reranking_values(reranking: RerankingConfig) -> dict[str, Any]:
+    return {"reranker": reranking.model, "rerank_depth": reranking.depth, "rerank_weight": reranking.weight}
+
+
+def _is_changed(values: Mapping[str, Any], of_preset: Mapping[str, Any]) -> bool:
+    """Whether a setting that counts is another than the preset's; depth and weight of no reranker do not."""
+    idle = set() if values["reranker"] else {"rerank_depth", "rerank_weight"}
+    return any(values[name] != value for name, value in of_preset.items() if name not in idle)
 
 
 def _weight_values(preset: Preset, rankings: Sequence[str], encoder: str) -> dict[str, float]:

@@ -18,8 +18,9 @@ from ragqa.evaluation.question_files import FileKind, QuestionFile, demo_files, 
 from ragqa.evaluation.run_folder import translated
 from ragqa.preset_files import presets_in
 from ragqa.presets import PRESETS
-from ragqa.retrieval.names import fitting_weights, missing_rankings
+from ragqa.retrieval.names import lacking_rankings
 from ragqa.ui import resources
+from ragqa.ui.benchmarks.request import RERANKING, BenchmarkName
 
 if TYPE_CHECKING:
     from ragqa.corpus.questions import GoldQuestion
@@ -163,14 +164,15 @@ def _documents(index: Index) -> frozenset[str]:
     return frozenset(passage.document_id for passage in index.passages)
 
 
-def presets_for(index: str, paths: Paths) -> tuple[str, ...]:
-    """The names of presets whose rankings the index has."""
+def presets_for(index: str, paths: Paths, benchmark: BenchmarkName = "answers") -> tuple[str, ...]:
+    """The names of presets whose rankings the index has; of those that rerank, only where the benchmark does."""
     rankings, encoder = resources.rankings_of(index, paths)
     own, _ = presets_in(paths.presets)
     return tuple(
         preset.name
         for preset in (*PRESETS, *own)
-        if not missing_rankings(fitting_weights(preset.fusion.weights, encoder), rankings)
+        if not lacking_rankings(preset.fusion, rankings, encoder)
+        and (benchmark in RERANKING or not preset.reranking.model)
     )
 
 

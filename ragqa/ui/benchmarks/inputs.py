@@ -149,7 +149,7 @@ def _indexed(request: Request, benchmark: Benchmark, file: Path, count: int, pat
         index = _select("Index", list(labels), f"index_{benchmark.name}", labels.__getitem__)
     with columns[1]:
         known = index in resources.index_names(paths)
-        presets = ["", *(presets_for(index, paths) if known else ())]
+        presets = ["", *(presets_for(index, paths, benchmark.name) if known else ())]
         name = f"preset_{benchmark.name}"
         preset = _select("Settings", presets, name, lambda one: one or "the default settings", "As on the page Ask.")
     generator = ""

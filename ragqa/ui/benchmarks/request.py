@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Final, Literal
 
 from ragqa.config import Config, Paths
-from ragqa.errors import CorpusError
+from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.question_files import FileKind
 from ragqa.preset_files import find_preset
 
-__all__ = ["BENCHMARKS", "Benchmark", "BenchmarkName", "Request", "config_of", "run_id_of"]
+__all__ = ["BENCHMARKS", "RERANKING", "Benchmark", "BenchmarkName", "Request", "config_of", "run_id_of"]
 
 BenchmarkName = Literal["retrieval", "answers", "pandachat", "fanoutqa"]
+RERANKING: Final[frozenset[BenchmarkName]] = frozenset({"answers", "fanoutqa"})  # the others measure what comes before
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,12 +123,25 @@ def run_id_of(request: Request) -> str:
 def config_of(request: Request, paths: Paths) -> Config:
     """The environment's settings with the request's in their place; a generator only where answers are wanted.
 
-    Raises ConfigError where there is no such preset or generator.
+    Raises ConfigError where there is no such preset or generator, or the preset reranks where only rankings and their
+    fusion are measured.
     """
     config = Config.from_env()
     if request.preset:
         preset = find_preset(request.preset, paths.presets)
-        config = replace(config, retrieval=preset.retrieval, fusion=preset.fusion, filtering=preset.filtering)
+        if preset.reranking.model and request.benchmark not in RERANKING:
+            msg = (
+                f"the preset {preset.name!r} reranks, and this benchmark measures rankings before that; choose "
+                "another, or measure it with `ragqa eval retrieval --preset`"
+            )
+            raise ConfigError(msg)
+        config = replace(
+            config,
+            retrieval=preset.retrieval,
+            fusion=preset.fusion,
+            reranking=preset.reranking,
+            filtering=preset.filtering,
+        )
     generation = replace(config.generation, generator=request.generator or "none")  # type: ignore[arg-type]
     return replace(config, index=request.index, generation=generation)
 

@@ -1,0 +1,122 @@
+"""A reranker behind an API: Voyage's, or any server whose ``/rerank`` takes a query and documents, as vLLM's does.
+
+Voyage lists its scores as ``data`` (docs.voyageai.com/reference/reranker-api); vLLM, llama.cpp, Infinity, Jina and
+Cohere as ``results``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+from ragqa.errors import ConfigError, ModelError
+from ragqa.protocols import Reranker
+from ragqa.retrieval.model_api import PROVIDERS, ModelApi, Service, items_in_order
+from ragqa.types import ModelInfo
+
+__all__ = ["ApiReranker"]
+
+DOCUMENTS_PER_REQUEST: Final = {"voyage": 1000, "openai": 32}  # Voyage takes no more; a server of one's own is slower
+CHARS_PER_REQUEST: Final = 300_000  # Voyage takes 300,000 tokens at least, the question counted once per document
+INSTEAD: Final = "or leave the reranker out"
+SERVICE: Final = Service("/rerank", "reranking server", "rerankers", INSTEAD)
+
+
+class ApiReranker(Reranker):
+    """A reranker shared by every session and thread: it holds connections and a key, no weights, and keeps no score.
+
+    ``info.fingerprint`` is the sha256 of provider, base URL and model name: the weights behind an API cannot be hashed.
+    """
+
+    def __init__(self, name: str, *, environ: Mapping[str, str] | None = None) -> None:
+        """A reranker called ``voyage:MODEL`` or ``openai:MODEL``; asks no server yet.
+
+        ``VOYAGE_API_KEY`` and ``VOYAGE_BASE_URL`` (or ``OPENAI_…``) are read from ``environ``, the process's own where
+        None. Raises ModelError for a name that means no API, ConfigError for a base URL or key that cannot work, and
+        for ``openai:`` without a base URL: OpenAI itself has no rerankers.
+        """
+        provider, _, self._model = name.partition(":")
+        if provider not in PROVIDERS or not self._model.strip() or not self._model.isprintable():
+            msg = f"expected a reranker called voyage:MODEL or openai:MODEL, found {name!r}; name one, {INSTEAD}"
+            raise ModelError(msg)
+        self._api = ModelApi(PROVIDERS[provider], SERVICE, os.environ if environ is None else environ)
+        if provider == "openai" and self._api.base_url == PROVIDERS[provider].default_url:
+            msg = (
+                f"{name}: expected OPENAI_BASE_URL to be the address of a server with /rerank, such as vLLM's or "
+                f"llama.cpp's, found OpenAI's own, which has no rerankers; set it, {INSTEAD}"
+            )
+            raise ConfigError(msg)
+        self._most = DOCUMENTS_PER_REQUEST[provider]
+        self._options: dict[str, Any] = {"truncation": True} if PROVIDERS[provider].is_voyage else {}
+        identity = json.dumps(["rerank", provider, self._api.base_url, self._model])
+        self._info = ModelInfo(name, hashlib.sha256(identity.encode()).hexdigest(), "api")
+
+    @property
+    def info(self) -> ModelInfo:
+        """``precision`` says that it is behind an API: "api"."""
+        return self._info
+
+    def close(self) -> None:
+        """Closes connections; the reranker is of no use afterwards."""
+        self._api.close()
+
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """The server's relevance score per text, in the order given; equal texts are sent once, no text asks nobody.
+
+        A text beyond the model's window is cut by Voyage, and may be refused by another server. Raises ModelError where
+        the server gives no good answer, ConfigError where it wants a key and there is none.
+        """
+        query = _sendable(question)
+        wanted = [_sendable(text) for text in texts]
+        found: dict[str, float] = {}
+        for batch in _batches(len(query), list(dict.fromkeys(wanted)), self._most):
+            scores = self._api.post(
+                {"model": self._model, "query": query, "documents": batch, **self._options},
+                f"{len(batch)} scores by {self._model!r}",
+                max(map(len, (query, *batch))),
+                partial(_scores, n_texts=len(batch)),
+            )
+            found |= zip(batch, scores, strict=True)
+        return [found[text] for text in wanted]
+
+
+def _sendable(text: str) -> str:
+    """The text in UTF-8; no API takes an empty one."""
+    return text.encode("utf-8", "replace").decode() or " "
+
+
+def _batches(query_chars: int, texts: Sequence[str], most: int) -> Iterator[list[str]]:
+    """The texts in their order, at most so many and within `CHARS_PER_REQUEST`; a longer text goes alone."""
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        more = query_chars + len(text)
+        if batch and (len(batch) == most or size + more > CHARS_PER_REQUEST):
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += more
+    if batch:
+        yield batch
+
+
+def _scores(content: bytes, n_texts: int) -> list[float]:
+    """The answer's scores in the order of the texts. Raises ValueError."""
+    items = items_in_order(content, n_texts, ("data", "results"))
+    scores = [item.get("relevance_score") for item in items]
+    if not {type(score) for score in scores} <= {int, float}:
+        msg = "a relevance_score that is not a number"
+        raise ValueError(msg)
+    try:
+        numbers = [float(score) for score in scores]  # type: ignore[arg-type]
+    except OverflowError:  # an integer of 400 digits
+        numbers = [math.inf]
+    if not all(map(math.isfinite, numbers)):
+        msg = "a relevance_score that is not finite"
+        raise ValueError(msg)
+    return numbers
