@@ -14,8 +14,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, get_args
 
-import platformdirs
-
 from ragqa.errors import ConfigError
 from ragqa.types import ScoringMode
 
@@ -30,7 +28,6 @@ __all__ = [
     "FusionConfig",
     "GenerationConfig",
     "IndexingConfig",
-    "Paths",
     "Precision",
     "RerankingConfig",
     "RetrievalConfig",
@@ -55,8 +52,6 @@ LLM_GENERATORS = frozenset({"llm", "obligations", "loc", "vrr", "fan-out-llm"}) 
 CoverageInput = Literal["pair", "joined"]
 SplitterName = Literal["nupunkt", "punkt"]
 Precision = Literal["auto", "fp32", "bf16"]
-
-PROJECT_INDEXES = Path(__file__).resolve().parent.parent / "indexes"
 
 
 def is_ranking_name(name: str) -> bool:
@@ -293,53 +288,6 @@ def scoring_with(
         coverage_model=coverage or scoring.coverage_model,
         obligation_model=obligation or scoring.obligation_model,
     )
-
-
-def _default_home() -> Path:
-    return Path(platformdirs.user_data_dir("ragqa", appauthor=False))
-
-
-@dataclass(frozen=True, slots=True)
-class Paths:
-    """Where things live on this machine; never part of a record."""
-
-    home: Path = field(default_factory=_default_home)  # records; RAGQA_HOME
-    indexes: Path = PROJECT_INDEXES  # RAGQA_INDEXES; the checkout's own by default
-
-    @property
-    def records(self) -> Path:
-        return self.home / "records.sqlite3"
-
-    @property
-    def pair_cache(self) -> Path:
-        """NLI probabilities already computed; safe to delete at any time."""
-        return self.home / "nli-pairs.sqlite3"
-
-    @property
-    def vector_cache(self) -> Path:
-        """Vectors that embedding servers already made; safe to delete at any time, they are asked for again."""
-        return self.home / "vectors.sqlite3"
-
-    @property
-    def wiki_pages(self) -> Path:
-        """Pages that wikis' servers already gave; safe to delete at any time, they are fetched again."""
-        return self.home / "wikipedia"
-
-    @property
-    def presets(self) -> Path:
-        """A folder of preset files, ``*.json``; it need not exist."""
-        return self.home / "presets"
-
-    @classmethod
-    def from_env(cls, environ: Mapping[str, str] | None = None) -> Paths:
-        """``RAGQA_HOME`` and ``RAGQA_INDEXES``, else the user's data folder and the checkout's ``indexes/``.
-
-        Where ragqa is installed without its checkout, indexes live in the data folder too.
-        """
-        env = os.environ if environ is None else environ
-        home = Path(env["RAGQA_HOME"]).expanduser() if env.get("RAGQA_HOME") else _default_home()
-        beside = PROJECT_INDEXES if PROJECT_INDEXES.is_dir() else home / "indexes"
-        return cls(home, Path(env["RAGQA_INDEXES"]).expanduser() if env.get("RAGQA_INDEXES") else beside)
 
 
 @dataclass(frozen=True, slots=True)

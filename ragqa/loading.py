@@ -9,14 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ragqa.config import (
-    NO_ENCODER,
-    IndexingConfig,
-    Paths,
-    Precision,
-    RerankingConfig,
-    ScoringConfig,
-)
+from ragqa.config import NO_ENCODER, IndexingConfig, Precision, RerankingConfig, ScoringConfig
+from ragqa.paths import Paths
 from ragqa.processor import wait_passively
 from ragqa.protocols import Encoder, NliModel, ObligationClassifier, Reranker, Scorer
 from ragqa.types import ModelInfo

@@ -11,18 +11,15 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from ragqa.cleaning import without_controls
-from ragqa.config import (
-    Config,
-    GenerationConfig,
-    Paths,
-    api_key,
-    prompt_folder,
-)
+from ragqa.config import Config, GenerationConfig, api_key, prompt_folder
 from ragqa.errors import QuestionError
-from ragqa.events import Answered, BestSoFar, Event, Fused, Kept, Recorded, Reranked, Retrieved, Scored, Selected
+from ragqa.events.generation import BestSoFar
+from ragqa.events.pipeline import Answered, Event, Fused, Kept, Recorded, Reranked, Retrieved, Selected
+from ragqa.events.scoring import Scored
 from ragqa.filtering import select
 from ragqa.fusion import fuse, rerank
 from ragqa.loading import Models, load_further, load_models, with_reranker
+from ragqa.paths import Paths
 from ragqa.protocols import Generator, Retriever, Scorer, SearchingGenerator
 from ragqa.recorder import Recorder
 from ragqa.retrieval import rank

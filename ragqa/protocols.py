@@ -12,7 +12,9 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.events import GenerationEvent, ObligationScored, Scored, Selected, SentenceScored
+from ragqa.events.generation import GenerationEvent
+from ragqa.events.pipeline import Selected
+from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
 from ragqa.types import (
     Answer,
     Coverage,

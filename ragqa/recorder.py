@@ -14,18 +14,9 @@ from urllib.parse import urlsplit, urlunsplit
 from ragqa import __version__
 from ragqa.config import Config, GenerationConfig
 from ragqa.errors import ScoringError
-from ragqa.events import (
-    Answered,
-    BestSoFar,
-    Event,
-    EvidenceFound,
-    Fused,
-    Reranked,
-    Retrieved,
-    Scored,
-    Selected,
-    TraceEvent,
-)
+from ragqa.events.generation import BestSoFar, EvidenceFound, TraceEvent
+from ragqa.events.pipeline import Answered, Event, Fused, Reranked, Retrieved, Selected
+from ragqa.events.scoring import Scored
 from ragqa.fusion import reranker_scores
 from ragqa.records import AnswerRecord, CandidateEntry, RankingEntry, RecordStore, new_record_id
 from ragqa.types import Answer, ModelInfo, Passage, Question, Ranking, Selection

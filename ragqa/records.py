@@ -30,15 +30,14 @@ from ragqa.config import (
 )
 from ragqa.disk_cache import use_wal
 from ragqa.errors import RecordError
-from ragqa.events import Scored, TraceEvent
+from ragqa.events.generation import TraceEvent
+from ragqa.events.scoring import Scored
+from ragqa.record_versions import SCHEMA_VERSION, current_version
 from ragqa.types import Answer, Drop, ModelInfo, Passage, Question, Ranking, ScoredPassage
 
 __all__ = ["AnswerRecord", "CandidateEntry", "RankingEntry", "RecordStore", "RecordSummary", "new_record_id"]
 
-PATIENCE_SECONDS = 30.0  # how long another process's transaction is waited for
-# 5 knew no sub-questions, 4 no reranking, 3 no trace of how an answer was written, 2 two rankings and one weight, 1 one
-# NLI model for both uses.
-SCHEMA_VERSION = 6
+PATIENCE_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +127,7 @@ class AnswerRecord:
     def from_json(cls, text: str | bytes) -> AnswerRecord:
         """The record in this JSON text. Raises RecordError saying which field is wrong."""
         try:
-            return _adapter().validate_python(_current(json.loads(text)))
+            return _adapter().validate_python(current_version(json.loads(text)))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             if not isinstance(error, ValidationError):
                 what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
@@ -144,37 +143,6 @@ class AnswerRecord:
 
     def _passage_by_id(self) -> dict[str, Passage]:
         return {passage.passage_id: passage for passage in self.passages}
-
-
-def _current(record: object) -> object:
-    """A record of an older version in the form of this one; anything else as it is."""
-    if isinstance(record, dict) and record.get("schema_version") == 1:
-        record = _with_version_2(record)
-    if isinstance(record, dict) and record.get("schema_version") == 2:
-        weight = float(record["fusion"]["bm25_weight"])
-        fusion = {"method": record["fusion"]["method"], "weights": {"bm25": weight, "dense": 1.0 - weight}}
-        record = record | {"fusion": fusion, "schema_version": 3}
-    if isinstance(record, dict) and record.get("schema_version") == 3:
-        record = record | {"trace": [], "schema_version": 4}
-    if isinstance(record, dict) and record.get("schema_version") == 4:
-        record = record | {"reranking": {}, "reranker_scores": [], "schema_version": 5}
-    if isinstance(record, dict) and record.get("schema_version") == 5:
-        record = record | {"schema_version": SCHEMA_VERSION}
-    return record
-
-
-def _with_version_2(record: dict[str, Any]) -> dict[str, Any]:
-    scoring = {**record["scoring"], "coverage_model": record["scoring"]["nli_model"]}
-    scoring["entailment_model"] = scoring.pop("nli_model")
-    models = {**record["models"], "coverage": record["models"]["nli"]}
-    models["entailment"] = models.pop("nli")
-    scored = record.get("scored") and {mode: _with_two_models(found) for mode, found in record["scored"].items()}
-    return record | {"scoring": scoring, "models": models, "scored": scored, "schema_version": 2}
-
-
-def _with_two_models(evaluation: dict[str, Any]) -> dict[str, Any]:
-    rest = {name: value for name, value in evaluation.items() if name != "nli_model"}
-    return rest | {"entailment_model": evaluation["nli_model"], "coverage_model": evaluation["nli_model"]}
 
 
 @cache

@@ -28,9 +28,10 @@ from statistics import median
 
 import numpy as np
 
-from ragqa.config import IndexingConfig, Paths, RetrievalConfig
+from ragqa.config import IndexingConfig, RetrievalConfig
 from ragqa.indexing import build_index, index_info, open_index
 from ragqa.manifest import DENSE, describe_files, write_manifest
+from ragqa.paths import Paths
 from ragqa.retrieval import retrievers_for
 from ragqa.types import ModelInfo
 

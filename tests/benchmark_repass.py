@@ -26,14 +26,16 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from ragqa.config import PROJECT_INDEXES, Config, FilteringConfig, GenerationConfig, ScoringConfig
+from ragqa.config import Config, FilteringConfig, GenerationConfig, ScoringConfig
 from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.questions import load_questions
 from ragqa.evaluation.answer_file import answer_of_text
-from ragqa.events import Answered, ObligationScored, Scored, Selected, SentenceScored
+from ragqa.events.pipeline import Answered, Selected
+from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
 from ragqa.indexing import open_index
 from ragqa.loading import Models, load_encoder
 from ragqa.models import resolve_model
+from ragqa.paths import PROJECT_INDEXES
 from ragqa.pipeline import assemble
 from ragqa.presets import PRESETS
 from ragqa.processor import wait_passively

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ragqa.events import Token
+from ragqa.events.generation import Token
 from ragqa.types import Answer, AnswerSentence, ModelInfo, NliProbabilities, Passage, Question, Ranking, ScoredPassage
 
 

@@ -10,9 +10,10 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ragqa.config import Config, FilteringConfig, GenerationConfig, Paths
-from ragqa.events import Recorded
+from ragqa.config import Config, FilteringConfig, GenerationConfig
+from ragqa.events.pipeline import Recorded
 from ragqa.loading import Models, load_nli, load_obligations
+from ragqa.paths import Paths
 from ragqa.pipeline import load_pipeline
 from ragqa.records import RecordStore
 from ragqa.repass.scorer import RepassScorer

@@ -20,10 +20,10 @@ from typer.testing import CliRunner
 
 import ragqa.loading
 from ragqa.cli import app
-from ragqa.config import Paths
 from ragqa.errors import ConfigError, IndexMismatchError, ModelError
 from ragqa.indexing import open_index
 from ragqa.loading import load_encoder
+from ragqa.paths import Paths
 from ragqa.protocols import Encoder
 from ragqa.retrieval import model_api, vector_cache
 from ragqa.retrieval.api_encoder import CHARS_PER_REQUEST, TEXTS_PER_REQUEST, ApiEncoder, is_api_name

@@ -452,7 +452,7 @@ def test_a_server_that_fails_is_explained(rules):
 
 
 def test_benchmarks_that_do_not_rerank_refuse_such_a_preset(tmp_path, monkeypatch):
-    from ragqa.config import Paths
+    from ragqa.paths import Paths
 
     paths = Paths(tmp_path)
     asked = Request("answers", "q.json", index="rules", preset="AUEB final")

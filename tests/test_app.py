@@ -9,7 +9,7 @@ from streamlit.testing.v1 import AppTest
 import ragqa.ui.resources as resources
 from ragqa.config import Config
 from ragqa.errors import GenerationError, ModelError, ScoringError
-from ragqa.events import Scored
+from ragqa.events.scoring import Scored
 from ragqa.records import RecordStore
 from ragqa.types import Passage, Question, Ranking, ScoredPassage
 

@@ -12,7 +12,6 @@ from streamlit.testing.v1 import AppTest
 
 import ragqa.loading
 import ragqa.ui.resources as resources
-from ragqa.config import Paths
 from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.pandachat import load_pandachat_questions
 from ragqa.errors import ConfigError, CorpusError, RecordError
@@ -21,6 +20,7 @@ from ragqa.evaluation.pandachat_submission import read_submission
 from ragqa.evaluation.run_files import read_run
 from ragqa.indexing import build_index, open_index
 from ragqa.loading import Models
+from ragqa.paths import Paths
 from ragqa.pipeline import assemble
 from ragqa.ui.benchmarks.choices import fitting_indexes, keep_upload, new_index_name
 from ragqa.ui.benchmarks.request import BENCHMARKS, Request, run_id_of

@@ -3,7 +3,7 @@
 import pytest
 
 from ragqa.config import FilteringConfig, FusionConfig
-from ragqa.events import BestSoFar, CandidateScored, SentencesRemoved
+from ragqa.events.generation import BestSoFar, CandidateScored, SentencesRemoved
 from ragqa.filtering import select
 from ragqa.fusion import fuse
 from ragqa.generation.vrr import VrrGenerator

@@ -1,6 +1,6 @@
 """The generators beside extractive, LLM, LOC and VRR: the passages themselves, and the LLM over obligations only."""
 
-from ragqa.events import Token
+from ragqa.events.generation import Token
 from ragqa.generation.baseline import BaselineGenerator
 from ragqa.generation.llm import ObligationsGenerator
 from ragqa.generation.refusal import REFUSAL_NOTE

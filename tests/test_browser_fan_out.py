@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ragqa.events import EvidenceFound, SubQuestionAnswered
+from ragqa.events.generation import EvidenceFound, SubQuestionAnswered
 from ragqa.records import AnswerRecord
 
 from .openai_server import OpenAIServer, answer

@@ -6,13 +6,13 @@ from ragqa.config import (
     FusionConfig,
     GenerationConfig,
     IndexingConfig,
-    Paths,
     RetrievalConfig,
     ScoringConfig,
     api_key,
     has_llm,
 )
 from ragqa.errors import ConfigError
+from ragqa.paths import Paths
 from ragqa.presets import PRESETS
 
 

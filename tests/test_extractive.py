@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ragqa.cleaning import without_controls
 from ragqa.config import GenerationConfig
-from ragqa.events import Token
+from ragqa.events.generation import Token
 from ragqa.generation.extractive import FALLBACK_SENTENCES, MIN_WORDS, RELEVANCE_RATIO, ExtractiveGenerator
 from ragqa.types import ModelInfo, Question
 from tests.fakes import FakeEncoder, FakeObligations, passage

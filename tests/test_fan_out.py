@@ -7,16 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from ragqa.config import Config, FilteringConfig, GenerationConfig
-from ragqa.events import (
-    Answered,
-    EvidenceFound,
-    Recorded,
-    Selected,
-    SubQuestionAnswered,
-    SubQuestionsAsked,
-    Token,
-    TraceEvent,
-)
+from ragqa.events.generation import EvidenceFound, SubQuestionAnswered, SubQuestionsAsked, Token, TraceEvent
+from ragqa.events.pipeline import Answered, Recorded, Selected
 from ragqa.fanout.generator import NOTHING_TO_TAKE_APART
 from ragqa.fanout.replay import reselected, with_passages
 from ragqa.fusion import fuse

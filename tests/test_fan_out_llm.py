@@ -8,18 +8,15 @@ import pytest
 
 from ragqa.config import Config, FilteringConfig, GenerationConfig
 from ragqa.errors import RateLimitedError
-from ragqa.events import (
-    Answered,
+from ragqa.events.generation import (
     BestSoFar,
     CallsPlanned,
     EvidenceFound,
-    Kept,
-    Recorded,
-    Selected,
     SubQuestionAnswered,
     SubQuestionsAsked,
     Token,
 )
+from ragqa.events.pipeline import Answered, Kept, Recorded, Selected
 from ragqa.fanout.model import BAD_PLAN, NO_BUDGET_TO_PLAN, NOTHING_TO_TAKE_APART, FanOutLlmGenerator
 from ragqa.fanout.plan import MAX_CHARS, sub_questions_in, without_plan
 from ragqa.records import RecordStore

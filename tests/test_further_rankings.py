@@ -306,7 +306,7 @@ class TestCommands:
 def test_the_page_asks_with_the_models_of_further_rankings(built, models, monkeypatch, splade_model, late_model):
     from dataclasses import replace
 
-    from ragqa.config import Paths
+    from ragqa.paths import Paths
     from ragqa.ui import resources
 
     nli, asked = FakeNli(), []

@@ -11,7 +11,7 @@ import pytest
 
 from ragqa.config import GenerationConfig
 from ragqa.errors import ConfigError, GenerationError, RateLimitedError, RefusedError, TimedOutError
-from ragqa.events import Token
+from ragqa.events.generation import Token
 from ragqa.generation import reply
 from ragqa.generation.client import ChatClient
 from ragqa.generation.llm import LlmGenerator

@@ -6,7 +6,7 @@ import time
 import pytest
 
 from ragqa.errors import RateLimitedError, ScoringError
-from ragqa.events import BestSoFar, CallsPlanned, ObligationAnswered, Working
+from ragqa.events.generation import BestSoFar, CallsPlanned, ObligationAnswered, Working
 from ragqa.generation.loc import LocGenerator
 from ragqa.generation.refusal import REFUSAL_NOTE
 from ragqa.types import Usage

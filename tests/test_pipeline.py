@@ -6,17 +6,9 @@ from hypothesis import strategies as st
 
 from ragqa.config import Config, FilteringConfig
 from ragqa.errors import GenerationError, QuestionError, ScoringError
-from ragqa.events import (
-    Answered,
-    Fused,
-    ObligationScored,
-    Recorded,
-    Retrieved,
-    Scored,
-    Selected,
-    SentenceScored,
-    Token,
-)
+from ragqa.events.generation import Token
+from ragqa.events.pipeline import Answered, Fused, Recorded, Retrieved, Selected
+from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
 from ragqa.pipeline import clean_question
 from ragqa.records import RecordStore
 from ragqa.types import Question, Ranking, Selection, Verdict

@@ -7,7 +7,8 @@ import pytest
 
 from ragqa.config import Config, FilteringConfig, FusionConfig
 from ragqa.errors import RecordError
-from ragqa.events import Answered, Fused, Retrieved, Scored, Selected
+from ragqa.events.pipeline import Answered, Fused, Retrieved, Selected
+from ragqa.events.scoring import Scored
 from ragqa.filtering import select
 from ragqa.fusion import fuse
 from ragqa.records import AnswerRecord, RecordStore, new_record_id

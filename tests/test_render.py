@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragqa.config import FilteringConfig
-from ragqa.events import Scored, Selected
+from ragqa.events.pipeline import Selected
+from ragqa.events.scoring import Scored
 from ragqa.filtering import select
 from ragqa.records import RecordSummary
 from ragqa.repass.explanation import explain, provenance

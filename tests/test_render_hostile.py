@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ragqa.events import Scored
+from ragqa.events.scoring import Scored
 from ragqa.repass.explanation import explain
 from ragqa.types import ModelInfo, Premise, Question, RePASs
 from ragqa.ui.render import answer_html

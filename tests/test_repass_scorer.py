@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ragqa.config import ScoringConfig
 from ragqa.errors import ModelError, ScoringError
-from ragqa.events import ObligationScored, Scored, SentenceScored
+from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
 from ragqa.repass.premises import source_premises
 from ragqa.repass.scorer import RepassScorer
 from ragqa.sentences import SPLITTER

@@ -14,7 +14,7 @@ from rich.console import Console
 
 from ragqa.config import Config, FilteringConfig, FusionConfig, RerankingConfig
 from ragqa.errors import ConfigError, ModelError
-from ragqa.events import Fused, Reranked, Retrieved, Selected
+from ragqa.events.pipeline import Fused, Reranked, Retrieved, Selected
 from ragqa.filtering import select
 from ragqa.fusion import fuse, rerank, reranker_scores
 from ragqa.loading import load_reranker, with_reranker

@@ -316,8 +316,9 @@ def indexed(base, monkeypatch, tmp_path):
     from typer.testing import CliRunner
 
     from ragqa.cli import app
-    from ragqa.config import IndexingConfig, Paths
+    from ragqa.config import IndexingConfig
     from ragqa.indexing import build_index
+    from ragqa.paths import Paths
     from ragqa.retrieval.bert_encoder import BertEncoder
 
     monkeypatch.setenv("RAGQA_INDEXES", str(tmp_path / "indexes"))
@@ -393,8 +394,9 @@ def unasked(base, indexed, tmp_path):
     from typer.testing import CliRunner
 
     from ragqa.cli import app
-    from ragqa.config import IndexingConfig, Paths
+    from ragqa.config import IndexingConfig
     from ragqa.indexing import build_index
+    from ragqa.paths import Paths
     from ragqa.retrieval.bert_encoder import BertEncoder
 
     duties = [f"A {word} must pay the {WORDS[(n + 5) % N]} rule within five days." for n, word in enumerate(WORDS)]

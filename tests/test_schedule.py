@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ragqa.config import ScoringConfig
 from ragqa.errors import ScoringError
-from ragqa.events import ObligationScored, SentenceScored
+from ragqa.events.scoring import ObligationScored, SentenceScored
 from ragqa.inference.sharing import FairLock
 from ragqa.repass.remembering import RememberingNli
 from ragqa.repass.schedule import PAIRS_PER_CALL

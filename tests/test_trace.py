@@ -7,12 +7,10 @@ from dataclasses import replace
 import pytest
 
 from ragqa.config import Config, ScoringConfig
-from ragqa.events import (
-    Answered,
+from ragqa.events.generation import (
     BestSoFar,
     CandidateScored,
     CandidateWritten,
-    Kept,
     MissingObligation,
     ObligationAnswered,
     ObligationsInserted,
@@ -20,6 +18,7 @@ from ragqa.events import (
     SentencesRemoved,
     Token,
 )
+from ragqa.events.pipeline import Answered, Kept
 from ragqa.generation.loc import LocGenerator
 from ragqa.generation.trace_words import trace_words
 from ragqa.generation.vrr import VrrGenerator

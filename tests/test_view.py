@@ -8,7 +8,7 @@ import pytest
 
 from ragqa.config import Config, FilteringConfig
 from ragqa.errors import GenerationError
-from ragqa.events import ObligationScored, SentenceScored
+from ragqa.events.scoring import ObligationScored, SentenceScored
 from ragqa.records import RecordStore
 from ragqa.types import Question, ScoringMode
 from ragqa.ui.run import Run

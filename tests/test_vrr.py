@@ -5,7 +5,7 @@ import time
 import pytest
 
 from ragqa.errors import RateLimitedError, ScoringError
-from ragqa.events import (
+from ragqa.events.generation import (
     BestSoFar,
     CallsPlanned,
     CandidateScored,

@@ -10,22 +10,13 @@ from typing import Annotated, Any
 import typer
 
 from ragqa.cli.output import stderr, stdout
-from ragqa.config import Config, FilteringConfig, FusionConfig, Paths, RerankingConfig
+from ragqa.config import Config, FilteringConfig, FusionConfig, RerankingConfig
 from ragqa.errors import ConfigError
-from ragqa.events import (
-    Answered,
-    Fused,
-    ObligationScored,
-    Recorded,
-    Reranked,
-    Retrieved,
-    Scored,
-    Selected,
-    SentenceScored,
-    TraceEvent,
-    Working,
-)
+from ragqa.events.generation import TraceEvent, Working
+from ragqa.events.pipeline import Answered, Fused, Recorded, Reranked, Retrieved, Selected
+from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
 from ragqa.generation.trace_words import trace_words
+from ragqa.paths import Paths
 from ragqa.preset_files import find_preset
 from ragqa.tables import answer_panel, passage_table, plain, scores_group
 from ragqa.types import Question, ScoringMode, Selection

@@ -18,7 +18,8 @@ from ragqa.cli.evaluate_pandachat import pandachat
 from ragqa.cli.evaluate_retrieval import retrieval
 from ragqa.cli.fanoutqa_submission import submission
 from ragqa.cli.output import progress_bar, stderr, stdout
-from ragqa.config import Config, Paths
+from ragqa.config import Config
+from ragqa.paths import Paths
 from ragqa.tables import plain
 
 __all__ = ["app"]

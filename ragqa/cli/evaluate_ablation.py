@@ -26,8 +26,9 @@ from ragqa.cli.evaluate_answers import (
     run_answers,
 )
 from ragqa.cli.output import stderr, stdout
-from ragqa.config import LLM_GENERATORS, Config, Paths, has_llm
+from ragqa.config import LLM_GENERATORS, Config, has_llm
 from ragqa.errors import ConfigError
+from ragqa.paths import Paths
 from ragqa.tables import plain
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from rich.progress import TextColumn
 from ragqa.cli.answer_tables import comparison_tables, report_table
 from ragqa.cli.ask import with_preset
 from ragqa.cli.output import progress_bar, stderr, stdout
-from ragqa.config import Config, Paths
+from ragqa.config import Config
 from ragqa.errors import ConfigError
+from ragqa.paths import Paths
 from ragqa.tables import plain
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ import typer
 from rich.table import Table
 
 from ragqa.cli.output import progress_bar, stderr, stdout
-from ragqa.config import Paths, scoring_from_env, scoring_with
+from ragqa.config import scoring_from_env, scoring_with
+from ragqa.paths import Paths
 from ragqa.tables import plain
 
 if TYPE_CHECKING:

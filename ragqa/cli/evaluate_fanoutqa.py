@@ -12,7 +12,8 @@ import typer
 
 from ragqa.cli.fanoutqa_tables import missing_lines, result_table
 from ragqa.cli.output import progress_bar, stderr, stdout
-from ragqa.config import Config, Paths, api_key
+from ragqa.config import Config, api_key
+from ragqa.paths import Paths
 from ragqa.tables import plain
 
 if TYPE_CHECKING:

@@ -14,8 +14,9 @@ from rich.progress import Progress
 from rich.table import Table
 
 from ragqa.cli.output import progress_bar, stderr, stdout
-from ragqa.config import Config, IndexingConfig, Paths
+from ragqa.config import Config, IndexingConfig
 from ragqa.errors import ConfigError
+from ragqa.paths import Paths
 from ragqa.preset_files import find_preset
 from ragqa.tables import plain
 

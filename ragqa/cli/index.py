@@ -15,7 +15,7 @@ from rich.table import Table
 from ragqa.analysers import ANALYSERS, analyser_named
 from ragqa.cli.output import PrecisionChoice, progress_bar, stderr, stdout
 from ragqa.cli.sources import open_source
-from ragqa.config import NO_ENCODER, IndexingConfig, Paths
+from ragqa.config import NO_ENCODER, IndexingConfig
 from ragqa.indexing import (
     BuildProgress,
     build_events,
@@ -25,6 +25,7 @@ from ragqa.indexing import (
     verify_index,
 )
 from ragqa.manifest import Manifest
+from ragqa.paths import Paths
 from ragqa.tables import plain
 
 __all__ = ["app"]

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from ragqa.cli.output import stderr, stdout
-from ragqa.config import Paths
 from ragqa.generation.trace_words import trace_words
+from ragqa.paths import Paths
 from ragqa.records import RecordStore
 from ragqa.tables import answer_panel, passage_table, plain, record_table, scores_group
 from ragqa.types import ScoringMode

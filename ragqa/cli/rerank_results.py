@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from ragqa.cli.evaluate_retrieval import drawn
 from ragqa.cli.output import progress_bar, stderr
-from ragqa.config import Paths, RerankingConfig
+from ragqa.config import RerankingConfig
+from ragqa.paths import Paths
 
 if TYPE_CHECKING:
     from ragqa.corpus.gold import GoldUnit

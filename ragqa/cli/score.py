@@ -18,12 +18,13 @@ from rich.progress import TextColumn
 from rich.table import Table
 
 from ragqa.cli.output import PrecisionChoice, progress_bar, stderr, stdout
-from ragqa.config import Paths, ScoringConfig, scoring_from_env, scoring_with
+from ragqa.config import ScoringConfig, scoring_from_env, scoring_with
 from ragqa.errors import ConfigError
 from ragqa.evaluation.answer_file import AnswerFile, read_answers
 from ragqa.evaluation.reference_files import averages
 from ragqa.evaluation.scoring_folder import DETAILS, OUTPUTS, ScoringFolder, open_folder
 from ragqa.evaluation.scoring_run import MemoryStore, Outcome, Plan, Status, Store, make_plan, score_pending
+from ragqa.paths import Paths
 from ragqa.tables import plain, scores_group
 from ragqa.types import Evaluation, ScoringMode
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ragqa.config import Paths
 from ragqa.errors import ConfigError
+from ragqa.paths import Paths
 
 if TYPE_CHECKING:
     from ragqa.corpus.streams import PassageStream

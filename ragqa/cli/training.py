@@ -9,8 +9,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ragqa.cli.output import progress_bar, stderr
-from ragqa.config import Paths
 from ragqa.errors import ConfigError, CorpusError
+from ragqa.paths import Paths
 
 if TYPE_CHECKING:
     from ragqa.corpus.questions import GoldQuestion

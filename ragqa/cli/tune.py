@@ -11,8 +11,8 @@ import typer
 
 from ragqa.cli.output import stdout
 from ragqa.cli.tune_search import Search, searched
-from ragqa.config import Paths
 from ragqa.errors import ConfigError, CorpusError
+from ragqa.paths import Paths
 from ragqa.tables import plain
 
 if TYPE_CHECKING:

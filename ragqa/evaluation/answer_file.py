@@ -18,7 +18,7 @@ from typing import Any
 from ragqa.config import SplitterName
 from ragqa.corpus.json_items import describe
 from ragqa.errors import CorpusError
-from ragqa.events import Scored
+from ragqa.events.scoring import Scored
 from ragqa.protocols import Scorer
 from ragqa.sentences import split_sentences
 from ragqa.types import Answer, AnswerSentence, Passage

@@ -9,7 +9,7 @@ from typing import Any
 
 from ragqa.evaluation.readability import count_words, lix
 from ragqa.evaluation.reference_files import figures_of
-from ragqa.events import Scored
+from ragqa.events.scoring import Scored
 from ragqa.repass.copying import copied_share
 from ragqa.types import Answer, CitationStatus, Passage, Usage, Verdict
 

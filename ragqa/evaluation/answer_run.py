@@ -15,20 +15,12 @@ from typing import Any
 from ragqa.errors import GenerationError, QuestionError, ScoringError
 from ragqa.evaluation.answer_folder import Answered, AnswerFolder, Item
 from ragqa.evaluation.answer_measures import Values, measure, sentence_rows
-from ragqa.events import (
+from ragqa.events.generation import CandidateScored, ObligationsInserted, SentencesRemoved
+from ragqa.events.pipeline import (
     Answered as AnsweredEvent,
 )
-from ragqa.events import (
-    CandidateScored,
-    Event,
-    Fused,
-    ObligationsInserted,
-    Reranked,
-    Retrieved,
-    Scored,
-    Selected,
-    SentencesRemoved,
-)
+from ragqa.events.pipeline import Event, Fused, Reranked, Retrieved, Selected
+from ragqa.events.scoring import Scored
 from ragqa.generation.kept_replies import remembering
 from ragqa.pipeline import Pipeline
 from ragqa.types import RePASs, Selection, Usage

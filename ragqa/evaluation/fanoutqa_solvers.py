@@ -11,7 +11,7 @@ from ragqa.evaluation.fanoutqa_open_book import MAX_SEARCHES, IndexSearch, OpenB
 from ragqa.evaluation.fanoutqa_pages import PageSource
 from ragqa.evaluation.fanoutqa_settings import ClosedBook, EvidenceProvided, Setting, Solver
 from ragqa.evaluation.fanoutqa_text import Normaliser
-from ragqa.events import Fused, Reranked
+from ragqa.events.pipeline import Fused, Reranked
 from ragqa.generation.client import ChatClient
 from ragqa.types import Question
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from ragqa.events import Scored, Selected, SentenceScored
+from ragqa.events.pipeline import Selected
+from ragqa.events.scoring import Scored, SentenceScored
 from ragqa.pipeline import Pipeline
 from ragqa.types import Question
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ragqa.config import FilteringConfig, GenerationConfig
-from ragqa.events import GenerationEvent, Selected, SubQuestionsAsked, Token, Working
+from ragqa.events.generation import GenerationEvent, SubQuestionsAsked, Token, Working
+from ragqa.events.pipeline import Selected
 from ragqa.fanout.merging import Found
 from ragqa.fanout.searching import parts_of, search_parts, second_hop
 from ragqa.fanout.tree import Tree, answered

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from ragqa.config import FilteringConfig, GenerationConfig
 from ragqa.errors import GenerationError
-from ragqa.events import BestSoFar, CallsPlanned, GenerationEvent, Selected, SubQuestionsAsked, Working
+from ragqa.events.generation import BestSoFar, CallsPlanned, GenerationEvent, SubQuestionsAsked, Working
+from ragqa.events.pipeline import Selected
 from ragqa.fanout.generator import searched_by_rules
 from ragqa.fanout.merging import Found
 from ragqa.fanout.names import names_in

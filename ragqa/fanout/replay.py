@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ragqa.config import FilteringConfig
-from ragqa.events import EvidenceFound, SubQuestionsAsked, TraceEvent
+from ragqa.events.generation import EvidenceFound, SubQuestionsAsked, TraceEvent
 from ragqa.fanout.merging import Found, gather
 from ragqa.types import Passage, Ranking, ScoredPassage, Selection
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragqa.config import FilteringConfig
-from ragqa.events import EvidenceFound, SubQuestionAnswered
+from ragqa.events.generation import EvidenceFound, SubQuestionAnswered
 from ragqa.fanout.merging import Found, gather, kept_by
 from ragqa.generation.answers import composed, separator_after
 from ragqa.types import Answer, AnswerSentence, Passage, Ranking, Selection

@@ -6,7 +6,7 @@ from collections.abc import Generator as Stream
 from collections.abc import Sequence
 
 from ragqa.cleaning import without_controls
-from ragqa.events import Token
+from ragqa.events.generation import Token
 from ragqa.generation.answers import composed, empty_answer, nothing_kept
 from ragqa.generation.context import NO_TEXT
 from ragqa.sentences import split_sentences

@@ -13,7 +13,7 @@ from queue import Empty, SimpleQueue
 
 from ragqa.config import GenerationConfig
 from ragqa.errors import GenerationError
-from ragqa.events import Token, Working
+from ragqa.events.generation import Token, Working
 from ragqa.generation.client import ChatClient
 from ragqa.generation.prompts import Prompt
 from ragqa.generation.reply import Reply

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ragqa.config import GenerationConfig
-from ragqa.events import Token
+from ragqa.events.generation import Token
 from ragqa.generation.answers import empty_answer, nothing_kept
 from ragqa.generation.clauses import OMISSION, enumerated, without_running_title
 from ragqa.generation.context import NO_TEXT

@@ -6,7 +6,7 @@ from collections.abc import Generator as Stream
 from collections.abc import Sequence
 
 from ragqa.config import GenerationConfig
-from ragqa.events import Token
+from ragqa.events.generation import Token
 from ragqa.generation.answers import empty_answer, nothing_kept
 from ragqa.generation.context import NO_TEXT
 from ragqa.generation.quotes import Quote, pieces_of, quoted, quotes_of

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from ragqa.config import GenerationConfig
-from ragqa.events import Token
+from ragqa.events.generation import Token
 from ragqa.generation.answers import nothing_kept
 from ragqa.generation.client import DEFAULT_BASE_URL, ChatClient
 from ragqa.generation.context import obligations_only

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ragqa.config import GenerationConfig
 from ragqa.errors import GenerationError, ScoringError
-from ragqa.events import BestSoFar, CallsPlanned, GenerationEvent, ObligationAnswered, Working
+from ragqa.events.generation import BestSoFar, CallsPlanned, GenerationEvent, ObligationAnswered, Working
 from ragqa.generation.answers import composed, empty_answer, nothing_kept, separator_after
 from ragqa.generation.calls import Call, Calls, Outcome, tokens_in
 from ragqa.generation.client import ChatClient

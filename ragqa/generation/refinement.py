@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ragqa.config import GenerationConfig
 from ragqa.errors import GenerationError
-from ragqa.events import (
+from ragqa.events.generation import (
     GenerationEvent,
     MissingObligation,
     ObligationsInserted,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragqa.events import (
+from ragqa.events.generation import (
     BestSoFar,
     CallsPlanned,
     CandidateScored,

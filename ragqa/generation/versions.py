@@ -6,7 +6,8 @@ from collections.abc import Generator as Stream
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ragqa.events import BestSoFar, Scored, Working
+from ragqa.events.generation import BestSoFar, Working
+from ragqa.events.scoring import Scored
 from ragqa.generation.calls import Calls
 from ragqa.generation.unfinished import unfinished
 from ragqa.protocols import Verifier

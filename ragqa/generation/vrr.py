@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ragqa.config import GenerationConfig
 from ragqa.errors import GenerationError, ScoringError
-from ragqa.events import CallsPlanned, CandidateScored, CandidateWritten, GenerationEvent, Working
+from ragqa.events.generation import CallsPlanned, CandidateScored, CandidateWritten, GenerationEvent, Working
 from ragqa.generation.answers import empty_answer, nothing_kept
 from ragqa.generation.calls import Call, Calls, Outcome, tokens_in
 from ragqa.generation.client import ChatClient

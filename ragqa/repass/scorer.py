@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ragqa.config import ScoringConfig
-from ragqa.events import ObligationScored, Scored, SentenceScored
+from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
 from ragqa.protocols import NliModel, ObligationClassifier
 from ragqa.repass.attribution import check_citations
 from ragqa.repass.breakdown import ScoringModels, View, evaluation, obligation_score, sentence_score

@@ -10,7 +10,7 @@ from collections.abc import Generator as Stream
 from collections.abc import Sequence
 from statistics import fmean
 
-from ragqa.events import ObligationScored, Scored, SentenceScored
+from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
 from ragqa.protocols import Verifier
 from ragqa.repass.breakdown import View, obligation_score
 from ragqa.repass.premises import source_premises

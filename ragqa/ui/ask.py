@@ -7,9 +7,10 @@ from functools import partial
 
 import streamlit as st
 
-from ragqa.config import Config, Paths, has_llm
+from ragqa.config import Config, has_llm
 from ragqa.corpus.demo import DEMOS
 from ragqa.errors import RagqaError
+from ragqa.paths import Paths
 from ragqa.pipeline import clean_question
 from ragqa.types import Question
 from ragqa.ui import resources

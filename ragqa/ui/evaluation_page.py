@@ -6,8 +6,8 @@ from functools import partial
 
 import streamlit as st
 
-from ragqa.config import Paths
 from ragqa.errors import RagqaError
+from ragqa.paths import Paths
 from ragqa.ui import resources
 from ragqa.ui.benchmarks.answers import answers_work
 from ragqa.ui.benchmarks.fanoutqa import fanoutqa_work, leaderboard_of

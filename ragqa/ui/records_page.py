@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from ragqa.config import Paths
 from ragqa.errors import RagqaError
+from ragqa.paths import Paths
 from ragqa.records import AnswerRecord, RecordSummary
 from ragqa.ui import resources
 from ragqa.ui.render import notice_html, question_html, records_html

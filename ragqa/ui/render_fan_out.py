@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from ragqa.events import EvidenceFound, SubQuestionAnswered, SubQuestionsAsked, TraceEvent
+from ragqa.events.generation import EvidenceFound, SubQuestionAnswered, SubQuestionsAsked, TraceEvent
 from ragqa.types import Passage, SubQuestion
 from ragqa.ui.render import badge_html, notice_html, place, text_html
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from ragqa.events import (
+from ragqa.events.generation import (
     BestSoFar,
     CallsPlanned,
     CandidateScored,

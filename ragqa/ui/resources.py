@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from ragqa.config import Config, FusionConfig, Paths
+from ragqa.config import Config, FusionConfig
 from ragqa.errors import RagqaError
+from ragqa.paths import Paths
 
 if TYPE_CHECKING:
     from ragqa.config import ScoringConfig

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ragqa.config import Config
 from ragqa.errors import RagqaError
-from ragqa.events import BestSoFar
+from ragqa.events.generation import BestSoFar
 from ragqa.types import Question
 from ragqa.ui.view import View, advance, ended
 

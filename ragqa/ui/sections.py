@@ -15,7 +15,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from ragqa.analysers import Analyser
 from ragqa.config import Config
-from ragqa.events import Scored
+from ragqa.events.scoring import Scored
 from ragqa.repass.explanation import Explanation, provenance
 from ragqa.retrieval.matching import matched_words
 from ragqa.types import Evaluation, ObligationScore, Selection, SentenceScore

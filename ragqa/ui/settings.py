@@ -16,12 +16,12 @@ from ragqa.config import (
     FilteringConfig,
     FusionConfig,
     GenerationConfig,
-    Paths,
     RerankingConfig,
     RetrievalConfig,
     ScoringConfig,
     has_llm,
 )
+from ragqa.paths import Paths
 from ragqa.preset_files import presets_in
 from ragqa.presets import PRESETS, Preset
 from ragqa.retrieval.model_api import is_api_name, missing_key

@@ -11,23 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from ragqa.config import Config, FilteringConfig, FusionConfig, RerankingConfig
-from ragqa.events import (
-    Answered,
-    BestSoFar,
-    Event,
-    Fused,
-    Kept,
-    ObligationScored,
-    Recorded,
-    Reranked,
-    Retrieved,
-    Scored,
-    Selected,
-    SentenceScored,
-    Token,
-    TraceEvent,
-    Working,
-)
+from ragqa.events.generation import BestSoFar, Token, TraceEvent, Working
+from ragqa.events.pipeline import Answered, Event, Fused, Kept, Recorded, Reranked, Retrieved, Selected
+from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
 from ragqa.fanout.replay import reselected, with_passages
 from ragqa.fusion import fuse, rerank, reranker_scores
 from ragqa.generation.trace_words import trace_words

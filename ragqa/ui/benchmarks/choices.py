@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Final
 
 import streamlit as st
 
-from ragqa.config import LLM_GENERATORS, Paths, has_llm
+from ragqa.config import LLM_GENERATORS, has_llm
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.question_files import FileKind, QuestionFile, demo_files, question_files
 from ragqa.evaluation.run_folder import translated
+from ragqa.paths import Paths
 from ragqa.preset_files import presets_in
 from ragqa.presets import PRESETS
 from ragqa.retrieval.names import lacking_rankings

@@ -9,9 +9,10 @@ from typing import Any, Final
 
 import streamlit as st
 
-from ragqa.config import Paths, has_llm
+from ragqa.config import has_llm
 from ragqa.errors import RagqaError
 from ragqa.evaluation.question_files import FileKind, QuestionFile
+from ragqa.paths import Paths
 from ragqa.ui import resources
 from ragqa.ui.benchmarks.choices import (
     MAX_UPLOAD_MB,

@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from ragqa.config import IndexingConfig, Paths
+from ragqa.config import IndexingConfig
 from ragqa.errors import IndexNotFoundError
+from ragqa.paths import Paths
 from ragqa.ui import resources
 from ragqa.ui.benchmarks.request import config_of
 from ragqa.ui.benchmarks.runs import Job

@@ -8,9 +8,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from ragqa.config import Config, Paths
+from ragqa.config import Config
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.question_files import FileKind
+from ragqa.paths import Paths
 from ragqa.preset_files import find_preset
 
 __all__ = ["BENCHMARKS", "RERANKING", "Benchmark", "BenchmarkName", "Request", "config_of", "run_id_of"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 import streamlit as st
 
-from ragqa.config import Paths
+from ragqa.paths import Paths
 from ragqa.ui import resources
 from ragqa.ui.benchmarks.render import (
     answer_html,

@@ -27,10 +27,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from ragqa.config import Paths
 from ragqa.errors import ConfigError, RagqaError, RecordError
 from ragqa.evaluation.journal import write_whole
 from ragqa.evaluation.run_folder import translated
+from ragqa.paths import Paths
 from ragqa.ui.benchmarks.request import BENCHMARKS, Request, run_id_of
 from ragqa.ui.benchmarks.view import View, view_from_json, view_to_json
 

@@ -1,64 +1,41 @@
-"""What `pipeline.run` yields, in the order the work happens. The page, the command line and the evaluator read these.
+"""What generators say while they write: text, or what is being done, why, and how good it is so far.
 
-::
-
-    Retrieved -> Fused (-> Reranked) -> Selected -> Token* -> Answered
-        -> (SentenceScored | ObligationScored)* -> Scored -> Recorded
-
-In the place of `Token`, generators that verify what they write (LOC, VRR) say what they do::
+LOC and VRR verify what they write; a fan-out searches for itself::
 
     LOC: CallsPlanned -> (ObligationAnswered | BestSoFar)*
     VRR: CallsPlanned -> (CandidateWritten | CandidateScored | BestSoFar)*
                       -> (SentencesRemoved | ObligationsInserted | BestSoFar)*
-
-with `Working` in between, a few times a second, and `Kept` after each `BestSoFar`. A fan-out searches for itself, so
-that `Selected` comes once all evidence is found::
-
     fan-out: (CallsPlanned ->) (SubQuestionsAsked | EvidenceFound | SubQuestionAnswered | BestSoFar)*
              -> Selected -> SubQuestionAnswered* -> Token* -> Answered
+
+with `Working` in between, a few times a second, and `ragqa.events.Kept` after each `BestSoFar`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from ragqa.events.scoring import Scored
 from ragqa.types import (
     Answer,
-    Evaluation,
-    ObligationScore,
     Passage,
-    Ranking,
     RePASs,
-    ScoringMode,
     Selection,
-    SentenceScore,
     SubQuestion,
 )
 
 __all__ = [
-    "Answered",
     "BestSoFar",
     "CallsPlanned",
     "CandidateScored",
     "CandidateWritten",
-    "Event",
     "EvidenceFound",
-    "Fused",
     "GenerationEvent",
-    "Kept",
     "MissingObligation",
     "ObligationAnswered",
-    "ObligationScored",
     "ObligationsInserted",
-    "Recorded",
     "RemovedSentence",
-    "Reranked",
-    "Retrieved",
-    "Scored",
-    "Selected",
-    "SentenceScored",
     "SentencesRemoved",
     "SubQuestionAnswered",
     "SubQuestionsAsked",
@@ -66,34 +43,6 @@ __all__ = [
     "TraceEvent",
     "Working",
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class Retrieved:
-    """One ranking per retriever."""
-
-    rankings: tuple[Ranking, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Fused:
-    """The rankings merged into one; each hit carries its parts."""
-
-    ranking: Ranking
-
-
-@dataclass(frozen=True, slots=True)
-class Reranked:
-    """The fused ranking with its best passages in the order of a reranker; only where one is set."""
-
-    ranking: Ranking
-
-
-@dataclass(frozen=True, slots=True)
-class Selected:
-    """What the answer may be written from, and why the rest may not."""
-
-    selection: Selection
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,64 +237,6 @@ class SubQuestionAnswered:
     kind: Literal["sub-question answered"] = "sub-question answered"
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """The best answer so far is on disk under this id."""
-
-    record_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """The whole answer, split into sentences with verified citations."""
-
-    answer: Answer
-
-
-@dataclass(frozen=True, slots=True)
-class SentenceScored:
-    """The score of an answer sentence so far. ``done`` of ``total`` sentences have a final one.
-
-    While ``final`` is false it has met only the most similar source sentences: both maxima can still rise. The same
-    sentence (``score.index``) comes again, at last with ``final``.
-    """
-
-    score: SentenceScore
-    done: int
-    total: int
-    final: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class ObligationScored:
-    """The score of an obligation so far; ``done``, ``total`` and ``final`` as in `SentenceScored`."""
-
-    score: ObligationScore
-    done: int
-    total: int
-    final: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """The final breakdown in both modes, from the same pair probabilities."""
-
-    paper: Evaluation
-    script: Evaluation
-
-    def of(self, mode: ScoringMode) -> Evaluation:
-        """The breakdown in this mode."""
-        return self.paper if mode is ScoringMode.PAPER else self.script
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """The answer and its scores are on disk under this id. ``seconds`` is the pipeline's own work per stage."""
-
-    record_id: str
-    seconds: Mapping[str, float]
-
-
 TraceEvent = (
     CallsPlanned
     | CandidateWritten
@@ -362,17 +253,3 @@ TraceEvent = (
 
 GenerationEvent = Token | Working | TraceEvent
 """What a generator yields."""
-
-Event = (
-    Retrieved
-    | Fused
-    | Reranked
-    | Selected
-    | GenerationEvent
-    | Kept
-    | Answered
-    | SentenceScored
-    | ObligationScored
-    | Scored
-    | Recorded
-)

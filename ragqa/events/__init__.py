@@ -1,0 +1,1 @@
+"""What happens while a question is answered: the pipeline's events, those of a generator, those of a scorer."""

@@ -1,0 +1,61 @@
+"""Where things live on this machine: records, caches, presets, indexes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import platformdirs
+
+__all__ = ["PROJECT_INDEXES", "Paths"]
+
+PROJECT_INDEXES = Path(__file__).resolve().parent.parent / "indexes"
+
+
+def _default_home() -> Path:
+    return Path(platformdirs.user_data_dir("ragqa", appauthor=False))
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Where things live on this machine; never part of a record."""
+
+    home: Path = field(default_factory=_default_home)  # records; RAGQA_HOME
+    indexes: Path = PROJECT_INDEXES  # RAGQA_INDEXES; the checkout's own by default
+
+    @property
+    def records(self) -> Path:
+        return self.home / "records.sqlite3"
+
+    @property
+    def pair_cache(self) -> Path:
+        """NLI probabilities already computed; safe to delete at any time."""
+        return self.home / "nli-pairs.sqlite3"
+
+    @property
+    def vector_cache(self) -> Path:
+        """Vectors that embedding servers already made; safe to delete at any time, they are asked for again."""
+        return self.home / "vectors.sqlite3"
+
+    @property
+    def wiki_pages(self) -> Path:
+        """Pages that wikis' servers already gave; safe to delete at any time, they are fetched again."""
+        return self.home / "wikipedia"
+
+    @property
+    def presets(self) -> Path:
+        """A folder of preset files, ``*.json``; it need not exist."""
+        return self.home / "presets"
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str] | None = None) -> Paths:
+        """``RAGQA_HOME`` and ``RAGQA_INDEXES``, else the user's data folder and the checkout's ``indexes/``.
+
+        Where ragqa is installed without its checkout, indexes live in the data folder too.
+        """
+        env = os.environ if environ is None else environ
+        home = Path(env["RAGQA_HOME"]).expanduser() if env.get("RAGQA_HOME") else _default_home()
+        beside = PROJECT_INDEXES if PROJECT_INDEXES.is_dir() else home / "indexes"
+        return cls(home, Path(env["RAGQA_INDEXES"]).expanduser() if env.get("RAGQA_INDEXES") else beside)
