@@ -15,7 +15,7 @@ from statistics import median
 import numpy as np
 
 from ragqa.corpus import load_corpus
-from ragqa.indexing.steps import ENCODED_AT_ONCE
+from ragqa.indexing.encoded import ENCODED_AT_ONCE
 from ragqa.processor import wait_passively
 
 wait_passively()
