@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PORT   ?= 8501
+WORKERS ?= 2
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: app test check format indexes benchmark growth clean help
@@ -28,7 +29,7 @@ app: $(VENV)/.app ## open the page at http://localhost:8501
 	$(BIN)/streamlit run app.py --server.port $(PORT)
 
 test: $(VENV)/.dev ## run the tests this machine can run (SLOW=1 adds those that take minutes)
-	$(BIN)/python -m pytest $(if $(SLOW),,-m "not slow") --cov --cov-report=term:skip-covered --cov-fail-under=90
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(if $(SLOW),,-m "not slow") --cov --cov-report=term:skip-covered --cov-fail-under=90
 
 check: $(VENV)/.dev ## lint and type-check
 	$(BIN)/ruff check .
