@@ -46,6 +46,11 @@ def inputs(n_rows, n_tokens, n_kept=None):
     return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
 
 
+def some(rows, chosen):
+    """The same inputs with these rows only, in this order."""
+    return {name: values[chosen] for name, values in rows.items()}
+
+
 # The graph
 
 
@@ -54,21 +59,21 @@ def test_the_graph_gives_what_torch_gives_at_every_length(folder, by_torch, n_to
     engine = OpenVinoEngine(folder, bert_shape(read_config(folder)), "fp32")
     for n_rows in (1, 3):
         rows = inputs(n_rows, n_tokens)
-        assert engine.infer(rows) == pytest.approx(by_torch.infer(rows), abs=1e-4)
+        assert engine.infer([rows])[0] == pytest.approx(by_torch.infer([rows])[0], abs=1e-4)
 
 
 def test_padding_does_not_change_a_result(folder):
     engine = OpenVinoEngine(folder, bert_shape(read_config(folder)), "fp32")
     rows = inputs(2, 24, n_kept=9)
     short = {name: values[:, :9] for name, values in rows.items()}
-    assert engine.infer(rows) == pytest.approx(engine.infer(short), abs=1e-5)
+    assert engine.infer([rows])[0] == pytest.approx(engine.infer([short])[0], abs=1e-5)
 
 
 def test_a_result_is_not_overwritten_by_the_next(folder):
     engine = OpenVinoEngine(folder, bert_shape(read_config(folder)), "fp32")
-    first = engine.infer(inputs(2, 8))
+    (first,) = engine.infer([inputs(2, 8)])
     before = first.copy()
-    engine.infer(inputs(2, 16))
+    engine.infer([inputs(2, 16)])
     assert (first == before).all()
 
 
@@ -76,10 +81,29 @@ def test_a_row_has_the_same_bits_whatever_rows_are_beside_it(folder):
     for precision in ("fp32", "bf16"):
         engine = OpenVinoEngine(folder, bert_shape(read_config(folder)), precision)
         rows = inputs(16, 40)
-        alone = [engine.infer({name: values[n : n + 1] for name, values in rows.items()})[0] for n in range(16)]
+        alone = np.concatenate(engine.infer([some(rows, [n]) for n in range(16)]))
         for chosen in ([3, 1], [0, 5, 9, 2, 15], list(range(15, -1, -1))):
-            together = engine.infer({name: values[chosen] for name, values in rows.items()})
-            assert (together == [alone[n] for n in chosen]).all(), precision
+            (together,) = engine.infer([some(rows, chosen)])
+            assert (together == alone[chosen]).all(), precision
+
+
+def test_batches_side_by_side_give_the_bits_they_give_one_after_the_other(folder):
+    shape = bert_shape(read_config(folder))
+    batches = [inputs(n_rows, n_tokens) for n_rows in (1, 2, 5) for n_tokens in (8, 24, 200, 512)]
+    for precision in ("fp32", "bf16"):
+        one, two = (OpenVinoEngine(folder, shape, precision, streams=n) for n in (1, 2))
+        expected = [one.infer([batch])[0] for batch in batches]
+        for _ in range(3):
+            for found, wanted in zip(two.infer(batches), expected, strict=True):
+                assert (found == wanted).all(), precision
+
+
+def test_a_batch_that_cannot_be_computed_raises_and_keeps_no_request(folder):
+    engine = OpenVinoEngine(folder, bert_shape(read_config(folder)), "fp32", streams=2)
+    crooked = inputs(2, 8) | {"attention_mask": np.ones((2, 9), np.int64)}
+    for _ in range(3):  # a third time would wait for ever if the first two had kept theirs
+        with pytest.raises(RuntimeError):
+            engine.infer([crooked])
 
 
 @pytest.mark.parametrize(

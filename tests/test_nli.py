@@ -273,7 +273,9 @@ def test_numbers_that_are_not_finite_are_refused(tiny):
     import numpy as np
 
     nli = load(tiny)
-    nli._classifier._engine = SimpleNamespace(infer=lambda inputs: np.full((len(inputs["input_ids"]), 3), np.nan))
+    nli._classifier._engine = SimpleNamespace(
+        infer=lambda batches: [np.full((len(inputs["input_ids"]), 3), np.nan) for inputs in batches]
+    )
     with pytest.raises(ScoringError, match="not finite"):
         nli.predict(PAIRS[:1])
 
@@ -348,19 +350,20 @@ def test_loading_leaves_the_progress_bars_of_others_alone(tiny):
 
 
 def test_a_short_question_is_not_kept_waiting_by_a_long_one(tiny, monkeypatch):
-    """Two sessions: the one with a single pair is served after the running batch, not after all forty."""
+    """Two sessions: the one with a single pair is served after the running turn, not after all forty."""
     from ragqa.inference import classifier as module
 
     monkeypatch.setattr(module, "TOKEN_BUDGET", 1)  # every pair its own batch
+    monkeypatch.setattr(module, "TOKENS_PER_TURN", 1)  # and its own turn
     nli = load(tiny)
     done, started = [], threading.Event()
     forward = nli._classifier._engine.infer
 
-    def slow(inputs):
+    def slow(batches):
         started.set()
         time.sleep(0.005)
-        result = forward(inputs)
-        done.append(len(inputs["input_ids"]))
+        result = forward(batches)
+        done.extend(len(inputs["input_ids"]) for inputs in batches)
         return result
 
     nli._classifier._engine = SimpleNamespace(infer=slow)
@@ -454,7 +457,7 @@ def test_the_graph_computes_what_transformers_computes(n_tokens):
     }
     inputs["attention_mask"][1, n_tokens // 2 + 1 :] = 0
     engine = OpenVinoEngine(folder, bert_shape(read_config(folder)), "fp32")
-    assert np.abs(engine.infer(inputs) - transformers_logits(folder, inputs)).max() < 2e-5
+    assert np.abs(engine.infer([inputs])[0] - transformers_logits(folder, inputs)).max() < 2e-5
 
 
 def test_other_models_than_bert_go_to_torch():

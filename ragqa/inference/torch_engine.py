@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -47,8 +47,11 @@ class TorchEngine:
             self.precision = "fp32"
         logger.info("loaded %s on %s", folder, self.device)
 
-    def infer(self, inputs: Mapping[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.float32]:
-        """float32 array of shape (n_rows, n_labels) for int64 inputs of shape (n_rows, n_tokens)."""
+    def infer(self, batches: Sequence[Mapping[str, npt.NDArray[np.int64]]]) -> list[npt.NDArray[np.float32]]:
+        """float32 arrays of shape (n_rows, n_labels), one per batch of int64 inputs of shape (n_rows, n_tokens)."""
+        return [self._infer(inputs) for inputs in batches]
+
+    def _infer(self, inputs: Mapping[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.float32]:
         tensors = {name: torch.from_numpy(rows).to(self.device) for name, rows in inputs.items() if name in self._names}
         with torch.inference_mode(), torch.autocast(self.device, torch.bfloat16, enabled=self.precision == "bf16"):
             found = self._model(**tensors).logits
@@ -59,7 +62,7 @@ class TorchEngine:
         """Whether one small batch goes through; DeBERTa of the first version, for one, fails in bf16."""
         ones = np.ones((1, 8), np.int64)
         try:
-            self.infer({"input_ids": ones, "attention_mask": ones, "token_type_ids": ones - 1})
+            self._infer({"input_ids": ones, "attention_mask": ones, "token_type_ids": ones - 1})
         except RuntimeError:
             return False
         return True

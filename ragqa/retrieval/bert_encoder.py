@@ -85,7 +85,7 @@ class BertEncoder:
         for batch in batches_by_length([len(text.ids) for text in encoded], TOKENS_PER_BATCH):
             inputs = padded_inputs([encoded[position] for position in batch], pad_id=0)
             with self._turn:
-                states = engine.infer(inputs)
+                (states,) = engine.infer([inputs])
             vectors[batch] = _pooled(states, inputs["attention_mask"])
         return vectors
 
