@@ -20,19 +20,22 @@ from .server import CHROMIUM, CHROMIUM_FLAGS, running_app
 from .soak import LINK, open_page, send
 
 PRESET = "no filter, k = 10"
-# Milliseconds at which each state was first seen; `watch()` begins anew.
+# Milliseconds at which each state was first seen. It looks once a frame at most and reads few elements: laying out the
+# whole page at every change would take from the processor what scoring needs.
 WATCH = """() => {
   const seen = window.ragqaSeen = {}, once = name => { seen[name] ??= performance.now(); };
+  const has = (where, words) => [...document.querySelectorAll(where)].some(e => e.textContent.includes(words));
   const look = () => {
-    const words = document.body.innerText;
-    if (words.includes('Written by:')) once('answer');
-    if (document.querySelector('.rq-rows details')) once('first');
+    if (!seen.answer && has('[data-testid=stCaptionContainer]', 'Written by:')) once('answer');
+    if (!seen.first && document.querySelector('.rq-rows details')) once('first');
     const composite = document.querySelector('.rq-composite');
-    if (composite && words.includes('Obligation ledger')) once('complete');
-    if (composite && /final/.test(composite.innerText)) once('final');
+    if (!seen.complete && composite && has('h5', 'Obligation ledger')) once('complete');
+    if (!seen.final && composite && /final/.test(composite.textContent)) once('final');
   };
+  let waits = false;
+  const soon = () => { if (!waits) { waits = true; requestAnimationFrame(() => { waits = false; look(); }); } };
   window.ragqaWatch?.disconnect();
-  window.ragqaWatch = new MutationObserver(look);
+  window.ragqaWatch = new MutationObserver(soon);
   window.ragqaWatch.observe(document.body, {childList: true, subtree: true, characterData: true});
 }"""
 

@@ -23,6 +23,7 @@ from ragqa.ui.view import View
 __all__ = ["ask_page"]
 
 POLL_SECONDS = 0.25
+WAIT_SECONDS = 0.5  # between two looks at a breakdown that waits for its last pairs; the look itself lasts as long
 REDRAW_SECONDS = 3.0  # while every row has a score and some may still change
 FIRST_EXAMPLES = 3
 
@@ -120,7 +121,7 @@ def _results(run: Run, config: Config, paths: Paths) -> None:
     with st.container():  # always there, so that what follows keeps its place
         draw_passages(view, config, resources.corpus_or_none(view.config.index, paths) if view.rankings else None)
     if view.running and view.has_every_score:
-        st.fragment(partial(_waiting, run, time.monotonic()), run_every=POLL_SECONDS)()
+        st.fragment(partial(_waiting, run, time.monotonic()), run_every=WAIT_SECONDS)()
         draw_outcome(view, config)
         return
     if not view.running:
@@ -132,14 +133,15 @@ def _results(run: Run, config: Config, paths: Paths) -> None:
 def _waiting(run: Run, drawn_at: float) -> None:
     """The line above a breakdown that is complete but for what may still rise: nothing else is redrawn meanwhile.
 
-    Drawing takes from the processor what scoring needs. A long scoring is drawn anew now and then, at ``drawn_at`` last
-    (seconds of `time.monotonic`).
+    Drawing takes from the processor what scoring needs, so this seldom draws, and waits for the end where that comes
+    soon. A long scoring is drawn anew now and then, at ``drawn_at`` last (seconds of `time.monotonic`).
     """
-    view = run.view
-    _status(run, view)
+    _status(run, run.view)
+    elapsed = time.monotonic() - drawn_at
+    view = run.wait(WAIT_SECONDS) if elapsed > WAIT_SECONDS / 2 else run.view  # at first the rest is still to be drawn
     if not view.running:
         st.session_state["finished"] = run
-    if not view.running or time.monotonic() - drawn_at > REDRAW_SECONDS:
+    if not view.running or elapsed > REDRAW_SECONDS:
         st.rerun()
 
 
