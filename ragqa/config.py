@@ -148,7 +148,7 @@ class FusionConfig:
 class RerankingConfig:
     """Whether a reranker reads the best passages once more before filtering, and how much it counts."""
 
-    model: str = ""  # a folder, a hub name, voyage:MODEL or openai:MODEL; empty: no reranking
+    model: str = ""  # ranker-adgm, a folder, a hub name, voyage:MODEL or openai:MODEL; empty: none
     depth: int = 50  # fused passages it reads, 1 to 1000; AUEB 3, the best they tried
     weight: float = 0.3  # of its min-max score against the fused one, in [0, 1]; best on ADGM; 1: it alone, as AUEB 3
 

@@ -12,7 +12,7 @@ from typing import Any
 from ragqa.config import NO_ENCODER, IndexingConfig, Precision, RerankingConfig, ScoringConfig
 from ragqa.paths import Paths
 from ragqa.processor import wait_passively
-from ragqa.protocols import Encoder, NliModel, ObligationClassifier, Reranker, Scorer
+from ragqa.protocols import Encoder, HitRanker, NliModel, ObligationClassifier, Reranker, Scorer
 from ragqa.types import ModelInfo
 
 __all__ = [
@@ -36,7 +36,7 @@ class Models:
     entailment: NliModel
     coverage: NliModel  # the same object as ``entailment`` where the same model does both
     obligations: ObligationClassifier
-    reranker: Reranker | None = None  # None: the fused ranking is filtered as it is
+    reranker: Reranker | HitRanker | None = None  # None: the fused ranking is filtered as it is
     further: Mapping[str, Any] = field(default_factory=dict)  # of an index's further rankings, by retriever
 
     @property
@@ -135,8 +135,8 @@ def with_reranker(models: Models, reranking: RerankingConfig) -> Models:
     return replace(models, reranker=load_reranker(reranking.model) if reranking.model else None)
 
 
-def load_reranker(name: str, precision: Precision = "auto") -> Reranker:
-    """The cross-encoder of this folder or hub name, loaded and checked, or an API, not asked yet.
+def load_reranker(name: str, precision: Precision = "auto") -> Reranker | HitRanker:
+    """The cross-encoder or learned order of this folder or name, loaded and checked, or an API, not asked yet.
 
     ``precision`` is a cross-encoder's. Raises ModelError, and ConfigError where a server's address or key cannot work.
     """
@@ -147,6 +147,10 @@ def load_reranker(name: str, precision: Precision = "auto") -> Reranker:
 
         return ApiReranker(name)
     wait_passively()
+    from ragqa.retrieval.learned_ranker import LearnedRanker, is_ranker
+
+    if is_ranker(name):
+        return LearnedRanker(name)
     from ragqa.retrieval.reranker import CrossEncoderReranker
 
     return CrossEncoderReranker(name, precision)

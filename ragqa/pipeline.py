@@ -99,7 +99,8 @@ class Pipeline:
         from ragqa.retrieval.reranker import read_again
 
         config, kind = self.config.reranking, self.index.manifest.indexed_text
-        return rerank(fused, read_again(self.models.reranker, question, fused, config.depth, kind), config)
+        scores = read_again(self.models.reranker, question, fused, config.depth, self.index, kind)
+        return rerank(fused, scores, config)
 
 
 def clean_question(question: Question) -> Question:

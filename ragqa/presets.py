@@ -138,6 +138,12 @@ PRESETS: tuple[Preset, ...] = (
         "The RIRAG paper's filter: relevance at least 0.70, no fall of 0.20 or more, at most ten passages.",
     ),
     Preset(
+        "learned order",
+        "The best 50 passages in an order learnt from 2,788 ADGM questions: R@10 / M@10 there 82.3 / 70.1 out of fold, "
+        "81.4 / 67.8 without it. For regulation in English; on other corpora measure it first.",
+        reranking=RerankingConfig("ranker-adgm", depth=50, weight=1.0),
+    ),
+    Preset(
         "AUEB .90/.10",
         "AUEB's stricter filter. It was tuned on a commercial reranker's scores and does not carry over to min-max "
         "fused scores as it is: expect one or two passages.",

@@ -6,12 +6,13 @@ Objects behind these protocols are shared by every session of the page and must 
 from __future__ import annotations
 
 from collections.abc import Generator as Stream
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from ragqa.analysers import Analyser
 from ragqa.events.generation import GenerationEvent
 from ragqa.events.pipeline import Selected
 from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
@@ -24,13 +25,16 @@ from ragqa.types import (
     Passage,
     Question,
     Ranking,
+    ScoredPassage,
     Selection,
 )
 
 __all__ = [
+    "Corpus",
     "Encoder",
     "FloatMatrix",
     "Generator",
+    "HitRanker",
     "NliModel",
     "ObligationClassifier",
     "Reranker",
@@ -40,6 +44,7 @@ __all__ = [
     "Search",
     "SearchingGenerator",
     "Verifier",
+    "WordCounts",
 ]
 
 FloatMatrix = npt.NDArray[np.float32]
@@ -72,6 +77,45 @@ class Reranker(Protocol):
 
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
         """One finite number per text, in the order given, higher where it answers better; no unit, no fixed range."""
+        ...
+
+
+class WordCounts(Protocol):
+    """How a corpus reads words, and how rare they are in it."""
+
+    @property
+    def analyser(self) -> Analyser: ...
+
+    def rarities(self, tokens: Sequence[str]) -> dict[str, float]:
+        """``ln((N + 1) / (df + 0.5))`` of each of these distinct tokens."""
+        ...
+
+
+class Corpus(Protocol):
+    """What an open index knows of its passages beyond their texts."""
+
+    @property
+    def position_of(self) -> Mapping[str, int]:
+        """Places in reading order, by passage id."""
+        ...
+
+    @property
+    def bm25s(self) -> WordCounts: ...
+
+    def neighbours(self, passage: Passage) -> tuple[Passage | None, Passage | None]:
+        """Those before and after it in its document."""
+        ...
+
+
+@runtime_checkable
+class HitRanker(Protocol):
+    """Puts the best fused passages in order by what is known of them, in milliseconds: it reads no text in full."""
+
+    @property
+    def info(self) -> ModelInfo: ...
+
+    def score_hits(self, question: str, hits: Sequence[ScoredPassage], depth: int, corpus: Corpus) -> list[float]:
+        """One finite number per hit of the best ``depth`` of a fused ranking, higher where it answers better."""
         ...
 
 

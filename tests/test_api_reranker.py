@@ -341,7 +341,7 @@ RULES = [f"Rule {n}: a firm must report conduct of kind {n}." for n in range(8)]
 def test_aueb_s_system_as_published():
     assert FINAL.fusion.weights == {"bm25": 0.25, LAW: 0.2, FINANCE: pytest.approx(0.55)}  # table 2
     assert FINAL.reranking == RerankingConfig("voyage:rerank-2", depth=50, weight=1.0)  # 3.3, figure 1
-    found = [p for p in PRESETS if p.reranking.model]
+    found = [p for p in PRESETS if p.reranking.model and p.name.startswith("AUEB")]
     filters = {(p.filtering.threshold, p.filtering.max_drop) for p in found}
     assert filters == {(0.7, 0.2), (0.75, 0.05), (0.8, 0.05), (0.85, 0.15), (0.9, 0.1)}  # table 3
     assert all(replace(p, name="", explanation="", filtering=FINAL.filtering) == replace(FINAL, name="", explanation="")

@@ -78,6 +78,7 @@ HOMES = {
     "huggingface_hub": {"models", "retrieval"},
     "nltk": {"sentences"},
     "sklearn": {"training", "evaluation"},
+    "lightgbm": {"retrieval", "training"},
     "ir_measures": {"evaluation"},
     "scipy": {"evaluation", "retrieval"},
     "readability": {"evaluation"},

@@ -35,7 +35,9 @@ def test_embedded_models_have_weights_card_and_manifest(name):
     assert "## Weak points" in card
 
 
-@pytest.mark.parametrize(("name", "kind"), [("nli-minilm-l6", "nli"), ("obligations-tfidf", "obligations")])
+@pytest.mark.parametrize(
+    ("name", "kind"), [("nli-minilm-l6", "nli"), ("obligations-tfidf", "obligations"), ("ranker-adgm", "ranker")]
+)
 def test_embedded_weights_are_the_announced_ones(name, kind):
     folder = resolve_model(name)
     assert check_model(folder, kind) == json.loads((folder / "MODEL.json").read_text())["sha256"]
@@ -43,7 +45,7 @@ def test_embedded_weights_are_the_announced_ones(name, kind):
 
 def test_no_model_is_stored_as_pickle():
     stored = [file for name in EMBEDDED for file in resolve_model(name).iterdir()]
-    assert {file.suffix for file in stored} <= {".json", ".md", ".safetensors"}
+    assert {file.suffix for file in stored} <= {".json", ".md", ".safetensors", ".txt"}
 
 
 def test_a_local_folder_is_resolved(folder, monkeypatch):

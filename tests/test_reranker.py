@@ -123,8 +123,8 @@ def test_only_the_best_are_read_as_the_index_reads_them():
         ScoredPassage(passage("1:3", "Three."), 0.5),
     ]
     reranker = FakeReranker({"One.": 4.0})
-    assert read_again(reranker, "q", Ranking("fused", tuple(hits)), 2) == {"1:1": 4.0, "1:2": 0.0}
-    read_again(reranker, "q", Ranking("fused", tuple(hits)), 1, "title-section-text")
+    assert read_again(reranker, "q", Ranking("fused", tuple(hits)), 2, None) == {"1:1": 4.0, "1:2": 0.0}
+    read_again(reranker, "q", Ranking("fused", tuple(hits)), 1, None, "title-section-text")
     assert reranker.calls == [("q", ("One.", "Two.")), ("q", ("T. S. One.",))]
 
 

@@ -69,7 +69,8 @@ def ask(
         list[str] | None, typer.Option(help="Share of a ranking, as bm25=3; repeatable, those not named count 0.")
     ] = None,
     reranker: Annotated[
-        str | None, typer.Option(help="Rerank the best passages: a folder, a hub name, voyage:MODEL, openai:MODEL.")
+        str | None,
+        typer.Option(help="Rerank the best passages: ranker-adgm, a folder, a hub name, voyage:MODEL, openai:MODEL."),
     ] = None,
     rerank_depth: Annotated[int | None, typer.Option(help="Passages the reranker reads.")] = None,
     rerank_weight: Annotated[float | None, typer.Option(help="The reranker's share of the score, 0 to 1.")] = None,

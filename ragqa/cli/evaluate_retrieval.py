@@ -45,7 +45,7 @@ def retrieval(
     ] = None,
     baseline: Annotated[str, typer.Option(help="What the others are compared with.")] = DEFAULT,
     reranker: Annotated[
-        str, typer.Option(help="Rerank the --baseline by this folder, hub name or API, and measure that too.")
+        str, typer.Option(help="Rerank the --baseline by this name, folder or API, and measure that too.")
     ] = "",
     rerank_depth: Annotated[int, typer.Option(help="Passages it reads per question.")] = RerankingConfig().depth,
     rerank_weight: Annotated[

@@ -1,4 +1,4 @@
-"""`ragqa train`: obligations and nli; retriever and reranker have modules of their own."""
+"""`ragqa train`: obligations and nli; retriever, reranker and ranker have modules of their own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ragqa.cli.output import stderr, stdout
+from ragqa.cli.train_ranker import ranker
 from ragqa.cli.train_reranker import reranker
 from ragqa.cli.train_retriever import retriever
 from ragqa.cli.training import shown
@@ -18,6 +19,7 @@ __all__ = ["app"]
 app = typer.Typer(help="Make the embedded weights.", no_args_is_help=True)
 app.command("retriever")(retriever)
 app.command("reranker")(reranker)
+app.command("ranker")(ranker)
 
 
 @app.callback()

@@ -9,16 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ragqa.cli.command_line import command_line
-from ragqa.cli.evaluate_retrieval import rankings_of
 from ragqa.cli.output import stderr, stdout
 from ragqa.cli.rerank_results import reranked_results
-from ragqa.cli.training import AskedIndex, shown, sources
-from ragqa.config import Config, RerankingConfig
+from ragqa.cli.training import AskedIndex, fused_rankings, shown, sources
+from ragqa.config import RerankingConfig
 from ragqa.tables import plain
 
 if TYPE_CHECKING:
-    from ragqa.corpus.questions import GoldQuestion
-    from ragqa.indexing import Index
     from ragqa.types import Ranking
 
 __all__ = ["reranker"]
@@ -59,7 +56,7 @@ def reranker(
     asked = AskedIndex.of(index, questions, fold)
     start = base or asked.index.manifest.encoder
     _, base_sha256 = base_folder(start)
-    fused = _fused([*asked.learnt, *asked.tested], asked.index)
+    fused = fused_rankings([*asked.learnt, *asked.tested], asked.index)
     data = asked.gathered(KnownRankings("fused", fused), limit=limit, seed=seed)
     training = RerankerTraining(
         base=start,
@@ -104,16 +101,6 @@ def _shown(measure: str) -> str:
     from ragqa.evaluation.measures import display_name
 
     return display_name(measure)
-
-
-def _fused(gold: Sequence[GoldQuestion], index: Index) -> dict[str, Ranking]:
-    """The default fused ranking by question; kept as `ragqa eval retrieval` keeps rankings."""
-    from ragqa.fusion import fuse
-
-    config = Config()
-    columns, _ = rankings_of(tuple(gold), index, config)
-    rankings = zip(*columns, strict=True)
-    return {item.question.text: fuse(found, config.fusion) for item, found in zip(gold, rankings, strict=True)}
 
 
 def _before_and_after(asked: AskedIndex, fused: Mapping[str, Ranking], model: Path) -> list[tuple[str, list[float]]]:

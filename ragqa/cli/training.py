@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from ragqa.cli.output import progress_bar, stderr
+from ragqa.config import Config
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.paths import Paths
 
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from ragqa.protocols import Retriever
     from ragqa.training.loop import Progress, Reading
     from ragqa.training.retriever_data import RetrieverData
+    from ragqa.types import Ranking
 
-__all__ = ["AskedIndex", "shown", "sources"]
+__all__ = ["AskedIndex", "fused_rankings", "shown", "sources"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,17 @@ def shown(reports: Iterable[Reading | Progress]) -> Progress:
             if now.held_out is not None:
                 stderr().print(f"step {now.step:,} of {now.steps:,}: {figures}, held-out accuracy {now.held_out:.4f}")
     return last
+
+
+def fused_rankings(gold: Sequence[GoldQuestion], index: Index) -> dict[str, Ranking]:
+    """The default fused ranking by question; kept as `ragqa eval retrieval` keeps rankings."""
+    from ragqa.cli.evaluate_retrieval import rankings_of
+    from ragqa.fusion import fuse
+
+    config = Config()
+    columns, _ = rankings_of(tuple(gold), index, config)
+    rankings = zip(*columns, strict=True)
+    return {item.question.text: fuse(found, config.fusion) for item, found in zip(gold, rankings, strict=True)}
 
 
 def sources(files: Iterable[Path]) -> list[tuple[str, str]]:

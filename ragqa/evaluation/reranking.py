@@ -14,7 +14,7 @@ from ragqa.evaluation.ranking_cache import RankingCache
 from ragqa.evaluation.retrieval import Rankings, retrieve_all
 from ragqa.fusion import rerank
 from ragqa.indexing import Index
-from ragqa.protocols import Reranker
+from ragqa.protocols import HitRanker, Reranker
 from ragqa.retrieval.reranker import read_again
 from ragqa.types import Ranking, ScoredPassage
 
@@ -28,7 +28,7 @@ def read_all(
     questions: Sequence[GoldQuestion],
     index: Index,
     rankings: Rankings,
-    reranker: Reranker,
+    reranker: Reranker | HitRanker,
     depth: int,
     cache: RankingCache | None = None,
 ) -> Stream[int, None, tuple[Scores, float | None]]:
@@ -39,11 +39,17 @@ def read_all(
     """
     by_question = {gold.question.text: ranking for gold, ranking in zip(questions, rankings, strict=True)}
     reader = _Reader(reranker, index, by_question)
-    read = [[hit.passage.passage_id for hit in ranking.hits[:depth]] for ranking in rankings]
-    digest = hashlib.sha256(json.dumps(read).encode("ascii")).hexdigest()
-    identity = json.dumps(["reranker", asdict(reranker.info), digest], sort_keys=True)
+    digest = hashlib.sha256(json.dumps([_read(reranker, ranking, depth) for ranking in rankings]).encode("ascii"))
+    identity = json.dumps(["reranker", asdict(reranker.info), digest.hexdigest()], sort_keys=True)
     found, milliseconds = yield from retrieve_all(questions, index, reader, identity, depth, cache)
     return tuple({hit.passage.passage_id: hit.score for hit in ranking.hits} for ranking in found), milliseconds
+
+
+def _read(reranker: Reranker | HitRanker, ranking: Ranking, depth: int) -> list[list[str | float]]:
+    """What the scores of the best ``depth`` depend on: which they are, or every hit's part of the ranking."""
+    if isinstance(reranker, HitRanker):
+        return [[hit.passage.passage_id, hit.score, *(part.raw or 0.0 for part in hit.parts)] for hit in ranking.hits]
+    return [[hit.passage.passage_id] for hit in ranking.hits[:depth]]
 
 
 def reranked(rankings: Rankings, scores: Scores, config: RerankingConfig) -> Rankings:
@@ -56,11 +62,12 @@ class _Reader:
 
     name = "reranker"
 
-    def __init__(self, reranker: Reranker, index: Index, by_question: Mapping[str, Ranking]) -> None:
+    def __init__(self, reranker: Reranker | HitRanker, index: Index, by_question: Mapping[str, Ranking]) -> None:
         self._reranker, self._by_question = reranker, by_question
-        self._kind = index.manifest.indexed_text
+        self._index, self._kind = index, index.manifest.indexed_text
 
     def retrieve(self, question: str, top_k: int) -> Ranking:
         hits = self._by_question[question].hits[:top_k]
-        scores = read_again(self._reranker, question, self._by_question[question], top_k, self._kind)
+        fused = self._by_question[question]
+        scores = read_again(self._reranker, question, fused, top_k, self._index, self._kind)
         return Ranking.of(self.name, [ScoredPassage(hit.passage, scores[hit.passage.passage_id]) for hit in hits])

@@ -72,20 +72,29 @@ class Bm25sRetriever:
     ) -> None:
         """``hidden``, shape (n_passages,), is True for passages that are never returned."""
         self.name = name
+        self.analyser = analyser
         self._model = model
-        self._analyser = analyser
         self._hidden = hidden
         self._passages = passages
         self._order = order
 
     def retrieve(self, question: str, top_k: int) -> Ranking:
         """At most ``top_k`` passages that share a token with the question; a word said twice counts twice."""
-        token_ids = self._model.get_tokens_ids(tokenise(question, self._analyser))
+        token_ids = self._model.get_tokens_ids(tokenise(question, self.analyser))
         if not token_ids:
             return Ranking(self.name, ())
         scores = self._model.get_scores_from_ids(token_ids)
         scores[self._hidden] = 0.0
         return ranking_of(self.name, self._passages, scores, self._order, top_k)
+
+    def rarities(self, tokens: Sequence[str]) -> dict[str, float]:
+        """``ln((N + 1) / (df + 0.5))`` of each of these distinct tokens in this corpus of N passages, above 0."""
+        known, indptr = self._model.vocabulary, self._model.scores["indptr"]
+        wanted = keys_of(tokens)
+        places = np.minimum(np.searchsorted(known, wanted), max(0, len(known) - 1))
+        df = np.where(known[places] == wanted, indptr[places + 1] - indptr[places], 0) if len(known) else 0 * wanted
+        rarity = np.log((self._model.scores["num_docs"] + 1) / (df + 0.5))
+        return dict(zip(tokens, rarity.tolist(), strict=True))
 
 
 def build_bm25(token_lists: Iterable[Sequence[str]], k1: float, b: float) -> Bm25Model:

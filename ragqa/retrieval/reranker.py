@@ -8,7 +8,7 @@ from typing import Final
 from ragqa.config import Precision
 from ragqa.errors import ModelError
 from ragqa.models import check_model, resolve_model, shown_name
-from ragqa.protocols import Reranker
+from ragqa.protocols import Corpus, HitRanker, Reranker
 from ragqa.retrieval.analysis import IndexedText, indexed_text
 from ragqa.types import ModelInfo, Ranking
 
@@ -52,12 +52,20 @@ class CrossEncoderReranker(Reranker):
 
 
 def read_again(
-    reranker: Reranker, question: str, fused: Ranking, depth: int, kind: IndexedText = "text"
+    reranker: Reranker | HitRanker,
+    question: str,
+    fused: Ranking,
+    depth: int,
+    corpus: Corpus,
+    kind: IndexedText = "text",
 ) -> dict[str, float]:
     """The raw scores of the best ``depth`` passages, by passage_id in their order.
 
-    ``kind`` is the index's: a reranker reads of a passage what the index's encoder reads.
+    ``corpus`` and ``kind`` are the index's: a reranker reads of a passage what the index's encoder reads.
     """
     best = fused.hits[:depth]
-    scores = reranker.score(question, [indexed_text(hit.passage, kind) for hit in best])
+    if isinstance(reranker, HitRanker):
+        scores = reranker.score_hits(question, fused.hits, depth, corpus)
+    else:
+        scores = reranker.score(question, [indexed_text(hit.passage, kind) for hit in best])
     return {hit.passage.passage_id: score for hit, score in zip(best, scores, strict=True)}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ragqa.indexing import Index
     from ragqa.loading import Models
     from ragqa.pipeline import Pipeline
-    from ragqa.protocols import Reranker
+    from ragqa.protocols import HitRanker, Reranker
     from ragqa.records import RecordStore
 
 __all__ = [
@@ -110,7 +110,7 @@ def _further(rankings: tuple[str, ...], _paths: Paths) -> dict[str, Any]:
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _reranker(name: str) -> Reranker:
+def _reranker(name: str) -> Reranker | HitRanker:
     from ragqa.loading import load_reranker
 
     return load_reranker(name)

@@ -154,8 +154,8 @@ def _reranking_widgets(values: dict[str, Any]) -> None:
         "Model",
         key="set_reranker",
         placeholder="off",
-        help="Reads the best passages once more: a cross-encoder's folder on this machine or hub name, or an API's, "
-        "voyage:rerank-2 or openai:MODEL. Empty: off.",
+        help="Puts the best passages in a new order: ranker-adgm, learnt from questions about regulation and quick; a "
+        "folder of `ragqa train`; a cross-encoder's hub name; an API's, voyage:rerank-2 or openai:MODEL. Empty: off.",
     ).strip()
     if is_api_name(values["reranker"]):
         st.caption("Behind an API: the question and the passages it reads are sent to that server.")
