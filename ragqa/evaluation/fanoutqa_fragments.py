@@ -46,8 +46,8 @@ def count_tokens(text: str) -> int:
 def cut(text: str, max_chars: int = FRAGMENT_CHARS, borders: Sequence[str] = _BORDERS) -> list[str]:
     """The text in pieces of at most ``max_chars``, cut at the first of ``borders`` that makes them small enough.
 
-    Neighbours are joined while they fit. The border at the very end goes, as in `fanoutqa.retrieval.chunk_text`. A
-    text that fits is one piece; one without any border is cut anywhere.
+    Neighbours are joined while they fit. The border at the end of whatever is cut goes, as in
+    `fanoutqa.retrieval.chunk_text`. A text that fits is one piece; one without any border is cut anywhere.
     """
     if len(text) <= max_chars:
         return [text]

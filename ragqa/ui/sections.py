@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["download_record", "draw_outcome", "draw_passages", "draw_seconds"]
 
 SHOWN_CANDIDATES = 30
+COLUMNS_BESIDE_CURVE = 3  # of scores that fit
 LONG = 12  # rows; from here on a reader may want only those with a problem
 
 
@@ -83,7 +84,7 @@ def _passages(view: View, current: Selection, settings: Config, index: Index | N
             "settings. Ask again to have them read."
         )
         st.html(notice_html(words, "mixed"))
-    table, curve = st.columns([7, 3], gap="medium")
+    table, curve = _beside_each_other(current)
     with table:
         analyser = index.manifest.analyser if index else Analyser()
         matcher = partial(matched_words, question=view.question, analyser=analyser)
@@ -98,6 +99,16 @@ def _passages(view: View, current: Selection, settings: Config, index: Index | N
     if n_kept == 1 and n_all > 1:
         text = "Only the best passage is left, which is always kept: an answer rests on it alone."
         st.html(notice_html(text, "mixed"))
+
+
+def _beside_each_other(current: Selection) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Places for the table and the curve; a table of many columns has the whole width, above the curve."""
+    hit = (*current.kept, *current.dropped)[0].hit
+    if len(hit.parts) + len(hit.reranking) > COLUMNS_BESIDE_CURVE:
+        table, curve = _slots(2)
+    else:
+        table, curve = st.columns([7, 3], gap="medium")
+    return table, curve
 
 
 def _slots(count: int) -> list[DeltaGenerator]:
