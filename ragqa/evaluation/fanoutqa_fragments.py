@@ -46,8 +46,9 @@ def count_tokens(text: str) -> int:
 def cut(text: str, max_chars: int = FRAGMENT_CHARS, borders: Sequence[str] = _BORDERS) -> list[str]:
     """The text in pieces of at most ``max_chars``, cut at the first of ``borders`` that makes them small enough.
 
-    Neighbours are joined while they fit. The border at the end of whatever is cut goes, as in
-    `fanoutqa.retrieval.chunk_text`. A text that fits is one piece; one without any border is cut anywhere.
+    Neighbours are joined while they fit. A text that fits is one piece; one without any border is cut anywhere. The
+    same as `fanoutqa.retrieval.chunk_text`, which takes a border's length off the end of whatever it cuts: mostly that
+    border, now and then a letter of a word that is nearly as long as a piece.
     """
     if len(text) <= max_chars:
         return [text]
