@@ -36,9 +36,9 @@ def main() -> int:
         questions = [gold.question.text for gold in DEMOS["rulebook"].questions()][: arguments.sessions]
         alone, together, many = (Path(folder) / name for name in ("alone", "together", "many"))
         with home(alone) as address:
-            page = open_page(browser, address)
+            page, before = open_page(browser, address), ""
             for question in questions:
-                ask(page, question)
+                before = ask(page, question, before)
             page.close()
         with home(together) as address:
             began = time.perf_counter()
