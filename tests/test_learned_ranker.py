@@ -14,6 +14,7 @@ from ragqa.fusion import fuse, rerank
 from ragqa.retrieval.learned_ranker import LearnedRanker, is_ranker
 from ragqa.retrieval.ranking_features import feature_names, ranking_features
 from ragqa.retrieval.reranker import read_again
+from ragqa.training.model_folder import write_manifest
 from ragqa.types import Ranking, ScoredPassage
 
 from .fakes import passage
@@ -215,17 +216,17 @@ def test_a_missing_ranking_is_named(ranker):
 
 
 def test_files_that_do_not_fit_are_refused(ranker):
-    config, trees = ranker / "config.json", ranker / "ranker.txt"
-    good = config.read_text()
-    config.write_text(json.dumps({"features": ["other"]}))
+    trees = ranker / "ranker.txt"
+    good = trees.read_text()
+    trees.write_text(good.replace("bm25_score", "bm25_points"))
+    with pytest.raises(ModelError, match="not the ones announced"):
+        LearnedRanker(str(ranker))
+    write_manifest(ranker, "ranker", "ranker.txt")
     with pytest.raises(ModelError, match="other features than this version of ragqa computes"):
         LearnedRanker(str(ranker))
-    config.write_text("{")
-    with pytest.raises(ModelError, match=r"expected ranker\.txt and config\.json as `ragqa train ranker` writes them"):
-        LearnedRanker(str(ranker))
-    config.write_text(good)
-    trees.write_text(trees.read_text().replace("tree", "shrub", 1))
-    with pytest.raises(ModelError, match="not the ones announced"):
+    trees.write_text("no trees")
+    write_manifest(ranker, "ranker", "ranker.txt")
+    with pytest.raises(ModelError, match=r"expected ranker\.txt as `ragqa train ranker` writes it"):
         LearnedRanker(str(ranker))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -13,10 +12,15 @@ from ragqa.protocols import Corpus, HitRanker
 from ragqa.retrieval.ranking_features import RANKINGS, feature_names, ranking_features
 from ragqa.types import ModelInfo, ScoredPassage
 
-__all__ = ["KIND", "RANKER_FILE", "LearnedRanker", "is_ranker"]
+__all__ = ["KIND", "RANKER_FILE", "LearnedRanker", "column_names", "is_ranker"]
 
 KIND: Final = "ranker"
 RANKER_FILE: Final = "ranker.txt"  # LightGBM's own text format
+
+
+def column_names() -> tuple[str, ...]:
+    """The features as LightGBM names them, which takes no blanks."""
+    return tuple(name.replace(" ", "_") for name in feature_names())
 
 
 def is_ranker(name: str) -> bool:
@@ -37,15 +41,13 @@ class LearnedRanker(HitRanker):
 
         try:
             self._booster = lightgbm.Booster(model_file=folder / RANKER_FILE)
-            names = tuple(json.loads((folder / "config.json").read_text(encoding="utf-8"))["features"])
-        except (OSError, ValueError, KeyError, TypeError, lightgbm.basic.LightGBMError) as error:
+        except (OSError, ValueError, TypeError, lightgbm.basic.LightGBMError) as error:
             msg = (
                 f"The ranker in {folder} cannot be read ({type(error).__name__}: {str(error)[:200]}); expected "
-                f"{RANKER_FILE} and config.json as `ragqa train ranker` writes them. Train it again, or leave the "
-                "reranker out."
+                f"{RANKER_FILE} as `ragqa train ranker` writes it. Train it again, or leave the reranker out."
             )
             raise ModelError(msg) from error
-        if names != feature_names() or self._booster.num_feature() != len(names):
+        if tuple(self._booster.feature_name()) != column_names():
             msg = (
                 f"The ranker in {folder} was trained on other features than this version of ragqa computes; train it "
                 "again with `ragqa train ranker`, or leave the reranker out."

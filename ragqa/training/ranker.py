@@ -6,7 +6,6 @@ One thread and one seed: the same data give the same trees on every machine.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +17,8 @@ import numpy.typing as npt
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import CorpusError
 from ragqa.protocols import Corpus, FloatMatrix
-from ragqa.retrieval.learned_ranker import KIND, RANKER_FILE
-from ragqa.retrieval.ranking_features import feature_names, ranking_features
+from ragqa.retrieval.learned_ranker import KIND, RANKER_FILE, column_names
+from ragqa.retrieval.ranking_features import ranking_features
 from ragqa.training.model_folder import write_manifest
 from ragqa.types import Ranking
 
@@ -77,7 +76,7 @@ def train(candidates: Sequence[Candidates], training: RankerTraining) -> lightgb
         np.concatenate([one.features[one.taught] for one in useful]),
         np.concatenate([one.labels[one.taught] for one in useful]),
         group=[int(one.taught.sum()) for one in useful],
-        feature_name=[name.replace(" ", "_") for name in feature_names()],
+        feature_name=list(column_names()),
     )
     return lightgbm.train(_parameters(training), data, num_boost_round=training.trees)
 
@@ -91,11 +90,9 @@ def scored(booster: lightgbm.Booster, candidates: Candidates) -> dict[str, float
 
 
 def write_ranker(booster: lightgbm.Booster, folder: Path) -> None:
-    """The trees as text, the names of their features and MODEL.json, which is written last."""
+    """The trees as text, with the names of their features, and MODEL.json, which is written last."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / RANKER_FILE).write_text(booster.model_to_string(importance_type="gain"), encoding="utf-8")
-    config = json.dumps({"features": feature_names()}, indent=1)
-    (folder / "config.json").write_text(config + "\n", encoding="utf-8")
     write_manifest(folder, KIND, RANKER_FILE)
 
 
