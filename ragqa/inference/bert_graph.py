@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ragqa.errors import ModelError
+from ragqa.inference.pair_encoding import Inputs
 
 __all__ = ["BertShape", "OpenVinoEngine", "Weights", "bert_shape", "openvino_version", "read_weights"]
 
 Weights = Mapping[str, npt.NDArray[Any]]
-Inputs = Mapping[str, npt.NDArray[np.int64]]  # input_ids, attention_mask and token_type_ids of one batch
 
 TELEMETRY = "openvino_telemetry"
 FARAWAY = -1e9  # added to the attention on padding: its weight is then exactly 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,7 +15,7 @@ from ragqa.config import Precision
 from ragqa.errors import ModelError
 from ragqa.inference.batches import batches_by_length, padded_length
 from ragqa.inference.bert_graph import OpenVinoEngine, bert_shape, openvino_version
-from ragqa.inference.pair_encoding import EncodedPair, InputForm, PairEncoder, padded_inputs
+from ragqa.inference.pair_encoding import EncodedPair, InputForm, Inputs, PairEncoder, padded_inputs
 from ragqa.inference.precision import choose_precision
 from ragqa.inference.sharing import FairLock
 
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 class Engine(Protocol):
     """What computes the logits of padded batches."""
 
-    def infer(self, batches: Sequence[Mapping[str, npt.NDArray[np.int64]]]) -> list[npt.NDArray[np.float32]]:
+    def infer(self, batches: Sequence[Inputs]) -> list[npt.NDArray[np.float32]]:
         """float32 arrays of shape (n_rows, n_labels), one per batch."""
         ...
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from ragqa.inference.batches import padded_length
 
-__all__ = ["EncodedPair", "InputForm", "PairEncoder", "padded_inputs"]
+__all__ = ["EncodedPair", "InputForm", "Inputs", "PairEncoder", "padded_inputs"]
 
 Pair = tuple[str, str]
+Inputs = Mapping[str, npt.NDArray[np.int64]]  # input_ids, attention_mask and token_type_ids of one batch
 # "joined" is the one text "premise [SEP] hypothesis", which the reference script feeds its coverage model; "text" is
 # the first text alone.
 InputForm = Literal["pair", "joined", "text"]
@@ -65,7 +66,7 @@ class PairEncoder:
         return encodable(premise) if self._form == "text" else f"{encodable(premise)} [SEP] {encodable(hypothesis)}"
 
 
-def padded_inputs(pairs: Sequence[EncodedPair], pad_id: int) -> dict[str, npt.NDArray[np.int64]]:
+def padded_inputs(pairs: Sequence[EncodedPair], pad_id: int) -> Inputs:
     """``input_ids``, ``attention_mask`` and ``token_type_ids``, each int64 of shape (n_pairs, padded length)."""
     shape = (len(pairs), max(padded_length(len(pair.ids)) for pair in pairs))
     ids, mask, types = np.full(shape, pad_id, np.int64), np.zeros(shape, np.int64), np.zeros(shape, np.int64)

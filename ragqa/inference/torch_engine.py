@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ import numpy.typing as npt
 import torch
 
 from ragqa.errors import ModelError
+from ragqa.inference.pair_encoding import Inputs
 
 __all__ = ["TorchEngine", "load_tokenizer", "quiet_transformers", "torch_version"]
 
@@ -47,11 +48,11 @@ class TorchEngine:
             self.precision = "fp32"
         logger.info("loaded %s on %s", folder, self.device)
 
-    def infer(self, batches: Sequence[Mapping[str, npt.NDArray[np.int64]]]) -> list[npt.NDArray[np.float32]]:
+    def infer(self, batches: Sequence[Inputs]) -> list[npt.NDArray[np.float32]]:
         """float32 arrays of shape (n_rows, n_labels), one per batch of int64 inputs of shape (n_rows, n_tokens)."""
         return [self._infer(inputs) for inputs in batches]
 
-    def _infer(self, inputs: Mapping[str, npt.NDArray[np.int64]]) -> npt.NDArray[np.float32]:
+    def _infer(self, inputs: Inputs) -> npt.NDArray[np.float32]:
         tensors = {name: torch.from_numpy(rows).to(self.device) for name, rows in inputs.items() if name in self._names}
         with torch.inference_mode(), torch.autocast(self.device, torch.bfloat16, enabled=self.precision == "bf16"):
             found = self._model(**tensors).logits

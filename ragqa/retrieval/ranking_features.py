@@ -78,7 +78,7 @@ def _of_rankings(best: Sequence[ScoredPassage]) -> dict[str, list[float]]:
 
 
 def _of_fusion(hits: Sequence[ScoredPassage], best: Sequence[ScoredPassage], corpus: Corpus) -> dict[str, list[float]]:
-    """The fused score, and what the documents and the neighbours of a passage have of it."""
+    """The fused score, and what a passage's document and those around it in reading order have of it."""
     at = {corpus.position_of[hit.passage.passage_id]: hit.score for hit in hits}
     sums: dict[str, float] = {}
     tops: dict[str, float] = {}
