@@ -45,10 +45,10 @@ indexes: $(VENV)/.app ## rebuild the two demonstration indexes
 	$(BIN)/ragqa index build encyclopedia --source ragqa/corpus/demo/encyclopedia/articles --format text --precision fp32
 
 benchmark: $(VENV)/.dev ## time RePASs against the reference script's loop (make benchmark OPTIONS="--cases 3")
-	$(BIN)/python -m tests.benchmark_repass $(OPTIONS)
+	$(BIN)/python -m tests.benchmarks.repass $(OPTIONS)
 
 growth: $(VENV)/.dev ## measure indexes of up to 1.3 million passages (make growth OPTIONS="--index adgm --sizes 13000")
-	$(BIN)/python -m tests.benchmark_growth $(OPTIONS)
+	$(BIN)/python -m tests.benchmarks.growth $(OPTIONS)
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ragqa.pipeline import Pipeline as Pipeline
     from ragqa.pipeline import load_pipeline as load_pipeline
     from ragqa.types import Answer as Answer
-    from ragqa.types import Evaluation as Evaluation
+    from ragqa.types import Breakdown as Breakdown
     from ragqa.types import Passage as Passage
     from ragqa.types import Question as Question
     from ragqa.types import RePASs as RePASs
@@ -27,7 +27,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Answer": "ragqa.types",
     "Config": "ragqa.config",
-    "Evaluation": "ragqa.types",
+    "Breakdown": "ragqa.types",
     "Passage": "ragqa.types",
     "Pipeline": "ragqa.pipeline",
     "Question": "ragqa.types",

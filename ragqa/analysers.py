@@ -7,8 +7,6 @@ from typing import Literal, get_args
 
 from ragqa.errors import ConfigError
 
-__all__ = ["ANALYSERS", "Analyser", "Field", "analyser_named"]
-
 Field = Literal["number", "title", "section", "text"]
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["without_controls", "without_invisible"]
-
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # category Cc but tab and line feed
 _SURROGATES = re.compile(r"[\ud800-\udfff]")
 # Category Cf: soft hyphen, zero-width and direction marks, and the tag characters that can hide a whole message.

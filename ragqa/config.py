@@ -17,30 +17,6 @@ from typing import Literal, get_args
 from ragqa.errors import ConfigError
 from ragqa.types import ScoringMode
 
-__all__ = [
-    "FURTHER_RANKINGS",
-    "LLM_GENERATORS",
-    "NO_ENCODER",
-    "SCORING_PROFILES",
-    "Config",
-    "CoverageInput",
-    "FilteringConfig",
-    "FusionConfig",
-    "GenerationConfig",
-    "IndexingConfig",
-    "Precision",
-    "RerankingConfig",
-    "RetrievalConfig",
-    "ScoringConfig",
-    "SplitterName",
-    "api_key",
-    "has_llm",
-    "is_ranking_name",
-    "prompt_folder",
-    "scoring_from_env",
-    "scoring_with",
-]
-
 BM25Backend = Literal["bm25s", "rank_bm25"]
 FusionMethod = Literal["wsum", "rrf"]
 FURTHER_RANKINGS = ("document", "splade", "late", "dense")  # kinds of those an index may have besides its first three

@@ -15,8 +15,6 @@ from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
-__all__ = ["KEYS_PER_QUERY", "REST_SECONDS", "CacheFormat", "DiskCache", "use_wal", "write_rows"]
-
 REST_SECONDS = 30.0  # after a failure the disk is left alone for so long
 KEYS_PER_QUERY = 500  # SQLite takes 999 at least
 RETRY_SECONDS = 0.01

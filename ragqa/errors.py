@@ -21,24 +21,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "ConfigError",
-    "CorpusError",
-    "GenerationError",
-    "IndexLockedError",
-    "IndexMismatchError",
-    "IndexNotFoundError",
-    "IndexingError",
-    "ModelError",
-    "QuestionError",
-    "RagqaError",
-    "RateLimitedError",
-    "RecordError",
-    "RefusedError",
-    "ScoringError",
-    "TimedOutError",
-]
-
 
 class RagqaError(Exception):
     """Base of all; its text is written for the person at the page or the terminal and is shown to them as it is."""

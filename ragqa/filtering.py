@@ -9,8 +9,6 @@ from ragqa.config import FilteringConfig
 from ragqa.normalisation import min_max_norm
 from ragqa.types import Candidate, Drop, Ranking, ScoredPassage, Selection
 
-__all__ = ["select"]
-
 
 def select(ranking: Ranking, config: FilteringConfig) -> Selection:
     """The passages an answer may be written from, best first, and every other hit with the reason it fell.

@@ -15,8 +15,6 @@ from ragqa.errors import IndexingError, ModelError
 from ragqa.normalisation import min_max_norm
 from ragqa.types import Passage, Ranking, ScoredPassage, ScorePart
 
-__all__ = ["RRF_K", "fuse", "rerank", "reranker_scores"]
-
 RRF_K = 60
 
 

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["pause_seconds", "read_body", "retry_after_seconds"]
-
 FIRST_PAUSE_SECONDS: Final = 1.0  # before the second try; doubled before each further one
 
 

@@ -15,18 +15,6 @@ from ragqa.processor import wait_passively
 from ragqa.protocols import Encoder, HitRanker, NliModel, ObligationClassifier, Reranker, Scorer
 from ragqa.types import ModelInfo
 
-__all__ = [
-    "Models",
-    "load_encoder",
-    "load_further",
-    "load_models",
-    "load_nli",
-    "load_obligations",
-    "load_reranker",
-    "load_scorer",
-    "with_reranker",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Models:
@@ -68,7 +56,8 @@ def load_encoder(name: str, precision: Precision = "auto", paths: Paths | None =
 
     Raises ModelError, and ConfigError where a server's address or key cannot work.
     """
-    from ragqa.retrieval.api_encoder import ApiEncoder, is_api_name
+    from ragqa.retrieval.api_encoder import ApiEncoder
+    from ragqa.retrieval.model_api import is_api_name
 
     name = IndexingConfig().encoder if name == NO_ENCODER else name
     if is_api_name(name):

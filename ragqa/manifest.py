@@ -29,28 +29,6 @@ from ragqa.analysers import Analyser, analyser_named
 from ragqa.config import NO_ENCODER, IndexingConfig
 from ragqa.errors import IndexMismatchError
 
-__all__ = [
-    "CONTEXT",
-    "DENSE",
-    "FURTHER",
-    "HIDDEN",
-    "IDS",
-    "MANIFEST",
-    "OFFSETS",
-    "ORDER",
-    "PASSAGES",
-    "SCHEMA_VERSION",
-    "FileEntry",
-    "FurtherRanking",
-    "Manifest",
-    "describe_files",
-    "file_problems",
-    "index_files",
-    "read_manifest",
-    "rebuild_hint",
-    "write_manifest",
-]
-
 SCHEMA_VERSION: Final = 3
 MANIFEST: Final = "manifest.json"
 PASSAGES: Final = "passages.jsonl"

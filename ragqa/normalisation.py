@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["min_max_norm"]
-
 
 def min_max_norm(scores: Sequence[float], bounds: tuple[float, float] | None = None) -> list[float]:
     """The scores mapped linearly so that the lowest is 0 and the highest 1 (RIRAG eq. 5).

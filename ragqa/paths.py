@@ -9,8 +9,6 @@ from pathlib import Path
 
 import platformdirs
 
-__all__ = ["PROJECT_INDEXES", "Paths"]
-
 PROJECT_INDEXES = Path(__file__).resolve().parent.parent / "indexes"
 
 

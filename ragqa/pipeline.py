@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from ragqa.records import RecordStore
     from ragqa.repass.scorer import RepassScorer
 
-__all__ = ["Pipeline", "assemble", "clean_question", "load_pipeline"]
-
 MAX_QUESTION_CHARS = 8_000  # ten times the longest ObliQA question; longer is a pasted document
 
 

@@ -17,8 +17,6 @@ from ragqa.config import FURTHER_RANKINGS, FusionConfig, RerankingConfig, is_ran
 from ragqa.errors import ConfigError
 from ragqa.presets import PRESETS, Preset
 
-__all__ = ["PRESET_FORMAT", "check_name", "find_preset", "preset_text", "presets_in", "read_preset"]
-
 PRESET_FORMAT: Final = "ragqa preset 1"
 MAX_BYTES: Final = 1_000_000  # one with the evidence of five folds takes 5 kB
 LONGEST_NAME, LONGEST_EXPLANATION = 80, 600  # characters

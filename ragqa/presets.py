@@ -6,8 +6,6 @@ from dataclasses import dataclass, field
 
 from ragqa.config import FilteringConfig, FusionConfig, RerankingConfig, RetrievalConfig
 
-__all__ = ["PRESETS", "Preset"]
-
 
 @dataclass(frozen=True, slots=True)
 class Preset:

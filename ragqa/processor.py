@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["wait_passively"]
-
 
 def wait_passively() -> None:
     """Lets waiting threads of torch sleep instead of spin. Call it before torch is first imported.

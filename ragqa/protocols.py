@@ -18,8 +18,8 @@ from ragqa.events.pipeline import Selected
 from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
 from ragqa.types import (
     Answer,
+    Breakdown,
     Coverage,
-    Evaluation,
     ModelInfo,
     NliProbabilities,
     Passage,
@@ -28,24 +28,6 @@ from ragqa.types import (
     ScoredPassage,
     Selection,
 )
-
-__all__ = [
-    "Corpus",
-    "Encoder",
-    "FloatMatrix",
-    "Generator",
-    "HitRanker",
-    "NliModel",
-    "ObligationClassifier",
-    "Reranker",
-    "Rescorer",
-    "Retriever",
-    "Scorer",
-    "Search",
-    "SearchingGenerator",
-    "Verifier",
-    "WordCounts",
-]
 
 FloatMatrix = npt.NDArray[np.float32]
 
@@ -224,14 +206,14 @@ class Verifier(Scorer, Protocol):
         """How well the answer's sentences cover this obligation. Raises ScoringError."""
         ...
 
-    def breakdown(self, scored: Scored) -> Evaluation:
+    def breakdown(self, scored: Scored) -> Breakdown:
         """The breakdown in the configured mode: the one that decides which answer is better."""
         ...
 
-    def mean_contradiction(self, evaluations: Sequence[Evaluation]) -> float:
+    def mean_contradiction(self, evaluations: Sequence[Breakdown]) -> float:
         """C averaged over these answers, in [0, 1]; 0 where there is none."""
         ...
 
-    def contradicted(self, evaluation: Evaluation, mean: float) -> tuple[int, ...]:
+    def contradicted(self, evaluation: Breakdown, mean: float) -> tuple[int, ...]:
         """The answer sentences whose contradiction lies above the mean, never all of them: the least stays."""
         ...

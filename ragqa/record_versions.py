@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["SCHEMA_VERSION", "current_version"]
-
 # how long another process's transaction is waited for
 # 5 knew no sub-questions, 4 no reranking, 3 no trace of how an answer was written, 2 two rankings and one weight, 1 one
 # NLI model for both uses.

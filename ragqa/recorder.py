@@ -24,8 +24,6 @@ from ragqa.types import Answer, ModelInfo, Passage, Question, Ranking, Selection
 if TYPE_CHECKING:
     from ragqa.manifest import Manifest
 
-__all__ = ["Recorder", "without_credentials"]
-
 _STAGES: dict[type, str] = {
     Retrieved: "retrieval",
     Fused: "fusion",

@@ -35,8 +35,6 @@ from ragqa.events.scoring import Scored
 from ragqa.record_versions import SCHEMA_VERSION, current_version
 from ragqa.types import Answer, Drop, ModelInfo, Passage, Question, Ranking, ScoredPassage
 
-__all__ = ["AnswerRecord", "CandidateEntry", "RankingEntry", "RecordStore", "RecordSummary", "new_record_id"]
-
 PATIENCE_SECONDS = 30.0
 
 

@@ -13,8 +13,6 @@ from importlib.metadata import version
 from ragqa.errors import ConfigError
 from ragqa.types import Span
 
-__all__ = ["SPLITTER", "reads_as_heading", "split_sentences", "splitter_name"]
-
 MAX_HEADING_WORDS = 12  # headings of the ADGM rulebooks are shorter, their shortest rules longer
 SPLITTER = f"nupunkt {version('nupunkt')}"
 

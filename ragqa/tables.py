@@ -15,9 +15,7 @@ from ragqa.repass.attribution import citation_flag, marks
 from ragqa.repass.copying import COPY_NOTE, MIN_RUN
 from ragqa.repass.explanation import Explanation, explain, provenance, written_out
 from ragqa.repass.mode_differences import mode_differences
-from ragqa.types import Answer, CitationCheck, CitationStatus, Evaluation, Passage, ScoringMode, Selection, Verdict
-
-__all__ = ["answer_panel", "passage_table", "plain", "record_table", "scores_group"]
+from ragqa.types import Answer, Breakdown, CitationCheck, CitationStatus, Passage, ScoringMode, Selection, Verdict
 
 _STYLE = {
     Verdict.SUPPORTED: "green",
@@ -84,7 +82,7 @@ def answer_panel(answer: Answer, passages: Sequence[Passage]) -> RenderableType:
     return Group(Panel(body, title=plain(f"Answer ({answer.generator}{model})")), *sources)
 
 
-def scores_group(evaluation: Evaluation, passages: Sequence[Passage] = (), other: Evaluation | None = None) -> Group:
+def scores_group(evaluation: Breakdown, passages: Sequence[Passage] = (), other: Breakdown | None = None) -> Group:
     """Every answer sentence and every obligation with what decided it, the composite with its arithmetic, provenance.
 
     ``passages`` are the kept ones: with them the group also says what is copied, which citations do not hold
@@ -107,7 +105,7 @@ def scores_group(evaluation: Evaluation, passages: Sequence[Passage] = (), other
     return Group(*tables, *lines)
 
 
-def _sentence_table(evaluation: Evaluation, explanation: Explanation | None) -> Table:
+def _sentence_table(evaluation: Breakdown, explanation: Explanation | None) -> Table:
     threshold = evaluation.verdict_threshold
     table = Table(title=f"Answer sentences (supported: E ≥ {threshold:.2f}, contradicted: C ≥ {threshold:.2f})")
     table.show_lines = True
@@ -132,7 +130,7 @@ def _sentence_table(evaluation: Evaluation, explanation: Explanation | None) -> 
     return table
 
 
-def _obligation_table(evaluation: Evaluation, explanation: Explanation | None) -> Table:
+def _obligation_table(evaluation: Breakdown, explanation: Explanation | None) -> Table:
     covered = sum(score.covered for score in evaluation.obligations)
     table = Table(
         title=f"Obligations: {covered} of {len(evaluation.obligations)} covered "
@@ -154,7 +152,7 @@ def _obligation_table(evaluation: Evaluation, explanation: Explanation | None) -
     return table
 
 
-def _mode_lines(evaluation: Evaluation, other: Evaluation) -> list[Text]:
+def _mode_lines(evaluation: Breakdown, other: Breakdown) -> list[Text]:
     script = evaluation.mode is ScoringMode.SCRIPT
     paper_script = (other, evaluation) if script else (evaluation, other)
     return [

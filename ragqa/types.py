@@ -9,37 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-__all__ = [
-    "Answer",
-    "AnswerSentence",
-    "Candidate",
-    "CitationCheck",
-    "CitationStatus",
-    "Coverage",
-    "Drop",
-    "Evaluation",
-    "ModelInfo",
-    "NliProbabilities",
-    "ObligationScore",
-    "Passage",
-    "PassageSupport",
-    "Premise",
-    "PromptVersion",
-    "Question",
-    "Ranking",
-    "RePASs",
-    "ScorePart",
-    "ScoredPassage",
-    "ScoringMode",
-    "Selection",
-    "SentenceScore",
-    "Span",
-    "SubQuestion",
-    "Usage",
-    "Verdict",
-]
-
-
 # Corpus -------------------------------------------------------------------------------------------------------------
 
 
@@ -410,7 +379,7 @@ class ModelInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
+class Breakdown:
     """A RePASs breakdown in one mode: every number and the pair of sentences that caused it.
 
     The matrices have shape (n_source_sentences, n_answer_sentences): rows follow ``premises``, columns ``sentences``.

@@ -28,13 +28,13 @@ def shared_data() -> Path:
 
 @pytest.fixture(scope="session")
 def splade_model(tmp_path_factory) -> Path:
-    from .tiny_models import write_splade
+    from tests.support.tiny_models import write_splade
 
     return write_splade(tmp_path_factory.mktemp("models") / "splade")
 
 
 @pytest.fixture(scope="session")
 def late_model(tmp_path_factory) -> Path:
-    from .tiny_models import write_late
+    from tests.support.tiny_models import write_late
 
     return write_late(tmp_path_factory.mktemp("models") / "late")

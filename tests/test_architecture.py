@@ -135,8 +135,8 @@ def test_no_pickle_and_no_print():
 def test_public_names_are_pinned():
     assert sorted(ragqa.__all__) == [
         "Answer",
+        "Breakdown",
         "Config",
-        "Evaluation",
         "Passage",
         "Pipeline",
         "Question",

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from ragqa.config import FilteringConfig
 from ragqa.filtering import select
 from ragqa.types import Drop, Ranking
-
-from .fakes import ranking
+from tests.support.fakes import ranking
 
 
 def fused(*values: float) -> Ranking:

@@ -7,8 +7,7 @@ from ragqa.errors import IndexingError
 from ragqa.fusion import fuse
 from ragqa.normalisation import min_max_norm
 from ragqa.types import Ranking
-
-from .fakes import ranking
+from tests.support.fakes import ranking
 
 scores = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(-50, 50), max_size=8)
 

@@ -12,9 +12,8 @@ from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
 from ragqa.pipeline import clean_question
 from ragqa.records import RecordStore
 from ragqa.types import Question, Ranking, Selection, Verdict
-
-from .fakes import FakeGenerator, FakeRetriever, answer
-from .helpers import ANSWER, make_pipeline
+from tests.support.fakes import FakeGenerator, FakeRetriever, answer
+from tests.support.helpers import ANSWER, make_pipeline
 
 
 def run(**changes):

@@ -6,8 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ragqa.cli import app
-
-from .server import ROOT
+from tests.support.server import ROOT
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 

@@ -13,8 +13,7 @@ from ragqa.filtering import select
 from ragqa.fusion import fuse
 from ragqa.records import AnswerRecord, RecordStore, new_record_id
 from ragqa.types import Question
-
-from .helpers import make_pipeline
+from tests.support.helpers import make_pipeline
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ from ragqa.config import ScoringConfig
 from ragqa.repass.scorer import RepassScorer
 from ragqa.tables import scores_group
 from ragqa.types import Answer, NliProbabilities, ScoringMode, Verdict
-
-from .fakes import FakeNli, FakeObligations, answer, passage
-from .helpers import PASSAGES
+from tests.support.fakes import FakeNli, FakeObligations, answer, passage
+from tests.support.helpers import PASSAGES
 
 LINES = "A firm must act at once.\nA firm may wait.\nThe moon is green."
 

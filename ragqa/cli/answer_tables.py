@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ragqa.evaluation.answer_measures import Values
     from ragqa.evaluation.published import PublishedRow
 
-__all__ = ["comparison_tables", "means_table", "published_table", "report_table"]
-
 
 def report_table(report: Mapping[str, Any]) -> Table:
     """The means of one run, a measure a line, with its counts and cost."""

@@ -21,8 +21,6 @@ from ragqa.preset_files import find_preset
 from ragqa.tables import answer_panel, passage_table, plain, scores_group
 from ragqa.types import Question, ScoringMode, Selection
 
-__all__ = ["ask", "with_preset"]
-
 
 class GeneratorChoice(StrEnum):
     """Who writes the answer."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
-__all__ = ["command_line"]
-
 
 def command_line(command: str, options: Mapping[str, object]) -> str:
     """``ragqa tune --index=rulebook --step=0.05``, quoted for a shell, of ``command`` and its options by name.

@@ -22,8 +22,6 @@ from ragqa.config import Config
 from ragqa.paths import Paths
 from ragqa.tables import plain
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Measure.", no_args_is_help=True)
 app.command()(retrieval)
 app.command()(answers)

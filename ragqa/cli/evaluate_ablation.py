@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from ragqa.evaluation.ablations import Variant
     from ragqa.evaluation.answer_comparison import LoadedRun
 
-__all__ = ["ablation"]
-
 
 def ablation(
     study: Annotated[str, typer.Argument(help="filter (table 3), obligation-context (table 4) or steps (table 7).")],

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from ragqa.evaluation.answer_run import Outcome
     from ragqa.pipeline import Pipeline
 
-__all__ = ["RunOptions", "answers", "compare", "prices_of", "run_answers"]
-
 NOT_ALL_SCORED, INTERRUPTED = 5, 130  # exit codes, as of `ragqa score`
 
 Questions = Annotated[Path, typer.Option(help="JSON list of {QuestionID, Question}; gold is not needed.")]

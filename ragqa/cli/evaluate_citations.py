@@ -17,8 +17,6 @@ from ragqa.tables import plain
 if TYPE_CHECKING:
     from ragqa.evaluation.citation_measures import CheckedSentence, CitationReport, Counts
 
-__all__ = ["citations"]
-
 
 def citations(
     model: Annotated[str, typer.Option(help="NLI model: embedded name, local folder or hub name.")] = "",

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from ragqa.evaluation.fanoutqa_solvers import Sources
     from ragqa.evaluation.fanoutqa_text import Normaliser
 
-__all__ = ["fanoutqa"]
-
 NOT_ALL_ANSWERED, INTERRUPTED = 5, 130
 
 Questions = Annotated[Path, typer.Option(help="fanout-final-dev.json or fanout-final-test.json.")]

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from ragqa.evaluation.nli import PairReport
     from ragqa.training.nli_data import LabelledPair
 
-__all__ = ["agreement", "nli", "obligations"]
-
 Model = Annotated[str, typer.Option(help="NLI model: embedded name, local folder or hub name.")]
 Precision = Annotated[PrecisionChoice | None, typer.Option(help="Of the NLI arithmetic.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from ragqa.indexing import Index
     from ragqa.protocols import Encoder
 
-__all__ = ["pandachat"]
-
 INTERRUPTED = 130  # exit code, as of `ragqa eval answers`
 DEFAULT_INDEX = "pandachat"
 

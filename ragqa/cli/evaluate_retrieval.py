@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from ragqa.indexing import Index
     from ragqa.protocols import Retriever
 
-__all__ = ["drawn", "rankings_of", "retrieval", "retrievers_of"]
-
 SHOWN = {
     "passage": ("R@10", "AP@10", "nDCG@10", "RR@10", "Success@1", "R@100"),
     "document": ("Success@1", "Success@2", "R@2", "R@5", "R@10", "AP@10"),

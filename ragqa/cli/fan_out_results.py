@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ragqa.evaluation.retrieval import Result
     from ragqa.protocols import Retriever
 
-__all__ = ["fan_out_result", "fan_out_table"]
-
 
 def fan_out_result(
     questions: Sequence[GoldQuestion],

@@ -11,8 +11,6 @@ from ragqa.cli.fanoutqa_tables import checks_table
 from ragqa.cli.output import stderr, stdout
 from ragqa.tables import plain
 
-__all__ = ["submission"]
-
 REFUSED = 3
 
 

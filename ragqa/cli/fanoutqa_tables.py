@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from ragqa.evaluation.fanoutqa_settings import Setting
     from ragqa.evaluation.fanoutqa_submission import Check
 
-__all__ = ["checks_table", "missing_lines", "result_table"]
-
 
 def result_table(report: Mapping[str, Any], setting: Setting) -> Table:
     """This run's row, then the leaderboard's of its setting, best loose accuracy first."""

@@ -28,8 +28,6 @@ from ragqa.manifest import Manifest
 from ragqa.paths import Paths
 from ragqa.tables import plain
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Build and look after indexes.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="Lower-case letters, digits, - and _.")]
 

@@ -9,8 +9,6 @@ from ragqa.config import Config, api_key, has_llm
 from ragqa.errors import ConfigError
 from ragqa.tables import plain
 
-__all__ = ["models"]
-
 
 def models() -> None:
     """List the models of the server at OPENAI_BASE_URL; `*` marks the one that RAGQA_MODEL names."""

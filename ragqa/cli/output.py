@@ -19,8 +19,6 @@ from ragqa.errors import (
 )
 from ragqa.tables import plain
 
-__all__ = ["PrecisionChoice", "fail", "progress_bar", "stderr", "stdout"]
-
 _EXIT_CODES: tuple[tuple[type[RagqaError], int], ...] = (
     (ConfigError, 2),
     (QuestionError, 2),

@@ -14,8 +14,6 @@ from ragqa.records import RecordStore
 from ragqa.tables import answer_panel, passage_table, plain, record_table, scores_group
 from ragqa.types import ScoringMode
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Answers given before: list, show, export.", no_args_is_help=True)
 
 

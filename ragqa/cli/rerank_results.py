@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from ragqa.evaluation.retrieval import Rankings, Result
     from ragqa.indexing import Index
 
-__all__ = ["reranked_results"]
-
 
 def reranked_results(
     questions: Sequence[GoldQuestion],

@@ -26,9 +26,7 @@ from ragqa.evaluation.scoring_folder import DETAILS, OUTPUTS, ScoringFolder, ope
 from ragqa.evaluation.scoring_run import MemoryStore, Outcome, Plan, Status, Store, make_plan, score_pending
 from ragqa.paths import Paths
 from ragqa.tables import plain, scores_group
-from ragqa.types import Evaluation, ScoringMode
-
-__all__ = ["score"]
+from ragqa.types import Breakdown, ScoringMode
 
 NOT_ALL_SCORED, INTERRUPTED = 5, 130  # exit codes; 130 is what shells say of a process ended by Ctrl-C
 NAMED_AT_MOST = 10  # items listed one by one on standard error; all are in details.json
@@ -176,7 +174,7 @@ def _json_row(outcome: Outcome, store: Store) -> dict[str, object]:
 def _print_details(outcomes: Sequence[Outcome], store: Store, mode: ScoringMode) -> None:
     from pydantic import TypeAdapter
 
-    adapter = TypeAdapter(Evaluation)
+    adapter = TypeAdapter(Breakdown)
     for outcome in outcomes:
         if outcome.status is Status.SCORED:
             breakdown = adapter.validate_python(store.entry(outcome.number)["scored"][mode])

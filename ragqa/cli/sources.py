@@ -11,8 +11,6 @@ from ragqa.paths import Paths
 if TYPE_CHECKING:
     from ragqa.corpus.streams import PassageStream
 
-__all__ = ["open_source"]
-
 
 def open_source(
     source: str, titles: Path | None, as_of: str, book: str, chunk_max_tokens: int, paths: Paths

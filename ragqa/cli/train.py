@@ -14,8 +14,6 @@ from ragqa.cli.train_retriever import retriever
 from ragqa.cli.training import shown
 from ragqa.tables import plain
 
-__all__ = ["app"]
-
 app = typer.Typer(help="Make the embedded weights.", no_args_is_help=True)
 app.command("retriever")(retriever)
 app.command("reranker")(reranker)

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ragqa.training.ranker_card import Figure
     from ragqa.types import Ranking
 
-__all__ = ["ranker"]
-
 WEIGHTS = (0.3, 0.5, 1.0)  # of the learned order against the fused one, measured out of fold
 MEASURES = ("R@10", "AP@10")
 

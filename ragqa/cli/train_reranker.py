@@ -18,8 +18,6 @@ from ragqa.tables import plain
 if TYPE_CHECKING:
     from ragqa.types import Ranking
 
-__all__ = ["reranker"]
-
 WEIGHTS = (0.2, 0.3, 0.5, 1.0)  # of the reranker, measured with --fold
 MEASURES = ("R@10", "AP@10")
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from ragqa.training.pseudo_queries import PseudoQuery
     from ragqa.training.retriever_data import RetrieverData
 
-__all__ = ["retriever"]
-
 
 def retriever(
     index: Annotated[str, typer.Option(help="Which corpus; its encoder is where training starts.")],

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ragqa.training.retriever_data import RetrieverData
     from ragqa.types import Ranking
 
-__all__ = ["AskedIndex", "fused_rankings", "shown", "sources"]
-
 
 @dataclass(frozen=True, slots=True)
 class AskedIndex:

@@ -18,8 +18,6 @@ from ragqa.tables import plain
 if TYPE_CHECKING:
     from ragqa.indexing import Index
 
-__all__ = ["tune"]
-
 DEPTHS = (50, 100, 200)
 
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from ragqa.evaluation.tuning import Setting, Tuned
     from ragqa.indexing import Index
 
-__all__ = ["FOR_THE_PAGE", "lines", "preset_file", "report", "table"]
-
 FOR_THE_PAGE: Final = " The page shows the preset files in `presets/` under RAGQA_HOME."
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ragqa.evaluation.tuning import Setting, Tuned
     from ragqa.indexing import Index
 
-__all__ = ["Found", "Search", "searched"]
-
 BESIDE = "R@10"  # reported with the measure that decides
 
 

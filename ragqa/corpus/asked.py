@@ -12,8 +12,6 @@ from ragqa.corpus.paragraph_questions import load_paragraph_questions
 from ragqa.errors import CorpusError
 from ragqa.types import Question
 
-__all__ = ["load_asked"]
-
 
 def load_asked(path: Path) -> tuple[Question, ...]:
     """The questions of a JSON list of {QuestionID, Question}, of JSON lines with gold, or of PandaChat's data set.

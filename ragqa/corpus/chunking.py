@@ -10,8 +10,6 @@ from ragqa.corpus.outline import Block
 from ragqa.sentences import split_sentences
 from ragqa.types import Span
 
-__all__ = ["chunk"]
-
 _WORD = re.compile(r"\S+")
 _CLAUSE_ENDS = (";:", ",–—)")  # tried in this order, then any word's end
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["clean_line", "clean_text"]
-
 
 def _codes(*ranges: tuple[int, int]) -> list[int]:
     return [code for first, last in ranges for code in range(first, last + 1)]

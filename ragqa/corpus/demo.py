@@ -10,8 +10,6 @@ from ragqa.config import IndexingConfig
 from ragqa.corpus import CorpusFormat, load_corpus
 from ragqa.corpus.questions import GoldQuestion, load_questions, resolve_gold
 
-__all__ = ["DEMOS", "DemoCorpus"]
-
 _FOLDER = Path(__file__).parent / "demo"
 
 

@@ -18,18 +18,6 @@ from ragqa.corpus.json_items import Item, describe, read_items
 from ragqa.errors import CorpusError
 from ragqa.types import Question
 
-__all__ = [
-    "WITHDRAWN",
-    "Evidence",
-    "FanOutQuestion",
-    "Primitive",
-    "Reference",
-    "SubQuestion",
-    "load_fanoutqa",
-    "looks_like_fanoutqa",
-    "revisions_of",
-]
-
 Primitive: TypeAlias = bool | int | float | str
 Reference: TypeAlias = Mapping[str, Primitive] | tuple[Primitive, ...] | Primitive
 

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from ragqa.errors import CorpusError
 
-__all__ = ["read_utf8"]
-
 
 def read_utf8(path: Path, name: str) -> str:
     r"""The file's text, line endings as ``\n``, without a byte-order mark. ``name`` is what errors call the file."""

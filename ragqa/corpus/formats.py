@@ -4,6 +4,4 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["CorpusFormat"]
-
 CorpusFormat = Literal["obliqa", "text", "jsonl", "pandachat", "dump", "zim", "mediawiki", "kiwix"]

@@ -12,8 +12,6 @@ from ragqa.corpus.paragraph_questions import load_paragraph_questions
 from ragqa.corpus.questions import GoldQuestion, load_questions, resolve_gold
 from ragqa.types import Passage
 
-__all__ = ["GoldUnit", "load_gold"]
-
 GoldUnit = Literal["passage", "document"]
 
 

@@ -13,8 +13,6 @@ from ragqa.corpus.cleaning import clean_line, clean_text
 from ragqa.corpus.files import read_utf8
 from ragqa.errors import CorpusError
 
-__all__ = ["Item", "describe", "passage_id_of", "read_items", "read_json"]
-
 
 def passage_id_of(document_id: str, number: str) -> str:
     """The id of passage ``number`` of a document: ``"7:2.1.(1)"``. PassageID alone is not unique in ObliQA."""

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["JsonLinesStream"]
-
 VERSION: Final = 1  # of how lines become passages; part of the identity
 
 

@@ -16,24 +16,6 @@ from ragqa.corpus.outline import plain_outline
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.types import Passage, Span
 
-__all__ = [
-    "ChunkedDocument",
-    "check_max_tokens",
-    "given_id",
-    "json_line_files",
-    "load_jsonl",
-    "looks_like_jsonl",
-    "no_files",
-    "no_text",
-    "passages_of",
-    "passages_of_document",
-    "read_json_lines",
-    "repeated_id",
-    "spans_of",
-    "title_of",
-    "unnamed",
-]
-
 SUFFIXES = (".jsonl", ".jsonl.gz")
 QUESTIONS = tuple(f"_questions{suffix}" for suffix in SUFFIXES)  # files of questions beside the documents
 ID_KEYS = ("id", "_id")  # BEIR writes "_id"

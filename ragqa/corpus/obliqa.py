@@ -16,8 +16,6 @@ from ragqa.errors import CorpusError
 from ragqa.sentences import reads_as_heading
 from ragqa.types import Passage
 
-__all__ = ["document_files", "load_item_ids", "load_obliqa"]
-
 SEPARATOR = " › "
 TITLES = "titles.json"
 

@@ -20,16 +20,6 @@ from ragqa.corpus.outline import Block
 from ragqa.errors import CorpusError
 from ragqa.types import Passage, Question
 
-__all__ = [
-    "DocumentQuestion",
-    "load_pandachat",
-    "load_pandachat_questions",
-    "load_pandachat_rows",
-    "locate_pandachat",
-    "looks_like_pandachat",
-    "pandachat_text",
-]
-
 QUESTION, DOCUMENT, TEXT = "query", "document", "text_without_Q"
 PARAGRAPH_END = "<p>"
 PARAGRAPH_GAP = "\n\n"

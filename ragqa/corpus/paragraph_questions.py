@@ -10,8 +10,6 @@ from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import CorpusError
 from ragqa.types import Question
 
-__all__ = ["load_paragraph_questions"]
-
 ID_KEYS = ("question_id", "id", "_id")
 GOLD, ANSWERS = "gold_passage_ids", "answers"
 

@@ -12,8 +12,6 @@ from ragqa.corpus.json_items import Item, passage_id_of, read_items
 from ragqa.errors import CorpusError
 from ragqa.types import Passage, Question
 
-__all__ = ["GoldQuestion", "load_questions", "resolve_gold"]
-
 _logger = logging.getLogger(__name__)
 
 

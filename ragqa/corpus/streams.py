@@ -11,8 +11,6 @@ from ragqa.corpus.formats import CorpusFormat
 from ragqa.errors import CorpusError
 from ragqa.types import Passage
 
-__all__ = ["PassageStream", "file_identity", "open_stream"]
-
 WHOLE_FILE_BYTES: Final = 64 * 2**20  # a file up to this size is identified by all of its bytes
 EDGE_BYTES: Final = 2**20
 

@@ -13,8 +13,6 @@ from ragqa.corpus.outline import markdown_outline, plain_outline
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.types import Passage
 
-__all__ = ["load_text", "read_text", "text_files"]
-
 MARKDOWN = (".md", ".markdown")
 SUFFIXES = (*MARKDOWN, ".txt")
 SEPARATOR = " › "

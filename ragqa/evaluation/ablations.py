@@ -21,8 +21,6 @@ from ragqa.repass.scorer import RepassScorer
 from ragqa.repass.verifier import RepassVerifier
 from ragqa.types import RePASs
 
-__all__ = ["Study", "Variant", "published_beside", "step_means", "variants"]
-
 
 class Study(StrEnum):
     """Which table is made again."""

@@ -20,8 +20,6 @@ from ragqa.evaluation.answer_file import AnswerItem, score_item
 from ragqa.evaluation.reference_files import Figures, figures_of
 from ragqa.protocols import Scorer
 
-__all__ = ["PARTS", "CaseAgreement", "PartAgreement", "PublishedCase", "agreement", "read_published", "score_published"]
-
 PARTS = ("entailment", "contradiction", "obligation_coverage", "composite")  # fields of `Figures`, firm ones first
 SCHEMA = (
     "a list of {QuestionID, RetrievedPassages, Answer, expected: {entailment_score, contradiction_score, "

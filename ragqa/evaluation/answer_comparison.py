@@ -13,8 +13,6 @@ from ragqa.evaluation.answer_measures import MEASURES, Values, means
 from ragqa.evaluation.run_folder import JOURNAL, RUN
 from ragqa.evaluation.significance import PairedTest, holm, paired_test
 
-__all__ = ["TESTED", "AnswerComparison", "LoadedRun", "compare_runs", "load_run", "shared_questions"]
-
 TESTED = ("composite", "entailment", "contradiction", "obligation_coverage", "lix")
 DETAILS = "details.json"
 _AGAIN = "run `ragqa eval answers --out {folder}` to its end first, or name another folder"

@@ -23,8 +23,6 @@ from ragqa.protocols import Scorer
 from ragqa.sentences import split_sentences
 from ragqa.types import Answer, AnswerSentence, Passage
 
-__all__ = ["AnswerFile", "AnswerItem", "answer_of_text", "read_answers", "score_item"]
-
 SCHEMA = "a list of {QuestionID, Question, RetrievedPassages, Answer}"
 
 

@@ -14,8 +14,6 @@ from ragqa.evaluation.run_files import write_run
 from ragqa.evaluation.run_folder import translated
 from ragqa.types import Passage, Ranking, ScoredPassage
 
-__all__ = ["PRICE_UNIT", "report_of", "write_outputs"]
-
 PRICE_UNIT = 1_000_000  # tokens that a price is for
 
 

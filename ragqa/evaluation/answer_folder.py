@@ -38,18 +38,6 @@ from ragqa.pipeline import Pipeline
 from ragqa.recorder import without_credentials
 from ragqa.types import Answer, Passage, Question, Usage
 
-__all__ = [
-    "OUTPUTS",
-    "AnswerFolder",
-    "Answered",
-    "Item",
-    "Replies",
-    "Standing",
-    "items_of",
-    "open_answer_folder",
-    "stamp_of",
-]
-
 SCHEMA_VERSION: Final = 1
 OUTPUTS: Final = ("answers.json", "ranking.run", "details.json", "report.json")
 

@@ -13,8 +13,6 @@ from ragqa.events.scoring import Scored
 from ragqa.repass.copying import copied_share
 from ragqa.types import Answer, CitationStatus, Passage, Usage, Verdict
 
-__all__ = ["MEASURES", "Measure", "Values", "means", "measure", "sentence_rows"]
-
 Values = Mapping[str, float | None]
 
 

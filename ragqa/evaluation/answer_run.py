@@ -25,8 +25,6 @@ from ragqa.generation.kept_replies import remembering
 from ragqa.pipeline import Pipeline
 from ragqa.types import RePASs, Selection, Usage
 
-__all__ = ["MAX_FAILURES_IN_A_ROW", "AnswerRun", "Outcome", "Status", "outcome_of"]
-
 MAX_FAILURES_IN_A_ROW = 5  # then the server is gone or refuses: asking on would only cost time
 KEPT_HITS = 100  # of a ranking; RIRAG measures at 10 and 100
 _STAGES: dict[type, str] = {

@@ -10,8 +10,6 @@ from ragqa.evaluation.rulebook_citations import CitationGroup, LabelledSentence
 from ragqa.protocols import Scorer
 from ragqa.types import Answer, AnswerSentence, CitationCheck, Passage
 
-__all__ = ["CheckedSentence", "CitationReport", "Counts", "check_groups", "kind_of", "report"]
-
 
 @dataclass(frozen=True, slots=True)
 class CheckedSentence:

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from ragqa.training.nli_data import LABELS, LabelledPair
 
-__all__ = ["CONTRASTS", "contrast_pairs"]
-
 # kind: (premise, contradicting hypothesis, entailed hypothesis or "")
 CONTRASTS: dict[str, tuple[tuple[str, str, str], ...]] = {
     "number": (

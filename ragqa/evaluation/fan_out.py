@@ -18,8 +18,6 @@ from ragqa.fanout.merging import merge
 from ragqa.fanout.tree import Tree
 from ragqa.protocols import Search
 
-__all__ = ["CUTOFFS", "FanOutMeasure", "compare_fan_out", "fan_out_all"]
-
 CUTOFFS = (2, 5, 10)
 
 

@@ -15,8 +15,6 @@ from ragqa.evaluation.fanoutqa_submission import generation_lines
 from ragqa.evaluation.journal import write_whole
 from ragqa.evaluation.run_folder import translated
 
-__all__ = ["details_of", "report_of", "write_outputs"]
-
 
 def report_of(result: RunResult, stamp: Mapping[str, Any]) -> dict[str, Any]:
     """What the run came to: counts, tokens, means, what is missing and what the run is known by."""

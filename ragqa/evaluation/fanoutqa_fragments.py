@@ -12,17 +12,6 @@ from dataclasses import dataclass
 
 from ragqa.evaluation.fanoutqa_text import Normaliser
 
-__all__ = [
-    "ANSWER_RESERVE",
-    "BYTES_PER_TOKEN",
-    "FRAGMENT_CHARS",
-    "Fragment",
-    "count_tokens",
-    "cut",
-    "fitting",
-    "ranked",
-]
-
 FRAGMENT_CHARS = 1_024
 ANSWER_RESERVE = 520  # tokens of the context kept free: 512 for the answer and 8 for what the protocol adds
 BYTES_PER_TOKEN = 3.5  # of Wikipedia's Markdown; tokenizers of the common models need fewer tokens than this says

@@ -22,8 +22,6 @@ from ragqa.generation.kept_replies import ReplyMemory, remembering
 from ragqa.generation.prompts import Message
 from ragqa.generation.reply import Reply
 
-__all__ = ["JUDGE_MISSING", "JUDGE_MODEL", "JudgeSettings", "LlmJudge", "verdict_of"]
-
 JUDGE_MODEL = "gpt-4-0613"  # what the published figures were judged by, at temperature 0 with seed 31415
 JUDGE_SEED = 31415
 MAX_ANSWER_CHARS = 4_000  # longer answers are cut, as in the `fanoutqa` package

@@ -15,8 +15,6 @@ from ragqa.evaluation.fanoutqa_text import Normaliser
 from ragqa.evaluation.fanoutqa_tools import load_metrics
 from ragqa.evaluation.run_folder import begun, digest, held
 
-__all__ = ["kept_judge", "measuring"]
-
 
 @contextmanager
 def measuring(questions: Sequence[FanOutQuestion], normaliser: Normaliser, folder: Path) -> Iterator[Metrics | None]:

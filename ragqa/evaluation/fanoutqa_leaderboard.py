@@ -13,8 +13,6 @@ from dataclasses import dataclass
 
 from ragqa.evaluation.fanoutqa_settings import Setting
 
-__all__ = ["LEADERBOARD", "READ_ON", "SOURCE", "LeaderboardRow", "leaderboard"]
-
 SOURCE = "zhudotexe/fanoutqa, leaderboard-submissions/results (the data of https://fanoutqa.com)"
 READ_ON = "2026-11-21"
 

@@ -17,24 +17,6 @@ from ragqa.corpus.fanoutqa import FanOutQuestion, Primitive, Reference
 from ragqa.errors import ConfigError, GenerationError
 from ragqa.evaluation.fanoutqa_text import HOW_TO_GET, Normaliser
 
-__all__ = [
-    "ROUGE_TYPES",
-    "Judge",
-    "Judging",
-    "Match",
-    "Metrics",
-    "Missing",
-    "QuestionScore",
-    "Rouge",
-    "Scores",
-    "lemmas_missing",
-    "match",
-    "reference_text",
-    "score_answers",
-    "score_one",
-    "summarise",
-]
-
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL")
 
 

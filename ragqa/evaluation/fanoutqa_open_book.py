@@ -25,8 +25,6 @@ from ragqa.evaluation.fanoutqa_settings import Asking, Setting, Solved, check_co
 from ragqa.evaluation.fanoutqa_text import Normaliser
 from ragqa.generation.client import ChatClient
 
-__all__ = ["MAX_SEARCHES", "Found", "IndexSearch", "OpenBook", "Search", "WikipediaSearch"]
-
 MAX_SEARCHES = 30  # half of all questions need 6 pages or fewer, 5 of 1,034 more than 30; --searches changes it
 SIMILAR_TITLES = 10
 PROMPT = "fanoutqa_open_book"

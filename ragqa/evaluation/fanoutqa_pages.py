@@ -14,8 +14,6 @@ from ragqa.corpus.files import read_utf8
 from ragqa.corpus.json_items import Item
 from ragqa.errors import ConfigError, CorpusError
 
-__all__ = ["FolderPages", "NoPageError", "PageSource", "WikiPages", "open_pages"]
-
 SEARCH_LIMIT = 10
 _SEARCHED_CHARS = 2_000  # of a page's text that a search in a folder looks at, with its title
 

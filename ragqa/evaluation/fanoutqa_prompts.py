@@ -16,8 +16,6 @@ from ragqa.generation.prompt_files import load_prompt
 from ragqa.generation.prompts import Message
 from ragqa.types import PromptVersion
 
-__all__ = ["PROMPTS", "code_of", "defused", "frame", "instructions", "messages_of", "prompt_version"]
-
 PROMPTS = ("fanoutqa_closed_book", "fanoutqa_open_book", "fanoutqa_evidence_provided", "fanoutqa_judge")
 MAX_ATTRIBUTE_CHARS = 200  # of a title or a search above a fragment
 _TAGS = "question|document|fragment|result|search|reference|submission"

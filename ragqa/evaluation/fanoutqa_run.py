@@ -32,19 +32,6 @@ from ragqa.generation.kept_replies import remembering
 from ragqa.recorder import without_credentials
 from ragqa.types import Question, Usage
 
-__all__ = [
-    "OUTPUTS",
-    "Outcome",
-    "Progress",
-    "RunResult",
-    "items_of",
-    "open_run_folder",
-    "run_fanoutqa",
-    "run_generations",
-    "scoring_stamp",
-    "stamp_of",
-]
-
 SCHEMA_VERSION = 1
 OUTPUTS = ("generations.jsonl", "details.json", "report.json")
 

@@ -23,19 +23,6 @@ from ragqa.generation.client import ChatClient
 from ragqa.generation.reply import Reply
 from ragqa.types import Answer, Usage
 
-__all__ = [
-    "MAX_ANSWER_TOKENS",
-    "Asking",
-    "ClosedBook",
-    "EvidenceProvided",
-    "Setting",
-    "Solved",
-    "Solver",
-    "check_context",
-    "framed_fragment",
-    "generation_for",
-]
-
 MIN_CONTEXT = 2_048
 MAX_ANSWER_TOKENS = 512  # as in the paper
 

@@ -18,8 +18,6 @@ from ragqa.types import Question
 if TYPE_CHECKING:
     from ragqa.pipeline import Pipeline
 
-__all__ = ["DEFAULT_CONTEXT", "Sources", "index_search", "setting_of", "solver_for"]
-
 DEFAULT_CONTEXT = 128_000  # tokens, of the model that ragqa asks where none is named
 MAX_QUERY_CHARS = 500
 

@@ -20,19 +20,6 @@ from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.fanoutqa_settings import Setting
 from ragqa.evaluation.journal import write_whole
 
-__all__ = [
-    "FIELDS",
-    "GENERATIONS",
-    "TYPES",
-    "Check",
-    "answers_to",
-    "check_generations",
-    "check_metadata",
-    "generation_lines",
-    "read_generations",
-    "write_submission",
-]
-
 JUDGED_CHARS = 4_000  # the judge reads no more of an answer
 MAX_ANSWER_CHARS = 20_000  # the longest of the real files has 5,055; above this it is no answer
 MAX_MISSING_SHARE = 0.01

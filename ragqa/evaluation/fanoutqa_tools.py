@@ -17,8 +17,6 @@ from ragqa.evaluation.fanoutqa_judge import JUDGE_MISSING
 from ragqa.evaluation.fanoutqa_metrics import ROUGE_TYPES, Judge, Metrics, Missing, Rouge, lemmas_missing
 from ragqa.evaluation.fanoutqa_text import Normaliser, load_normaliser
 
-__all__ = ["load_bleurt", "load_metrics", "load_rouge"]
-
 BLEURT_CHECKPOINT = "BLEURT-20"
 BLEURT_REMEDY = (
     "pip install 'bleurt @ git+https://github.com/google-research/bleurt.git@master' (with TensorFlow, about 2 GB), "

@@ -23,8 +23,6 @@ from ragqa.evaluation.significance import PairedTest, paired_test
 from ragqa.normalisation import min_max_norm
 from ragqa.types import Ranking
 
-__all__ = ["FIGURES", "FilterFold", "TunedFilter", "check_beta", "filters", "kept_figures", "tune_filter"]
-
 FIGURES = ("F", "precision", "recall", "kept")  # of a selection; F decides
 THRESHOLDS = tuple(n / 20 for n in range(21))  # AUEB table 3 tried steps of .05
 MAX_DROPS = (*(n / 20 for n in range(1, 11)), 1.0)  # 1: no such rule

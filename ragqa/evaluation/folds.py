@@ -11,8 +11,6 @@ import numpy.typing as npt
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import ConfigError, CorpusError
 
-__all__ = ["Chosen", "Floats", "Fold", "choose", "folds_by_gold"]
-
 TIE = 1e-12  # means closer than this are equal: they differ by rounding only
 
 Floats = npt.NDArray[np.float64]

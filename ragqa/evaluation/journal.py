@@ -15,8 +15,6 @@ from typing import Any
 
 from ragqa.errors import RecordError
 
-__all__ = ["Journal", "flush_folder", "write_whole"]
-
 BEFORE_DIGEST, BEFORE_ENTRY, AFTER_ENTRY = b'{"sha256": "', b'", "entry": ', b"}\n"
 DIGEST_LENGTH = 64
 

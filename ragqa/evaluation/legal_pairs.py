@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from ragqa.training.nli_data import LABELS, LabelledPair
 
-__all__ = ["LEGAL", "legal_pairs"]
-
 # (clause, what it entails, what it contradicts, what it leaves open)
 LEGAL: tuple[tuple[str, str, str, str], ...] = (
     (

@@ -7,8 +7,6 @@ from statistics import fmean
 
 from ragqa.errors import CorpusError
 
-__all__ = ["MEASURES", "display_name", "means", "measure_run"]
-
 # As `ir-measures` names them: https://ir-measur.es/en/latest/measures.html
 MEASURES = ("R@2", "R@5", "R@10", "R@100", "AP@10", "nDCG@10", "RR@10", "Success@1", "Success@2", "Success@10")
 OVER_QUESTIONS = {"AP": "MAP", "RR": "MRR", "Success": "hit rate"}

@@ -11,8 +11,6 @@ from ragqa.protocols import NliModel
 from ragqa.training.nli_data import LABELS, LabelledPair
 from ragqa.types import ModelInfo, NliProbabilities
 
-__all__ = ["PairReport", "evaluate_pairs", "pairs_evaluated"]
-
 PAIRS_PER_STEP = 512  # between two reports of progress: about a second
 
 

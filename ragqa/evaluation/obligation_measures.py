@@ -11,8 +11,6 @@ from ragqa.evaluation.rulebook_obligations import RULEBOOK_SENTENCES
 from ragqa.protocols import ObligationClassifier
 from ragqa.training.obligations import TEST_FRACTION, read_labelled_sentences
 
-__all__ = ["ObligationMeasures", "Sentence", "measure_obligations", "rulebook_sentences", "split_sentences_of"]
-
 SPLIT_SEED = 42  # of the reference script
 Sentence = tuple[str, bool]  # its text, and whether it is an obligation
 

@@ -29,17 +29,6 @@ from ragqa.types import Question, Ranking, ScoredPassage
 if TYPE_CHECKING:
     from ragqa.evaluation.pandachat_folder import PandachatFolder
 
-__all__ = [
-    "MAX_CHUNK_TOKENS",
-    "N_SOURCES",
-    "PandachatOutcome",
-    "PandachatResult",
-    "Ranker",
-    "check_index",
-    "ranker_of",
-    "run_pandachat",
-]
-
 MAX_CHUNK_TOKENS: Final = 128  # words here; the benchmark's splitter counts 2.6 tokens (cl100k_base) to one of these
 N_SOURCES: Final = 5  # chunks kept of a question, as most published submissions have
 _WARM_UP: Final = "ogrevanje"  # ranked once before the first question: loading lazily is no question's time

@@ -29,8 +29,6 @@ from ragqa.evaluation.run_folder import JOURNAL, begun, digest, held, translated
 from ragqa.indexing import Index
 from ragqa.types import ScoredPassage
 
-__all__ = ["PandachatFolder", "open_pandachat_folder", "stamp_of"]
-
 SCHEMA_VERSION: Final = 1
 
 

@@ -15,18 +15,6 @@ from ragqa.evaluation.pandachat_results import PUBLISHED, PUBLISHED_SOURCE, Pand
 from ragqa.evaluation.pandachat_submission import Submission, annotated, evaluate_submission
 from ragqa.evaluation.run_folder import translated
 
-__all__ = [
-    "PUBLISHED_ONLY",
-    "RUN",
-    "PandachatFigures",
-    "PandachatLine",
-    "compared",
-    "figures_of_file",
-    "figures_of_run",
-    "report_of",
-    "write_report",
-]
-
 RUN: Final = "this run"
 PUBLISHED_ONLY: Final = "published"
 REPORT: Final = "report.json"

@@ -15,17 +15,6 @@ from typing import Any, Final
 from ragqa.corpus.json_items import read_items
 from ragqa.evaluation.journal import write_whole
 
-__all__ = [
-    "N_QUESTIONS",
-    "PUBLISHED",
-    "PUBLISHED_SOURCE",
-    "SCENARIO",
-    "PandachatRow",
-    "markdown_table",
-    "merge_rows",
-    "write_results",
-]
-
 SCENARIO: Final = "aqa-sl"  # attributed question answering, Slovenian: the benchmark's one scenario so far
 N_QUESTIONS: Final = 206
 PUBLISHED_SOURCE: Final = (

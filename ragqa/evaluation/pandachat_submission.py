@@ -27,17 +27,6 @@ from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.journal import write_whole
 from ragqa.evaluation.pandachat_results import SCENARIO, PandachatRow
 
-__all__ = [
-    "Submission",
-    "annotated",
-    "evaluate_submission",
-    "is_right",
-    "read_submission",
-    "submission_file_name",
-    "submission_json",
-    "write_submission",
-]
-
 ROWS, SOURCES, SECONDS = "df", "sources", "time_per_question"
 TEXTS: Final = ("answer", "text", "text_without_Q")
 MARK: Final = "multi_questions_doc"  # "x" or nothing: NaN in the data set, null in submissions

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["AUEB", "PUBLISHED", "RIRAG", "PublishedRow", "published"]
-
 RIRAG = "Gokhan et al. 2024, arXiv:2409.05677"
 AUEB = "Chasandras et al. 2025, AUEB-Archimedes at RIRAG-2025"
 

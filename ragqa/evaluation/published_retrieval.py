@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from ragqa.evaluation.published import AUEB, RIRAG
 
-__all__ = ["PUBLISHED_RETRIEVAL", "PublishedRetrieval"]
-
 
 @dataclass(frozen=True, slots=True)
 class PublishedRetrieval:

@@ -12,8 +12,6 @@ from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.fanoutqa import looks_like_fanoutqa
 from ragqa.corpus.pandachat import looks_like_pandachat
 
-__all__ = ["FileKind", "QuestionFile", "demo_files", "question_files"]
-
 FileKind = Literal["gold", "asked", "pandachat", "fanoutqa", "generations"]
 """Questions with gold, questions with or without, PandaChat's data set, FanOutQA's, answers to FanOutQA's questions."""
 

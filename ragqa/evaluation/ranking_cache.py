@@ -20,8 +20,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Hits", "RankingCache", "ranking_key"]
-
 _logger = logging.getLogger(__name__)
 
 Hits = tuple[npt.NDArray[np.int32], npt.NDArray[np.float32]]

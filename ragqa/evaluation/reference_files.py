@@ -15,9 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ragqa.types import Evaluation, ScoringMode
-
-__all__ = ["CSV_COLUMNS", "Figures", "averages", "averages_text", "csv_text", "figures_of"]
+from ragqa.types import Breakdown, ScoringMode
 
 CSV_COLUMNS = ("QuestionID", "entailment_score", "contradiction_score", "obligation_coverage_score", "composite_score")
 SCRIPT_DECIMALS = 5
@@ -38,7 +36,7 @@ class Figures:
         return (self.entailment, self.contradiction, self.obligation_coverage, self.composite)
 
 
-def figures_of(evaluation: Evaluation) -> Figures:
+def figures_of(evaluation: Breakdown) -> Figures:
     """The row of a breakdown, in its own mode.
 
     Mode ``script`` rounds E and C to 5 decimals, leaves OC as it is and rounds the composite of these three to 5

@@ -18,8 +18,6 @@ from ragqa.protocols import HitRanker, Reranker
 from ragqa.retrieval.reranker import read_again
 from ragqa.types import Ranking, ScoredPassage
 
-__all__ = ["Scores", "read_all", "reranked"]
-
 Scores = tuple[Mapping[str, float], ...]
 """Per question the reranker's raw scores by passage_id."""
 

@@ -21,19 +21,6 @@ from ragqa.protocols import Rescorer, Retriever
 from ragqa.retrieval import candidates_of
 from ragqa.types import Ranking, ScoredPassage
 
-__all__ = [
-    "TESTED",
-    "Comparison",
-    "Rankings",
-    "Result",
-    "compare",
-    "evaluate",
-    "identity_of",
-    "measured",
-    "rescore_all",
-    "retrieve_all",
-]
-
 TESTED = ("R@10", "AP@10")  # whose differences are tested
 
 Rankings = tuple[Ranking, ...]

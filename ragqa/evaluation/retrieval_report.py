@@ -15,8 +15,6 @@ from ragqa.evaluation.run_files import QuestionResult, write_per_question, write
 from ragqa.evaluation.run_folder import translated
 from ragqa.indexing import Index
 
-__all__ = ["FUSED", "REPORT", "output_names", "report_of", "write_outputs"]
-
 FUSED: Final = "fused"  # the name of the settings' own fusion among the results
 REPORT: Final = "report.json"
 

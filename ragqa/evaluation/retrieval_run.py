@@ -40,8 +40,6 @@ from ragqa.protocols import Retriever
 from ragqa.retrieval import rank
 from ragqa.types import Ranking, ScoredPassage
 
-__all__ = ["RetrievalFolder", "RetrievalOutcome", "RetrievalRun", "open_retrieval_folder", "run_retrieval", "stamp_of"]
-
 SCHEMA_VERSION: Final = 1
 _WARM_UP: Final = "warm-up"  # ranked once before the first question: loading lazily is no question's time
 

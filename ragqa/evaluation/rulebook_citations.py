@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["RULEBOOK_CITATIONS", "CitationGroup", "LabelledSentence"]
-
 
 @dataclass(frozen=True, slots=True)
 class LabelledSentence:

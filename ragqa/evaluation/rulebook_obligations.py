@@ -7,8 +7,6 @@ definitions, scope, consequences, and guidance that says "should" are not. Nothi
 
 from __future__ import annotations
 
-__all__ = ["RULEBOOK_SENTENCES"]
-
 # (passage id, sentence, is an obligation)
 RULEBOOK_SENTENCES: tuple[tuple[str, str, bool], ...] = (
     ("2:8.3.1.(2)", "The decision whether to file belongs to the MLRO alone.", False),

@@ -22,8 +22,6 @@ from ragqa.errors import CorpusError, RecordError
 from ragqa.evaluation.journal import write_whole
 from ragqa.types import Ranking
 
-__all__ = ["QuestionResult", "read_run", "write_per_question", "write_run"]
-
 COLUMNS = "qid Q0 docid rank score tag"
 FOUND_SHOWN = 10
 LARGEST = 1e38  # score written; single precision ends at 3.4e38

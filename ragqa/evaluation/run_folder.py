@@ -22,8 +22,6 @@ from typing import Any, Final
 from ragqa.errors import ConfigError, RecordError
 from ragqa.evaluation.journal import write_whole
 
-__all__ = ["JOURNAL", "RUN", "begun", "differences", "digest", "held", "translated", "write_run"]
-
 RUN, JOURNAL, LOCK = "run.json", "journal.jsonl", ".lock"
 DIGEST_LENGTH: Final = 64
 

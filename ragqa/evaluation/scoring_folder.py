@@ -31,8 +31,6 @@ from ragqa.evaluation.reference_files import averages, averages_text, csv_text
 from ragqa.evaluation.run_folder import JOURNAL, begun, differences, digest, held, translated, write_run
 from ragqa.evaluation.scoring_run import Outcome, Status, Store
 
-__all__ = ["DETAILS", "OUTPUTS", "ScoringFolder", "open_folder"]
-
 SCHEMA_VERSION: Final = 1
 CSV, TEXT, DETAILS = "results.csv", "results.txt", "details.json"
 OUTPUTS: Final = (CSV, TEXT, DETAILS)

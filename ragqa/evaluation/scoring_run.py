@@ -19,8 +19,6 @@ from ragqa.evaluation.reference_files import Figures, figures_of
 from ragqa.protocols import Scorer
 from ragqa.types import ScoringMode
 
-__all__ = ["MemoryStore", "Outcome", "Plan", "Status", "Store", "make_plan", "score_pending"]
-
 
 class Status(StrEnum):
     """What became of an item."""

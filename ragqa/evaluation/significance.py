@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SIGNIFICANT", "PairedTest", "holm", "paired_test"]
-
 RESAMPLES = 10_000
 CONFIDENCE = 0.95
 SIGNIFICANT = 0.05

@@ -12,8 +12,6 @@ from ragqa.events.scoring import Scored, SentenceScored
 from ragqa.pipeline import Pipeline
 from ragqa.types import Question
 
-__all__ = ["SpeedRow", "measure_speed", "summarise"]
-
 
 @dataclass(frozen=True, slots=True)
 class SpeedRow:

@@ -26,18 +26,6 @@ from ragqa.fusion import RRF_K
 from ragqa.normalisation import min_max_norm
 from ragqa.types import Ranking
 
-__all__ = [
-    "MOST_CANDIDATES",
-    "Setting",
-    "Tuned",
-    "TunedFold",
-    "candidates",
-    "check_measure",
-    "cut",
-    "measured",
-    "tune",
-]
-
 MOST_CANDIDATES = 6_000  # two measures of 2,788 questions are then 0.3 GB; three rankings at step .01 are 5,151
 NUMBERS_AT_ONCE = 250_000  # in one array of scores: 2 MB, about the cache of a core
 BY_MEASURE = re.compile(r"(AP|R|nDCG|RR|Success)@([1-9]\d{0,3})")

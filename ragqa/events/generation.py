@@ -25,25 +25,6 @@ from ragqa.types import (
     SubQuestion,
 )
 
-__all__ = [
-    "BestSoFar",
-    "CallsPlanned",
-    "CandidateScored",
-    "CandidateWritten",
-    "EvidenceFound",
-    "GenerationEvent",
-    "MissingObligation",
-    "ObligationAnswered",
-    "ObligationsInserted",
-    "RemovedSentence",
-    "SentencesRemoved",
-    "SubQuestionAnswered",
-    "SubQuestionsAsked",
-    "Token",
-    "TraceEvent",
-    "Working",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Token:

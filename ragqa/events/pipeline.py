@@ -22,17 +22,6 @@ from ragqa.types import (
     Selection,
 )
 
-__all__ = [
-    "Answered",
-    "Event",
-    "Fused",
-    "Kept",
-    "Recorded",
-    "Reranked",
-    "Retrieved",
-    "Selected",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ragqa.types import Evaluation, ObligationScore, ScoringMode, SentenceScore
-
-__all__ = ["ObligationScored", "Scored", "SentenceScored"]
+from ragqa.types import Breakdown, ObligationScore, ScoringMode, SentenceScore
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +35,9 @@ class ObligationScored:
 class Scored:
     """The final breakdown in both modes, from the same pair probabilities."""
 
-    paper: Evaluation
-    script: Evaluation
+    paper: Breakdown
+    script: Breakdown
 
-    def of(self, mode: ScoringMode) -> Evaluation:
+    def of(self, mode: ScoringMode) -> Breakdown:
         """The breakdown in this mode."""
         return self.paper if mode is ScoringMode.PAPER else self.script

@@ -8,8 +8,6 @@ from ragqa.fanout.decomposition import Part
 from ragqa.fanout.names import FUNCTION_WORDS, SMALL_WORDS, names_in, plain_name
 from ragqa.types import Passage, Ranking
 
-__all__ = ["best_documents", "bridges", "own_passages"]
-
 MAX_NAMES = 12  # looked up for one passage; a longer list is an index, not a text
 LOOKED_AT = 10  # hits among which a name's own passage must be
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from ragqa.fanout.names import FUNCTION_WORDS, groups_of, names_in
 from ragqa.types import Span
 
-__all__ = ["Part", "decompose"]
-
 MIN_PART_WORDS = 2  # a shorter rest is no question
 MIN_LISTED = 3
 MAX_CHARS = 1_000  # a longer question is a pasted document, and is left whole

@@ -17,8 +17,6 @@ from ragqa.generation.concise import ConciseGenerator
 from ragqa.protocols import Encoder, Generator, ObligationClassifier, Search, Verifier
 from ragqa.types import Answer, Passage, Question, Ranking, Selection, SubQuestion
 
-__all__ = ["NOTHING_TO_TAKE_APART", "SENTENCES", "FanOutGenerator", "quoting", "searched_by_rules"]
-
 SENTENCES = 2  # quoted for a sub-question
 
 NOTHING_TO_TAKE_APART = (

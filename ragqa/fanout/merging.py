@@ -16,8 +16,6 @@ from ragqa.filtering import select
 from ragqa.normalisation import min_max_norm
 from ragqa.types import Candidate, Drop, Ranking, ScoredPassage, ScorePart, Selection, SubQuestion
 
-__all__ = ["Found", "gather", "kept_by", "merge"]
-
 # Of 81 settings around these either half of HotpotQA set a chose these for the other; eight neighbours were within .01.
 # FURTHER_OWN was chosen on the encyclopedia's 26 questions, where an article is several passages.
 OWN = 1.0  # for the best passage whose title is the name asked about

@@ -27,8 +27,6 @@ from ragqa.generation.unfinished import budget_note, failure_note, unfinished
 from ragqa.protocols import Search
 from ragqa.types import Answer, Passage, PromptVersion, Question, Ranking, Selection, SubQuestion
 
-__all__ = ["FanOutLlmGenerator"]
-
 PLAN_AND_COMBINE = 2  # calls besides those for sub-questions
 BAD_PLAN = "The model's plan could not be read, so the question was taken apart by rules."
 NO_BUDGET_TO_PLAN = "The budget leaves no call for a plan, so the question was taken apart by rules."

@@ -8,8 +8,6 @@ from itertools import pairwise
 
 from ragqa.types import Span
 
-__all__ = ["FUNCTION_WORDS", "SMALL_WORDS", "groups_of", "names_in", "plain_name"]
-
 MAX_NAME_WORDS = 10  # a longer run of capitals is a heading
 
 _TOKEN = re.compile(r"\"[^\"\n]{2,80}\"|“[^”\n]{2,80}”|[^\W_](?:[\w’'&./-]*[\w’'])?\.?|[^\w\s]")

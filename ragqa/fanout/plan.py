@@ -8,8 +8,6 @@ from collections.abc import Collection, Iterator
 
 from ragqa.cleaning import without_controls, without_invisible
 
-__all__ = ["MAX_CHARS", "normal", "sub_questions_in", "without_plan"]
-
 MAX_CHARS = 300  # of a sub-question; a longer one is no question
 KEYS = ("sub_questions", "subquestions", "questions")
 

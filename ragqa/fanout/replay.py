@@ -10,8 +10,6 @@ from ragqa.events.generation import EvidenceFound, SubQuestionsAsked, TraceEvent
 from ragqa.fanout.merging import Found, gather
 from ragqa.types import Passage, Ranking, ScoredPassage, Selection
 
-__all__ = ["found_in", "reselected", "with_passages"]
-
 
 def found_in(trace: Sequence[TraceEvent]) -> tuple[Found, ...]:
     """Each sub-question that has its evidence, in the order it was asked; none where this is no fan-out."""

@@ -11,8 +11,6 @@ from ragqa.fanout.merging import Found
 from ragqa.protocols import Search
 from ragqa.types import Ranking, SubQuestion
 
-__all__ = ["FOUND", "parts_of", "search_parts", "second_hop"]
-
 FOUND = 20  # hits of a sub-question that are looked at
 HOP_PASSAGES = 2  # the question's best documents whose names are followed
 MAX_BRIDGES = 3  # second-hop questions asked; more change nothing on HotpotQA set a

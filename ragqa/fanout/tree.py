@@ -11,8 +11,6 @@ from ragqa.fanout.merging import Found, gather, kept_by
 from ragqa.generation.answers import composed, separator_after
 from ragqa.types import Answer, AnswerSentence, Passage, Ranking, Selection
 
-__all__ = ["Node", "Tree", "answered"]
-
 
 @dataclass(slots=True)
 class Node:

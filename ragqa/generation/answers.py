@@ -7,8 +7,6 @@ from dataclasses import replace
 
 from ragqa.types import Answer, AnswerSentence
 
-__all__ = ["NOTHING_KEPT", "composed", "empty_answer", "marked", "nothing_kept", "separator_after", "without"]
-
 NOTHING_KEPT = (
     "No passage was kept, so there is nothing to answer from. Lower the threshold, raise the max drop, "
     "or ask in the words of the corpus."

@@ -12,8 +12,6 @@ from ragqa.generation.context import NO_TEXT
 from ragqa.sentences import split_sentences
 from ragqa.types import Answer, AnswerSentence, Passage, Question
 
-__all__ = ["BaselineGenerator"]
-
 
 class BaselineGenerator:
     """Quotes every sentence of every kept passage, best passage first."""

@@ -19,8 +19,6 @@ from ragqa.generation.prompts import Prompt
 from ragqa.generation.reply import Reply
 from ragqa.types import Usage
 
-__all__ = ["CHARS_PER_TOKEN", "Call", "Calls", "Outcome", "tokens_in"]
-
 PIECES_SECONDS = 0.05  # how often what a streamed call wrote is passed on
 HEARTBEAT_SECONDS = 0.25  # how long a reader waits after pressing Stop
 CHARS_PER_TOKEN = 4  # of English under the usual tokenizers, about

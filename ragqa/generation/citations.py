@@ -21,8 +21,6 @@ from ragqa.generation.markdown import PlainLine, plain_line
 from ragqa.sentences import split_sentences
 from ragqa.types import AnswerSentence, Span
 
-__all__ = ["MAX_NUMBER", "MAX_RANGE", "CitedText", "parse_cited_text"]
-
 MAX_NUMBER = 999  # a larger number is a year or an amount, unless so many passages were given
 MAX_RANGE = 100  # a longer range is a range of pages
 

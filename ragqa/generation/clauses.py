@@ -6,8 +6,6 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-__all__ = ["OMISSION", "EnumeratedSentence", "enumerated", "without_running_title"]
-
 OMISSION = "[…]"  # stands where items were left out
 
 _LABEL = re.compile(r"(?<!\S)\(?([a-z]|[ivx]{2,5}|\d{1,2})[.)]\s+")

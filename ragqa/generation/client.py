@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import openai
     from openai.types.chat import ChatCompletionChunk
 
-__all__ = ["DEFAULT_BASE_URL", "ChatClient"]
-
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 CONNECT_TIMEOUT_SECONDS = 10.0  # a server that is there answers the door at once, however long it then thinks
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 
 from ragqa.types import Passage
 
-__all__ = ["NO_TEXT", "Item", "items_of", "obligations_only"]
-
 NO_TEXT = "The kept passages hold no text. Lower the threshold or raise the max drop to keep further passages."
 
 

@@ -15,8 +15,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Protocol
 
-__all__ = ["ReplyMemory", "remembered", "remembering", "request_key"]
-
 
 class ReplyMemory(Protocol):
     """The replies of one question. Called from several threads."""

@@ -10,15 +10,13 @@ from pathlib import Path
 from ragqa.config import GenerationConfig
 from ragqa.events.generation import Token
 from ragqa.generation.answers import nothing_kept
-from ragqa.generation.client import DEFAULT_BASE_URL, ChatClient
+from ragqa.generation.client import ChatClient
 from ragqa.generation.context import obligations_only
 from ragqa.generation.prompt_files import load_prompt
 from ragqa.generation.prompts import build_prompt
 from ragqa.generation.reply import Reply
 from ragqa.protocols import Verifier
 from ragqa.types import Answer, Passage, Question
-
-__all__ = ["DEFAULT_BASE_URL", "LlmGenerator", "ObligationsGenerator"]
 
 
 class LlmGenerator:

@@ -21,8 +21,6 @@ from ragqa.generation.unfinished import budget_note, failure_note, unfinished
 from ragqa.protocols import Verifier
 from ragqa.types import Answer, Coverage, Passage, Question
 
-__all__ = ["LocGenerator"]
-
 
 class LocGenerator:
     """Answers from one obligation at a time. May be shared by threads."""

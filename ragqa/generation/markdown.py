@@ -11,8 +11,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-__all__ = ["PlainLine", "plain_line"]
-
 _RULE = re.compile(r"\s*(?:-[ \t]*){3,}|\s*(?:\*[ \t]*){3,}|\s*(?:_[ \t]*){3,}")
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]+")
 _QUOTE = re.compile(r"[ \t]*>[ \t]+")

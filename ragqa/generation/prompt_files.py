@@ -13,8 +13,6 @@ from pathlib import Path
 from ragqa.errors import ConfigError
 from ragqa.types import PromptVersion
 
-__all__ = ["DATA_RULES", "PROMPT_NAMES", "PromptText", "load_prompt"]
-
 PROMPT_NAMES = ("answer", "obligations", "one_obligation", "insert", "plan", "sub_answer", "combine")
 PROMPT_MAX_CHARS = 20_000  # about 5,000 tokens; longer is not an instruction but a document
 VERSION_DIGITS = 12

@@ -19,19 +19,6 @@ from ragqa.cleaning import without_invisible
 from ragqa.generation.prompt_files import PromptText, load_prompt
 from ragqa.types import Passage, PromptVersion, Question
 
-__all__ = [
-    "ANSWER_MAX_CHARS",
-    "MIN_PASSAGE_CHARS",
-    "PASSAGES_MAX_CHARS",
-    "PASSAGE_MAX_CHARS",
-    "QUESTION_MAX_CHARS",
-    "Message",
-    "Prompt",
-    "build_messages",
-    "build_numbered_prompt",
-    "build_prompt",
-]
-
 QUESTION_MAX_CHARS = 4_000  # about 1,000 tokens
 PASSAGE_MAX_CHARS = 6_000  # about 1,500 tokens; the longest kept passages are tables
 PASSAGES_MAX_CHARS = 60_000  # all passages together: ten of the longest, about 15,000 tokens

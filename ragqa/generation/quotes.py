@@ -11,8 +11,6 @@ from ragqa.generation.answers import separator_after
 from ragqa.sentences import split_sentences
 from ragqa.types import Answer, AnswerSentence, Passage
 
-__all__ = ["Quote", "pieces_of", "quoted", "quotes_of"]
-
 _NUMBERING = re.compile(r"\A(?:\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})(?:\.\d{1,3})*[.)]+\s+)+")  # "3.2.1. ", "(a) ", "iv) "
 
 

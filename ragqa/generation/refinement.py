@@ -24,8 +24,6 @@ from ragqa.generation.versions import Version, Versions
 from ragqa.protocols import Verifier
 from ragqa.types import Answer, ObligationScore, Passage, Question, SentenceScore
 
-__all__ = ["Refinement", "Task"]
-
 
 @dataclass(frozen=True, slots=True)
 class Task:

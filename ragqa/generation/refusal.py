@@ -7,8 +7,6 @@ from collections.abc import Sequence
 
 from ragqa.types import AnswerSentence
 
-__all__ = ["REFUSAL_NOTE", "reads_as_refusal"]
-
 MAX_SENTENCES = 3  # a longer answer says something, whatever it begins with
 
 REFUSAL_NOTE = (

@@ -12,8 +12,6 @@ from ragqa.generation.refusal import REFUSAL_NOTE, reads_as_refusal
 from ragqa.generation.thinking import ThinkingFilter
 from ragqa.types import Answer, Usage
 
-__all__ = ["MAX_ANSWER_CHARS", "Reply", "Writer"]
-
 MAX_ANSWER_CHARS = 200_000  # a server that never stops is stopped here; above 32,768 tokens, the highest setting
 
 

@@ -13,8 +13,6 @@ from urllib.parse import urlsplit
 from ragqa.cleaning import without_controls
 from ragqa.errors import GenerationError, RateLimitedError, RefusedError, TimedOutError
 
-__all__ = ["Server", "redacted"]
-
 MAX_DETAIL_CHARS = 300  # of a server's own words
 _MIN_SECRET_CHARS = 4  # "x" or "no" as a key of a server that wants none is no secret, and too common a text to cut out
 _KEY_LIKE = re.compile(r"\bsk-[\w*.-]{6,}|\bBearer\s+[^\s'\",}]+", re.IGNORECASE)

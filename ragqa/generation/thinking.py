@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["ThinkingFilter"]
-
 _OPEN, _CLOSE = "<think>", "</think>"
 
 

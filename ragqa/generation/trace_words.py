@@ -16,8 +16,6 @@ from ragqa.events.generation import (
     TraceEvent,
 )
 
-__all__ = ["plan_words", "trace_words"]
-
 
 def plan_words(planned: CallsPlanned) -> str:
     """What the work will take, before its first call."""

@@ -7,8 +7,6 @@ from dataclasses import replace
 from ragqa.errors import RagqaError, ScoringError
 from ragqa.types import Answer
 
-__all__ = ["budget_note", "failure_note", "unfinished"]
-
 
 def unfinished(answer: Answer, step: str) -> Answer:
     """The answer as it stands after this step, marked so that nobody takes it for the end of the work."""

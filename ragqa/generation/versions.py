@@ -11,9 +11,7 @@ from ragqa.events.scoring import Scored
 from ragqa.generation.calls import Calls
 from ragqa.generation.unfinished import unfinished
 from ragqa.protocols import Verifier
-from ragqa.types import Answer, Evaluation, Passage
-
-__all__ = ["Version", "Versions"]
+from ragqa.types import Answer, Breakdown, Passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +19,7 @@ class Version:
     """An answer with its breakdown in the configured mode, and the step that made it."""
 
     answer: Answer
-    evaluation: Evaluation
+    evaluation: Breakdown
     scored: Scored
     step: str
 

@@ -22,8 +22,6 @@ from ragqa.generation.versions import Version, Versions
 from ragqa.protocols import Verifier
 from ragqa.types import Answer, Passage, Question
 
-__all__ = ["VrrGenerator"]
-
 
 class VrrGenerator:
     """Writes candidates over the obligations, scores them, and refines the best. May be shared by threads."""

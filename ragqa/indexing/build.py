@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from ragqa.corpus import CorpusFormat
     from ragqa.corpus.streams import PassageStream
 
-__all__ = ["BuildProgress", "build_events", "build_index"]
-
 Building = Generator[BuildProgress, None, Manifest]
 Step = Generator[BuildProgress, None, None]
 

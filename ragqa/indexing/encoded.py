@@ -20,8 +20,6 @@ from ragqa.protocols import Encoder, FloatMatrix
 if TYPE_CHECKING:
     from ragqa.retrieval.analysis import IndexedText
 
-__all__ = ["VectorFile", "distinct_rows", "write_dense"]
-
 ENCODED_AT_ONCE: Final = 512  # texts between two signs of progress, and between two entries in the journal
 
 Longs = npt.NDArray[np.int64]

@@ -26,20 +26,6 @@ from typing import Final
 from ragqa.errors import ConfigError, IndexingError, IndexLockedError, IndexNotFoundError
 from ragqa.manifest import BM25, CONTEXT, DENSE, FURTHER, MANIFEST, PASSAGE_FILES
 
-__all__ = [
-    "JOURNAL",
-    "building_folder",
-    "check_name",
-    "delete",
-    "exclusive",
-    "flush",
-    "index_names",
-    "locate",
-    "remove",
-    "replace",
-    "was_stopped",
-]
-
 _logger = logging.getLogger(__name__)
 
 JOURNAL: Final = "journal.json"  # in a folder that is built in: there is something to go on with

@@ -23,8 +23,6 @@ from ragqa.types import ModelInfo, Passage
 if TYPE_CHECKING:
     from ragqa.retrieval.ranking import Mask, Positions
 
-__all__ = ["described", "open_further", "write_further"]
-
 Writing = Generator[BuildProgress, None, None]
 
 

@@ -23,8 +23,6 @@ from typing import Any, Final
 
 from ragqa.indexing.folders import JOURNAL, delete, flush
 
-__all__ = ["Journal", "resume"]
-
 VERSION: Final = 1
 INDEX: Final = "index"
 

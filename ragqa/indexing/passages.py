@@ -20,8 +20,6 @@ from ragqa.types import Passage
 if TYPE_CHECKING:
     from ragqa.retrieval.ranking import Mask, Positions
 
-__all__ = ["PassageFile", "PositionOf", "line_of", "open_lookups", "read_passages"]
-
 REMEMBERED: Final = 16_384  # passages kept once parsed, all of a small corpus: at most some 20 MB
 READ_AT_ONCE: Final = 1024  # lines parsed together where all are wanted: twice as fast
 BYTES_AT_ONCE: Final = 2**20  # likewise

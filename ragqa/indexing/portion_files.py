@@ -23,8 +23,6 @@ from ragqa.manifest import HIDDEN, IDS, OFFSETS, ORDER
 if TYPE_CHECKING:
     from ragqa.retrieval.bm25_scores import CountsFolder
 
-__all__ = ["ARRAYS", "SUFFIXES", "counts_of", "documents_of", "gathered", "portion_path", "sorted_ids", "write_lookups"]
-
 IDS_AT_ONCE: Final = 65_536  # bytes of each portion's ids while all are merged
 SUFFIXES: Final = ("npz", "ids", "documents")
 ARRAYS: Final[dict[str, Any]] = {

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from ragqa.retrieval.analysis import IndexedText
     from ragqa.retrieval.keys import Keys
 
-__all__ = ["Reading", "read_portions"]
-
 PORTION_PASSAGES: Final = 8_192  # an article more where one does not end there: seconds of work, some 100 MB
 PORTION_CHARS: Final = 8_000_000
 

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from ragqa.corpus import Corpus, CorpusFormat
     from ragqa.corpus.streams import PassageStream
 
-__all__ = ["CorpusStream", "open_source"]
-
 
 class CorpusStream:
     """A corpus in memory as a `PassageStream`: an article is a document, or documents whose passages are mixed."""

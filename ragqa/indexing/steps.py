@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from ragqa.analysers import Analyser
 from ragqa.types import Passage
 
-__all__ = ["BuildProgress", "tokens_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class BuildProgress:

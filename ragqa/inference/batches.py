@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["LENGTH_STEP", "batches_by_length", "padded_length"]
-
 LENGTH_STEP = 8  # tokens; a coarser step pads more, a finer one makes more batches
 
 

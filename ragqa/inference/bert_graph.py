@@ -20,8 +20,6 @@ import numpy.typing as npt
 from ragqa.errors import ModelError
 from ragqa.inference.pair_encoding import Inputs
 
-__all__ = ["BertShape", "OpenVinoEngine", "Weights", "bert_shape", "openvino_version", "read_weights"]
-
 Weights = Mapping[str, npt.NDArray[Any]]
 
 TELEMETRY = "openvino_telemetry"

@@ -19,8 +19,6 @@ from ragqa.inference.pair_encoding import EncodedPair, InputForm, Inputs, PairEn
 from ragqa.inference.precision import choose_precision
 from ragqa.inference.sharing import FairLock
 
-__all__ = ["Engine", "SequenceClassifier", "read_config"]
-
 Pair = tuple[str, str]
 
 MAX_TOKENS = 512  # of premise and hypothesis together; the longer one is cut first

@@ -16,8 +16,6 @@ import numpy.typing as npt
 
 from ragqa.errors import ModelError
 
-__all__ = ["ADAPTER_CONFIG", "ADAPTER_WEIGHTS", "merge_adapter"]
-
 ADAPTER_CONFIG: Final = "adapter_config.json"
 ADAPTER_WEIGHTS: Final = "adapter_model.safetensors"
 PREFIX: Final = "base_model.model."

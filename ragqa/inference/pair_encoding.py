@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 from ragqa.inference.batches import padded_length
 
-__all__ = ["EncodedPair", "InputForm", "Inputs", "PairEncoder", "padded_inputs"]
-
 Pair = tuple[str, str]
 Inputs = Mapping[str, npt.NDArray[np.int64]]  # input_ids, attention_mask and token_type_ids of one batch
 # "joined" is the one text "premise [SEP] hypothesis", which the reference script feeds its coverage model; "text" is

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from ragqa.config import Precision
 
-__all__ = ["choose_precision"]
-
 BF16_FLAGS = {"amx_bf16", "avx512_bf16"}  # processors on which bf16 was measured to be faster
 
 

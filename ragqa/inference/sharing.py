@@ -8,8 +8,6 @@ from threading import Condition, Lock
 from types import TracebackType
 from typing import Generic, TypeVar
 
-__all__ = ["FairLock", "RecentResults"]
-
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 

@@ -16,8 +16,6 @@ import torch
 from ragqa.errors import ModelError
 from ragqa.inference.pair_encoding import Inputs
 
-__all__ = ["TorchEngine", "load_tokenizer", "quiet_transformers", "torch_version"]
-
 logger = logging.getLogger(__name__)
 
 

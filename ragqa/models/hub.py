@@ -9,8 +9,6 @@ from pathlib import Path
 
 from ragqa.errors import ModelError
 
-__all__ = ["fetch", "is_hub_name"]
-
 logger = logging.getLogger(__name__)
 
 WANTED = ["*.json", "*.safetensors", "*.txt", "*.model"]

@@ -16,20 +16,6 @@ import numpy.typing as npt
 
 from ragqa.types import NliProbabilities, RePASs, ScoringMode, Verdict
 
-__all__ = [
-    "Cover",
-    "Matrix",
-    "best_cover",
-    "covers",
-    "first_maximum",
-    "is_distribution",
-    "is_probabilities",
-    "mean_of_maxima",
-    "obligation_coverage",
-    "repass",
-    "verdict",
-]
-
 Matrix = npt.NDArray[np.float64]
 
 SCRIPT_DECIMALS = 5

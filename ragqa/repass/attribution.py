@@ -14,12 +14,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragqa.repass.copying import words_of
-from ragqa.types import CitationCheck, CitationStatus, Evaluation, Passage, PassageSupport, Premise
-
-__all__ = ["check_citations", "citation_flag", "citation_words", "marks"]
+from ragqa.types import Breakdown, CitationCheck, CitationStatus, Passage, PassageSupport, Premise
 
 
-def check_citations(evaluation: Evaluation, passages: Sequence[Passage]) -> tuple[CitationCheck, ...]:
+def check_citations(evaluation: Breakdown, passages: Sequence[Passage]) -> tuple[CitationCheck, ...]:
     """One check per answer sentence, in order; ``passages`` are the kept ones of this breakdown, best first."""
     found: list[dict[int, PassageSupport]] = [{} for _ in evaluation.sentences]
     said = [words_of(score.sentence.text) for score in evaluation.sentences]

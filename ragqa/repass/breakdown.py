@@ -15,7 +15,7 @@ from ragqa.repass import arithmetic
 from ragqa.sentences import splitter_name
 from ragqa.types import (
     AnswerSentence,
-    Evaluation,
+    Breakdown,
     ModelInfo,
     NliProbabilities,
     ObligationScore,
@@ -24,8 +24,6 @@ from ragqa.types import (
     SentenceScore,
     Verdict,
 )
-
-__all__ = ["Pair", "PairTable", "ScoringModels", "View", "evaluation", "obligation_score", "sentence_score"]
 
 Pair = tuple[str, str]  # (premise, hypothesis)
 PairTable = Mapping[Pair, NliProbabilities]
@@ -124,14 +122,14 @@ def obligation_score(
 
 def evaluation(
     view: View, entailment: PairTable, coverage: PairTable, config: ScoringConfig, models: ScoringModels
-) -> Evaluation:
+) -> Breakdown:
     """The breakdown of one mode; its sentence pairs are in ``entailment``, its obligation pairs in ``coverage``."""
     columns = [[entailment[pair] for pair in view.sentence_pairs(n)] for n in range(len(view.sentences))]
     shape = (len(view.sentences), len(view.premises))
     entailing = np.array([[pair.entailment for pair in column] for column in columns], float).reshape(shape).T
     contradicting = np.array([[pair.contradiction for pair in column] for column in columns], float).reshape(shape).T
     obligations = tuple(obligation_score(view, n, coverage, config) for n in range(len(view.obligations)))
-    return Evaluation(
+    return Breakdown(
         mode=view.mode,
         repass=arithmetic.repass(
             arithmetic.mean_of_maxima(entailing),

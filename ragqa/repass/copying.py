@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["COPY_NOTE", "MIN_RUN", "Copied", "copied_share", "words_of"]
-
 MIN_RUN = 8  # words: long enough that two writers seldom choose them alike, short enough to catch a copied clause
 COPY_NOTE = (
     "Answers that only copy sentences out of the passages were scored .947 to .973 at RIRAG-2025 (Chasandras et al. "

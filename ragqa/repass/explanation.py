@@ -1,4 +1,4 @@
-"""Why a breakdown says what it says: everything derived from an `Evaluation` and its passages alone.
+"""Why a breakdown says what it says: everything derived from an `Breakdown` and its passages alone.
 
 Pure: no model is asked and no text is split, so a record of any age is explained as well as an answer just scored.
 Why the two modes differ is in `ragqa.repass.mode_differences`, what is copied in `ragqa.repass.copying`, what may be
@@ -15,19 +15,7 @@ import numpy as np
 from ragqa.repass import arithmetic
 from ragqa.repass.attribution import check_citations
 from ragqa.repass.copying import Copied, copied_share
-from ragqa.types import CitationCheck, Evaluation, ModelInfo, Passage, ScoringMode
-
-__all__ = [
-    "Arithmetic",
-    "Explanation",
-    "PassageStep",
-    "RunnerUp",
-    "explain",
-    "model_line",
-    "number",
-    "provenance",
-    "written_out",
-]
+from ragqa.types import Breakdown, CitationCheck, ModelInfo, Passage, ScoringMode
 
 SHOWN_TERMS = 6  # of a sum; a longer one is cut in the middle
 
@@ -72,7 +60,7 @@ class Explanation:
     runners_up: tuple[RunnerUp | None, ...]
 
 
-def explain(evaluation: Evaluation, passages: Sequence[Passage]) -> Explanation:
+def explain(evaluation: Breakdown, passages: Sequence[Passage]) -> Explanation:
     """Everything about this breakdown; ``passages`` are the kept ones it was computed from, best first."""
     sentences = [score.sentence.text for score in evaluation.sentences]
     return Explanation(
@@ -84,7 +72,7 @@ def explain(evaluation: Evaluation, passages: Sequence[Passage]) -> Explanation:
     )
 
 
-def written_out(evaluation: Evaluation) -> Arithmetic:
+def written_out(evaluation: Breakdown) -> Arithmetic:
     """The arithmetic of the composite: to 3 decimals in mode ``paper``, to the script's 5 in mode ``script``."""
     repass, mode = evaluation.repass, evaluation.mode
     e, c, coverage = (
@@ -111,7 +99,7 @@ def number(value: float, mode: ScoringMode) -> str:
     return f"{value:.{5 if mode is ScoringMode.SCRIPT else 3}f}"
 
 
-def _mean_of_maxima(name: str, maxima: Sequence[float], result: str, evaluation: Evaluation) -> str:
+def _mean_of_maxima(name: str, maxima: Sequence[float], result: str, evaluation: Breakdown) -> str:
     if not maxima or not evaluation.premises:
         missing = "the answer has no sentence" if not maxima else "the passages have no sentence"
         return f"{name} = 0 by definition: {missing}"
@@ -135,7 +123,7 @@ def _count(n: int, one: str) -> str:
 # Growth with the number of passages ---------------------------------------------------------------------------------
 
 
-def _growth(evaluation: Evaluation, n_passages: int) -> tuple[PassageStep, ...]:
+def _growth(evaluation: Breakdown, n_passages: int) -> tuple[PassageStep, ...]:
     """The scores with the source sentences and obligations of the first k passages, for k from 1 to all of them.
 
     The last step is the evaluation itself. E and C are means of maxima, so with every further passage they can only
@@ -163,7 +151,7 @@ def _growth(evaluation: Evaluation, n_passages: int) -> tuple[PassageStep, ...]:
 # Obligations --------------------------------------------------------------------------------------------------------
 
 
-def _runner_up(evaluation: Evaluation, index: int) -> RunnerUp | None:
+def _runner_up(evaluation: Breakdown, index: int) -> RunnerUp | None:
     """The second best answer sentence for this obligation; None where there is none, or in records of version 1."""
     if not evaluation.coverage_matrix:
         return None
@@ -178,7 +166,7 @@ def _runner_up(evaluation: Evaluation, index: int) -> RunnerUp | None:
 # Provenance ---------------------------------------------------------------------------------------------------------
 
 
-def provenance(evaluation: Evaluation) -> tuple[tuple[str, str], ...]:
+def provenance(evaluation: Breakdown) -> tuple[tuple[str, str], ...]:
     """(what, value) for everything that must be known to get these numbers again."""
     entailment, coverage = evaluation.entailment_model, evaluation.coverage_model
     same = "the same model" if coverage == entailment else model_line(coverage)

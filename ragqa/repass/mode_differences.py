@@ -7,15 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from ragqa.repass import arithmetic
-from ragqa.types import Evaluation, ObligationScore, Premise, ScoringMode
-
-__all__ = ["mode_differences"]
+from ragqa.types import Breakdown, ObligationScore, Premise, ScoringMode
 
 CHANGED = 0.0005  # a probability that moves less than this shows the same three decimals, or nearly
 SHOWN_NUMBERS = 8
 
 
-def mode_differences(paper: Evaluation, script: Evaluation) -> tuple[str, ...]:
+def mode_differences(paper: Breakdown, script: Breakdown) -> tuple[str, ...]:
     """One sentence for each way in which the modes treat this answer differently; at least one sentence.
 
     Where a way changes nothing here it is said to change nothing, so that equal numbers are explained too.
@@ -29,7 +27,7 @@ def mode_differences(paper: Evaluation, script: Evaluation) -> tuple[str, ...]:
     )
 
 
-def _source_sentences(paper: Evaluation, script: Evaluation) -> str:
+def _source_sentences(paper: Breakdown, script: Breakdown) -> str:
     n_paper, n_script = len(paper.premises), len(script.premises)
     joins = "script joins the passages before it splits them into sentences"
     if _keys(paper.premises) == _keys(script.premises):
@@ -46,7 +44,7 @@ def _keys(premises: Sequence[Premise]) -> list[tuple[int, int, str]]:
     return [(premise.passage_index, premise.start, premise.text) for premise in premises]
 
 
-def _changed_sentences(paper: Evaluation, script: Evaluation) -> str:
+def _changed_sentences(paper: Breakdown, script: Breakdown) -> str:
     changed = [
         one.index + 1
         for one, other in zip(paper.sentences, script.sentences, strict=True)
@@ -57,14 +55,14 @@ def _changed_sentences(paper: Evaluation, script: Evaluation) -> str:
     return f"that moves E or C of {len(changed)} of {len(paper.sentences)} answer sentences (number {_listed(changed)})"
 
 
-def _obligations(paper: Evaluation, script: Evaluation) -> tuple[str, ...]:
+def _obligations(paper: Breakdown, script: Breakdown) -> tuple[str, ...]:
     n_paper, n_script = len(paper.obligations), len(script.obligations)
     if n_paper == n_script:
         return ()
     return (f"obligations found among these source sentences: script {n_script:,}, paper {n_paper:,}.",)
 
 
-def _who_may_cover(paper: Evaluation, script: Evaluation) -> tuple[str, ...]:
+def _who_may_cover(paper: Breakdown, script: Breakdown) -> tuple[str, ...]:
     if not script.sentences or not script.obligations:
         return ()
     n_all, n_may = len(script.sentences), sum(score.is_obligation for score in script.sentences)
@@ -93,7 +91,7 @@ def _key(score: ObligationScore) -> tuple[int, int, str]:
     return premise.passage_index, premise.start, premise.text
 
 
-def _likeliest_label(script: Evaluation) -> tuple[str, ...]:
+def _likeliest_label(script: Breakdown) -> tuple[str, ...]:
     """Only below a threshold of 0.5 can a probability exceed it without being the largest of the three."""
     above = sum(score.best > script.coverage_threshold and not score.covered for score in script.obligations)
     if not above:
@@ -103,7 +101,7 @@ def _likeliest_label(script: Evaluation) -> tuple[str, ...]:
     )
 
 
-def _rounding(script: Evaluation) -> str:
+def _rounding(script: Breakdown) -> str:
     shape = (len(script.premises), len(script.sentences))
     exact = arithmetic.repass(
         arithmetic.mean_of_maxima(np.array(script.entailment_matrix, float).reshape(shape)),

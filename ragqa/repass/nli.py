@@ -15,8 +15,6 @@ from ragqa.models import check_model, resolve_model, shown_name
 from ragqa.protocols import NliModel
 from ragqa.types import ModelInfo, NliProbabilities
 
-__all__ = ["CrossEncoderNli", "label_columns"]
-
 Pair = tuple[str, str]
 
 KIND = "nli"

@@ -20,8 +20,6 @@ from ragqa.models import check_model, resolve_model
 from ragqa.protocols import ObligationClassifier
 from ragqa.types import ModelInfo
 
-__all__ = ["NgramWeights", "TfidfObligationClassifier", "load_weights", "ngrams", "probability", "save_weights"]
-
 KIND = "obligations"
 WEIGHTS_FILE = "weights.safetensors"
 LONGEST_NGRAM = 3

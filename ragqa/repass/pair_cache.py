@@ -13,8 +13,6 @@ from ragqa.disk_cache import KEYS_PER_QUERY, CacheFormat, DiskCache, write_rows
 from ragqa.repass.arithmetic import is_distribution
 from ragqa.types import NliProbabilities
 
-__all__ = ["PairCache"]
-
 SCHEMA_VERSION = 1
 MAX_PAIRS = 1_000_000  # some 80 MB; at 360 pairs an answer, the last 2,800 different answers or more
 PATIENCE_SECONDS = 0.5  # how long another process's transaction is waited for; ours take milliseconds

@@ -9,8 +9,6 @@ from itertools import accumulate
 from ragqa.sentences import split_sentences
 from ragqa.types import Passage, Premise, ScoringMode
 
-__all__ = ["source_premises"]
-
 
 def source_premises(passages: Sequence[Passage], mode: ScoringMode, splitter: str = "nupunkt") -> tuple[Premise, ...]:
     """The sentences of these passages in reading order; none where all passages are blank.

@@ -14,8 +14,6 @@ from ragqa.repass.arithmetic import is_distribution
 from ragqa.repass.pair_cache import PairCache
 from ragqa.types import ModelInfo, NliProbabilities
 
-__all__ = ["REMEMBERED_PAIRS", "RememberingNli", "pair_key"]
-
 Pair = tuple[str, str]
 
 REMEMBERED_PAIRS = 20_000  # in memory: some fifty answers with ten passages each, 7 MB

@@ -19,19 +19,6 @@ from ragqa.repass.remembering import RememberingNli
 from ragqa.repass.similarity import by_similarity
 from ragqa.types import NliProbabilities
 
-__all__ = [
-    "PAIRS_PER_CALL",
-    "PROVISIONAL_ROUNDS",
-    "PairResults",
-    "Round",
-    "Unit",
-    "compute",
-    "count_missing",
-    "likeliest_first",
-    "translated",
-    "units_of",
-]
-
 PAIRS_PER_CALL = 48  # under half a second at 100 pairs a second: what a reader waits after pressing Stop
 
 
@@ -79,7 +66,7 @@ class Round:
 # On 34 published cases (on 20 ADGM answers from ten passages), embedded model: after the first round 16 (6) % of the
 # pairs are known and E is .052 (.000) too low on average, C .057 (.040); after the second 30 (21) %, .012 (.000) and
 # .016 (.005). OC is off by .002 (.000) from the first on, so one answer sentence per obligation is enough. The 34
-# again: `pytest tests/test_repass_model.py -m "data and slow" -s`.
+# again: `pytest tests/repass/test_repass_model.py -m "data and slow" -s`.
 PROVISIONAL_ROUNDS = (Round(1, 1), Round(5, 1))
 
 

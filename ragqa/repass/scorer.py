@@ -29,8 +29,6 @@ from ragqa.repass.schedule import (
 )
 from ragqa.types import Answer, Passage, ScoringMode
 
-__all__ = ["RepassScorer"]
-
 Event = SentenceScored | ObligationScored
 
 

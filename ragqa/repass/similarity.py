@@ -13,8 +13,6 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["by_similarity"]
-
 _WORD = re.compile(r"\w+")
 
 

@@ -15,8 +15,6 @@ from ragqa.models import check_model, shown_name
 from ragqa.protocols import ObligationClassifier
 from ragqa.types import ModelInfo
 
-__all__ = ["TransformerObligationClassifier", "obligation_column"]
-
 KIND = "obligations"
 YES = {"obligation", "obligations", "true", "yes", "1"}
 

@@ -16,9 +16,7 @@ from ragqa.repass.breakdown import View, obligation_score
 from ragqa.repass.premises import source_premises
 from ragqa.repass.schedule import PAIRS_PER_CALL, PairResults
 from ragqa.repass.scorer import RepassScorer
-from ragqa.types import Answer, Coverage, Evaluation, Passage, Premise, ScoringMode
-
-__all__ = ["RepassVerifier", "contradicted", "mean_contradiction"]
+from ragqa.types import Answer, Breakdown, Coverage, Passage, Premise, ScoringMode
 
 
 class RepassVerifier(Verifier):
@@ -61,20 +59,20 @@ class RepassVerifier(Verifier):
         score = obligation_score(view, 0, results.known, scorer.config)
         return Coverage(score.best, score.covered)
 
-    def breakdown(self, scored: Scored) -> Evaluation:
+    def breakdown(self, scored: Scored) -> Breakdown:
         """The one in the configured mode."""
         return scored.of(self._scorer.config.mode)
 
-    def mean_contradiction(self, evaluations: Sequence[Evaluation]) -> float:
+    def mean_contradiction(self, evaluations: Sequence[Breakdown]) -> float:
         """See `mean_contradiction`."""
         return mean_contradiction(evaluations)
 
-    def contradicted(self, evaluation: Evaluation, mean: float) -> tuple[int, ...]:
+    def contradicted(self, evaluation: Breakdown, mean: float) -> tuple[int, ...]:
         """See `contradicted`."""
         return contradicted(evaluation, mean)
 
 
-def mean_contradiction(evaluations: Sequence[Evaluation]) -> float:
+def mean_contradiction(evaluations: Sequence[Breakdown]) -> float:
     """``1/n sum_a C(a)`` over the answers a, in [0, 1]; 0 for none.
 
     AUEB average over the chosen answers of a whole data set; a single question has its own candidates only.
@@ -82,7 +80,7 @@ def mean_contradiction(evaluations: Sequence[Evaluation]) -> float:
     return fmean(evaluation.repass.contradiction for evaluation in evaluations) if evaluations else 0.0
 
 
-def contradicted(evaluation: Evaluation, mean: float) -> tuple[int, ...]:
+def contradicted(evaluation: Breakdown, mean: float) -> tuple[int, ...]:
     """Indexes of the sentences whose contradiction is strictly above the mean, ascending.
 
     Where that is every one of them the least contradicted stays (the first at a tie): no answer is no improvement.

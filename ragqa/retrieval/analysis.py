@@ -19,18 +19,6 @@ from ragqa.analysers import Analyser
 from ragqa.sentences import reads_as_heading
 from ragqa.types import Passage
 
-__all__ = [
-    "ANALYSIS_VERSION",
-    "IndexedText",
-    "analysed_text",
-    "context_analyser",
-    "context_windows",
-    "headings",
-    "hidden_passages",
-    "indexed_text",
-    "tokenise",
-]
-
 ANALYSIS_VERSION: Final = 2  # of this module: a change of what it returns makes every index of before unusable
 
 IndexedText = Literal["text", "title-section-text"]

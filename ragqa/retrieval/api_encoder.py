@@ -19,11 +19,9 @@ from ragqa.errors import ModelError
 from ragqa.inference.sharing import RecentResults
 from ragqa.protocols import FloatMatrix
 from ragqa.retrieval.embedding_api import INSTEAD, EmbeddingApi, Role
-from ragqa.retrieval.model_api import PROVIDERS, is_api_name
+from ragqa.retrieval.model_api import PROVIDERS
 from ragqa.retrieval.vector_cache import VectorCache
 from ragqa.types import ModelInfo
-
-__all__ = ["ApiEncoder", "is_api_name"]
 
 TEXTS_PER_REQUEST: Final = 128  # Voyage takes no more, OpenAI 2,048
 CHARS_PER_REQUEST: Final = 120_000  # Voyage takes 120,000 tokens, OpenAI 300,000, and a token is a character at least

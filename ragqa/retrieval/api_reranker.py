@@ -19,8 +19,6 @@ from ragqa.protocols import Reranker
 from ragqa.retrieval.model_api import PROVIDERS, ModelApi, Service, items_in_order
 from ragqa.types import ModelInfo
 
-__all__ = ["ApiReranker"]
-
 DOCUMENTS_PER_REQUEST: Final = {"voyage": 1000, "openai": 32}  # Voyage takes no more; a server of one's own is slower
 CHARS_PER_REQUEST: Final = 300_000  # Voyage takes 300,000 tokens at least, the question counted once per document
 INSTEAD: Final = "or leave the reranker out"

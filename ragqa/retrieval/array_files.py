@@ -10,8 +10,6 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["array_file"]
-
 
 @contextmanager
 def array_file(path: Path, length: int, dtype: npt.DTypeLike) -> Iterator[BinaryIO]:

@@ -27,8 +27,6 @@ from ragqa.protocols import FloatMatrix
 from ragqa.retrieval.weights import EMBEDDED, EncoderWeights, weights_of
 from ragqa.types import ModelInfo
 
-__all__ = ["BertEncoder", "covers"]
-
 MAX_QUERIES: Final = 256  # remembered; 384 float32 each, 0.4 MB in all
 TOKENS_PER_BATCH: Final = 1536
 TEXTS_PER_CALL: Final = 4096  # tokenised and sorted by length at a time: bounds memory

@@ -27,17 +27,6 @@ from ragqa.retrieval.ranking import Mask, Positions, ranking_of
 from ragqa.retrieval.token_table import TokenTable, token_table
 from ragqa.types import Passage, Ranking
 
-__all__ = [
-    "BM25_FILES",
-    "Bm25Model",
-    "Bm25sRetriever",
-    "build_bm25",
-    "load_bm25",
-    "save_bm25",
-    "scored_bm25",
-    "write_bm25",
-]
-
 _ARRAYS: Final = {"data": np.float32, "indices": np.int32, "indptr": np.int64}
 _VOCABULARY: Final = "vocabulary.npy"
 _PARAMS: Final = "params.index.json"

@@ -20,8 +20,6 @@ import numpy.typing as npt
 from ragqa.retrieval.keys import Keys
 from ragqa.retrieval.token_table import TokenTable
 
-__all__ = ["Counts", "CountsFolder", "Scores", "Windows", "counted", "scores_of"]
-
 BLOCK_TOKENS: Final = 4_000_000  # counted at once: some 150 MB of temporary arrays
 BLOCK_SCORES: Final = 8_000_000  # scored at once: some 300 MB of temporary arrays
 VOCABULARY_AT_ONCE: Final = 4_000_000  # keys, before repeats are taken out

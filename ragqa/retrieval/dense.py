@@ -13,8 +13,6 @@ from ragqa.retrieval.ranking import Mask, Positions, best_positions
 from ragqa.retrieval.vectors import search_parameters
 from ragqa.types import Passage, Ranking, ScoredPassage
 
-__all__ = ["DenseRetriever", "check_unit_rows"]
-
 
 class DenseRetriever:
     """Ranks by cosine. Searching a FAISS index changes nothing in it: share it between threads.

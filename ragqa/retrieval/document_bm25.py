@@ -26,16 +26,6 @@ from ragqa.retrieval.ranking import Mask, Positions, ranking_of
 from ragqa.retrieval.token_table import TokenTable
 from ragqa.types import Passage, Ranking, ScoredPassage
 
-__all__ = [
-    "DOCUMENT_FILES",
-    "DocumentBm25",
-    "Documents",
-    "by_document",
-    "load_documents",
-    "save_documents",
-    "write_documents",
-]
-
 IDS: Final = "documents.json"  # ids in order of first occurrence
 DOCUMENT_OF: Final = "document_of.npy"  # for each passage the place of its document among them
 DOCUMENT_FILES: Final = (*BM25_FILES, DOCUMENT_OF, IDS)

@@ -11,8 +11,6 @@ import numpy as np
 from ragqa.protocols import FloatMatrix
 from ragqa.retrieval.model_api import ModelApi, Provider, Service, items_in_order
 
-__all__ = ["INSTEAD", "EmbeddingApi", "Role"]
-
 Role = Literal["document", "query"]
 
 INSTEAD: Final = "or use all-MiniLM-L6-v2, which comes with ragqa"

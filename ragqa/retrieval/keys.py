@@ -9,8 +9,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Keys", "keys_of", "places_of"]
-
 Keys = npt.NDArray[np.uint64]
 
 _BYTES: Final = 8

@@ -24,17 +24,6 @@ from ragqa.retrieval.local_models import distinct
 from ragqa.retrieval.ranking import Mask, Positions, best_positions
 from ragqa.types import ModelInfo, Passage, Ranking, ScoredPassage
 
-__all__ = [
-    "LATE_FILES",
-    "LateInteraction",
-    "LateRescorer",
-    "TokenEncoder",
-    "TokenVectors",
-    "late_retriever",
-    "load_tokens",
-    "save_tokens",
-]
-
 VECTORS: Final = "vectors.f16"  # float16, little-endian, (n_tokens, dimension), one row after another
 OFFSETS: Final = "offsets.npy"  # int64, (n_texts + 1,): text i has the rows offsets[i]:offsets[i + 1]
 TEXT_OF: Final = "text_of.npy"  # int32, (n_passages,): which of the different texts a passage has

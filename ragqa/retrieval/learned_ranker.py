@@ -12,8 +12,6 @@ from ragqa.protocols import Corpus, HitRanker
 from ragqa.retrieval.ranking_features import RANKINGS, feature_names, ranking_features
 from ragqa.types import ModelInfo, ScoredPassage
 
-__all__ = ["KIND", "RANKER_FILE", "LearnedRanker", "column_names", "is_ranker"]
-
 KIND: Final = "ranker"
 RANKER_FILE: Final = "ranker.txt"  # LightGBM's own text format
 

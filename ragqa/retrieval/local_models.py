@@ -9,8 +9,6 @@ from typing import Any, Final, TypeVar
 from ragqa.errors import ModelError
 from ragqa.retrieval.weights import EMBEDDED, EncoderWeights
 
-__all__ = ["INSTEAD", "batches_by_length", "distinct", "load_local", "token_lengths"]
-
 INSTEAD: Final = f"download it again, or use {EMBEDDED}, which comes with ragqa"
 
 Model = TypeVar("Model")

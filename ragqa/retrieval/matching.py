@@ -11,8 +11,6 @@ from ragqa.analysers import Analyser
 from ragqa.retrieval.analysis import tokenise
 from ragqa.types import Span
 
-__all__ = ["matched_words"]
-
 MAX_CHARS: Final = 20_000  # of a passage that are looked at; the longest ADGM passage is a table of 24,312 words
 SHORTEST_STEM: Final = 3  # letters of a short word before its ending: "vrt", "vrtu"; shorter are "in", "je", "za"
 LONGEST_ENDING: Final = 2  # letters: "vrtom"; longer words with longer endings share half their pieces anyway

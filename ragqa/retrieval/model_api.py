@@ -23,8 +23,6 @@ from ragqa.http_client import pause_seconds, read_body, retry_after_seconds
 if TYPE_CHECKING:
     import httpx2
 
-__all__ = ["PROVIDERS", "ModelApi", "Provider", "Service", "is_api_name", "items_in_order", "missing_key"]
-
 TRIES: Final = 5
 TIMEOUT_SECONDS: Final = 60.0  # for a whole answer
 CONNECT_TIMEOUT_SECONDS: Final = 10.0

@@ -9,16 +9,6 @@ from typing import Final
 from ragqa.config import FusionConfig, IndexingConfig, is_ranking_name
 from ragqa.errors import ConfigError
 
-__all__ = [
-    "also_option",
-    "check_rankings",
-    "fitting_fusion",
-    "fitting_weights",
-    "lacking_rankings",
-    "missing_rankings",
-    "retriever_name",
-]
-
 ALWAYS_ALLOWED: Final = frozenset({"bm25", "context"})  # every index has the one, any may lack the other
 
 

@@ -17,8 +17,6 @@ from ragqa.retrieval.analysis import analysed_text, tokenise
 from ragqa.retrieval.ranking import Mask, Positions, ranking_of
 from ragqa.types import Passage, Ranking
 
-__all__ = ["RankBm25Retriever"]
-
 
 class _LuceneBM25(BM25Okapi):  # type: ignore[misc] # rank_bm25 has no types
     """BM25Okapi with Lucene's idf, which is never negative and so needs no floor."""

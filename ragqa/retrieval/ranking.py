@@ -10,8 +10,6 @@ import numpy.typing as npt
 
 from ragqa.types import Passage, Ranking, ScoredPassage
 
-__all__ = ["Mask", "Positions", "best_positions", "ranking_of", "tie_order"]
-
 Positions = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Scores = npt.NDArray[np.floating[Any]]

@@ -20,8 +20,6 @@ from ragqa.protocols import Corpus, FloatMatrix
 from ragqa.retrieval.analysis import tokenise
 from ragqa.types import Passage, ScoredPassage
 
-__all__ = ["RANKINGS", "feature_names", "ranking_features"]
-
 RANKINGS: Final = ("bm25", "context", "dense")
 _OF_RANKING: Final = ("score", "normalised", "reciprocal rank")
 _OF_FUSION: Final = (

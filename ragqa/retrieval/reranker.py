@@ -12,8 +12,6 @@ from ragqa.protocols import Corpus, HitRanker, Reranker
 from ragqa.retrieval.analysis import IndexedText, indexed_text
 from ragqa.types import ModelInfo, Ranking
 
-__all__ = ["KIND", "CrossEncoderReranker", "read_again"]
-
 KIND: Final = "reranker"
 
 

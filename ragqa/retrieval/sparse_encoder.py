@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from sentence_transformers import SparseEncoder
     from torch import Tensor
 
-__all__ = ["SpladeEncoder"]
-
 TOKENS_PER_BATCH: Final = 1024  # each token has a number for each word piece there is: 125 MB of them for BERT's 30,522
 MAX_QUERIES: Final = 256  # remembered
 _INSTEAD: Final = "name a folder or a downloaded model of that kind, for example naver/splade-v3"

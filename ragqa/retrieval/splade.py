@@ -20,8 +20,6 @@ from ragqa.retrieval.local_models import distinct
 from ragqa.retrieval.ranking import Mask, Positions, ranking_of
 from ragqa.types import ModelInfo, Passage, Ranking
 
-__all__ = ["SPLADE_FILES", "SparseTextEncoder", "SparseVectors", "SpladeRetriever", "load_sparse", "save_sparse"]
-
 SPLADE_FILES: Final = ("data.npy", "indices.npy", "indptr.npy", "shape.npy")
 ENCODED_AT_ONCE: Final = 64  # texts between two signs of progress
 

@@ -22,8 +22,6 @@ from ragqa.types import ModelInfo
 if TYPE_CHECKING:
     from sentence_transformers import MultiVectorEncoder
 
-__all__ = ["LateEncoder"]
-
 TOKENS_PER_BATCH: Final = 2048
 MAX_QUERIES: Final = 256  # remembered
 LENGTH_TOLERANCE: Final = 1e-2

@@ -11,8 +11,6 @@ import numpy.typing as npt
 
 from ragqa.retrieval.keys import Keys, keys_of
 
-__all__ = ["TokenTable", "token_table"]
-
 CHUNK_TOKENS: Final = 1_000_000  # Python strings held at any time: 70 MB
 
 Numbers = npt.NDArray[np.int32]

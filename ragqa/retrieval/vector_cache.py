@@ -12,8 +12,6 @@ import numpy as np
 from ragqa.disk_cache import KEYS_PER_QUERY, CacheFormat, DiskCache, write_rows
 from ragqa.protocols import FloatMatrix
 
-__all__ = ["MAX_VECTORS", "VectorCache"]
-
 SCHEMA_VERSION: Final = 1
 MAX_VECTORS: Final = 200_000  # 1.2 GB of 1,536 numbers each
 PATIENCE_SECONDS: Final = 5.0  # how long another process's transaction is waited for; ours take milliseconds

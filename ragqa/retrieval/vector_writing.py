@@ -18,8 +18,6 @@ import numpy.typing as npt
 from ragqa.protocols import FloatMatrix
 from ragqa.retrieval.vectors import empty_index, groups_of, search_effort
 
-__all__ = ["Rows", "write_vectors"]
-
 ADDED_AT_ONCE: Final = 16_384  # vectors, 24 MB of 384 numbers
 TRAINED_PER_GROUP: Final = 64
 TRAINED_AT_LEAST: Final = 65_536

@@ -22,17 +22,6 @@ import numpy.typing as npt
 
 from ragqa.errors import ConfigError, IndexMismatchError
 
-__all__ = [
-    "check_kind",
-    "check_size",
-    "empty_index",
-    "groups_of",
-    "poor_vectors",
-    "read_vectors",
-    "search_effort",
-    "search_parameters",
-]
-
 GROUPS_SEARCHED: Final = 1 / 4  # of IVF's: of the exact top 100 (10) of 200 ADGM questions .97 (.99); 1/8: .91 (.97)
 HNSW_EFFORT: Final = 512  # candidates kept while walking: .99 of the exact top 100 of 130,000 ADGM-like vectors
 CHECKED_AT_ONCE: Final = 65_536  # vectors, 100 MB of 384 numbers

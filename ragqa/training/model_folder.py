@@ -7,8 +7,6 @@ from pathlib import Path
 
 from ragqa.models import MANIFEST, fingerprint
 
-__all__ = ["write_manifest"]
-
 
 def write_manifest(folder: Path, kind: str, weights: str) -> None:
     """For the file ``weights`` in ``folder``, written before: half-written, a folder then fails its check."""

@@ -21,8 +21,6 @@ from ragqa.training.nli_data import LABELS, LabelledPair, batches_of_epoch, pair
 if TYPE_CHECKING:
     from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
 
-__all__ = ["NliTraining", "train_nli"]
-
 KIND = "nli"
 
 

@@ -10,8 +10,6 @@ from ragqa.training.loop import Progress
 from ragqa.training.nli import NliTraining
 from ragqa.training.nli_data import LABELS, LabelledPair
 
-__all__ = ["model_card"]
-
 
 def model_card(
     name: str,

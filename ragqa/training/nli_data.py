@@ -12,17 +12,6 @@ from pathlib import Path
 
 from ragqa.errors import CorpusError
 
-__all__ = [
-    "LABELS",
-    "SET_SHARES",
-    "LabelledPair",
-    "batches_of_epoch",
-    "hold_out",
-    "pairs_sha256",
-    "read_pairs",
-    "weighed",
-]
-
 LABELS = ("contradiction", "entailment", "neutral")  # in the order of the embedded model's columns
 POOL_BATCHES = 50  # batches sorted by length together: little padding, and still a shuffled epoch
 

@@ -20,8 +20,6 @@ from ragqa.training.sentence_edits import (
     without_leading_clause,
 )
 
-__all__ = ["made_pairs", "quoting_pairs"]
-
 CONTRADICTION, ENTAILMENT, NEUTRAL = (LABELS.index(label) for label in LABELS)
 
 OPENINGS = (

@@ -14,8 +14,6 @@ from ragqa.sentences import split_sentences
 from ragqa.training.nli_data import SET_SHARES, LabelledPair, hold_out, read_pairs, weighed
 from ragqa.training.nli_made_pairs import made_pairs, quoting_pairs
 
-__all__ = ["NliSources", "gather"]
-
 _MARKS = re.compile(r"\s*(?:and )?\[#[^\]]*\]")  # citation marks such as [#SRC:…]
 LONGEST_TEXT = 6_000  # characters of a passage that are split: tables and annexes beyond give no sentences
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from ragqa.training.obligation_report import ObligationReport
 from ragqa.training.obligation_sentences import ADDED_OBLIGATIONS, ADDED_STATEMENTS, PROBE_OBLIGATIONS, PROBE_STATEMENTS
 
-__all__ = ["model_card"]
-
 
 def model_card(report: ObligationReport) -> str:
     """The card as Markdown, its figures those of this report."""

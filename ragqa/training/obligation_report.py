@@ -7,8 +7,6 @@ from dataclasses import dataclass
 
 from ragqa.training.obligation_sentences import PROBE_OBLIGATIONS, PROBE_STATEMENTS
 
-__all__ = ["Classify", "Figures", "ObligationReport", "f1_of", "f1_score", "measure"]
-
 Classify = Callable[[Sequence[str]], list[bool]]
 
 

@@ -8,8 +8,6 @@ definitions and encyclopedia sentences for obligations, because nothing in them 
 
 from __future__ import annotations
 
-__all__ = ["ADDED_OBLIGATIONS", "ADDED_STATEMENTS", "PROBE_OBLIGATIONS", "PROBE_STATEMENTS"]
-
 ADDED_OBLIGATIONS: tuple[str, ...] = (
     "A broker shall keep a record of every order for seven years.",
     "The board shall meet at least four times a year.",

@@ -30,8 +30,6 @@ from ragqa.training.obligation_card import model_card
 from ragqa.training.obligation_report import Classify, Figures, ObligationReport, f1_of, measure
 from ragqa.training.obligation_sentences import ADDED_OBLIGATIONS, ADDED_STATEMENTS
 
-__all__ = ["read_labelled_sentences", "train_obligations", "without_duty"]
-
 REGULARISATION_C = 10.0  # inverse strength; 1, 10, 30 and 100 tried by 5-fold cross-validation on the train part
 CONTRAST_WEIGHT = 0.2  # of a sentence without its duty word; .05 to 1 tried: more means fewer false alarms, lower F1
 TEST_FRACTION = 0.2  # as the reference

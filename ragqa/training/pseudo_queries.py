@@ -21,8 +21,6 @@ from ragqa.sentences import reads_as_heading, split_sentences
 from ragqa.training.pseudo_questions import definition_questions, duty_questions
 from ragqa.types import Passage, Question
 
-__all__ = ["Kind", "PseudoQuery", "counts_of", "draw", "pseudo_queries"]
-
 Kind = Literal["heading", "definition", "reference", "duty", "neighbour"]
 
 SEPARATOR = " › "  # between the headings of a section

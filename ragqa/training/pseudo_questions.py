@@ -8,8 +8,6 @@ from __future__ import annotations
 import random
 import re
 
-__all__ = ["definition_questions", "duty_questions"]
-
 MAX_SUBJECT_WORDS = 9
 MAX_DEED_WORDS = 14  # a longer one is cut at the last place where it may be cut
 SHORT_DEED_WORDS = 4  # the next clause is taken too

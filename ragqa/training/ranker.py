@@ -22,8 +22,6 @@ from ragqa.retrieval.ranking_features import ranking_features
 from ragqa.training.model_folder import write_manifest
 from ragqa.types import Ranking
 
-__all__ = ["Candidates", "RankerTraining", "gather", "scored", "train", "write_ranker"]
-
 
 @dataclass(frozen=True, slots=True)
 class RankerTraining:

@@ -9,8 +9,6 @@ import lightgbm
 
 from ragqa.training.ranker import RankerTraining
 
-__all__ = ["Figure", "model_card"]
-
 SHOWN_FEATURES = 12
 
 

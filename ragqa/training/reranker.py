@@ -22,7 +22,7 @@ from ragqa import models
 from ragqa.errors import ConfigError
 from ragqa.inference.pair_encoding import PairEncoder, padded_inputs
 from ragqa.inference.torch_engine import load_tokenizer
-from ragqa.retrieval.api_encoder import is_api_name
+from ragqa.retrieval.model_api import is_api_name
 from ragqa.retrieval.reranker import KIND
 from ragqa.retrieval.weights import weights_of
 from ragqa.training.checkpoint import stamp_of
@@ -33,8 +33,6 @@ from ragqa.training.retriever_data import RetrieverData
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
-
-__all__ = ["RerankerTraining", "base_folder", "train_reranker"]
 
 LABELS = ("relevance",)
 PAIRS_PER_PASS = 8  # of alike length, computed together on processor cores; on a GPU a step is one pass

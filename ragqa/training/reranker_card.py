@@ -9,8 +9,6 @@ from ragqa.training.loop import Progress
 from ragqa.training.reranker import RerankerTraining
 from ragqa.training.retriever_data import RetrieverData
 
-__all__ = ["model_card"]
-
 
 def model_card(
     name: str,

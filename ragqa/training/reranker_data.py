@@ -16,8 +16,6 @@ from ragqa.errors import CorpusError
 from ragqa.training.retriever_data import RetrieverData
 from ragqa.types import Ranking
 
-__all__ = ["Group", "KnownRankings", "groups_by_step", "steps_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Group:

@@ -21,8 +21,6 @@ from ragqa.training.loop import Progress, Reading, Run, Training
 from ragqa.training.lora_layers import RetrieverModel, export_adapter
 from ragqa.training.retriever_data import Batch, RetrieverData, batches, steps_of
 
-__all__ = ["RetrieverTraining", "train_retriever"]
-
 NEVER = -1e4  # similarity of what is masked: its probability is 0
 
 

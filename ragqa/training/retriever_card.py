@@ -10,8 +10,6 @@ from ragqa.training.pseudo_queries import Kind
 from ragqa.training.retriever import RetrieverTraining
 from ragqa.training.retriever_data import RetrieverData
 
-__all__ = ["model_card"]
-
 _APART = "share no gold passage with the questions trained on"
 
 

@@ -21,17 +21,6 @@ from ragqa.errors import CorpusError
 from ragqa.protocols import FloatMatrix, Retriever
 from ragqa.retrieval.ranking import Mask, Positions, best_positions
 
-__all__ = [
-    "Batch",
-    "RetrieverData",
-    "batches",
-    "gather_pairs",
-    "nearest",
-    "steps_of",
-    "text_numbers",
-    "with_equal_gold",
-]
-
 BM25_DEPTH = 60  # ranks in which hard negatives are looked for
 MAX_NEGATIVES = 40  # kept of them per question
 

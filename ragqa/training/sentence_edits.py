@@ -8,16 +8,6 @@ from __future__ import annotations
 import random
 import re
 
-__all__ = [
-    "another_number",
-    "another_word",
-    "one_item",
-    "opposite_duty",
-    "other_duty_word",
-    "without_aside",
-    "without_leading_clause",
-]
-
 # (pattern, replacement): the duty becomes its opposite or is lifted.
 _OPPOSITES: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"\b(must|shall) not\b", ("may", "must", "is free to")),

@@ -20,8 +20,6 @@ from ragqa.ui.sections import download_record, draw_outcome, draw_passages, draw
 from ragqa.ui.settings import settings_panel
 from ragqa.ui.view import View
 
-__all__ = ["ask_page"]
-
 POLL_SECONDS = 0.25
 WAIT_SECONDS = 0.5  # between two looks at a breakdown that waits for its last pairs; the look itself lasts as long
 REDRAW_SECONDS = 3.0  # while every row has a score and some may still change

@@ -9,11 +9,9 @@ import pandas as pd
 
 from ragqa.config import FilteringConfig
 from ragqa.repass.explanation import PassageStep
-from ragqa.types import Drop, Evaluation, Selection
+from ragqa.types import Breakdown, Drop, Selection
 from ragqa.ui.render import place
 from ragqa.ui.render_trace import PathStep
-
-__all__ = ["growth_chart", "heat_map", "path_chart", "score_curve"]
 
 HEAT_MAP_HEIGHT, LOWEST_ROW, HIGHEST_ROW = 900, 6, 22  # pixels; two hundred source sentences fit two screens
 
@@ -88,7 +86,7 @@ def _fall_layers(selection: Selection, filtering: FilteringConfig) -> list[alt.C
     return [rule, label]
 
 
-def heat_map(evaluation: Evaluation, kind: str) -> alt.Chart:
+def heat_map(evaluation: Breakdown, kind: str) -> alt.Chart:
     """P(entailment) or P(contradiction) of every pair: source sentences down, answer sentences across.
 
     ``kind`` is ``"entailment"`` or ``"contradiction"``. Hovering a cell names both sentences in full.

@@ -21,8 +21,6 @@ from ragqa.ui.benchmarks.runs import Runs
 from ragqa.ui.benchmarks.view import View
 from ragqa.ui.render import notice_html
 
-__all__ = ["evaluation_page"]
-
 POLL_SECONDS = 0.5
 _CHOSEN, _SHOWN, _LINKED = "evaluation_benchmark", "evaluation_shown", "evaluation_linked"  # plain keys
 _PROBLEM = "evaluation_problem"

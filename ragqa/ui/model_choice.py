@@ -12,8 +12,6 @@ import streamlit as st
 from ragqa.config import GenerationConfig, api_key
 from ragqa.errors import RagqaError
 
-__all__ = ["model_widget"]
-
 _SECONDS = 3.0  # a server that does not answer by then is asked again after a minute; the name can be typed in
 
 _logger = logging.getLogger(__name__)

@@ -12,8 +12,6 @@ from ragqa.ui.render import notice_html, question_html, records_html
 from ragqa.ui.sections import download_record, draw_outcome, draw_passages, draw_seconds
 from ragqa.ui.view import from_record
 
-__all__ = ["records_page"]
-
 
 def records_page() -> None:
     """Draws the record named by ``?record=ID``, else the newest fifty."""

@@ -13,20 +13,6 @@ from ragqa.records import RecordSummary
 from ragqa.repass.attribution import citation_flag
 from ragqa.types import Answer, AnswerSentence, CitationCheck, Passage, SentenceScore, Verdict
 
-__all__ = [
-    "VERDICT_CLASS",
-    "answer_html",
-    "badge_html",
-    "notice_html",
-    "number_html",
-    "place",
-    "question_html",
-    "record_link_html",
-    "records_html",
-    "seconds_html",
-    "text_html",
-]
-
 VERDICT_CLASS = {
     Verdict.SUPPORTED: "good",
     Verdict.UNSUPPORTED: "plain",

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragqa.repass.explanation import PassageStep
-from ragqa.types import Evaluation
+from ragqa.types import Breakdown
 from ragqa.ui.render import text_html
 
-__all__ = ["growth_html", "modes_html", "provenance_html"]
 
-
-def modes_html(paper: Evaluation, script: Evaluation, differences: Sequence[str] = ()) -> str:
+def modes_html(paper: Breakdown, script: Breakdown, differences: Sequence[str] = ()) -> str:
     """Both definitions side by side, with what they treat differently in this answer."""
     rows = "".join(
         f"<tr><td>{text_html(e.mode)}</td><td>{e.repass.entailment:.3f}</td><td>{e.repass.contradiction:.3f}</td>"

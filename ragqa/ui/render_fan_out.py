@@ -9,8 +9,6 @@ from ragqa.events.generation import EvidenceFound, SubQuestionAnswered, SubQuest
 from ragqa.types import Passage, SubQuestion
 from ragqa.ui.render import badge_html, notice_html, place, text_html
 
-__all__ = ["has_tree", "tree_html"]
-
 SHOWN_CHARS = 160  # of an answer in a closed row
 
 

@@ -8,8 +8,6 @@ from html import escape
 from ragqa.types import Candidate, Drop, Passage, ScorePart, Selection, Span
 from ragqa.ui.render import badge_html, notice_html, number_html, place, text_html
 
-__all__ = ["Matcher", "Neighbours", "passage_table_html"]
-
 Matcher = Callable[[str], Sequence[Span]]  # a passage's text -> the words it shares with the question
 Neighbours = Callable[
     [Passage], tuple[Passage | None, Passage | None]

@@ -14,8 +14,6 @@ from ragqa.repass.explanation import Explanation, RunnerUp
 from ragqa.types import CitationCheck, CitationStatus, ObligationScore, Passage, Premise, RePASs, SentenceScore
 from ragqa.ui.render import VERDICT_CLASS, badge_html, place, text_html
 
-__all__ = ["gauges_html", "ledger_html", "sentence_table_html"]
-
 
 def gauges_html(repass: RePASs, *, final: bool, mode: str, explanation: Explanation | None = None) -> str:
     """The three parts as bars, the composite, and the formula with its numbers.

@@ -22,8 +22,6 @@ from ragqa.generation.trace_words import plan_words
 from ragqa.types import RePASs
 from ragqa.ui.render import badge_html, text_html
 
-__all__ = ["PathStep", "best_html", "score_path", "trace_html"]
-
 SHOWN_CHARS = 160  # of a text in a closed row
 
 

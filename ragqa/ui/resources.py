@@ -22,18 +22,6 @@ if TYPE_CHECKING:
     from ragqa.protocols import HitRanker, Reranker
     from ragqa.records import RecordStore
 
-__all__ = [
-    "ICON",
-    "corpus_or_none",
-    "index_names",
-    "open_corpus",
-    "pipeline",
-    "rankings_of",
-    "record_store",
-    "style",
-    "warm_up",
-]
-
 _logger = logging.getLogger(__name__)
 
 ICON = Path(__file__).parent / "icon.png"  # a local file: Streamlit fetches named icons from the network

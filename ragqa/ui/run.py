@@ -19,8 +19,6 @@ from ragqa.ui.view import View, advance, ended
 if TYPE_CHECKING:
     from ragqa.pipeline import Pipeline
 
-__all__ = ["Run"]
-
 _logger = logging.getLogger(__name__)
 
 

@@ -18,7 +18,7 @@ from ragqa.config import Config
 from ragqa.events.scoring import Scored
 from ragqa.repass.explanation import Explanation, provenance
 from ragqa.retrieval.matching import matched_words
-from ragqa.types import Evaluation, ObligationScore, Selection, SentenceScore
+from ragqa.types import Breakdown, ObligationScore, Selection, SentenceScore
 from ragqa.ui.charts import growth_chart, heat_map, path_chart, score_curve
 from ragqa.ui.render import answer_html, notice_html, seconds_html, text_html
 from ragqa.ui.render_explanation import growth_html, modes_html, provenance_html
@@ -30,8 +30,6 @@ from ragqa.ui.view import WEAK_COSINE, View, provisional, reselect, uncovered, u
 
 if TYPE_CHECKING:
     from ragqa.indexing import Index
-
-__all__ = ["download_record", "draw_outcome", "draw_passages", "draw_seconds"]
 
 SHOWN_CANDIDATES = 30
 COLUMNS_BESIDE_CURVE = 3  # of scores that fit
@@ -262,7 +260,7 @@ def _ledger(
         table.html(ledger_html(shown, passages, threshold, final=final, explanation=explanation))
 
 
-def _around(view: View, scored: Scored, evaluation: Evaluation, explanation: Explanation | None) -> None:
+def _around(view: View, scored: Scored, evaluation: Breakdown, explanation: Explanation | None) -> None:
     """Both modes, the growth with the number of passages, and what every number rests on."""
     modes, growth = st.columns(2, gap="medium")
     with modes:
@@ -278,7 +276,7 @@ def _around(view: View, scored: Scored, evaluation: Evaluation, explanation: Exp
                 st.altair_chart(growth_chart(explanation.growth), width="stretch")
 
 
-def _matrix(evaluation: Evaluation) -> None:
+def _matrix(evaluation: Breakdown) -> None:
     if not evaluation.premises:
         return
     st.markdown(f"##### Every pair ({evaluation.n_pairs:,})")

@@ -29,8 +29,6 @@ from ragqa.retrieval.names import also_option, fitting_weights, lacking_rankings
 from ragqa.types import ScoringMode
 from ragqa.ui.model_choice import model_widget
 
-__all__ = ["settings_panel"]
-
 _STORE = "settings"  # plain key: widget keys vanish when the page changes
 _GENERATORS = {
     "concise": "concise, no language model",

@@ -34,21 +34,6 @@ from ragqa.types import (
 
 WEAK_COSINE = 0.45  # MiniLM over ADGM: 2,787 of 2,788 ObliQA questions lie above, 496 of 500 of HotpotQA below
 
-__all__ = [
-    "WEAK_COSINE",
-    "Explained",
-    "View",
-    "advance",
-    "ended",
-    "from_record",
-    "provisional",
-    "reselect",
-    "uncovered",
-    "unread",
-    "weak_match",
-    "with_problems",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Explained:

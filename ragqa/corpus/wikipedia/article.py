@@ -9,8 +9,6 @@ from ragqa.corpus.outline import markdown_outline
 from ragqa.corpus.text import SEPARATOR
 from ragqa.types import Passage
 
-__all__ = ["VERSION", "article_passages"]
-
 VERSION: Final = 1  # of how sources become Markdown and Markdown passages; part of every stream's identity
 
 

@@ -11,8 +11,6 @@ from typing import Final
 
 from ragqa.corpus.wikipedia.tables import BREAK, PIPE, markdown_table, one_line
 
-__all__ = ["FILES_AND_CATEGORIES", "without_brackets"]
-
 FILES_AND_CATEGORIES: Final = frozenset({"file", "image", "media", "category"})
 MAX_DEPTH: Final = 40
 _BRACKET = re.compile(r"\{\{|\}\}|\[\[|\]\]")

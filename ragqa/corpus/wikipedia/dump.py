@@ -18,8 +18,6 @@ from ragqa.corpus.wikipedia.wikitext import wikitext_markdown
 from ragqa.errors import CorpusError
 from ragqa.types import Passage
 
-__all__ = ["DumpStream", "dump_files", "stream_passages"]
-
 _DUMP: Final = re.compile(r"\.xml(?:-p[0-9]+p[0-9]+)?(?:\.bz2|\.gz)?$", re.IGNORECASE)
 _PART: Final = re.compile(r"pages-(?:articles|meta)", re.IGNORECASE)  # in a folder other .xml files are no dump's
 _NUMBERS: Final = re.compile(r"([0-9]+)")

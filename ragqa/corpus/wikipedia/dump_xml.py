@@ -15,8 +15,6 @@ from xml.parsers import expat
 from ragqa.corpus.wikipedia.brackets import FILES_AND_CATEGORIES
 from ragqa.errors import CorpusError
 
-__all__ = ["DumpPage", "read_pages"]
-
 MAX_PAGE_CHARS: Final = 16 * 2**20  # MediaWiki itself stores at most 2 MB; more is passed over
 PIECE_BYTES: Final = 2**18
 _FILE, _CATEGORY = "6", "14"  # keys of the namespaces, whatever the wiki's language calls them

@@ -8,8 +8,6 @@ from typing import Final
 from ragqa.corpus.cleaning import clean_text
 from ragqa.errors import CorpusError
 
-__all__ = ["html_markdown"]
-
 _NOT_TEXT: Final = (
     *("style", "script", "sup.reference", ".mw-editsection", ".mw-empty-elt", ".mw-cite-backlink", ".reference-text"),
     *("ol.references", "div.reflist", "div.refbegin", ".navbox", ".navbox-styles", ".metadata", ".noprint", ".toc"),

@@ -16,8 +16,6 @@ from ragqa.corpus.wikipedia.page_cache import PageCache
 from ragqa.corpus.wikipedia.polite import REQUESTS_PER_SECOND, PoliteClient, Reply, checked_address, json_list
 from ragqa.errors import CorpusError
 
-__all__ = ["Book", "Kiwix"]
-
 EXAMPLE: Final = "http://127.0.0.1:8080"
 BOOKS_A_REQUEST: Final = 50
 HITS_A_REQUEST: Final = 25

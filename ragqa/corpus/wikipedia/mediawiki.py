@@ -18,8 +18,6 @@ from ragqa.corpus.wikipedia.page_cache import PageCache
 from ragqa.corpus.wikipedia.polite import REQUESTS_PER_SECOND, PoliteClient, Reply, checked_address, json_object
 from ragqa.errors import ConfigError, CorpusError
 
-__all__ = ["MediaWiki", "PageNotFoundError", "Pages", "WikiPage", "moment_of"]
-
 EXAMPLE: Final = "https://en.wikipedia.org/w/api.php"
 MAX_LAG_SECONDS: Final = 5  # the server is left alone while its copies lag behind by more
 MAX_CONTINUATIONS: Final = 50

@@ -12,8 +12,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-__all__ = ["PageCache"]
-
 logger = logging.getLogger(__name__)
 
 

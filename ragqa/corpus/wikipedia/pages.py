@@ -18,8 +18,6 @@ from ragqa.corpus.wikipedia.mediawiki import MediaWiki, PageNotFoundError, WikiP
 from ragqa.errors import CorpusError
 from ragqa.types import Passage
 
-__all__ = ["PageStream", "open_pages", "read_titles"]
-
 
 @dataclass(frozen=True, slots=True)
 class PageStream:

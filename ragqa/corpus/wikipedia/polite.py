@@ -16,8 +16,6 @@ from ragqa import __version__
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.http_client import pause_seconds, read_body, retry_after_seconds
 
-__all__ = ["REQUESTS_PER_SECOND", "PoliteClient", "Reply", "checked_address", "json_list", "json_object"]
-
 REQUESTS_PER_SECOND: Final = 5.0
 TRIES: Final = 6
 TIMEOUT_SECONDS: Final = 60.0

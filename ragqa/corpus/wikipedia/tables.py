@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-__all__ = ["BREAK", "PIPE", "TableReader", "markdown_table", "one_line"]
-
 PIPE: Final = "\x02"  # stands for a "|" that is text; wikitext itself holds no control characters
 BREAK: Final = "\x03"  # stands for <br>
 MAX_COLUMNS: Final = 60  # a span that asks for more is cut

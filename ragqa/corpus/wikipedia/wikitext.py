@@ -14,8 +14,6 @@ from ragqa.corpus.cleaning import clean_text
 from ragqa.corpus.wikipedia.brackets import FILES_AND_CATEGORIES, without_brackets
 from ragqa.corpus.wikipedia.tables import BREAK, PIPE, TableReader
 
-__all__ = ["wikitext_markdown"]
-
 _CUT: Final = "ref|references|gallery|imagemap|timeline|score|graph|mapframe|maplink|templatestyles|style|inputbox"
 _KEPT: Final = "nowiki|math|chem|pre|syntaxhighlight|source|code"  # what they hold is not wikitext
 _COMMENT_OR_ELEMENT = re.compile(rf"<!--|-->|<(/?)({_CUT}|{_KEPT})(?=[\s/>])[^<>]*?(/?)>", re.IGNORECASE)

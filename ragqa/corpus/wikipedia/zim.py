@@ -20,8 +20,6 @@ from ragqa.types import Passage
 if TYPE_CHECKING:
     from libzim.reader import Archive
 
-__all__ = ["ZimStream", "is_zim"]
-
 MAX_PAGE_BYTES: Final = 64 * 2**20  # more is passed over
 
 logger = logging.getLogger(__name__)

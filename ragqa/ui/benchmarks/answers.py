@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ragqa.evaluation.answer_run import Outcome
     from ragqa.indexing import Index
 
-__all__ = ["answers_work"]
-
 COLUMNS: Final = (
     Column("composite", "RePASs"),
     Column("entailment", "E"),

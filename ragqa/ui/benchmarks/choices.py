@@ -27,19 +27,6 @@ if TYPE_CHECKING:
     from ragqa.corpus.questions import GoldQuestion
     from ragqa.indexing import Index
 
-__all__ = [
-    "MAX_UPLOAD_MB",
-    "check_file",
-    "count_of",
-    "data_folder",
-    "files_for",
-    "fitting_indexes",
-    "generators",
-    "keep_upload",
-    "new_index_name",
-    "presets_for",
-]
-
 MAX_UPLOAD_MB: Final = 50  # ObliQA's largest file has 20
 LARGE: Final = 200_000  # passages: beyond them documents are not listed, only gold passages looked up
 LOOKED_AT: Final = 30  # questions whose gold is looked for in an index

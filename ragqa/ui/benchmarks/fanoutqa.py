@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ragqa.evaluation.fanoutqa_solvers import Sources
     from ragqa.evaluation.fanoutqa_text import Normaliser
 
-__all__ = ["fanoutqa_work", "leaderboard_of"]
-
 COLUMNS: Final = (Column("loose", "loose"), Column("strict", "strict", 0), Column("rouge1", "ROUGE-1"))
 HEADINGS: Final = ("loose", "strict", "ROUGE-1", "ROUGE-2", "ROUGE-L", "BLEURT", "judge")
 

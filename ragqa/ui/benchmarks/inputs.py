@@ -28,8 +28,6 @@ from ragqa.ui.benchmarks.choices import (
 from ragqa.ui.benchmarks.request import Benchmark, Request
 from ragqa.ui.render import notice_html
 
-__all__ = ["remembered", "request_form"]
-
 FIRST: Final = 20  # questions asked where nobody says how many
 SETTINGS: Final = {"closed-book": "closed book", "open-book": "open book", "evidence-provided": "evidence provided"}
 _STORE = "evaluation"  # plain key: widget keys vanish when the page changes

@@ -18,8 +18,6 @@ from ragqa.ui.benchmarks.view import Column, Comparison, Download, Figure, Hit, 
 if TYPE_CHECKING:
     from ragqa.evaluation.pandachat import PandachatOutcome, PandachatResult
 
-__all__ = ["pandachat_work"]
-
 KS: Final = (1, 2)
 COLUMNS: Final = (Column("top1", "top 1", 0), Column("top2", "top 2", 0), Column("ms", "ms", 0))
 

@@ -12,20 +12,6 @@ from ragqa.ui.benchmarks.runs import RunSummary
 from ragqa.ui.benchmarks.view import CheckedSentence, Column, Comparison, Figure, Hit, Row, View
 from ragqa.ui.render import VERDICT_CLASS, badge_html, number_html, place, text_html
 
-__all__ = [
-    "answer_html",
-    "comparison_html",
-    "duration_words",
-    "figures_html",
-    "hits_html",
-    "latest_html",
-    "matches_html",
-    "question_head_html",
-    "run_head_html",
-    "runs_html",
-    "steps_html",
-]
-
 GONE = "The text of this passage is not at hand: its index is gone or was rebuilt."
 _STATES = {"done": "good", "running": "plain", "stopped": "mixed", "interrupted": "mixed", "failed": "bad"}
 

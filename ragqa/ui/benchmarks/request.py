@@ -14,8 +14,6 @@ from ragqa.evaluation.question_files import FileKind
 from ragqa.paths import Paths
 from ragqa.preset_files import find_preset
 
-__all__ = ["BENCHMARKS", "RERANKING", "Benchmark", "BenchmarkName", "Request", "config_of", "run_id_of"]
-
 BenchmarkName = Literal["retrieval", "answers", "pandachat", "fanoutqa"]
 RERANKING: Final[frozenset[BenchmarkName]] = frozenset({"answers", "fanoutqa"})  # the others measure what comes before
 

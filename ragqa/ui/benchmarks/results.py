@@ -30,8 +30,6 @@ from ragqa.ui.render import notice_html
 if TYPE_CHECKING:
     from ragqa.types import Passage
 
-__all__ = ["draw_progress", "draw_results"]
-
 LATEST: Final = 5
 OPENED: Final = "evaluation_opened"  # plain key: the number of the question that is open, by run
 LISTED: Final = 500  # questions in the list that opens one; the table has all

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from ragqa.evaluation.retrieval import Result
     from ragqa.evaluation.retrieval_run import RetrievalOutcome
 
-__all__ = ["retrieval_work"]
-
 SHOWN_HITS: Final = 10
 MEASURES: Final[dict[str, tuple[str, ...]]] = {
     "passage": ("R@10", "AP@10", "nDCG@10", "RR@10", "R@100"),

@@ -34,8 +34,6 @@ from ragqa.paths import Paths
 from ragqa.ui.benchmarks.request import BENCHMARKS, Request, run_id_of
 from ragqa.ui.benchmarks.view import View, view_from_json, view_to_json
 
-__all__ = ["BenchmarkRun", "Job", "RunSummary", "Runs", "Work"]
-
 _logger = logging.getLogger(__name__)
 
 REQUEST, VIEW = "request.json", "view.json"

@@ -11,22 +11,6 @@ from typing import Any
 from ragqa.errors import RecordError
 from ragqa.ui.benchmarks.request import Request
 
-__all__ = [
-    "CheckedSentence",
-    "Column",
-    "Comparison",
-    "Download",
-    "Figure",
-    "Hit",
-    "Line",
-    "Matched",
-    "Row",
-    "View",
-    "plain",
-    "view_from_json",
-    "view_to_json",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Hit:

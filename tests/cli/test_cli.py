@@ -1,0 +1,328 @@
+"""The command line in-process: real corpus, index, fusion, filter, generator, scorer and records around fake models."""
+
+import json
+import logging
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import ragqa.cli
+import ragqa.loading
+from ragqa.cli import app, main
+from ragqa.errors import ConfigError, GenerationError, RagqaError, ScoringError
+from ragqa.loading import Models
+from ragqa.records import AnswerRecord
+from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations, FakeReranker
+from tests.support.hostile import hostile_texts, write_hostile_corpus
+from tests.support.openai_server import OpenAIServer, answer
+
+RULES = [
+    ("1.", "DUTIES"),
+    ("1.1", "A firm must report suspicious conduct within two days."),
+    ("1.2", "A firm may ask the regulator for more time."),
+    ("1.3", "Records of Client Money must be kept for six years."),
+    ("2.1", "The sky over the Centre is usually blue."),
+]
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("places")
+    rows = [{"ID": n, "DocumentID": 1, "PassageID": n, "Passage": text} for n, text in RULES]
+    (folder / "rules").mkdir()
+    (folder / "rules" / "1.json").write_text(json.dumps(rows))
+    write_hostile_corpus(folder / "hostile")
+    return folder
+
+
+@pytest.fixture
+def call(monkeypatch, places):
+    """Runs a command; gives its exit code, standard output and standard error."""
+    monkeypatch.setenv("RAGQA_INDEXES", str(places / "indexes"))
+    monkeypatch.setenv("COLUMNS", "200")
+    nli = FakeNli()
+    models = Models(FakeEncoder(), nli, nli, FakeObligations())
+    monkeypatch.setattr(ragqa.loading, "load_models", lambda encoder, scoring, paths=None: models)
+    monkeypatch.setattr(ragqa.loading, "load_nli", lambda scoring, paths=None: (nli, nli))
+    monkeypatch.setattr(ragqa.loading, "load_obligations", lambda scoring: models.obligations)
+    monkeypatch.setattr(ragqa.loading, "load_encoder", lambda name, precision="auto", paths=None: FakeEncoder())
+
+    def run(*arguments):
+        result = CliRunner().invoke(app, list(arguments))
+        return result.exit_code, result.stdout, result.stderr, result.exception
+
+    for name in ("rules", "hostile"):
+        if not (places / "indexes" / name).is_dir():
+            code, _, _, error = run("index", "build", name, "--source", str(places / name))
+            assert code == 0, error
+    return run
+
+
+def test_build_list_info_verify_delete(call, places):
+    code, out, _, _ = call("index", "build", "again", "--source", str(places / "rules"), "--format", "obliqa")
+    assert code == 0
+    assert "index again: 5 passages of 1 documents" in out
+    assert "again" in call("index", "list")[1]
+    assert "corpus_sha256" in call("index", "info", "again")[1]
+    assert "is whole" in call("index", "verify", "again")[1]
+    assert call("index", "delete", "again", "--yes")[0] == 0
+    assert "again" not in call("index", "list")[1]
+
+
+def test_a_damaged_index_is_listed_with_what_is_wrong(call, places):
+    assert call("index", "build", "torn", "--source", str(places / "rules"))[0] == 0
+    (places / "indexes" / "torn" / "manifest.json").write_text("{")
+    assert "cannot be read" in " ".join(call("index", "list")[1].split())
+    assert isinstance(call("ask", "Who?", "--index", "torn")[3], RagqaError)
+    assert call("index", "delete", "torn", "--yes")[0] == 0
+
+
+def test_ask_prints_passages_answer_scores_and_the_record(call):
+    code, out, _, error = call("ask", "Which conduct must a firm report?", "--index", "rules")
+    assert code == 0, error
+    for part in ("Passages: kept", "A firm must report suspicious conduct", "concise, no language model", "RePASs"):
+        assert part in out
+    record_id = out.split("record ")[1].split(";")[0]
+    assert record_id in call("records", "list")[1]
+    assert "Answer sentences" in call("records", "show", record_id)[1]
+
+
+def test_ask_reranks_where_a_reranker_is_named(call, monkeypatch):
+    asked = []
+    table = {text: float(number == "2.1") for number, text in RULES}
+    monkeypatch.setattr(ragqa.loading, "load_reranker", lambda name: asked.append(name) or FakeReranker(table))
+    question = ("ask", "Which conduct must a firm report to the Centre?", "--index", "rules")
+    options = ("--reranker", "some/model", "--rerank-depth", "20", "--rerank-weight", "0.9")
+    record = AnswerRecord.from_json(call(*question, *options, "--json")[1])
+    assert asked == ["some/model"]
+    assert (record.reranking.model, record.reranking.depth, record.reranking.weight) == ("some/model", 20, 0.9)
+    assert record.candidates[0].passage_id == "1:2.1"
+    out = call(*question, *options, "--generator", "none")[1]
+    assert "reranker" in out.split("decision")[0]
+    assert "reranker" not in call(*question, "--generator", "none")[1]
+    assert len(asked) == 2
+    assert "rerank weight must be in [0, 1]" in str(call(*question, "--rerank-weight", "3")[3])
+
+
+def test_ask_json_is_the_whole_record_and_nothing_else(call, tmp_path):
+    options = [
+        "--threshold",
+        "0",
+        "--max-drop",
+        "1",
+        "--top-k",
+        "2",
+        "--mode",
+        "script",
+        "--weight",
+        "bm25=3",
+        "--weight",
+        "dense=7",
+    ]
+    code, out, _, _ = call("ask", "Which conduct must a firm report?", "--index", "rules", "--json", *options)
+    record = AnswerRecord.from_json(out)
+    assert code == 0
+    assert len(record.kept) == 2
+    assert (record.fusion.weights, record.scoring.mode) == ({"bm25": 0.3, "dense": 0.7}, "script")
+    exported = call("records", "export", record.record_id)[1]
+    assert AnswerRecord.from_json(exported) == record
+    target = tmp_path / "record.json"
+    assert call("records", "export", record.record_id, "--out", str(target))[0] == 0
+    assert AnswerRecord.from_json(target.read_text()) == record
+
+
+def test_both_bm25_libraries_rank_alike(call):
+    question = ("ask", "Which conduct must a firm report?", "--index", "rules", "--json", "--bm25-library")
+    ours, theirs = (AnswerRecord.from_json(call(*question, name)[1]) for name in ("bm25s", "rank_bm25"))
+    assert [hit for hit, _ in ours.rankings[0].hits] == [hit for hit, _ in theirs.rankings[0].hits]
+    assert theirs.retrieval.bm25_backend == "rank_bm25"
+
+
+def test_a_preset_sets_the_filter(call):
+    _, out, _, _ = call("ask", "What must a firm do?", "--index", "rules", "--json", "--preset", "no filter, k = 10")
+    assert AnswerRecord.from_json(out).filtering.threshold == 0.0
+
+
+def test_score_reads_a_file_of_answers(call, tmp_path):
+    items = [
+        {"Question": "Q1", "RetrievedPassages": ["A firm must act. Cats sleep."], "Answer": "A firm must act."},
+        {"Question": "Q2", "RetrievedPassages": '["Nothing here."]', "Answer": "Dogs must bark.", "extra": 1},
+    ]
+    file = tmp_path / "answers.json"
+    file.write_text(json.dumps(items))
+    code, out, _, error = call("score", str(file), "--details")
+    assert code == 0, error
+    # Q1: E .9 (identical), C .05; the one obligation is covered by it. Q2: E .1, C .1, no obligation.
+    assert f"{(0.9 - 0.1 + 1 + 1) / 3:.3f}" in out
+    rows = json.loads(call("score", str(file), "--json", "--mode", "script")[1])
+    assert [row["Question"] for row in rows] == ["Q1", "Q2"]
+    assert rows[0]["script"]["repass"]["obligation_coverage"] == 1.0
+
+
+def test_score_reads_one_object_per_line(call, tmp_path):
+    file = tmp_path / "answers.jsonl"
+    rows = [{"RetrievedPassages": ["A."], "Answer": "B."}] * 2
+    file.write_text("\n".join(json.dumps(row) for row in rows))
+    assert call("score", str(file))[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("not json", "is not JSON"),
+        ('[{"Answer": "x"}]', "item 1: RetrievedPassages"),
+        ('[{"Answer": 3, "RetrievedPassages": []}]', "item 1: Answer"),
+        ("[3]", "item 1"),
+    ],
+)
+def test_score_says_which_item_and_field_is_wrong(call, tmp_path, content, message):
+    file = tmp_path / "answers.json"
+    file.write_text(content)
+    assert message in str(call("score", str(file))[3])
+
+
+def test_eval_prints_recall_and_map(call, tmp_path):
+    gold = [{"DocumentID": 1, "PassageID": "1.1", "Passage": ""}]
+    file = tmp_path / "questions.json"
+    file.write_text(
+        json.dumps([{"QuestionID": "q", "Question": "report suspicious conduct within two days", "Passages": gold}])
+    )
+    report = json.loads(call("eval", "retrieval", "--index", "rules", "--questions", str(file), "--json")[1])
+    assert report["measures"]["bm25"]["R@10"] == report["measures"]["bm25"]["AP@10"] == 1.0
+    assert "MAP@10" in call("eval", "retrieval", "--index", "rules", "--questions", str(file))[1]
+    assert "milliseconds to selection" in call("eval", "speed", "--index", "rules", "--questions", str(file))[1]
+
+
+def test_eval_retrieval_writes_runs_results_and_a_report(call, tmp_path):
+    gold = [{"DocumentID": 1, "PassageID": "1.1", "Passage": ""}]
+    file, out = tmp_path / "questions.json", tmp_path / "out"
+    file.write_text(json.dumps([{"QuestionID": "q", "Question": "report suspicious conduct", "Passages": gold}]))
+    arguments = ["eval", "retrieval", "--index", "rules", "--questions", str(file), "--out", str(out)]
+    text = call(*arguments, "--preset", "BM25 only", "--baseline", "bm25")[1]
+    assert "MAP@10" in text
+    assert "BM25 only" in text
+    report = json.loads((out / "report.json").read_text())
+    assert report["measures"]["BM25 only"] == report["measures"]["bm25"]
+    assert {c["name"] for c in report["comparisons"]} == {"context", "dense", "fused", "BM25 only"}
+    assert (out / "fused.run").read_text().startswith("q Q0 1:1.1 1 ")
+    row = json.loads((out / "bm25.questions.jsonl").read_text())
+    assert (row["question_id"], row["gold"], row["values"]["R@10"]) == ("q", ["1:1.1"], 1.0)
+    for wrong in ("--baseline", "--preset"):
+        code, _, _, error = call(*arguments, wrong, "nobody")
+        assert code == 1
+        assert isinstance(error, ConfigError)
+        assert "'nobody'" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["ask", "  ", "--index", "rules"], 2, "question is empty"),
+        (["ask", "Who?", "--index", "rules", "--threshold", "7"], 2, "threshold must be in"),
+        (["ask", "Who?", "--index", "rules", "--preset", "x"], 2, "unknown preset"),
+        (["ask", "Who?", "--index", "rules", "--weight", "bm25"], 2, "RANKING=SHARE"),
+        (["ask", "Who?", "--index", "nope"], 3, "no index 'nope'"),
+        (["index", "build", "../up", "--source", "."], 2, ""),
+        (["index", "build", "x", "--source", "/nowhere"], 3, "does not exist"),
+        (["records", "show", "nope"], 6, "ragqa records list"),
+        (["score", "/nowhere.json"], 3, "cannot read"),
+    ],
+)
+def test_every_failure_is_one_message_and_an_exit_code(call, monkeypatch, capsys, arguments, code, message):
+    monkeypatch.setattr(sys, "argv", ["ragqa", *arguments])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == code
+    captured = capsys.readouterr()
+    assert message in " ".join(captured.err.split())
+    assert "Traceback" not in captured.out + captured.err
+
+
+@pytest.mark.parametrize(
+    ("error", "code"), [(GenerationError("down"), 4), (ScoringError("broke"), 5), (ZeroDivisionError("bug"), 1)]
+)
+def test_failures_inside_the_pipeline_have_their_own_codes(call, monkeypatch, capsys, error, code):
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(ragqa.pipeline, "load_pipeline", fail)
+    monkeypatch.setattr(sys, "argv", ["ragqa", "ask", "Who?"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == code
+    assert "Traceback" not in capsys.readouterr().err
+    logging.getLogger().handlers.clear()
+
+
+@pytest.mark.parametrize("index", ["rules", "hostile"])
+def test_two_hundred_hostile_questions_end_in_an_answer(call, index):
+    for text in hostile_texts()[:: 1 if index == "hostile" else 4]:
+        code, out, err, error = call("ask", "--index", index, "--json", "--", text)
+        if code:
+            assert isinstance(error, RagqaError), (text, error)
+            continue
+        AnswerRecord.from_json(out)
+        assert "\x1b" not in out
+        assert "Traceback" not in out + err
+
+
+def test_hostile_passages_reach_the_terminal_without_control_characters(call):
+    for text in hostile_texts()[::20]:
+        _, out, _, _ = call("ask", "--index", "hostile", "--", text[:100])
+        assert "\x1b" not in out
+        assert "\x07" not in out
+
+
+def test_every_generator_that_asks_a_language_model(call, monkeypatch):
+    duty, record = "A firm must report suspicious conduct within two days.", "Records of Client Money must be kept."
+    filters = ("--threshold", "0", "--max-drop", "1", "--top-k", "2")
+    options = (*filters, "--candidates", "2", "--rounds", "1", "--tries", "1", "--max-calls", "3")
+    for generator in ("obligations", "loc", "vrr"):
+        with OpenAIServer(answer(f"{duty} [1]"), answer(f"{duty} [1]"), answer(f"{duty} [1] {record} [1]")) as server:
+            monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+            command = ("ask", "What must a firm report?", "--index", "rules", "--generator", generator)
+            code, out, err, error = call(*command, *options)
+            assert code == 0, error
+            assert duty in out
+            assert "RePASs (paper mode)" in out
+            assert 1 <= len(server.requests) <= 3
+            if generator != "obligations":
+                assert "of a budget of 3" in " ".join(err.split())
+                assert "Best so far" in err
+    record_id = out.rsplit("record ", 1)[1].split(";")[0]
+    code, out, _, _ = call("records", "show", record_id)
+    assert code == 0
+    assert "Candidate 1 written" in out
+
+
+def test_the_baseline_generator_quotes_the_passages(call):
+    code, out, _, error = call("ask", "What must a firm report?", "--index", "rules", "--generator", "baseline")
+    assert code == 0, error
+    assert "the kept passages, no language model" in out
+
+
+def test_models_lists_what_the_server_offers(call, monkeypatch):
+    with OpenAIServer(models=("large", "tiny")) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        monkeypatch.setenv("RAGQA_MODEL", "tiny")
+        code, out, err, _ = call("models")
+        assert (code, out.split("\n")[:2], err) == (0, ["  large", "* tiny"], "")
+        monkeypatch.setenv("RAGQA_MODEL", "other")
+        assert "does not list other" in call("models")[2]
+
+
+def test_models_without_a_server_says_what_to_set(call, monkeypatch):
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    error = call("models")[3]
+    assert isinstance(error, ConfigError)
+    assert "OPENAI_BASE_URL" in str(error)
+
+
+def test_ask_names_the_model(call, monkeypatch):
+    with OpenAIServer(answer("A firm must report [1].")) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        options = ("--index", "rules", "--generator", "llm", "--model", "tiny")
+        assert call("ask", "What must a firm report?", *options)[0] == 0
+        assert server.requests[0].body["model"] == "tiny"

@@ -1,0 +1,254 @@
+"""A learned order: its features by hand, the trees that learn, the command that measures them."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+
+from ragqa.analysers import Analyser
+from ragqa.config import FusionConfig, RerankingConfig
+from ragqa.errors import CorpusError, ModelError
+from ragqa.fusion import fuse, rerank
+from ragqa.retrieval.learned_ranker import LearnedRanker, is_ranker
+from ragqa.retrieval.ranking_features import feature_names, ranking_features
+from ragqa.retrieval.reranker import read_again
+from ragqa.training.model_folder import write_manifest
+from ragqa.types import Ranking, ScoredPassage
+from tests.support.fakes import passage
+from tests.training.test_reranker_training import call  # noqa: F401 - fixtures
+from tests.training.test_retriever_training import QUESTIONS, asked, base, indexed  # noqa: F401
+
+TEXTS = {
+    "1:1": "A firm must keep records. Records are kept for six years.",
+    "1:2": "A branch must keep accounts.",
+    "2:1": "Nothing here.",
+}
+PASSAGES = {name: passage(name, text, section="Firm records") for name, text in TEXTS.items()}
+
+
+class Words:
+    """Every word of the corpus weighs 2, any other 5."""
+
+    analyser = Analyser(language="", stop_words=False, bigrams=True)
+
+    def rarities(self, tokens):
+        known = " ".join(TEXTS.values()).lower()
+        return {token: 2.0 if token in known else 5.0 for token in tokens}
+
+
+class Corpus:
+    """The three passages in reading order."""
+
+    bm25s = Words()
+
+    def __init__(self):
+        self.position_of = {name: n for n, name in enumerate(TEXTS)}
+
+    def neighbours(self, of):
+        names = list(TEXTS)
+        place = names.index(of.passage_id)
+        around = [names[n] if 0 <= n < len(names) else None for n in (place - 1, place + 1)]
+        same = [name if name and name[0] == of.passage_id[0] else None for name in around]
+        return tuple(PASSAGES[name] if name else None for name in same)
+
+
+def fused_of(**scores):
+    """Rankings given as {passage: score}, fused alike."""
+    rankings = [
+        Ranking.of(name, [ScoredPassage(PASSAGES[key], value) for key, value in found.items()])
+        for name, found in scores.items()
+    ]
+    return fuse(rankings, FusionConfig("wsum", {"bm25": 0.5, "context": 0.25, "dense": 0.25}))
+
+
+FUSED = fused_of(bm25={"1:1": 8.0, "1:2": 4.0}, context={"1:1": 3.0, "2:1": 1.0}, dense={"1:2": 0.5, "1:1": 0.25})
+
+
+def features_of(name, question="Must firms keep records of fraud?", fused=FUSED, depth=10):
+    rows = ranking_features(question, fused.hits, depth, Corpus())
+    row = [hit.passage.passage_id for hit in fused.hits].index(name)
+    return dict(zip(feature_names(), rows[row].tolist(), strict=True))
+
+
+# Features -------------------------------------------------------------------------------------------------------------
+
+
+def test_features_of_the_rankings_say_score_normalised_score_and_rank_and_0_where_a_ranking_lacks_it():
+    found = features_of("1:1")
+    assert [found[f"bm25 {what}"] for what in ("score", "normalised", "reciprocal rank")] == [8.0, 1.0, 1.0]
+    assert [found[f"dense {what}"] for what in ("score", "normalised", "reciprocal rank")] == [0.25, 0.0, 0.5]
+    assert [features_of("1:2")[f"context {what}"] for what in ("score", "normalised", "reciprocal rank")] == [0, 0, 0]
+
+
+def test_features_of_fusion_know_the_document_and_the_neighbours():
+    first, second, third = (features_of(name) for name in ("1:1", "1:2", "2:1"))
+    assert (first["fused"], second["fused"], third["fused"]) == (0.75, 0.25, 0.0)
+    assert first["document sum"] == second["document sum"] == 1.0
+    assert second["document best"] == 0.75
+    assert (second["fused before"], second["fused after"]) == (0.75, 0.0)
+    assert third["fused two away"] == 0.75
+    assert (first["fused below the best"], second["fused below the best"]) == (0.0, -0.5)
+
+
+def test_features_of_words_weigh_them_by_rarity():
+    # Asked: must, firms, keep, records, of, fraud; "firms" and "fraud" occur nowhere, "of" neither.
+    found = features_of("1:1")
+    total = 3 * 2.0 + 3 * 5.0
+    assert found["question words"] == 6
+    assert found["question weight"] == total
+    assert found["shared"] == 3  # must, keep, records
+    assert found["covered"] == pytest.approx(6 / total)
+    assert found["covered squared"] == pytest.approx(12 / (12 + 75))
+    assert found["covered by a sentence"] == pytest.approx(6 / total)
+    assert found["sentence density"] == pytest.approx(3 / 4)  # of: firm must keep records; "a" is too short
+    assert found["frequency"] == pytest.approx(8 / total)  # records twice
+    assert found["pairs"] == pytest.approx(1 / 5)  # keep records
+    assert found["heading covers"] == pytest.approx(2 / total)
+    assert found["heading adds"] == 0.0
+    assert found["rarest missing"] == 5.0
+    assert (found["sentences"], found["words"]) == (2, 10)
+    other = features_of("1:2")
+    assert other["covered"] == pytest.approx(4 / total)
+    assert other["covered with neighbours"] == pytest.approx(6 / total)
+    assert other["neighbours add"] == other["heading adds"] == pytest.approx(2 / total)
+    assert other["covered below the best"] == pytest.approx(-2 / total)
+
+
+def test_only_the_best_have_features_and_all_count_for_the_document():
+    rows = ranking_features("Must firms keep records?", FUSED.hits, 1, Corpus())
+    assert rows.shape == (1, len(feature_names()))
+    assert rows.dtype == np.float32
+    assert dict(zip(feature_names(), rows[0], strict=True))["document sum"] == 1.0
+    assert ranking_features("Must firms?", (), 5, Corpus()).shape == (0, len(feature_names()))
+
+
+@pytest.mark.parametrize("question", ["?", "", "x", "\u200b", "the of", "records " * 3000])
+def test_any_question_has_finite_features(question):
+    assert np.isfinite(ranking_features(question, FUSED.hits, 10, Corpus())).all()
+
+
+def test_rarities_are_those_of_the_index_and_none_is_refused(indexed, tmp_path):  # noqa: F811
+    from ragqa.indexing import open_index
+
+    words = open_index("tiny", tmp_path / "indexes").bm25s
+    found = words.rarities(["rule", "redcat", "never"])
+    n = 26
+    assert found["rule"] == pytest.approx(math.log((n + 1) / (n + 0.5)))
+    assert found["never"] == pytest.approx(math.log((n + 1) / 0.5))
+    assert found["rule"] < found["redcat"] < found["never"]
+    assert words.rarities([]) == {}
+
+
+# Training and use -----------------------------------------------------------------------------------------------------
+
+
+def candidates_of(n_questions=60, seed=0):
+    """Questions whose gold is the passage whose words cover them best, not the first one."""
+    from ragqa.training.ranker import Candidates
+
+    draw = np.random.default_rng(seed)
+    column = feature_names().index("covered")
+    found = []
+    for _ in range(n_questions):
+        features = draw.random((12, len(feature_names()))).astype(np.float32)
+        labels = np.zeros(12, np.int8)
+        labels[features[:, column].argmax()] = 1
+        found.append(Candidates(tuple(f"1:{n}" for n in range(12)), features, labels, np.ones(12, np.bool_)))
+    return found
+
+
+def test_the_trees_find_what_makes_gold_and_the_same_data_give_the_same_trees():
+    from ragqa.training.ranker import RankerTraining, scored, train
+
+    settings = RankerTraining(trees=60, min_rows=5)
+    booster = train(candidates_of(300), settings)
+    right = 0
+    for one in candidates_of(40, seed=1):
+        scores = scored(booster, one)
+        right += one.labels[[*scores.values()].index(max(scores.values()))]
+    assert right >= 32  # of 40; by chance 3
+    assert train(candidates_of(300), settings).model_to_string() == booster.model_to_string()
+
+
+def test_copies_of_a_gold_text_teach_nothing_and_questions_without_gold_neither():
+    from ragqa.training.ranker import RankerTraining, gather, train
+
+    text_of = [0, 0, 1]  # 1:2 reads as 1:1 does
+    (one,) = gather([asked("records", "1:1")], [FUSED], 10, Corpus(), text_of)
+    assert one.names == ("1:1", "1:2", "2:1")
+    assert one.labels.tolist() == [1, 0, 0]
+    assert one.taught.tolist() == [True, False, True]
+    (none,) = gather([asked("records", "7:7")], [FUSED], 10, Corpus(), text_of)
+    with pytest.raises(CorpusError, match="expected questions with a gold passage among the best fused ones"):
+        train([none], RankerTraining())
+
+
+@pytest.fixture
+def ranker(tmp_path):
+    from ragqa.training.ranker import RankerTraining, train, write_ranker
+
+    folder = tmp_path / "ranker"
+    write_ranker(train(candidates_of(), RankerTraining(trees=10, min_rows=5)), folder)
+    return folder
+
+
+def test_a_ranker_is_told_from_a_cross_encoder_and_reranks(ranker, tmp_path):
+    assert is_ranker(str(ranker))
+    assert not is_ranker(str(tmp_path))
+    assert not is_ranker("cross-encoder/ms-marco-MiniLM-L6-v2")
+    loaded = LearnedRanker(str(ranker))
+    assert loaded.info.precision.startswith("fp64, LightGBM ")
+    scores = read_again(loaded, "Must firms keep records?", FUSED, 2, Corpus())
+    assert set(scores) == {"1:1", "1:2"}
+    assert all(map(math.isfinite, scores.values()))
+    ranked = rerank(FUSED, scores, RerankingConfig(str(ranker), 2, 1.0))
+    assert {hit.passage.passage_id for hit in ranked.hits} == set(TEXTS)
+    assert loaded.score_hits("anything", (), 5, Corpus()) == []
+
+
+def test_a_missing_ranking_is_named(ranker):
+    lexical = fused_of(bm25={"1:1": 8.0, "1:2": 4.0})
+    with pytest.raises(ModelError, match="has no context and no dense. Build the index with it"):
+        LearnedRanker(str(ranker)).score_hits("records", lexical.hits, 5, Corpus())
+
+
+def test_files_that_do_not_fit_are_refused(ranker):
+    trees = ranker / "ranker.txt"
+    good = trees.read_text()
+    trees.write_text(good.replace("bm25_score", "bm25_points"))
+    with pytest.raises(ModelError, match="not the ones announced"):
+        LearnedRanker(str(ranker))
+    write_manifest(ranker, "ranker", "ranker.txt")
+    with pytest.raises(ModelError, match="other features than this version of ragqa computes"):
+        LearnedRanker(str(ranker))
+    trees.write_text("no trees")
+    write_manifest(ranker, "ranker", "ranker.txt")
+    with pytest.raises(ModelError, match=r"expected ranker\.txt as `ragqa train ranker` writes it"):
+        LearnedRanker(str(ranker))
+
+
+@pytest.mark.model
+def test_the_command_measures_out_of_fold_and_writes_a_ranker_that_eval_uses(call, tmp_path):  # noqa: F811
+    out = tmp_path / "ranker"
+    options = ["--out", str(out), "--folds", "3", "--trees", "5", "--depth", "10"]
+    result = call("train", "ranker", *options)
+    assert result.exit_code == 0, result.output
+    for line in ("fused: R@10 ", "learned, weight 0.3: R@10 ", "learned, weight 1: R@10 "):
+        assert line in result.stdout
+    card = (out / "README.md").read_text()
+    assert re.search(r"\| learned, weight 0\.5 \| [01]\.\d{4} \| [01]\.\d{4} \|", card)
+    assert "--folds=3" in card
+    before = (out / "ranker.txt").read_bytes()
+    assert call("train", "ranker", *options).exit_code == 0
+    assert (out / "ranker.txt").read_bytes() == before
+    again = ["eval", "retrieval", "--reranker", str(out), "--rerank-weight", "1", "--json"]
+    measured = call(*again)
+    assert measured.exit_code == 0, measured.output
+    report = json.loads(measured.stdout)
+    assert 0 < report["measures"]["fused, reranked 1"]["AP@10"] <= 1
+    second = json.loads(call(*again).stdout)
+    assert second["milliseconds"]["fused, reranked 1"] is None  # kept
+    nothing = call("train", "ranker", *options, questions=[asked("what", "7:1"), asked("why", "7:2")])
+    assert "expected questions about at least 3 gold passages" in str(nothing.exception)

@@ -1,0 +1,282 @@
+"""One contract for every retriever, whatever it ranks by."""
+
+import math
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ragqa.analysers import Analyser
+from ragqa.protocols import Rescorer, Retriever
+from ragqa.retrieval import model_api, rank
+from ragqa.retrieval.analysis import context_analyser, context_windows, tokenise
+from ragqa.retrieval.api_encoder import ApiEncoder
+from ragqa.retrieval.bm25 import Bm25sRetriever, build_bm25, load_bm25, save_bm25, scored_bm25
+from ragqa.retrieval.dense import DenseRetriever
+from ragqa.retrieval.document_bm25 import DocumentBm25, load_documents, save_documents
+from ragqa.retrieval.late_interaction import LateInteraction, LateRescorer, load_tokens, save_tokens
+from ragqa.retrieval.rank_bm25 import RankBm25Retriever
+from ragqa.retrieval.ranking import tie_order
+from ragqa.retrieval.sparse_encoder import SpladeEncoder
+from ragqa.retrieval.splade import SpladeRetriever, load_sparse, save_sparse
+from ragqa.retrieval.token_encoder import LateEncoder
+from ragqa.retrieval.token_table import token_table
+from ragqa.retrieval.vector_writing import write_vectors
+from ragqa.retrieval.vectors import read_vectors
+from tests.support.embedding_server import EmbeddingServer, reset, status, vectors
+from tests.support.fakes import FakeEncoder, passage, ranking
+from tests.support.hostile import hostile_texts
+
+PLAIN = Analyser()
+K1, B = 1.2, 0.75
+PASSAGES = (
+    passage("1:1", "A dealer must keep client money in a separate account."),
+    passage("1:2", "Client money is money held for a client; client assets are not money."),
+    passage("1:3", "Records must be kept for six years."),
+    passage("2:1", "The dealer must tell the regulator at once about any loss of client assets, in writing."),
+    passage("2:2", "of the and"),
+    passage("2:3", "A record is kept in writing. Records of complaints are kept apart."),
+    passage("2:9", "Same words: client money records."),
+    passage("2:8", "Same words: client money records."),
+    passage("3:1", "1. CLIENT MONEY RECORDS"),
+)
+HIDDEN = "3:1"
+QUESTION = "When must a dealer keep client money records?"
+ORDER = tie_order(PASSAGES)
+MASK = np.array([one.passage_id == HIDDEN for one in PASSAGES])
+TEXTS = [one.text for one in PASSAGES]
+TOKENS = [tokenise(text, PLAIN) for text in TEXTS]
+FAULTS = (status(429, retry_after="0"), reset(), status(503))
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What building takes."""
+
+    folder: Path
+    model: Callable[[str], str]  # the folder of a tiny model of this kind
+    serve: Callable[..., EmbeddingServer]
+    api: Callable[[str, EmbeddingServer], ApiEncoder]
+
+
+def bm25s(tools):
+    save_bm25(build_bm25(TOKENS, K1, B), tools.folder)
+    return Bm25sRetriever(load_bm25(tools.folder), PLAIN, PASSAGES, ORDER, MASK)
+
+
+def rank_bm25(tools):
+    return RankBm25Retriever(PLAIN, PASSAGES, ORDER, MASK, K1, B)
+
+
+def context(tools):
+    analyser = context_analyser(PLAIN)
+    windows = context_windows(PASSAGES, 1)
+    save_bm25(scored_bm25(token_table(TOKENS), K1, B, windows), tools.folder)
+    return Bm25sRetriever(load_bm25(tools.folder), analyser, PASSAGES, ORDER, MASK, "context")
+
+
+def dense_of(tools, encoder):
+    write_vectors(encoder.encode(TEXTS), tools.folder / "dense.faiss")
+    return DenseRetriever(read_vectors(tools.folder / "dense.faiss"), PASSAGES, ORDER, MASK, encoder)
+
+
+def dense(tools):
+    return dense_of(tools, FakeEncoder())
+
+
+def openai(tools):
+    server = tools.serve(vectors(), *FAULTS, vectors())  # passages, then a question that meets every fault
+    return dense_of(tools, tools.api("openai:test", server))
+
+
+def voyage(tools):
+    server = tools.serve(*FAULTS, vectors(), *FAULTS, vectors())
+    return dense_of(tools, tools.api("voyage:test", server))
+
+
+def document(tools):
+    save_documents(PASSAGES, token_table(TOKENS), K1, B, tools.folder)
+    return DocumentBm25(load_documents(tools.folder), PLAIN, PASSAGES, ORDER, MASK)
+
+
+def splade(tools):
+    encoder = SpladeEncoder(tools.model("splade"))
+    list(save_sparse(TEXTS, encoder, tools.folder))
+    return SpladeRetriever(load_sparse(tools.folder), PASSAGES, ORDER, MASK, encoder)
+
+
+def late(tools):
+    encoder = LateEncoder(tools.model("late"))
+    list(save_tokens(TEXTS, encoder, tools.folder))
+    return LateInteraction(load_tokens(tools.folder), PASSAGES, ORDER, MASK, encoder)
+
+
+def late_rescorer(tools):
+    encoder = LateEncoder(tools.model("late"))
+    list(save_tokens(TEXTS, encoder, tools.folder))
+    positions = {one.passage_id: n for n, one in enumerate(PASSAGES)}
+    return LateRescorer(load_tokens(tools.folder), PASSAGES, ORDER, MASK, encoder, positions)
+
+
+NAMES = {
+    bm25s: "bm25",
+    rank_bm25: "bm25",
+    context: "context",
+    dense: "dense",
+    openai: "dense",
+    voyage: "dense",
+    document: "document",
+    splade: "splade",
+    late: "late",
+    late_rescorer: "late",
+}
+RESCORERS = [document, late_rescorer]
+_built: dict[Callable[[Tools], Retriever], Retriever] = {}
+
+
+@pytest.fixture(scope="module")
+def build(tmp_path_factory, request):
+    """Each retriever is built once for the whole module, its server included."""
+    opened, pauses = ExitStack(), pytest.MonkeyPatch()
+    pauses.setattr(model_api, "_sleep", lambda seconds: None)
+
+    def serve(*script):
+        return opened.enter_context(EmbeddingServer(*script))
+
+    def api(name, server):
+        variable = f"{name.partition(':')[0].upper()}_BASE_URL"
+        return opened.enter_context(closing(ApiEncoder(name, environ={variable: server.base_url})))
+
+    def make(maker):
+        if maker not in _built:
+            folder = tmp_path_factory.mktemp(maker.__name__)
+            model = lambda kind: str(request.getfixturevalue(f"{kind}_model"))  # noqa: E731
+            _built[maker] = maker(Tools(folder, model, serve, api))
+        return _built[maker]
+
+    yield make
+    _built.clear()
+    pauses.undo()
+    opened.close()
+
+
+@pytest.fixture(params=list(NAMES), ids=lambda maker: maker.__name__)
+def retriever(request, build):
+    return build(request.param)
+
+
+@pytest.fixture(params=RESCORERS, ids=lambda maker: maker.__name__)
+def rescorer(request, build):
+    return build(request.param)
+
+
+def assert_sound(found, name, top_k):
+    keys = [(-hit.score, hit.passage.passage_id) for hit in found.hits]
+    assert found.retriever == name
+    assert len(found.hits) <= max(top_k, 0)
+    assert keys == sorted(keys)
+    assert len({passage_id for _, passage_id in keys}) == len(keys)
+    assert HIDDEN not in {passage_id for _, passage_id in keys}
+    assert all(type(hit.score) is float and math.isfinite(hit.score) for hit in found.hits)
+    assert all(hit.passage in PASSAGES and hit.parts == () for hit in found.hits)
+
+
+class TestEveryRetriever:
+    @pytest.mark.parametrize("maker", list(NAMES), ids=lambda maker: maker.__name__)
+    def test_name(self, maker, build):
+        assert build(maker).name == NAMES[maker]
+
+    @pytest.mark.parametrize("top_k", [-1, 0, 1, 2, 5, 8, 9, 10, 1000])
+    def test_at_most_top_k_in_order_and_nothing_hidden(self, retriever, top_k):
+        found = retriever.retrieve(QUESTION, top_k)
+        assert_sound(found, retriever.name, top_k)
+        assert bool(found.hits) == (top_k > 0)
+
+    def test_a_shorter_ranking_is_the_beginning_of_a_longer_one(self, retriever):
+        whole = retriever.retrieve(QUESTION, 100).hits
+        for top_k in range(len(whole) + 1):
+            assert retriever.retrieve(QUESTION, top_k).hits == whole[:top_k]
+
+    def test_equal_texts_tie_and_go_by_id(self, retriever):
+        score = {hit.passage.passage_id: hit.score for hit in retriever.retrieve(QUESTION, 100).hits}
+        if retriever.name != "context":  # their neighbours differ
+            assert score["2:8"] == score["2:9"]
+        assert [name for name in score if name in {"2:8", "2:9"}] == ["2:8", "2:9"]
+
+    @pytest.mark.parametrize("question", ["", " ", "\n\t \u2003"])
+    def test_a_blank_question_finds_nothing(self, retriever, question):
+        assert retriever.retrieve(question, 10).hits == ()
+
+    def test_the_same_answer_twice(self, retriever):
+        assert retriever.retrieve(QUESTION, 5) == retriever.retrieve(QUESTION, 5)
+
+    def test_the_same_answer_from_eight_threads_at_once(self, retriever):
+        questions = [QUESTION, *(f"{QUESTION} {n} records of loss" for n in range(7))]
+        expected = [retriever.retrieve(question, 5) for question in questions]
+        barrier = threading.Barrier(8)
+
+        def work(first):
+            barrier.wait()
+            places = [(first + n) % 8 for n in range(8)]
+            return {place: retriever.retrieve(questions[place], 5) for place in places}
+
+        with ThreadPoolExecutor(8) as pool:
+            for found in pool.map(work, range(8)):
+                assert [found[place] for place in range(8)] == expected
+
+    def test_hostile_questions(self, retriever):
+        for question in hostile_texts(120):
+            assert_sound(retriever.retrieve(question, 4), retriever.name, 4)
+
+    @pytest.mark.parametrize("question", ["\ud800 money", "\x00money\x00", "money " * 20_000, "\u202emoney\u202c"])
+    def test_text_that_no_keyboard_types(self, retriever, question):
+        assert_sound(retriever.retrieve(question, 4), retriever.name, 4)
+
+
+class TestRescorers:
+    def test_only_they_rescore(self, build):
+        assert [maker for maker in NAMES if isinstance(build(maker), Rescorer)] == RESCORERS
+
+    @pytest.mark.parametrize("wanted", [["2:3"], ["1:1", "2:9", "2:8", "1:3"], ["2:2"]])
+    def test_they_score_what_they_are_given_as_they_would_alone(self, rescorer, wanted):
+        given = [one for one in PASSAGES if one.passage_id in wanted]
+        alone = {hit.passage: hit.score for hit in rescorer.retrieve(QUESTION, 100).hits}
+        found = rescorer.rescore(QUESTION, given)
+        assert_sound(found, rescorer.name, len(given))
+        assert not found.finds
+        assert {hit.passage: hit.score for hit in found.hits} == pytest.approx({one: alone[one] for one in given})
+
+    @pytest.mark.parametrize("question", ["", "  ", QUESTION])
+    def test_nothing_given_or_asked(self, rescorer, question):
+        found = rescorer.rescore(question, () if question == QUESTION else PASSAGES[:3])
+        assert found.hits == ()
+        assert not found.finds
+
+    def test_ranking_with_others_they_score_what_those_found(self, rescorer, build):
+        lexical, rescored = rank((build(bm25s), rescorer), "complaints", 2)
+        assert [hit.passage.passage_id for hit in lexical.hits] == ["2:3"]
+        assert {hit.passage.passage_id for hit in rescored.hits} == {"2:3"}
+
+    def test_ranking_alone_they_rank(self, rescorer):
+        (alone,) = rank((rescorer,), QUESTION, 3)
+        assert alone.finds
+        assert len(alone.hits) == 3
+
+
+def test_rank_keeps_the_order_of_the_retrievers(build):
+    names = [found.retriever for found in rank([build(m) for m in (late_rescorer, bm25s, document)], QUESTION, 3)]
+    assert names == ["late", "bm25", "document"]
+    assert rank((), QUESTION, 3) == ()
+
+
+def test_a_fake_keeps_no_other_contract():
+    from tests.support.fakes import FakeRetriever
+
+    fake = FakeRetriever(ranking("bm25", {"a": 2.0, "b": 1.0}))
+    assert not isinstance(fake, Rescorer)
+    assert rank((fake,), "q", 1)[0].hits == fake.result.hits[:1]

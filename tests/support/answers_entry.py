@@ -1,0 +1,57 @@
+"""`ragqa eval answers` around fake models and a real server, as a process of its own.
+
+::
+
+    OPENAI_BASE_URL=… python -m tests.support.answers_entry SECONDS eval answers --generator llm --out DIR …
+
+Every call of the NLI model takes SECONDS; the word ``Ready`` on standard output says that the work begins.
+"""
+
+import sys
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+
+import ragqa.pipeline
+from ragqa.cli import main
+from ragqa.generation.llm import LlmGenerator
+from ragqa.generation.vrr import VrrGenerator
+from ragqa.loading import Models
+from ragqa.repass.scorer import RepassScorer
+from ragqa.repass.verifier import RepassVerifier
+from tests.support.fakes import FakeEncoder, FakeObligations
+from tests.support.helpers import FakeManifest, make_pipeline
+from tests.support.score_entry import HashedNli
+
+
+@dataclass(frozen=True)
+class Manifest(FakeManifest):
+    files: tuple = ()
+
+
+def asking(config, scorer):
+    """A generator that asks the configured server: one call, or VRR's several."""
+    return VrrGenerator(config, RepassVerifier(scorer)) if config.generator == "vrr" else LlmGenerator(config)
+
+
+def load_pipeline(seconds, config, *, generator=None):
+    """A pipeline on fakes that asks the configured server, or has this generator."""
+    nli = HashedNli(seconds)
+    scorer = RepassScorer(nli, nli, FakeObligations(), config.scoring)
+    return make_pipeline(
+        config=config,
+        index=SimpleNamespace(manifest=Manifest()),
+        generator=generator or asking(replace(config.generation, max_retries=0), scorer),
+        scorer=scorer,
+        models=Models(FakeEncoder(), nli, nli, FakeObligations()),
+    )
+
+
+if __name__ == "__main__":
+    pause = float(sys.argv.pop(1))
+
+    def ready(config, *_arguments, **_options):
+        print("Ready", flush=True)
+        return load_pipeline(pause, config)
+
+    ragqa.pipeline.load_pipeline = ready
+    main()

@@ -1,0 +1,300 @@
+"""The page by Streamlit's own tester: every state has its words, nothing shown ever disappears, no exception."""
+
+from dataclasses import replace
+from html import unescape
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import ragqa.ui.resources as resources
+from ragqa.config import Config
+from ragqa.errors import GenerationError, ModelError, ScoringError
+from ragqa.events.scoring import Scored
+from ragqa.records import RecordStore
+from ragqa.types import Passage, Question, Ranking, ScoredPassage
+from tests.support.fakes import FakeGenerator, FakeReranker, FakeRetriever, answer
+from tests.support.helpers import ANSWER, PASSAGES, make_pipeline
+from tests.support.server import ROOT
+
+
+@pytest.fixture
+def app(monkeypatch, tmp_path):
+    """Starts the page over a fake pipeline; ``changes`` replace its parts. Gives back the tester."""
+    store = RecordStore(tmp_path / "records.sqlite3")
+    monkeypatch.setattr(resources, "record_store", lambda path: store)
+    monkeypatch.setattr(resources, "warm_up", lambda config, paths: None)
+
+    def start(**changes):
+        def load(config, paths):
+            silent = {"generator": None} if config.generation.generator == "none" else {}
+            return make_pipeline(config=config, records=store, **(changes | silent))
+
+        monkeypatch.setattr(resources, "pipeline", load)
+        return AppTest.from_file(str(ROOT / "app.py"), default_timeout=30).run()
+
+    start.store = store
+    return start
+
+
+def html(at):
+    return " ".join(element.proto.body for element in at.get("html") if hasattr(element.proto, "body"))
+
+
+def words(at):
+    elements = [*at.markdown, *at.caption, *at.subheader, *at.title]
+    return unescape(html(at)) + " ".join(element.value for element in elements)
+
+
+def ask(at, question="Who must act?"):
+    at.text_area(key="question").set_value(question)
+    next(button for button in at.button if button.label == "Ask").click().run()
+    run = at.session_state.get("run", None)
+    if run:
+        run.wait(20)
+        at.run()
+    assert not at.exception
+    return at
+
+
+def test_the_first_screen_offers_examples_and_says_there_is_no_language_model(app):
+    at = app()
+    assert not at.exception
+    assert at.title[0].value == "Ask"
+    assert len([button for button in at.button if button.key and button.key.startswith("example_")]) == 3
+    assert "No language model is configured" in words(at)
+    assert [radio.options for radio in at.radio if radio.label == "Generator"] == [
+        [
+            "concise, no language model",
+            "extractive, no language model",
+            "the kept passages, no language model",
+            "fan-out, no language model",
+            "none, passages only",
+        ]
+    ]
+
+
+def test_a_question_ends_with_answer_scores_and_record(app):
+    at = ask(app())
+    text = words(at)
+    for part in ("Passages: kept", "Answer", "RePASs", "(E − C + OC + 1) / 3", "Obligation ledger", "supported"):
+        assert part in text
+    assert len(app.store.list()) == 1
+
+
+def test_passages_only_ends_with_the_passages_and_keeps_nothing(app):
+    at = app()
+    at.radio(key="set_generator").set_value("none").run()
+    text = words(ask(at))
+    assert "Passages: kept" in text
+    assert "Obligation ledger" not in text
+    assert "Stop" not in [button.label for button in at.button]
+    assert app.store.list() == ()
+    at.slider(key="set_top_k").set_value(1)
+    at.slider(key="set_threshold").set_value(0.0).run()
+    assert "Passages: kept 1 of" in words(at)
+
+
+def test_a_reranker_is_named_in_the_panel_and_its_ranks_are_shown(app):
+    reranker = FakeReranker({PASSAGES[2].text: 9.0})
+    pipeline = make_pipeline()
+    at = app(models=replace(pipeline.models, reranker=reranker))
+    assert "set_rerank_depth" not in [slider.key for slider in at.slider]
+    at.text_input(key="set_reranker").set_value(" some/model ").run()
+    at.slider(key="set_rerank_depth").set_value(20).run()
+    assert at.slider(key="set_rerank_weight").value == 0.3
+    at.slider(key="set_rerank_weight").set_value(1.0).run()
+    text = words(ask(at))
+    config = at.session_state["run"].view.config.reranking
+    assert (config.model, config.depth, config.weight) == ("some/model", 20, 1.0)
+    assert "was 3" in text
+    assert "has not read" not in text
+    at.slider(key="set_rerank_weight").set_value(0.0).run()
+    assert "belongs to an earlier selection" in words(at)
+    at.text_input(key="set_reranker").set_value("another/model").run()
+    assert "The reranker has not read 3 of the best 20 passages" in words(at)
+    at.text_input(key="set_reranker").set_value("").run()
+    assert "has not read" not in words(at)
+    assert not at.exception
+
+
+def test_an_example_fills_the_box_and_asks(app):
+    at = app()
+    button = next(button for button in at.button if button.key and button.key.startswith("example_"))
+    question = button.label
+    button.click().run()
+    assert at.text_area(key="question").value == question
+    assert at.session_state["run"].wait(20).question == question
+
+
+def test_moving_the_threshold_marks_the_answer_as_older_and_keeps_it(app):
+    at = ask(app())
+    before = at.session_state["run"].view
+    at.slider(key="set_threshold").set_value(0.0)
+    at.slider(key="set_max_drop").set_value(1.0).run()
+    assert not at.exception
+    assert "belongs to an earlier selection" in words(at)
+    assert "A firm must act at once." in words(at)
+    assert at.session_state["run"].view is before
+
+
+def test_a_preset_moves_the_sliders_and_is_explained(app):
+    at = app()
+    at.selectbox(key="preset").select("no filter, k = 10").run()
+    assert at.slider(key="set_threshold").value == 0.0
+    assert "ten best passages whatever" in words(at)
+    at.slider(key="set_threshold").set_value(0.5).run()
+    assert "Changed by hand" in words(at)
+
+
+def test_switching_the_mode_needs_no_second_run(app):
+    at = ask(app())
+    run = at.session_state["run"]
+    at.radio(key="set_mode").set_value("script").run()
+    assert "RePASs, script mode" in words(at)
+    assert at.session_state["run"] is run
+
+
+def test_a_generator_that_fails_leaves_the_passages_and_what_it_wrote(app):
+    broken = FakeGenerator(ANSWER, GenerationError("no server at localhost:1; start it"), error_after=4)
+    text = words(ask(app(generator=broken)))
+    assert "no server at localhost:1; start it" in text
+    assert "Passages: kept" in text
+    assert "A firm must act" in text
+
+
+def test_a_scorer_that_fails_leaves_the_answer(app):
+    class Broken:
+        def stream(self, answer, passages):
+            raise ScoringError("the NLI model broke; the answer is kept")
+            yield
+
+    text = words(ask(app(scorer=Broken())))
+    assert "the NLI model broke" in text
+    assert "The moon is green." in text
+
+
+def test_a_model_that_is_missing_is_named(app, monkeypatch):
+    at = app()
+
+    def load(config, paths):
+        raise ModelError("no model 'x'; use the embedded one")
+
+    monkeypatch.setattr(resources, "pipeline", load)
+    assert "no model 'x'; use the embedded one" in words(ask(at))
+
+
+def test_a_bug_shows_a_reference_and_no_trace(app, monkeypatch):
+    at = app()
+    monkeypatch.setattr(resources, "pipeline", lambda config, paths: 1 / 0)
+    text = words(ask(at))
+    assert "Something failed inside ragqa" in text
+    assert "ZeroDivisionError" not in text
+
+
+def test_nothing_found_has_its_own_words(app):
+    empty = (FakeRetriever(Ranking("bm25", ())), FakeRetriever(Ranking("dense", ())))
+    none = FakeGenerator(answer("", finish_reason="empty", note="No passage was kept."))
+    text = words(ask(app(retrievers=empty, generator=none)))
+    assert "No passage shares a word or a meaning" in text
+    assert "nothing to score" in text
+
+
+def test_an_answer_without_obligations_says_what_coverage_means(app):
+    first = make_pipeline().retrievers[0].result.hits[2]
+    only = (FakeRetriever(Ranking("bm25", (first,))), FakeRetriever(Ranking("dense", ())))
+    assert "hold no obligation" in words(ask(app(retrievers=only)))
+
+
+def test_the_finished_page_explains_its_numbers(app):
+    text = words(ask(app()))
+    for part in (
+        "Copied: 60%",  # 6 of the answer's 10 words: its whole first sentence stands in the first passage
+        ".947 to .973",
+        "mean of 2 maxima",
+        "Both definitions",
+        "With the best passage alone",
+        "fake-nli (fp32, weights 111111111111)",
+        "Best near miss",
+    ):
+        assert part in text, part
+
+
+def test_a_long_answer_can_be_cut_down_to_its_problems(app):
+    rules = [f"A firm must keep book {number}." for number in range(8)]
+    hit = ScoredPassage(Passage("1:1", "1", " ".join(rules)), 1.0)
+    only = (FakeRetriever(Ranking("bm25", (hit,))), FakeRetriever(Ranking("dense", ())))
+    wrote = answer("\n".join([*rules[:6], "The moon is green."]), [(1,)] * 7)
+    at = ask(app(retrievers=only, generator=FakeGenerator(wrote)))
+    assert "7. The moon is green." in words(at)
+    assert "1. A firm must keep book 0." in words(at)
+    at.toggle(key="only_problems").set_value(True).run()
+    assert not at.exception
+    assert "Shown: the 1 with a problem." in words(at)
+    assert "1. A firm must keep book 0." not in words(at)
+    assert "A firm must keep book 7." in words(at)
+
+
+def test_a_long_answer_without_problems_says_so(app):
+    rules = [f"A firm must keep book {number}." for number in range(8)]
+    hit = ScoredPassage(Passage("1:1", "1", " ".join(rules)), 1.0)
+    only = (FakeRetriever(Ranking("bm25", (hit,))), FakeRetriever(Ranking("dense", ())))
+    at = ask(app(retrievers=only, generator=FakeGenerator(answer("\n".join(rules), [(1,)] * 8))))
+    at.toggle(key="only_problems").set_value(True).run()
+    assert "Every sentence is supported by what it cites." in words(at)
+    assert "Every obligation is covered." in words(at)
+
+
+def test_a_record_from_before_the_coverage_matrix_is_still_drawn(app):
+    last = list(make_pipeline(records=app.store, config=Config()).run(Question("Who must act?")))[-1]
+    record = app.store.load(last.record_id)
+    old = [replace(e, looked_at=(), coverage_matrix=()) for e in (record.scored.paper, record.scored.script)]
+    app.store.save(replace(record, scored=Scored(*old)))
+    text = records_page(last.record_id)
+    assert "RePASs, paper mode" in text
+    assert "Best near miss" in text
+    assert "Next best" not in text
+
+
+@pytest.mark.parametrize(("question", "message"), [("  ", "question is empty"), ("x" * 100_000, "at most 8,000")])
+def test_a_question_that_cannot_be_asked_keeps_the_answer_before(app, question, message):
+    at = ask(app())
+    at.text_area(key="question").set_value(question)
+    next(button for button in at.button if button.label == "Ask").click().run()
+    assert not at.exception
+    assert message in words(at)
+    assert "A firm must act at once." in words(at)
+
+
+def test_no_index_names_the_command_that_builds_one(app, monkeypatch, tmp_path):
+    monkeypatch.setenv("RAGQA_INDEXES", str(tmp_path))
+    assert "make indexes" in words(app())
+
+
+def test_a_language_model_can_be_chosen_where_there_is_one(app, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    at = app()
+    assert at.radio(key="set_generator").value == "llm"
+    assert "No language model is configured" not in words(at)
+
+
+def records_page(query=None):
+    at = AppTest.from_function(_records_script, default_timeout=30)
+    if query:
+        at.query_params["record"] = query
+    at.run()
+    assert not at.exception
+    return words(at)
+
+
+def _records_script():
+    from ragqa.ui.records_page import records_page as page
+
+    page()
+
+
+def test_the_records_page_lists_and_opens_and_says_when_there_is_nothing(app):
+    assert "No question has been answered" in (app(), records_page())[1]
+    events = list(make_pipeline(records=app.store, config=Config()).run(Question("Who must act?")))
+    assert "Who must act?" in records_page()
+    assert "RePASs, paper mode" in records_page(events[-1].record_id)
+    assert "no record" in records_page("nothing")

@@ -1,0 +1,150 @@
+"""The page with the generators that ask a language model: their settings, their trace, the best answer at Stop."""
+
+import re
+
+import pytest
+
+from ragqa.generation.vrr import VrrGenerator
+from ragqa.repass.verifier import RepassVerifier
+from tests.support.helpers import make_pipeline
+from tests.support.openai_server import OpenAIServer, answer, stall_after
+from tests.ui.test_app import app as app
+from tests.ui.test_app import ask, words
+
+ACT, SLEEP = "A firm must act at once.", "It must not sleep."
+FIELDS = ("candidates", "rounds", "tries", "max_sub_questions", "depth", "max_calls")
+
+
+@pytest.fixture
+def server(monkeypatch):
+    """Starts a scripted server that the environment names."""
+    started = []
+
+    def start(*script, **listed):
+        running = OpenAIServer(*script, **listed)
+        started.append(running)
+        monkeypatch.setenv("OPENAI_BASE_URL", running.__enter__().base_url)
+        return running
+
+    yield start
+    for running in started:
+        running.__exit__()
+
+
+@pytest.fixture
+def vrr_app(app, monkeypatch):
+    """The page over the fake pipeline with a real VRR generator, made from the settings of the panel."""
+    generators = []
+
+    def start():
+        import ragqa.ui.resources as resources
+
+        at = app()
+
+        def load(config, paths):
+            whole = make_pipeline(config=config, records=app.store)
+            generators.append(VrrGenerator(config.generation, RepassVerifier(whole.scorer), "sk-test-0123456789"))
+            return make_pipeline(config=config, records=app.store, scorer=whole.scorer, generator=generators[-1])
+
+        monkeypatch.setattr(resources, "pipeline", load)
+        return at
+
+    yield start
+    for generator in generators:
+        generator.close()
+
+
+def shown(at):
+    return {name for name in FIELDS if any(slider.key == f"set_{name}" for slider in at.slider)}
+
+
+def test_each_generator_shows_its_own_fields_and_they_reach_the_settings(app, server):
+    server(answer("x"))
+    at = app()
+    assert shown(at) == set()
+    expected = {
+        "vrr": {"candidates", "rounds", "max_calls"}, "loc": {"tries", "max_calls"}, "obligations": set(),
+        "fan-out-llm": {"max_sub_questions", "depth", "max_calls"}, "fan-out": {"max_sub_questions"},
+    }  # fmt: skip
+    for generator, fields in expected.items():
+        at.radio(key="set_generator").set_value(generator).run()
+        assert not at.exception
+        assert shown(at) == fields
+    at.radio(key="set_generator").set_value("vrr").run()
+    at.slider(key="set_candidates").set_value(2)
+    at.slider(key="set_max_calls").set_value(9).run()
+    config = ask(at).session_state["run"].view.config.generation
+    assert (config.generator, config.candidates, config.max_calls, config.tries) == ("vrr", 2, 9, 3)
+
+
+def test_without_a_language_model_only_the_others_are_offered(app):
+    (radio,) = [radio for radio in app().radio if radio.label == "Generator"]
+    assert radio.options == [
+        "concise, no language model", "extractive, no language model", "the kept passages, no language model",
+        "fan-out, no language model", "none, passages only",
+    ]  # fmt: skip
+
+
+def test_a_finished_vrr_answer_shows_plan_candidates_rounds_and_path(vrr_app, server):
+    server(answer(f"{ACT} [1]"), answer("The moon is green [1]."), answer(f"{ACT} [1] {SLEEP} [2]"))
+    at = vrr_app()
+    at.radio(key="set_generator").set_value("vrr").run()
+    at.slider(key="set_candidates").set_value(2)
+    at.slider(key="set_rounds").set_value(1).run()
+    text = words(ask(at))
+    for part in ("How it was written", "It will take 2 to 3 calls", "candidate 1", "removal 1",
+                 "insertion 1", "Written by: VRR, verified and refined with RePASs", SLEEP):  # fmt: skip
+        assert part in text, part
+    assert len(at.get("arrow_vega_lite_chart") or at.get("vega_lite_chart")) >= 2
+
+
+def test_while_it_runs_the_best_so_far_is_shown_and_stop_keeps_it(vrr_app, server):
+    server(answer(f"{ACT} [1]"), stall_after("", 30))
+    at = vrr_app()
+    at.radio(key="set_generator").set_value("vrr").run()
+    at.text_area(key="question").set_value("Who must act?")
+    next(button for button in at.button if button.label == "Ask").click().run()
+    run = at.session_state["run"]
+    while not run.view.best:
+        run.wait(0.02)
+    at.run()
+    assert not at.exception
+    text = words(at)
+    assert "best so far" in text
+    assert re.search(r"candidate \d, best", text)
+    assert ACT in text
+    at.button(key="stop").click().run()
+    run.wait(5)
+    at.run()
+    assert not at.exception
+    text = words(at)
+    assert "Stopped at your request" in text
+    assert "The best answer when the work stopped, after candidate" in text
+    assert "RePASs" in text
+    assert [summary.status for summary in run_records(at)] == ["stopped"]
+
+
+def run_records(at):
+    import ragqa.ui.resources as resources
+
+    return resources.record_store(None).list()
+
+
+def test_the_servers_models_are_offered_and_the_chosen_one_is_asked(app, server):
+    server(answer("A firm must act [1]."), models=("tiny", "large"))
+    at = app()
+    at.radio(key="set_generator").set_value("llm").run()
+    (choice,) = [box for box in at.selectbox if box.label == "Model"]
+    assert choice.options[1:] == ["large", "tiny"]
+    choice.set_value("tiny").run()
+    at = ask(at)
+    assert at.session_state["run"].view.config.generation.model == "tiny"
+
+
+def test_where_no_models_are_listed_the_configured_one_stays(app, server):
+    server(answer("A firm must act [1]."))
+    at = app()
+    at.radio(key="set_generator").set_value("llm").run()
+    (choice,) = [box for box in at.selectbox if box.label == "Model"]
+    assert choice.options == [choice.value]
+    assert not at.exception

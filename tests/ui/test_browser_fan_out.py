@@ -1,0 +1,93 @@
+"""A person with a browser asks the demonstration encyclopedia fan-out questions: tree, evidence, answer, record."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from ragqa.events.generation import EvidenceFound, SubQuestionAnswered
+from ragqa.records import AnswerRecord
+from tests.support.openai_server import OpenAIServer, answer
+from tests.support.screenshot_cases import FAN_OUT
+from tests.support.server import CHROMIUM, running_app
+from tests.ui.test_browser import address as address
+from tests.ui.test_browser import answer_text, choose_corpus, only_text, shoot, wait_until_finished
+from tests.ui.test_browser import browser as browser
+from tests.ui.test_browser import page as page
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.model,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
+]
+MOUNTAINS = ("Denali", "Aconcagua", "Kilimanjaro")
+YEARS = ("7 June 1913", "14 January 1897", "6 October 1889")
+
+
+def ask(page, generator, question=FAN_OUT):
+    choose_corpus(page, re.compile("Small encyclopedia", re.I))
+    page.get_by_text(generator, exact=True).click()
+    page.get_by_role("slider", name="Sub-questions").wait_for()
+    page.get_by_label("Question", exact=True).fill(question)
+    page.get_by_role("button", name="Ask", exact=True).click()
+    wait_until_finished(page)
+
+
+def downloaded(page):
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download the record (JSON)").first.click()
+    return AnswerRecord.from_json(Path(download.value.path()).read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
+def test_a_fan_out_shows_its_tree_evidence_and_answer(page, address, width, height):
+    page.goto(address)
+    ask(page, "fan-out, no language model")
+    tree = only_text(page, ".rq-tree")
+    for name in MOUNTAINS:
+        assert f"{name}: was climbed first?" in tree
+    for year in YEARS:
+        assert year in tree
+        assert year in answer_text(page)
+    page.set_viewport_size({"width": width, "height": height})
+
+    row = page.locator(".rq-tree details.rq-row").first
+    row.locator("summary").click()
+    row.get_by_text("Evidence, of").wait_for()
+    row.get_by_text("cited").first.wait_for()
+    assert "The first ascent of the main summit of Denali" in row.locator(".rq-passage").first.inner_text()
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    page.evaluate("document.querySelector('.rq-tree').scrollIntoView({block: 'center'})")
+    shoot(page, f"fan-out-{width}")
+
+    record = downloaded(page)
+    assert record.status == "scored"
+    assert [event.number for event in record.trace if isinstance(event, EvidenceFound)] == [1, 2, 3]
+    assert len([event for event in record.trace if isinstance(event, SubQuestionAnswered)]) == 3
+
+    page.goto(f"{address}/records?record={record.record_id}")
+    page.get_by_role("button", name="Download the record (JSON)").wait_for()
+    assert only_text(page, ".rq-tree") == tree
+
+
+def test_a_fan_out_with_a_language_model_shows_its_plan_and_two_levels(page, tmp_path):
+    def reply(request):
+        if '"sub_questions": ["…", "…"]' in request.prompt and request.n_passages == 0:
+            return json.dumps({"sub_questions": ["Who climbed Denali first?", "Which lakes are deep?"]})
+        if "Which lakes are deep?" in request.prompt and "draft" not in request.prompt:
+            return 'Some lakes are deep [1].\n{"sub_questions": ["How deep is Lake Baikal?"]}'
+        return "It is so [1]."
+
+    with OpenAIServer(answer(reply)) as server, running_app(tmp_path, OPENAI_BASE_URL=server.base_url) as address:
+        page.goto(address)
+        ask(page, "fan-out, language model", "Who climbed Denali first, and how deep are the deep lakes?")
+        tree = only_text(page, ".rq-tree")
+        for part in ("Who climbed Denali first?", "Which lakes are deep?", "How deep is Lake Baikal?"):
+            assert part in tree
+        assert page.locator(".rq-tree .rq-below .rq-row").count() == 1
+        assert "It will take 2 to 10 calls" in page.locator("body").inner_text()
+        assert answer_text(page).startswith("It is so.")
+        shoot(page, "fan-out-llm")

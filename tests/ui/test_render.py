@@ -1,0 +1,305 @@
+"""The page's HTML: everything is escaped, every state has words as well as colours."""
+
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ragqa.config import FilteringConfig
+from ragqa.events.pipeline import Selected
+from ragqa.events.scoring import Scored
+from ragqa.filtering import select
+from ragqa.records import RecordSummary
+from ragqa.repass.explanation import explain, provenance
+from ragqa.repass.mode_differences import mode_differences
+from ragqa.types import Question, Ranking, RePASs
+from ragqa.ui.charts import growth_chart, heat_map, score_curve
+from ragqa.ui.render import (
+    answer_html,
+    notice_html,
+    record_link_html,
+    records_html,
+    seconds_html,
+    text_html,
+)
+from ragqa.ui.render_explanation import growth_html, modes_html, provenance_html
+from ragqa.ui.render_passages import passage_table_html
+from ragqa.ui.render_scores import gauges_html, ledger_html, sentence_table_html
+from tests.support.fakes import answer, passage, ranking
+from tests.support.helpers import ANSWER, PASSAGES, make_pipeline
+
+HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&[x](javascript:alert(1))"
+ALLOWED = {
+    *("div", "span", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "p", "b", "strong", "mark"),
+    *("br", "a", "ul", "li", "del", "ins"),
+}
+
+
+class Tags(HTMLParser):
+    def __init__(self, html):
+        super().__init__()
+        self.names, self.attributes, self.text = [], [], ""
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs):
+        self.names.append(tag)
+        self.attributes += [name for name, _ in attrs]
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def assert_harmless(html):
+    tags = Tags(html)
+    assert set(tags.names) <= ALLOWED
+    assert not [name for name in tags.attributes if name.startswith("on")]
+    return tags
+
+
+@pytest.fixture(scope="module")
+def finished():
+    events = list(make_pipeline().run(Question("Who must act?")))
+    selection = next(event.selection for event in events if isinstance(event, Selected))
+    return selection, next(event for event in events if isinstance(event, Scored))
+
+
+def test_hostile_text_stays_text_everywhere(finished):
+    _, scored = finished
+    bad = passage("1:1", HOSTILE, title=HOSTILE, section=HOSTILE, number=HOSTILE)
+    selection = select(Ranking.of("fused", list(ranking("fused", {"a": 1.0}).hits)), FilteringConfig())
+    hostile_hit = selection.kept[0].hit.__class__(bad, 1.0)
+    selection = select(Ranking("fused", (hostile_hit,)), FilteringConfig())
+    html = "".join(
+        [
+            passage_table_html(selection, 5),
+            answer_html(answer(HOSTILE, [(1,)]), [bad]),
+            notice_html(HOSTILE),
+            records_html([RecordSummary(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, None)]),
+            record_link_html(HOSTILE),
+            sentence_table_html(scored.paper.sentences, [bad] * 3, 0.5),
+            ledger_html(scored.paper.obligations, [bad] * 3, 0.7),
+        ]
+    )
+    assert "alert(1)" in assert_harmless(html).text
+
+
+@settings(max_examples=60)
+@given(st.text(max_size=80))
+def test_any_text_comes_back_as_itself(text):
+    html = text_html(text)
+    tags = assert_harmless(html)
+    assert set(tags.names) <= {"br"}
+    assert "<script" not in html.lower()
+
+
+def test_the_passage_table_names_every_score_and_decision(finished):
+    selection, _ = finished
+    text = assert_harmless(passage_table_html(selection, 10)).text
+    for word in ("BM25", "cosine", "fused", "relevance", "kept", "below threshold", "General Rules › 1.1"):
+        assert word in text
+    assert "no passage" in Tags(passage_table_html(select(Ranking("fused", ()), FilteringConfig()), 5)).text.lower()
+
+
+def test_the_answer_marks_verdicts_and_opens_citations(finished):
+    selection, scored = finished
+    before = answer_html(ANSWER, selection.passages)
+    after = answer_html(ANSWER, selection.passages, scored.paper.sentences)
+    assert before.count("rq-u-pending") == 2
+    marked, legend = after.split("Underline:")
+    assert marked.count("rq-u-good") == 1
+    assert marked.count("rq-u-plain") == 1
+    assert "contradicted" in legend
+    assert PASSAGES[0].text in Tags(after).text
+    assert after.count("<details") == 2
+
+
+def test_a_sentence_row_shows_the_deciding_premise_marked_in_its_passage(finished):
+    selection, scored = finished
+    html = sentence_table_html(scored.paper.sentences, selection.passages, 0.5)
+    assert "supported" in Tags(html).text
+    assert "unsupported" in Tags(html).text
+    assert '<mark class="rq-mark-good">A firm must act at once.</mark> The sky is blue.' in html
+    assert "at or above 0.50" in html
+    assert "below 0.50" in html
+
+
+def test_the_ledger_says_covered_by_which_sentence_with_what_margin(finished):
+    selection, scored = finished
+    text = Tags(ledger_html(scored.paper.obligations, selection.passages, 0.7)).text
+    assert "covered" in text
+    assert "not covered" in text
+    assert f"margin {0.9 - 0.7:+.3f}" in text
+    assert "answer sentence 1" in text
+
+
+def test_gauges_write_the_formula_out():
+    text = Tags(gauges_html(RePASs(0.5, 0.1, 0.25), final=True, mode="paper")).text
+    assert f"(0.500 − 0.100 + 0.250 + 1) / 3 = {(0.5 - 0.1 + 0.25 + 1) / 3:.3f}" in text
+    assert "provisional" in gauges_html(RePASs(0.5, 0.1, 0.25), final=False, mode="paper")
+
+
+def test_both_modes_stand_side_by_side(finished):
+    _, scored = finished
+    reasons = mode_differences(scored.paper, scored.script)
+    text = assert_harmless(modes_html(scored.paper, scored.script, reasons)).text
+    for evaluation in (scored.paper, scored.script):
+        assert f"{evaluation.mode}{evaluation.repass.entailment:.3f}" in text
+    assert all(reason in text for reason in reasons)
+    assert len(reasons) == 3
+
+
+def test_the_gauges_say_how_each_part_came_about_and_what_is_copied(finished):
+    selection, scored = finished
+    explanation = explain(scored.paper, selection.passages)
+    text = assert_harmless(gauges_html(scored.paper.repass, final=True, mode="paper", explanation=explanation)).text
+    assert explanation.arithmetic.formula.replace(" - ", " − ") in text
+    assert all(part in text for part in explanation.arithmetic.parts)
+    assert f"Copied: {6 / 10:.0%} of the answer’s words (6 of 10)" in text
+    assert ".947 to .973" in text
+
+
+def test_a_provisional_row_says_so_in_words_and_names_no_final_number(finished):
+    selection, scored = finished
+    scores, obligations = scored.paper.sentences, scored.paper.obligations
+    html = sentence_table_html(scores, selection.passages, 0.5, final={0}) + ledger_html(
+        obligations, selection.passages, 0.7, final=()
+    )
+    text = assert_harmless(html).text
+    assert html.count("rq-provisional") == 1 + 2
+    assert "so far unsupported" in text
+    assert "E at least 0.100" in text
+    assert "E 0.900" in text
+    assert "so far covered" in text
+    assert "so far not covered" in text
+    answer_so_far = answer_html(ANSWER, selection.passages, scores, final={0})
+    assert 'title="so far unsupported"' in answer_so_far
+    assert 'title="supported"' in answer_so_far
+
+
+def recited(scored, citations):
+    """The breakdown with other citations written behind its first sentence."""
+    first = scored.paper.sentences[0]
+    first = replace(first, sentence=replace(first.sentence, citations=citations))
+    return replace(scored.paper, sentences=(first, scored.paper.sentences[1]))
+
+
+def test_a_citation_that_another_passage_earns_is_corrected_in_the_table_and_in_the_answer(finished):
+    selection, scored = finished
+    evaluation = recited(scored, (2,))
+    explanation = explain(evaluation, selection.passages)
+    html = sentence_table_html(evaluation.sentences, selection.passages, 0.5, explanation=explanation)
+    text = assert_harmless(html).text
+    assert "⚑ citation corrected: [2] → [1]" in text
+    assert (
+        "As written it cites [2], corrected to [1]. Highest entailment: [1] 0.900 and word for word, [2] 0.100." in text
+    )
+    written = replace(ANSWER, sentences=tuple(score.sentence for score in evaluation.sentences))
+    shown = answer_html(written, selection.passages, checks=explanation.citations)
+    assert "<del>[2]</del>" in shown
+    assert "<ins>[1]</ins>" in shown
+    assert 'aria-label="Passage 2, cited but does not entail this"' in shown
+    assert "⚑ citation corrected: [2] → [1]" in assert_harmless(shown).text
+
+
+def test_citations_that_hold_are_shown_as_they_were_written(finished):
+    selection, scored = finished
+    explanation = explain(scored.paper, selection.passages)
+    first = [explanation.citations[0]]
+    assert answer_html(ANSWER, selection.passages, checks=first) == answer_html(ANSWER, selection.passages)
+    assert "⚑" not in sentence_table_html(scored.paper.sentences[:1], selection.passages, 0.5, explanation=explanation)
+
+
+def test_a_sentence_that_cites_nothing_gets_the_passage_that_entails_it(finished):
+    selection, scored = finished
+    evaluation = recited(scored, ())
+    explanation = explain(evaluation, selection.passages)
+    html = sentence_table_html(evaluation.sentences[:1], selection.passages, 0.5, explanation=explanation)
+    assert "⚑ citation added: [1]" in Tags(html).text
+    assert "As written it cites nothing and is entailed by [1], added." in Tags(html).text
+
+
+def test_a_sentence_that_no_passage_entails_stays_and_is_marked(finished):
+    selection, scored = finished
+    explanation = explain(scored.paper, selection.passages)
+    shown = answer_html(ANSWER, selection.passages, checks=explanation.citations)
+    assert "The moon is green." in shown
+    assert "<del>[2]</del>" in shown
+    assert "⚑ citation removed: [2], no passage entails this" in shown
+
+
+def test_a_row_carries_passage_offsets_and_the_share_copied(finished):
+    selection, scored = finished
+    explanation = explain(scored.paper, selection.passages)
+    text = Tags(sentence_table_html(scored.paper.sentences, selection.passages, 0.5, explanation=explanation)).text
+    premise = scored.paper.sentences[0].entailment_premise
+    assert f"characters {premise.start} to {premise.end} of [1] General Rules" in text
+    assert "Copied from the passages: 100% of its words." in text
+
+
+def test_the_ledger_names_the_near_miss_and_the_next_best(finished):
+    selection, scored = finished
+    explanation = explain(scored.paper, selection.passages)
+    text = Tags(ledger_html(scored.paper.obligations, selection.passages, 0.7, explanation=explanation)).text
+    assert "Covered by answer sentence 1; P(entailment) 0.900 is 0.200 above the threshold 0.70" in text
+    assert "Best near miss: answer sentence 1; P(entailment) 0.100 is 0.600 short of the threshold 0.70" in text
+    assert "Next best: answer sentence 2 with 0.100." in text
+
+
+def test_a_heat_map_of_many_source_sentences_stays_on_two_screens(finished):
+    _, scored = finished
+    few = scored.paper
+    n_rows = 200
+    many = replace(
+        few,
+        premises=few.premises[:1] * n_rows,
+        entailment_matrix=few.entailment_matrix[:1] * n_rows,
+        contradiction_matrix=few.contradiction_matrix[:1] * n_rows,
+    )
+    heights = [heat_map(evaluation, "entailment").to_dict()["height"]["step"] for evaluation in (few, many)]
+    assert heights == [22, 6]
+
+
+def test_growth_is_told_in_words_and_drawn(finished):
+    selection, scored = finished
+    growth = explain(scored.paper, selection.passages).growth
+    text = assert_harmless(growth_html(growth)).text
+    assert "With the best passage alone E is 0.500 and C" in text
+    assert f"with all {len(growth)} kept" in text
+    assert "only one kept" in Tags(growth_html(growth[:1])).text
+    assert "No passage was kept" in Tags(growth_html(())).text
+    spec = growth_chart(growth).to_dict()
+    (rows,) = spec["datasets"].values()
+    assert {(row["passages"], row["part"]) for row in rows} >= {(1, "Entailment E"), (2, "Contradiction C")}
+
+
+def test_provenance_names_models_weights_and_splitter(finished):
+    _, scored = finished
+    text = assert_harmless(provenance_html(provenance(scored.paper))).text
+    assert "fake-nli (fp32, weights 111111111111)" in text
+    assert scored.paper.sentence_splitter in text
+
+
+def test_seconds_in_the_order_of_the_work():
+    text = Tags(seconds_html({"scoring": 2.5, "retrieval": 0.0421})).text
+    assert text.index("retrieval 42 ms") < text.index("scoring 2.5 s")
+
+
+def test_the_score_curve_draws_threshold_and_drop(finished):
+    selection, _ = finished
+    spec = score_curve(selection, FilteringConfig(), 30).to_dict()
+    assert "threshold 0.70" in str(spec)
+    with_drop = select(ranking("fused", {"a": 1.0, "b": 0.7, "c": 0.0}), FilteringConfig(threshold=0.5))
+    assert "drop 0.30" in str(score_curve(with_drop, FilteringConfig(threshold=0.5), 30).to_dict())
+
+
+def test_the_heat_map_has_a_cell_per_pair_with_both_sentences(finished):
+    _, scored = finished
+    evaluation = scored.paper
+    for kind in ("entailment", "contradiction"):
+        spec = heat_map(evaluation, kind).to_dict()
+        (rows,) = spec["datasets"].values()
+        assert len(rows) == len(evaluation.premises) * len(evaluation.sentences)
+        assert rows[0]["source sentence"] == evaluation.premises[0].text
+        assert rows[0]["answer sentence"] == evaluation.sentences[0].sentence.text

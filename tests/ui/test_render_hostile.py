@@ -1,0 +1,61 @@
+"""No text of a passage, an answer or a model becomes markup in the breakdown, provisional or final."""
+
+from dataclasses import replace
+
+import pytest
+
+from ragqa.events.scoring import Scored
+from ragqa.repass.explanation import explain
+from ragqa.types import ModelInfo, Premise, Question, RePASs
+from ragqa.ui.render import answer_html
+from ragqa.ui.render_explanation import growth_html, modes_html, provenance_html
+from ragqa.ui.render_scores import gauges_html, ledger_html, sentence_table_html
+from tests.support.fakes import answer, passage
+from tests.support.helpers import make_pipeline
+from tests.ui.test_render import HOSTILE, assert_harmless
+
+BAD = passage("1:1", HOSTILE, title=HOSTILE, section=HOSTILE, number=HOSTILE)
+PREMISE = Premise(HOSTILE, "1:1", 0, 0, len(HOSTILE))
+
+
+@pytest.fixture(scope="module")
+def evaluation():
+    """A breakdown whose every text is hostile."""
+    paper = next(event.paper for event in make_pipeline().run(Question("Who?")) if isinstance(event, Scored))
+    sentence = answer(HOSTILE, [(1,)]).sentences[0]
+    score = replace(
+        paper.sentences[0], sentence=sentence, entailment_premise=PREMISE, contradiction_premise=PREMISE, index=0
+    )
+    obligation = replace(paper.obligations[0], obligation=PREMISE, answer_text=HOSTILE, index=0)
+    return replace(
+        paper,
+        sentences=(score,),
+        obligations=(obligation,),
+        premises=(PREMISE,),
+        entailment_matrix=((0.9,),),
+        contradiction_matrix=((0.1,),),
+        looked_at=(0,),
+        coverage_matrix=((0.9,),),
+        entailment_model=ModelInfo(HOSTILE, HOSTILE, HOSTILE),
+        sentence_splitter=HOSTILE,
+    )
+
+
+@pytest.mark.parametrize("final", [None, ()], ids=["final", "provisional"])
+def test_hostile_text_stays_text_in_the_breakdown(evaluation, final):
+    explanation = explain(evaluation, [BAD])
+    for html in (
+        sentence_table_html(evaluation.sentences, [BAD], 0.5, final=final, explanation=explanation),
+        ledger_html(evaluation.obligations, [BAD], 0.7, final=final, explanation=explanation),
+        answer_html(answer(HOSTILE), [BAD], evaluation.sentences, final=final, checks=evaluation.citations),
+        gauges_html(RePASs(0.5, 0.1, 0.25), final=final is None, mode=HOSTILE),
+        modes_html(evaluation, evaluation, [HOSTILE]),
+        provenance_html([(HOSTILE, HOSTILE)]),
+    ):
+        assert "alert(1)" in assert_harmless(html).text
+
+
+def test_what_surrounds_the_breakdown_is_harmless_too(evaluation):
+    explanation = explain(evaluation, [BAD])
+    gauges = gauges_html(evaluation.repass, final=True, mode="paper", explanation=explanation)
+    assert_harmless(gauges + growth_html(explanation.growth))

@@ -1,0 +1,124 @@
+"""The passage table: matched words, snippets, ranks, neighbours; and which words count as matched."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ragqa.analysers import ANALYSERS, Analyser
+from ragqa.config import FilteringConfig, FusionConfig
+from ragqa.filtering import select
+from ragqa.fusion import fuse
+from ragqa.retrieval.matching import matched_words
+from ragqa.types import Ranking, ScoredPassage
+from ragqa.ui.render_passages import passage_table_html
+from ragqa.ui.view import WEAK_COSINE, weak_match
+from tests.support.fakes import passage
+from tests.ui.test_render import HOSTILE, Tags, assert_harmless
+
+PLAIN = Analyser()
+LONG = (
+    "The first words say nothing of it. " * 6
+    + "A dealer must keep client money apart from its own. "
+    + "More follows. " * 9
+)
+
+
+def table(*texts, matcher=None, neighbours=None):
+    rows = [
+        passage(f"1:{number}", text, title="Rules", number=f"{number}") for number, text in enumerate(texts, start=1)
+    ]
+    bm25 = Ranking.of("bm25", [ScoredPassage(row, 9.0 - n) for n, row in enumerate(rows)])
+    dense = Ranking.of("dense", [ScoredPassage(rows[-1], 0.5)])
+    return passage_table_html(select(fuse((bm25, dense), FusionConfig()), FilteringConfig()), 9, matcher, neighbours)
+
+
+def words(text, question, analyser=PLAIN):
+    return [span.text for span in matched_words(text, question, analyser)]
+
+
+def test_words_match_by_their_stem_and_stop_words_never():
+    assert words("The firms' obligations, and an OBLIGATION of a firm.", "What is the firm obliged to do?") == [
+        "firms",
+        "obligations",
+        "OBLIGATION",
+        "firm",
+    ]
+    assert words("Nothing here.", "What must a firm do?") == []
+
+
+def test_numbers_of_rules_match_whole():
+    assert words("See 4.3.1 and 4.3.2.", "What does 4.3.1 say?", ANALYSERS["regulation"]) == ["4.3.1"]
+
+
+def test_inflected_words_match_by_half_their_pieces():
+    found = words("Izpuščaji na koži otrok", "Zakaj nastanejo kožni izpuščaj in srbenje?", ANALYSERS["characters"])
+    assert found == ["Izpuščaji"]
+
+
+@settings(max_examples=60)
+@given(st.text(max_size=200), st.text(max_size=60))
+def test_spans_are_slices_in_order(text, question):
+    spans = matched_words(text, question, ANALYSERS["regulation"])
+    assert all(text[span.start : span.end] == span.text for span in spans)
+    assert [span.start for span in spans] == sorted(span.start for span in spans)
+
+
+def test_matched_words_are_marked_and_the_snippet_shows_most_of_them():
+    html = table(LONG, matcher=lambda text: matched_words(text, "Must a dealer keep client money apart?", PLAIN))
+    snippet = html.split('class="rq-snippet">')[1].split("</span>")[0]
+    assert snippet.count("<mark>") == 6
+    assert snippet.startswith("…")
+    assert Tags(html).text.count("client money apart") == 2
+    assert LONG in Tags(html.split('class="rq-passage">')[1]).text
+
+
+def test_without_a_match_the_snippet_is_the_beginning():
+    snippet = Tags(table(LONG).split('class="rq-snippet">')[1].split("</span>")[0]).text
+    assert LONG.startswith(snippet.removesuffix("…"))
+    assert len(snippet) <= 81
+
+
+@settings(max_examples=60)
+@given(st.text(max_size=300), st.text(max_size=40))
+def test_any_text_comes_back_as_itself(text, question):
+    html = table(text or "x", matcher=lambda shown: matched_words(shown, question, PLAIN))
+    assert_harmless(html)
+    if "\n" not in text and "\r" not in text and "\x00" not in text and text.strip():
+        assert text in Tags(html).text
+
+
+def test_hostile_text_matched_or_beside_stays_text():
+    beside = passage("1:0", HOSTILE, number=HOSTILE)
+    html = table(HOSTILE, matcher=lambda text: matched_words(text, HOSTILE, PLAIN), neighbours=lambda _: (beside, None))
+    assert "alert" in assert_harmless(html).text
+
+
+def test_each_list_says_its_rank_and_where_it_did_not_find_the_passage():
+    rows = table("one", "two").split("<tbody>")[1].split("<tr ")[1:]
+    by_text = {("one" if ">one" in row else "two"): Tags(row).text for row in rows}
+    assert "#1 · 1.00" in by_text["one"]
+    assert by_text["one"].endswith("–")
+    assert "#2 · 0.00" in by_text["two"]
+    assert "#1 · 1.00" in by_text["two"]
+
+
+def test_neighbours_open_and_are_cut():
+    before, after = passage("1:0", "long " * 400, number="0"), passage("1:2", "Short.", number="2")
+    html = table("one", neighbours=lambda _: (before, after))
+    around = Tags(html.split('class="rq-around"')[1]).text
+    assert "before: 0" in around
+    assert "after: 2" in around
+    assert "Short." in around
+    assert around.count("long") < 150
+    assert "rq-around" not in table("one", neighbours=lambda _: (None, None))
+
+
+@pytest.mark.parametrize(("cosine", "expected"), [(WEAK_COSINE - 0.01, True), (WEAK_COSINE, False)])
+def test_a_weak_best_match_is_told(cosine, expected):
+    dense = Ranking.of("dense", [ScoredPassage(passage("a"), cosine)])
+    bm25 = replace(dense, retriever="bm25")
+    assert (weak_match((bm25, dense)) is not None) == expected
+    assert weak_match((bm25,)) is None
+    assert weak_match((replace(dense, hits=()),)) is None
