@@ -1,4 +1,11 @@
-"""An append-only file of JSON objects that survives kill -9, and files that appear whole or not at all.
+"""What a run leaves on disk: a journal that survives kill -9, whole files, a folder that belongs to one run.
+
+::
+
+    DIR/
+    ├── run.json        which benchmark, input, settings and models this folder belongs to
+    ├── journal.jsonl   what is done, item by item
+    └── .lock           only one process writes here
 
 One entry is one line, ``{"sha256": "<of the entry>", "entry": {…}}``, and is on disk before `Journal.append` returns. A
 process that dies while it writes leaves at most a torn last line, which the next reader drops.
@@ -9,11 +16,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ragqa.errors import RecordError
+from filelock import FileLock, Timeout
+
+from ragqa.errors import ConfigError, RecordError
+
+RUN, JOURNAL, LOCK = "run.json", "journal.jsonl", ".lock"
 
 BEFORE_DIGEST, BEFORE_ENTRY, AFTER_ENTRY = b'{"sha256": "', b'", "entry": ', b"}\n"
 DIGEST_LENGTH = 64
@@ -134,3 +146,103 @@ def flush_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def held(folder: Path, doing: str) -> Iterator[None]:
+    """The folder, made where it does not exist, for this process alone; ``doing`` says what another one does there.
+
+    Raises RecordError where another process holds it or it cannot be written.
+    """
+    with translated(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(folder / LOCK, timeout=0)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            msg = f"another process is {doing} into {folder}; wait until it is done, or choose another folder"
+            raise RecordError(msg) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def begun(folder: Path, stamp: Mapping[str, Any], outputs: Sequence[str], *, restart: bool) -> None:
+    """Begins this folder, begins it anew (``restart``), or finds it to be of the run with this stamp.
+
+    ``outputs`` are the files written at the end. Raises ConfigError where the folder belongs to another run,
+    RecordError where it is damaged or cannot be written.
+    """
+    with translated(folder):
+        there = [name for name in (JOURNAL, *outputs) if (folder / name).exists()]
+        if not (folder / RUN).exists():
+            if there:
+                msg = f"{folder} holds {', '.join(there)} of something else ({RUN} is missing); choose another folder"
+                raise ConfigError(msg)
+        elif restart:
+            for name in there:  # run.json stays until it is replaced: it marks the folder as ours
+                (folder / name).unlink()
+        elif there:
+            _same_run(read_stamp(folder), stamp, folder)
+            return
+        run = {"stamp": stamp, "sha256": digest(stamp)}
+        write_whole(folder / RUN, [json.dumps(run, indent=2) + "\n"])
+
+
+def _same_run(was: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:
+    """Raises ConfigError unless both name the same input, settings and version; the file's name may change."""
+    differing = "; ".join(differences({**was, "input": ""}, {**now, "input": ""}))
+    if differing:
+        msg = (
+            f"{folder} belongs to another run: {differing}. Repeat that run's command to continue it, choose another "
+            "folder, or begin this one anew with --restart"
+        )
+        raise ConfigError(msg)
+
+
+def differences(was: Mapping[str, Any], now: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    """``"name was this, is that"`` for every value that differs, nested names joined with dots."""
+    for name in dict.fromkeys([*was, *now]):
+        old, new = was.get(name), now.get(name)
+        if isinstance(old, Mapping) and isinstance(new, Mapping):
+            yield from differences(old, new, f"{prefix}{name}.")
+        elif old != new:
+            yield f"{prefix}{name} was {_shown(old)}, is {_shown(new)}"
+
+
+def _shown(value: object) -> str:
+    text = str(value)
+    return f"{text[:12]}…" if len(text) == DIGEST_LENGTH else text[:80]
+
+
+def read_stamp(folder: Path) -> dict[str, Any]:
+    """What this folder was begun with. Raises RecordError where ``run.json`` is missing or damaged."""
+    try:
+        run = json.loads((folder / RUN).read_bytes())
+        stamp: dict[str, Any] = run["stamp"]
+        whole = run["sha256"] == digest(stamp)
+    except (OSError, ValueError, KeyError, TypeError):
+        whole = False
+    if not whole:
+        msg = f"{folder / RUN} is damaged; choose another folder, or begin this one anew with --restart"
+        raise RecordError(msg)
+    return stamp
+
+
+def digest(value: Mapping[str, Any]) -> str:
+    """The sha256, in hexadecimal, of this value as JSON with sorted keys."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
+
+
+@contextmanager
+def translated(folder: Path) -> Iterator[None]:
+    """The system's refusals as one message."""
+    try:
+        yield
+    except OSError as error:
+        msg = (
+            f"{folder} cannot be used ({error.strerror or error}); what was done so far is kept. Make room or choose "
+            "a folder you may write to, and run the command again"
+        )
+        raise RecordError(msg) from error

@@ -1,0 +1,94 @@
+"""Which benchmarks there are: the folders of this room that hold one, and those of other packages; and their files.
+
+Nobody lists them: a folder ``ragqa/evaluation/NAME/`` with a ``benchmark.py`` that holds ``BENCHMARK`` is one.
+"""
+
+from __future__ import annotations
+
+import os
+import pkgutil
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import ragqa.evaluation as room
+from ragqa.corpus.demo import DEMOS
+from ragqa.errors import ConfigError
+from ragqa.evaluation.benchmark import Benchmark, Option
+
+_MOST_FILES = 2_000  # looked at in one folder, its own and those one level below
+
+
+@cache
+def benchmarks() -> Mapping[str, Benchmark]:
+    """Every benchmark by its name, in the order of their names."""
+    found = {}
+    for module in pkgutil.iter_modules(room.__path__):
+        name = f"{room.__name__}.{module.name}.benchmark"
+        if module.ispkg and find_spec(name):
+            one: Benchmark = import_module(name).BENCHMARK
+            found[one.name] = one
+    return dict(sorted(found.items()))
+
+
+def benchmark_of(name: str) -> Benchmark:
+    """The benchmark of this name. Raises ConfigError."""
+    if name not in benchmarks():
+        msg = f"expected a benchmark, one of {', '.join(benchmarks())}, got {name!r}; correct the name"
+        raise ConfigError(msg)
+    return benchmarks()[name]
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedFile:
+    """A file to choose, and what a reader is told it is."""
+
+    path: Path
+    label: str
+
+
+def data_folder() -> Path:
+    """``RAGQA_DATA``, else the place where the command line looks for it; it need not be there."""
+    return Path(os.environ.get("RAGQA_DATA") or "../shared/data").expanduser()
+
+
+def offered_files(option: Option, folder: Path, limit: int = _MOST_FILES) -> tuple[OfferedFile, ...]:
+    """The files in ``folder`` and in its folders that this option may take, by name; none without such a folder.
+
+    What a file holds is guessed from its beginning: `Option.counts` may refuse it still.
+    """
+    found = []
+    for number, path in enumerate(_candidates(folder)):
+        if number >= limit:
+            break
+        if option.suits is not None and option.suits(path):
+            found.append(OfferedFile(path, path.relative_to(folder).as_posix()))
+    return tuple(found)
+
+
+def demo_files(option: Option) -> tuple[OfferedFile, ...]:
+    """The question files that come with ragqa and that this option may take."""
+    return tuple(
+        OfferedFile(path, f"{demo.title}, {path.name}")
+        for demo in DEMOS.values()
+        for path in demo.question_files
+        if option.suits is not None and option.suits(path)
+    )
+
+
+def _candidates(folder: Path) -> Iterator[Path]:
+    """JSON files, lines of it too, here and one level below; unreadable folders hold none."""
+    try:
+        entries = sorted(folder.iterdir())
+    except OSError:
+        return
+    for entry in entries:
+        try:
+            inside = sorted(entry.iterdir()) if entry.is_dir() else [entry]
+        except OSError:
+            continue
+        yield from (path for path in inside if re.search(r"\.(json|jsonl)$", path.name, re.I) and path.is_file())

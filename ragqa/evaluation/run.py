@@ -1,0 +1,396 @@
+"""Any benchmark, item by item, each step on disk before the next: killed at any moment, the same run continues.
+
+::
+
+    for progress in run(benchmark, settings, folder, paths): ...     # close() or `Stop.set` ends it after the item
+
+Of each item the journal gets ``begun``, a ``reply`` for every completion of a language model, ``solved``, then
+``scored`` or ``failed``. The next run restores what was scored, scores what was solved, makes what was begun out of the
+completions that had been received, and asks for the rest: no completion that was received is asked for twice.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+import time
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+from ragqa import __version__
+from ragqa.errors import ConfigError, GenerationError, RagqaError, RecordError, ScoringError
+from ragqa.evaluation.benchmark import Benchmark, Item, Json, Outcome, Settings, Status, Task
+from ragqa.evaluation.journal import JOURNAL, Journal, begun, digest, held, translated
+from ragqa.evaluation.report import Report, Row
+from ragqa.generation.kept_replies import remembering
+from ragqa.paths import Paths
+
+MAX_FAILURES_IN_A_ROW = 5  # then the server is gone or refuses: asking on would only cost time
+REDRAWN_SECONDS = 0.25  # between two drawings of rows and figures, so that thousands of items stay quick
+
+
+class Stop:
+    """Asked for from any thread: no further item is begun; one under way is solved and kept, and not scored."""
+
+    def __init__(self) -> None:
+        self._event = threading.Event()
+
+    def set(self) -> None:
+        self._event.set()
+
+    @property
+    def is_set(self) -> bool:
+        return self._event.is_set()
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a run is. ``outcome`` is the one that has just ended; rows and figures follow a little behind it.
+
+    ``resumed`` says in words what was found of an earlier run. The last one has ``outcomes``, every item's in order,
+    and the whole report; ``report.files`` are those in the folder.
+    """
+
+    phase: str
+    done: int = 0
+    total: int = 0
+    outcome: Outcome | None = None
+    rows: tuple[Row, ...] = ()
+    report: Report = field(default_factory=Report)
+    seconds_left: float | None = None
+    resumed: str = ""
+    outcomes: tuple[Outcome, ...] = ()
+
+
+def run(
+    benchmark: Benchmark,
+    settings: Settings,
+    folder: Path,
+    paths: Paths,
+    *,
+    restart: bool = False,
+    stop: Stop | None = None,
+    task: Task | None = None,
+) -> Iterator[Progress]:
+    """Loads the benchmark, restores what the folder has, solves and scores the rest, writes the files.
+
+    ``restart`` throws away what an earlier run left; ``task`` is one that is loaded already. Raises what loading
+    raises, ConfigError where the folder is another run's, RecordError where it is in use, damaged or cannot be written,
+    GenerationError when `MAX_FAILURES_IN_A_ROW` items in a row failed; one item fails alone otherwise.
+    """
+    if task is None:
+        task = yield from _loaded(benchmark, settings, paths)
+    limit = settings.get("limit")
+    task = replace(task, items=tuple(task.items[:limit]))
+    if not task.items:
+        msg = f"expected at least one question to ask, found none (limit: {limit}); change the file or the limit"
+        raise ConfigError(msg)
+    stop = stop or Stop()
+    with _opened(benchmark, task, folder, restart=restart) as store:
+        outcomes = {item.number: store.outcome(item, restored=True) for item in task.items}
+        pending = [outcome.item for outcome in outcomes.values() if not outcome.is_done]
+        watched = _Watched(benchmark, task, outcomes)
+        yield watched.progress(resumed=store.words(list(outcomes.values())))
+        workers = _Workers(benchmark, task, store, pending, stop)
+        try:
+            for outcome in workers.outcomes():
+                yield watched.progress(outcome)
+        finally:
+            workers.stop()
+            workers.wait()
+        ended = tuple(outcomes.values())
+        yield watched.progress(phase="Writing the files")
+        report = benchmark.report(task, ended)
+        files = tuple(benchmark.export(task, ended, report, folder))
+        yield replace(watched.progress(phase="Done"), report=replace(report, files=files), outcomes=ended)
+
+
+def folder_of(benchmark: Benchmark, settings: Settings, paths: Paths) -> Path:
+    """Where a run is kept whose folder nobody names."""
+    return paths.home / "evaluations" / benchmark.run_id(settings)
+
+
+def _loaded(benchmark: Benchmark, settings: Settings, paths: Paths) -> Generator[Progress, None, Task]:
+    loading = benchmark.load(settings, paths)
+    while True:
+        try:
+            yield Progress(next(loading))
+        except StopIteration as ended:
+            task: Task = ended.value
+            return task
+
+
+class _Watched:
+    """The outcomes so far, and what is shown of them: drawn up again at most a few times a second."""
+
+    def __init__(self, benchmark: Benchmark, task: Task, outcomes: dict[int, Outcome]) -> None:
+        self._benchmark, self._task, self._outcomes = benchmark, task, outcomes
+        self._rows = {n: benchmark.row(task, one) for n, one in outcomes.items() if one.is_done}
+        self._began, self._n_before = time.monotonic(), len(self._rows)
+        self._ordered: tuple[Row, ...] = ()
+        self._report = Report(columns=task.columns)
+        self._drawn_at = -math.inf
+
+    def progress(self, outcome: Outcome | None = None, phase: str = "", resumed: str = "") -> Progress:
+        """Where the run is now that ``outcome`` has ended."""
+        if outcome is not None:
+            self._outcomes[outcome.item.number] = outcome
+            if outcome.status is not Status.LEFT:
+                self._rows[outcome.item.number] = self._benchmark.row(self._task, outcome)
+        if outcome is None or time.monotonic() > self._drawn_at + REDRAWN_SECONDS:
+            self._ordered = tuple(self._rows[number] for number in sorted(self._rows))
+            if self._ordered:
+                self._report = replace(self._report, figures=self._benchmark.figures(self._task, self._ordered))
+            self._drawn_at = time.monotonic()
+        n_new, total = len(self._rows) - self._n_before, len(self._outcomes)
+        left = (time.monotonic() - self._began) / n_new * (total - len(self._rows)) if n_new > 1 else None
+        return Progress(
+            phase or self._benchmark.doing,
+            len(self._rows),
+            total,
+            outcome,
+            self._ordered,
+            self._report,
+            left,
+            resumed,
+        )
+
+
+@dataclass(slots=True)
+class _Standing:
+    """Where an item's entries lie in the journal; ``failed`` is the last note."""
+
+    n_begun: int = 0
+    replies_at: list[int] = field(default_factory=list)
+    solved_at: int | None = None
+    scored_at: int | None = None
+    status: Status | None = None
+    note: str = ""
+    failed: str = ""
+
+
+class RunStore:
+    """What a run's folder knows of each item. Threads share it; one process at a time. Made by `_opened`."""
+
+    def __init__(self, folder: Path, stamp: Json, scoring: Json) -> None:
+        self.folder = folder
+        self.journal = Journal(folder / JOURNAL)
+        self._run, self._scoring = digest(stamp), digest(scoring)
+        self._lock = threading.Lock()
+        self._standing: dict[int, _Standing] = {}
+        self._identity: dict[int, str] = {}
+        for offset, line in self.journal.read():
+            if line.get("run") != self._run:
+                msg = (
+                    f"{self.journal.path} holds an item of another run; choose another folder, or begin this one anew "
+                    "with --restart"
+                )
+                raise RecordError(msg)
+            self._note(offset, line["item"])
+
+    def outcome(self, item: Item, *, restored: bool = False) -> Outcome:
+        """What is known of this item. Raises RecordError where its number belonged to another one."""
+        self._check(item)
+        standing = self._standing.get(item.number) or _Standing()
+
+        def read(name: str) -> Json | None:
+            return self._entry(standing.solved_at if name == "solution" else standing.scored_at, name)
+
+        status, note = Status.FAILED if standing.failed else Status.LEFT, standing.failed
+        if standing.status is not None:
+            status, note = standing.status, standing.note
+        return Outcome(item, status, note, standing.n_begun, restored, read)
+
+    def solution(self, item: Item) -> Json | None:
+        """The solution that the journal has of this item."""
+        self._check(item)
+        standing = self._standing.get(item.number)
+        return self._entry(standing.solved_at, "solution") if standing else None
+
+    def keep(self, item: Item, step: str, **content: Any) -> None:  # noqa: ANN401 - JSON values
+        """A step of this item, for good when this returns: begun, reply, solved, scored or failed.
+
+        Raises RecordError where it cannot be written, ScoringError where it holds a number that is not finite.
+        """
+        entry = {"step": step, "number": item.number, "identity": item.identity, **content}
+        if step == "scored":
+            entry["scoring"] = self._scoring
+        try:
+            with self._lock, translated(self.folder):
+                self._note(self.journal.append({"run": self._run, "item": entry}), entry)
+        except ValueError as error:
+            msg = (
+                f"the scores hold something that is not a number ({error}); check the model's files, or reinstall ragqa"
+            )
+            raise ScoringError(msg) from error
+
+    def replies(self, item: Item) -> _Replies:
+        """What a language model wrote for this item while it was under way, used before it is asked again."""
+        standing = self._standing.get(item.number) or _Standing()
+        return _Replies(self, item, [self.journal.entry_at(at)["item"] for at in standing.replies_at])
+
+    def words(self, outcomes: Sequence[Outcome]) -> str:
+        """What was found of an earlier run; empty where nothing was."""
+        lines = []
+        if self.journal.dropped_torn_line:
+            lines.append(f"{self.folder}: dropped an entry that was only half written; it is made again")
+        if self._standing:
+            done = sum(one.is_done for one in outcomes)
+            solved = {number for number, standing in self._standing.items() if standing.solved_at is not None}
+            unscored = sum(not one.is_done and one.item.number in solved for one in outcomes)
+            left = [one for one in outcomes if one.status is Status.LEFT and one.item.number not in solved]
+            broken = sum(one.n_begun > 0 for one in left)
+            failed = sum(one.status is Status.FAILED for one in outcomes)
+            words = f"continuing: {done:,} are done already, {len(outcomes) - done:,} are left"
+            words += f", {unscored:,} of them only to be scored" if unscored else ""
+            words += f"; {failed:,} that failed are tried again" if failed else ""
+            words += f"; {broken:,} were under way when the last run ended, and are asked again" if broken else ""
+            lines.append(words)
+        return "\n".join(lines)
+
+    def _check(self, item: Item) -> None:
+        if self._identity.get(item.number, item.identity) != item.identity:
+            msg = f"item {item.number} of {self.folder} was another one; choose another folder or --restart"
+            raise RecordError(msg)
+
+    def _entry(self, offset: int | None, name: str) -> Json | None:
+        if offset is None:
+            return None
+        found: Json = self.journal.entry_at(offset)["item"][name]
+        return found
+
+    def _note(self, offset: int, entry: Mapping[str, Any]) -> None:
+        standing = self._standing.setdefault(entry["number"], _Standing())
+        self._identity.setdefault(entry["number"], entry["identity"])
+        match entry["step"]:
+            case "begun":
+                standing.n_begun += 1
+            case "reply":
+                standing.replies_at.append(offset)
+            case "solved" if standing.solved_at is None:  # the first stays
+                standing.solved_at, standing.failed = offset, ""
+            case "scored" if entry["scoring"] == self._scoring and standing.scored_at is None:
+                standing.scored_at, standing.failed = offset, ""
+                standing.status = Status(entry["scores"].get("status", Status.SCORED))
+                standing.note = entry["scores"].get("note", "")
+            case "failed":
+                standing.failed = entry["note"]
+
+
+class _Replies:
+    """The completions received for one item; a `ReplyMemory`. Those of equal requests are given in their order."""
+
+    def __init__(self, store: RunStore, item: Item, entries: Sequence[Mapping[str, Any]]) -> None:
+        self._store, self._item = store, item
+        self._lock = threading.Lock()
+        self._left: dict[str, deque[Mapping[str, Any]]] = {}
+        for entry in entries:
+            self._left.setdefault(entry["request"], deque()).append(entry["reply"])
+
+    def recall(self, request: str) -> Mapping[str, Any] | None:
+        with self._lock:
+            left = self._left.get(request)
+            return left.popleft() if left else None
+
+    def keep(self, request: str, reply: Mapping[str, Any]) -> None:
+        self._store.keep(self._item, "reply", request=request, reply=dict(reply))
+
+
+@contextmanager
+def _opened(benchmark: Benchmark, task: Task, folder: Path, *, restart: bool) -> Iterator[RunStore]:
+    """The folder of the run with this task's stamp, locked; made where it does not exist."""
+    stamp = {"benchmark": benchmark.name, "ragqa_version": __version__, **task.stamp}
+    plain: dict[str, Any] = json.loads(json.dumps(stamp))  # as it reads back
+    with held(folder, "writing"):
+        begun(folder, plain, benchmark.outputs, restart=restart)
+        store = RunStore(folder, plain, task.scoring)
+        try:
+            yield store
+        finally:
+            store.journal.close()
+
+
+class _Workers:
+    """Threads that solve and score. Daemons: a second Ctrl-C must end the process, whatever a silent server does."""
+
+    def __init__(self, benchmark: Benchmark, task: Task, store: RunStore, pending: Sequence[Item], stop: Stop) -> None:
+        self._benchmark, self._task, self._store, self._stop = benchmark, task, store, stop
+        self._waiting = deque(pending)
+        self._ended: SimpleQueue[Outcome | BaseException | None] = SimpleQueue()
+        self._failures = 0
+        self._threads = [
+            threading.Thread(target=self._work, name=f"ragqa-run-{n}", daemon=True)
+            for n in range(max(1, min(task.parallel, len(pending))) if pending else 0)
+        ]
+
+    def outcomes(self) -> Iterator[Outcome]:
+        """Each item's outcome once the folder has it, in the order they end."""
+        for thread in self._threads:
+            thread.start()
+        running, last = len(self._threads), None
+        while running:
+            ended = self._ended.get()
+            if ended is None:
+                running -= 1
+            elif isinstance(ended, BaseException):
+                self.stop()
+                raise ended
+            else:
+                last = ended
+                yield ended
+        if last is not None and self._failures >= MAX_FAILURES_IN_A_ROW:
+            msg = (
+                f"{self._failures} questions in a row got no answer, the last because: {last.note} What was "
+                f"answered is kept in {self._store.folder}; when the cause is gone, run the same command again"
+            )
+            raise GenerationError(msg)
+
+    def stop(self) -> None:
+        self._stop.set()
+
+    def wait(self) -> None:
+        """Until the items under way have ended."""
+        for thread in self._threads:
+            if thread.ident is not None:
+                thread.join()
+
+    def _work(self) -> None:
+        try:
+            while not self._stop.is_set:
+                try:
+                    item = self._waiting.popleft()
+                except IndexError:
+                    break
+                self._one(item)
+                outcome = self._store.outcome(item)
+                self._failures = self._failures + 1 if outcome.status is Status.FAILED else 0
+                if self._failures >= MAX_FAILURES_IN_A_ROW:
+                    self.stop()
+                self._ended.put(outcome)
+        except BaseException as error:  # whatever it is, the thread that waits must hear of it
+            self._ended.put(error)
+        finally:
+            self._ended.put(None)
+
+    def _one(self, item: Item) -> None:
+        store, benchmark, task = self._store, self._benchmark, self._task
+        try:
+            solution = store.solution(item)
+            if solution is None:
+                store.keep(item, "begun")
+                with remembering(store.replies(item)):
+                    solution = benchmark.solve(task, item)
+                store.keep(item, "solved", solution=dict(solution))
+                if self._stop.is_set:
+                    return
+            store.keep(item, "scored", scores=dict(benchmark.score(task, item, solution)))
+        except RecordError:
+            raise  # the folder itself: nothing more can be kept
+        except RagqaError as error:
+            store.keep(item, "failed", note=str(error))
