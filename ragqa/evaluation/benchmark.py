@@ -33,7 +33,7 @@ Settings = Mapping[str, Any]  # values by the name of their option; every option
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One choice of whoever runs the benchmark: an option of its command and, where it has a label, a field of its form.
+    """One choice of who runs the benchmark: an option of its command and, where it has a label, a field of its form.
 
     ``name`` is a Python identifier; the option of the command line is ``--rerank-weight`` for ``rerank_weight``. The
     kinds ``file`` and ``argument`` (a file that the command takes without an option's name) are paths of existing
@@ -144,7 +144,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
-    """What a benchmark is. ``right`` says when an item counts as right, ``verdicts`` what such items and others are called.
+    """What a benchmark is. ``right`` says when an item counts as right, ``verdicts`` what such items and others are.
 
     ``load`` yields words for what it is doing and returns the task; it alone may take long. ``solve`` and ``score``
     are called from threads, each item's in one of them, and give what JSON can hold; a score may say

@@ -225,9 +225,7 @@ class RunStore:
             with self._lock, translated(self.folder):
                 self._note(self.journal.append({"run": self._run, "item": entry}), entry)
         except ValueError as error:
-            msg = (
-                f"the scores hold something that is not a number ({error}); check the model's files, or reinstall ragqa"
-            )
+            msg = f"the scores hold no number ({error}); check the model's files, or reinstall ragqa"
             raise ScoringError(msg) from error
 
     def replies(self, item: Item) -> _Replies:

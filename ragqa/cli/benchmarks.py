@@ -1,0 +1,178 @@
+"""Any benchmark as a command: its options from the value, its progress as a bar, its report as tables."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import TextColumn
+from rich.table import Table
+
+from ragqa.cli.output import progress_bar, stderr, stdout
+from ragqa.evaluation.benchmark import Benchmark, Option, Status
+from ragqa.evaluation.report import Comparison, Report
+from ragqa.evaluation.run import Progress, Stop, folder_of, run
+from ragqa.paths import Paths
+from ragqa.tables import plain
+
+NOT_ALL_SCORED, INTERRUPTED = 5, 130  # exit codes; 130 is what shells say of a process ended by Ctrl-C
+NAMED_AT_MOST = 10  # items passed over that are listed one by one
+FIGURES_IN_BAR = 3
+
+_TYPES: Mapping[str, type] = {"int": int, "float": float, "flag": bool, "file": Path, "argument": Path}
+_CARRIED_OUT = (
+    Option("out", "Folder of the run: every item is kept there as it is done, and a stopped run continues.", "path"),
+    Option("restart", "Throw away what the folder holds and begin anew.", "flag", default=False),
+    Option("json", "Print the report as JSON.", "flag", default=False),
+)
+
+
+def command_of(benchmark: Benchmark) -> Callable[..., None]:
+    """The benchmark as a function that typer can read: one parameter an option, and --out, --restart and --json.
+
+    Exit codes beyond the common ones: 5 where an item failed (the same command tries it again), 130 after Ctrl-C.
+    """
+
+    def command(**given: Any) -> None:  # noqa: ANN401 - typer passes what the options say
+        out, restart, as_json = (given.pop(option.name) for option in _CARRIED_OUT)
+        plain_values = {name: str(value) if isinstance(value, StrEnum) else value for name, value in given.items()}
+        settings = benchmark.settings(**plain_values)
+        folder = Path(out) if out else folder_of(benchmark, settings, Paths.from_env())
+        last = watched(benchmark, settings, folder, restart=restart, is_named=bool(out))
+        if as_json:
+            typer.echo(json.dumps(last.report.data, indent=2, ensure_ascii=False))
+        else:
+            draw(last.report)
+            if out and last.report.files:
+                say(f"{folder}: {', '.join(file.name for file in last.report.files)} written")
+        if any(outcome.status in (Status.FAILED, Status.LEFT) for outcome in last.outcomes):
+            raise typer.Exit(NOT_ALL_SCORED)
+
+    parameters = [_parameter(option) for option in (*benchmark.options, *_CARRIED_OUT)]
+    parameters.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty)
+    command.__name__ = benchmark.name
+    command.__doc__ = benchmark.description
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return command
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    kind: Any = _TYPES.get(option.kind, str)
+    if option.choices and not option.many:
+        kind = StrEnum(f"{option.name.title()}Choice", {name.upper(): name for name in option.choices})
+    required = option.kind in ("file", "argument") and option.default is None and not option.environment
+    if option.many:
+        kind = list[kind] | None
+    elif option.default is None and not required:
+        kind = kind | None
+    text = option.help
+    if option.kind == "argument":
+        info: Any = typer.Argument(help=text, metavar=option.name.upper())
+    else:
+        limits = {"min": option.least, "max": option.most} if option.kind in ("int", "float") else {}
+        if option.kind == "int":
+            limits = {name: None if value is None else int(value) for name, value in limits.items()}
+        envvar = option.environment or None
+        info = typer.Option(option.flag, help=text, envvar=envvar, **limits)
+    default = inspect.Parameter.empty if required else None if option.many else option.default
+    if option.choices and not option.many and default not in (None, inspect.Parameter.empty):
+        default = kind(default)
+    return inspect.Parameter(
+        option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]
+    )
+
+
+def watched(
+    benchmark: Benchmark, settings: Mapping[str, Any], folder: Path, *, restart: bool = False, is_named: bool = True
+) -> Progress:
+    """The last progress of a run that is drawn as a bar. Ctrl-C receives what is under way; raises typer.Exit(130)."""
+    stop = Stop()
+    steps = run(benchmark, settings, folder, Paths.from_env(), restart=restart, stop=stop)
+    with closing(steps):  # type: ignore[type-var]
+        try:
+            return _drawn(benchmark, steps)
+        except KeyboardInterrupt:
+            stop.set()
+            say("stopping: what is under way is received and kept first; press Ctrl-C again to stop at once")
+            steps.close()  # type: ignore[attr-defined]
+            where = f" in {folder}" if is_named else ""
+            say(f"stopped; what was done is kept{where}. The same command, without --restart, continues from there")
+            raise typer.Exit(INTERRUPTED) from None
+
+
+def _drawn(benchmark: Benchmark, steps: Any) -> Progress:  # noqa: ANN401
+    last = Progress("Loading")
+    with stderr().status("Loading") as status:
+        for last in steps:
+            if last.total:
+                break
+            status.update(plain(last.phase))
+    with progress_bar() as bar:
+        bar.columns = (*bar.columns, TextColumn("{task.fields[figures]}"))
+        if last.resumed:
+            bar.console.print(plain(last.resumed), soft_wrap=True)
+        task = bar.add_task(benchmark.doing, total=last.total, completed=last.done, figures="")
+        for last in steps:
+            figures = ", ".join(f"{figure.label} {figure.text}" for figure in last.report.figures[:FIGURES_IN_BAR])
+            bar.update(task, description=last.phase, completed=last.done, figures=figures)
+            if last.outcome is not None and last.outcome.note:
+                name = f"item {last.outcome.item.number}: {last.outcome.note}"
+                bar.console.print(plain(name), soft_wrap=True)
+    _say_skipped(last)
+    return last
+
+
+def _say_skipped(last: Progress) -> None:
+    skipped = [outcome for outcome in last.outcomes if outcome.status is Status.SKIPPED]
+    if skipped:
+        named = "; ".join(
+            f"item {one.item.number} ({one.item.question.question_id}: {one.note})" for one in skipped[:NAMED_AT_MOST]
+        )
+        more = f"; and {len(skipped) - NAMED_AT_MOST:,} more" if len(skipped) > NAMED_AT_MOST else ""
+        say(f"skipped {len(skipped):,} items: {named}{more}")
+
+
+def draw(report: Report) -> None:
+    """The report as tables on standard output: figures first where there is no comparison, then each comparison."""
+    if report.figures and not report.comparisons:
+        table = Table()
+        for heading in ("figure", "", "what it is"):
+            table.add_column(heading)
+        for figure in report.figures:
+            table.add_row(plain(figure.label), plain(figure.text), plain(figure.explanation))
+        stdout().print(table)
+    for comparison in report.comparisons:
+        stdout().print(comparison_table(comparison))
+    for note in report.notes:
+        stdout().print(plain(note), soft_wrap=True)
+
+
+def comparison_table(comparison: Comparison) -> Table:
+    """One comparison; this run's lines in bold, where they come from in the last column where lines differ in it."""
+    table = Table(title=plain(comparison.title) if comparison.title else None)
+    table.add_column(plain(comparison.first), overflow="fold")
+    for heading in comparison.headings:
+        table.add_column(plain(heading), justify="right")
+    origins = len({line.origin for line in comparison.lines}) > 1
+    if origins:
+        table.add_column("from")
+    for line in comparison.lines:
+        blank = [""] * (len(comparison.headings) - len(line.cells))
+        style = "bold" if line.is_ours and origins else ""
+        from_where = [plain(line.origin)] if origins else []
+        table.add_row(plain(line.name), *map(plain, line.cells), *blank, *from_where, style=style)
+    if comparison.caption:
+        table.caption = plain(comparison.caption)
+    return table
+
+
+def say(message: str) -> None:
+    """A line on standard error."""
+    stderr().print(plain(message), soft_wrap=True)
