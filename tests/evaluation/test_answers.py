@@ -4,6 +4,8 @@ import json
 from dataclasses import replace
 
 import pytest
+from ragqa.evaluation.run_files import read_run
+from ragqa.evaluation.run_folder import held
 from typer.testing import CliRunner
 
 import ragqa.pipeline
@@ -14,8 +16,6 @@ from ragqa.evaluation.answer_folder import items_of, open_answer_folder
 from ragqa.evaluation.answer_measures import MEASURES, means
 from ragqa.evaluation.answer_run import MAX_FAILURES_IN_A_ROW, AnswerRun, Status, outcome_of
 from ragqa.evaluation.readability import lix
-from ragqa.evaluation.run_files import read_run
-from ragqa.evaluation.run_folder import held
 from ragqa.types import Question, Usage
 from tests.support.answers_entry import load_pipeline
 from tests.support.fakes import FakeGenerator, answer

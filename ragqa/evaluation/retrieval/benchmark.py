@@ -47,7 +47,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     """Index, retrievers and gold. Raises ConfigError, CorpusError, IndexingError, ModelError."""
     yield "Loading the index and its models (once)"
     config, questions = Config.from_env(), Path(settings["questions"])
-    docids = load_item_ids(Path(settings["docids"])) if settings["docids"] else None
+    docids = load_item_ids(Path(settings["docids"])) if settings.get("docids") else None
     index = open_index(settings["index"], paths.indexes)
     presets = [fitting(find_preset(name, paths.presets), index) for name in settings["preset"] or ()]
     gold, unit = load_gold(questions, index.passages)

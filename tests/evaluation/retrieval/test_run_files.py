@@ -16,11 +16,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ragqa.evaluation.ranking_cache import RankingCache, ranking_key
+from ragqa.evaluation.run_files import QuestionResult, read_run, write_per_question, write_run
 
 from ragqa.errors import CorpusError, RecordError
 from ragqa.evaluation.measures import MEASURES, measure_run
-from ragqa.evaluation.ranking_cache import RankingCache, ranking_key
-from ragqa.evaluation.run_files import QuestionResult, read_run, write_per_question, write_run
 from ragqa.types import Ranking, ScoredPassage
 from tests.support.fakes import passage, ranking
 
