@@ -23,7 +23,7 @@ LEVELS = {
     "processor": 0,
     "paths": 0,
     "disk_cache": 0,
-    "http_client": 0,
+    "http_client": 1,
     "events": 1,
     "config": 1,
     "analysers": 1,

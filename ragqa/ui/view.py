@@ -18,8 +18,7 @@ from ragqa.fanout.replay import reselected, with_passages
 from ragqa.fusion import fuse, rerank, reranker_scores
 from ragqa.generation.trace_words import trace_words
 from ragqa.records import AnswerRecord
-from ragqa.repass.explanation import Explanation, explain
-from ragqa.repass.mode_differences import mode_differences
+from ragqa.repass.explanation import Explanation, explain, mode_differences
 from ragqa.types import (
     Answer,
     CitationStatus,
