@@ -21,8 +21,7 @@ from ragqa.presets import Preset
 from ragqa.tables import plain
 
 if TYPE_CHECKING:
-    from ragqa.corpus.gold import GoldUnit
-    from ragqa.corpus.questions import GoldQuestion
+    from ragqa.corpus.questions import GoldQuestion, GoldUnit
     from ragqa.evaluation.retrieval import Comparison, Rankings, Result
     from ragqa.indexing import Index
     from ragqa.protocols import Retriever
@@ -65,8 +64,8 @@ def retrieval(
     A preset that reranks has two rows, the one before reranking named so.
     Rankings are kept under RAGQA_HOME, so that only a changed index, encoder or question is ranked again.
     """
-    from ragqa.corpus.gold import load_gold
     from ragqa.corpus.obliqa import load_item_ids
+    from ragqa.corpus.questions import load_gold
     from ragqa.evaluation.retrieval import compare
     from ragqa.evaluation.retrieval_report import report_of, write_outputs
     from ragqa.indexing import open_index

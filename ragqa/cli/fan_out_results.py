@@ -13,8 +13,7 @@ from ragqa.config import Config, FusionConfig
 from ragqa.tables import plain
 
 if TYPE_CHECKING:
-    from ragqa.corpus.gold import GoldUnit
-    from ragqa.corpus.questions import GoldQuestion
+    from ragqa.corpus.questions import GoldQuestion, GoldUnit
     from ragqa.evaluation.fan_out import FanOutMeasure
     from ragqa.evaluation.retrieval import Result
     from ragqa.protocols import Retriever

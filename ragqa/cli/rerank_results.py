@@ -12,8 +12,7 @@ from ragqa.config import RerankingConfig
 from ragqa.paths import Paths
 
 if TYPE_CHECKING:
-    from ragqa.corpus.gold import GoldUnit
-    from ragqa.corpus.questions import GoldQuestion
+    from ragqa.corpus.questions import GoldQuestion, GoldUnit
     from ragqa.evaluation.retrieval import Rankings, Result
     from ragqa.indexing import Index
 

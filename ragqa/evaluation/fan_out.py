@@ -13,9 +13,8 @@ from ragqa.config import FilteringConfig, GenerationConfig
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.evaluation.retrieval import Rankings, Result
 from ragqa.evaluation.significance import PairedTest, holm, paired_test
-from ragqa.fanout.generator import searched_by_rules
-from ragqa.fanout.merging import merge
-from ragqa.fanout.tree import Tree
+from ragqa.generation.fanout.generator import searched_by_rules
+from ragqa.generation.fanout.merging import Tree, merge
 from ragqa.protocols import Search
 
 CUTOFFS = (2, 5, 10)

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ragqa.config import Config, FusionConfig
-from ragqa.corpus.gold import GoldUnit
-from ragqa.corpus.questions import GoldQuestion
+from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.evaluation.measures import MEASURES, means, measure_run
 from ragqa.evaluation.ranking_cache import Hits, RankingCache, ranking_key
 from ragqa.evaluation.significance import PairedTest, holm, paired_test

@@ -26,8 +26,7 @@ from typing import Any, Final
 from ragqa import __version__
 from ragqa.config import FusionConfig, RetrievalConfig
 from ragqa.corpus.files import read_utf8
-from ragqa.corpus.gold import GoldUnit
-from ragqa.corpus.questions import GoldQuestion
+from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.errors import ConfigError, RecordError
 from ragqa.evaluation.journal import Journal
 from ragqa.evaluation.measures import measure_run
