@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 import ragqa.pipeline
 from ragqa.cli import app
-from ragqa.corpus.asked import load_asked
+from ragqa.corpus.questions import load_asked
 from ragqa.errors import CorpusError, GenerationError, RagqaError, RecordError
 from ragqa.evaluation.answer_folder import items_of, open_answer_folder
 from ragqa.evaluation.answer_measures import MEASURES, means

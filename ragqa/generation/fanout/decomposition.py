@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragqa.fanout.names import FUNCTION_WORDS, groups_of, names_in
+from ragqa.generation.fanout.names import FUNCTION_WORDS, groups_of, names_in
 from ragqa.types import Span
 
 MIN_PART_WORDS = 2  # a shorter rest is no question

@@ -9,11 +9,10 @@ from dataclasses import replace
 from ragqa.config import FilteringConfig, GenerationConfig
 from ragqa.events.generation import GenerationEvent, SubQuestionsAsked, Token, Working
 from ragqa.events.pipeline import Selected
-from ragqa.fanout.merging import Found
-from ragqa.fanout.searching import parts_of, search_parts, second_hop
-from ragqa.fanout.tree import Tree, answered
 from ragqa.generation.answers import nothing_kept
 from ragqa.generation.concise import ConciseGenerator
+from ragqa.generation.fanout.merging import Found, Tree, answered
+from ragqa.generation.fanout.searching import parts_of, search_parts, second_hop
 from ragqa.protocols import Encoder, Generator, ObligationClassifier, Search, Verifier
 from ragqa.types import Answer, Passage, Question, Ranking, Selection, SubQuestion
 

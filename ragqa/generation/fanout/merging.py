@@ -7,14 +7,27 @@ to it; one that was reached over a passage adds to the name's own passages alone
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from ragqa.config import FilteringConfig
-from ragqa.fanout.bridges import own_passages
+from ragqa.events.generation import EvidenceFound, SubQuestionAnswered, SubQuestionsAsked, TraceEvent
 from ragqa.filtering import select
+from ragqa.generation.answers import composed, separator_after
+from ragqa.generation.fanout.names import plain_name
 from ragqa.normalisation import min_max_norm
-from ragqa.types import Candidate, Drop, Ranking, ScoredPassage, ScorePart, Selection, SubQuestion
+from ragqa.types import (
+    Answer,
+    AnswerSentence,
+    Candidate,
+    Drop,
+    Passage,
+    Ranking,
+    ScoredPassage,
+    ScorePart,
+    Selection,
+    SubQuestion,
+)
 
 # Of 81 settings around these either half of HotpotQA set a chose these for the other; eight neighbours were within .01.
 # FURTHER_OWN was chosen on the encyclopedia's 26 questions, where an article is several passages.
@@ -24,6 +37,7 @@ OTHER = 0.5  # at most, for another passage
 OTHER_POWER = 3
 BRIDGE = 0.8  # for the own passage of a name found in the best passage
 BRIDGE_DECAY = 0.85  # for each passage further down that it was found in
+LOOKED_AT = 10  # hits among which a name's own passage must be
 MAX_EVIDENCE = 2  # passages a sub-question keeps beyond what the question itself keeps
 
 
@@ -34,6 +48,17 @@ class Found:
     question: SubQuestion
     ranking: Ranking
     hop: int = 0
+
+
+def own_passages(name: str, ranking: Ranking) -> frozenset[str]:
+    """The ids of the passages among the best ten whose title is this name: the corpus has something of its own on it.
+
+    A qualifier in the title, as in "Nile (river)", is left out of the comparison.
+    """
+    wanted = plain_name(name)
+    return frozenset(
+        hit.passage.passage_id for hit in ranking.hits[:LOOKED_AT] if plain_name(hit.passage.title) == wanted
+    )
 
 
 def merge(ranking: Ranking, found: Sequence[Found]) -> Ranking:
@@ -136,3 +161,117 @@ def _norms(ranking: Ranking) -> Sequence[float]:
 
 def _first_parts(ranking: Ranking) -> tuple[ScorePart, ...]:
     return ranking.hits[0].parts if ranking.hits else ()
+
+
+@dataclass(slots=True)
+class Node:
+    """A sub-question, what it found, the passages it may be answered from, and its answer once there is one.
+
+    Citations of ``answer`` count ``evidence``.
+    """
+
+    found: Found
+    evidence: tuple[Passage, ...]
+    answer: Answer | None = None
+
+    @property
+    def number(self) -> int:
+        return self.found.question.number
+
+
+@dataclass(slots=True)
+class Tree:
+    """What one question came to so far. ``root`` is the answer from the question's own evidence, where asked for."""
+
+    ranking: Ranking
+    filtering: FilteringConfig
+    nodes: list[Node] = field(default_factory=list)
+    root: Answer | None = None
+
+    def add(self, found: Found) -> tuple[Node, EvidenceFound]:
+        """The node of this sub-question, and the event that tells of its evidence."""
+        hits = tuple((hit.passage.passage_id, hit.score) for hit in found.ranking.hits)
+        evidence = tuple(hit.passage for _, hit in kept_by(found, self.filtering))
+        node = Node(found, evidence)
+        self.nodes.append(node)
+        kept = tuple(passage.passage_id for passage in evidence)
+        passages = tuple(hit.passage for hit in found.ranking.hits)
+        return node, EvidenceFound(found.question.number, hits, kept, found.hop, passages)
+
+    @property
+    def selection(self) -> Selection:
+        """The union of all evidence so far."""
+        return gather(self.ranking, [node.found for node in self.nodes], self.filtering)
+
+    @property
+    def own_evidence(self) -> tuple[Passage, ...]:
+        """What the question keeps of what it found by itself."""
+        return gather(self.ranking, (), self.filtering).passages
+
+    def answers(self) -> Iterator[tuple[int, Answer, tuple[Passage, ...]]]:
+        """Every answer that says something, the question's own first: its number, the answer, what it cites from."""
+        if self.root is not None:
+            yield 0, self.root, self.own_evidence
+        for node in self.nodes:
+            if node.answer is not None:
+                yield node.number, node.answer, node.evidence
+
+    def joined(self, answer: Answer, selection: Selection) -> Answer:
+        """``answer`` with the sentences of all answers in the order of the tree, each once, citing ``selection``.
+
+        Refusals are left out.
+        """
+        number_of = {passage.passage_id: number for number, passage in enumerate(selection.passages, start=1)}
+        sentences: dict[str, tuple[str, AnswerSentence]] = {}
+        separator = ""
+        for _, part, evidence in self.answers():
+            if part.is_refusal:
+                continue
+            position = 0
+            for sentence in part.sentences:
+                cited = {number_of[evidence[number - 1].passage_id] for number in sentence.citations}
+                key = " ".join(sentence.text.casefold().split())
+                between, known = sentences.get(key, (part.text[position : sentence.start] or separator, sentence))
+                cited |= set(known.citations) if key in sentences else set()
+                sentences[key] = (between, replace(known, citations=tuple(sorted(cited))))
+                position = sentence.end
+            separator = separator_after(part.text)
+        return composed(answer, sentences.values())
+
+
+def answered(number: int, answer: Answer, evidence: Sequence[Passage]) -> SubQuestionAnswered:
+    """The event that tells of this answer, whose citations count ``evidence``."""
+    cited = {number for sentence in answer.sentences for number in sentence.citations}
+    ids = tuple(evidence[number - 1].passage_id for number in sorted(cited))
+    note = "" if answer.finish_reason == "stop" and not answer.is_refusal else answer.note
+    return SubQuestionAnswered(number, answer.text, ids, note, answer.is_refusal)
+
+
+def found_in(trace: Sequence[TraceEvent]) -> tuple[Found, ...]:
+    """Each sub-question that has its evidence, in the order it was asked; none where this is no fan-out."""
+    questions = {
+        one.number: one for event in trace if isinstance(event, SubQuestionsAsked) for one in event.sub_questions
+    }
+    found = []
+    for event in trace:
+        if isinstance(event, EvidenceFound):
+            by_id = {passage.passage_id: passage for passage in event.passages}
+            hits = [ScoredPassage(by_id[passage_id], score) for passage_id, score in event.hits]
+            ranking = Ranking("sub-question", tuple(hits))
+            found.append(Found(questions[event.number], ranking, event.hop))
+    return tuple(found)
+
+
+def reselected(ranking: Ranking, trace: Sequence[TraceEvent], filtering: FilteringConfig) -> Selection:
+    """What these settings keep of the question's own ranking and of its sub-questions' evidence, where there is any."""
+    return gather(ranking, found_in(trace), filtering)
+
+
+def with_passages(trace: Sequence[TraceEvent], passages: Mapping[str, Passage]) -> tuple[TraceEvent, ...]:
+    """The trace of a record as it was when it was written: evidence with its passages, which are given by id."""
+    return tuple(
+        replace(event, passages=tuple(passages[passage_id] for passage_id, _ in event.hits))
+        if isinstance(event, EvidenceFound)
+        else event
+        for event in trace
+    )
