@@ -62,8 +62,8 @@ def load_encoder(name: str, precision: Precision = "auto", paths: Paths | None =
     name = IndexingConfig().encoder if name == NO_ENCODER else name
     if is_api_name(name):
         return ApiEncoder(name, cache=paths.vector_cache if paths else None)
-    from ragqa.retrieval.bert_encoder import BertEncoder, covers
-    from ragqa.retrieval.weights import weights_of
+    from ragqa.retrieval.encoder import BertEncoder, covers
+    from ragqa.retrieval.local_models import weights_of
 
     if covers(weights_of(name)):
         return BertEncoder(name, precision)
@@ -93,10 +93,10 @@ def _load_ranking_model(ranking: str, paths: Paths | None, precision: Precision)
         return load_encoder(name, precision, paths)
     wait_passively()
     if kind == "splade":
-        from ragqa.retrieval.sparse_encoder import SpladeEncoder
+        from ragqa.retrieval.splade import SpladeEncoder
 
         return SpladeEncoder(name)
-    from ragqa.retrieval.token_encoder import LateEncoder
+    from ragqa.retrieval.late_interaction import LateEncoder
 
     return LateEncoder(name)
 
