@@ -8,6 +8,7 @@ from ragqa.generation.clauses import OMISSION, enumerated, without_running_title
 from ragqa.generation.concise import MAX_ITEMS, MAX_SENTENCES, MAX_WORDS, SHORTENED, ConciseGenerator
 from ragqa.types import Coverage, ModelInfo, Question
 from tests.support.fakes import FakeObligations, passage
+from tests.support.streams import drain
 
 QUESTION = Question("What must a firm do?")
 DUTIES = (
@@ -48,14 +49,8 @@ class Verifier:
 def concise(cosines, *texts, **config):
     generator = ConciseGenerator(FakeObligations(), Encoder(**cosines), Verifier(), GenerationConfig(**config))
     stream = generator.stream(QUESTION, [passage(f"{number}:1", text) for number, text in enumerate(texts, start=1)])
-    tokens = []
-    while True:
-        try:
-            tokens.append(next(stream).text)
-        except StopIteration as end:
-            answer = end.value
-            break
-    assert answer.raw == "".join(tokens)
+    tokens, answer = drain(stream)
+    assert answer.raw == "".join(token.text for token in tokens)
     assert all(answer.text[s.start : s.end] == s.text for s in answer.sentences)
     assert answer.generator == "concise, no language model"
     return answer

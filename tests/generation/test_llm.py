@@ -32,6 +32,7 @@ from tests.support.openai_server import (
     stall_after,
     status,
 )
+from tests.support.streams import drain
 
 KEY = "sk-test-0123456789abcdef"
 QUESTION = Question("What must a Firm do?")
@@ -50,13 +51,7 @@ def generator_for(server, key=KEY, **settings):
 
 def run(generator, passages=PASSAGES, question=QUESTION):
     """All tokens and the answer."""
-    stream = generator.stream(question, passages)
-    tokens = []
-    while True:
-        try:
-            tokens.append(next(stream))
-        except StopIteration as end:
-            return tokens, end.value
+    return drain(generator.stream(question, passages))
 
 
 def ask(*script, key=KEY, **settings):
