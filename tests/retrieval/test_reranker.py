@@ -17,6 +17,7 @@ from ragqa.errors import ConfigError, ModelError
 from ragqa.events.pipeline import Fused, Reranked, Retrieved, Selected
 from ragqa.filtering import select
 from ragqa.fusion import fuse, rerank, reranker_scores
+from ragqa.inference.classifier import SequenceClassifier
 from ragqa.loading import load_reranker, with_reranker
 from ragqa.records import AnswerRecord, RecordStore
 from ragqa.retrieval.reranker import read_again
@@ -317,15 +318,9 @@ def test_the_terminal_shows_both_scores_with_their_ranks():
     assert "reranker" not in plain.file.getvalue()
 
 
-def test_logits_are_read_as_plain_numbers():
-    class Twin:
-        arithmetic, n_labels = "exact", 1
-
-        def logits(self, pairs):
-            return np.array([[len(text)] for _, text in pairs], np.float32)
-
-    from ragqa.retrieval import reranker as module
-
-    made = module.CrossEncoderReranker.__new__(module.CrossEncoderReranker)
-    made._classifier = Twin()
-    assert made.score("q", ["abc", "a", "abc"]) == [3.0, 1.0, 3.0]
+@pytest.mark.model
+def test_logits_are_read_as_plain_numbers(tmp_path, monkeypatch):
+    lengths = lambda self, pairs: np.array([[len(text)] for _, text in pairs], np.float32)  # noqa: E731
+    monkeypatch.setattr(SequenceClassifier, "logits", lengths)
+    reranker = load_reranker(str(make_model(tmp_path, {0: "LABEL_0"})), "fp32")
+    assert reranker.score("q", ["abc", "a", "abc"]) == [3.0, 1.0, 3.0]
