@@ -25,6 +25,7 @@ LEVELS = {
     "disk_cache": 0,
     "http_client": 0,
     "events": 1,
+    "registry": 0.5,
     "config": 1,
     "analysers": 1,
     "sentences": 1,

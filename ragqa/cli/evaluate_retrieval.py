@@ -172,14 +172,14 @@ def _check_baseline(baseline: str, measured: Sequence[str], reranks: Collection[
 
 def retrievers_of(index: Index, config: Config) -> tuple[Retriever, ...]:
     """The index's retrievers with their models, loaded (seconds)."""
-    from ragqa.loading import load_encoder, load_further
+    from ragqa.loading import added_retrievers, load_encoder, load_further
     from ragqa.retrieval import retrievers_for
 
     paths, manifest = Paths.from_env(), index.manifest
     with stderr().status("Loading the encoder"):
         encoder = load_encoder(manifest.encoder, paths=paths)
         models = load_further([ranking.option for ranking in manifest.rankings], paths)
-    return retrievers_for(index, encoder, config.retrieval, models)
+    return (*retrievers_for(index, encoder, config.retrieval, models), *added_retrievers(index))
 
 
 def rankings_of(

@@ -14,8 +14,8 @@ from ragqa.evaluation.ranking_cache import RankingCache
 from ragqa.evaluation.retrieval import Rankings, retrieve_all
 from ragqa.fusion import rerank
 from ragqa.indexing import Index
-from ragqa.protocols import HitRanker, Reranker
-from ragqa.retrieval.reranker import read_again
+from ragqa.protocols import Reranker
+from ragqa.retrieval.reranker import TextReranker, read_again
 from ragqa.types import Ranking, ScoredPassage
 
 Scores = tuple[Mapping[str, float], ...]
@@ -26,7 +26,7 @@ def read_all(
     questions: Sequence[GoldQuestion],
     index: Index,
     rankings: Rankings,
-    reranker: Reranker | HitRanker,
+    reranker: Reranker,
     depth: int,
     cache: RankingCache | None = None,
 ) -> Stream[int, None, tuple[Scores, float | None]]:
@@ -43,11 +43,11 @@ def read_all(
     return tuple({hit.passage.passage_id: hit.score for hit in ranking.hits} for ranking in found), milliseconds
 
 
-def _read(reranker: Reranker | HitRanker, ranking: Ranking, depth: int) -> list[list[str | float]]:
+def _read(reranker: Reranker, ranking: Ranking, depth: int) -> list[list[str | float]]:
     """What the scores of the best ``depth`` depend on: which they are, or every hit's part of the ranking."""
-    if isinstance(reranker, HitRanker):
-        return [[hit.passage.passage_id, hit.score, *(part.raw or 0.0 for part in hit.parts)] for hit in ranking.hits]
-    return [[hit.passage.passage_id] for hit in ranking.hits[:depth]]
+    if isinstance(reranker, TextReranker):
+        return [[hit.passage.passage_id] for hit in ranking.hits[:depth]]
+    return [[hit.passage.passage_id, hit.score, *(part.raw or 0.0 for part in hit.parts)] for hit in ranking.hits]
 
 
 def reranked(rankings: Rankings, scores: Scores, config: RerankingConfig) -> Rankings:
@@ -60,12 +60,12 @@ class _Reader:
 
     name = "reranker"
 
-    def __init__(self, reranker: Reranker | HitRanker, index: Index, by_question: Mapping[str, Ranking]) -> None:
+    def __init__(self, reranker: Reranker, index: Index, by_question: Mapping[str, Ranking]) -> None:
         self._reranker, self._by_question = reranker, by_question
-        self._index, self._kind = index, index.manifest.indexed_text
+        self._index = index
 
     def retrieve(self, question: str, top_k: int) -> Ranking:
         hits = self._by_question[question].hits[:top_k]
         fused = self._by_question[question]
-        scores = read_again(self._reranker, question, fused, top_k, self._index, self._kind)
+        scores = read_again(self._reranker, question, fused, top_k, self._index)
         return Ranking.of(self.name, [ScoredPassage(hit.passage, scores[hit.passage.passage_id]) for hit in hits])

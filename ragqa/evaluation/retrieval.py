@@ -18,6 +18,7 @@ from ragqa.evaluation.significance import PairedTest, holm, paired_test
 from ragqa.fusion import fuse
 from ragqa.indexing import Index
 from ragqa.protocols import Rescorer, Retriever
+from ragqa.registry import RETRIEVERS, origin
 from ragqa.retrieval import candidates_of
 from ragqa.types import Ranking, ScoredPassage
 
@@ -132,6 +133,9 @@ def identity_of(retriever: Retriever, index: Index, config: Config) -> str:
     """The retriever's name with the library that ranks, or the model that encodes: for `retrieve_all`."""
     if retriever.name == "bm25":
         return f"bm25, {config.retrieval.bm25_backend}"
+    added = origin(RETRIEVERS, retriever.name)
+    if added:
+        return f"{retriever.name}, {added.name}"
     further = {ranking.name: ranking.fingerprint for ranking in index.manifest.rankings}
     return f"{retriever.name}, {further.get(retriever.name, index.manifest.encoder_fingerprint)}"
 

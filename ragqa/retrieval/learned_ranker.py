@@ -8,7 +8,7 @@ from typing import Final
 
 from ragqa.errors import ModelError
 from ragqa.models import EMBEDDED, check_model, resolve_model, shown_name
-from ragqa.protocols import Corpus, HitRanker
+from ragqa.protocols import Corpus, Reranker
 from ragqa.retrieval.ranking_features import RANKINGS, feature_names, ranking_features
 from ragqa.types import ModelInfo, ScoredPassage
 
@@ -28,7 +28,7 @@ def is_ranker(name: str) -> bool:
     return (resolve_model(name, "reranker") / RANKER_FILE).is_file()
 
 
-class LearnedRanker(HitRanker):
+class LearnedRanker(Reranker):
     """Trees over what the retrievers found. Nothing changes after construction: share it between threads."""
 
     def __init__(self, model: str) -> None:
