@@ -16,7 +16,7 @@ from ragqa.events.generation import (
     SubQuestionsAsked,
     Token,
 )
-from ragqa.events.pipeline import Answered, Kept, Recorded, Selected
+from ragqa.events.pipeline import Answered, Recorded, Selected, Stored
 from ragqa.generation.fanout.model import (
     BAD_PLAN,
     MAX_CHARS,
@@ -135,7 +135,7 @@ def test_the_joined_answers_so_far_are_kept_with_what_they_cite(tmp_path):
         assert best.answer.finish_reason == "unfinished"
         for sentence in best.answer.sentences:
             assert sentence.text in best.selection.passages[sentence.citations[0] - 1].text
-    assert len(done.of(Kept)) == 2
+    assert len(done.of(Stored)) == 2
     record = store.load(done.one(Recorded).record_id)
     assert record.answer.text == done.answer.text
     assert record.kept == done.one(Selected).selection.passages

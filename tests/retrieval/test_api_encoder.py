@@ -867,7 +867,7 @@ class TestCommandLine:
             ask = ("ask", asked, "--index", "mine", "--generator", "none")
             assert "A firm must report suspicious conduct" in call(server, *ask)
             assert server.sent[1:] == [[asked]]
-            assert Paths.from_env().api_encoder.is_file()
+            assert Paths.from_env().vector_cache.is_file()
             call(server, *ask)  # both question and passages are kept by now
             call(server, *build)
             assert len(server.requests) == 2

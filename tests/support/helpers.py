@@ -37,7 +37,7 @@ def make_pipeline(**changes) -> Pipeline:
     nli, obligations = FakeNli(), FakeObligations()
     parts = {
         "config": config,
-        "index": SimpleNamespace(manifest=FakeManifest()),
+        "index": SimpleNamespace(manifest=FakeManifest(), text_of=lambda passage: passage.text),
         "retrievers": tuple(FakeRetriever(ranking) for ranking in rankings),
         "generator": FakeGenerator(ANSWER),
         "scorer": RepassScorer(nli, nli, obligations, ScoringConfig()),
