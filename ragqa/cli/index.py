@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator as Stream
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -16,6 +15,7 @@ from ragqa.analysers import ANALYSERS, analyser_named
 from ragqa.cli.output import PrecisionChoice, progress_bar, stderr, stdout
 from ragqa.cli.sources import open_source
 from ragqa.config import NO_ENCODER, IndexingConfig
+from ragqa.errors import ConfigError
 from ragqa.indexing import (
     BuildProgress,
     build_events,
@@ -26,21 +26,11 @@ from ragqa.indexing import (
 )
 from ragqa.manifest import Manifest
 from ragqa.paths import Paths
+from ragqa.registry import CORPUS_FORMATS, ENCODERS, further_rankings, is_known, listed
 from ragqa.tables import plain
 
 app = typer.Typer(help="Build and look after indexes.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="Lower-case letters, digits, - and _.")]
-
-
-class FormatChoice(StrEnum):
-    """What a source holds."""
-
-    OBLIQA = "obliqa"
-    TEXT = "text"
-    JSONL = "jsonl"
-    PANDACHAT = "pandachat"
-    DUMP = "dump"
-    ZIM = "zim"
 
 
 @app.command()
@@ -50,7 +40,8 @@ def build(
         str, typer.Option(help="Folder or file of documents, dump or ZIM file; the address of an api.php or of Kiwix.")
     ],
     corpus_format: Annotated[
-        FormatChoice | None, typer.Option("--format", help="What the source holds; found out where not said.")
+        str | None,
+        typer.Option("--format", help=f"What the source holds: {listed(CORPUS_FORMATS)}; found out where not said."),
     ] = None,
     analyser: Annotated[
         str, typer.Option(help=f"How words are read: {', '.join(ANALYSERS)}; chosen by the format where not said.")
@@ -59,7 +50,7 @@ def build(
         str,
         typer.Option(
             "--encoder",
-            help="Which vectors: a name, folder, openai:MODEL or voyage:MODEL; +FOLDER: an adapter; none: words alone.",
+            help=f"Which vectors: {listed(ENCODERS)}; +FOLDER: an adapter; none: words alone.",
         ),
     ] = IndexingConfig().encoder,
     precision: Annotated[
@@ -72,7 +63,7 @@ def build(
     also: Annotated[
         list[str] | None,
         typer.Option(
-            help="A further ranking: document, splade:MODEL, late:MODEL, dense:ENCODER; repeatable.",
+            help=f"A further ranking: {', '.join(further_rankings())}; repeatable.",
         ),
     ] = None,
     chunk_max_tokens: Annotated[int, typer.Option(help="Text only: most words in a passage.")] = 128,
@@ -94,6 +85,9 @@ def build(
         vectors=vectors,
         rankings=tuple(also or ()),
     )
+    if corpus_format and not is_known(CORPUS_FORMATS, corpus_format):
+        msg = f"--format must be one of {listed(CORPUS_FORMATS)}, got {corpus_format!r}; correct it and try again"
+        raise ConfigError(msg)
     analyser_named(analyser)
     paths = Paths.from_env()
     opened = open_source(source, titles, as_of, book, chunk_max_tokens, paths)
@@ -109,7 +103,7 @@ def build(
             indexes=paths.indexes,
             config=config,
             encoder=encoder,
-            format=corpus_format.value if corpus_format else None,
+            format=corpus_format,
             models=models,
         )
         manifest = _drawn(events, bar)

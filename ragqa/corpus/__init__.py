@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
 
 from ragqa.corpus.jsonl import json_line_files, load_jsonl
 from ragqa.corpus.obliqa import document_files, load_obliqa
@@ -17,6 +16,7 @@ from ragqa.corpus.text import load_text, text_files
 from ragqa.corpus.wikipedia.dump import dump_files
 from ragqa.corpus.wikipedia.zim import is_zim
 from ragqa.errors import CorpusError
+from ragqa.registry import CORPUS_FORMATS, entry_points_of, is_known, listed, make
 from ragqa.types import Passage
 
 __all__ = ["Corpus", "CorpusFormat", "corpus_sha256", "detect_format", "load_corpus"]
@@ -40,8 +40,8 @@ def load_corpus(source: Path, format: CorpusFormat | None = None, chunk_max_toke
         msg = f"{source} does not exist; expected a folder or a file to read the corpus from"
         raise CorpusError(msg)
     chosen = format or detect_format(source)
-    if chosen not in get_args(CorpusFormat):
-        msg = f"unknown corpus format {chosen!r}; expected one of: {', '.join(get_args(CorpusFormat))}"
+    if not is_known(CORPUS_FORMATS, chosen):
+        msg = f"unknown corpus format {chosen!r}; expected one of: {listed(CORPUS_FORMATS)}"
         raise CorpusError(msg)
     if chosen == "obliqa":
         passages = load_obliqa(source)
@@ -51,6 +51,8 @@ def load_corpus(source: Path, format: CorpusFormat | None = None, chunk_max_toke
         passages = load_jsonl(source, chunk_max_tokens)
     elif chosen == "pandachat":
         passages = load_pandachat(source, chunk_max_tokens)
+    elif chosen in entry_points_of(CORPUS_FORMATS):
+        passages = tuple(make(CORPUS_FORMATS, chosen, source=source, chunk_max_tokens=chunk_max_tokens))
     else:
         passages = _streamed(source, chosen, chunk_max_tokens)
     return Corpus(passages, chosen, corpus_sha256(passages))

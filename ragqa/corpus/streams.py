@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, Literal, Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
 from ragqa.errors import CorpusError
 from ragqa.types import Passage
 
-CorpusFormat = Literal["obliqa", "text", "jsonl", "pandachat", "dump", "zim", "mediawiki", "kiwix"]
+CorpusFormat = str  # a name that `ragqa.registry` has among CORPUS_FORMATS
 
 
 WHOLE_FILE_BYTES: Final = 64 * 2**20  # a file up to this size is identified by all of its bytes
