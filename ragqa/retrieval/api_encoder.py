@@ -42,7 +42,7 @@ class ApiEncoder:
     """
 
     def __init__(self, name: str, *, cache: Path | None = None, environ: Mapping[str, str] | None = None) -> None:
-        """An encoder called ``openai:MODEL`` or ``voyage:MODEL``; asks no server yet.
+        """An encoder called ``openai:MODEL`` or ``voyage:MODEL``; makes no request yet.
 
         ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL`` (or ``VOYAGE_…``) are read from ``environ``, the process's own where
         None. ``cache`` is the file for vectors, None caches none. Raises ModelError for a name that means no API,

@@ -149,14 +149,14 @@ def save_tokens(texts: Sequence[str], encoder: TokenEncoder, folder: Path) -> It
         for start in range(0, len(rows), ENCODED_AT_ONCE):
             for matrix in encoder.encode(rows[start : start + ENCODED_AT_ONCE]):
                 dimension = dimension or matrix.shape[1]
-                kept = matrix if len(matrix) else np.zeros((1, dimension), np.float32)
-                if not dimension or kept.shape[1] != dimension:
+                rows_of_text = matrix if len(matrix) else np.zeros((1, dimension), np.float32)
+                if not dimension or rows_of_text.shape[1] != dimension:
                     found = f"{matrix.shape[1]} in one"
                     msg = f"expected vectors of {dimension} numbers from {encoder.info.name}, found {found}; "
                     msg += "choose another model"
                     raise ModelError(msg)
-                file.write(kept.astype("<f2").tobytes())
-                lengths.append(len(kept))
+                file.write(rows_of_text.astype("<f2").tobytes())
+                lengths.append(len(rows_of_text))
             yield min(start + ENCODED_AT_ONCE, len(rows)), len(rows)
     np.save(folder / OFFSETS, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), allow_pickle=False)
     np.save(folder / TEXT_OF, np.array(text_of, dtype=np.int32), allow_pickle=False)

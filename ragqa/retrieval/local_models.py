@@ -134,7 +134,7 @@ class LocalModel:
     """
 
     def __init__(self, name: str, kind: str, what: str, instead: str) -> None:
-        """Loads the model that `weights_of` finds on the CPU, without a word on the terminal; downloads nothing.
+        """Loads the model that `weights_of` finds onto the CPU; prints and downloads nothing.
 
         ``kind`` is a class of sentence-transformers, ``what`` says what was expected, ``instead`` what to do where it
         is something else. Raises ModelError.

@@ -7,6 +7,7 @@ from typing import Final
 
 from ragqa.config import Precision
 from ragqa.errors import ModelError
+from ragqa.inference.classifier import SequenceClassifier
 from ragqa.models import check_model, resolve_model, shown_name
 from ragqa.protocols import Corpus, HitRanker, Reranker
 from ragqa.retrieval.analysis import IndexedText, indexed_text
@@ -20,8 +21,6 @@ class CrossEncoderReranker(Reranker):
 
     def __init__(self, model: str, precision: Precision = "auto") -> None:
         """The model of this hub name, or in this folder, checked and loaded. Raises ModelError."""
-        from ragqa.inference.classifier import SequenceClassifier
-
         folder = resolve_model(model, KIND)
         fingerprint = check_model(folder, KIND)
         self._classifier = SequenceClassifier(folder, precision)

@@ -86,7 +86,7 @@ class SpladeRetriever(CorpusRanker):
         scores = np.zeros(vectors.shape[0], dtype=np.float32)
         for piece, weight in zip(query.indices.tolist(), query.data, strict=True):
             places = slice(int(vectors.indptr[piece]), int(vectors.indptr[piece + 1]))
-            scores[vectors.indices[places]] += weight * vectors.data[places]  # a passage stands once in a list
+            scores[vectors.indices[places]] += weight * vectors.data[places]  # a passage occurs once in a list
         return self._above_zero(scores, top_k)
 
 
