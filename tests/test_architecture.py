@@ -59,7 +59,7 @@ HOMES = {
     "altair": {"ui"},
     "pandas": {"ui"},
     "openai": {"generation"},
-    "httpx2": {"corpus", "http_client", "retrieval"},
+    "httpx2": {"corpus", "http_client"},
     "html_to_markdown": {"corpus"},
     "libzim": {"corpus"},
     "faiss": {"retrieval"},
@@ -72,8 +72,8 @@ HOMES = {
     "ftfy": {"evaluation"},
     "sentence_transformers": {"retrieval"},
     "torch": {"inference", "retrieval", "training"},
-    "transformers": {"inference", "retrieval", "training"},
-    "tokenizers": {"inference", "retrieval"},
+    "transformers": {"inference", "training"},
+    "tokenizers": {"inference"},
     "openvino": {"inference"},
     "huggingface_hub": {"models", "retrieval"},
     "nltk": {"sentences"},
@@ -85,7 +85,7 @@ HOMES = {
     "nupunkt": {"sentences"},
     "typer": {"cli"},
     "rich": {"cli", "tables"},
-    "sqlite3": {"disk_cache", "records", "repass", "retrieval"},
+    "sqlite3": {"disk_cache", "records"},
 }
 
 
