@@ -1,4 +1,4 @@
-"""A learned order: its features by hand, the trees that learn, the command that measures them."""
+"""Learning to rank: its features by hand, the trees that learn, the command that measures them."""
 
 import json
 import math
