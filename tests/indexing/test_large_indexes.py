@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-import ragqa.corpus
 from ragqa.cli import app
 from ragqa.config import IndexingConfig, RetrievalConfig
 from ragqa.errors import ConfigError, IndexMismatchError
@@ -24,7 +23,7 @@ from ragqa.retrieval.dense import DenseRetriever
 from ragqa.retrieval.ranking import tie_order
 from ragqa.retrieval.token_table import keys_of, places_of
 from ragqa.types import ModelInfo
-from tests.indexing.test_indexing import FakeCorpus
+from tests.indexing.test_indexing import in_memory
 from tests.support.fakes import FakeEncoder, passage
 
 K1, B = 1.2, 0.75
@@ -139,7 +138,7 @@ ROWS = tuple(passage(f"{n % 7}:{n:04}", f"Rule {n % 400} binds firm {n * n % 997
 
 @pytest.fixture
 def indexes(tmp_path, monkeypatch):
-    monkeypatch.setattr(ragqa.corpus, "load_corpus", lambda *_: FakeCorpus(ROWS))
+    monkeypatch.setattr("ragqa.indexing.build.open_stream", lambda *_: in_memory(ROWS))
     return tmp_path / "indexes"
 
 
