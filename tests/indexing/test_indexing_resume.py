@@ -260,7 +260,7 @@ class TestGoingOn:
 
     @pytest.mark.parametrize("function", ["fsync", "replace", "save", "savez", "_taken"])
     def test_after_a_crash_at_some_calls(self, indexes, monkeypatch, function):
-        self.crash_at_calls(indexes, monkeypatch, function, 4)
+        self.crash_at_calls(indexes, monkeypatch, function, 2)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("function", ["fsync", "replace", "save", "savez", "_taken"])
