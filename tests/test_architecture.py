@@ -21,6 +21,7 @@ LEVELS = {
     "errors": 0,
     "normalisation": 0,
     "processor": 0,
+    "streams": 0,
     "paths": 0,
     "disk_cache": 0,
     "http_client": 0,
