@@ -11,9 +11,8 @@ from rich.table import Table
 
 from ragqa.cli.evaluate_ablation import ablation
 from ragqa.cli.evaluate_answers import answers, compare
-from ragqa.cli.evaluate_citations import citations
 from ragqa.cli.evaluate_fanoutqa import fanoutqa
-from ragqa.cli.evaluate_models import agreement, nli, obligations
+from ragqa.cli.evaluate_models import agreement, citations, nli, obligations
 from ragqa.cli.evaluate_pandachat import pandachat
 from ragqa.cli.evaluate_retrieval import retrieval
 from ragqa.cli.fanoutqa_submission import submission
@@ -43,7 +42,7 @@ Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N questio
 def speed(questions: Questions, index: IndexName = "rulebook", limit: Limit = 20) -> None:
     """Median seconds per stage over the questions, models loaded; the pipeline's own work, nothing drawn."""
     from ragqa.corpus.questions import load_questions
-    from ragqa.evaluation.speed import measure_speed, summarise
+    from ragqa.lab.measures import measure_speed, summarise
     from ragqa.pipeline import load_pipeline
 
     gold = load_questions(questions)[:limit]

@@ -140,8 +140,7 @@ def _results(
     gold: tuple[GoldQuestion, ...], columns: list[Rankings], depth: int, presets: list[Preset], unit: GoldUnit
 ) -> tuple[Result, ...]:
     """Each ranking alone and the default fusion at ``depth`` candidates, then each preset's fusion at its own."""
-    from ragqa.evaluation.retrieval import evaluate
-    from ragqa.evaluation.tuning import cut
+    from ragqa.evaluation.retrieval import cut, evaluate
 
     by_name = {_fused_name(preset): preset for preset in presets}
     at_depth = {name: preset.fusion for name, preset in by_name.items() if preset.retrieval.top_k == depth}

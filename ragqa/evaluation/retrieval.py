@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator as Stream
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -158,3 +158,20 @@ def _unpacked(name: str, hits: Hits, index: Index) -> Ranking:
     positions, scores = hits
     pairs = zip(positions.tolist(), scores.tolist(), strict=True)
     return Ranking.of(name, [ScoredPassage(index.passages[position], score) for position, score in pairs])
+
+
+def cut(columns: Sequence[Rankings], depth: int) -> list[Rankings]:
+    """The rankings as retrievers asked for ``depth`` passages would give them, out of longer ones.
+
+    Of a ranking that finds nothing by itself, what the others still find is left.
+    """
+    rows = []
+    for rankings in zip(*columns, strict=True):
+        short = [replace(one, hits=one.hits[:depth]) if one.finds else one for one in rankings]
+        found = {hit.passage.passage_id for one in short if one.finds for hit in one.hits}
+        rows.append([one if one.finds else _among(one, found) for one in short])
+    return [tuple(column) for column in zip(*rows, strict=True)] if rows else [() for _ in columns]
+
+
+def _among(ranking: Ranking, passage_ids: set[str]) -> Ranking:
+    return replace(ranking, hits=tuple(hit for hit in ranking.hits if hit.passage.passage_id in passage_ids))

@@ -1,6 +1,6 @@
 """The embedded obligation classifier: TF-IDF of 1- to 3-grams and logistic regression, in plain Python at run time.
 
-scikit-learn trains it (`ragqa.training.obligations`) and is not needed to use it: loading it costs more than a second,
+scikit-learn trains it (`ragqa.lab.obligations`) and is not needed to use it: loading it costs more than a second,
 and a decision is one dot product. Weights are stored as safetensors, never as pickle.
 """
 
