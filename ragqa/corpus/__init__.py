@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from ragqa.corpus import jsonl, obliqa, pandachat, text
-from ragqa.corpus.streams import Format, LoadedStream, PassageStream, corpus_sha256
+from ragqa.corpus.streams import Format, LoadedStream, PassageStream, corpus_sha256, loaded
 from ragqa.corpus.wikipedia import dump, zim
 from ragqa.errors import CorpusError
 from ragqa.registry import CORPUS_FORMATS, entry_points_of, listed, make
@@ -82,7 +82,7 @@ def open_stream(source: Path | PassageStream, format: str | None = None, chunk_m
         raise CorpusError(msg)
     if chosen in entry_points_of(CORPUS_FORMATS):
         passages = tuple(make(CORPUS_FORMATS, chosen, source=source, chunk_max_tokens=chunk_max_tokens))
-        return LoadedStream(source, chosen, passages, chunk_max_tokens)
+        return loaded(chosen, source, passages)
     if chosen not in FORMATS:
         msg = f"unknown corpus format {chosen!r}; expected one of: {listed(CORPUS_FORMATS)}"
         raise CorpusError(msg)
