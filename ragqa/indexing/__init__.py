@@ -13,8 +13,8 @@ from ragqa.errors import IndexingError, IndexMismatchError
 from ragqa.indexing.build import build_events, build_index
 from ragqa.indexing.folders import exclusive, index_names, locate, remove, was_stopped
 from ragqa.indexing.further import open_further
+from ragqa.indexing.journal import BuildProgress
 from ragqa.indexing.passages import READ_AT_ONCE, PassageFile, PositionOf, open_lookups
-from ragqa.indexing.steps import BuildProgress
 from ragqa.manifest import (
     BM25,
     CONTEXT,
@@ -32,8 +32,7 @@ from ragqa.protocols import Retriever
 from ragqa.types import ModelInfo, Passage
 
 if TYPE_CHECKING:
-    from ragqa.retrieval.bm25 import Bm25sRetriever
-    from ragqa.retrieval.rank_bm25 import RankBm25Retriever
+    from ragqa.retrieval.bm25 import Bm25sRetriever, RankBm25Retriever
     from ragqa.retrieval.ranking import Mask, Positions
 
 __all__ = [
@@ -197,8 +196,7 @@ def delete_index(name: str, indexes: Path) -> None:
 def _load(folder: Path) -> Index:
     """The index in this folder. Raises IndexMismatchError without a word on what to do."""
     from ragqa.retrieval.analysis import ANALYSIS_VERSION, context_analyser
-    from ragqa.retrieval.bm25 import Bm25sRetriever, load_bm25
-    from ragqa.retrieval.rank_bm25 import RankBm25Retriever
+    from ragqa.retrieval.bm25 import Bm25sRetriever, RankBm25Retriever, load_bm25
     from ragqa.retrieval.vectors import read_vectors
 
     manifest = read_manifest(folder)

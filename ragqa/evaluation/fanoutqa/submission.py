@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ragqa.corpus.json_items import describe, read_json
+from ragqa.corpus.files import describe, read_json
 from ragqa.errors import CorpusError
 from ragqa.evaluation.benchmark import Command, Option, Settings
 from ragqa.evaluation.fanoutqa.questions import WITHDRAWN, FanOutQuestion, load_fanoutqa

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import streamlit as st
 
-from ragqa.config import LLM_GENERATORS, has_llm
+from ragqa import registry
+from ragqa.config import has_llm
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.question_files import FileKind, QuestionFile, demo_files, question_files
 from ragqa.evaluation.run_folder import translated
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 MAX_UPLOAD_MB: Final = 50  # ObliQA's largest file has 20
 LARGE: Final = 200_000  # passages: beyond them documents are not listed, only gold passages looked up
 LOOKED_AT: Final = 30  # questions whose gold is looked for in an index
-_GENERATORS: Final = ("concise", "extractive", "baseline", "fan-out", "llm", "obligations", "loc", "vrr", "fan-out-llm")
 
 
 def data_folder() -> Path:
@@ -68,9 +68,9 @@ def keep_upload(kind: FileKind, name: str, content: bytes, paths: Paths) -> Path
 
 def check_file(kind: FileKind, path: Path) -> int:
     """How many questions the file holds, as its loader reads them. Raises CorpusError."""
-    from ragqa.corpus.asked import load_asked
     from ragqa.corpus.fanoutqa import load_fanoutqa
     from ragqa.corpus.pandachat import load_pandachat, load_pandachat_questions
+    from ragqa.corpus.questions import load_asked
     from ragqa.evaluation.fanoutqa_submission import read_generations
 
     if kind == "pandachat":
@@ -130,10 +130,9 @@ def _fits(kind: FileKind, path: Path, stamp: int, name: str, _paths: Paths, inde
 
 def _with_gold(path: Path) -> tuple[GoldQuestion, ...]:
     """The questions of any file with gold; evidence is not looked up yet. Raises CorpusError."""
-    from ragqa.corpus.gold import load_gold
     from ragqa.corpus.jsonl import looks_like_jsonl
     from ragqa.corpus.pandachat import looks_like_pandachat
-    from ragqa.corpus.questions import load_questions
+    from ragqa.corpus.questions import load_gold, load_questions
 
     return load_gold(path, ())[0] if looks_like_jsonl(path) or looks_like_pandachat(path) else load_questions(path)
 
@@ -166,7 +165,8 @@ def presets_for(index: str, paths: Paths, benchmark: BenchmarkName = "answers") 
 
 def generators() -> tuple[str, ...]:
     """Who can write answers here: those that need a language model only where there is one."""
-    return tuple(name for name in _GENERATORS if name not in LLM_GENERATORS or has_llm())
+    writing = (part for part in registry.parts(registry.GENERATORS) if part.name != "none")
+    return tuple(part.name for part in writing if has_llm() or registry.LANGUAGE_MODEL not in part.needs)
 
 
 def new_index_name(wanted: str, taken: Sequence[str]) -> str:
