@@ -79,6 +79,12 @@ class Index:
         before, after = (p if p and p.document_id == passage.document_id else None for p in beside)
         return before, after
 
+    def text_of(self, passage: Passage) -> str:
+        """What the encoder reads of this passage, and a reranker: see `ragqa.manifest.Manifest.indexed_text`."""
+        from ragqa.retrieval.analysis import indexed_text
+
+        return indexed_text(passage, self.manifest.indexed_text)
+
     @property
     def name(self) -> str:
         return self.folder.name.removeprefix(".old-")

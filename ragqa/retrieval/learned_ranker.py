@@ -19,7 +19,7 @@ import numpy as np
 
 from ragqa.errors import ModelError
 from ragqa.models import EMBEDDED, check_model, resolve_model, shown_name
-from ragqa.protocols import Corpus, FloatMatrix, HitRanker
+from ragqa.protocols import Corpus, FloatMatrix, Reranker
 from ragqa.retrieval.analysis import tokenise
 from ragqa.types import ModelInfo, Passage, ScoredPassage
 
@@ -56,7 +56,7 @@ def is_ranker(name: str) -> bool:
     return (resolve_model(name, "reranker") / RANKER_FILE).is_file()
 
 
-class LearnedRanker(HitRanker):
+class LearnedRanker(Reranker):
     """Trees over what the retrievers found. Nothing changes after construction: share it between threads."""
 
     def __init__(self, model: str) -> None:
