@@ -333,7 +333,11 @@ class LlmJudge:
                 self._memory = lambda question: store.replies(by_id[question.question_id])
                 yield
         finally:
-            self._client.close()
+            self.close()
+
+    def close(self) -> None:
+        """Closes the connections kept open."""
+        self._client.close()
 
 
 def verdict_of(reply: str) -> Judging:

@@ -116,10 +116,10 @@ def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
     loaded: Loaded = task.context
     shown_figures = figures(task, [row(task, one) for one in outcomes if one.status is not Status.LEFT])
     if loaded.check:
-        verdict = "take this file" if loaded.check.is_valid else "would refuse this file"
-        words = f"{loaded.check.n:,} answers to {len(task.items):,} questions"
+        verdict = "The leaderboard's rules take" if loaded.check.is_valid else "The leaderboard would refuse"
         notes = (
-            f"The leaderboard's rules {verdict}: {words}. The test set's answers are not public, so nothing is scored.",
+            f"{verdict} this file. {loaded.check.n:,} answers to {len(task.items):,} questions.",
+            "The test set's answers are not public, so nothing is scored.",
             *loaded.check.problems[:SHOWN_PROBLEMS],
             *loaded.check.notes,
         )
