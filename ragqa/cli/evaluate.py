@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from ragqa.cli.benchmarks import command_of
+from ragqa.cli.benchmarks import command_of, further_command
 from ragqa.cli.evaluate_models import agreement, citations, nli, obligations
 from ragqa.cli.output import progress_bar, stderr, stdout
 from ragqa.config import Config
@@ -23,6 +23,8 @@ from ragqa.tables import plain
 app = typer.Typer(help="Measure.", no_args_is_help=True)
 for benchmark in benchmarks().values():
     app.command(benchmark.name)(command_of(benchmark))
+    for further in benchmark.commands:
+        app.command(further.name)(further_command(further))
 for command in (citations, nli, agreement, obligations):
     app.command()(command)
 Questions = Annotated[Path, typer.Option(help="JSON list of questions with gold passages (ObliQA's schema).")]
