@@ -93,6 +93,7 @@ def run(
         raise ConfigError(msg)
     stop = stop or Stop()
     with _opened(benchmark, task, folder, restart=restart) as store:
+        task = replace(task, stamp=store.stamp)
         outcomes = {item.number: store.outcome(item, restored=True) for item in task.items}
         pending = [outcome.item for outcome in outcomes.values() if not outcome.is_done]
         watched = _Watched(benchmark, task, outcomes)
@@ -180,6 +181,7 @@ class RunStore:
 
     def __init__(self, folder: Path, stamp: Json, scoring: Json) -> None:
         self.folder = folder
+        self.stamp = stamp
         self.journal = Journal(folder / JOURNAL)
         self._run, self._scoring = digest(stamp), digest(scoring)
         self._lock = threading.Lock()
@@ -225,7 +227,7 @@ class RunStore:
             with self._lock, translated(self.folder):
                 self._note(self.journal.append({"run": self._run, "item": entry}), entry)
         except ValueError as error:
-            msg = f"the scores hold no number ({error}); check the model's files, or reinstall ragqa"
+            msg = f"a score is not a finite number ({error}); check the model's files, or reinstall ragqa"
             raise ScoringError(msg) from error
 
     def replies(self, item: Item) -> _Replies:
@@ -306,8 +308,7 @@ def _opened(benchmark: Benchmark, task: Task, folder: Path, *, restart: bool) ->
     stamp = {"benchmark": benchmark.name, "ragqa_version": __version__, **task.stamp}
     plain: dict[str, Any] = json.loads(json.dumps(stamp))  # as it reads back
     with held(folder, "writing"):
-        begun(folder, plain, benchmark.outputs, restart=restart)
-        store = RunStore(folder, plain, task.scoring)
+        store = RunStore(folder, begun(folder, plain, benchmark.outputs, restart=restart), task.scoring)
         try:
             yield store
         finally:
