@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragqa.config import NO_ENCODER, IndexingConfig, Precision, RerankingConfig, ScoringConfig
 from ragqa.paths import Paths
 from ragqa.processor import wait_passively
-from ragqa.protocols import Encoder, HitRanker, NliModel, ObligationClassifier, Reranker, Scorer
+from ragqa.protocols import Encoder, HitRanker, NliModel, ObligationClassifier, Reranker
 from ragqa.types import ModelInfo
+
+if TYPE_CHECKING:
+    from ragqa.repass.scorer import RepassScorer
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +162,7 @@ def load_obligations(scoring: ScoringConfig) -> ObligationClassifier:
     return TransformerObligationClassifier(scoring.obligation_model, folder, scoring.precision)
 
 
-def load_scorer(scoring: ScoringConfig, paths: Paths | None = None) -> Scorer:
+def load_scorer(scoring: ScoringConfig, paths: Paths | None = None) -> RepassScorer:
     """The scorer alone, for answers written elsewhere; ``paths`` as in `load_models`. Raises ModelError."""
     from ragqa.repass.scorer import RepassScorer
 

@@ -27,6 +27,10 @@ FIGURES_IN_BAR = 3
 
 Shows = Callable[[Progress, Settings, bool], None]
 
+_EXIT_CODES = (
+    "Killed or stopped, the same command continues. Exit codes beyond the common ones: 5 where an item failed (the "
+    "same command tries it again), 130 after Ctrl-C."
+)
 _TYPES: Mapping[str, type] = {"int": int, "float": float, "flag": bool, "file": Path, "argument": Path}
 _CARRIED_OUT = (
     Option("out", "Folder of the run: every item is kept there as it is done, and a stopped run continues.", "path"),
@@ -39,7 +43,6 @@ def command_of(benchmark: Benchmark, show: Shows | None = None) -> Callable[...,
     """The benchmark as a function that typer can read: one parameter an option, and --out, --restart and --json.
 
     ``show`` prints a run that has ended, given its settings and whether JSON is wanted, in place of `printed`.
-    Exit codes beyond the common ones: 5 where an item failed (the same command tries it again), 130 after Ctrl-C.
     """
 
     def command(**given: Any) -> None:  # noqa: ANN401 - typer passes what the options say
@@ -57,7 +60,7 @@ def command_of(benchmark: Benchmark, show: Shows | None = None) -> Callable[...,
     parameters = [_parameter(option) for option in (*benchmark.options, *_CARRIED_OUT)]
     parameters.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty)
     command.__name__ = benchmark.name
-    command.__doc__ = benchmark.description
+    command.__doc__ = f"{benchmark.description}\n\n{_EXIT_CODES}"
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from ragqa.cli.evaluate_ablation import ablation
-from ragqa.cli.evaluate_answers import answers, compare
+from ragqa.cli.benchmarks import command_of
+from ragqa.cli.evaluate_answers import ablation, compare
 from ragqa.cli.evaluate_citations import citations
 from ragqa.cli.evaluate_fanoutqa import fanoutqa
 from ragqa.cli.evaluate_models import agreement, nli, obligations
@@ -19,12 +19,13 @@ from ragqa.cli.evaluate_retrieval import retrieval
 from ragqa.cli.fanoutqa_submission import submission
 from ragqa.cli.output import progress_bar, stderr, stdout
 from ragqa.config import Config
+from ragqa.evaluation.answers.benchmark import BENCHMARK as ANSWERS
 from ragqa.paths import Paths
 from ragqa.tables import plain
 
 app = typer.Typer(help="Measure.", no_args_is_help=True)
 app.command()(retrieval)
-app.command()(answers)
+app.command("answers")(command_of(ANSWERS))
 app.command()(compare)
 app.command()(ablation)
 app.command()(citations)

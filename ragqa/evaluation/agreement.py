@@ -16,8 +16,7 @@ from typing import TypeGuard
 from ragqa.config import SplitterName
 from ragqa.corpus.json_items import describe, read_json
 from ragqa.errors import CorpusError
-from ragqa.evaluation.answer_file import AnswerItem, score_item
-from ragqa.evaluation.reference_files import Figures, figures_of
+from ragqa.evaluation.answer_file import AnswerItem, Figures, figures_of, score_item
 from ragqa.protocols import Scorer
 
 PARTS = ("entailment", "contradiction", "obligation_coverage", "composite")  # fields of `Figures`, firm ones first
