@@ -11,30 +11,18 @@ from rich.table import Table
 
 from ragqa.cli.benchmarks import command_of
 from ragqa.cli.evaluate_answers import ablation, compare
-from ragqa.cli.evaluate_citations import citations
-from ragqa.cli.evaluate_fanoutqa import fanoutqa
-from ragqa.cli.evaluate_models import agreement, nli, obligations
-from ragqa.cli.evaluate_pandachat import pandachat
-from ragqa.cli.evaluate_retrieval import retrieval
-from ragqa.cli.fanoutqa_submission import submission
 from ragqa.cli.output import progress_bar, stderr, stdout
 from ragqa.config import Config
-from ragqa.evaluation.answers.benchmark import BENCHMARK as ANSWERS
+from ragqa.evaluation.catalogue import benchmarks
 from ragqa.paths import Paths
 from ragqa.tables import plain
 
 app = typer.Typer(help="Measure.", no_args_is_help=True)
-app.command()(retrieval)
-app.command("answers")(command_of(ANSWERS))
+for benchmark in benchmarks().values():
+    if not any(option.kind == "argument" for option in benchmark.options):  # `ragqa score FILE` is a command itself
+        app.command(benchmark.name)(command_of(benchmark))
 app.command()(compare)
 app.command()(ablation)
-app.command()(citations)
-app.command()(pandachat)
-app.command()(nli)
-app.command()(agreement)
-app.command()(obligations)
-app.command()(fanoutqa)
-app.command("fanoutqa-submission")(submission)
 Questions = Annotated[Path, typer.Option(help="JSON list of questions with gold passages (ObliQA's schema).")]
 IndexName = Annotated[str, typer.Option(help="Which corpus.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")]

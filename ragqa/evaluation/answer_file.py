@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ragqa.config import SplitterName
-from ragqa.corpus.json_items import describe
+from ragqa.corpus.files import describe
 from ragqa.errors import CorpusError
 from ragqa.events.scoring import Scored
 from ragqa.protocols import Scorer

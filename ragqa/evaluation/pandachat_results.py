@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ragqa.corpus.json_items import read_items
+from ragqa.corpus.files import read_items
 from ragqa.evaluation.journal import write_whole
 
 SCENARIO: Final = "aqa-sl"  # attributed question answering, Slovenian: the benchmark's one scenario so far

@@ -22,10 +22,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from ragqa.config import LLM_GENERATORS, Config, prompt_folder
-from ragqa.corpus.asked import load_asked
 from ragqa.corpus.files import read_utf8
-from ragqa.corpus.gold import load_gold
 from ragqa.corpus.obliqa import load_item_ids
+from ragqa.corpus.questions import load_asked, load_gold
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.answers.comparing import published_comparison, published_rows
 from ragqa.evaluation.answers.measures import MEASURES, means

@@ -11,7 +11,7 @@ from typing import Any
 from ragqa.evaluation.answer_file import figures_of
 from ragqa.evaluation.report import Column
 from ragqa.events.scoring import Scored
-from ragqa.repass.copying import copied_share
+from ragqa.repass.attribution import copied_share
 from ragqa.types import Answer, CitationStatus, Passage, Usage, Verdict
 
 Values = Mapping[str, float | None]
@@ -26,7 +26,7 @@ MEASURES: tuple[Column, ...] = (
     Column("script_entailment", "E, script mode"),
     Column("script_contradiction", "C, script mode"),
     Column("script_obligation_coverage", "OC, script mode"),
-    Column("copied", "copied"),  # share of words in verbatim runs, `ragqa.repass.copying`
+    Column("copied", "copied"),  # share of words in verbatim runs, `ragqa.repass.attribution`
     Column("lix", "LIX", 1),
     Column("words", "words", 0),
     Column("sentences", "sentences", 1),
