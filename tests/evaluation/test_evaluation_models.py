@@ -14,6 +14,7 @@ from ragqa.config import ScoringConfig
 from ragqa.corpus.demo import DEMOS
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.agreement import CaseAgreement, agreement, read_published, score_published
+from ragqa.evaluation.answer_file import Figures
 from ragqa.evaluation.contrasts import CONTRASTS, contrast_pairs
 from ragqa.evaluation.legal_pairs import LEGAL, legal_pairs
 from ragqa.evaluation.nli import PairReport, evaluate_pairs, pairs_evaluated
@@ -23,7 +24,6 @@ from ragqa.evaluation.obligation_measures import (
     rulebook_sentences,
     split_sentences_of,
 )
-from ragqa.evaluation.reference_files import Figures
 from ragqa.evaluation.rulebook_obligations import RULEBOOK_SENTENCES
 from ragqa.repass.scorer import RepassScorer
 from ragqa.sentences import split_sentences
