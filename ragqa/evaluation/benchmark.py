@@ -21,6 +21,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
+from ragqa import __version__
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.journal import digest
 from ragqa.evaluation.report import Column, Figure, File, Report, Row
@@ -93,10 +94,12 @@ class Item:
 class Task:
     """A benchmark loaded with some settings.
 
-    ``stamp`` is everything that decides a solution, as JSON: another stamp is another run. ``scoring`` is everything
-    else that decides a score: where it changed, solutions are restored and scored again. ``context`` is what the
-    benchmark's own functions work with: open indexes, models, gold. ``columns`` are the measures of an item.
-    ``during`` is given the run's folder and is entered while its items are solved and scored, such as a cache there.
+    ``stamp`` is everything that decides a solution, as JSON: another stamp is another run, but for the name of its
+    ``input``. While it runs the stamp is that of its folder, with the benchmark's name and ragqa's version.
+    ``scoring`` is everything else that decides a score: where it changed, solutions are restored and scored again.
+    ``context`` is what the benchmark's own functions work with: open indexes, models, gold. ``columns`` are the
+    measures of an item. ``during`` is given the run's folder and is entered while its items are solved and scored,
+    such as a cache there.
     """
 
     items: Sequence[Item]
@@ -214,7 +217,7 @@ class Benchmark:
 
         Files count by their content. Raises CorpusError where one cannot be read.
         """
-        plain: dict[str, Any] = {}
+        plain: dict[str, Any] = {"ragqa_version": __version__}  # another version continues no run
         for option in self.options:
             value = settings.get(option.name)
             if option.decides and value not in (None, "", ()):

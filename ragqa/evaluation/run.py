@@ -95,6 +95,7 @@ def run(
     stamp = {"benchmark": benchmark.name, "ragqa_version": __version__, **task.stamp}
     opened = open_store(folder, stamp, task.scoring, outputs=benchmark.outputs, restart=restart)
     with opened as store, task.during(folder):
+        task = replace(task, stamp=store.stamp)
         outcomes = {item.number: store.outcome(item, restored=True) for item in task.items}
         pending = [outcome.item for outcome in outcomes.values() if not outcome.is_done]
         watched = _Watched(benchmark, task, outcomes)
@@ -182,6 +183,7 @@ class RunStore:
 
     def __init__(self, folder: Path, stamp: Json, scoring: Json) -> None:
         self.folder = folder
+        self.stamp = stamp
         self.journal = Journal(folder / JOURNAL)
         self._run, self._scoring = digest(stamp), digest(scoring)
         self._lock = threading.Lock()
@@ -228,7 +230,7 @@ class RunStore:
             with self._lock, translated(self.folder):
                 self._note(self.journal.append({"run": self._run, "item": entry}), entry)
         except ValueError as error:
-            msg = f"the scores hold no number ({error}); check the model's files, or reinstall ragqa"
+            msg = f"a score is not a finite number ({error}); check the model's files, or reinstall ragqa"
             raise ScoringError(msg) from error
 
     def replies(self, item: Item) -> ReplyMemory:
@@ -313,8 +315,7 @@ def open_store(
     """
     plain: dict[str, Any] = json.loads(json.dumps(stamp))  # as it reads back
     with held(folder, "writing"):
-        begun(folder, plain, outputs, restart=restart)
-        store = RunStore(folder, plain, scoring)
+        store = RunStore(folder, begun(folder, plain, outputs, restart=restart), scoring)
         try:
             yield store
         finally:

@@ -1,21 +1,23 @@
-"""`ragqa eval answers`: what it keeps, what it writes, how it goes on, what it refuses."""
+"""`ragqa eval answers`: what it keeps, what it writes, how it continues, what it refuses."""
 
 import json
 from dataclasses import replace
 
 import pytest
-from ragqa.evaluation.run_files import read_run
-from ragqa.evaluation.run_folder import held
 from typer.testing import CliRunner
 
-import ragqa.pipeline
+import ragqa.evaluation.answers.benchmark as answers
 from ragqa.cli import app
+from ragqa.config import Config
 from ragqa.corpus.questions import load_asked
-from ragqa.errors import CorpusError, GenerationError, RagqaError, RecordError
-from ragqa.evaluation.answer_folder import items_of, open_answer_folder
-from ragqa.evaluation.answer_measures import MEASURES, means
-from ragqa.evaluation.answer_run import MAX_FAILURES_IN_A_ROW, AnswerRun, Status, outcome_of
-from ragqa.evaluation.readability import lix
+from ragqa.errors import CorpusError, GenerationError, RagqaError
+from ragqa.evaluation.answer_file import read_answers
+from ragqa.evaluation.answers.measures import MEASURES, lix, means
+from ragqa.evaluation.benchmark import Status
+from ragqa.evaluation.journal import held
+from ragqa.evaluation.retrieval.run_files import read_run
+from ragqa.evaluation.run import MAX_FAILURES_IN_A_ROW, run
+from ragqa.paths import Paths
 from ragqa.types import Question, Usage
 from tests.support.answers_entry import load_pipeline
 from tests.support.fakes import FakeGenerator, answer
@@ -59,7 +61,7 @@ def call(place, monkeypatch):
 
     def run(*options, writer=None, command="answers", questions="questions.json", out="out"):
         monkeypatch.setattr(
-            ragqa.pipeline,
+            answers,
             "load_pipeline",
             lambda config, *_a, **_k: load_pipeline(0.0, config, generator=writer or Writer()),
         )
@@ -85,8 +87,6 @@ def steps(place):
 
 
 def test_the_answers_are_in_the_form_of_rirag_a6_and_ragqa_score_reads_them(call, place):
-    from ragqa.evaluation.answer_file import read_answers
-
     assert call()[0] == 0
     rows = read(place, "answers.json")
     assert [row["QuestionID"] for row in rows] == ["q1", "q2", "q3", "q4"]
@@ -140,7 +140,7 @@ def test_the_table_names_every_measure(call):
     assert "4,000 tokens sent, 800 written in all" in out
 
 
-# Going on -----------------------------------------------------------------------------------------------------------
+# Continuing -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_finished_run_is_not_asked_again(call, place):
@@ -149,11 +149,11 @@ def test_a_finished_run_is_not_asked_again(call, place):
     again = Writer()
     code, _, err = call(writer=again)
     assert (code, again.asked) == (0, [])
-    assert "going on: 4 answers are done already, 0 are left" in err
+    assert "continuing: 4 are done already, 0 are left" in err
     assert all((place / "out" / name).read_bytes() == content for name, content in before.items())
 
 
-def test_a_higher_limit_goes_on_where_the_lower_one_ended(call, place):
+def test_a_higher_limit_continues_where_the_lower_one_ended(call, place):
     first, second = Writer(), Writer()
     call("--limit", "2", writer=first)
     call(writer=second)
@@ -190,7 +190,7 @@ def test_a_question_under_way_when_the_process_died_is_asked_again_and_said(call
 def test_a_question_that_fails_does_so_alone_and_is_tried_again(call, place):
     code, _, err = call(writer=Writer(failing=["q2"]))
     assert code == 5
-    assert "question 2: no answer to q2" in err
+    assert "item 2 (q2): no answer to q2" in err
     assert read(place, "report.json")["counts"] == {"scored": 3, "empty": 0, "failed": 1, "left": 0}
     assert [row["QuestionID"] for row in read(place, "answers.json")] == ["q1", "q3", "q4"]
     again = Writer()
@@ -280,83 +280,108 @@ def test_wrong_options_are_named_before_anything_is_asked(call, place, options, 
 
 
 def test_passages_only_are_no_answers(place, monkeypatch):
-    pipeline = replace(load_pipeline(0.0, ragqa.pipeline.Config()), generator=None)
-    monkeypatch.setattr(ragqa.pipeline, "load_pipeline", lambda *_a, **_k: pipeline)
+    pipeline = replace(load_pipeline(0.0, Config()), generator=None)
+    monkeypatch.setattr(answers, "load_pipeline", lambda *_a, **_k: pipeline)
     arguments = ["eval", "answers", "--questions", str(place / "questions.json"), "--out", str(place / "none")]
     assert "got 'none'" in str(CliRunner().invoke(app, arguments).exception)
 
 
-def test_a_folder_is_held_by_one_process(tmp_path):
-    match = "another process is answering into"
-    with held(tmp_path, "answering"), pytest.raises(RecordError, match=match), held(tmp_path, "answering"):
-        pass
+def test_a_folder_is_held_by_one_process(call, place):
+    with held(place / "out", "writing"):
+        kind, _, message = call()
+    assert kind == "RecordError"
+    assert "another process is writing into" in message
 
 
 # The run itself -----------------------------------------------------------------------------------------------------
 
 
-def run_of(tmp_path, n, writer, parallel=1):
-    """The folder's outcomes after a run of ``n`` questions around this generator, and what it raised."""
-    items = items_of([Question(f"What of {n}?", f"q{n}") for n in range(1, n + 1)])
-    pipeline = load_pipeline(0.0, ragqa.pipeline.Config(), generator=writer)
-    with open_answer_folder(tmp_path / "run", {"a": (1, 2)}) as folder:
-        run, raised = AnswerRun(pipeline, items, folder, parallel), None
-        try:
-            list(run.outcomes())
-        except GenerationError as error:
-            raised = str(error)
-        return [outcome_of(item, folder) for item in items], raised
+def run_of(tmp_path, pipeline, n, parallel=1):
+    """How each of ``n`` questions ended through this pipeline, by number, and what the run raised."""
+    rows = [{"QuestionID": f"q{n}", "Question": f"What of {n}?"} for n in range(1, n + 1)]
+    (tmp_path / "questions.json").write_text(json.dumps(rows))
+    settings = answers.BENCHMARK.settings(questions=tmp_path / "questions.json", parallel=parallel)
+    task, found, raised = answers.task_of(pipeline, settings), {}, None
+    try:
+        for progress in run(answers.BENCHMARK, settings, tmp_path / "run", Paths(tmp_path), task=task):
+            if progress.outcome:
+                found[progress.outcome.item.number] = progress.outcome
+    except GenerationError as error:
+        raised = str(error)
+    return found, raised
 
 
 def test_a_server_that_answers_nothing_is_left_alone_after_five_questions(tmp_path):
     writer = Writer(failing=[f"q{n}" for n in range(1, 21)])
-    outcomes, raised = run_of(tmp_path, 20, writer)
+    found, raised = run_of(tmp_path, load_pipeline(0.0, Config(), generator=writer), 20)
     assert len(writer.asked) == MAX_FAILURES_IN_A_ROW
     assert raised.startswith("5 questions in a row got no answer, the last because: no answer to q5")
-    assert [outcome.status for outcome in outcomes] == [Status.FAILED] * 5 + [Status.LEFT] * 15
+    assert {n: outcome.status for n, outcome in found.items()} == dict.fromkeys(range(1, 6), Status.FAILED)
 
 
 def test_failures_between_answers_end_nothing(tmp_path):
     writer = Writer(failing=[f"q{n}" for n in range(1, 21) if n % 3])
-    outcomes, raised = run_of(tmp_path, 20, writer)
+    found, raised = run_of(tmp_path, load_pipeline(0.0, Config(), generator=writer), 20)
     assert raised is None
-    assert sum(outcome.status is Status.SCORED for outcome in outcomes) == 6
+    assert sum(outcome.status is Status.SCORED for outcome in found.values()) == 6
 
 
 def test_many_questions_at_once_are_each_answered_once(tmp_path):
     writer = Writer()
-    outcomes, _ = run_of(tmp_path, 40, writer, parallel=8)
+    found, _ = run_of(tmp_path, load_pipeline(0.0, Config(), generator=writer), 40, parallel=8)
     assert sorted(writer.asked) == sorted(f"q{n}" for n in range(1, 41))
-    assert all(outcome.status is Status.SCORED and outcome.n_begun == 1 for outcome in outcomes)
+    assert sorted(found) == list(range(1, 41))
+    assert all(outcome.status is Status.SCORED and outcome.n_begun == 1 for outcome in found.values())
 
 
 def test_a_bug_in_a_thread_reaches_the_caller(tmp_path):
     writer = Writer()
     writer.result = None
     with pytest.raises(AttributeError):
-        run_of(tmp_path, 3, writer)
+        run_of(tmp_path, load_pipeline(0.0, Config(), generator=writer), 3)
 
 
 def test_what_a_server_had_written_is_not_asked_for_again_when_the_work_on_it_broke_off(tmp_path):
-    items = items_of([Question("What of it?", "q1")])
-    config = replace(ragqa.pipeline.Config().generation, generator="vrr", max_retries=0, rounds=0, parallel_calls=1)
+    config = replace(Config().generation, generator="vrr", max_retries=0, rounds=0, parallel_calls=1)
     with OpenAIServer(server_answer("A firm must act at once [1].")) as server:
-        config = replace(ragqa.pipeline.Config(), generation=replace(config, base_url=server.base_url, model="test"))
-        for attempt in (1, 2):
-            pipeline = load_pipeline(0.0, config)
-            if attempt == 1:
-                pipeline.generator._verifier.stream = None  # a bug, once the first candidate has come
-            with open_answer_folder(tmp_path / "run", {}) as folder:
-                run = AnswerRun(pipeline, items, folder)
-                if attempt == 1:
-                    with pytest.raises(TypeError):
-                        list(run.outcomes())
-                    assert folder.standing(items[0]).answered_at is None
-                else:
-                    list(run.outcomes())
-                    assert folder.standing(items[0]).usage == Usage(5 * 100, 5 * 20)
-                run.wait()
-            assert len(server.requests) == (1 if attempt == 1 else 5)
+        config = replace(Config(), generation=replace(config, base_url=server.base_url, model="test"))
+        broken = load_pipeline(0.0, config)
+        broken.generator._verifier.stream = None  # a bug, once the first candidate has come
+        with pytest.raises(TypeError):
+            run_of(tmp_path, broken, 1)
+        assert len(server.requests) == 1
+        found, _ = run_of(tmp_path, load_pipeline(0.0, config), 1)
+        assert len(server.requests) == 5
+    assert found[1].solution["answer"]["usage"] == {"prompt_tokens": 5 * 100, "completion_tokens": 5 * 20}
+
+
+# The page -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_row_has_the_answer_its_passages_and_what_is_gold(tmp_path):
+    gold = [
+        {"QuestionID": "q1", "Question": "Why?", "Passages": [{"DocumentID": 1, "PassageID": "1.1", "Passage": "x"}]}
+    ]
+    (tmp_path / "questions.json").write_text(json.dumps(gold))
+    settings = answers.BENCHMARK.settings(questions=tmp_path / "questions.json", price_in=2.0, price_out=10.0)
+    config = replace(Config(), generation=replace(Config().generation, generator="llm"))
+    task = answers.task_of(load_pipeline(0.0, config, generator=Writer()), settings)
+    last = list(run(answers.BENCHMARK, settings, tmp_path / "run", Paths(tmp_path), task=task))[-1]
+    (row,) = last.rows
+    assert (row.answer, row.gold) == (ANSWER.text, ("1:1.1",))
+    assert [(hit.passage_id, hit.is_gold) for hit in row.hits] == [("1:1.1", True), ("1:1.2", False)]
+    assert [step.partition(":")[0] for step in row.steps] == ["retrieval", "fusion", "filtering", "generation"]
+    assert [sentence.text for sentence in row.sentences] == [sentence.text for sentence in ANSWER.sentences]
+    labels = [figure.label for figure in last.report.figures]
+    assert labels == ["RePASs", "Tokens", "E", "C", "OC", "Copied"]
+    assert last.report.figures[1].text == f"1,000 + 200, {(1000 * 2 + 200 * 10) / 1e6:.2f} of about 0.00"
+    ours = [line for line in last.report.comparisons[0].lines if line.is_ours]
+    assert [line.name for line in ours] == ["llm, mode paper", "llm, mode script"]
+
+
+def test_what_was_published_is_shown_before_anything_has_run():
+    (comparison,) = answers.BENCHMARK.published({}).comparisons
+    assert "human experts" in [line.name for line in comparison.lines]
 
 
 # Measures -----------------------------------------------------------------------------------------------------------

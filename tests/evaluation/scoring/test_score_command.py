@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from ragqa.evaluation.scoring_folder import open_folder
 from typer.testing import CliRunner
 
 import ragqa.cli
@@ -17,7 +18,6 @@ from ragqa.config import ScoringConfig
 from ragqa.errors import ConfigError, CorpusError, ModelError, RagqaError, RecordError, ScoringError
 from ragqa.evaluation import journal as journal_module
 from ragqa.evaluation.answer_file import read_answers
-from ragqa.evaluation.scoring_folder import open_folder
 from ragqa.repass.scorer import RepassScorer
 from ragqa.types import ModelInfo
 from tests.support.fakes import FakeObligations

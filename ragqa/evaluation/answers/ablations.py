@@ -14,12 +14,14 @@ from typing import Any
 
 from ragqa.config import Config, FilteringConfig, api_key, prompt_folder
 from ragqa.errors import ConfigError
-from ragqa.evaluation.published import AUEB, PublishedRow, published
+from ragqa.evaluation.answers.comparing import PublishedRow, published_rows
 from ragqa.generation.llm import ObligationsGenerator
 from ragqa.pipeline import Pipeline
 from ragqa.repass.scorer import RepassScorer
 from ragqa.repass.verifier import RepassVerifier
 from ragqa.types import RePASs
+
+AUEB = "Chasandras"
 
 
 class Study(StrEnum):
@@ -65,9 +67,9 @@ def variants(study: Study, config: Config) -> tuple[Variant, ...]:
 def published_beside(study: Study) -> tuple[PublishedRow, ...]:
     """What AUEB found, step by step or variant by variant."""
     table = {Study.FILTER: "3", Study.OBLIGATION_CONTEXT: "4", Study.STEPS: "7"}[study]
-    rows = published(AUEB, table)
+    rows = published_rows(table, AUEB)
     if study is Study.STEPS:
-        rows = (*(row for row in published(AUEB, "5") if row.name.startswith(("NOC", "LOC"))), *rows)
+        rows = (*(row for row in published_rows("5", AUEB) if row.name.startswith(("NOC", "LOC"))), *rows)
     return rows
 
 

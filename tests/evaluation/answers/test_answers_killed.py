@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from tests.evaluation.test_score_killed import finish, kept, kill, start
+from tests.evaluation.scoring.test_score_killed import finish, kept, kill, start
 from tests.support.openai_server import OpenAIServer, answer
 
 OUTPUTS = ("answers.json", "ranking.run")
@@ -64,7 +64,7 @@ def killed_and_run_again(tmp_path, n_questions, n_kills, parallel, generator="ll
             counts.append(kept(folder))
         _, err = finish([*command, str(folder)], **environ)
         requests = list(server.requests)
-    assert "going on:" in err
+    assert "continuing:" in err
     return folder, requests, counts, expected
 
 
@@ -73,11 +73,11 @@ def assert_none_lost_and_none_paid_twice(tmp_path, folder, requests, n_questions
         assert (folder / name).read_bytes() == (tmp_path / "expected" / name).read_bytes()
     found = entries(folder)
     numbers = list(range(1, n_questions + 1))
-    for step in ("answered", "scored"):
+    for step in ("solved", "scored"):
         assert sorted(entry["number"] for entry in found if entry["step"] == step) == numbers
     steps = {n: [entry["step"] for entry in found if entry["number"] == n] for n in numbers}
     for of_question in steps.values():  # asked again only while there was no answer
-        assert "begun" not in of_question[of_question.index("answered") :]
+        assert "begun" not in of_question[of_question.index("solved") :]
     asked = Counter(map(number_of, requests))
     begun = {n: of_question.count("begun") for n, of_question in steps.items()}
     assert all(1 <= asked[n] <= begun[n] for n in numbers)
@@ -131,4 +131,4 @@ def test_ctrl_c_keeps_the_answer_under_way_and_says_how_to_go_on(tmp_path):
     assert "Traceback" not in out + err
     assert "what is under way is received and kept first" in " ".join(err.split())
     found = [entry["step"] for entry in entries(folder)]
-    assert found.count("answered") == found.count("begun") == n_asked < 40
+    assert found.count("solved") == found.count("begun") == n_asked < 40
