@@ -86,6 +86,9 @@ def run(
     """
     if task is None:
         task = yield from _loaded(benchmark, settings, paths)
+    if not task.solves:
+        yield _reported(benchmark, task, folder)
+        return
     limit = settings.get("limit")
     task = replace(task, items=tuple(task.items[:limit]))
     if not task.items:
@@ -109,6 +112,16 @@ def run(
         report = benchmark.report(task, ended)
         files = tuple(benchmark.export(task, ended, report, folder))
         yield replace(watched.progress(phase="Done"), report=replace(report, files=files), outcomes=ended)
+
+
+def _reported(benchmark: Benchmark, task: Task, folder: Path) -> Progress:
+    """The end of a run in which nothing was to be solved."""
+    with held(folder, "writing"):
+        report = benchmark.report(task, ())
+        files = tuple(benchmark.export(task, (), report, folder))
+    rows = tuple(benchmark.row(task, Outcome(item, Status.SCORED)) for item in task.items)
+    n_items = len(task.items)
+    return Progress("Done", n_items, n_items, rows=rows, report=replace(report, files=files))
 
 
 def folder_of(benchmark: Benchmark, settings: Settings, paths: Paths) -> Path:
@@ -306,7 +319,7 @@ def _opened(benchmark: Benchmark, task: Task, folder: Path, *, restart: bool) ->
     stamp = {"benchmark": benchmark.name, "ragqa_version": __version__, **task.stamp}
     plain: dict[str, Any] = json.loads(json.dumps(stamp))  # as it reads back
     with held(folder, "writing"):
-        begun(folder, plain, benchmark.outputs, restart=restart)
+        begun(folder, plain, (*benchmark.outputs, *task.outputs), restart=restart)
         store = RunStore(folder, plain, task.scoring)
         try:
             yield store
