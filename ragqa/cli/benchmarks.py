@@ -108,12 +108,15 @@ def watched(
 
 
 def _drawn(benchmark: Benchmark, steps: Any) -> Progress:  # noqa: ANN401
-    last = Progress("Loading")
+    last, told = Progress("Loading"), ""
     with stderr().status("Loading") as status:
         for last in steps:
             if last.total:
                 break
             status.update(plain(last.phase))
+            if not stderr().is_terminal and last.phase.partition(":")[0] != told:  # where nobody sees the status
+                told = last.phase.partition(":")[0]
+                say(told)
     with progress_bar() as bar:
         bar.columns = (*bar.columns, TextColumn("{task.fields[figures]}"))
         if last.resumed:

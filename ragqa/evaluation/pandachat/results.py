@@ -1,4 +1,6 @@
-"""PandaChat-RAG's results: one row a system and k, the published rows as data, the benchmark's own list and table.
+"""PandaChat-RAG's systems side by side, ours and the published ones, and the benchmark's own list and table of results.
+
+`published.jsonl` holds the rows that the benchmark published.
 
 Its script appends to ``results.json`` whatever was there before, so that evaluating twice doubles a row; here a row
 takes the place of the one with its scenario, system and k.
@@ -7,67 +9,199 @@ takes the place of the one with its scenario, system and k.
 from __future__ import annotations
 
 import json
+import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 from ragqa.corpus.json_items import read_items
-from ragqa.evaluation.journal import write_whole
-
-SCENARIO: Final = "aqa-sl"  # attributed question answering, Slovenian: the benchmark's one scenario so far
-N_QUESTIONS: Final = 206
-PUBLISHED_SOURCE: Final = (
-    "TajaKuzman/pandachat-rag-benchmark, results/results.json as of commit 65283d1, read in November 2026"
+from ragqa.corpus.pandachat import DocumentQuestion
+from ragqa.evaluation.journal import translated, write_whole
+from ragqa.evaluation.pandachat.submissions import (
+    N_RIGHT,
+    PERCENT,
+    RESULT_KEY,
+    SCENARIO,
+    SECONDS_EACH,
+    PandachatRow,
+    Submission,
+    annotated,
+    evaluate_submission,
+    is_right,
 )
+from ragqa.evaluation.report import Comparison, Line
+
+RUN: Final = "this run"
+PUBLISHED_ONLY: Final = "published"
+REPORT: Final = "report.json"
+RANKED_AT: Final = 2  # the k of the published rows
 RESULTS, TABLE = "results.json", f"results-{SCENARIO}.md"
-_KEY = ("eval_scenario", "system", "evaluated-top-k")
-_SECONDS, _COUNT, _PERCENT = "time_per_question (s)", "correct_retrieval_count", "correct_retrieval_per"
 
 
 @dataclass(frozen=True, slots=True)
-class PandachatRow:
-    """How many of ``n_questions`` a system got right among its first ``top_k`` sources.
+class Retrieved:
+    """What a run found for one question: its number in the file, from 1, its document, that of each chunk, best first.
 
-    ``seconds`` are the mean of a question; None where the submission does not say.
+    ``seconds`` include encoding.
     """
 
-    system: str
-    top_k: int
+    number: int
+    text: str
+    document: str
+    sources: tuple[str, ...]
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """One system: its row at each k, the questions it has wrong there, and where they were counted.
+
+    ``origin`` is `RUN` or the name of a submission file. The median milliseconds of a question are known of a run only.
+    """
+
+    name: str
+    origin: str
+    rows: tuple[PandachatRow, ...]
+    wrong: Mapping[int, tuple[str, ...]]
+    median_milliseconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SystemLine:
+    """A line of the comparison: counted here (``rows``, one for each k), published, or both under one name.
+
+    ``origin`` is as in `System`, or `PUBLISHED_ONLY`.
+    """
+
+    name: str
+    origin: str
+    rows: tuple[PandachatRow, ...]
+    published: PandachatRow | None
     seconds: float | None
-    n_right: int
-    n_questions: int = N_QUESTIONS
-
-    @property
-    def percent(self) -> float:
-        """Right ones of all, in [0, 100]; 0 of no question."""
-        return self.n_right / self.n_questions * 100 if self.n_questions else 0.0
-
-    def as_json(self) -> dict[str, Any]:
-        """The row under the names of the benchmark's ``results.json``."""
-        return {
-            "eval_scenario": SCENARIO,
-            "system": self.system,
-            "evaluated-top-k": self.top_k,
-            _SECONDS: self.seconds,
-            _COUNT: self.n_right,
-            _PERCENT: self.percent,
-        }
 
 
-PUBLISHED: Final = (  # in the order of the file
-    PandachatRow("bge-m3", 2, 0.5793855849978993, 206),
-    PandachatRow("gte-multilingual-base", 2, 0.3100063349436788, 204),
-    PandachatRow("multilingual-e5-base", 2, 0.28573827141696967, 205),
-    PandachatRow("multilingual-e5-large", 2, 0.5838590316402102, 206),
-    PandachatRow("multilingual-e5-small", 2, 0.15391959032966096, 203),
-    PandachatRow("text-embedding-3-large", 2, 1.1900231629899405, 204),
-    PandachatRow("text-embedding-3-small", 2, 0.6923161988119477, 205),
-    PandachatRow("text-embedding-ada-002", 2, 0.6312838966406665, 203),
-    PandachatRow("qdrant-openai-embedding-3-small", 2, 0.42931009496299966, 199),
-    PandachatRow("local-storage-text-embedding-3-small", 2, 0.6412383144341626, 205),
-    PandachatRow("qdrant-docker-openai-embedding-3-small", 2, 0.39568439154949003, 205),
-)
+def system_of_run(found: Sequence[Retrieved], name: str, ks: Sequence[int]) -> System:
+    """The figures of at least one question of a run, at each k."""
+    wrong = {k: tuple(one.text for one in found if not is_right(one.document, one.sources, k)) for k in ks}
+    seconds = mean_seconds(found)
+    rows = tuple(PandachatRow(name, k, seconds, len(found) - len(wrong[k]), len(found)) for k in ks)
+    return System(name, RUN, rows, wrong, statistics.median(1000 * one.seconds for one in found))
+
+
+def mean_seconds(found: Sequence[Retrieved]) -> float:
+    """What the benchmark calls time per question."""
+    return statistics.fmean(one.seconds for one in found)
+
+
+def system_of_file(
+    submission: Submission, origin: str, ks: Sequence[int], questions: Sequence[DocumentQuestion]
+) -> System:
+    """The figures of a checked submission over these questions, at each k."""
+    found = {k: evaluate_submission(submission, k, questions) for k in ks}
+    rows = tuple(row for row, _ in found.values())
+    return System(submission.system, origin, rows, {k: wrong for k, (_, wrong) in found.items()})
+
+
+def compared(systems: Sequence[System]) -> tuple[SystemLine, ...]:
+    """These systems among the published ones, the best at 2 first, equal ones in order, those counted here before."""
+    by_name = {row.system: row for row in published()}
+    lines = [SystemLine(one.name, one.origin, one.rows, by_name.get(one.name), one.rows[0].seconds) for one in systems]
+    counted = {one.name for one in systems}
+    lines += [
+        SystemLine(row.system, PUBLISHED_ONLY, (), row, row.seconds) for row in published() if row.system not in counted
+    ]
+    return tuple(sorted(lines, key=_percent, reverse=True))
+
+
+def _percent(line: SystemLine) -> float:
+    row = next((row for row in line.rows if row.top_k == RANKED_AT), None) or line.published
+    return (row or line.rows[-1]).percent
+
+
+def comparison_of(systems: Sequence[System], ks: Sequence[int], n_asked: int, n_all: int) -> Comparison:
+    """The systems and the published ones as a table."""
+    lines = []
+    for line in compared(systems):
+        counted = (*(f"{_words(row)} ({row.percent:.1f}%)" for row in line.rows), *("" for _ in ks[len(line.rows) :]))
+        seconds = "–" if line.seconds is None else f"{line.seconds:.4f}"
+        origin = line.origin if line.origin in {RUN, PUBLISHED_ONLY} else "file"
+        cells = (*counted, _words(line.published) if line.published else "", seconds)
+        lines.append(Line(line.name, cells, origin, line.origin == RUN))
+    few = "; figures of all questions are the ones to compare" if n_asked < n_all else ""
+    caption = (
+        f"Asked: {n_asked:,} of {n_all:,} questions{few}. Right at K: the question's document is among the first K "
+        "sources, one a chunk, duplicates counted. Seconds: mean of a question; those of files and published ones are "
+        f"of other machines. Published: {published_source()}."
+    )
+    headings = (*(f"top {k}" for k in ks), f"published at {RANKED_AT}", "seconds")
+    return Comparison(headings, tuple(lines), caption, f"PandaChat-RAG-sl: right of {n_asked:,} questions")
+
+
+def _words(row: PandachatRow) -> str:
+    return f"{row.n_right:,} of {row.n_questions:,}"
+
+
+def report_of(systems: Sequence[System], data: Path, n_asked: int, n_all: int) -> dict[str, Any]:
+    """Everything as one object for JSON; rows under the benchmark's own names."""
+    return {
+        "data": data.name,
+        "n_questions": n_asked,
+        "n_questions_of_data": n_all,
+        "systems": [
+            {
+                "system": one.name,
+                "origin": one.origin,
+                "rows": [row.as_json() for row in one.rows],
+                "wrong": {str(k): list(wrong) for k, wrong in one.wrong.items()},
+                "median_milliseconds": one.median_milliseconds,
+            }
+            for one in systems
+        ],
+        "published": {"source": published_source(), "rows": [row.as_json() for row in published()]},
+    }
+
+
+def write_report(
+    folder: Path,
+    report: Mapping[str, Any],
+    systems: Sequence[System],
+    submissions: Mapping[str, Submission],
+    ks: Sequence[int],
+) -> None:
+    """``report.json``, each submission (by its file's name) with what is right in it, and the benchmark's results.
+
+    The results, list and table, take rows only where all questions were asked. Raises RecordError where the folder
+    cannot be written, CorpusError where its ``results.json`` is something else.
+    """
+    with translated(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, submission in submissions.items():
+            write_whole(folder / f"{name}_results.json", [json.dumps(annotated(submission, ks), indent=2)])
+        if report["n_questions"] == report["n_questions_of_data"]:
+            write_results(folder, [row for one in systems for row in one.rows])
+        write_whole(folder / REPORT, [json.dumps(report, indent=2, ensure_ascii=False) + "\n"])
+
+
+@cache
+def published() -> tuple[PandachatRow, ...]:
+    """The rows that the benchmark itself published, in the order of its file."""
+    return tuple(
+        PandachatRow(row["system"], row["top_k"], row["seconds"], row["n_right"]) for row in _published_lines()
+    )
+
+
+@cache
+def published_source() -> str:
+    """Where they were read."""
+    source: str = _published_lines()[0]["source"]
+    return source
+
+
+def _published_lines() -> list[dict[str, Any]]:
+    text = Path(__file__).with_name("published.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def merge_rows(before: Iterable[Mapping[str, Any]], new: Iterable[PandachatRow]) -> list[dict[str, Any]]:
@@ -77,7 +211,7 @@ def merge_rows(before: Iterable[Mapping[str, Any]], new: Iterable[PandachatRow])
     """
     found: dict[tuple[object, ...], dict[str, Any]] = {}
     for row in (*before, *(one.as_json() for one in new)):
-        found[tuple(row.get(key) for key in _KEY)] = dict(row)
+        found[tuple(row.get(key) for key in RESULT_KEY)] = dict(row)
     return list(found.values())
 
 
@@ -88,15 +222,12 @@ def write_results(folder: Path, new: Sequence[PandachatRow]) -> tuple[Path, Path
     published rows come first. Raises CorpusError where it is no list of rows.
     """
     file, table = folder / RESULTS, folder / TABLE
-    before = [item.values for item in read_items(file, file.name)] if file.exists() else _json(PUBLISHED)
+    theirs = [row.as_json() for row in published()]
+    before = [item.values for item in read_items(file, file.name)] if file.exists() else theirs
     rows = merge_rows(before, new)
     write_whole(file, [json.dumps(rows, indent=2)])
     write_whole(table, [markdown_table([row for row in rows if row.get("eval_scenario") == SCENARIO])])
     return file, table
-
-
-def _json(rows: Iterable[PandachatRow]) -> list[dict[str, Any]]:
-    return [row.as_json() for row in rows]
 
 
 def markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -104,10 +235,10 @@ def markdown_table(rows: Sequence[Mapping[str, Any]]) -> str:
 
     That is pandas' ``to_markdown(index=False)``: six significant digits, decimal points under each other.
     """
-    ordered = sorted(rows, key=lambda row: -_number(row.get(_PERCENT)))
+    ordered = sorted(rows, key=lambda row: -_number(row.get(PERCENT)))
     columns = [
-        (name, [_cell(row.get(name)) for row in ordered], name in _KEY[:2])
-        for name in (*_KEY, _SECONDS, _COUNT, _PERCENT)
+        (name, [_cell(row.get(name)) for row in ordered], name in RESULT_KEY[:2])
+        for name in (*RESULT_KEY, SECONDS_EACH, N_RIGHT, PERCENT)
     ]
     lines: list[list[str]] = [[] for _ in range(len(ordered) + 2)]
     for name, cells, is_text in columns:
