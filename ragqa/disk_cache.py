@@ -1,6 +1,6 @@
-"""A SQLite file that may lose anything at any time and must never fail its user: what caches on disk share.
+"""A cache in a SQLite file, which may lose anything at any time and must never fail its user.
 
-Whatever goes wrong is logged once and means "not found" or "not kept". Safe between threads and processes.
+Whatever goes wrong is logged once and means "not found" or "not added". Safe between threads and processes.
 """
 
 from __future__ import annotations
@@ -8,46 +8,118 @@ from __future__ import annotations
 import logging
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 REST_SECONDS = 30.0  # after a failure the disk is left alone for so long
 KEYS_PER_QUERY = 500  # SQLite takes 999 at least
 RETRY_SECONDS = 0.01
 
 Result = TypeVar("Result")
+Value = TypeVar("Value")
+Row = tuple[object, ...]
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class CacheFormat:
-    """What a file of this kind holds: its table, its version, and words for the log."""
+class CacheFormat(Generic[Value]):
+    """What a file of this kind holds: one table of values under keys, its version, and words for the log."""
 
-    schema: str
+    table: str
+    columns: tuple[str, ...]  # of a value
+    column_type: str  # "REAL"
     version: int
-    patience_seconds: float  # how long another process's transaction is waited for
+    patience_seconds: float  # how long another process's transaction is waited for; ours take milliseconds
     holds: str  # "NLI results"
-    goes_on: str  # what goes on without it: "scoring"
+    user: str  # what continues without it: "scoring"
+    to_row: Callable[[Value], Row | None]  # None: not worth adding
+    from_row: Callable[[Row], Value | None]  # None: no such value, as after a write by another program
+    renews: bool  # whether reading a value in the older half makes it the newest
+
+    @property
+    def schema(self) -> str:
+        """A row's id is its age: `INSERT OR REPLACE` gives it the next one.
+
+        So the oldest values are those with the lowest ids, and the span of the ids bounds the number of rows without
+        counting them.
+        """
+        columns = ", ".join(f"{column} {self.column_type} NOT NULL" for column in self.columns)
+        return f"CREATE TABLE {self.table} (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, {columns})"
 
 
-class DiskCache:
-    """One file. Nothing is opened before it is needed; the file and its folder are made where they are missing."""
+class DiskCache(Generic[Value]):
+    """At most ``most`` values in one file, the oldest leave first. Locks itself: share it.
 
-    def __init__(self, file: Path, format: CacheFormat) -> None:
+    Nothing is opened before it is needed; the file and its folder are made where they are missing. Values come back bit
+    for bit as they were given.
+    """
+
+    def __init__(self, file: Path, format: CacheFormat[Value], most: int) -> None:
         self.file = file
         self.format = format
+        self.most = most
         self._lock = Lock()
         self._connection: sqlite3.Connection | None = None
         self._opened: tuple[int, int] | None = None  # device and inode of the file that was opened last
         self._rests_until = 0.0
         self._warned = False
 
-    def attempt(self, work: Callable[[sqlite3.Connection], Result], otherwise: Result) -> Result:
+    def known(self, keys: Sequence[bytes]) -> dict[bytes, Value]:
+        """Those of these keys that are cached, with their values."""
+        distinct = list(dict.fromkeys(keys))
+        return self._attempt(lambda connection: self._read(connection, distinct), {}) if distinct else {}
+
+    def add(self, values: Mapping[bytes, Value]) -> None:
+        """Adds these values in one transaction, and removes the oldest beyond ``most``."""
+        rows = [(key, *row) for key, value in values.items() if (row := self.format.to_row(value)) is not None]
+        if rows:
+            self._attempt(lambda connection: self._write(connection, rows), None)
+
+    def close(self) -> None:
+        """Closes the file; the next use opens it again."""
+        with self._lock:
+            self._disconnect()
+
+    def _read(self, connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, Value]:
+        columns = ", ".join(self.format.columns)
+        rows: list[tuple[int, bytes, *Row]] = []
+        for start in range(0, len(keys), KEYS_PER_QUERY):
+            some = keys[start : start + KEYS_PER_QUERY]
+            marks = ",".join("?" * len(some))
+            query = f"SELECT id, key, {columns} FROM {self.format.table} WHERE key IN ({marks})"  # noqa: S608 - own names
+            rows += connection.execute(query, some).fetchall()
+        (newest,) = connection.execute(f"SELECT max(id) FROM {self.format.table}").fetchone()  # noqa: S608
+        found, ageing = {}, []
+        for row_id, key, *stored in rows:
+            value = self.format.from_row(tuple(stored))
+            if value is None:
+                continue
+            found[key] = value
+            if self.format.renews and row_id <= newest - self.most // 2:
+                ageing.append((key, *stored))
+        if ageing:
+            self._write(connection, ageing)
+        return found
+
+    def _write(self, connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+        table, names = self.format.table, ("key", *self.format.columns)
+        marks = ", ".join("?" * len(names))
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            connection.executemany(f"INSERT OR REPLACE INTO {table} ({', '.join(names)}) VALUES ({marks})", rows)  # noqa: S608
+            connection.execute(f"DELETE FROM {table} WHERE id <= (SELECT max(id) FROM {table}) - ?", (self.most,))  # noqa: S608
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def _attempt(self, work: Callable[[sqlite3.Connection], Result], otherwise: Result) -> Result:
         """What ``work`` gives, or ``otherwise``: while the disk rests, or where it fails."""
         with self._lock:
             if time.monotonic() < self._rests_until:
@@ -64,14 +136,9 @@ class DiskCache:
                 self._disconnect()
                 self._rests_until = time.monotonic() + REST_SECONDS
                 self._warn(
-                    f"cannot be used ({type(error).__name__}: {error}); {self.format.goes_on} goes on without it."
+                    f"cannot be used ({type(error).__name__}: {error}); {self.format.user} continues without it."
                 )
                 return otherwise
-
-    def close(self) -> None:
-        """Closes the file; the next use opens it again."""
-        with self._lock:
-            self._disconnect()
 
     def _connected(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -87,7 +154,7 @@ class DiskCache:
                 self._connection = None
 
     def _set_aside(self, error: Exception) -> None:
-        """Renames a broken file, unless another process has done so and begun a new one."""
+        """Renames a broken file, unless another process has done so and started a new one."""
         self._disconnect()
         if self._opened is None or _identity(self.file) != self._opened:
             return
@@ -95,27 +162,12 @@ class DiskCache:
         for ending in ("-wal", "-shm"):
             self.file.with_name(self.file.name + ending).unlink(missing_ok=True)
         self.file.replace(broken)
-        self._warn(f"is broken ({error}); it is now {broken.name} and a new one is begun.")
+        self._warn(f"is broken ({error}); it is now {broken.name} and a new one is started.")
 
     def _warn(self, what: str) -> None:
         if not self._warned:
             self._warned = True
             logger.warning("the file of %s %s %s", self.format.holds, self.file, what)
-
-
-def write_rows(
-    connection: sqlite3.Connection, keep: str, rows: Sequence[tuple[object, ...]], forget: str, n: int
-) -> None:
-    """Puts the rows by the statement ``keep`` and drops what is beyond ``n`` by ``forget``, in one transaction."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        connection.executemany(keep, rows)
-        connection.execute(forget, (n,))
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 def use_wal(connection: sqlite3.Connection, patience_seconds: float) -> None:
@@ -132,7 +184,7 @@ def use_wal(connection: sqlite3.Connection, patience_seconds: float) -> None:
             return
 
 
-def opened(file: Path, format: CacheFormat) -> sqlite3.Connection:
+def opened(file: Path, format: CacheFormat[Any]) -> sqlite3.Connection:
     """A connection to this file, made ready for use. Raises sqlite3.Error."""
     connection = sqlite3.connect(file, timeout=format.patience_seconds, isolation_level=None, check_same_thread=False)
     try:
@@ -145,7 +197,7 @@ def opened(file: Path, format: CacheFormat) -> sqlite3.Connection:
                 connection.execute(f"PRAGMA user_version = {format.version}")
             connection.execute("COMMIT")
         if _version(connection) != format.version:
-            msg = f"it has version {_version(connection)}, this ragqa reads {format.version}; delete it to begin anew"
+            msg = f"it has version {_version(connection)}, this ragqa reads {format.version}; delete it to start again"
             raise sqlite3.NotSupportedError(msg)
     except BaseException:
         connection.close()

@@ -56,8 +56,8 @@ def load_encoder(name: str, precision: Precision = "auto", paths: Paths | None =
 
     Raises ModelError, and ConfigError where a server's address or key cannot work.
     """
+    from ragqa.http_client import is_api_name
     from ragqa.retrieval.api_encoder import ApiEncoder
-    from ragqa.retrieval.model_api import is_api_name
 
     name = IndexingConfig().encoder if name == NO_ENCODER else name
     if is_api_name(name):
@@ -104,8 +104,7 @@ def _load_ranking_model(ranking: str, paths: Paths | None, precision: Precision)
 def load_nli(scoring: ScoringConfig, paths: Paths | None = None) -> tuple[NliModel, NliModel]:
     """The models for entailment and for coverage, one object where they are the same. Raises ModelError."""
     wait_passively()
-    from ragqa.repass.nli import CrossEncoderNli
-    from ragqa.repass.remembering import RememberingNli
+    from ragqa.repass.nli import CrossEncoderNli, RememberingNli
 
     file = paths.pair_cache if paths else None
     entailment = RememberingNli(CrossEncoderNli(scoring.entailment_model, scoring.precision), file)
@@ -129,7 +128,7 @@ def load_reranker(name: str, precision: Precision = "auto") -> Reranker | HitRan
 
     ``precision`` is a cross-encoder's. Raises ModelError, and ConfigError where a server's address or key cannot work.
     """
-    from ragqa.retrieval.model_api import is_api_name
+    from ragqa.http_client import is_api_name
 
     if is_api_name(name):
         from ragqa.retrieval.api_reranker import ApiReranker
@@ -154,7 +153,7 @@ def load_obligations(scoring: ScoringConfig) -> ObligationClassifier:
     if not (folder / "config.json").is_file():
         return TfidfObligationClassifier(scoring.obligation_model)
     wait_passively()
-    from ragqa.repass.transformer_obligations import TransformerObligationClassifier
+    from ragqa.repass.obligations import TransformerObligationClassifier
 
     return TransformerObligationClassifier(scoring.obligation_model, folder, scoring.precision)
 

@@ -180,13 +180,13 @@ def _generator(config: Config, models: Models, scorer: RepassScorer) -> Generato
 
             return LlmGenerator(generation, api_key(), prompt_folder())
         case "fan-out":
-            from ragqa.fanout.generator import FanOutGenerator, quoting
+            from ragqa.generation.fanout.generator import FanOutGenerator, quoting
             from ragqa.repass.verifier import RepassVerifier
 
             answerer = quoting(models.obligations, models.encoder, RepassVerifier(scorer), generation)
             return FanOutGenerator(answerer, generation, config.filtering)
         case "fan-out-llm":
-            from ragqa.fanout.model import FanOutLlmGenerator
+            from ragqa.generation.fanout.model import FanOutLlmGenerator
 
             return FanOutLlmGenerator(generation, config.filtering, api_key(), prompt_folder())
         case "concise":

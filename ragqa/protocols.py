@@ -6,7 +6,7 @@ Objects behind these protocols are shared by every session of the page and must 
 from __future__ import annotations
 
 from collections.abc import Generator as Stream
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -172,6 +172,10 @@ class NliModel(Protocol):
     def predict(self, pairs: Sequence[tuple[str, str]]) -> list[NliProbabilities]:
         """One result per (premise, hypothesis), in the order given; equal pairs are computed once."""
         ...
+
+    def known(self, pairs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], NliProbabilities]:
+        """Those of these pairs whose result needs no computing, with it; a model without a memory knows none."""
+        return {}
 
 
 class ObligationClassifier(Protocol):

@@ -67,7 +67,8 @@ class AnswerRecord:
     ``fuse`` of `ranked` under ``fusion``, where ``reranking`` names a model ``rerank`` by ``reranker_scores`` (raw, by
     passage_id, the best fused passage first), and ``select`` under ``filtering`` give ``candidates`` again; re-scoring
     ``answer`` against ``kept`` with the same ``models`` gives ``scored`` again. ``trace`` is what LOC, VRR or a fan-out
-    did, in order; a fan-out's candidates are those of `ragqa.fanout.replay.reselected`, and its evidence is among
+    did, in order; a fan-out's candidates are those of `ragqa.generation.fanout.merging.reselected`, and its evidence is
+    among
     ``passages``. ``status`` is ``"answered"``, ``"scored"``, ``"scoring failed"``, the last with ``error``, or, while
     the answer is the best so far, ``"writing"``, and ``"stopped"`` where it stayed so at the reader's request.
     """

@@ -11,10 +11,8 @@ from rich.text import Text
 
 from ragqa.cleaning import without_controls
 from ragqa.records import RecordSummary
-from ragqa.repass.attribution import citation_flag, marks
-from ragqa.repass.copying import COPY_NOTE, MIN_RUN
-from ragqa.repass.explanation import Explanation, explain, provenance, written_out
-from ragqa.repass.mode_differences import mode_differences
+from ragqa.repass.attribution import COPY_NOTE, MIN_RUN, citation_flag, marks
+from ragqa.repass.explanation import Explanation, explain, mode_differences, provenance, written_out
 from ragqa.types import Answer, Breakdown, CitationCheck, CitationStatus, Passage, ScoringMode, Selection, Verdict
 
 _STYLE = {

@@ -64,29 +64,34 @@ def command_of(benchmark: Benchmark) -> Callable[..., None]:
 
 
 def _parameter(option: Option) -> inspect.Parameter:
-    kind: Any = _TYPES.get(option.kind, str)
-    if option.choices and not option.many:
-        kind = StrEnum(f"{option.name.title()}Choice", {name.upper(): name for name in option.choices})
+    kind: Any = _type_of(option)
     required = option.kind in ("file", "argument") and option.default is None and not option.environment
-    if option.many:
-        kind = list[kind] | None
-    elif option.default is None and not required:
-        kind = kind | None
-    text = option.help
+    info: Any
     if option.kind == "argument":
-        info: Any = typer.Argument(help=text, metavar=option.name.upper())
+        info = typer.Argument(help=option.help, metavar=option.name.upper())
     else:
-        limits = {"min": option.least, "max": option.most} if option.kind in ("int", "float") else {}
-        if option.kind == "int":
-            limits = {name: None if value is None else int(value) for name, value in limits.items()}
-        envvar = option.environment or None
-        info = typer.Option(option.flag, help=text, envvar=envvar, **limits)
-    default = inspect.Parameter.empty if required else None if option.many else option.default
-    if option.choices and not option.many and default not in (None, inspect.Parameter.empty):
+        whole = int if option.kind == "int" else float
+        low, high = (None if bound is None else whole(bound) for bound in (option.least, option.most))
+        info = typer.Option(option.flag, help=option.help, envvar=option.environment or None, min=low, max=high)
+    default: Any = option.default
+    if required:
+        default = inspect.Parameter.empty
+    elif option.many:
+        kind, default = list.__class_getitem__(kind) | None, None
+    elif default is None:
+        kind = kind | None
+    elif option.choices:
         default = kind(default)
-    return inspect.Parameter(
-        option.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]
-    )
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(option.name, keyword, default=default, annotation=Annotated[kind, info])
+
+
+def _type_of(option: Option) -> Any:  # noqa: ANN401 - a type, or one made here of the choices
+    if not option.choices:
+        return _TYPES.get(option.kind, str)
+    names: Any = {name.upper(): name for name in option.choices}
+    make: Any = StrEnum
+    return make(f"{option.name.title()}Choice", names)
 
 
 def watched(
@@ -108,15 +113,12 @@ def watched(
 
 
 def _drawn(benchmark: Benchmark, steps: Any) -> Progress:  # noqa: ANN401
-    last, told = Progress("Loading"), ""
+    last = Progress("Loading")
     with stderr().status("Loading") as status:
         for last in steps:
             if last.total:
                 break
             status.update(plain(last.phase))
-            if not stderr().is_terminal and last.phase.partition(":")[0] != told:  # where nobody sees the status
-                told = last.phase.partition(":")[0]
-                say(told)
     with progress_bar() as bar:
         bar.columns = (*bar.columns, TextColumn("{task.fields[figures]}"))
         if last.resumed:

@@ -10,13 +10,6 @@ import typer
 from rich.table import Table
 
 from ragqa.cli.benchmarks import command_of
-from ragqa.cli.evaluate_ablation import ablation
-from ragqa.cli.evaluate_answers import answers, compare
-from ragqa.cli.evaluate_citations import citations
-from ragqa.cli.evaluate_fanoutqa import fanoutqa
-from ragqa.cli.evaluate_models import agreement, nli, obligations
-from ragqa.cli.evaluate_retrieval import retrieval
-from ragqa.cli.fanoutqa_submission import submission
 from ragqa.cli.output import progress_bar, stderr, stdout
 from ragqa.config import Config
 from ragqa.evaluation.catalogue import benchmarks
@@ -24,18 +17,8 @@ from ragqa.paths import Paths
 from ragqa.tables import plain
 
 app = typer.Typer(help="Measure.", no_args_is_help=True)
-app.command()(retrieval)
-app.command()(answers)
-app.command()(compare)
-app.command()(ablation)
-app.command()(citations)
-app.command()(nli)
-app.command()(agreement)
-app.command()(obligations)
-app.command()(fanoutqa)
-app.command("fanoutqa-submission")(submission)
-for _benchmark in benchmarks().values():
-    app.command(_benchmark.name)(command_of(_benchmark))
+for benchmark in benchmarks().values():
+    app.command(benchmark.name)(command_of(benchmark))
 Questions = Annotated[Path, typer.Option(help="JSON list of questions with gold passages (ObliQA's schema).")]
 IndexName = Annotated[str, typer.Option(help="Which corpus.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")]

@@ -134,8 +134,8 @@ def run_answers(
 
     Raises ConfigError where the generator writes nothing, and typer.Exit(130) after Ctrl-C.
     """
-    from ragqa.corpus.asked import load_asked
     from ragqa.corpus.obliqa import load_item_ids
+    from ragqa.corpus.questions import load_asked
     from ragqa.evaluation.answer_files import report_of, write_outputs
     from ragqa.evaluation.answer_folder import items_of, open_answer_folder, stamp_of
     from ragqa.evaluation.answer_run import AnswerRun, Status, outcome_of

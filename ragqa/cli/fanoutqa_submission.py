@@ -29,7 +29,7 @@ def submission(
     Exit code 3 where a file breaks a rule; every problem is printed.
     """
     from ragqa.corpus.fanoutqa import load_fanoutqa
-    from ragqa.corpus.json_items import read_json
+    from ragqa.corpus.files import read_json
     from ragqa.evaluation.fanoutqa_settings import Setting
     from ragqa.evaluation.fanoutqa_submission import (
         GENERATIONS,

@@ -30,8 +30,8 @@ def list_records(limit: Annotated[int, typer.Option(min=1, help="How many, newes
 @app.command()
 def show(record_id: Annotated[str, typer.Argument(help="As `ragqa records list` prints it.")]) -> None:
     """One record as tables."""
-    from ragqa.fanout.replay import reselected, with_passages
     from ragqa.fusion import fuse
+    from ragqa.generation.fanout.merging import reselected, with_passages
 
     record = _store().load(record_id)
     trace = with_passages(record.trace, {passage.passage_id: passage for passage in record.passages})

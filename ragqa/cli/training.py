@@ -110,7 +110,7 @@ def sources(files: Iterable[Path]) -> list[tuple[str, str]]:
 
 def _questions_with_gold(files: Sequence[Path], index: Index) -> list[GoldQuestion]:
     """The questions of all files that name a gold passage, in their order."""
-    from ragqa.corpus.gold import load_gold
+    from ragqa.corpus.questions import load_gold
 
     found: list[GoldQuestion] = []
     for file in files:

@@ -46,7 +46,7 @@ def tune(
     under RAGQA_HOME, as by `ragqa eval retrieval`.
     """
     from ragqa.cli import tune_report
-    from ragqa.corpus.gold import load_gold
+    from ragqa.corpus.questions import load_gold
     from ragqa.evaluation.folds import folds_by_gold
     from ragqa.evaluation.journal import write_whole
     from ragqa.indexing import open_index

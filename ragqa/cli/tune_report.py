@@ -20,8 +20,7 @@ from ragqa.presets import Preset
 from ragqa.tables import plain
 
 if TYPE_CHECKING:
-    from ragqa.corpus.gold import GoldUnit
-    from ragqa.corpus.questions import GoldQuestion
+    from ragqa.corpus.questions import GoldQuestion, GoldUnit
     from ragqa.evaluation.filter_tuning import TunedFilter
     from ragqa.evaluation.significance import PairedTest
     from ragqa.evaluation.tuning import Setting, Tuned

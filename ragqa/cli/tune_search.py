@@ -14,8 +14,7 @@ from ragqa.config import Config, FilteringConfig, FusionConfig, RetrievalConfig
 from ragqa.errors import ConfigError
 
 if TYPE_CHECKING:
-    from ragqa.corpus.gold import GoldUnit
-    from ragqa.corpus.questions import GoldQuestion
+    from ragqa.corpus.questions import GoldQuestion, GoldUnit
     from ragqa.evaluation.filter_tuning import TunedFilter
     from ragqa.evaluation.folds import Floats, Fold
     from ragqa.evaluation.retrieval import Rankings

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
-from ragqa.corpus.formats import CorpusFormat
 from ragqa.corpus.jsonl import json_line_files, load_jsonl
 from ragqa.corpus.obliqa import document_files, load_obliqa
 from ragqa.corpus.pandachat import load_pandachat, looks_like_pandachat
-from ragqa.corpus.streams import open_stream
+from ragqa.corpus.streams import CorpusFormat, open_stream
 from ragqa.corpus.text import load_text, text_files
 from ragqa.corpus.wikipedia.dump import dump_files
 from ragqa.corpus.wikipedia.zim import is_zim

@@ -1,14 +1,169 @@
-"""Blocks of a text -> chunks of bounded length that are verbatim slices and never cut a sentence that fits."""
+"""A text's structure, and chunks of bounded length that follow it.
+
+`markdown_outline` and `plain_outline` find sections and blocks by character offsets; `chunk` merges and splits the
+blocks into verbatim slices that never cut a sentence that fits. Markdown is read by markdown-it (CommonMark and
+tables), whose tokens know their lines; nothing is rendered.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING
 
-from ragqa.corpus.outline import Block
 from ragqa.sentences import split_sentences
 from ragqa.types import Span
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.tree import SyntaxTreeNode
+
+MAX_HEADING_WORDS = 25  # more is a paragraph that happens to stand above a line of dashes
+_FRONT_MATTER = re.compile(r"---[ \t]*\n(?=[\w-]+[ \t]*:)(?:.*\n)*?(?:---|\.\.\.)[ \t]*(?:\n|\Z)")
+_FRONT_TITLE = re.compile(r"^title[ \t]*:[ \t]*(['\"]?)(.+?)\1[ \t]*$", re.MULTILINE | re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A run of characters that belong together, and what it may be split into: first its parts, else sentences."""
+
+    start: int
+    end: int
+    parts: tuple[Block, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """The blocks between two headings and the path of headings above them, outermost first."""
+
+    path: tuple[str, ...]
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """The sections of a text in order. ``title`` is the first heading of level 1, empty where there is none."""
+
+    title: str
+    sections: tuple[Section, ...]
+
+
+def plain_outline(text: str) -> Outline:
+    """One section without a path; blank lines part its blocks."""
+    lines = _Lines(text)
+    runs = groupby(range(lines.count), key=lambda line: text[lines.starts[line] : lines.starts[line + 1]].isspace())
+    paragraphs = [list(run) for is_blank, run in runs if not is_blank]
+    return Outline("", (Section((), tuple(lines.block(run[0], run[-1] + 1) for run in paragraphs)),))
+
+
+def markdown_outline(text: str) -> Outline:
+    r"""The outline of a Markdown text whose lines end in ``\n``.
+
+    Every line that is not a heading lies in exactly one block, link definitions and HTML too. YAML front matter is
+    left out; its title counts where there is no heading of level 1. Headings inside lists and quotations are text, and
+    so is a "heading" of more than 25 words: most often a paragraph above a line of dashes.
+    """
+    from markdown_it import MarkdownIt
+    from markdown_it.tree import SyntaxTreeNode
+
+    inline_parser = MarkdownIt("commonmark")
+    block_parser = MarkdownIt("commonmark").enable("table")
+    block_parser.core.ruler.enableOnly(["normalize", "block"])  # inside a block only headings need reading
+    front = _FRONT_MATTER.match(text)
+    matter = front.group() if front else ""
+    n_front_lines = matter.count("\n") + (bool(matter) and not matter.endswith("\n"))
+    body = "\n" * n_front_lines + text[len(matter) :]  # the same line numbers, with nothing to read on the first lines
+    nodes = [node for node in SyntaxTreeNode(block_parser.parse(body)).children if node.map]
+    title, sections = _sections(nodes, _Lines(text), n_front_lines, inline_parser)
+    if not title and (named := _FRONT_TITLE.search(matter)):
+        title = named.group(2)
+    return Outline(title, sections)
+
+
+class _Lines:
+    """Line numbers (from 0) to character offsets."""
+
+    def __init__(self, text: str) -> None:
+        self.starts = [0, *(found.end() for found in re.finditer("\n", text))]
+        if self.starts[-1] < len(text):
+            self.starts.append(len(text))
+
+    @property
+    def count(self) -> int:
+        return len(self.starts) - 1
+
+    def block(self, first: int, last: int, parts: tuple[Block, ...] = ()) -> Block:
+        return Block(self.starts[first], self.starts[last], parts)
+
+
+def _sections(
+    nodes: Sequence[SyntaxTreeNode], lines: _Lines, first: int, parser: MarkdownIt
+) -> tuple[str, tuple[Section, ...]]:
+    title = ""
+    sections: list[Section] = []
+    above: list[tuple[int, str]] = []  # level and text of the headings that hold here
+    waiting: list[SyntaxTreeNode] = []
+    for node in nodes:
+        heading = _heading(node, parser)
+        if heading is None:
+            waiting.append(node)
+            continue
+        begin, end = _range(node)
+        sections.append(_section(above, title, tuple(_tile(waiting, lines, first, begin))))
+        first, waiting = end, []
+        level, words = heading
+        above = [*(held for held in above if held[0] < level), (level, words)]
+        if level == 1 and not title:
+            title = words
+    sections.append(_section(above, title, tuple(_tile(waiting, lines, first, lines.count))))
+    return title, tuple(section for section in sections if section.blocks)
+
+
+def _section(above: Sequence[tuple[int, str]], title: str, blocks: tuple[Block, ...]) -> Section:
+    return Section(tuple(words for level, words in above if words and (level, words) != (1, title)), blocks)
+
+
+def _range(node: SyntaxTreeNode) -> tuple[int, int]:
+    return node.map or (0, 0)
+
+
+def _heading(node: SyntaxTreeNode, parser: MarkdownIt) -> tuple[int, str] | None:
+    """Level and plain text of a heading, None for anything else."""
+    if node.type != "heading":
+        return None
+    source = "".join(child.content for child in node.children)
+    if len(source.split()) > MAX_HEADING_WORDS:
+        return None
+    inline = parser.parseInline(source)[0].children or []
+    shown = "".join(" " if piece.type.endswith("break") else piece.content for piece in inline if _is_shown(piece.type))
+    return int(node.tag[1:]), " ".join(shown.split())
+
+
+def _is_shown(kind: str) -> bool:
+    return kind in ("text", "code_inline", "image", "softbreak", "hardbreak")
+
+
+def _tile(nodes: Sequence[SyntaxTreeNode], lines: _Lines, first: int, last: int) -> Iterator[Block]:
+    """Blocks that cover the lines first..last without overlap: one per node, and what lies between nodes."""
+    position = first
+    for node in nodes:
+        begin, end = _range(node)
+        if begin > position:
+            yield lines.block(position, begin)
+        yield lines.block(begin, end, _parts(node, lines, begin, end))
+        position = end
+    if position < last:
+        yield lines.block(position, last)
+
+
+def _parts(node: SyntaxTreeNode, lines: _Lines, begin: int, end: int) -> tuple[Block, ...]:
+    if node.type in ("fence", "code_block", "html_block"):
+        return tuple(lines.block(line, line + 1) for line in range(begin, end))
+    children = [child for child in node.children if child.map and child.type not in ("inline", "th", "td")]
+    return tuple(_tile(children, lines, begin, end)) if children else ()
+
 
 _WORD = re.compile(r"\S+")
 _CLAUSE_ENDS = (";:", ",–—)")  # tried in this order, then any word's end

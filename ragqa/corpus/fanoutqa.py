@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ragqa.corpus.json_items import Item, describe, read_items
+from ragqa.corpus.files import Item, describe, read_items
 from ragqa.errors import CorpusError
 from ragqa.types import Question
 

@@ -1,9 +1,15 @@
-"""Files of others as text, with errors that say what is wrong and what to do."""
+"""Files of others as text or JSON items; errors say which file and item, what was expected and what was found."""
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from ragqa.corpus.cleaning import clean_line, clean_text
 from ragqa.errors import CorpusError
 
 
@@ -17,3 +23,114 @@ def read_utf8(path: Path, name: str) -> str:
     except UnicodeDecodeError as error:
         msg = f"{name} is not UTF-8 text (byte {error.start} cannot be read); save it as UTF-8 and try again"
         raise CorpusError(msg) from error
+
+
+def passage_id_of(document_id: str, number: str) -> str:
+    """The id of passage ``number`` of a document: ``"7:2.1.(1)"``. PassageID alone is not unique in ObliQA."""
+    return f"{document_id}:{number}"
+
+
+def read_json(path: Path, name: str) -> Any:  # noqa: ANN401 - it is whatever the file holds; callers check
+    """What the file holds; ``NaN`` is tolerated, a byte-order mark too. ``name`` is what errors call the file."""
+    text = read_utf8(path, name)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        msg = f"{name} is not valid JSON ({error}); correct the file and try again"
+        raise CorpusError(msg) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One object of a list in a JSON file; ``place`` says which, counted from 1: ``"3.json, item 17"``."""
+
+    place: str
+    values: dict[str, Any]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.values
+
+    def text(self, key: str) -> str:
+        """The cleaned text under ``key``; ``NaN``, which some tools write for "no text", is ``""``."""
+        value = self._value(key, "a text")
+        if isinstance(value, float) and math.isnan(value):
+            return ""
+        if not isinstance(value, str):
+            raise self._error(key, "a text", value)
+        return clean_text(value)
+
+    def line(self, key: str) -> str:
+        """The text under ``key`` on one line; it must not be blank."""
+        line = clean_line(self.text(key))
+        if not line:
+            raise self._error(key, "a text that is not empty", "")
+        return line
+
+    def identifier(self, key: str) -> str:
+        """The id under ``key``, a text that is not blank or a whole number, as a text."""
+        value = self._value(key, "a whole number or a text")
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        if isinstance(value, str) and clean_line(value):
+            return clean_line(value)
+        raise self._error(key, "a whole number or a text that is not empty", value)
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        """The texts in the list under ``key``."""
+        values = self._value(key, "a list of texts")
+        if not isinstance(values, list):
+            raise self._error(key, "a list of texts", values)
+        for value in values:
+            if not isinstance(value, str):
+                raise self._error(key, "a list of texts", value)
+        return tuple(clean_text(value) for value in values)
+
+    def items(self, key: str) -> tuple[Item, ...]:
+        """The objects in the list under ``key``."""
+        return tuple(_items(self._value(key, "a list"), f"{self.place}, {key!r}", "a list"))
+
+    def _value(self, key: str, expected: str) -> Any:  # noqa: ANN401
+        if key not in self.values:
+            present = ", ".join(repr(name)[:40] for name in list(self.values)[:10]) or "no key at all"
+            msg = f"{self.place}: expected {key!r} with {expected}, found {present}; correct the file and try again"
+            raise CorpusError(msg)
+        return self.values[key]
+
+    def _error(self, key: str, expected: str, found: object) -> CorpusError:
+        return CorpusError(
+            f"{self.place}: expected {expected} under {key!r}, found {describe(found)}; correct the file and try again"
+        )
+
+
+def read_items(path: Path, name: str) -> tuple[Item, ...]:
+    """The objects of the list that the file holds, in order. Raises CorpusError where it holds anything else."""
+    return tuple(_items(read_json(path, name), name, "a list of objects at the top"))
+
+
+def _items(values: object, place: str, expected: str) -> Iterator[Item]:
+    if not isinstance(values, list):
+        msg = f"{place}: expected {expected}, found {describe(values)}; correct the file and try again"
+        raise CorpusError(msg)
+    for number, value in enumerate(values, start=1):
+        where = f"{place}, item {number}"
+        if not isinstance(value, dict):
+            msg = f"{where}: expected an object, found {describe(value)}; correct the file and try again"
+            raise CorpusError(msg)
+        yield Item(where, value)
+
+
+def describe(value: object) -> str:
+    """A JSON value in a reader's words, shortened."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return f"the value {str(value).lower()}"
+        case int() | float():
+            return f"the number {str(value)[:40]}"
+        case str():
+            return f"the text {value[:40]!r}" if value.strip() else "an empty text"
+        case list():
+            return f"a list of {len(value):,}"
+        case _:
+            return "an object"

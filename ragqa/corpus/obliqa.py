@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ragqa.corpus.json_items import Item, describe, passage_id_of, read_items, read_json
+from ragqa.corpus.files import Item, describe, passage_id_of, read_items, read_json
 from ragqa.errors import CorpusError
 from ragqa.sentences import reads_as_heading
 from ragqa.types import Passage

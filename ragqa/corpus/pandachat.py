@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ragqa.corpus.chunking import chunk
+from ragqa.corpus.chunking import Block, chunk
 from ragqa.corpus.cleaning import clean_text
-from ragqa.corpus.json_items import Item, read_items
+from ragqa.corpus.files import Item, read_items
 from ragqa.corpus.jsonl import ChunkedDocument, check_max_tokens, passages_of
-from ragqa.corpus.outline import Block
 from ragqa.errors import CorpusError
 from ragqa.types import Passage, Question
 

@@ -1,14 +1,18 @@
-"""Questions with the passages that answer them: ObliQA's schema, and answers with evidence sentences."""
+"""Files of questions -> questions with the passages or documents that answer them, or the questions alone."""
 
 from __future__ import annotations
 
 import logging
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
-from ragqa.corpus.json_items import Item, passage_id_of, read_items
+from ragqa.corpus.files import Item, describe, passage_id_of, read_items
+from ragqa.corpus.jsonl import looks_like_jsonl, read_json_lines
+from ragqa.corpus.pandachat import load_pandachat_questions, looks_like_pandachat
 from ragqa.errors import CorpusError
 from ragqa.types import Passage, Question
 
@@ -112,3 +116,95 @@ def _occurrences(text: str, wanted: str) -> Iterator[int]:
     while begin >= 0 and wanted:
         yield begin
         begin = text.find(wanted, begin + 1)
+
+
+ID_KEYS = ("question_id", "id", "_id")
+GOLD, ANSWERS = "gold_passage_ids", "answers"
+
+
+def load_paragraph_questions(path: Path) -> tuple[GoldQuestion, ...]:
+    """The questions of one .jsonl or .jsonl.gz file, in its order, gold being the ids of the lines that answer them.
+
+    Each line has question and gold_passage_ids, a list of whole numbers or texts, kept as texts: the ids of
+    `load_jsonl`, which are passage ids where no text was long enough to be chunked and document ids always. An id
+    stands under question_id, id or _id; without one it is the question's ordinal, "1" for the first. answers, a list
+    of texts, may be missing; other keys are not read. Raises CorpusError where something is not as described here, an
+    id repeats or there is no question.
+    """
+    if not path.is_file():
+        msg = f"no file {path}; expected JSON lines of {{question, {GOLD}}}; check the path and try again"
+        raise CorpusError(msg)
+    questions: dict[str, GoldQuestion] = {}
+    for number, item in enumerate(read_json_lines(path, path.name), start=1):
+        question = _line_question(item, number)
+        question_id = question.question.question_id
+        if question_id in questions:
+            found = f"{question_id[:40]!r}, which a question above has"
+            msg = f"{item.place}: expected an id of its own, found {found}; correct one of them and try again"
+            raise CorpusError(msg)
+        questions[question_id] = question
+    if not questions:
+        msg = f"{path.name}: expected one question a line, found no line; check that this is the right file"
+        raise CorpusError(msg)
+    return tuple(questions.values())
+
+
+def _line_question(item: Item, number: int) -> GoldQuestion:
+    given = next((item.identifier(key) for key in ID_KEYS if item.values.get(key) is not None), "")
+    return GoldQuestion(
+        Question(item.line("question"), given or str(number)),
+        frozenset(_identifiers(item, GOLD)),
+        item.texts(ANSWERS) if ANSWERS in item else (),
+    )
+
+
+def _identifiers(item: Item, key: str) -> tuple[str, ...]:
+    """The ids in the list under ``key``, whole numbers and texts alike as texts."""
+    values = item.values.get(key)
+    if not isinstance(values, list):
+        found = describe(values) if key in item else f"no {key!r}"
+        msg = f"{item.place}: expected a list of ids under {key!r}, found {found}; correct the line and try again"
+        raise CorpusError(msg)
+    place = f"{item.place}, {key!r}"
+    return tuple(Item(place, {f"id {n}": value}).identifier(f"id {n}") for n, value in enumerate(values, start=1))
+
+
+GoldUnit = Literal["passage", "document"]
+
+
+def load_gold(path: Path, passages: Iterable[Passage]) -> tuple[tuple[GoldQuestion, ...], GoldUnit]:
+    """The questions of this file and what their gold ids name.
+
+    ObliQA's schema names passages (evidence sentences are looked up among ``passages``); JSON lines of {question,
+    gold_passage_ids} and PandaChat's data set name documents, of which a corpus may make several passages. Raises
+    CorpusError.
+    """
+    if looks_like_jsonl(path):
+        return load_paragraph_questions(path), "document"
+    if looks_like_pandachat(path):
+        found = load_pandachat_questions(path)
+        return tuple(GoldQuestion(item.question, item.gold_documents) for item in found), "document"
+    return resolve_gold(load_questions(path), passages), "passage"
+
+
+def load_asked(path: Path) -> tuple[Question, ...]:
+    """The questions of a JSON list of {QuestionID, Question}, of JSON lines with gold, or of PandaChat's data set.
+
+    Raises CorpusError where there is no such file, it is something else, it holds no question, or an id stands twice.
+    """
+    if not path.is_file():
+        msg = f"no file {path}; expected a JSON list of {{QuestionID, Question}}"
+        raise CorpusError(msg)
+    if looks_like_jsonl(path):
+        questions = tuple(gold.question for gold in load_paragraph_questions(path))
+    elif looks_like_pandachat(path):
+        questions = tuple(found.question for found in load_pandachat_questions(path))
+    else:
+        items = read_items(path, path.name)
+        questions = tuple(Question(item.line("Question"), item.identifier("QuestionID")) for item in items)
+    twice = [name for name, count in Counter(question.question_id for question in questions).items() if count > 1]
+    if twice or not questions:
+        found = f"{twice[0]!r} several times" if twice else "no question"
+        msg = f"{path.name}: expected questions, each with an id of its own, found {found}; correct the file"
+        raise CorpusError(msg)
+    return questions

@@ -1,15 +1,17 @@
-"""Sources too large to be held: their articles one by one, in an order that never changes, from any one of them on."""
+"""What every corpus format gives: a stream of articles in a fixed order, readable from any one of them on."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Literal, Protocol, runtime_checkable
 
-from ragqa.corpus.formats import CorpusFormat
 from ragqa.errors import CorpusError
 from ragqa.types import Passage
+
+CorpusFormat = Literal["obliqa", "text", "jsonl", "pandachat", "dump", "zim", "mediawiki", "kiwix"]
+
 
 WHOLE_FILE_BYTES: Final = 64 * 2**20  # a file up to this size is identified by all of its bytes
 EDGE_BYTES: Final = 2**20
@@ -54,7 +56,7 @@ def open_stream(
     if not isinstance(source, Path):
         return source
     from ragqa.corpus import detect_format
-    from ragqa.corpus.json_lines_stream import JsonLinesStream
+    from ragqa.corpus.jsonl import JsonLinesStream
     from ragqa.corpus.wikipedia.dump import DumpStream
     from ragqa.corpus.wikipedia.zim import ZimStream
 

@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from ragqa.corpus.chunking import chunk
+from ragqa.corpus.chunking import chunk, markdown_outline, plain_outline
 from ragqa.corpus.files import read_utf8
-from ragqa.corpus.outline import markdown_outline, plain_outline
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.types import Passage
 

@@ -14,7 +14,7 @@ from statistics import correlation, fmean
 from typing import TypeGuard
 
 from ragqa.config import SplitterName
-from ragqa.corpus.json_items import describe, read_json
+from ragqa.corpus.files import describe, read_json
 from ragqa.errors import CorpusError
 from ragqa.evaluation.answer_file import AnswerItem, score_item
 from ragqa.evaluation.reference_files import Figures, figures_of

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ragqa.config import SplitterName
-from ragqa.corpus.json_items import describe
+from ragqa.corpus.files import describe
 from ragqa.errors import CorpusError
 from ragqa.events.scoring import Scored
 from ragqa.protocols import Scorer

@@ -10,7 +10,7 @@ from typing import Any
 from ragqa.evaluation.readability import count_words, lix
 from ragqa.evaluation.reference_files import figures_of
 from ragqa.events.scoring import Scored
-from ragqa.repass.copying import copied_share
+from ragqa.repass.attribution import copied_share
 from ragqa.types import Answer, CitationStatus, Passage, Usage, Verdict
 
 Values = Mapping[str, float | None]
@@ -34,7 +34,7 @@ MEASURES: tuple[Measure, ...] = (
     Measure("script_entailment", "E, script mode"),
     Measure("script_contradiction", "C, script mode"),
     Measure("script_obligation_coverage", "OC, script mode"),
-    Measure("copied", "copied"),  # share of words in verbatim runs, `ragqa.repass.copying`
+    Measure("copied", "copied"),  # share of words in verbatim runs, `ragqa.repass.attribution`
     Measure("lix", "LIX", 1),
     Measure("words", "words", 0),
     Measure("sentences", "sentences", 1),

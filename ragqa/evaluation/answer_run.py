@@ -21,7 +21,7 @@ from ragqa.events.pipeline import (
 )
 from ragqa.events.pipeline import Event, Fused, Reranked, Retrieved, Selected
 from ragqa.events.scoring import Scored
-from ragqa.generation.kept_replies import remembering
+from ragqa.generation.reply_cache import remembering
 from ragqa.pipeline import Pipeline
 from ragqa.types import RePASs, Selection, Usage
 

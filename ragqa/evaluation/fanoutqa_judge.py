@@ -18,9 +18,9 @@ from ragqa.corpus.fanoutqa import FanOutQuestion
 from ragqa.evaluation.fanoutqa_metrics import Judging, Missing
 from ragqa.evaluation.fanoutqa_prompts import code_of, frame, instructions, messages_of
 from ragqa.generation.client import ChatClient
-from ragqa.generation.kept_replies import ReplyMemory, remembering
 from ragqa.generation.prompts import Message
 from ragqa.generation.reply import Reply
+from ragqa.generation.reply_cache import ReplyMemory, remembering
 
 JUDGE_MODEL = "gpt-4-0613"  # what the published figures were judged by, at temperature 0 with seed 31415
 JUDGE_SEED = 31415

@@ -10,8 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
-from ragqa.corpus.files import read_utf8
-from ragqa.corpus.json_items import Item
+from ragqa.corpus.files import Item, read_utf8
 from ragqa.errors import ConfigError, CorpusError
 
 SEARCH_LIMIT = 10

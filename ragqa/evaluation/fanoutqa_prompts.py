@@ -12,8 +12,7 @@ import re
 from collections.abc import Iterable
 
 from ragqa.cleaning import without_invisible
-from ragqa.generation.prompt_files import load_prompt
-from ragqa.generation.prompts import Message
+from ragqa.generation.prompts import Message, load_prompt
 from ragqa.types import PromptVersion
 
 PROMPTS = ("fanoutqa_closed_book", "fanoutqa_open_book", "fanoutqa_evidence_provided", "fanoutqa_judge")

@@ -28,7 +28,7 @@ from ragqa.evaluation.answer_run import MAX_FAILURES_IN_A_ROW
 from ragqa.evaluation.fanoutqa_metrics import Metrics, QuestionScore, Scores, score_one, summarise
 from ragqa.evaluation.fanoutqa_settings import Solver
 from ragqa.evaluation.run_folder import begun, digest, held
-from ragqa.generation.kept_replies import remembering
+from ragqa.generation.reply_cache import remembering
 from ragqa.recorder import without_credentials
 from ragqa.types import Question, Usage
 

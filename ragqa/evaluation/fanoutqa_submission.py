@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ragqa.corpus.fanoutqa import WITHDRAWN, FanOutQuestion
-from ragqa.corpus.json_items import describe
+from ragqa.corpus.files import describe
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.fanoutqa_settings import Setting
 from ragqa.evaluation.journal import write_whole

@@ -6,10 +6,9 @@ import re
 from itertools import islice
 from pathlib import Path
 
-from ragqa.corpus.gold import load_gold
 from ragqa.corpus.jsonl import looks_like_jsonl
 from ragqa.corpus.pandachat import looks_like_pandachat
-from ragqa.corpus.questions import GoldQuestion, load_questions
+from ragqa.corpus.questions import GoldQuestion, load_gold, load_questions
 from ragqa.errors import CorpusError
 from ragqa.indexing import Index
 

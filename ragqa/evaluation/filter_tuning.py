@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ragqa.config import FilteringConfig
-from ragqa.corpus.gold import GoldUnit
-from ragqa.corpus.questions import GoldQuestion
+from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.errors import ConfigError
 from ragqa.evaluation.folds import Floats, Fold, choose
 from ragqa.evaluation.significance import PairedTest, paired_test

@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragqa.config import FusionConfig
-from ragqa.corpus.gold import GoldUnit
-from ragqa.corpus.questions import GoldQuestion
+from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.errors import ConfigError, IndexingError
 from ragqa.evaluation.folds import Floats, Fold, choose
 from ragqa.evaluation.retrieval import Rankings

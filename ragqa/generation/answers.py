@@ -1,11 +1,15 @@
-"""Answers that every generator gives alike, and answers put together from sentences. Pure."""
+"""Answers put together from sentences or quotations, and the words for those that are empty or unfinished. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from dataclasses import replace
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 
-from ragqa.types import Answer, AnswerSentence
+from ragqa.cleaning import without_controls
+from ragqa.errors import RagqaError, ScoringError
+from ragqa.sentences import split_sentences
+from ragqa.types import Answer, AnswerSentence, Passage
 
 NOTHING_KEPT = (
     "No passage was kept, so there is nothing to answer from. Lower the threshold, raise the max drop, "
@@ -63,3 +67,80 @@ def marked(answer: Answer) -> str:
             pieces.append(" " + "".join(f"[{number}]" for number in sentence.citations))
         position = sentence.end
     return "".join(pieces) + answer.text[position:]
+
+
+def unfinished(answer: Answer, step: str) -> Answer:
+    """The answer as it stands after this step, marked so that nobody takes it for the end of the work."""
+    note = f"The best answer when the work stopped, after {step}; it may lack what was still to come."
+    return replace(answer, finish_reason="unfinished", note=note)
+
+
+def budget_note(budget: int) -> str:
+    """Why the work ended, and what to change."""
+    return (
+        f"The budget of {budget:,} calls was used up before the work was done; this is the best answer until then. "
+        "Raise the most calls in the settings for more."
+    )
+
+
+def failure_note(error: RagqaError) -> str:
+    """What ended the work, and that the best answer until then is kept."""
+    what = "could not be checked" if isinstance(error, ScoringError) else "could not be carried on"
+    return f"The answer {what}, and the best until then is kept: {str(error).rstrip('.')}."
+
+
+_NUMBERING = re.compile(r"\A(?:\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})(?:\.\d{1,3})*[.)]+\s+)+")  # "3.2.1. ", "(a) ", "iv) "
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    """A sentence on one line and the 1-based numbers of the passages that hold it; quotes keep the passages' order."""
+
+    text: str
+    citations: tuple[int, ...]
+
+
+def quotes_of(passages: Sequence[Passage]) -> list[Quote]:
+    """Every sentence once, in the order of the passages, with the numbers of all passages that hold it.
+
+    White space inside a sentence becomes single spaces. Sentences are the same when their words are: sentences that
+    merely resemble each other ("must" and "must not", 10 days and 20 days) are different rules and both stay.
+    """
+    texts: dict[str, str] = {}
+    numbers: dict[str, list[int]] = {}
+    for number, passage in enumerate(passages, start=1):
+        for span in split_sentences(without_controls(passage.text)):
+            text = " ".join(span.text.split())
+            key = _words(text)
+            texts.setdefault(key, text)
+            held = numbers.setdefault(key, [])
+            if number not in held:
+                held.append(number)
+    return [Quote(text, tuple(numbers[key])) for key, text in texts.items()]
+
+
+def _words(text: str) -> str:
+    """What two near-identical sentences share: the words in lower case, without punctuation or a leading number.
+
+    A text without any word stands for itself.
+    """
+    return " ".join(re.findall(r"\w+", _NUMBERING.sub("", text.casefold()))) or text
+
+
+def quoted(quotes: Sequence[Quote], generator: str, note: str) -> Answer:
+    """The answer that consists of these sentences, each with its citations."""
+    text = ""
+    sentences = []
+    for quote in quotes:
+        text += separator_after(text) if text else ""
+        sentences.append(AnswerSentence(quote.text, len(text), len(text) + len(quote.text), quote.citations))
+        text += quote.text
+    return Answer(text, tuple(sentences), generator, "", raw="".join(pieces_of(quotes)), note=note)
+
+
+def pieces_of(quotes: Sequence[Quote]) -> list[str]:
+    """``"sentence [1][3] "`` for each: what is streamed."""
+    return [
+        quote.text + " " + "".join(f"[{number}]" for number in quote.citations) + separator_after(quote.text)
+        for quote in quotes
+    ]

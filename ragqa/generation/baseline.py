@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ragqa.cleaning import without_controls
 from ragqa.events.generation import Token
 from ragqa.generation.answers import composed, empty_answer, nothing_kept
-from ragqa.generation.context import NO_TEXT
+from ragqa.generation.prompts import NO_TEXT
 from ragqa.sentences import split_sentences
 from ragqa.types import Answer, AnswerSentence, Passage, Question
 

@@ -17,9 +17,40 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ragqa.generation.markdown import PlainLine, plain_line
 from ragqa.sentences import split_sentences
 from ragqa.types import AnswerSentence, Span
+
+_RULE = re.compile(r"\s*(?:-[ \t]*){3,}|\s*(?:\*[ \t]*){3,}|\s*(?:_[ \t]*){3,}")
+_HEADING = re.compile(r"[ \t]*#{1,6}[ \t]+")
+_QUOTE = re.compile(r"[ \t]*>[ \t]+")
+_LIST_MARKER = re.compile(r"[ \t]*(?:[-*+•]|\d{1,2}[.)])[ \t]+")
+_EMPHASIS = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])([^*\n]+)(?<=[^\s*])\1(?![\w*])")
+
+
+@dataclass(frozen=True, slots=True)
+class PlainLine:
+    """A line without its Markdown, and whether a list marker or heading marks opened it."""
+
+    text: str
+    is_item: bool = False
+    is_heading: bool = False
+
+
+def plain_line(line: str) -> PlainLine:
+    """The line without Markdown; a horizontal rule leaves an empty line."""
+    if _RULE.fullmatch(line):
+        return PlainLine("")
+    if quote := _QUOTE.match(line):
+        line = line[quote.end() :]
+    is_item = is_heading = False
+    if marker := _HEADING.match(line):
+        is_heading = True
+    elif marker := _LIST_MARKER.match(line):
+        is_item = True
+    if marker:
+        line = line[marker.end() :]
+    return PlainLine(_EMPHASIS.sub(r"\2", line), is_item, is_heading)
+
 
 MAX_NUMBER = 999  # a larger number is a year or an amount, unless so many passages were given
 MAX_RANGE = 100  # a longer range is a range of pages

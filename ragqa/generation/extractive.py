@@ -7,9 +7,8 @@ from collections.abc import Sequence
 
 from ragqa.config import GenerationConfig
 from ragqa.events.generation import Token
-from ragqa.generation.answers import empty_answer, nothing_kept
-from ragqa.generation.context import NO_TEXT
-from ragqa.generation.quotes import Quote, pieces_of, quoted, quotes_of
+from ragqa.generation.answers import Quote, empty_answer, nothing_kept, pieces_of, quoted, quotes_of
+from ragqa.generation.prompts import NO_TEXT
 from ragqa.protocols import Encoder, ObligationClassifier
 from ragqa.types import Answer, Passage, Question
 

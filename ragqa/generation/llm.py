@@ -11,9 +11,7 @@ from ragqa.config import GenerationConfig
 from ragqa.events.generation import Token
 from ragqa.generation.answers import nothing_kept
 from ragqa.generation.client import ChatClient
-from ragqa.generation.context import obligations_only
-from ragqa.generation.prompt_files import load_prompt
-from ragqa.generation.prompts import build_prompt
+from ragqa.generation.prompts import build_prompt, load_prompt, obligations_only
 from ragqa.generation.reply import Reply
 from ragqa.protocols import Verifier
 from ragqa.types import Answer, Passage, Question

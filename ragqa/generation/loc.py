@@ -10,14 +10,19 @@ from pathlib import Path
 from ragqa.config import GenerationConfig
 from ragqa.errors import GenerationError, ScoringError
 from ragqa.events.generation import BestSoFar, CallsPlanned, GenerationEvent, ObligationAnswered, Working
-from ragqa.generation.answers import composed, empty_answer, nothing_kept, separator_after
+from ragqa.generation.answers import (
+    budget_note,
+    composed,
+    empty_answer,
+    failure_note,
+    nothing_kept,
+    separator_after,
+    unfinished,
+)
 from ragqa.generation.calls import Call, Calls, Outcome, tokens_in
 from ragqa.generation.client import ChatClient
-from ragqa.generation.context import NO_TEXT, Item, items_of
-from ragqa.generation.prompt_files import load_prompt
-from ragqa.generation.prompts import Prompt, build_numbered_prompt
-from ragqa.generation.refusal import REFUSAL_NOTE
-from ragqa.generation.unfinished import budget_note, failure_note, unfinished
+from ragqa.generation.prompts import NO_TEXT, Item, Prompt, build_numbered_prompt, items_of, load_prompt
+from ragqa.generation.reply import REFUSAL_NOTE
 from ragqa.protocols import Verifier
 from ragqa.types import Answer, Coverage, Passage, Question
 

@@ -2,15 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from ragqa.cleaning import without_controls
 from ragqa.generation.citations import parse_cited_text
 from ragqa.generation.prompts import Prompt
-from ragqa.generation.refusal import REFUSAL_NOTE, reads_as_refusal
-from ragqa.generation.thinking import ThinkingFilter
-from ragqa.types import Answer, Usage
+from ragqa.types import Answer, AnswerSentence, Usage
+
+_OPEN, _CLOSE = "<think>", "</think>"
+
+
+class ThinkingFilter:
+    """Passes an answer on piece by piece, without a block of thoughts at its very beginning.
+
+    Some servers send a reasoning model's thoughts in the same text as the answer. Only a block that opens the text is
+    taken out; the same words later on are the answer's own. Holds back at most the characters it cannot yet judge.
+    """
+
+    def __init__(self) -> None:
+        self._held = ""
+        self._thinking = False
+        self._passing = False
+
+    def feed(self, piece: str) -> str:
+        """What of the text so far may be shown now; empty while the model thinks."""
+        if self._passing:
+            return piece
+        self._held += piece
+        if not self._thinking:
+            self._held = self._held.lstrip()
+            if self._held.startswith(_OPEN):
+                self._thinking, self._held = True, self._held[len(_OPEN) :]
+            elif not _OPEN.startswith(self._held):
+                return self._pass(self._held)
+        if self._thinking:
+            _, closed, answer = self._held.partition(_CLOSE)
+            if closed:
+                self._thinking, self._held = False, ""
+                return self._pass(answer.lstrip())
+            self._held = self._held[-len(_CLOSE) :]  # enough to notice a tag that arrives in two pieces
+        return ""
+
+    def finish(self) -> str:
+        """What was still held back when the text ended: a beginning that only looked like a tag, never thoughts."""
+        return "" if self._thinking or self._passing else self._pass(self._held)
+
+    def _pass(self, text: str) -> str:
+        self._passing, self._held = True, ""
+        return text
+
+
+MAX_SENTENCES = 3  # a longer answer says something, whatever it begins with
+
+REFUSAL_NOTE = (
+    "The language model says that the passages do not answer the question. RePASs does not measure such an answer: no "
+    "passage entails it (E near 0), it covers no obligation, and the published NLI models read it as contradicting the "
+    "passages (C near 1). Read the passages, keep more of them, or ask in the words of the corpus."
+)
+
+_SOURCE = (
+    r"(?:corpus|passages?|provided (?:text|information)|information(?: provided)?|documents?|obligations?|sources?|"
+    r"excerpts?|context|text|regulations?|rules?|materials?)"
+)
+_SILENT = (
+    r"(?:say|state|answer|address|contain|mention|provide|specify|cover|include|discuss|describe|speak|give|explain|"
+    r"allow|relate|pertain|offer|set out|indicate)"
+)
+_NOT = r"(?:(?:do|does|did|can|could|is|are)(?: not|n['’]t)|cannot|(?:contain|provide|give|say|offer)s? (?:no|nothing))"
+_PATTERNS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\A(?:unfortunately,? |i am sorry,? |sorry,? |based on [\w ]+,? )?(?:none of )?(?:the |these |this |your )?"
+        rf"(?:\w+ ){{0,3}}{_SOURCE}(?: \w+){{0,4}} {_NOT}(?: (?:directly|explicitly|specifically|clearly))?"
+        rf"(?: {_SILENT}\b|\b)",
+        rf"\Anone of the (?:\w+ ){{0,3}}{_SOURCE} {_SILENT}",
+        r"\A(?:i|we) (?:cannot|can(?:not|['’]t)|could not|am unable to|are unable to|do not|don['’]t) "
+        r"(?:answer|determine|find|know|say|tell|have (?:enough|sufficient))",
+        rf"\A(?:there is|there are) (?:no|not enough|insufficient) (?:\w+ ){{0,3}}(?:{_SOURCE}|answer|obligations?)\b"
+        r".*\b(?:question|passages?|corpus|documents?)\b",
+        r"\A(?:the question|it) (?:cannot|can ?not|can['’]t|could not) be (?:answered|determined|said)",
+    )
+)
+
+
+def reads_as_refusal(sentences: Sequence[AnswerSentence]) -> bool:
+    """Whether the answer only says, in English as the prompts ask, that the passages do not answer the question.
+
+    At most three sentences, the first of which says so, and none of the others cites a passage. An answer to a part
+    of the question that names what the passages leave open is none.
+    """
+    if not 1 <= len(sentences) <= MAX_SENTENCES or any(sentence.citations for sentence in sentences[1:]):
+        return False
+    first = " ".join(sentences[0].text.split())
+    return any(pattern.search(first) for pattern in _PATTERNS)
+
 
 MAX_ANSWER_CHARS = 200_000  # a server that never stops is stopped here; above 32,768 tokens, the highest setting
 

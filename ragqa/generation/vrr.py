@@ -10,15 +10,11 @@ from pathlib import Path
 from ragqa.config import GenerationConfig
 from ragqa.errors import GenerationError, ScoringError
 from ragqa.events.generation import CallsPlanned, CandidateScored, CandidateWritten, GenerationEvent, Working
-from ragqa.generation.answers import empty_answer, nothing_kept
+from ragqa.generation.answers import budget_note, empty_answer, failure_note, nothing_kept
 from ragqa.generation.calls import Call, Calls, Outcome, tokens_in
 from ragqa.generation.client import ChatClient
-from ragqa.generation.context import obligations_only
-from ragqa.generation.prompt_files import load_prompt
-from ragqa.generation.prompts import Prompt, build_prompt
-from ragqa.generation.refinement import Refinement, Task
-from ragqa.generation.unfinished import budget_note, failure_note
-from ragqa.generation.versions import Version, Versions
+from ragqa.generation.prompts import Prompt, build_prompt, load_prompt, obligations_only
+from ragqa.generation.refinement import Refinement, Task, Version, Versions
 from ragqa.protocols import Verifier
 from ragqa.types import Answer, Passage, Question
 

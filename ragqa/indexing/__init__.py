@@ -13,8 +13,8 @@ from ragqa.errors import IndexingError, IndexMismatchError
 from ragqa.indexing.build import build_events, build_index
 from ragqa.indexing.folders import exclusive, index_names, locate, remove, was_stopped
 from ragqa.indexing.further import open_further
+from ragqa.indexing.journal import BuildProgress
 from ragqa.indexing.passages import READ_AT_ONCE, PassageFile, PositionOf, open_lookups
-from ragqa.indexing.steps import BuildProgress
 from ragqa.manifest import (
     BM25,
     CONTEXT,

@@ -19,12 +19,10 @@ from ragqa.errors import ConfigError, CorpusError, IndexingError
 from ragqa.indexing.encoded import write_dense
 from ragqa.indexing.folders import building_folder, exclusive, replace
 from ragqa.indexing.further import described, write_further
-from ragqa.indexing.journal import Journal, resume
+from ragqa.indexing.journal import BuildProgress, Journal, resume
 from ragqa.indexing.passages import read_passages
-from ragqa.indexing.portion_files import counts_of, gathered, write_lookups
-from ragqa.indexing.portions import Reading, read_portions
+from ragqa.indexing.portions import Reading, counts_of, gathered, read_portions, write_lookups
 from ragqa.indexing.sources import CorpusStream, open_source
-from ragqa.indexing.steps import BuildProgress
 from ragqa.manifest import BM25, CONTEXT, DENSE, SCHEMA_VERSION, Manifest, describe_files, write_manifest
 from ragqa.protocols import Encoder
 from ragqa.types import ModelInfo

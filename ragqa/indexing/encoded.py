@@ -11,10 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ragqa.indexing.folders import flush
-from ragqa.indexing.journal import Journal
+from ragqa.indexing.journal import BuildProgress, Journal
 from ragqa.indexing.passages import read_passages
-from ragqa.indexing.portion_files import gathered
-from ragqa.indexing.steps import BuildProgress
+from ragqa.indexing.portions import gathered
 from ragqa.protocols import Encoder, FloatMatrix
 
 if TYPE_CHECKING:

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 from ragqa.config import IndexingConfig
 from ragqa.errors import IndexingError, IndexMismatchError
 from ragqa.indexing.encoded import write_dense
-from ragqa.indexing.journal import Journal
+from ragqa.indexing.journal import BuildProgress, Journal
 from ragqa.indexing.passages import read_passages
-from ragqa.indexing.portion_files import counts_of, documents_of
-from ragqa.indexing.portions import Reading
-from ragqa.indexing.steps import BuildProgress
+from ragqa.indexing.portions import Reading, counts_of, documents_of
 from ragqa.manifest import FURTHER, FurtherRanking, Manifest
 from ragqa.protocols import Retriever
 from ragqa.types import ModelInfo, Passage

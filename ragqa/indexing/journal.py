@@ -5,7 +5,7 @@
     .building-NAME-PID/
     ├── journal.json     this module
     ├── index/           what becomes the index, as far as it is there
-    ├── portions/        of each portion: see `ragqa.indexing.portion_files`
+    ├── portions/        of each portion: see `ragqa.indexing.portions`
     ├── counts/          for each ranking by words how often tokens occur, until its files are written
     └── *.vectors        vectors on their way into FAISS (see `ragqa.indexing.encoded`)
 
@@ -16,12 +16,37 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from ragqa.analysers import Analyser
 from ragqa.indexing.folders import JOURNAL, delete, flush
+from ragqa.types import Passage
+
+
+@dataclass(frozen=True, slots=True)
+class BuildProgress:
+    """``done`` of ``total`` of this stage are done: passages, vectors, scores, files; a stage ends at its total.
+
+    ``note`` says more of how far it is, where there is more to say: while the corpus is read, nobody knows its size.
+    ``message`` is to be told once: what became of a build that was stopped.
+    """
+
+    stage: str  # corpus, BM25, vectors, the name of a further ranking, files
+    done: int
+    total: int
+    note: str = ""
+    message: str = ""
+
+
+def tokens_of(passages: Iterable[Passage], analyser: Analyser) -> Iterator[list[str]]:
+    """The tokens of each passage, one after another, as this analyser reads it."""
+    from ragqa.retrieval.analysis import analysed_text, tokenise
+
+    return (tokenise(analysed_text(passage, analyser), analyser) for passage in passages)
+
 
 VERSION: Final = 1
 INDEX: Final = "index"

@@ -1,1 +1,1 @@
-"""Transformers here: a classifier by OpenVINO on a few cores or by PyTorch, its batches, precision and turns."""
+"""Computing transformers by OpenVINO on a few cores, or by PyTorch. Start at `ragqa.inference.classifier`."""

@@ -13,11 +13,18 @@ import numpy.typing as npt
 
 from ragqa.config import Precision
 from ragqa.errors import ModelError
-from ragqa.inference.batches import batches_by_length, padded_length
-from ragqa.inference.bert_graph import OpenVinoEngine, bert_shape, openvino_version
-from ragqa.inference.pair_encoding import EncodedPair, InputForm, Inputs, PairEncoder, padded_inputs
-from ragqa.inference.precision import choose_precision
+from ragqa.inference.bert_graph import OpenVinoEngine, bert_shape, choose_precision, openvino_version
+from ragqa.inference.pair_encoding import (
+    EncodedPair,
+    InputForm,
+    Inputs,
+    PairEncoder,
+    batches_by_length,
+    padded_inputs,
+    padded_length,
+)
 from ragqa.inference.sharing import FairLock
+from ragqa.inference.torch_engine import TorchEngine, load_tokenizer, torch_version
 
 Pair = tuple[str, str]
 
@@ -113,8 +120,6 @@ def _load_engine(folder: Path, config: dict[str, Any], precision: Precision) -> 
         logger.warning("OpenVINO cannot compute %s (%s): PyTorch does, about half as fast", folder.name, reason)
     elif shape:
         logger.warning("OpenVINO cannot be imported: %s is computed by PyTorch, about half as fast", folder.name)
-    from ragqa.inference.torch_engine import TorchEngine, torch_version
-
     by_torch = TorchEngine(folder, precision)
     device = "" if by_torch.device == "cpu" else f" on {by_torch.device}"
     return by_torch, f"{by_torch.precision}, PyTorch {torch_version()}{device}"
@@ -146,8 +151,6 @@ def _tokenizer(folder: Path, config: dict[str, Any]) -> Any:  # noqa: ANN401 - a
             msg = f"{file} cannot be read ({str(error)[:300]}); reinstall ragqa, or choose another folder."
             raise ModelError(msg) from error
     else:
-        from ragqa.inference.torch_engine import load_tokenizer
-
         tokenizer = load_tokenizer(folder)
     known, expected = tokenizer.get_vocab_size(), int(config.get("vocab_size", 0))
     if known * 2 < expected:  # transformers makes an empty tokenizer where there is none

@@ -1,4 +1,9 @@
-"""Sentence pairs to token ids: each distinct sentence is tokenised once, whatever number of pairs it is in."""
+"""Sentence pairs to token ids and padded batches.
+
+Each distinct sentence is tokenised once, whatever number of pairs it is in. The padded length of a pair follows from
+the pair alone, and a batch holds one length only: what the processor computes for a pair does not depend on the pairs
+beside it, and an equal pair has equal bits in every session.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +15,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.inference.batches import padded_length
-
 Pair = tuple[str, str]
 Inputs = Mapping[str, npt.NDArray[np.int64]]  # input_ids, attention_mask and token_type_ids of one batch
 # "joined" is the one text "premise [SEP] hypothesis", which the reference script feeds its coverage model; "text" is
 # the first text alone.
 InputForm = Literal["pair", "joined", "text"]
+LENGTH_STEP = 8  # tokens; a coarser step pads more, a finer one makes more batches
 MAX_CHARS = 4_000  # of either text; fills 512 tokens. Cutting two texts of 100,000 to 512 tokens takes 17 s
 
 
@@ -78,3 +82,25 @@ def padded_inputs(pairs: Sequence[EncodedPair], pad_id: int) -> Inputs:
 def encodable(text: str) -> str:
     """The text as the tokenizer can take it: no lone surrogates, which have no UTF-8 form, and no endless length."""
     return text[:MAX_CHARS].encode("utf-8", "replace").decode("utf-8")
+
+
+def padded_length(length: int) -> int:
+    """The next multiple of 8 tokens."""
+    return -(-length // LENGTH_STEP) * LENGTH_STEP
+
+
+def batches_by_length(lengths: Sequence[int], token_budget: int) -> list[list[int]]:
+    """Positions grouped into batches of one padded length each, shortest first; at equal length in the order given.
+
+    A batch costs its padded length times its size; that is at most ``token_budget``, except for a single item that is
+    longer alone. Every position occurs once; no items, no batches.
+    """
+    batches: list[list[int]] = []
+    last = -1
+    for position in sorted(range(len(lengths)), key=lambda position: padded_length(lengths[position])):
+        length = padded_length(lengths[position])
+        if length != last or length * (len(batches[-1]) + 1) > token_budget:
+            batches.append([])
+            last = length
+        batches[-1].append(position)
+    return batches

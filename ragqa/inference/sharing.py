@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from threading import Condition, Lock
 from types import TracebackType
 from typing import Generic, TypeVar
@@ -61,6 +61,14 @@ class RecentResults(Generic[Key, Value]):
 
     def __len__(self) -> int:
         return len(self._results)
+
+    def get(self, key: Key, compute: Callable[[], Value]) -> Value:
+        """The remembered result of this key, else the computed one, remembered from now on."""
+        known = self.known([key])
+        if key not in known:
+            known = {key: compute()}
+            self.remember(known)
+        return known[key]
 
     def known(self, keys: Iterable[Key]) -> dict[Key, Value]:
         """Those of these keys that are remembered, with their results; they become the most recent."""

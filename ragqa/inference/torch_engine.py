@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from ragqa.errors import ModelError
 from ragqa.inference.pair_encoding import Inputs
@@ -24,6 +23,7 @@ class TorchEngine:
 
     def __init__(self, folder: Path, precision: str) -> None:
         """Loads ``folder``'s safetensors and nothing else. Raises ModelError."""
+        import torch
         from transformers import AutoModelForSequenceClassification
 
         self.device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -51,6 +51,8 @@ class TorchEngine:
         return [self._infer(inputs) for inputs in batches]
 
     def _infer(self, inputs: Inputs) -> npt.NDArray[np.float32]:
+        import torch
+
         tensors = {name: torch.from_numpy(rows).to(self.device) for name, rows in inputs.items() if name in self._names}
         with torch.inference_mode(), torch.autocast(self.device, torch.bfloat16, enabled=self.precision == "bf16"):
             found = self._model(**tensors).logits
@@ -69,6 +71,8 @@ class TorchEngine:
 
 def torch_version() -> str:
     """PyTorch's version without its build."""
+    import torch
+
     return str(torch.__version__).partition("+")[0]
 
 

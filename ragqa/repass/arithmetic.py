@@ -101,6 +101,11 @@ def obligation_coverage(covered: Sequence[bool]) -> float:
     return sum(covered) / len(covered) if covered else 0.0
 
 
+def repass_of(entailing: Matrix, contradicting: Matrix, covered: Sequence[bool], mode: ScoringMode) -> RePASs:
+    """The scores of these pair probabilities, each matrix of shape (n_source_sentences, n_answer_sentences)."""
+    return repass(mean_of_maxima(entailing), mean_of_maxima(contradicting), obligation_coverage(covered), mode)
+
+
 def repass(entailment: float, contradiction: float, coverage: float, mode: ScoringMode) -> RePASs:
     """The three parts together; `RePASs.composite` is (E - C + OC + 1) / 3 (RIRAG equation 4).
 

@@ -1,29 +1,66 @@
-"""Pair probabilities to scores: the sentence scores, the obligation scores and the whole evaluation of one mode.
+"""Pair probabilities to scores: source sentences, sentence scores, obligation scores and the breakdown of one mode.
 
-A `View` is what one mode looks at. Everything here reads the table of pair probabilities; nothing calls a model.
+A `ScoringInput` is what one mode looks at. Everything here reads tables of pair probabilities; nothing calls a model.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
 from ragqa.config import ScoringConfig
 from ragqa.repass import arithmetic
-from ragqa.sentences import splitter_name
+from ragqa.sentences import split_sentences, splitter_name
 from ragqa.types import (
     AnswerSentence,
     Breakdown,
     ModelInfo,
     NliProbabilities,
     ObligationScore,
+    Passage,
     Premise,
     ScoringMode,
     SentenceScore,
     Verdict,
 )
+
+
+def source_premises(passages: Sequence[Passage], mode: ScoringMode, splitter: str = "nupunkt") -> tuple[Premise, ...]:
+    """The sentences of these passages in reading order; none where all passages are blank.
+
+    Mode ``paper`` splits each passage alone. Mode ``script`` joins the passages with one space and splits the whole, as
+    RegNLP/RePASs ``scripts/evaluate_model.py`` does, so a passage without a full stop (a heading) runs into the next.
+    """
+    return (_split_alone if mode is ScoringMode.PAPER else _split_joined)(passages, splitter)
+
+
+def _split_alone(passages: Sequence[Passage], splitter: str) -> tuple[Premise, ...]:
+    return tuple(
+        Premise(span.text, passage.passage_id, number, span.start, span.end)
+        for number, passage in enumerate(passages)
+        for span in split_sentences(passage.text, splitter)
+    )
+
+
+def _split_joined(passages: Sequence[Passage], splitter: str) -> tuple[Premise, ...]:
+    """Sentences of the joined text, each placed in the passage where it begins.
+
+    ``text`` is the whole sentence, as the model reads it; the offsets are clipped to that passage, so they select only
+    the part of a running-on sentence that stands there.
+    """
+    starts = [0, *accumulate(len(passage.text) + 1 for passage in passages)]
+    premises = []
+    for span in split_sentences(" ".join(passage.text for passage in passages), splitter):
+        number = bisect_right(starts, span.start) - 1
+        text, start = passages[number].text, span.start - starts[number]
+        end = start + len(text[start : span.end - starts[number]].rstrip())
+        premises.append(Premise(span.text, passages[number].passage_id, number, start, end))
+    return tuple(premises)
+
 
 Pair = tuple[str, str]  # (premise, hypothesis)
 PairTable = Mapping[Pair, NliProbabilities]
@@ -39,7 +76,7 @@ class ScoringModels:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ScoringInput:
     """What one mode looks at: its source sentences, the obligations among them, and the answer's sentences.
 
     ``is_obligation`` is the classifier's word on each answer sentence; ``looked_at`` are the positions of the answer
@@ -72,13 +109,13 @@ class View:
 
 
 def sentence_score(
-    view: View, index: int, table: PairTable, config: ScoringConfig, *, only_known: bool = False
+    given: ScoringInput, index: int, table: PairTable, config: ScoringConfig, *, only_known: bool = False
 ) -> SentenceScore:
     """The score of one answer sentence; without a source sentence both maxima are 0 and it is unsupported.
 
     ``only_known`` looks only at the source sentences whose pair is in the table; the others may raise both maxima.
     """
-    wanted = view.sentence_pairs(index)
+    wanted = given.sentence_pairs(index)
     positions = [n for n, pair in enumerate(wanted) if not only_known or pair in table]
     pairs = [table[wanted[n]] for n in positions]
     entailing = arithmetic.first_maximum([pair.entailment for pair in pairs])
@@ -88,58 +125,53 @@ def sentence_score(
     judged = arithmetic.verdict(entailment, contradiction, config.verdict_threshold) if pairs else Verdict.UNSUPPORTED
     return SentenceScore(
         index=index,
-        sentence=view.sentences[index],
+        sentence=given.sentences[index],
         entailment=entailment,
         contradiction=contradiction,
-        entailment_premise=None if entailing is None else view.premises[positions[entailing]],
-        contradiction_premise=None if contradicting is None else view.premises[positions[contradicting]],
+        entailment_premise=None if entailing is None else given.premises[positions[entailing]],
+        contradiction_premise=None if contradicting is None else given.premises[positions[contradicting]],
         verdict=judged,
-        is_obligation=view.is_obligation[index],
+        is_obligation=given.is_obligation[index],
     )
 
 
 def obligation_score(
-    view: View, index: int, table: PairTable, config: ScoringConfig, *, only_known: bool = False
+    given: ScoringInput, index: int, table: PairTable, config: ScoringConfig, *, only_known: bool = False
 ) -> ObligationScore:
     """The score of one source obligation; without an answer sentence to look at it is uncovered, best 0.
 
     ``only_known`` looks only at the answer sentences whose pair is in the table.
     """
-    wanted = view.obligation_pairs(index)
+    wanted = given.obligation_pairs(index)
     positions = [n for n, pair in enumerate(wanted) if not only_known or pair in table]
-    cover = arithmetic.best_cover([table[wanted[n]] for n in positions], config.coverage_threshold, view.mode)
-    answer_index = None if cover.position is None else view.looked_at[positions[cover.position]]
+    cover = arithmetic.best_cover([table[wanted[n]] for n in positions], config.coverage_threshold, given.mode)
+    answer_index = None if cover.position is None else given.looked_at[positions[cover.position]]
     return ObligationScore(
         index=index,
-        obligation=view.obligations[index],
+        obligation=given.obligations[index],
         covered=cover.covered,
         best=cover.best,
         margin=cover.best - config.coverage_threshold,
         answer_index=answer_index,
-        answer_text="" if answer_index is None else view.sentences[answer_index].text,
+        answer_text="" if answer_index is None else given.sentences[answer_index].text,
     )
 
 
-def evaluation(
-    view: View, entailment: PairTable, coverage: PairTable, config: ScoringConfig, models: ScoringModels
+def breakdown_of(
+    given: ScoringInput, entailment: PairTable, coverage: PairTable, config: ScoringConfig, models: ScoringModels
 ) -> Breakdown:
     """The breakdown of one mode; its sentence pairs are in ``entailment``, its obligation pairs in ``coverage``."""
-    columns = [[entailment[pair] for pair in view.sentence_pairs(n)] for n in range(len(view.sentences))]
-    shape = (len(view.sentences), len(view.premises))
-    entailing = np.array([[pair.entailment for pair in column] for column in columns], float).reshape(shape).T
-    contradicting = np.array([[pair.contradiction for pair in column] for column in columns], float).reshape(shape).T
-    obligations = tuple(obligation_score(view, n, coverage, config) for n in range(len(view.obligations)))
+    pairs = [entailment[pair] for n in range(len(given.sentences)) for pair in given.sentence_pairs(n)]
+    shape = (len(given.sentences), len(given.premises))
+    entailing = np.array([pair.entailment for pair in pairs], float).reshape(shape).T
+    contradicting = np.array([pair.contradiction for pair in pairs], float).reshape(shape).T
+    obligations = tuple(obligation_score(given, n, coverage, config) for n in range(len(given.obligations)))
     return Breakdown(
-        mode=view.mode,
-        repass=arithmetic.repass(
-            arithmetic.mean_of_maxima(entailing),
-            arithmetic.mean_of_maxima(contradicting),
-            arithmetic.obligation_coverage([score.covered for score in obligations]),
-            view.mode,
-        ),
-        sentences=tuple(sentence_score(view, n, entailment, config) for n in range(len(view.sentences))),
+        mode=given.mode,
+        repass=arithmetic.repass_of(entailing, contradicting, [score.covered for score in obligations], given.mode),
+        sentences=tuple(sentence_score(given, n, entailment, config) for n in range(len(given.sentences))),
         obligations=obligations,
-        premises=view.premises,
+        premises=given.premises,
         entailment_matrix=_as_tuples(entailing),
         contradiction_matrix=_as_tuples(contradicting),
         coverage_threshold=config.coverage_threshold,
@@ -148,10 +180,11 @@ def evaluation(
         coverage_model=models.coverage,
         obligation_model=models.obligations,
         sentence_splitter=splitter_name(config.sentence_splitter),
-        n_pairs=len({pair for pairs in view.pairs() for pair in pairs}),
-        looked_at=view.looked_at,
+        n_pairs=len({pair for pairs in given.pairs() for pair in pairs}),
+        looked_at=given.looked_at,
         coverage_matrix=tuple(
-            tuple(coverage[pair].entailment for pair in view.obligation_pairs(n)) for n in range(len(view.obligations))
+            tuple(coverage[pair].entailment for pair in given.obligation_pairs(n))
+            for n in range(len(given.obligations))
         ),
     )
 

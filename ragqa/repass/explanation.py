@@ -1,8 +1,7 @@
-"""Why a breakdown says what it says: everything derived from an `Breakdown` and its passages alone.
+"""Why a breakdown says what it says, and why the two modes differ: all from `Breakdown`s and their passages alone.
 
 Pure: no model is asked and no text is split, so a record of any age is explained as well as an answer just scored.
-Why the two modes differ is in `ragqa.repass.mode_differences`, what is copied in `ragqa.repass.copying`, what may be
-cited in `ragqa.repass.attribution`.
+What is copied and what may be cited is in `ragqa.repass.attribution`.
 """
 
 from __future__ import annotations
@@ -13,11 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ragqa.repass import arithmetic
-from ragqa.repass.attribution import check_citations
-from ragqa.repass.copying import Copied, copied_share
-from ragqa.types import Breakdown, CitationCheck, ModelInfo, Passage, ScoringMode
+from ragqa.repass.attribution import Copied, check_citations, copied_share
+from ragqa.types import Breakdown, CitationCheck, ModelInfo, Passage, Premise, ScoringMode
 
 SHOWN_TERMS = 6  # of a sum; a longer one is cut in the middle
+CHANGED = 0.0005  # a probability that moves less than this shows the same three decimals, or nearly
+SHOWN_NUMBERS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,23 +129,23 @@ def _growth(evaluation: Breakdown, n_passages: int) -> tuple[PassageStep, ...]:
     The last step is the evaluation itself. E and C are means of maxima, so with every further passage they can only
     rise. In mode ``script`` a sentence that runs on into the next passage counts where it begins.
     """
-    shape = (len(evaluation.premises), len(evaluation.sentences))
-    entailing = np.array(evaluation.entailment_matrix, float).reshape(shape)
-    contradicting = np.array(evaluation.contradiction_matrix, float).reshape(shape)
+    entailing, contradicting = _matrices(evaluation)
     passage_of = np.array([premise.passage_index for premise in evaluation.premises], int)
     steps = []
     for k in range(1, n_passages + 1):
         rows = passage_of < k
         covered = [score.covered for score in evaluation.obligations if score.obligation.passage_index < k]
-        result = arithmetic.repass(
-            arithmetic.mean_of_maxima(entailing[rows]),
-            arithmetic.mean_of_maxima(contradicting[rows]),
-            arithmetic.obligation_coverage(covered),
-            evaluation.mode,
-        )
+        result = arithmetic.repass_of(entailing[rows], contradicting[rows], covered, evaluation.mode)
         parts = (result.entailment, result.contradiction, result.obligation_coverage, result.composite)
         steps.append(PassageStep(k, int(rows.sum()), len(covered), *parts))
     return tuple(steps)
+
+
+def _matrices(evaluation: Breakdown) -> tuple[arithmetic.Matrix, arithmetic.Matrix]:
+    """P(entailment) and P(contradiction), each of shape (n_source_sentences, n_answer_sentences)."""
+    shape = (len(evaluation.premises), len(evaluation.sentences))
+    entailing, contradicting = evaluation.entailment_matrix, evaluation.contradiction_matrix
+    return np.array(entailing, float).reshape(shape), np.array(contradicting, float).reshape(shape)
 
 
 # Obligations --------------------------------------------------------------------------------------------------------
@@ -192,3 +192,108 @@ def provenance(evaluation: Breakdown) -> tuple[tuple[str, str], ...]:
 def model_line(model: ModelInfo) -> str:
     """Name, arithmetic and the first twelve digits of the sha256 of the weights."""
     return f"{model.name} ({model.precision}, weights {model.fingerprint[:12]})"
+
+
+# Why the modes differ -----------------------------------------------------------------------------------------------
+
+
+def mode_differences(paper: Breakdown, script: Breakdown) -> tuple[str, ...]:
+    """One sentence for each way in which the modes treat this answer differently; at least one sentence.
+
+    Where a way changes nothing here it is said to change nothing, so that equal numbers are explained too.
+    """
+    return (
+        _source_sentences(paper, script),
+        *_obligations(paper, script),
+        *_who_may_cover(paper, script),
+        *_likeliest_label(script),
+        _rounding(script),
+    )
+
+
+def _source_sentences(paper: Breakdown, script: Breakdown) -> str:
+    n_paper, n_script = len(paper.premises), len(script.premises)
+    joins = "script joins the passages before it splits them into sentences"
+    if _keys(paper.premises) == _keys(script.premises):
+        return f"{joins}, which changes nothing here: source sentences {n_script:,} in both modes, the same."
+    only_script = len(set(_keys(script.premises)) - set(_keys(paper.premises)))
+    text = (
+        f"{joins}: source sentences {n_script:,} instead of {n_paper:,}, of which {only_script:,} cut otherwise "
+        "than in paper (a passage without a full stop runs on into the next)"
+    )
+    return f"{text}; {_changed_sentences(paper, script)}."
+
+
+def _keys(premises: Sequence[Premise]) -> list[tuple[int, int, str]]:
+    return list(map(_key, premises))
+
+
+def _key(premise: Premise) -> tuple[int, int, str]:
+    return premise.passage_index, premise.start, premise.text
+
+
+def _changed_sentences(paper: Breakdown, script: Breakdown) -> str:
+    changed = [
+        one.index + 1
+        for one, other in zip(paper.sentences, script.sentences, strict=True)
+        if abs(one.entailment - other.entailment) > CHANGED or abs(one.contradiction - other.contradiction) > CHANGED
+    ]
+    if not changed:
+        return "no answer sentence's E or C moves by it"
+    return f"that moves E or C of {len(changed)} of {len(paper.sentences)} answer sentences (number {_listed(changed)})"
+
+
+def _obligations(paper: Breakdown, script: Breakdown) -> tuple[str, ...]:
+    n_paper, n_script = len(paper.obligations), len(script.obligations)
+    if n_paper == n_script:
+        return ()
+    return (f"obligations found among these source sentences: script {n_script:,}, paper {n_paper:,}.",)
+
+
+def _who_may_cover(paper: Breakdown, script: Breakdown) -> tuple[str, ...]:
+    if not script.sentences or not script.obligations:
+        return ()
+    n_all, n_may = len(script.sentences), sum(score.is_obligation for score in script.sentences)
+    if n_may == n_all:
+        return (
+            "script lets only obligations cover an obligation, which changes nothing here: all answer sentences are.",
+        )
+    best = {
+        _key(score.obligation): score.best for score in script.obligations
+    }  # above the threshold: lost by another rule
+    lost = [
+        score.index + 1
+        for score in paper.obligations
+        if score.covered and best.get(_key(score.obligation), 1.0) <= script.coverage_threshold
+    ]
+    effect = (
+        f"obligations that lose their cover by it: number {_listed(lost)}"
+        if lost
+        else "no obligation loses its cover by it"
+    )
+    return (
+        f"script lets {n_may} of {n_all} answer sentences cover an obligation (those that are obligations); {effect}.",
+    )
+
+
+def _likeliest_label(script: Breakdown) -> tuple[str, ...]:
+    """Only below a threshold of 0.5 can a probability exceed it without being the largest of the three."""
+    above = sum(score.best > script.coverage_threshold and not score.covered for score in script.obligations)
+    if not above:
+        return ()
+    return (
+        f"script wants entailment to be the likeliest label too; obligations that lose their cover by it: {above}.",
+    )
+
+
+def _rounding(script: Breakdown) -> str:
+    covered = [score.covered for score in script.obligations]
+    exact = arithmetic.repass_of(*_matrices(script), covered, ScoringMode.PAPER)
+    moved = script.repass.composite - exact.composite
+    effect = f"that moves RePASs by {moved:+.7f}" if abs(moved) >= 5e-8 else "that moves nothing here"
+    return f"script rounds E, C and OC to 5 decimals: {effect}."
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    shown = ", ".join(str(number) for number in numbers[:SHOWN_NUMBERS])
+    return shown + (" …" if len(numbers) > SHOWN_NUMBERS else "")

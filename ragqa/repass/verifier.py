@@ -12,10 +12,8 @@ from statistics import fmean
 
 from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
 from ragqa.protocols import Verifier
-from ragqa.repass.breakdown import View, obligation_score
-from ragqa.repass.premises import source_premises
-from ragqa.repass.schedule import PAIRS_PER_CALL, PairResults
-from ragqa.repass.scorer import RepassScorer
+from ragqa.repass.breakdown import ScoringInput, obligation_score, source_premises
+from ragqa.repass.scorer import PairResults, RepassScorer
 from ragqa.types import Answer, Breakdown, Coverage, Passage, Premise, ScoringMode
 
 
@@ -44,7 +42,7 @@ class RepassVerifier(Verifier):
         """As the final breakdown has it for this obligation, in the configured mode; best 0 without a sentence."""
         scorer, sentences = self._scorer, answer.sentences
         obliges = scorer.classify(sorted({sentence.text for sentence in sentences}))
-        view = View(
+        given = ScoringInput(
             mode=scorer.config.mode,
             premises=(),
             obligations=(Premise(obligation, "", 0, 0, len(obligation)),),
@@ -52,11 +50,10 @@ class RepassVerifier(Verifier):
             is_obligation=tuple(obliges[sentence.text] for sentence in sentences),
         )
         results = PairResults(scorer.coverage)
-        results.recall(view.obligation_pairs(0))
-        missing = results.missing(view.obligation_pairs(0))
-        for start in range(0, len(missing), PAIRS_PER_CALL):
-            results.compute(missing[start : start + PAIRS_PER_CALL])
-        score = obligation_score(view, 0, results.known, scorer.config)
+        results.recall(given.obligation_pairs(0))
+        for _ in results.compute(given.obligation_pairs(0)):
+            pass
+        score = obligation_score(given, 0, results.known, scorer.config)
         return Coverage(score.best, score.covered)
 
     def breakdown(self, scored: Scored) -> Breakdown:

@@ -1,31 +1,37 @@
 """Texts to unit vectors by an embedding API: OpenAI's, any server that speaks as it does, or Voyage's.
 
-`ragqa.retrieval.embedding_api` asks the server; what was once paid for is kept on disk by
-`ragqa.retrieval.vector_cache`.
+`ragqa.http_client` asks the server; vectors that were once paid for are cached on disk for every process that encodes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
+from ragqa.disk_cache import CacheFormat, DiskCache
 from ragqa.errors import ModelError
+from ragqa.http_client import ModelApi, Service, batches, items_in_order, sendable
 from ragqa.inference.sharing import RecentResults
 from ragqa.protocols import FloatMatrix
-from ragqa.retrieval.embedding_api import INSTEAD, EmbeddingApi, Role
-from ragqa.retrieval.model_api import PROVIDERS
-from ragqa.retrieval.vector_cache import VectorCache
 from ragqa.types import ModelInfo
+
+Role = Literal["document", "query"]
 
 TEXTS_PER_REQUEST: Final = 128  # Voyage takes no more, OpenAI 2,048
 CHARS_PER_REQUEST: Final = 120_000  # Voyage takes 120,000 tokens, OpenAI 300,000, and a token is a character at least
 MAX_QUERIES: Final = 256  # remembered
+MAX_VECTORS: Final = 200_000  # 1.2 GB of 1,536 numbers each
+SCHEMA_VERSION: Final = 1
+LENGTH_TOLERANCE: Final = 1e-3  # of a stored vector; damaged bits show here
+INSTEAD: Final = "or use all-MiniLM-L6-v2, which comes with ragqa"
+SERVICE: Final = Service("an encoder", "/embeddings", "embedding server", "embeddings", INSTEAD)
+_NUMBER: Final = np.dtype("<f4")  # little-endian on every machine
 
 
 class ApiEncoder:
@@ -39,16 +45,11 @@ class ApiEncoder:
         """An encoder called ``openai:MODEL`` or ``voyage:MODEL``; asks no server yet.
 
         ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL`` (or ``VOYAGE_…``) are read from ``environ``, the process's own where
-        None. ``cache`` is the file for vectors, None keeps none. Raises ModelError for a name that means no API,
+        None. ``cache`` is the file for vectors, None caches none. Raises ModelError for a name that means no API,
         ConfigError for a base URL or key that cannot work.
         """
-        provider, _, model = name.partition(":")
-        if provider not in PROVIDERS or not model.strip() or not model.isprintable():
-            msg = f"expected an encoder called openai:MODEL or voyage:MODEL, found {name!r}; name one, {INSTEAD}"
-            raise ModelError(msg)
-        self._api = EmbeddingApi(PROVIDERS[provider], model, os.environ if environ is None else environ)
-        self._identity = (provider, self._api.base_url, model)
-        self._info = ModelInfo(name, _sha256(*self._identity).hex(), "api")
+        self._api = ModelApi(name, SERVICE, environ)
+        self._info = ModelInfo(name, _sha256(*self._api.identity).hex(), "api")
         self._cache = None if cache is None else VectorCache(cache)
         self._queries: RecentResults[str, FloatMatrix] = RecentResults(MAX_QUERIES)
         self._dimension = 0  # not known before the first vector
@@ -66,31 +67,27 @@ class ApiEncoder:
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
         """float32 array of shape (n_texts, dimension), rows of length 1; read-only. For passages.
 
-        No text gives shape (0, dimension), (0, 0) before the first vector. Equal texts are sent once, kept ones not at
-        all, and each batch is kept before the next is sent. Raises ModelError where the server gives no good answer,
-        ConfigError where it wants a key and there is none.
+        No text gives shape (0, dimension), (0, 0) before the first vector. Equal texts are sent once, cached ones not
+        at all, and each batch is cached before the next is sent. Raises ModelError where the server gives no good
+        answer, ConfigError where it wants a key and there is none.
         """
         return self._vectors(texts, "document")
 
     def encode_query(self, text: str) -> FloatMatrix:
         """float32 array of shape (1, dimension) of length 1, read-only; the latest questions are remembered."""
-        known = self._queries.known([text])
-        if text not in known:
-            known = {text: self._vectors([text], "query")}
-            self._queries.remember(known)
-        return known[text]
+        return self._queries.get(text, lambda: self._vectors([text], "query"))
 
     def _vectors(self, texts: Sequence[str], role: Role) -> FloatMatrix:
-        wanted = [text.encode("utf-8", "replace").decode() or " " for text in texts]  # no API takes an empty text
-        keys = {text: _sha256(*self._identity, role, text) for text in wanted}
-        kept = {} if self._cache is None else self._cache.known(list(keys.values()))
-        vectors = {text: kept[key] for text, key in keys.items() if key in kept}
+        wanted = list(map(sendable, texts))
+        keys = {text: _sha256(*self._api.identity, role, text) for text in wanted}
+        cached = {} if self._cache is None else self._cache.known(list(keys.values()))
+        vectors = {text: cached[key] for text, key in keys.items() if key in cached}
         self._check_dimension(vectors.values())
-        for batch in _batches([text for text in keys if text not in vectors]):
-            new = dict(zip(batch, self._api.embed(batch, role), strict=True))
+        for batch in batches([text for text in keys if text not in vectors], TEXTS_PER_REQUEST, CHARS_PER_REQUEST):
+            new = dict(zip(batch, self._embed(batch, role), strict=True))
             self._check_dimension(new.values())
             if self._cache is not None:
-                self._cache.keep({keys[text]: vector for text, vector in new.items()})
+                self._cache.add({keys[text]: vector for text, vector in new.items()})
             vectors |= new
         empty = np.zeros((0, self._dimension), np.float32)
         matrix = np.stack([vectors[text] for text in wanted]) if wanted else empty
@@ -102,24 +99,77 @@ class ApiEncoder:
         for length in {len(vector) for vector in vectors}:
             self._dimension = self._dimension or length
             if length != self._dimension:
-                kept = "" if self._cache is None else f", delete {self._cache.file}"
+                delete = "" if self._cache is None else f", delete {self._cache.file}"
                 msg = (
                     f"expected vectors of {self._dimension} numbers from {self._info.name} as before, found {length}: "
-                    f"the model behind this name has changed; start again{kept} and rebuild the index, {INSTEAD}"
+                    f"the model behind this name has changed; start again{delete} and rebuild the index, {INSTEAD}"
                 )
                 raise ModelError(msg)
 
+    def _embed(self, texts: Sequence[str], role: Role) -> FloatMatrix:
+        """float32 array of shape (n_texts, dimension), rows of length 1, from the server."""
+        option = {"input_type": role} if self._api.provider.is_voyage else {"encoding_format": "float"}
+        return self._api.post(
+            {"input": list(texts), **option},
+            f"{len(texts)} vectors",
+            max(map(len, texts)),
+            partial(_rows, n_texts=len(texts)),
+        )
 
-def _batches(texts: Sequence[str]) -> Iterator[list[str]]:
-    """The texts in their order, within `TEXTS_PER_REQUEST` and `CHARS_PER_REQUEST`; a longer text goes alone."""
-    batch: list[str] = []
-    for text in texts:
-        if batch and (len(batch) == TEXTS_PER_REQUEST or sum(map(len, [*batch, text])) > CHARS_PER_REQUEST):
-            yield batch
-            batch = []
-        batch.append(text)
-    if batch:
-        yield batch
+
+class VectorCache(DiskCache[FloatMatrix]):
+    """Unit vectors, float32 of shape (dimension,), in one file: hashes and numbers, no text."""
+
+    def __init__(self, file: Path, max_vectors: int = MAX_VECTORS) -> None:
+        super().__init__(file, _FORMAT, max_vectors)
+
+
+def _rows(content: bytes, n_texts: int) -> FloatMatrix:
+    """The answer's vectors in the order of the texts, float32 (n_texts, dimension), made 1 long. Raises ValueError."""
+    rows: list[Any] = [item.get("embedding") for item in items_in_order(content, n_texts)]
+    if not all(isinstance(row, list) and {type(number) for number in row} <= {int, float} for row in rows):
+        msg = "an embedding that is not a list of numbers"
+        raise ValueError(msg)
+    dimensions = sorted({len(row) for row in rows})
+    if len(dimensions) > 1 or dimensions == [0]:
+        msg = f"embeddings of {' and '.join(map(str, dimensions))} numbers"
+        raise ValueError(msg)
+    try:
+        matrix = np.array(rows, np.float64)
+    except OverflowError:  # an integer of 400 digits
+        matrix = np.full((n_texts, 1), np.inf)
+    with np.errstate(over="ignore", invalid="ignore"):
+        lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    if not (np.isfinite(lengths) & (lengths > 0)).all():
+        msg = "an embedding that is zero or not finite"
+        raise ValueError(msg)
+    return np.asarray(matrix / lengths, np.float32)
+
+
+def _unit_vector(row: tuple[object, ...]) -> FloatMatrix | None:
+    """The stored vector, float32 of shape (dimension,), read-only; None unless it is finite and of length 1."""
+    (stored,) = row
+    if not isinstance(stored, bytes) or not stored or len(stored) % _NUMBER.itemsize:
+        return None
+    vector = np.frombuffer(stored, _NUMBER).astype(np.float32, copy=False)
+    vector.setflags(write=False)
+    with np.errstate(all="ignore"):  # rotten bits may square to infinity
+        length = float(np.linalg.norm(vector))
+    return vector if abs(length - 1.0) <= LENGTH_TOLERANCE else None  # False for NaN, too
+
+
+_FORMAT: Final[CacheFormat[FloatMatrix]] = CacheFormat(
+    table="vectors",
+    columns=("vector",),
+    column_type="BLOB",
+    version=SCHEMA_VERSION,
+    patience_seconds=5.0,
+    holds="vectors",
+    user="encoding",
+    to_row=lambda vector: (np.asarray(vector, _NUMBER).tobytes(),),
+    from_row=_unit_vector,
+    renews=False,
+)
 
 
 def _sha256(*parts: str) -> bytes:

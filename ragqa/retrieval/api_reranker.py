@@ -9,20 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from ragqa.errors import ConfigError, ModelError
+from ragqa.errors import ConfigError
+from ragqa.http_client import ModelApi, Service, batches, items_in_order, sendable
 from ragqa.protocols import Reranker
-from ragqa.retrieval.model_api import PROVIDERS, ModelApi, Service, items_in_order
 from ragqa.types import ModelInfo
 
 DOCUMENTS_PER_REQUEST: Final = {"voyage": 1000, "openai": 32}  # Voyage takes no more; a server of one's own is slower
 CHARS_PER_REQUEST: Final = 300_000  # Voyage takes 300,000 tokens at least, the question counted once per document
 INSTEAD: Final = "or leave the reranker out"
-SERVICE: Final = Service("/rerank", "reranking server", "rerankers", INSTEAD)
+SERVICE: Final = Service("a reranker", "/rerank", "reranking server", "rerankers", INSTEAD)
 
 
 class ApiReranker(Reranker):
@@ -38,20 +37,17 @@ class ApiReranker(Reranker):
         None. Raises ModelError for a name that means no API, ConfigError for a base URL or key that cannot work, and
         for ``openai:`` without a base URL: OpenAI itself has no rerankers.
         """
-        provider, _, self._model = name.partition(":")
-        if provider not in PROVIDERS or not self._model.strip() or not self._model.isprintable():
-            msg = f"expected a reranker called voyage:MODEL or openai:MODEL, found {name!r}; name one, {INSTEAD}"
-            raise ModelError(msg)
-        self._api = ModelApi(PROVIDERS[provider], SERVICE, os.environ if environ is None else environ)
-        if provider == "openai" and self._api.base_url == PROVIDERS[provider].default_url:
+        self._api = ModelApi(name, SERVICE, environ)
+        provider, base_url, _ = self._api.identity
+        if provider == "openai" and base_url == self._api.provider.default_url:
             msg = (
                 f"{name}: expected OPENAI_BASE_URL to be the address of a server with /rerank, such as vLLM's or "
                 f"llama.cpp's, found OpenAI's own, which has no rerankers; set it, {INSTEAD}"
             )
             raise ConfigError(msg)
         self._most = DOCUMENTS_PER_REQUEST[provider]
-        self._options: dict[str, Any] = {"truncation": True} if PROVIDERS[provider].is_voyage else {}
-        identity = json.dumps(["rerank", provider, self._api.base_url, self._model])
+        self._options: dict[str, Any] = {"truncation": True} if self._api.provider.is_voyage else {}
+        identity = json.dumps(["rerank", *self._api.identity])
         self._info = ModelInfo(name, hashlib.sha256(identity.encode()).hexdigest(), "api")
 
     @property
@@ -69,38 +65,18 @@ class ApiReranker(Reranker):
         A text beyond the model's window is cut by Voyage, and may be refused by another server. Raises ModelError where
         the server gives no good answer, ConfigError where it wants a key and there is none.
         """
-        query = _sendable(question)
-        wanted = [_sendable(text) for text in texts]
+        query = sendable(question)
+        wanted = list(map(sendable, texts))
         found: dict[str, float] = {}
-        for batch in _batches(len(query), list(dict.fromkeys(wanted)), self._most):
+        for batch in batches(list(dict.fromkeys(wanted)), self._most, CHARS_PER_REQUEST, len(query)):
             scores = self._api.post(
-                {"model": self._model, "query": query, "documents": batch, **self._options},
-                f"{len(batch)} scores by {self._model!r}",
+                {"query": query, "documents": batch, **self._options},
+                f"{len(batch)} scores",
                 max(map(len, (query, *batch))),
                 partial(_scores, n_texts=len(batch)),
             )
             found |= zip(batch, scores, strict=True)
         return [found[text] for text in wanted]
-
-
-def _sendable(text: str) -> str:
-    """The text in UTF-8; no API takes an empty one."""
-    return text.encode("utf-8", "replace").decode() or " "
-
-
-def _batches(query_chars: int, texts: Sequence[str], most: int) -> Iterator[list[str]]:
-    """The texts in their order, at most so many and within `CHARS_PER_REQUEST`; a longer text goes alone."""
-    batch: list[str] = []
-    size = 0
-    for text in texts:
-        more = query_chars + len(text)
-        if batch and (len(batch) == most or size + more > CHARS_PER_REQUEST):
-            yield batch
-            batch, size = [], 0
-        batch.append(text)
-        size += more
-    if batch:
-        yield batch
 
 
 def _scores(content: bytes, n_texts: int) -> list[float]:

@@ -17,11 +17,16 @@ import numpy.typing as npt
 
 from ragqa.config import Precision
 from ragqa.errors import ModelError
-from ragqa.inference.batches import batches_by_length
-from ragqa.inference.bert_graph import BertShape, OpenVinoEngine, bert_shape, openvino_version, read_weights
-from ragqa.inference.lora import merge_adapter
-from ragqa.inference.pair_encoding import PairEncoder, padded_inputs
-from ragqa.inference.precision import choose_precision
+from ragqa.inference.bert_graph import (
+    BertShape,
+    OpenVinoEngine,
+    bert_shape,
+    choose_precision,
+    merge_adapter,
+    openvino_version,
+    read_weights,
+)
+from ragqa.inference.pair_encoding import PairEncoder, batches_by_length, padded_inputs
 from ragqa.inference.sharing import FairLock, RecentResults
 from ragqa.protocols import FloatMatrix
 from ragqa.retrieval.weights import EMBEDDED, EncoderWeights, weights_of

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ragqa.inference.lora import merge_adapter
+from ragqa.inference.bert_graph import merge_adapter
 from ragqa.inference.pair_encoding import encodable
 from ragqa.inference.sharing import RecentResults
 from ragqa.protocols import FloatMatrix

@@ -1,7 +1,8 @@
 """A BERT with low-rank factors beside its linear layers, and their file in PEFT's format. This module imports torch.
 
 ``y = W x + (lora_alpha / r) * B A x`` (Hu et al. 2021, https://arxiv.org/abs/2106.09685, section 4.1): A is drawn at
-random and B is 0, so that training begins at the model as it is. `ragqa.inference.lora` reads what is written here.
+random and B is 0, so that training begins at the model as it is. `ragqa.inference.bert_graph` reads what
+is written here.
 """
 
 from __future__ import annotations
@@ -18,10 +19,8 @@ from torch import nn
 
 from ragqa.config import Precision
 from ragqa.errors import ConfigError, ModelError
-from ragqa.inference.batches import padded_length
-from ragqa.inference.lora import ADAPTER_CONFIG, ADAPTER_WEIGHTS, PREFIX, merge_adapter
-from ragqa.inference.pair_encoding import encodable
-from ragqa.inference.precision import choose_precision
+from ragqa.inference.bert_graph import ADAPTER_CONFIG, ADAPTER_WEIGHTS, PREFIX, choose_precision, merge_adapter
+from ragqa.inference.pair_encoding import encodable, padded_length
 from ragqa.retrieval.bert_encoder import covers
 from ragqa.retrieval.weights import EncoderWeights, weights_of
 

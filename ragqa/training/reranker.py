@@ -20,9 +20,9 @@ from torch.nn import functional
 
 from ragqa import models
 from ragqa.errors import ConfigError
+from ragqa.http_client import is_api_name
 from ragqa.inference.pair_encoding import PairEncoder, padded_inputs
 from ragqa.inference.torch_engine import load_tokenizer
-from ragqa.retrieval.model_api import is_api_name
 from ragqa.retrieval.reranker import KIND
 from ragqa.retrieval.weights import weights_of
 from ragqa.training.checkpoint import stamp_of

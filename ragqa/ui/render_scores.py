@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from html import escape
 
-from ragqa.repass.attribution import citation_flag, citation_words
-from ragqa.repass.copying import COPY_NOTE, MIN_RUN, Copied
+from ragqa.repass.attribution import COPY_NOTE, MIN_RUN, Copied, citation_flag, citation_words
 from ragqa.repass.explanation import Explanation, RunnerUp
 from ragqa.types import CitationCheck, CitationStatus, ObligationScore, Passage, Premise, RePASs, SentenceScore
 from ragqa.ui.render import VERDICT_CLASS, badge_html, place, text_html

@@ -21,10 +21,10 @@ from ragqa.config import (
     ScoringConfig,
     has_llm,
 )
+from ragqa.http_client import is_api_name, missing_key
 from ragqa.paths import Paths
 from ragqa.preset_files import presets_in
 from ragqa.presets import PRESETS, Preset
-from ragqa.retrieval.model_api import is_api_name, missing_key
 from ragqa.retrieval.names import also_option, fitting_weights, lacking_rankings
 from ragqa.types import ScoringMode
 from ragqa.ui.model_choice import model_widget

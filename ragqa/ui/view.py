@@ -14,12 +14,11 @@ from ragqa.config import Config, FilteringConfig, FusionConfig, RerankingConfig
 from ragqa.events.generation import BestSoFar, Token, TraceEvent, Working
 from ragqa.events.pipeline import Answered, Event, Fused, Kept, Recorded, Reranked, Retrieved, Selected
 from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
-from ragqa.fanout.replay import reselected, with_passages
 from ragqa.fusion import fuse, rerank, reranker_scores
+from ragqa.generation.fanout.merging import reselected, with_passages
 from ragqa.generation.trace_words import trace_words
 from ragqa.records import AnswerRecord
-from ragqa.repass.explanation import Explanation, explain
-from ragqa.repass.mode_differences import mode_differences
+from ragqa.repass.explanation import Explanation, explain, mode_differences
 from ragqa.types import (
     Answer,
     CitationStatus,

@@ -39,8 +39,8 @@ from ragqa.pipeline import assemble
 from ragqa.presets import PRESETS
 from ragqa.processor import wait_passively
 from ragqa.protocols import NliModel
+from ragqa.repass.nli import RememberingNli
 from ragqa.repass.obligations import TfidfObligationClassifier
-from ragqa.repass.remembering import RememberingNli
 from ragqa.repass.scorer import RepassScorer
 from ragqa.types import Answer, NliProbabilities, Passage, Question, ScoringMode
 

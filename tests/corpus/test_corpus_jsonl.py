@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragqa.corpus.jsonl import load_jsonl, looks_like_jsonl, read_json_lines
-from ragqa.corpus.paragraph_questions import load_paragraph_questions
-from ragqa.corpus.questions import GoldQuestion
+from ragqa.corpus.questions import GoldQuestion, load_paragraph_questions
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.types import Passage, Question
 

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragqa.corpus.json_lines_stream import JsonLinesStream
-from ragqa.corpus.jsonl import load_jsonl
+from ragqa.corpus.jsonl import JsonLinesStream, load_jsonl
 from ragqa.corpus.streams import open_stream
 from ragqa.errors import CorpusError
 

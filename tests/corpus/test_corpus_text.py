@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from ragqa.corpus import Corpus, corpus_sha256, detect_format, load_corpus
-from ragqa.corpus.chunking import chunk
-from ragqa.corpus.outline import Outline, Section, markdown_outline, plain_outline
+from ragqa.corpus.chunking import Outline, Section, chunk, markdown_outline, plain_outline
 from ragqa.corpus.text import load_text, read_text, text_files
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.sentences import split_sentences

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from ragqa.corpus import detect_format, load_corpus
 from ragqa.corpus.streams import WHOLE_FILE_BYTES, PassageStream, file_identity, open_stream
-from ragqa.corpus.wikipedia import dump_xml
+from ragqa.corpus.wikipedia import dump as dump_xml
 from ragqa.corpus.wikipedia.article import article_passages
 from ragqa.corpus.wikipedia.dump import DumpStream, dump_files, stream_passages
 from ragqa.corpus.wikipedia.wikitext import wikitext_markdown

@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ragqa.cli import app
-from ragqa.corpus.wikipedia import polite
+from ragqa.corpus.wikipedia import fetching as polite
 from ragqa.corpus.wikipedia.mediawiki import PageNotFoundError
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.manifest import read_manifest

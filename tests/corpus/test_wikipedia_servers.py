@@ -9,7 +9,7 @@ from datetime import UTC, date, datetime
 import pytest
 
 import ragqa
-from ragqa.corpus.wikipedia import polite
+from ragqa.corpus.wikipedia import fetching as polite
 from ragqa.corpus.wikipedia.kiwix import Kiwix
 from ragqa.corpus.wikipedia.mediawiki import MediaWiki, PageNotFoundError, moment_of
 from ragqa.corpus.wikipedia.pages import PageStream, open_pages, read_titles

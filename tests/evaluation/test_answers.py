@@ -4,17 +4,17 @@ import json
 from dataclasses import replace
 
 import pytest
+from ragqa.evaluation.run_files import read_run
 from typer.testing import CliRunner
 
 import ragqa.pipeline
 from ragqa.cli import app
-from ragqa.corpus.asked import load_asked
+from ragqa.corpus.questions import load_asked
 from ragqa.errors import CorpusError, GenerationError, RagqaError, RecordError
 from ragqa.evaluation.answer_folder import items_of, open_answer_folder
 from ragqa.evaluation.answer_measures import MEASURES, means
 from ragqa.evaluation.answer_run import MAX_FAILURES_IN_A_ROW, AnswerRun, Status, outcome_of
 from ragqa.evaluation.readability import lix
-from ragqa.evaluation.run_files import read_run
 from ragqa.evaluation.run_folder import held
 from ragqa.types import Question, Usage
 from tests.support.answers_entry import load_pipeline

@@ -3,11 +3,11 @@
 import json
 
 import pytest
+from ragqa.evaluation.fan_out import compare_fan_out, fan_out_all
 from typer.testing import CliRunner
 
 from ragqa.cli import app
 from ragqa.corpus.questions import GoldQuestion
-from ragqa.evaluation.fan_out import compare_fan_out, fan_out_all
 from ragqa.evaluation.retrieval import measured
 from ragqa.types import Question
 from tests.support.fan_out_world import BRIDGE, COMPARISON, WHOLE, WordRetriever

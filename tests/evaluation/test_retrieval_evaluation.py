@@ -3,10 +3,10 @@
 from types import SimpleNamespace
 
 import pytest
+from ragqa.evaluation.ranking_cache import RankingCache
 
 from ragqa.config import Config, FusionConfig
 from ragqa.corpus.questions import GoldQuestion
-from ragqa.evaluation.ranking_cache import RankingCache
 from ragqa.evaluation.retrieval import compare, evaluate, identity_of, rescore_all, retrieve_all
 from ragqa.types import Question, Ranking, ScoredPassage
 from tests.support.fakes import FakeRetriever, passage

@@ -4,16 +4,16 @@ import json
 from dataclasses import replace
 
 import pytest
+from ragqa.evaluation.published_retrieval import PUBLISHED_RETRIEVAL
+from ragqa.evaluation.question_files import demo_files, question_files
+from ragqa.evaluation.retrieval_report import output_names, report_of, write_outputs
+from ragqa.evaluation.retrieval_run import open_retrieval_folder, run_retrieval, stamp_of
+from ragqa.evaluation.run_files import read_run
 
 from ragqa.config import FusionConfig, IndexingConfig, RetrievalConfig
 from ragqa.corpus.demo import DEMOS
 from ragqa.errors import ConfigError, CorpusError
-from ragqa.evaluation.published_retrieval import PUBLISHED_RETRIEVAL
-from ragqa.evaluation.question_files import demo_files, question_files
 from ragqa.evaluation.retrieval import compare, evaluate
-from ragqa.evaluation.retrieval_report import output_names, report_of, write_outputs
-from ragqa.evaluation.retrieval_run import open_retrieval_folder, run_retrieval, stamp_of
-from ragqa.evaluation.run_files import read_run
 from ragqa.indexing import build_index, open_index
 from ragqa.presets import PRESETS
 from ragqa.retrieval import rank, retrievers_for

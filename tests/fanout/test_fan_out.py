@@ -9,9 +9,9 @@ import pytest
 from ragqa.config import Config, FilteringConfig, GenerationConfig
 from ragqa.events.generation import EvidenceFound, SubQuestionAnswered, SubQuestionsAsked, Token, TraceEvent
 from ragqa.events.pipeline import Answered, Recorded, Selected
-from ragqa.fanout.generator import NOTHING_TO_TAKE_APART
-from ragqa.fanout.replay import reselected, with_passages
 from ragqa.fusion import fuse
+from ragqa.generation.fanout.generator import NOTHING_TO_TAKE_APART
+from ragqa.generation.fanout.merging import reselected, with_passages
 from ragqa.generation.trace_words import trace_words
 from ragqa.records import SCHEMA_VERSION, AnswerRecord, RecordStore
 from ragqa.types import Drop, Question, SubQuestion

@@ -17,8 +17,15 @@ from ragqa.events.generation import (
     Token,
 )
 from ragqa.events.pipeline import Answered, Kept, Recorded, Selected
-from ragqa.fanout.model import BAD_PLAN, NO_BUDGET_TO_PLAN, NOTHING_TO_TAKE_APART, FanOutLlmGenerator
-from ragqa.fanout.plan import MAX_CHARS, sub_questions_in, without_plan
+from ragqa.generation.fanout.model import (
+    BAD_PLAN,
+    MAX_CHARS,
+    NO_BUDGET_TO_PLAN,
+    NOTHING_TO_TAKE_APART,
+    FanOutLlmGenerator,
+    sub_questions_in,
+    without_plan,
+)
 from ragqa.records import RecordStore
 from ragqa.types import Question, Usage
 from ragqa.ui.run import Run

@@ -7,11 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragqa.config import FilteringConfig
-from ragqa.fanout.bridges import best_documents, bridges, own_passages
-from ragqa.fanout.decomposition import decompose
-from ragqa.fanout.merging import BRIDGE, OTHER, OWN, Found, gather, kept_by, merge
-from ragqa.fanout.names import groups_of, names_in, plain_name
-from ragqa.fanout.searching import MAX_BRIDGES, parts_of, second_hop
+from ragqa.generation.fanout.decomposition import decompose
+from ragqa.generation.fanout.merging import BRIDGE, OTHER, OWN, Found, gather, kept_by, merge
+from ragqa.generation.fanout.names import groups_of, names_in, plain_name
+from ragqa.generation.fanout.searching import MAX_BRIDGES, best_documents, bridges, own_passages, parts_of, second_hop
 from ragqa.types import Drop, Ranking, ScoredPassage, ScorePart, SubQuestion
 from tests.support.fakes import passage
 

@@ -3,7 +3,7 @@
 from ragqa.events.generation import Token
 from ragqa.generation.baseline import BaselineGenerator
 from ragqa.generation.llm import ObligationsGenerator
-from ragqa.generation.refusal import REFUSAL_NOTE
+from ragqa.generation.reply import REFUSAL_NOTE
 from tests.support.fakes import passage
 from tests.support.openai_server import answer
 from tests.support.scripted import QUESTION, RECORDS, ask

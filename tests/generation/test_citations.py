@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragqa.generation.citations import MAX_NUMBER, MAX_RANGE, CitedText, parse_cited_text
-from ragqa.generation.markdown import PlainLine, plain_line
+from ragqa.generation.citations import MAX_NUMBER, MAX_RANGE, CitedText, PlainLine, parse_cited_text, plain_line
 from ragqa.sentences import split_sentences
 
 

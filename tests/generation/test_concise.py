@@ -4,8 +4,16 @@ import numpy as np
 import pytest
 
 from ragqa.config import GenerationConfig
-from ragqa.generation.clauses import OMISSION, enumerated, without_running_title
-from ragqa.generation.concise import MAX_ITEMS, MAX_SENTENCES, MAX_WORDS, SHORTENED, ConciseGenerator
+from ragqa.generation.concise import (
+    MAX_ITEMS,
+    MAX_SENTENCES,
+    MAX_WORDS,
+    OMISSION,
+    SHORTENED,
+    ConciseGenerator,
+    enumerated,
+    without_running_title,
+)
 from ragqa.types import Coverage, ModelInfo, Question
 from tests.support.fakes import FakeObligations, passage
 

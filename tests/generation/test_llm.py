@@ -13,11 +13,10 @@ from ragqa.config import GenerationConfig
 from ragqa.errors import ConfigError, GenerationError, RateLimitedError, RefusedError, TimedOutError
 from ragqa.events.generation import Token
 from ragqa.generation import reply
-from ragqa.generation.client import ChatClient
+from ragqa.generation.client import ChatClient, redacted
 from ragqa.generation.llm import LlmGenerator
 from ragqa.generation.prompts import PASSAGE_MAX_CHARS, PASSAGES_MAX_CHARS
-from ragqa.generation.server_errors import redacted
-from ragqa.generation.thinking import ThinkingFilter
+from ragqa.generation.reply import ThinkingFilter
 from ragqa.types import Passage, Question, Usage
 from tests.support.openai_server import (
     OpenAIServer,

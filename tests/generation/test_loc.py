@@ -8,7 +8,7 @@ import pytest
 from ragqa.errors import RateLimitedError, ScoringError
 from ragqa.events.generation import BestSoFar, CallsPlanned, ObligationAnswered, Working
 from ragqa.generation.loc import LocGenerator
-from ragqa.generation.refusal import REFUSAL_NOTE
+from ragqa.generation.reply import REFUSAL_NOTE
 from ragqa.types import Usage
 from tests.support.fakes import FakeObligations, passage
 from tests.support.openai_server import answer, cut_after, stall_after, status

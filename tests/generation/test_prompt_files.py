@@ -6,8 +6,14 @@ import pytest
 
 from ragqa.config import prompt_folder
 from ragqa.errors import ConfigError
-from ragqa.generation.prompt_files import DATA_RULES, PROMPT_NAMES, load_prompt
-from ragqa.generation.prompts import ANSWER_MAX_CHARS, build_numbered_prompt, build_prompt
+from ragqa.generation.prompts import (
+    ANSWER_MAX_CHARS,
+    DATA_RULES,
+    PROMPT_NAMES,
+    build_numbered_prompt,
+    build_prompt,
+    load_prompt,
+)
 from ragqa.types import PromptVersion, Question
 from tests.support.fakes import passage
 

@@ -14,7 +14,7 @@ from ragqa.events.generation import (
     SentencesRemoved,
     Working,
 )
-from ragqa.generation.refusal import REFUSAL_NOTE
+from ragqa.generation.reply import REFUSAL_NOTE
 from ragqa.generation.vrr import VrrGenerator
 from ragqa.types import ScoringMode, Usage
 from tests.support.openai_server import answer, cut_after, stall_after, status

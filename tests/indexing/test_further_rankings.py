@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 import ragqa.loading
+from ragqa import http_client
 from ragqa.cli import app
 from ragqa.config import Config, FusionConfig, IndexingConfig, RetrievalConfig
 from ragqa.errors import ConfigError, IndexingError, IndexMismatchError, ModelError
@@ -14,7 +15,7 @@ from ragqa.indexing import build_events, build_index, index_info, open_index, ve
 from ragqa.loading import Models, load_further
 from ragqa.manifest import rebuild_hint
 from ragqa.pipeline import assemble
-from ragqa.retrieval import model_api, rank, retrievers_for
+from ragqa.retrieval import rank, retrievers_for
 from ragqa.retrieval.names import also_option, check_rankings, fitting_weights, missing_rankings
 from ragqa.types import ModelInfo, Question
 from tests.support.embedding_server import EmbeddingServer, reset, status, vectors
@@ -335,7 +336,7 @@ def test_the_fusion_of_aueb_with_two_embedding_models_at_a_server_that_fails_at_
             load_encoder(name, precision, paths) if ":" in name else FakeEncoder()
         ),
     )
-    monkeypatch.setattr(model_api, "_sleep", lambda seconds: None)
+    monkeypatch.setattr(http_client, "_sleep", lambda seconds: None)
     law, finance = "voyage:voyage-law-2", "voyage:voyage-finance-2"
     faults = (status(429, retry_after="0"), reset(), vectors())
     with EmbeddingServer(*faults, *faults, *faults) as server:

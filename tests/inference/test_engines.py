@@ -190,13 +190,11 @@ def test_labels_that_do_not_fit_the_weights_are_refused_when_loading(tmp_path):
 
 def test_a_graphics_card_is_used_by_torch_and_named(folder, monkeypatch, tmp_path):
     """Only the choice: no graphics card is here. The engine is told where to run and says it."""
-    from ragqa.inference import torch_engine
-
     (tmp_path / "card").touch()
     monkeypatch.setattr(classifier, "GPU_DEVICE", tmp_path / "card")
     assert SequenceClassifier(folder, "fp32").arithmetic.startswith("fp32, PyTorch ")  # torch sees none
     monkeypatch.setattr(
-        torch_engine, "TorchEngine", lambda folder, precision: SimpleNamespace(device="cuda", precision="bf16")
+        classifier, "TorchEngine", lambda folder, precision: SimpleNamespace(device="cuda", precision="bf16")
     )
     found = SequenceClassifier(folder, "bf16").arithmetic
     assert found.startswith("bf16, PyTorch ")
@@ -209,6 +207,23 @@ def test_a_config_that_is_none_is_refused(tmp_path, content):
         (tmp_path / "config.json").write_text(content)
     with pytest.raises(ModelError, match=r"config\.json cannot be read.*choose"):
         read_config(tmp_path)
+
+
+def test_a_graph_is_compiled_once(folder, monkeypatch):
+    openvino_version()  # imports openvino without its telemetry
+    import openvino
+
+    compiled = []
+
+    class Core(openvino.Core):
+        def compile_model(self, *arguments):
+            compiled.append(arguments)
+            return super().compile_model(*arguments)
+
+    monkeypatch.setattr(openvino, "Core", Core)
+    found = SequenceClassifier(folder, "fp32")
+    found.logits([("the sky", "is blue"), ("firms", "must keep records")])
+    assert len(compiled) == 1
 
 
 # OpenVINO as a guest

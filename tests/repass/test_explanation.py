@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragqa.config import ScoringConfig
-from ragqa.repass.copying import MIN_RUN, copied_share
-from ragqa.repass.explanation import explain, model_line, number, provenance, written_out
-from ragqa.repass.mode_differences import mode_differences
+from ragqa.repass.attribution import MIN_RUN, copied_share
+from ragqa.repass.explanation import explain, mode_differences, model_line, number, provenance, written_out
 from ragqa.repass.scorer import RepassScorer
 from ragqa.types import ModelInfo, NliProbabilities, ScoringMode
 from tests.support.fakes import FakeNli, FakeObligations, answer, passage

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragqa.errors import ModelError, ScoringError
-from ragqa.inference.batches import batches_by_length, padded_length
+from ragqa.inference.pair_encoding import batches_by_length, padded_length
 from ragqa.inference.sharing import FairLock, RecentResults
 from ragqa.models import resolve_model
 
@@ -308,7 +308,7 @@ def test_bf16_is_close_to_fp32(tiny):
     ],
 )
 def test_bf16_is_chosen_where_the_processor_has_it(tmp_path, cpuinfo, expected):
-    from ragqa.inference.precision import choose_precision
+    from ragqa.inference.bert_graph import choose_precision
 
     if cpuinfo is not None:
         (tmp_path / "cpuinfo").write_text(cpuinfo)

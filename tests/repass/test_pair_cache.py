@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from ragqa import disk_cache
-from ragqa.repass import pair_cache
-from ragqa.repass.pair_cache import PairCache
+from ragqa.repass import nli
+from ragqa.repass.nli import PairCache
 from ragqa.types import NliProbabilities
 
 THIRDS = NliProbabilities(1 / 3, 0.1 + 0.2, 1 - 1 / 3 - (0.1 + 0.2))
@@ -45,7 +45,7 @@ def warned(caplog):
 
 def test_results_come_back_bit_for_bit_after_reopening(file, warned):
     kept = {key(n): result(n) for n in range(700)} | {key(999): THIRDS, key(1000): NliProbabilities(0.0, 1.0, 0.0)}
-    PairCache(file).keep(kept)
+    PairCache(file).add(kept)
     found = PairCache(file).known([*kept, key(5000)])
     assert found == kept
     assert {k: (r.contradiction.hex(), r.entailment.hex(), r.neutral.hex()) for k, r in found.items()} == {
@@ -57,29 +57,29 @@ def test_results_come_back_bit_for_bit_after_reopening(file, warned):
 def test_nothing_asked_or_given_opens_nothing(file):
     cache = PairCache(file)
     assert cache.known([]) == {}
-    cache.keep({})
+    cache.add({})
     cache.close()
     assert not file.exists()
 
 
 def test_a_key_kept_again_has_its_latest_result(file):
     cache = PairCache(file)
-    cache.keep({key(1): result(1)})
-    cache.keep({key(1): result(2)})
+    cache.add({key(1): result(1)})
+    cache.add({key(1): result(2)})
     assert cache.known([key(1), key(1)]) == {key(1): result(2)}
 
 
 def test_it_works_on_after_it_was_closed(file):
     cache = PairCache(file)
-    cache.keep({key(1): result(1)})
+    cache.add({key(1): result(1)})
     cache.close()
     assert cache.known([key(1)]) == {key(1): result(1)}
 
 
 def test_the_file_holds_hashes_and_numbers_and_its_version(file):
-    PairCache(file).keep({key(1): result(1)})
+    PairCache(file).add({key(1): result(1)})
     with sqlite3.connect(file) as connection:
-        assert connection.execute("PRAGMA user_version").fetchone() == (pair_cache.SCHEMA_VERSION,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (nli.SCHEMA_VERSION,)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         columns = [row[1:3] for row in connection.execute("PRAGMA table_info(pairs)")]
     connection.close()
@@ -105,10 +105,10 @@ def rows(file: Path) -> int:
 def test_the_least_recently_used_pairs_leave_first(file):
     cache = PairCache(file, max_pairs=10)
     for n in range(10):
-        cache.keep({key(n): result(n)})
+        cache.add({key(n): result(n)})
     assert set(cache.known([key(0), key(2)])) == {key(0), key(2)}  # used: the youngest now
     for n in range(10, 14):
-        cache.keep({key(n): result(n)})
+        cache.add({key(n): result(n)})
     assert set(cache.known([key(n) for n in range(14)])) >= {key(0), key(2), *(key(n) for n in range(6, 14))}
     assert key(1) not in cache.known([key(1)])
     assert rows(file) <= 10
@@ -118,7 +118,7 @@ def test_the_number_of_rows_stays_bounded_and_at_least_half_of_it_is_used(file):
     cache = PairCache(file, max_pairs=100)
     chance = random.Random(1)
     for start in range(0, 2000, 20):
-        cache.keep({key(n): result(n) for n in range(start, start + 20)})
+        cache.add({key(n): result(n) for n in range(start, start + 20)})
         cache.known([key(chance.randrange(start + 20)) for _ in range(20)])
         assert rows(file) <= 100
     assert rows(file) >= 50
@@ -127,7 +127,7 @@ def test_the_number_of_rows_stays_bounded_and_at_least_half_of_it_is_used(file):
 
 def test_reading_young_pairs_writes_nothing(file):
     cache = PairCache(file, max_pairs=100)
-    cache.keep({key(n): result(n) for n in range(40)})
+    cache.add({key(n): result(n) for n in range(40)})
     before = ids(file)
     cache.known([key(n) for n in range(40)])
     assert ids(file) == before
@@ -155,21 +155,21 @@ def ids(file):
 )
 def test_what_is_no_probability_is_not_kept(file, wrong):
     cache = PairCache(file)
-    cache.keep({key(1): wrong, key(2): result(2)})
+    cache.add({key(1): wrong, key(2): result(2)})
     assert cache.known([key(1), key(2)]) == {key(2): result(2)}
 
 
 @pytest.mark.parametrize("wrong", [7.0, -0.5, "no number", b"\x00", 1e308])
 def test_a_row_that_somebody_else_wrote_is_not_believed(file, wrong, warned):
     cache = PairCache(file)
-    cache.keep({key(1): result(1), key(2): result(2)})
+    cache.add({key(1): result(1), key(2): result(2)})
     cache.close()
     connection = sqlite3.connect(file)
     connection.execute("UPDATE pairs SET entailment = ? WHERE key = ?", (wrong, key(1)))
     connection.commit()
     connection.close()
     assert cache.known([key(1), key(2)]) == {key(2): result(2)}
-    cache.keep({key(1): result(1)})
+    cache.add({key(1): result(1)})
     assert cache.known([key(1)]) == {key(1): result(1)}
     assert warned() == []
 
@@ -180,7 +180,7 @@ def test_a_row_that_somebody_else_wrote_is_not_believed(file, wrong, warned):
 def check_it_starts_anew(file, warned):
     cache = PairCache(file)
     assert cache.known([key(1)]) == {}
-    cache.keep({key(1): result(1)})
+    cache.add({key(1): result(1)})
     assert cache.known([key(1)]) == {key(1): result(1)}
     assert PairCache(file).known([key(1)]) == {key(1): result(1)}
     (message,) = warned()
@@ -196,7 +196,7 @@ def test_a_file_that_is_no_database_is_set_aside(file, content, warned):
 
 
 def test_a_file_cut_short_or_overwritten_is_set_aside_or_loses_what_it_lost(file, warned):
-    PairCache(file).keep({key(n): result(n) for n in range(2000)})
+    PairCache(file).add({key(n): result(n) for n in range(2000)})
     whole = file.read_bytes()
     chance = random.Random(7)
     for number in range(30):
@@ -215,13 +215,13 @@ def test_a_file_cut_short_or_overwritten_is_set_aside_or_loses_what_it_lost(file
                     sum((r.contradiction, r.entailment, r.neutral)) == pytest.approx(1, abs=1e-3)
                     for r in found.values()
                 )
-        cache.keep({key(9999): THIRDS})
+        cache.add({key(9999): THIRDS})
         cache.close()
 
 
 def test_it_breaks_while_it_is_open(file, warned):
     cache = PairCache(file)
-    cache.keep({key(n): result(n) for n in range(2000)})
+    cache.add({key(n): result(n) for n in range(2000)})
     cache.close()
     cache.known([key(1)])
     size = file.stat().st_size
@@ -229,49 +229,49 @@ def test_it_breaks_while_it_is_open(file, warned):
         stream.seek(4096)
         stream.write(b"\xff" * (size - 4096))
     cache.known([key(n) for n in range(500, 1000)])
-    cache.keep({key(1): result(1)})
+    cache.add({key(1): result(1)})
     assert cache.known([key(1)]) == {key(1): result(1)}
     assert len(warned()) == 1
 
 
 def test_two_that_meet_a_broken_file_do_not_set_aside_each_others_new_one(file, monkeypatch):
-    PairCache(file).keep({key(n): result(n) for n in range(2000)})
+    PairCache(file).add({key(n): result(n) for n in range(2000)})
     first, second = PairCache(file), PairCache(file)
     for cache in (first, second):
         cache.known([key(1)])
     error = sqlite3.DatabaseError("database disk image is malformed")
-    first._disk._set_aside(error)
-    first.keep({key(7): result(7)})
-    second._disk._set_aside(error)
+    first._set_aside(error)
+    first.add({key(7): result(7)})
+    second._set_aside(error)
     assert second.known([key(7)]) == {key(7): result(7)}
 
 
 def test_a_deleted_file_is_made_again(file, warned):
     cache = PairCache(file)
-    cache.keep({key(1): result(1)})
+    cache.add({key(1): result(1)})
     cache.close()
     file.unlink()
     assert cache.known([key(1)]) == {}
-    cache.keep({key(1): result(1)})
+    cache.add({key(1): result(1)})
     assert cache.known([key(1)]) == {key(1): result(1)}
     assert warned() == []
 
 
 def test_a_file_deleted_without_its_journal_does_no_harm(file):
     cache = PairCache(file)
-    cache.keep({key(n): result(n) for n in range(100)})
+    cache.add({key(n): result(n) for n in range(100)})
     file.unlink()  # -wal and -shm stay
     other = PairCache(file)
     found = other.known([key(n) for n in range(100)])
     assert all(found[k] == result(int.from_bytes(k, "big")) for k in found)
-    other.keep({key(1): result(1)})
+    other.add({key(1): result(1)})
     assert other.known([key(1)]) == {key(1): result(1)}
 
 
-def goes_on_without(cache, warned, message):
+def works_without(cache, warned, message):
     for _ in range(3):
         assert cache.known([key(1)]) == {}
-        cache.keep({key(1): result(1)})
+        cache.add({key(1): result(1)})
     (said,) = warned()
     assert "cannot be used" in said
     assert message in said
@@ -279,25 +279,25 @@ def goes_on_without(cache, warned, message):
 
 def test_a_folder_that_cannot_be_made(tmp_path, warned):
     (tmp_path / "file").write_text("in the way")
-    goes_on_without(PairCache(tmp_path / "file" / "pairs.sqlite3"), warned, "scoring goes on without it")
+    works_without(PairCache(tmp_path / "file" / "pairs.sqlite3"), warned, "scoring continues without it")
 
 
 def test_a_folder_in_its_place(tmp_path, warned):
-    goes_on_without(PairCache(tmp_path), warned, "unable to open")
+    works_without(PairCache(tmp_path), warned, "unable to open")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_may_not_be_written(tmp_path, warned):
     tmp_path.chmod(0o500)
     try:
-        goes_on_without(PairCache(tmp_path / "pairs.sqlite3"), warned, "unable to open")
+        works_without(PairCache(tmp_path / "pairs.sqlite3"), warned, "unable to open")
     finally:
         tmp_path.chmod(0o700)
 
 
 def test_a_database_that_may_not_be_written(file, warned, monkeypatch):
     """As in a read-only folder, which root may write all the same."""
-    PairCache(file).keep({key(2): result(2)})
+    PairCache(file).add({key(2): result(2)})
     opened = disk_cache.opened
 
     def read_only(path, format):
@@ -308,36 +308,36 @@ def test_a_database_that_may_not_be_written(file, warned, monkeypatch):
     monkeypatch.setattr(disk_cache, "opened", read_only)
     cache = PairCache(file)
     assert cache.known([key(2)]) == {key(2): result(2)}
-    cache.keep({key(1): result(1)})
+    cache.add({key(1): result(1)})
     assert "readonly" in warned()[0]
     assert cache.known([key(2)]) == {}  # rests
 
 
 def test_a_full_disk(file, warned, monkeypatch):
     cache = PairCache(file)
-    cache.keep({key(0): result(0)})
-    (pages,) = cache._disk._connection.execute("PRAGMA page_count").fetchone()
-    cache._disk._connection.execute(f"PRAGMA max_page_count = {pages}")
-    cache.keep({key(n): result(n) for n in range(1, 1000)})
+    cache.add({key(0): result(0)})
+    (pages,) = cache._connection.execute("PRAGMA page_count").fetchone()
+    cache._connection.execute(f"PRAGMA max_page_count = {pages}")
+    cache.add({key(n): result(n) for n in range(1, 1000)})
     (message,) = warned()
     assert "full" in message
-    monkeypatch.setattr(cache._disk, "_rests_until", 0.0)
+    monkeypatch.setattr(cache, "_rests_until", 0.0)
     assert cache.known([key(0), key(5)]) == {key(0): result(0)}  # all of a transaction or nothing
 
 
 def test_a_locked_database_is_waited_for_briefly_and_then_left_alone(file, warned, monkeypatch):
     cache = PairCache(file)
-    cache.keep({key(1): result(1)})
+    cache.add({key(1): result(1)})
     other = sqlite3.connect(file, isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     began = time.perf_counter()
     for n in range(10, 20):
-        cache.keep({key(n): result(n)})
-    assert time.perf_counter() - began < 3 * pair_cache.PATIENCE_SECONDS
+        cache.add({key(n): result(n)})
+    assert time.perf_counter() - began < 3 * nli.PATIENCE_SECONDS
     other.execute("ROLLBACK")
     other.close()
     assert cache.known([key(1)]) == {}  # rests
-    monkeypatch.setattr(cache._disk, "_rests_until", 0.0)
+    monkeypatch.setattr(cache, "_rests_until", 0.0)
     assert cache.known([key(1)]) == {key(1): result(1)}
     (message,) = warned()
     assert "locked" in message
@@ -346,13 +346,13 @@ def test_a_locked_database_is_waited_for_briefly_and_then_left_alone(file, warne
 @pytest.mark.parametrize("version", [2, 99])
 def test_a_file_of_another_version_is_left_as_it_is(file, version, warned):
     cache = PairCache(file)
-    cache.keep({key(1): result(1)})
+    cache.add({key(1): result(1)})
     cache.close()
     connection = sqlite3.connect(file)
     connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
     before = file.read_bytes()
-    goes_on_without(PairCache(file), warned, f"it has version {version}, this ragqa reads 1; delete it to begin anew")
+    works_without(PairCache(file), warned, f"it has version {version}, this ragqa reads 1; delete it to start again")
     assert file.read_bytes() == before
 
 
@@ -362,7 +362,7 @@ def test_a_database_of_somebody_else_is_left_as_it_is(file, warned):
     connection.execute("CREATE TABLE pairs (mine TEXT)")
     connection.commit()
     connection.close()
-    goes_on_without(PairCache(file), warned, "already exists")
+    works_without(PairCache(file), warned, "already exists")
 
 
 # Several at once
@@ -374,7 +374,7 @@ def test_threads_share_one(file):
 
     def work(seed):
         for n in range(40):
-            cache.keep({key(seed * 1000 + n): result(seed * 1000 + n)})
+            cache.add({key(seed * 1000 + n): result(seed * 1000 + n)})
             found = cache.known([key(m) for m in range(8000)])
             wrong.extend(k for k, r in found.items() if r != result(int.from_bytes(k, "big")))
 
@@ -390,14 +390,14 @@ def test_threads_share_one(file):
 PROCESS = textwrap.dedent("""
     import sys
     from pathlib import Path
-    from ragqa.repass.pair_cache import PairCache
+    from ragqa.repass.nli import PairCache
     from tests.repass.test_pair_cache import key, result
     seed, count = int(sys.argv[2]), int(sys.argv[3])
     cache = PairCache(Path(sys.argv[1]))
     print("ready", flush=True)
     sys.stdin.readline()
     for start in range(seed, seed + count, 5):
-        cache.keep({key(n): result(n) for n in range(start, start + 5)})
+        cache.add({key(n): result(n) for n in range(start, start + 5)})
         assert all(r == result(int.from_bytes(k, "big")) for k, r in cache.known([key(n) for n in range(2000)]).items())
         print(start, flush=True)
 """)

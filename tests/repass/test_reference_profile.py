@@ -132,7 +132,7 @@ def test_models_of_the_environment():
     ],
 )
 def test_the_obligation_label_is_read_or_refused(labels, column, tmp_path):
-    from ragqa.repass.transformer_obligations import obligation_column
+    from ragqa.repass.obligations import obligation_column
 
     config = {"id2label": dict(enumerate(labels))}
     if column is None:

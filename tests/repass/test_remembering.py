@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragqa.errors import ScoringError
-from ragqa.repass.remembering import KEY_BYTES, RememberingNli, pair_key
+from ragqa.repass.nli import KEY_BYTES, RememberingNli, pair_key
 from ragqa.types import ModelInfo, NliProbabilities
 from tests.support.fakes import FakeNli
 

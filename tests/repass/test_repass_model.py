@@ -6,8 +6,8 @@ from statistics import fmean
 import pytest
 
 from ragqa.config import ScoringConfig
+from ragqa.repass.nli import RememberingNli
 from ragqa.repass.obligations import TfidfObligationClassifier
-from ragqa.repass.remembering import RememberingNli
 from ragqa.repass.scorer import RepassScorer
 from ragqa.sentences import split_sentences
 from ragqa.types import Answer, AnswerSentence, ScoringMode
@@ -89,7 +89,7 @@ class Counted(FakeNli):
 @pytest.mark.data
 @pytest.mark.slow
 def test_the_first_round_comes_close_with_few_pairs(load, shared_data):
-    """What `ragqa.repass.schedule` says of its rounds, measured on the published cases (a minute)."""
+    """What `ragqa.repass.scorer` says of its rounds, measured on the published cases (a minute)."""
     counted = Counted(load())
     scorer = RepassScorer(counted, counted, TfidfObligationClassifier(), ScoringConfig())
     errors, n_first, n_all = [], 0, 0

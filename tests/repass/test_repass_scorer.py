@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ragqa.config import ScoringConfig
 from ragqa.errors import ModelError, ScoringError
 from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
-from ragqa.repass.premises import source_premises
+from ragqa.repass.breakdown import source_premises
 from ragqa.repass.scorer import RepassScorer
 from ragqa.sentences import SPLITTER
 from ragqa.types import NliProbabilities, Premise, RePASs, ScoringMode, Verdict

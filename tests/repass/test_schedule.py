@@ -11,9 +11,8 @@ from ragqa.config import ScoringConfig
 from ragqa.errors import ScoringError
 from ragqa.events.scoring import ObligationScored, SentenceScored
 from ragqa.inference.sharing import FairLock
-from ragqa.repass.remembering import RememberingNli
-from ragqa.repass.schedule import PAIRS_PER_CALL
-from ragqa.repass.scorer import RepassScorer
+from ragqa.repass.nli import RememberingNli
+from ragqa.repass.scorer import PAIRS_PER_CALL, RepassScorer
 from ragqa.types import ModelInfo, NliProbabilities, ScoringMode
 from tests.support.fakes import FakeNli, FakeObligations, answer, passage
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragqa.repass.similarity import by_similarity
+from ragqa.repass.scorer import by_similarity
 
 
 def test_the_premise_that_repeats_most_of_the_hypothesis_comes_first():

@@ -19,17 +19,17 @@ import pytest
 from typer.testing import CliRunner
 
 import ragqa.loading
+from ragqa import http_client
 from ragqa.cli import app
 from ragqa.errors import ConfigError, IndexMismatchError, ModelError
+from ragqa.http_client import TRIES, is_api_name
 from ragqa.indexing import open_index
 from ragqa.loading import load_encoder
 from ragqa.paths import Paths
 from ragqa.protocols import Encoder
-from ragqa.retrieval import model_api, vector_cache
-from ragqa.retrieval.api_encoder import CHARS_PER_REQUEST, TEXTS_PER_REQUEST, ApiEncoder, is_api_name
+from ragqa.retrieval import api_encoder
+from ragqa.retrieval.api_encoder import CHARS_PER_REQUEST, TEXTS_PER_REQUEST, ApiEncoder, VectorCache
 from ragqa.retrieval.dense import check_unit_rows
-from ragqa.retrieval.model_api import TRIES
-from ragqa.retrieval.vector_cache import VectorCache
 from tests.support.embedding_server import (
     DIMENSION,
     EmbeddingServer,
@@ -54,7 +54,7 @@ def slept(monkeypatch):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
     pauses = []
-    monkeypatch.setattr(model_api, "_sleep", pauses.append)
+    monkeypatch.setattr(http_client, "_sleep", pauses.append)
     return pauses
 
 
@@ -320,21 +320,21 @@ class TestRetries:
         assert 9 <= slept[0] <= 12 * 1.25
 
     def test_silence_ends(self, encoder_of, monkeypatch):
-        monkeypatch.setattr(model_api, "TIMEOUT_SECONDS", 0.2)
+        monkeypatch.setattr(http_client, "TIMEOUT_SECONDS", 0.2)
         with EmbeddingServer(vectors(seconds=30), vectors()) as server:
             np.testing.assert_allclose(encoder_of(server).encode(["a"]), expected(["a"]), atol=1e-6)
             assert len(server.requests) == 2
 
     def test_silence_every_time_is_an_error(self, encoder_of, monkeypatch):
-        monkeypatch.setattr(model_api, "TIMEOUT_SECONDS", 0.1)
-        monkeypatch.setattr(model_api, "TRIES", 2)
+        monkeypatch.setattr(http_client, "TIMEOUT_SECONDS", 0.1)
+        monkeypatch.setattr(http_client, "TRIES", 2)
         with EmbeddingServer(vectors(seconds=30)) as server:
             assert "no whole answer within 0.1 s in try 2 of 2" in failure(encoder_of(server))
             assert len(server.requests) == 2
 
     def test_so_does_an_answer_in_drops(self, encoder_of, monkeypatch):
-        monkeypatch.setattr(model_api, "TIMEOUT_SECONDS", 0.3)
-        monkeypatch.setattr(model_api, "TRIES", 1)
+        monkeypatch.setattr(http_client, "TIMEOUT_SECONDS", 0.3)
+        monkeypatch.setattr(http_client, "TRIES", 1)
 
         def drip(exchange):
             exchange.begin_stream()
@@ -402,7 +402,7 @@ class TestAnswersAreChecked:
             assert server.sent == [TEXTS, TEXTS]
 
     def test_an_answer_without_end(self, encoder_of, monkeypatch):
-        monkeypatch.setattr(model_api, "MAX_ANSWER_BYTES", 1000)
+        monkeypatch.setattr(http_client, "MAX_ANSWER_BYTES", 1000)
         with EmbeddingServer() as server:
             assert "more than 1000 bytes" in failure(encoder_of(server))
 
@@ -610,7 +610,7 @@ class TestCache:
         def interrupt(_seconds):
             raise KeyboardInterrupt
 
-        monkeypatch.setattr(model_api, "_sleep", interrupt)
+        monkeypatch.setattr(http_client, "_sleep", interrupt)
         texts = [f"text {n}" for n in range(200)]
         with EmbeddingServer(vectors(), status(500), vectors()) as server:
             with pytest.raises(KeyboardInterrupt):
@@ -634,13 +634,13 @@ class TestCache:
         connection = sqlite3.connect(file)
         assert connection.execute("SELECT key, vector FROM vectors").fetchall() == [(key, found[0].tobytes())]
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        assert connection.execute("PRAGMA user_version").fetchone() == (vector_cache.SCHEMA_VERSION,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (api_encoder.SCHEMA_VERSION,)
         connection.close()
 
     def test_the_oldest_leave_first(self, file):
         cache = VectorCache(file, max_vectors=10)
         for n in range(25):
-            cache.keep({bytes([n]): expected([str(n)])[0]})
+            cache.add({bytes([n]): expected([str(n)])[0]})
         assert sorted(cache.known([bytes([n]) for n in range(25)])) == [bytes([n]) for n in range(15, 25)]
         assert count(file) == 10
         cache.close()
@@ -648,13 +648,13 @@ class TestCache:
     def test_nothing_asked_or_given_opens_nothing(self, file):
         cache = VectorCache(file)
         assert cache.known([]) == {}
-        cache.keep({})
+        cache.add({})
         cache.close()
         assert not file.exists()
 
     def test_it_works_on_after_it_was_closed(self, file):
         cache = VectorCache(file)
-        cache.keep({b"a": expected(["a"])[0]})
+        cache.add({b"a": expected(["a"])[0]})
         cache.close()
         assert list(cache.known([b"a", b"b"])) == [b"a"]
         cache.close()
@@ -705,10 +705,10 @@ class TestCache:
             encoder = encoder_of(server, cache=tmp_path / "folder")
             for _ in range(2):
                 np.testing.assert_allclose(encoder.encode(TEXTS), expected(TEXTS), atol=1e-6)
-        assert caplog.text.count("encoding goes on without it") == 1
+        assert caplog.text.count("encoding continues without it") == 1
 
     def test_a_file_of_a_later_version_is_left_alone(self, encoder_of, file, caplog):
-        VectorCache(file).keep({b"a": expected(["a"])[0]})
+        VectorCache(file).add({b"a": expected(["a"])[0]})
         connection = sqlite3.connect(file)
         connection.execute("PRAGMA user_version = 99")
         connection.close()
@@ -721,21 +721,21 @@ class TestCache:
         file = tmp_path / "v"
         file.mkdir()
         cache = VectorCache(file)
-        cache.keep({b"a": expected(["a"])[0]})
+        cache.add({b"a": expected(["a"])[0]})
         file.rmdir()
-        cache.keep({b"a": expected(["a"])[0]})
+        cache.add({b"a": expected(["a"])[0]})
         assert not file.exists()
-        monkeypatch.setattr(cache._disk, "_rests_until", 0.0)
-        cache.keep({b"a": expected(["a"])[0]})
+        monkeypatch.setattr(cache, "_rests_until", 0.0)
+        cache.add({b"a": expected(["a"])[0]})
         assert list(cache.known([b"a"])) == [b"a"]
         cache.close()
 
     def test_a_file_set_aside_by_another_process_is_not_set_aside_twice(self, file):
         cache = VectorCache(file)
-        cache.keep({b"a": expected(["a"])[0]})
+        cache.add({b"a": expected(["a"])[0]})
         file.rename(file.with_name("elsewhere"))
-        VectorCache(file).keep({b"b": expected(["b"])[0]})
-        cache._disk._set_aside(ValueError("seen in the old file"))
+        VectorCache(file).add({b"b": expected(["b"])[0]})
+        cache._set_aside(ValueError("seen in the old file"))
         assert list(cache.known([b"a", b"b"])) == [b"b"]
         assert not file.with_name(file.name + ".broken").exists()
         cache.close()

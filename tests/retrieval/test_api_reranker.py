@@ -11,16 +11,16 @@ import pytest
 from typer.testing import CliRunner
 
 import ragqa.loading
+from ragqa import http_client
 from ragqa.cli import app
 from ragqa.config import RerankingConfig
 from ragqa.errors import ConfigError, ModelError
+from ragqa.http_client import TRIES, missing_key
 from ragqa.loading import Models, load_reranker
 from ragqa.preset_files import find_preset, preset_text, read_preset
 from ragqa.presets import PRESETS
 from ragqa.protocols import Reranker
-from ragqa.retrieval import model_api
 from ragqa.retrieval.api_reranker import CHARS_PER_REQUEST, ApiReranker
-from ragqa.retrieval.model_api import TRIES, missing_key
 from ragqa.ui.benchmarks.request import Request, config_of
 from tests.support.embedding_server import EmbeddingServer, page, reset, score_of, scores, status, vectors
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
@@ -37,7 +37,7 @@ def slept(monkeypatch):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(name.lower(), raising=False)
     pauses = []
-    monkeypatch.setattr(model_api, "_sleep", pauses.append)
+    monkeypatch.setattr(http_client, "_sleep", pauses.append)
     return pauses
 
 
@@ -189,7 +189,7 @@ class TestRetries:
         assert slept == []
 
     def test_silence_ends(self, reranker_of, monkeypatch):
-        monkeypatch.setattr(model_api, "TIMEOUT_SECONDS", 0.2)
+        monkeypatch.setattr(http_client, "TIMEOUT_SECONDS", 0.2)
         with EmbeddingServer(vectors(seconds=30), scores()) as server:
             assert reranker_of(server).score(QUESTION, TEXTS) == expected(TEXTS)
             assert len(server.requests) == 2
@@ -240,7 +240,7 @@ class TestAnswersAreChecked:
             assert reranker.score(QUESTION, TEXTS) == expected(TEXTS)
 
     def test_an_answer_without_end(self, reranker_of, monkeypatch):
-        monkeypatch.setattr(model_api, "MAX_ANSWER_BYTES", 100)
+        monkeypatch.setattr(http_client, "MAX_ANSWER_BYTES", 100)
         with EmbeddingServer() as server:
             assert "more than 100 bytes" in failure(reranker_of(server))
 
@@ -283,7 +283,7 @@ class TestTheKeyStaysSecret:
 class TestNamesAndSettings:
     @pytest.mark.parametrize("name", ["openai:", "voyage", "voyage: ", "cohere:m", "", "voyage:a\nb"])
     def test_names_that_mean_no_api(self, name):
-        with pytest.raises(ModelError, match="expected a reranker called voyage:MODEL or openai:MODEL"):
+        with pytest.raises(ModelError, match="expected a reranker called openai:MODEL or voyage:MODEL"):
             ApiReranker(name, environ={})
 
     def test_info_names_the_api_and_where_it_is(self, reranker_of):

@@ -13,7 +13,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from ragqa.errors import IndexMismatchError, ModelError
-from ragqa.inference.lora import ADAPTER_CONFIG, ADAPTER_WEIGHTS
+from ragqa.inference.bert_graph import ADAPTER_CONFIG, ADAPTER_WEIGHTS
 from ragqa.inference.sharing import RecentResults
 from ragqa.retrieval import encoder as encoder_module
 from ragqa.retrieval import weights as weights_module

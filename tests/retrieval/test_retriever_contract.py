@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ragqa import http_client
 from ragqa.analysers import Analyser
 from ragqa.protocols import Rescorer, Retriever
-from ragqa.retrieval import model_api, rank
+from ragqa.retrieval import rank
 from ragqa.retrieval.analysis import context_analyser, context_windows, tokenise
 from ragqa.retrieval.api_encoder import ApiEncoder
 from ragqa.retrieval.bm25 import Bm25sRetriever, build_bm25, load_bm25, save_bm25, scored_bm25
@@ -143,7 +144,7 @@ _built: dict[Callable[[Tools], Retriever], Retriever] = {}
 def build(tmp_path_factory, request):
     """Each retriever is built once for the whole module, its server included."""
     opened, pauses = ExitStack(), pytest.MonkeyPatch()
-    pauses.setattr(model_api, "_sleep", lambda seconds: None)
+    pauses.setattr(http_client, "_sleep", lambda seconds: None)
 
     def serve(*script):
         return opened.enter_context(EmbeddingServer(*script))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 
 from ragqa.config import Config, GenerationConfig, ScoringConfig
-from ragqa.fanout.generator import FanOutGenerator, quoting
+from ragqa.generation.fanout.generator import FanOutGenerator, quoting
 from ragqa.loading import Models
 from ragqa.repass.scorer import RepassScorer
 from ragqa.repass.verifier import RepassVerifier

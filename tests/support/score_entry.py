@@ -27,6 +27,9 @@ class HashedNli:
         time.sleep(self.seconds)
         return [self._of(*pair) for pair in pairs]
 
+    def known(self, pairs):
+        return {}
+
     def _of(self, premise, hypothesis):
         entailment, contradiction = hashlib.sha256(f"{premise}|{hypothesis}".encode()).digest()[:2]
         return NliProbabilities(contradiction / 512, entailment / 512, 1 - (contradiction + entailment) / 512)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ragqa.config import GenerationConfig, ScoringConfig
 from ragqa.generation.loc import LocGenerator
 from ragqa.generation.vrr import VrrGenerator
-from ragqa.repass.remembering import RememberingNli
+from ragqa.repass.nli import RememberingNli
 from ragqa.repass.scorer import RepassScorer
 from ragqa.repass.verifier import RepassVerifier
 from ragqa.types import Answer, NliProbabilities, Question

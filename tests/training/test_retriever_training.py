@@ -203,8 +203,7 @@ def test_the_loss_falls(trained):
 
 @pytest.mark.model
 def test_the_adapter_is_one_of_peft_and_changes_the_model(base, trained):
-    from ragqa.inference.bert_graph import read_weights
-    from ragqa.inference.lora import merge_adapter
+    from ragqa.inference.bert_graph import merge_adapter, read_weights
     from ragqa.training.lora_layers import TARGETS
 
     config = json.loads((trained.out / "adapter_config.json").read_text())

@@ -12,8 +12,7 @@ from ragqa.events.pipeline import Selected
 from ragqa.events.scoring import Scored
 from ragqa.filtering import select
 from ragqa.records import RecordSummary
-from ragqa.repass.explanation import explain, provenance
-from ragqa.repass.mode_differences import mode_differences
+from ragqa.repass.explanation import explain, mode_differences, provenance
 from ragqa.types import Question, Ranking, RePASs
 from ragqa.ui.charts import growth_chart, heat_map, score_curve
 from ragqa.ui.render import (

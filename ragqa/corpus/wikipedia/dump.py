@@ -1,22 +1,181 @@
-"""A wiki's dump (pages-articles XML, plain, .gz or .bz2, also in parts) as a stream of articles in bounded memory."""
+"""A wiki's dump (pages-articles XML, plain, .gz or .bz2, also in parts) as a stream of articles in bounded memory.
+
+The XML is read piece by piece; entity declarations are refused, so that no file can grow in memory.
+"""
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import logging
 import re
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import IO, Final
+from xml.parsers import expat
 
-from ragqa.corpus.formats import CorpusFormat
 from ragqa.corpus.jsonl import check_max_tokens
-from ragqa.corpus.streams import file_identity
+from ragqa.corpus.streams import CorpusFormat, file_identity
 from ragqa.corpus.wikipedia.article import VERSION, article_passages
-from ragqa.corpus.wikipedia.dump_xml import read_pages
-from ragqa.corpus.wikipedia.wikitext import wikitext_markdown
+from ragqa.corpus.wikipedia.wikitext import FILES_AND_CATEGORIES, wikitext_markdown
 from ragqa.errors import CorpusError
 from ragqa.types import Passage
+
+MAX_PAGE_CHARS: Final = 16 * 2**20  # MediaWiki itself stores at most 2 MB; more is passed over
+PIECE_BYTES: Final = 2**18
+_FILE, _CATEGORY = "6", "14"  # keys of the namespaces, whatever the wiki's language calls them
+_READ: Final = frozenset({"title", "ns", "model", "text", "namespace"})
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class DumpPage:
+    """An article's title and wikitext, None where it was to be passed over or is too long.
+
+    ``dropped``: the names of the wiki's namespaces of files and categories, in lower case.
+    """
+
+    title: str
+    text: str | None
+    dropped: frozenset[str]
+
+
+def read_pages(path: Path, n_skipped: int = 0) -> Iterator[DumpPage]:
+    """The pages of the main namespace that are no redirects; the first ``n_skipped`` come without their text.
+
+    Of several revisions the last is read. Raises CorpusError, with line and column, where the file is no such XML,
+    ends too soon or cannot be unpacked; what stands before that place has been given by then.
+    """
+    reader = _Reader(path.name, n_skipped)
+    try:
+        with _opened(path) as file:
+            while piece := file.read(PIECE_BYTES):
+                yield from reader.feed(piece)
+        yield from reader.feed(b"", is_last=True)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = getattr(error, "strerror", None) or error
+        msg = f"{path.name} cannot be read{reader.after()}: {reason}; check that the file is whole and fetch it again"
+        raise CorpusError(msg) from error
+
+
+def _opened(path: Path) -> IO[bytes]:
+    suffix = path.suffix.lower()
+    if suffix == ".bz2":
+        return bz2.open(path)  # reads multistream files too
+    return gzip.open(path) if suffix == ".gz" else path.open("rb")  # type: ignore[return-value]
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Takes bytes, gives the pages that they end."""
+
+    name: str
+    n_skipped: int
+    n_articles: int = 0
+    dropped: set[str] = field(default_factory=lambda: set(FILES_AND_CATEGORIES))
+    _done: list[DumpPage] = field(default_factory=list)
+    _values: dict[str, str] = field(default_factory=dict)  # of the page being read
+    _pieces: list[str] | None = None  # of the element being read
+    _n_chars: int = 0
+    _depth: int = 0
+    _is_redirect: bool = False
+    _key: str = ""
+    _title: str = ""  # of the last article
+    _parser: expat.XMLParserType = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._parser = expat.ParserCreate()
+        self._parser.buffer_text = True
+        self._parser.buffer_size = 2**16
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = self._end
+        self._parser.CharacterDataHandler = self._characters
+        self._parser.StartDoctypeDeclHandler = self._doctype
+
+    def feed(self, piece: bytes, *, is_last: bool = False) -> list[DumpPage]:
+        try:
+            self._parser.Parse(piece, is_last)
+        except expat.ExpatError as error:
+            place = f"line {error.lineno:,}, column {error.offset + 1:,}"
+            msg = (
+                f"{self.name}, {place}{self.after()}: expected MediaWiki's export XML, found "
+                f"{expat.ErrorString(error.code)}; check that the file is whole and fetch it again"
+            )
+            raise CorpusError(msg) from error
+        done, self._done = self._done, []
+        return done
+
+    def after(self) -> str:
+        """Where reading stands, in words."""
+        return f" after {self.n_articles:,} articles, the last {self._title[:80]!r}" if self.n_articles else ""
+
+    def _start(self, element: str, attributes: dict[str, str]) -> None:
+        self._depth += 1
+        if self._depth == 1 and element != "mediawiki":
+            found = f"the element <{element[:40]}> at the top"
+            raise self._unexpected(found)
+        if element == "page":
+            self._values, self._is_redirect = {}, False
+        elif element == "redirect":
+            self._is_redirect = True
+        elif element in _READ:
+            self._pieces, self._n_chars, self._key = [], 0, attributes.get("key", "")
+            if element == "text" and not self._is_wanted():
+                self._pieces = None
+
+    def _characters(self, text: str) -> None:
+        if self._pieces is not None and self._n_chars <= MAX_PAGE_CHARS:
+            self._n_chars += len(text)
+            self._pieces.append(text)
+
+    def _end(self, element: str) -> None:
+        self._depth -= 1
+        if element in _READ and self._pieces is not None:
+            text = "".join(self._pieces)
+            if element != "namespace":
+                self._values[element] = text
+            elif self._key in (_FILE, _CATEGORY):
+                self.dropped.add(text.strip().lower())
+            if self._n_chars > MAX_PAGE_CHARS:
+                logger.warning("%s: %r is passed over, it is too long", self.name, self._values.get("title", "")[:80])
+                self._values.pop(element, None)
+            self._pieces = None
+        elif element == "page":
+            self._end_page()
+
+    def _end_page(self) -> None:
+        if self._values.get("ns", "0").strip() != "0" or self._is_redirect:
+            return
+        if self._values.get("model", "wikitext").strip() != "wikitext":
+            return
+        title = " ".join(self._values.get("title", "").split())
+        if not title:
+            found = "a page without a title"
+            raise self._unexpected(found)
+        self._done.append(DumpPage(title, self._values.pop("text", None), frozenset(self.dropped)))
+        self.n_articles += 1
+        self._title = title
+        self._values = {}
+
+    def _is_wanted(self) -> bool:
+        """Whether the text that begins here will be asked for."""
+        is_article = self._values.get("ns", "0").strip() == "0" and not self._is_redirect
+        return is_article and self.n_articles >= self.n_skipped
+
+    def _doctype(self, *_declaration: object) -> None:
+        found = "a document type declaration, which may hide entities"
+        raise self._unexpected(found)
+
+    def _unexpected(self, found: str) -> CorpusError:
+        return CorpusError(
+            f"{self.name}, line {self._parser.CurrentLineNumber:,}{self.after()}: expected MediaWiki's export XML, "
+            f"found {found}; choose a pages-articles dump"
+        )
+
 
 _DUMP: Final = re.compile(r"\.xml(?:-p[0-9]+p[0-9]+)?(?:\.bz2|\.gz)?$", re.IGNORECASE)
 _PART: Final = re.compile(r"pages-(?:articles|meta)", re.IGNORECASE)  # in a folder other .xml files are no dump's

@@ -10,10 +10,16 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from xml.etree.ElementTree import Element
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.wikipedia.html import html_markdown
+from ragqa.corpus.wikipedia.article import html_markdown
+from ragqa.corpus.wikipedia.fetching import (
+    REQUESTS_PER_SECOND,
+    PageCache,
+    PoliteClient,
+    Reply,
+    checked_address,
+    json_list,
+)
 from ragqa.corpus.wikipedia.mediawiki import PageNotFoundError, WikiPage
-from ragqa.corpus.wikipedia.page_cache import PageCache
-from ragqa.corpus.wikipedia.polite import REQUESTS_PER_SECOND, PoliteClient, Reply, checked_address, json_list
 from ragqa.errors import CorpusError
 
 EXAMPLE: Final = "http://127.0.0.1:8080"

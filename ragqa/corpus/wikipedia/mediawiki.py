@@ -13,9 +13,15 @@ from typing import Any, Final, Protocol
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.wikipedia.html import html_markdown
-from ragqa.corpus.wikipedia.page_cache import PageCache
-from ragqa.corpus.wikipedia.polite import REQUESTS_PER_SECOND, PoliteClient, Reply, checked_address, json_object
+from ragqa.corpus.wikipedia.article import html_markdown
+from ragqa.corpus.wikipedia.fetching import (
+    REQUESTS_PER_SECOND,
+    PageCache,
+    PoliteClient,
+    Reply,
+    checked_address,
+    json_object,
+)
 from ragqa.errors import ConfigError, CorpusError
 
 EXAMPLE: Final = "https://en.wikipedia.org/w/api.php"

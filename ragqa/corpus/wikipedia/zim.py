@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.formats import CorpusFormat
 from ragqa.corpus.jsonl import check_max_tokens
-from ragqa.corpus.streams import file_identity
-from ragqa.corpus.wikipedia.article import VERSION, article_passages
-from ragqa.corpus.wikipedia.html import html_markdown
+from ragqa.corpus.streams import CorpusFormat, file_identity
+from ragqa.corpus.wikipedia.article import VERSION, article_passages, html_markdown
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.types import Passage
 

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from ragqa.corpus.json_items import read_items
+from ragqa.corpus.files import read_items
 from ragqa.corpus.pandachat import DocumentQuestion
 from ragqa.evaluation.journal import translated, write_whole
 from ragqa.evaluation.pandachat.submissions import (

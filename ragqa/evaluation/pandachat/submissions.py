@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ragqa.corpus.json_items import Item, describe, read_json
+from ragqa.corpus.files import Item, describe, read_json
 from ragqa.corpus.pandachat import DocumentQuestion
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.journal import write_whole

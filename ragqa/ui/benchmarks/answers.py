@@ -38,7 +38,7 @@ _FIGURES: Final = (
 
 def answers_work(job: Job) -> Iterator[View]:
     """The views of one run. Raises RagqaError, GenerationError when several questions in a row got no answer."""
-    from ragqa.corpus.asked import load_asked
+    from ragqa.corpus.questions import load_asked
     from ragqa.evaluation.answer_files import report_of, write_outputs
     from ragqa.evaluation.answer_folder import items_of, open_answer_folder, stamp_of
     from ragqa.evaluation.answer_run import AnswerRun, Status, outcome_of
@@ -84,7 +84,7 @@ def answers_work(job: Job) -> Iterator[View]:
 
 def _gold(questions: Path, index: Index) -> Mapping[str, frozenset[str]]:
     """The ids of passages or documents that would be right, by question; none where the file does not say."""
-    from ragqa.corpus.gold import load_gold
+    from ragqa.corpus.questions import load_gold
 
     try:
         found, _ = load_gold(questions, index.passages)

@@ -68,9 +68,9 @@ def keep_upload(kind: FileKind, name: str, content: bytes, paths: Paths) -> Path
 
 def check_file(kind: FileKind, path: Path) -> int:
     """How many questions the file holds, as its loader reads them. Raises CorpusError."""
-    from ragqa.corpus.asked import load_asked
     from ragqa.corpus.fanoutqa import load_fanoutqa
     from ragqa.corpus.pandachat import load_pandachat, load_pandachat_questions
+    from ragqa.corpus.questions import load_asked
     from ragqa.evaluation.fanoutqa_submission import read_generations
 
     if kind == "pandachat":
@@ -130,10 +130,9 @@ def _fits(kind: FileKind, path: Path, stamp: int, name: str, _paths: Paths, inde
 
 def _with_gold(path: Path) -> tuple[GoldQuestion, ...]:
     """The questions of any file with gold; evidence is not looked up yet. Raises CorpusError."""
-    from ragqa.corpus.gold import load_gold
     from ragqa.corpus.jsonl import looks_like_jsonl
     from ragqa.corpus.pandachat import looks_like_pandachat
-    from ragqa.corpus.questions import load_questions
+    from ragqa.corpus.questions import load_gold, load_questions
 
     return load_gold(path, ())[0] if looks_like_jsonl(path) or looks_like_pandachat(path) else load_questions(path)
 

@@ -14,7 +14,7 @@ from ragqa.ui.benchmarks.runs import Job
 from ragqa.ui.benchmarks.view import Column, Comparison, Download, Figure, Hit, Line, Row, View
 
 if TYPE_CHECKING:
-    from ragqa.corpus.gold import GoldUnit
+    from ragqa.corpus.questions import GoldUnit
     from ragqa.evaluation.retrieval import Result
     from ragqa.evaluation.retrieval_run import RetrievalOutcome
 
@@ -34,7 +34,7 @@ EXPLAINED: Final = {
 
 def retrieval_work(job: Job) -> Iterator[View]:
     """The views of one run. Raises ConfigError, CorpusError, IndexingError, ModelError, RecordError."""
-    from ragqa.corpus.gold import load_gold
+    from ragqa.corpus.questions import load_gold
     from ragqa.evaluation.retrieval import compare
     from ragqa.evaluation.retrieval_report import FUSED, report_of, write_outputs
     from ragqa.evaluation.retrieval_run import open_retrieval_folder, run_retrieval, stamp_of

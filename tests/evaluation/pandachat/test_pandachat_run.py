@@ -4,6 +4,9 @@ import json
 from dataclasses import replace
 
 import pytest
+from ragqa.evaluation.pandachat_folder import open_pandachat_folder, stamp_of
+from ragqa.evaluation.pandachat_results import PUBLISHED
+from ragqa.evaluation.pandachat_submission import read_submission, write_submission
 from typer.testing import CliRunner
 
 from ragqa.cli import app
@@ -11,9 +14,6 @@ from ragqa.config import FusionConfig, IndexingConfig, RetrievalConfig
 from ragqa.corpus.pandachat import load_pandachat_questions, locate_pandachat
 from ragqa.errors import ConfigError, RecordError
 from ragqa.evaluation.pandachat import PandachatOutcome, check_index, ranker_of, run_pandachat
-from ragqa.evaluation.pandachat_folder import open_pandachat_folder, stamp_of
-from ragqa.evaluation.pandachat_results import PUBLISHED
-from ragqa.evaluation.pandachat_submission import read_submission, write_submission
 from ragqa.indexing import build_index, open_index
 from ragqa.retrieval import retrievers_for
 from ragqa.types import Question, Ranking, ScoredPassage

@@ -1,0 +1,215 @@
+"""Fetching pages from other people's servers: slowly, one request at a time, and each page only once."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import os
+import tempfile
+import time
+import weakref
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from ragqa import __version__
+from ragqa.errors import ConfigError, CorpusError
+from ragqa.http_client import pause_seconds, read_body, retry_after_seconds
+
+logger = logging.getLogger(__name__)
+
+
+class PageCache:
+    """Files below ``folder``, named by the sha256 of their key; may be deleted at any time.
+
+    Written aside and moved into place, so several processes may share it. A disk that fails costs requests, no answer.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def get(self, *key: str) -> dict[str, Any] | None:
+        """What was kept under this key, None where nothing was or it cannot be read."""
+        try:
+            value = json.loads(gzip.decompress(self._path(key).read_bytes()))
+        except (OSError, EOFError, ValueError, zlib.error):
+            return None
+        return value if isinstance(value, dict) and value.pop("key", None) == list(key) else None
+
+    def put(self, value: dict[str, Any], *key: str) -> None:
+        """Keeps it under this key; a failure is logged."""
+        path = self._path(key)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            number, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
+            try:
+                with os.fdopen(number, "wb") as file:
+                    file.write(gzip.compress(json.dumps({**value, "key": key}).encode(), 6, mtime=0))
+                Path(name).replace(path)
+            except BaseException:
+                Path(name).unlink(missing_ok=True)
+                raise
+        except OSError as error:
+            logger.warning("%s could not be kept in %s: %s", key[1] if len(key) > 1 else key, self.folder, error)
+
+    def _path(self, key: tuple[str, ...]) -> Path:
+        digest = sha256(json.dumps(key).encode()).hexdigest()
+        return self.folder / digest[:2] / f"{digest}.json.gz"
+
+
+REQUESTS_PER_SECOND: Final = 5.0
+TRIES: Final = 6
+TIMEOUT_SECONDS: Final = 60.0
+CONNECT_TIMEOUT_SECONDS: Final = 10.0
+MAX_PAUSE_SECONDS: Final = 120.0  # whatever the server asks for
+MAX_ANSWER_BYTES: Final = 64 * 2**20
+MAX_REDIRECTS: Final = 5
+USER_AGENT: Final = f"ragqa/{__version__} (question answering over passages; one request at a time)"
+
+_sleep = time.sleep  # tests put another in
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A server's whole answer; ``url`` is where it came from after redirects."""
+
+    status: int
+    content: bytes
+    url: str
+    content_type: str = ""
+    retry_after_seconds: float = 0.0
+
+    @property
+    def text(self) -> str:
+        return self.content.decode("utf-8", "replace")
+
+
+class PoliteClient:
+    """GET requests to one server, safe to use from several threads: the next waits until the last is answered."""
+
+    def __init__(self, address: str, requests_per_second: float = REQUESTS_PER_SECOND) -> None:
+        import httpx2  # 0.1 s: only those who ask a server pay for it
+
+        if not 0 < requests_per_second <= 1000:
+            msg = f"requests per second must be above 0 and at most 1000, found {requests_per_second}; change it"
+            raise ConfigError(msg)
+        self._host = urlsplit(address).netloc
+        self._interval = 1 / requests_per_second
+        self._next_at = 0.0
+        self._lock = Lock()
+        self._client = httpx2.Client(
+            headers={"User-Agent": USER_AGENT, "Accept-Encoding": "gzip"},
+            timeout=httpx2.Timeout(TIMEOUT_SECONDS, connect=CONNECT_TIMEOUT_SECONDS),
+            follow_redirects=True,
+            max_redirects=MAX_REDIRECTS,
+        )
+        self.close = weakref.finalize(self, self._client.close)
+
+    def get(
+        self,
+        url: str,
+        parameters: Mapping[str, str],
+        wanted: str,
+        refusal: Callable[[Reply], str] = lambda _reply: "",
+    ) -> Reply:
+        """The server's answer with a status below 500, other than 408 and 429; ``wanted`` says what was asked for.
+
+        ``refusal`` gives the words of an answer that asks to come back later, else "". Tried up to 6 times, with pauses
+        that double and are no shorter than Retry-After asks for (at most 2 minutes). Raises CorpusError.
+        """
+        tries = 0
+        while True:
+            tries += 1
+            asked_seconds = 0.0
+            outcome = self._attempt(url, parameters)
+            if isinstance(outcome, Reply):
+                asked_seconds = outcome.retry_after_seconds
+                if outcome.status in (408, 429) or outcome.status >= 500:
+                    found = f"HTTP {outcome.status}"
+                elif not (found := refusal(outcome)):
+                    return outcome
+            else:
+                found = outcome
+            if tries == TRIES:
+                msg = (
+                    f"expected {wanted} from {self._host}, found {found} in try {tries} of {TRIES}; "
+                    "check the address and the network, or try again later: pages already fetched are kept"
+                )
+                raise CorpusError(msg)
+            pause = pause_seconds(tries, asked_seconds, MAX_PAUSE_SECONDS)
+            logger.info("%s: %s; next try in %.1f s", self._host, found, pause)
+            _sleep(pause)
+
+    def _attempt(self, url: str, parameters: Mapping[str, str]) -> Reply | str:
+        """The answer, or why there was none."""
+        import httpx2
+
+        with self._lock:
+            if (early := self._next_at - time.monotonic()) > 0:
+                _sleep(early)
+            try:
+                with self._client.stream("GET", url, params=dict(parameters) or None) as response:
+                    content = read_body(response, MAX_ANSWER_BYTES, TIMEOUT_SECONDS)
+            except httpx2.TimeoutException:
+                return f"no whole answer within {TIMEOUT_SECONDS:g} s"
+            except Exception as error:  # a server can make the client raise anything; a reader gets it explained
+                return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+            finally:
+                self._next_at = time.monotonic() + self._interval
+        headers = response.headers
+        return Reply(
+            response.status_code,
+            content,
+            str(response.url),
+            headers.get("content-type", ""),
+            retry_after_seconds(headers.get("retry-after", "")),
+        )
+
+
+def json_object(reply: Reply, wanted: str) -> dict[str, Any]:
+    """The object that the answer holds. Raises CorpusError where it is anything else: a wrong address, most often."""
+    value = _json(reply)
+    if not isinstance(value, dict):
+        raise _no_json(reply, wanted)
+    return value
+
+
+def json_list(reply: Reply, wanted: str) -> list[Any]:
+    """The list that the answer holds. Raises CorpusError where it is anything else."""
+    value = _json(reply)
+    if not isinstance(value, list):
+        raise _no_json(reply, wanted)
+    return value
+
+
+def _json(reply: Reply) -> object:
+    try:
+        return json.loads(reply.content)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _no_json(reply: Reply, wanted: str) -> CorpusError:
+    host, found = urlsplit(reply.url).netloc, " ".join(reply.text[:80].split())
+    return CorpusError(
+        f"expected {wanted} as JSON from {host}, found HTTP {reply.status} and {found!r}; check the address"
+    )
+
+
+def checked_address(url: str, example: str) -> str:
+    """The address without a slash at its end. Raises ConfigError where it is none, or holds a login, ? or #."""
+    try:
+        parts = urlsplit(url)
+        has_host = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        has_host = False
+    if not has_host or "@" in parts.netloc or parts.query or parts.fragment or not url.isprintable() or " " in url:
+        msg = f"a wiki's address must be like {example}, without a login, ? or #, found {url[:80]!r}; correct it"
+        raise ConfigError(msg)
+    return url.rstrip("/")

@@ -1,0 +1,1 @@
+"""Questions that two documents answer together: are both found?"""

@@ -1,0 +1,226 @@
+"""`ragqa eval retrieval`: rankings of an index, alone, fused, reranked and fanned out, measured side by side."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Generator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Final
+
+from ragqa.config import Config, RerankingConfig
+from ragqa.corpus.files import read_utf8
+from ragqa.corpus.gold import load_gold
+from ragqa.corpus.jsonl import looks_like_jsonl
+from ragqa.corpus.obliqa import load_item_ids
+from ragqa.corpus.pandachat import looks_like_pandachat
+from ragqa.corpus.questions import load_questions
+from ragqa.evaluation.benchmark import INDEX, LIMIT, PRESET, Benchmark, Item, Json, Option, Outcome, Settings, Task
+from ragqa.evaluation.files import has_gold
+from ragqa.evaluation.journal import digest
+from ragqa.evaluation.measures import MEASURES, display_name, measure_run
+from ragqa.evaluation.report import Column, Figure, File, Hit, Report, Row, shown
+from ragqa.evaluation.retrieval.comparing import ids_of, stem_of, write_outputs
+from ragqa.evaluation.retrieval.rankings import FILE, Ranker, RankingCache, packed
+from ragqa.evaluation.retrieval.setups import FUSED, Loaded, fitting, rankings_of, setups_of
+from ragqa.evaluation.retrieval.tables import SHOWN, report_of, results_of, seconds_of
+from ragqa.indexing import open_index
+from ragqa.loading import load_encoder, load_further, load_reranker
+from ragqa.paths import Paths
+from ragqa.preset_files import find_preset
+from ragqa.protocols import HitRanker, Reranker
+from ragqa.retrieval import retrievers_for
+
+SHOWN_HITS: Final = 10
+EXPLAINED: Final = {
+    "R": "share of the gold found",
+    "AP": "mean average precision: gold early counts more",
+    "nDCG": "discounted gain, against the ideal order",
+    "RR": "mean of 1 / rank of the first gold",
+    "Success": "share of questions with gold among the first",
+}
+
+
+def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
+    """Index, retrievers and gold. Raises ConfigError, CorpusError, IndexingError, ModelError."""
+    yield "Loading the index and its models (once)"
+    config, questions = Config.from_env(), Path(settings["questions"])
+    docids = load_item_ids(Path(settings["docids"])) if settings.get("docids") else None
+    index = open_index(settings["index"], paths.indexes)
+    presets = [fitting(find_preset(name, paths.presets), index) for name in settings["preset"] or ()]
+    gold, unit = load_gold(questions, index.passages)
+    measure_run([one.gold for one in gold], [()] * len(gold), ())  # raises where there is no gold
+    deepest = max(config.retrieval.top_k, *(one.retrieval.top_k for one in presets), 0)
+    deep = replace(config, retrieval=replace(config.retrieval, top_k=deepest))
+    manifest = index.manifest
+    models = load_further([ranking.option for ranking in manifest.rankings], paths)
+    retrievers = retrievers_for(index, load_encoder(manifest.encoder, paths=paths), deep.retrieval, models)
+    names = [retriever.name for retriever in retrievers]
+    setups, baseline = setups_of(settings, names, presets, config)
+    rerankers: dict[str, Reranker | HitRanker] = {}
+    for setup in setups:
+        if setup.reranking and setup.reranking.model not in rerankers:
+            yield "Loading the reranker"
+            rerankers[setup.reranking.model] = load_reranker(setup.reranking.model)
+    ranker = Ranker(index, retrievers, deep, RankingCache(paths.home / FILE))
+    loaded = Loaded(
+        *(index, ranker, setups, presets[0].name if presets else FUSED, baseline, unit, config, rerankers, docids)
+    )
+    stamp = {
+        "input": questions.name,
+        "input_sha256": hashlib.sha256(read_utf8(questions, questions.name).encode()).hexdigest(),
+        "index_sha256": digest({"files": [entry.sha256 for entry in manifest.files]}),
+        "encoder": manifest.encoder,
+        "encoder_fingerprint": manifest.encoder_fingerprint,
+        "settings": {"retrieval": asdict(deep.retrieval)},
+    }
+    scoring = {
+        "setups": [asdict(setup) for setup in setups],
+        "rerankers": {name: asdict(model.info) for name, model in rerankers.items()},
+    }
+    items = [Item(n, one.question, one, _identity(one.question.text, one.gold)) for n, one in enumerate(gold, start=1)]
+    columns = tuple(Column(name, display_name(name)) for name in SHOWN[unit])
+    return Task(items, stamp, loaded, columns, json.loads(json.dumps(scoring)))
+
+
+def solve(task: Task, item: Item) -> Json:
+    """Every retriever's ranking, as deep as the deepest configuration needs it, and the seconds of each."""
+    loaded: Loaded = task.context
+    ranked = loaded.ranker.rank(item.question.text)
+    return {
+        "rankings": [packed(ranking, loaded.index) for ranking in ranked.rankings],
+        "seconds": dict(ranked.seconds),
+    }
+
+
+def score(task: Task, item: Item, solution: Json) -> Json:
+    """Each configuration's measures; what a reranker said and a fan-out found, so that neither is done again."""
+    loaded: Loaded = task.context
+    notes: dict[str, Any] = {}
+    found = rankings_of(task, item, solution, notes)
+    lists = [ids_of(ranking, loaded.unit) for ranking in found.values()]
+    values = measure_run([item.content.gold] * len(lists), lists, MEASURES)
+    by_name = {name: {m: values[m][n] for m in MEASURES} for n, name in enumerate(found)}
+    return {"values": by_name, "notes": notes}
+
+
+def row(task: Task, outcome: Outcome) -> Row:
+    """The question with the values and the first hits of the configuration that is shown."""
+    loaded: Loaded = task.context
+    gold, scores, solution = outcome.item.content, outcome.scores, outcome.solution
+    plain = Row(
+        number=outcome.item.number,
+        question_id=gold.question.question_id,
+        question=gold.question.text,
+        gold=tuple(sorted(gold.gold)),
+        note=outcome.note,
+        restored=outcome.restored,
+    )
+    if scores is None or solution is None:
+        return replace(plain, right=False)
+    values = scores["values"][loaded.shown]
+    ranking = rankings_of(task, outcome.item, solution, dict(scores["notes"]))[loaded.shown]
+    ids = ids_of(ranking, loaded.unit)
+    hits = tuple(
+        Hit(hit.passage.passage_id, hit.passage.document_id, float(hit.score), ids[n] in gold.gold)
+        for n, hit in enumerate(ranking.hits[:SHOWN_HITS])
+    )
+    spent = seconds_of(solution)
+    steps = () if spent is None else (f"Ranked in {1000 * spent:.0f} ms.",)
+    return replace(
+        plain,
+        right=values["R@10"] >= 1,
+        values={name: values[name] for name in SHOWN[loaded.unit]},
+        hits=hits,
+        steps=steps,
+    )
+
+
+def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
+    """The means of the configuration that is shown."""
+    scored = [row.values for row in rows if row.values]
+    found = []
+    for name in SHOWN[task.context.unit]:
+        kind, _, cutoff = name.partition("@")
+        words = f"{EXPLAINED[kind]} {cutoff}" if kind == "Success" else EXPLAINED[kind]
+        mean = fmean(values[name] or 0.0 for values in scored) if scored else None
+        found.append(Figure(display_name(name), shown(mean), words))
+    return tuple(found)
+
+
+def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
+    """Every configuration beside the baseline, then beside what others published."""
+    done = [outcome for outcome in outcomes if outcome.scores is not None]
+    return replace(report_of(task, done), figures=figures(task, [row(task, outcome) for outcome in done]))
+
+
+def export(task: Task, outcomes: Sequence[Outcome], report: Report, folder: Path) -> Sequence[File]:
+    """TREC runs, every question's values, the report."""
+    loaded: Loaded = task.context
+    done = [outcome for outcome in outcomes if outcome.scores is not None]
+    rows = [rankings_of(task, one.item, one.solution or {}, dict((one.scores or {})["notes"])) for one in done]
+    results = [
+        replace(result, rankings=tuple(rankings[result.name] for rankings in rows))
+        for result in results_of(loaded, done)
+    ]
+    write_outputs(folder, [one.item.content for one in done], results, report.data, loaded.docids)
+    stem = stem_of(loaded.shown)
+    return (
+        File("Ranking (TREC run)", f"{stem}.run", "text/plain"),
+        File("Every question (JSON lines)", f"{stem}.questions.jsonl", "application/jsonl"),
+        File("Report (JSON)", "report.json"),
+    )
+
+
+def _identity(text: str, gold: frozenset[str]) -> str:
+    return digest({"text": text, "gold": sorted(gold)})
+
+
+def n_with_gold(path: Path) -> int:
+    """How many questions with gold the file holds. Raises CorpusError."""
+    known = looks_like_jsonl(path) or looks_like_pandachat(path)
+    return len(load_gold(path, ())[0] if known else load_questions(path))
+
+
+QUESTIONS: Final = Option(
+    "questions",
+    "Questions with gold: ObliQA's schema, JSON lines, PandaChat.",
+    "file",
+    label="Questions",
+    accepts="a JSON list in ObliQA's schema (QuestionID, Question, Passages), JSON lines of {question, "
+    "gold_passage_ids}, or PandaChat's data set",
+    counts=n_with_gold,
+    suits=has_gold,
+)
+BENCHMARK: Final = Benchmark(
+    name="retrieval",
+    title="ObliQA retrieval",
+    description="Ranks passages for questions whose answering passages are known: Recall, MAP, nDCG and MRR of the "
+    "fused ranking and of each ranking alone. Any file with gold passages will do.",
+    options=(
+        QUESTIONS,
+        INDEX,
+        replace(PRESET, help="Measure this preset too, or a file of one; repeatable.", many=True),
+        Option("baseline", "What the others are compared with.", default=FUSED, decides=False),
+        Option("reranker", "Rerank the --baseline by this name, folder or API, and measure that too.", default=""),
+        Option("rerank_depth", "Passages it reads per question.", "int", RerankingConfig().depth, least=1, most=1000),
+        Option("rerank_weight", "Its share of the score, 0 to 1, .3 where not given; repeatable.", "float", many=True),
+        Option(
+            "fan_out", "Take the questions apart by rules, and measure that beside --baseline.", "flag", default=False
+        ),
+        Option("docids", "ObliQA's documents: runs name their item IDs, as the shared task asks.", "path"),
+        LIMIT,
+    ),
+    load=load,
+    solve=solve,
+    score=score,
+    row=row,
+    figures=figures,
+    report=report,
+    export=export,
+    right="every gold passage is among the first ten",
+    doing="Retrieving",
+    outputs=("fused.run", "fused.questions.jsonl", "report.json"),
+)

@@ -1,0 +1,229 @@
+"""What an index's retrievers, and a reranker, give for a question: computed once, then cached under RAGQA_HOME.
+
+The benchmark, tuning and training all rank here, question by question. Scores are in single precision whether they come
+from the cache or not, so that both ways measure the same.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import time
+from collections.abc import Generator as Stream
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
+
+import numpy as np
+
+from ragqa.config import Config
+from ragqa.corpus.questions import GoldQuestion
+from ragqa.disk_cache import CacheFormat, DiskCache, write_rows
+from ragqa.indexing import Index
+from ragqa.protocols import HitRanker, Reranker, Rescorer, Retriever
+from ragqa.retrieval import candidates_of
+from ragqa.retrieval.reranker import read_again
+from ragqa.types import Ranking, ScoredPassage
+
+Rankings = tuple[Ranking, ...]
+Packed = Mapping[str, Any]  # a ranking as JSON: positions in the index and scores
+
+MAX_ROWS: Final = 200_000  # of 100 hits each: 160 MB
+FILE: Final = "rankings.sqlite3"
+_SCHEMA = "CREATE TABLE hits (key BLOB PRIMARY KEY, hits BLOB NOT NULL) WITHOUT ROWID"
+_FORMAT: Final = CacheFormat(_SCHEMA, 1, 5.0, "rankings", "retrieving")
+_READ = "SELECT hits FROM hits WHERE key = ?"
+_KEEP = "INSERT OR IGNORE INTO hits VALUES (?, ?)"
+_FORGET = "DELETE FROM hits WHERE key IN (SELECT key FROM hits LIMIT max(0, (SELECT count(*) FROM hits) - ?))"
+_HIT: Final = np.dtype([("position", "<i4"), ("score", "<f4")])
+
+
+class RankingCache:
+    """Hits by what decides them, in one SQLite file of at most ``max_rows`` rankings. Safe between processes.
+
+    It is only a help: what cannot be read counts as absent, what cannot be written is logged and left.
+    """
+
+    def __init__(self, file: Path, max_rows: int = MAX_ROWS) -> None:
+        """``file`` and its folder are made where they are missing, and not before they are needed."""
+        self._disk, self._max_rows = DiskCache(file, _FORMAT), max_rows
+
+    def load(self, key: bytes, n_passages: int) -> list[tuple[int, float]] | None:
+        """(position, score) of each hit, best first; None where nothing usable is cached under this key."""
+        stored = self._disk.attempt(lambda found: found.execute(_READ, (key,)).fetchone(), None)
+        blob = stored[0] if stored else None
+        if not isinstance(blob, bytes) or len(blob) % _HIT.itemsize:
+            return None
+        hits = np.frombuffer(blob, _HIT)
+        usable = bool(np.isfinite(hits["score"]).all()) and bool((hits["position"] < n_passages).all())
+        usable = usable and bool((hits["position"] >= 0).all())
+        return list(zip(hits["position"].tolist(), hits["score"].tolist(), strict=True)) if usable else None
+
+    def save(self, key: bytes, hits: Sequence[tuple[int, float]]) -> None:
+        """Caches these hits; the rows beyond ``max_rows`` are dropped."""
+        blob = np.array(list(hits), _HIT).tobytes()
+
+        def write(found: sqlite3.Connection) -> None:
+            write_rows(found, _KEEP, [(key, blob)], _FORGET, self._max_rows)
+
+        self._disk.attempt(write, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """The rankings of one question, one a retriever in their order; seconds by retriever, None where cached."""
+
+    rankings: Rankings
+    seconds: Mapping[str, float | None]
+
+
+class Ranker:
+    """The retrievers of one index behind a cache. Holds no state of a question; threads may share it."""
+
+    def __init__(
+        self, index: Index, retrievers: Sequence[Retriever], config: Config, cache: RankingCache | None = None
+    ) -> None:
+        """``config`` says how deep rankings are and which BM25 library ranks; nothing is loaded here."""
+        self.index, self.retrievers, self.top_k, self._cache = index, tuple(retrievers), config.retrieval.top_k, cache
+        self._identities = {one.name: identity_of(one, index, config) for one in retrievers}
+        self._fingerprint = "\n".join(entry.sha256 for entry in index.manifest.files)
+
+    def rank(self, question: str) -> Ranked:
+        """One ranking per retriever; a `Rescorer` scores what the others found, where there are others."""
+        found: dict[str, Ranking] = {}
+        seconds: dict[str, float | None] = {}
+        rescorers = [one for one in self.retrievers if isinstance(one, Rescorer)]
+        searching = [one for one in self.retrievers if not isinstance(one, Rescorer)] or rescorers
+        for retriever in searching:
+            found[retriever.name], seconds[retriever.name] = self._retrieved(retriever, question)
+        for rescorer in rescorers:
+            if rescorer.name not in found:
+                candidates = candidates_of(found[one.name] for one in searching)
+                began = time.perf_counter()
+                ranking = rescorer.rescore(question, candidates)
+                seconds[rescorer.name] = time.perf_counter() - began
+                found[rescorer.name] = rounded(ranking)
+        names = [one.name for one in self.retrievers]
+        return Ranked(tuple(found[name] for name in names), {name: seconds[name] for name in names})
+
+    def read_again(
+        self, reranker: Reranker | HitRanker, question: str, fused: Ranking, depth: int
+    ) -> tuple[dict[str, float], float | None]:
+        """The reranker's raw scores of the best ``depth`` by passage id, and its seconds, None where cached."""
+        read = [[hit.passage.passage_id] for hit in fused.hits[:depth]]
+        if isinstance(reranker, HitRanker):  # reads every hit's part of the ranking
+            parts = [[part.raw or 0.0 for part in hit.parts] for hit in fused.hits]
+            read = [[hit.passage.passage_id, hit.score, *own] for hit, own in zip(fused.hits, parts, strict=True)]  # type: ignore[list-item]
+        identity = json.dumps(["reranker", asdict(reranker.info), depth, read], sort_keys=True)
+        key = self._key(identity, question)
+        cached = self._cache.load(key, len(self.index.passages)) if self._cache else None
+        if cached is not None:
+            return {self.index.passages[position].passage_id: score for position, score in cached}, None
+        began = time.perf_counter()
+        scores = read_again(reranker, question, fused, depth, self.index, self.index.manifest.indexed_text)
+        seconds = time.perf_counter() - began
+        single = {name: float(np.float32(score)) for name, score in scores.items()}
+        if self._cache:
+            self._cache.save(key, [(self.index.position_of[name], score) for name, score in single.items()])
+        return single, seconds
+
+    def _retrieved(self, retriever: Retriever, question: str) -> tuple[Ranking, float | None]:
+        key = self._key(self._identities[retriever.name], question)
+        cached = self._cache.load(key, len(self.index.passages)) if self._cache else None
+        if cached is not None:
+            hits = [ScoredPassage(self.index.passages[position], score) for position, score in cached]
+            return Ranking.of(retriever.name, hits), None
+        began = time.perf_counter()
+        ranking = retriever.retrieve(question, self.top_k)
+        seconds = time.perf_counter() - began
+        ranking = rounded(ranking)
+        if self._cache and ranking.finds and ranking.bounds is None:  # the rest is not in a row of the cache
+            pairs = [(self.index.position_of[hit.passage.passage_id], hit.score) for hit in ranking.hits]
+            self._cache.save(key, pairs)
+        return ranking, seconds
+
+    def _key(self, identity: str, question: str) -> bytes:
+        named = json.dumps([1, self._fingerprint, identity, self.top_k, question])
+        return hashlib.sha256(named.encode("ascii")).digest()
+
+
+def rank_all(
+    ranker: Ranker, questions: Sequence[GoldQuestion]
+) -> Stream[int, None, tuple[list[Rankings], dict[str, float | None]]]:
+    """Yields the number of questions done; returns ``columns[r][q]``, retriever r's ranking of question q, and each
+    retriever's median milliseconds over the questions that it had to rank, None where it ranked none.
+    """
+    rows = []
+    for done, gold in enumerate(questions, start=1):
+        rows.append(ranker.rank(gold.question.text))
+        yield done
+    columns = [tuple(row.rankings[n] for row in rows) for n in range(len(ranker.retrievers))]
+    spent = {one.name: median_ms([row.seconds[one.name] for row in rows]) for one in ranker.retrievers}
+    return columns, spent
+
+
+def reread_all(
+    ranker: Ranker, reranker: Reranker | HitRanker, questions: Sequence[GoldQuestion], rankings: Rankings, depth: int
+) -> Stream[int, None, tuple[tuple[Mapping[str, float], ...], float | None]]:
+    """Likewise a reranker's scores of the best ``depth`` of each ranking, one per question, and its median."""
+    rows = []
+    for done, (gold, ranking) in enumerate(zip(questions, rankings, strict=True), start=1):
+        rows.append(ranker.read_again(reranker, gold.question.text, ranking, depth))
+        yield done
+    return tuple(scores for scores, _ in rows), median_ms([seconds for _, seconds in rows])
+
+
+def median_ms(seconds: Sequence[float | None]) -> float | None:
+    """The median of those that are known, in milliseconds; None where none is."""
+    known = [value for value in seconds if value is not None]
+    return 1000 * median(known) if known else None
+
+
+def identity_of(retriever: Retriever, index: Index, config: Config) -> str:
+    """The retriever's name with the library that ranks, or the model that encodes."""
+    if retriever.name == "bm25":
+        return f"bm25, {config.retrieval.bm25_backend}"
+    further = {ranking.name: ranking.fingerprint for ranking in index.manifest.rankings}
+    return f"{retriever.name}, {further.get(retriever.name, index.manifest.encoder_fingerprint)}"
+
+
+def cut(rankings: Rankings, depth: int) -> Rankings:
+    """The rankings as retrievers asked for ``depth`` passages would give them, out of longer ones.
+
+    Of a ranking that finds nothing by itself, what the others still find is left.
+    """
+    short = [replace(one, hits=one.hits[:depth]) if one.finds else one for one in rankings]
+    found = {hit.passage.passage_id for one in short if one.finds for hit in one.hits}
+    return tuple(one if one.finds else _among(one, found) for one in short)
+
+
+def _among(ranking: Ranking, passage_ids: set[str]) -> Ranking:
+    return replace(ranking, hits=tuple(hit for hit in ranking.hits if hit.passage.passage_id in passage_ids))
+
+
+def rounded(ranking: Ranking) -> Ranking:
+    """The ranking with scores in single precision, which may change the order of hits that differ by less."""
+    hits = [replace(hit, score=float(np.float32(hit.score))) for hit in ranking.hits]
+    return Ranking.of(ranking.retriever, hits, finds=ranking.finds, bounds=ranking.bounds)
+
+
+def packed(ranking: Ranking, index: Index) -> dict[str, Any]:
+    """The ranking as JSON, passages as their positions in the index."""
+    return {
+        "retriever": ranking.retriever,
+        "finds": ranking.finds,
+        "bounds": ranking.bounds,
+        "positions": [index.position_of[hit.passage.passage_id] for hit in ranking.hits],
+        "scores": [hit.score for hit in ranking.hits],
+    }
+
+
+def unpacked(entry: Packed, index: Index) -> Ranking:
+    """The ranking that `packed` made this of."""
+    pairs = zip(entry["positions"], entry["scores"], strict=True)
+    hits = [ScoredPassage(index.passages[position], score) for position, score in pairs]
+    bounds = None if entry["bounds"] is None else (entry["bounds"][0], entry["bounds"][1])
+    return Ranking.of(entry["retriever"], hits, finds=entry["finds"], bounds=bounds)

@@ -1,0 +1,240 @@
+"""A question -> the questions it is made of, by rules for English: no model, nothing learnt. Pure.
+
+Tried in this order, the first that applies wins: several questions in one, a comparison or list of names, a list of
+things, one preposition repeated ("for X and for Y"), and a second clause ("..., and in which year?").
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ragqa.generation.fanout.names import FUNCTION_WORDS, groups_of, names_in
+from ragqa.types import Span
+
+MIN_PART_WORDS = 2  # a shorter rest is no question
+MIN_LISTED = 3
+MAX_CHARS = 1_000  # a longer question is a pasted document, and is left whole
+MAX_THING_WORDS = 3
+MAX_MEMBER_WORDS = 14  # of the two that a question offers to choose from
+
+_WHO = r"(?:who|whom|whose|what|which|when|where|why|how)"
+_CUES = re.compile(
+    r"\b(?:both|each|either|respective(?:ly)?|common|same|shared?|differ\w*|compared?|between|of the two|are|were|"
+    r"first|last|earlier|later|older|younger|oldest|youngest|more|most|fewer|less|least|"
+    r"(?:larg|small|tall|long|short|high|low|deep|heavi|great|big|clos|fa[rs]th|near)\w*e(?:r|st))\b",
+    re.IGNORECASE,
+)
+_QUESTION_MARK = re.compile(r"(?<=\?)\s+(?=\S)")
+_SEMICOLON = re.compile(rf";\s+(?=(?:and\s+)?{_WHO}\b)", re.IGNORECASE)
+_SECOND_CLAUSE = re.compile(
+    rf",?\s+and\s+(?=(?:(?:in|on|at|by|to|from|for|of|with|under)\s+)?{_WHO}\s+\w)|,\s+(?=how\s+\w)", re.IGNORECASE
+)
+_BACK = re.compile(
+    r"\b(?:it|its|they|them|their|he|him|his|she|her|this|that|these|those|each|the former|the latter)\b"
+)
+_REPEATED = re.compile(
+    r"\b(for|of|on|about|by|from|in|under|to|when|where|with)\s+([^,;?]{3,80}?)(?:,\s*|\s+)(?:and|or)\s+\1\s+"
+    r"([^,;?]{3,80}?)(?=\s*[?.;]|\s*$)",
+    re.IGNORECASE,
+)
+_FEW_WORDS = r"[\w'’-]+(?: [\w'’-]+){0,5}"
+_THINGS = re.compile(rf"(?<![\w'’-]){_FEW_WORDS}(?:, {_FEW_WORDS}){{1,20}},? (?:and|or) {_FEW_WORDS}")
+_LISTS = re.compile(
+    r"(?:\b(?:which|each|all|any|both) of(?: the| these| those)?(?: [\w-]+){0,4}|[:,]|"
+    r"\b(?:for|of|on|about|between|to|in))\s*$",
+    re.IGNORECASE,
+)
+_ONLY_TWO = re.compile(r"[,:]\s+(?:the\s+|an?\s+)?([^,:?]{2,60}?)\s+or\s+(?:the\s+|an?\s+)?([^,:?]{2,60}?)\s*\??$")
+_CHOICE = re.compile(r"(?:[^,:]*\b)?(?:which|who|whose|what)\b", re.IGNORECASE)
+_BOTH = re.compile(r"\b(?:both|either|each of)\s+(?=the\b|[A-Z0-9\"“])|(?<=\w)\s+both\b", re.IGNORECASE)
+_SINGULAR = {"are": "is", "were": "was", "do": "does", "have": "has"}
+_PREPOSITION = re.compile(r"\b(?:for|of|on|about|by|from|in|under|to|with|at|than|as)(?:\s+the)?\s*$", re.IGNORECASE)
+_OPENS = re.compile(r"\s*(?:are|were|is|was|do|does|did|have|has|can|could|may|must)\b", re.IGNORECASE)
+
+_DO = re.compile(r"\b(?:do|does)\s+$", re.IGNORECASE)
+_AMONG = re.compile(
+    r"(?:\b(?:who|which)\s+of(?: the| these| those)?(?: (?:two|three|four|five|six))?(?: [a-z]+)?|\bout of|"
+    r"\b(?:between|among))"
+    r"(?:\s+the)?\s*$",
+    re.IGNORECASE,
+)
+_LINK = re.compile(r"(?:\s*(?:[,:]|\b(?:out of|between|of the following|the|an?|either|both)\b))*\s*$", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A question that is part of another: why it is asked, in words, and the name it is about, where there is one."""
+
+    text: str
+    reason: str
+    name: str = ""
+
+
+def decompose(question: str, most: int = 8, titles: Sequence[str] = ()) -> tuple[Part, ...]:
+    """At most ``most`` parts, two or more; none where the rules find nothing to take apart.
+
+    ``titles`` of passages that belong to the question are names as they stand: "Fun and Fancy Free" is then one.
+    """
+    text = " ".join(question.split())
+    if len(text) > MAX_CHARS:
+        return ()
+    for rule in (_several, _named_members, _listed_things, _repeated, _clauses):
+        parts = list({part.text.casefold(): part for part in rule(text, titles)}.values())
+        if len(parts) > 1:
+            return tuple(parts[:most])
+    return ()
+
+
+def _several(text: str, _titles: Sequence[str]) -> list[Part]:
+    """Questions that stand one after the other, each with its own mark."""
+    pieces = [piece for sentence in _QUESTION_MARK.split(text) for piece in _SEMICOLON.split(sentence)]
+    if len(pieces) < 2 or any(len(piece.split()) < MIN_PART_WORDS for piece in pieces):
+        return []
+    return _with_context(pieces, "one of several questions")
+
+
+def _named_members(text: str, titles: Sequence[str]) -> list[Part]:
+    """A question for each name of a comparison or list."""
+    groups = groups_of(text, names_in(text, titles))
+    chosen = next((group for group in groups if re.search(r"\bor\b", text[group[0].end : group[-1].start])), None)
+    if chosen is None and groups and _CUES.search(_without(text, groups[0])):
+        chosen = groups[0]
+    if chosen is None:
+        return []
+    return _members(text, [(span.start, span.end, span.text) for span in chosen], named=True)
+
+
+def _listed_things(text: str, _titles: Sequence[str]) -> list[Part]:
+    """A question for each of three or more things in a row, or of two at the end: "…, gold or lead?"."""
+    for row in _THINGS.finditer(text):
+        pieces = [(match.start() + row.start(), match[0]) for match in re.finditer(r"[^,]+", row[0])]
+        last = re.search(r"(?:^|\s)(?:and|or)\s+", pieces[-1][1])
+        if not last:
+            continue
+        if pieces[-1][1][: last.start()].strip():  # "x, y and z": the last comma holds two
+            at = pieces[-1][0]
+            pieces[-1:] = [(at, pieces[-1][1][: last.start()]), (at + last.end(), pieces[-1][1][last.end() :])]
+        else:
+            pieces[-1] = (pieces[-1][0] + last.end(), pieces[-1][1][last.end() :])
+        if len(pieces) < MIN_LISTED:
+            continue
+        middle = max(len(piece.split()) for _, piece in pieces[1:-1])
+        bounds = [_trimmed(at, piece) for at, piece in pieces]
+        bounds[0] = _words_from_right(text, bounds[0], middle)
+        bounds[-1] = _words_from_left(text, bounds[-1], middle)
+        if not _LISTS.search(text[: bounds[0][0]]):
+            continue
+        members = [(start, end, text[start:end]) for start, end in bounds]
+        if all(_is_thing(member) for _, _, member in members):
+            return _members(text, members, named=False)
+    two = _ONLY_TWO.search(text)
+    if two and _CHOICE.match(text) and all(_is_choice(two[n]) for n in (1, 2)):
+        return _members(text, [(two.start(n), two.end(n), two[n]) for n in (1, 2)], named=False)
+    return []
+
+
+def _repeated(text: str, _titles: Sequence[str]) -> list[Part]:
+    """A question for X and one for Y, where "What are the requirements for X and for Y?" is asked."""
+    match = _REPEATED.search(text)
+    if not match:
+        return []
+    before, after = text[: match.start()], text[match.end() :]
+    members = (match[2], match[3])
+    reason = f"{match[1].lower()} {members[0]}, and {match[1].lower()} {members[1]}"
+    return [Part(_tidy(f"{before}{match[1]} {member}{after}"), reason) for member in members]
+
+
+def _clauses(text: str, _titles: Sequence[str]) -> list[Part]:
+    """A second question after "and": "Who published it, and in which year?"."""
+    pieces = [piece.strip(" ,") for piece in _SECOND_CLAUSE.split(text)]
+    if len(pieces) < 2 or not re.search(rf"\b{_WHO}\b", pieces[0], re.IGNORECASE):
+        return []
+    return _with_context(pieces, "one of several things asked")
+
+
+def _members(text: str, spans: Sequence[tuple[int, int, str]], *, named: bool) -> list[Part]:
+    """The question with each member in place of all of them, or before what is left of the question."""
+    before, after = text[: spans[0][0]], text[spans[-1][1] :]
+    names = [member for _, _, member in spans]
+    reason = f"one of {', '.join(names[:-1])} and {names[-1]}"
+    opening = _OPENS.match(before)
+    in_place = (bool(_PREPOSITION.search(before)) and not _AMONG.search(before)) or bool(opening or _DO.search(before))
+    parts = []
+    for name in names:
+        if in_place:
+            asked = f"{_DO.sub('does ', before)}{name}{after}"
+            if opening and opening[0].strip().lower() in _SINGULAR:
+                verb = _SINGULAR[opening[0].strip().lower()]
+                asked = verb.capitalize() + asked[opening.end() :]
+            asked = _BOTH.sub("", asked)
+        else:
+            rest = _BOTH.sub("", f"{_LINK.sub('', _AMONG.sub('', before))} {after.lstrip(' ,')}").strip(" ,:?")
+            verb, _, words = rest.partition(" ")
+            rest = f"{_SINGULAR.get(verb, verb)} {words}"
+            asked = f"{name}: {_lowered(rest)}?"
+        parts.append(Part(_tidy(asked), reason, name if named else ""))
+    return parts
+
+
+def _with_context(pieces: Sequence[str], reason: str) -> list[Part]:
+    """The pieces as questions; one that points back, or names nothing, is told the names or words of the first."""
+    parts = []
+    for number, piece in enumerate(pieces):
+        asked = re.sub(r"^and\s+", "", piece.strip(), flags=re.IGNORECASE)
+        bare = asked.rstrip("?. ")
+        if number and (_BACK.search(bare.lower()) or not names_in(bare)):
+            names = [span.text for span in names_in(pieces[0])]
+            about = ", ".join(names) if names else _content(pieces[0])
+            bare = f"{bare} ({about})" if about else bare
+        parts.append(Part(f"{bare[:1].upper()}{bare[1:]}?", reason))
+    return parts
+
+
+def _content(text: str) -> str:
+    return " ".join(word for word in re.findall(r"[\w'’-]+", text) if word.casefold() not in FUNCTION_WORDS)
+
+
+def _without(text: str, group: Sequence[Span]) -> str:
+    return text[: group[0].start] + text[group[-1].end :]
+
+
+def _is_thing(member: str) -> bool:
+    """Whether this can be one of a list: a few words that mean something, with an article or "of" at most between."""
+    words = [word for word in member.casefold().split() if word not in {"a", "an", "the", "of"}]
+    return 1 <= len(words) <= MAX_THING_WORDS and not any(word in FUNCTION_WORDS for word in words)
+
+
+def _is_choice(member: str) -> bool:
+    words = member.casefold().split()
+    return len(words) <= MAX_MEMBER_WORDS and not re.fullmatch(rf"and|does|{_WHO}", words[0])
+
+
+def _trimmed(start: int, piece: str) -> tuple[int, int]:
+    left = len(piece) - len(piece.lstrip())
+    return start + left, start + left + len(piece.strip())
+
+
+def _words_from_right(text: str, bounds: tuple[int, int], count: int) -> tuple[int, int]:
+    """The last ``count`` words: where a list begins nobody says, so its first member is as long as the middle ones."""
+    words = list(re.finditer(r"\S+", text[bounds[0] : bounds[1]]))[-count:]
+    return (bounds[0] + words[0].start(), bounds[1]) if words else bounds
+
+
+def _words_from_left(text: str, bounds: tuple[int, int], count: int) -> tuple[int, int]:
+    words = list(re.finditer(r"\S+", text[bounds[0] : bounds[1]]))[:count]
+    return (bounds[0], bounds[0] + words[-1].end()) if words else bounds
+
+
+def _lowered(text: str) -> str:
+    """With a small first letter where the first word is a function word, so that it may follow a colon."""
+    first = text.split(" ", 1)[0]
+    return text[:1].lower() + text[1:] if first.casefold() in FUNCTION_WORDS else text
+
+
+def _tidy(text: str) -> str:
+    """Single spaces, none before a mark, one question mark at the end."""
+    text = re.sub(r"\s+([,;:?.])", r"\1", " ".join(text.split()))
+    text = re.sub(r",\s*(?=[,:])", "", text).rstrip(" ,;.?")
+    return f"{text[:1].upper()}{text[1:]}?"

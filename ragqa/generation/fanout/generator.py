@@ -1,0 +1,114 @@
+"""The fan-out without a language model: rules take the question apart, and each part is answered by quoting."""
+
+from __future__ import annotations
+
+from collections.abc import Generator as Stream
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from ragqa.config import FilteringConfig, GenerationConfig
+from ragqa.events.generation import GenerationEvent, SubQuestionsAsked, Token, Working
+from ragqa.events.pipeline import Selected
+from ragqa.generation.answers import nothing_kept
+from ragqa.generation.concise import ConciseGenerator
+from ragqa.generation.fanout.merging import Found, Tree, answered
+from ragqa.generation.fanout.searching import parts_of, search_parts, second_hop
+from ragqa.protocols import Encoder, Generator, ObligationClassifier, Search, Verifier
+from ragqa.types import Answer, Passage, Question, Ranking, Selection, SubQuestion
+
+SENTENCES = 2  # quoted for a sub-question
+
+NOTHING_TO_TAKE_APART = (
+    "The rules found nothing to take apart in this question, and no name to follow in what it found: it is answered as "
+    "a whole."
+)
+_NOTHING_CONCLUDED = (
+    "Quoted for {n} sub-question{s}, in their order; without a language model nothing is compared or concluded."
+)
+
+
+class FanOutGenerator:
+    """Searches and quotes for every part of a question. May be shared by threads."""
+
+    name = "fan-out, no language model"
+    model = ""
+
+    def __init__(self, answerer: Generator, config: GenerationConfig, filtering: FilteringConfig) -> None:
+        """``answerer`` answers each part from its own evidence; it asks no language model."""
+        self._answerer = answerer
+        self._config = config
+        self._filtering = filtering
+
+    def stream_searching(
+        self, question: Question, ranking: Ranking, search: Search
+    ) -> Stream[GenerationEvent | Selected, None, tuple[Answer, Selection]]:
+        """Yields the sub-questions, the evidence of each, what is selected, their answers, then the joined answer.
+
+        Where there is nothing to take apart the question is answered as a whole. Raises what the answerer raises.
+        """
+        tree = Tree(ranking, self._filtering)
+        yield from searched_by_rules(question, tree, search, self._config.max_sub_questions)
+        selection = tree.selection
+        yield Selected(selection)
+        if not selection.kept:
+            return nothing_kept(self.name, self.model), selection
+        if not any(node.found.question.parent == 0 and not node.found.question.is_bridge for node in tree.nodes):
+            tree.root = yield from self._answered(question, tree.own_evidence)
+            yield answered(0, tree.root, tree.own_evidence)
+        for node in tree.nodes:
+            node.answer = yield from self._answered(Question(node.found.question.text), node.evidence)
+            yield answered(node.number, node.answer, node.evidence)
+        answer = tree.joined(Answer("", (), self.name, self.model), selection)
+        yield from (Token(piece) for piece in answer.raw.splitlines(keepends=True))
+        return self._finished(answer, tree), selection
+
+    def _answered(self, question: Question, evidence: Sequence[Passage]) -> Stream[GenerationEvent, None, Answer]:
+        """The answerer's answer; what it streams is not that of the whole question, so it is a sign of life here."""
+        stream = self._answerer.stream(question, evidence)
+        yield Working(f"Answering: {question.text}")
+        while True:
+            try:
+                next(stream)
+            except StopIteration as end:
+                answer: Answer = end.value
+                return answer
+
+    def _finished(self, answer: Answer, tree: Tree) -> Answer:
+        n = len(tree.nodes)
+        if not answer.sentences:
+            return replace(answer, finish_reason="empty", note=(tree.root or answer).note)
+        if not n:
+            return replace(answer, note=NOTHING_TO_TAKE_APART)
+        return replace(answer, note=_NOTHING_CONCLUDED.format(n=n, s="s" * (n != 1)))
+
+
+def quoting(
+    obligations: ObligationClassifier, encoder: Encoder, verifier: Verifier, config: GenerationConfig
+) -> Generator:
+    """What answers a sub-question: its most relevant sentences, at most `SENTENCES`, verbatim."""
+    return ConciseGenerator(obligations, encoder, verifier, replace(config, max_sentences=SENTENCES))
+
+
+def searched_by_rules(
+    question: Question, tree: Tree, search: Search, most: int, note: str = ""
+) -> Iterator[GenerationEvent]:
+    """Fills the tree with at most ``most`` sub-questions and their evidence; ``note`` says why rules had to do it.
+
+    A question of several parts is taken apart; where none of the parts is about a name, and where there are no parts,
+    names that the best passages mention are followed to a second hop.
+    """
+    parts = parts_of(question.text, tree.ranking, most)
+    if parts:
+        asked = [SubQuestion(n, part.text, 0, part.reason, part.name) for n, part in enumerate(parts, start=1)]
+        yield SubQuestionsAsked(tuple(asked), "rules", note)
+        for found in search_parts(parts, search):
+            yield tree.add(found)[1]
+    hops: tuple[Found, ...] = ()
+    if not any(part.name for part in parts):
+        yield Working("Following names to a second hop")
+        hops = second_hop(question.text, tree.ranking, search, most - len(parts), first=len(parts) + 1)
+    if hops or not parts:
+        words = note or ("" if hops else NOTHING_TO_TAKE_APART)
+        yield SubQuestionsAsked(tuple(found.question for found in hops), "rules", "" if parts else words)
+    for found in hops:
+        yield tree.add(found)[1]
