@@ -28,7 +28,7 @@ from ragqa.errors import ConfigError, GenerationError, RagqaError, RecordError, 
 from ragqa.evaluation.benchmark import Benchmark, Item, Json, Outcome, Settings, Status, Task
 from ragqa.evaluation.journal import JOURNAL, Journal, begun, digest, held, translated
 from ragqa.evaluation.report import Report, Row
-from ragqa.generation.kept_replies import remembering
+from ragqa.generation.reply_cache import remembering
 from ragqa.paths import Paths
 
 MAX_FAILURES_IN_A_ROW = 5  # then the server is gone or refuses: asking on would only cost time

@@ -10,12 +10,12 @@ import time
 from dataclasses import replace
 
 import pytest
-from ragqa.generation.kept_replies import remembered
 
 from ragqa.errors import ConfigError, CorpusError, GenerationError, RecordError
-from ragqa.evaluation.benchmark import LIMIT, Item, Option, Status
+from ragqa.evaluation.benchmark import Item, Option, Status
 from ragqa.evaluation.catalogue import benchmark_of, benchmarks
 from ragqa.evaluation.run import MAX_FAILURES_IN_A_ROW, Stop, folder_of, run
+from ragqa.generation.reply_cache import remembered
 from ragqa.paths import Paths
 from ragqa.types import Question
 from tests.support.toy_benchmark import World, toy

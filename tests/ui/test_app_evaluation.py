@@ -8,7 +8,6 @@ from html import unescape
 
 import pytest
 import streamlit as st
-from ragqa.evaluation.pandachat_submission import read_submission
 from ragqa.evaluation.run_files import read_run
 from streamlit.testing.v1 import AppTest
 
@@ -18,6 +17,7 @@ from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.pandachat import load_pandachat_questions
 from ragqa.errors import ConfigError, CorpusError, RecordError
 from ragqa.evaluation.answer_file import read_answers
+from ragqa.evaluation.pandachat_submission import read_submission
 from ragqa.indexing import build_index, open_index
 from ragqa.loading import Models
 from ragqa.paths import Paths

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final
 
-from ragqa.corpus.paragraph_questions import load_paragraph_questions
+from ragqa.corpus.questions import load_paragraph_questions
 from ragqa.evaluation.benchmark import Benchmark, Item, Json, Outcome, Settings, Task
 from ragqa.evaluation.files import has_gold
 from ragqa.evaluation.report import Column, Comparison, Figure, Line, Report, Row, shown

@@ -12,18 +12,17 @@ from typing import Any, Final
 
 from ragqa.config import Config, RerankingConfig
 from ragqa.corpus.files import read_utf8
-from ragqa.corpus.gold import load_gold
 from ragqa.corpus.jsonl import looks_like_jsonl
 from ragqa.corpus.obliqa import load_item_ids
 from ragqa.corpus.pandachat import looks_like_pandachat
-from ragqa.corpus.questions import load_questions
+from ragqa.corpus.questions import load_gold, load_questions
 from ragqa.evaluation.benchmark import INDEX, LIMIT, PRESET, Benchmark, Item, Json, Option, Outcome, Settings, Task
 from ragqa.evaluation.files import has_gold
 from ragqa.evaluation.journal import digest
 from ragqa.evaluation.measures import MEASURES, display_name, measure_run
 from ragqa.evaluation.report import Column, Figure, File, Hit, Report, Row, shown
 from ragqa.evaluation.retrieval.comparing import ids_of, stem_of, write_outputs
-from ragqa.evaluation.retrieval.rankings import FILE, Ranker, RankingCache, packed
+from ragqa.evaluation.retrieval.rankings import FILE, Ranker, packed, ranking_cache
 from ragqa.evaluation.retrieval.setups import FUSED, Loaded, fitting, rankings_of, setups_of
 from ragqa.evaluation.retrieval.tables import SHOWN, report_of, results_of, seconds_of
 from ragqa.indexing import open_index
@@ -64,7 +63,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
         if setup.reranking and setup.reranking.model not in rerankers:
             yield "Loading the reranker"
             rerankers[setup.reranking.model] = load_reranker(setup.reranking.model)
-    ranker = Ranker(index, retrievers, deep, RankingCache(paths.home / FILE))
+    ranker = Ranker(index, retrievers, deep, ranking_cache(paths.home / FILE))
     loaded = Loaded(
         *(index, ranker, setups, presets[0].name if presets else FUSED, baseline, unit, config, rerankers, docids)
     )

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ragqa.config import FusionConfig
-from ragqa.corpus.gold import GoldUnit
-from ragqa.corpus.questions import GoldQuestion
+from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.evaluation.journal import translated, write_whole
 from ragqa.evaluation.measures import MEASURES, means, measure_run
 from ragqa.evaluation.retrieval.rankings import Rankings

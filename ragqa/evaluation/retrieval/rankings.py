@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 import time
+import zlib
 from collections.abc import Generator as Stream
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -21,7 +21,7 @@ import numpy as np
 
 from ragqa.config import Config
 from ragqa.corpus.questions import GoldQuestion
-from ragqa.disk_cache import CacheFormat, DiskCache, write_rows
+from ragqa.disk_cache import CacheFormat, DiskCache
 from ragqa.indexing import Index
 from ragqa.protocols import HitRanker, Reranker, Rescorer, Retriever
 from ragqa.retrieval import candidates_of
@@ -31,45 +31,44 @@ from ragqa.types import Ranking, ScoredPassage
 Rankings = tuple[Ranking, ...]
 Packed = Mapping[str, Any]  # a ranking as JSON: positions in the index and scores
 
-MAX_ROWS: Final = 200_000  # of 100 hits each: 160 MB
+MAX_RANKINGS: Final = 200_000  # of 100 hits each: 160 MB
 FILE: Final = "rankings.sqlite3"
-_SCHEMA = "CREATE TABLE hits (key BLOB PRIMARY KEY, hits BLOB NOT NULL) WITHOUT ROWID"
-_FORMAT: Final = CacheFormat(_SCHEMA, 1, 5.0, "rankings", "retrieving")
-_READ = "SELECT hits FROM hits WHERE key = ?"
-_KEEP = "INSERT OR IGNORE INTO hits VALUES (?, ?)"
-_FORGET = "DELETE FROM hits WHERE key IN (SELECT key FROM hits LIMIT max(0, (SELECT count(*) FROM hits) - ?))"
 _HIT: Final = np.dtype([("position", "<i4"), ("score", "<f4")])
+Hits = Sequence[tuple[int, float]]  # position in the index and score, best first
+RankingCache = DiskCache[Hits]
 
 
-class RankingCache:
-    """Hits by what decides them, in one SQLite file of at most ``max_rows`` rankings. Safe between processes.
+def _row_of(hits: Hits) -> tuple[bytes]:
+    blob = np.array(list(hits), _HIT).tobytes()
+    return (zlib.crc32(blob).to_bytes(4, "little") + blob,)
 
-    It is only a help: what cannot be read counts as absent, what cannot be written is logged and left.
-    """
 
-    def __init__(self, file: Path, max_rows: int = MAX_ROWS) -> None:
-        """``file`` and its folder are made where they are missing, and not before they are needed."""
-        self._disk, self._max_rows = DiskCache(file, _FORMAT), max_rows
+def _hits_of(row: tuple[object, ...]) -> Hits | None:
+    """The hits in this row; None where a bit of it was altered, or something else wrote it."""
+    (stored,) = row
+    if not isinstance(stored, bytes) or zlib.crc32(stored[4:]).to_bytes(4, "little") != stored[:4]:
+        return None
+    hits = np.frombuffer(stored[4:], _HIT)
+    return list(zip(hits["position"].tolist(), hits["score"].tolist(), strict=True))
 
-    def load(self, key: bytes, n_passages: int) -> list[tuple[int, float]] | None:
-        """(position, score) of each hit, best first; None where nothing usable is cached under this key."""
-        stored = self._disk.attempt(lambda found: found.execute(_READ, (key,)).fetchone(), None)
-        blob = stored[0] if stored else None
-        if not isinstance(blob, bytes) or len(blob) % _HIT.itemsize:
-            return None
-        hits = np.frombuffer(blob, _HIT)
-        usable = bool(np.isfinite(hits["score"]).all()) and bool((hits["position"] < n_passages).all())
-        usable = usable and bool((hits["position"] >= 0).all())
-        return list(zip(hits["position"].tolist(), hits["score"].tolist(), strict=True)) if usable else None
 
-    def save(self, key: bytes, hits: Sequence[tuple[int, float]]) -> None:
-        """Caches these hits; the rows beyond ``max_rows`` are dropped."""
-        blob = np.array(list(hits), _HIT).tobytes()
+_FORMAT: Final[CacheFormat[Hits]] = CacheFormat(
+    table="rankings",
+    columns=("hits",),
+    column_type="BLOB",
+    version=1,
+    patience_seconds=5.0,
+    holds="rankings",
+    user="retrieving",
+    to_row=_row_of,
+    from_row=_hits_of,
+    renews=True,
+)
 
-        def write(found: sqlite3.Connection) -> None:
-            write_rows(found, _KEEP, [(key, blob)], _FORGET, self._max_rows)
 
-        self._disk.attempt(write, None)
+def ranking_cache(file: Path, most: int = MAX_RANKINGS) -> RankingCache:
+    """Hits by what decides them. It is only a help: what cannot be read is absent, what cannot be written is left."""
+    return DiskCache(file, _FORMAT, most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,7 @@ class Ranker:
             read = [[hit.passage.passage_id, hit.score, *own] for hit, own in zip(fused.hits, parts, strict=True)]  # type: ignore[list-item]
         identity = json.dumps(["reranker", asdict(reranker.info), depth, read], sort_keys=True)
         key = self._key(identity, question)
-        cached = self._cache.load(key, len(self.index.passages)) if self._cache else None
+        cached = self._cached(key)
         if cached is not None:
             return {self.index.passages[position].passage_id: score for position, score in cached}, None
         began = time.perf_counter()
@@ -127,12 +126,12 @@ class Ranker:
         seconds = time.perf_counter() - began
         single = {name: float(np.float32(score)) for name, score in scores.items()}
         if self._cache:
-            self._cache.save(key, [(self.index.position_of[name], score) for name, score in single.items()])
+            self._cache.add({key: [(self.index.position_of[name], score) for name, score in single.items()]})
         return single, seconds
 
     def _retrieved(self, retriever: Retriever, question: str) -> tuple[Ranking, float | None]:
         key = self._key(self._identities[retriever.name], question)
-        cached = self._cache.load(key, len(self.index.passages)) if self._cache else None
+        cached = self._cached(key)
         if cached is not None:
             hits = [ScoredPassage(self.index.passages[position], score) for position, score in cached]
             return Ranking.of(retriever.name, hits), None
@@ -142,8 +141,11 @@ class Ranker:
         ranking = rounded(ranking)
         if self._cache and ranking.finds and ranking.bounds is None:  # the rest is not in a row of the cache
             pairs = [(self.index.position_of[hit.passage.passage_id], hit.score) for hit in ranking.hits]
-            self._cache.save(key, pairs)
+            self._cache.add({key: pairs})
         return ranking, seconds
+
+    def _cached(self, key: bytes) -> Hits | None:
+        return self._cache.known([key]).get(key) if self._cache else None
 
     def _key(self, identity: str, question: str) -> bytes:
         named = json.dumps([1, self._fingerprint, identity, self.top_k, question])

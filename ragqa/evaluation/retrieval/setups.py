@@ -8,16 +8,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from ragqa.config import Config, FilteringConfig, FusionConfig, RerankingConfig
-from ragqa.corpus.gold import GoldUnit
+from ragqa.corpus.questions import GoldUnit
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmark import Item, Json, Settings, Task
 from ragqa.evaluation.journal import digest
 from ragqa.evaluation.retrieval.comparing import ids_of
 from ragqa.evaluation.retrieval.rankings import Ranker, cut, packed, unpacked
-from ragqa.fanout.generator import searched_by_rules
-from ragqa.fanout.merging import merge
-from ragqa.fanout.tree import Tree
 from ragqa.fusion import fuse, rerank
+from ragqa.generation.fanout.generator import searched_by_rules
+from ragqa.generation.fanout.merging import Tree, merge
 from ragqa.indexing import Index
 from ragqa.presets import Preset
 from ragqa.protocols import HitRanker, Reranker

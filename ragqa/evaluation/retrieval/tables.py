@@ -9,7 +9,7 @@ from importlib.resources import files
 from statistics import fmean
 from typing import Any, Final
 
-from ragqa.corpus.gold import GoldUnit
+from ragqa.corpus.questions import GoldUnit
 from ragqa.evaluation.benchmark import Json, Outcome, Task
 from ragqa.evaluation.measures import MEASURES, display_name
 from ragqa.evaluation.report import Comparison, Line, Report, shown
