@@ -264,7 +264,7 @@ BENCHMARK = Benchmark(
             suits=looks_like_pandachat,
             environment="RAGQA_DATA",
         ),
-        Option("index", f"Which one; built where there is none.  [default: {NAME}]", "index", label="Index", builds=NAME),
+        Option("index", f"Built where there is none.  [default: {NAME}]", "index", label="Index", builds=NAME),
         Option(
             "submission",
             "Evaluate this file instead, or with --index as well; repeatable.",
