@@ -3,7 +3,6 @@
 import ast
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -26,6 +25,7 @@ LEVELS = {
     "disk_cache": 0,
     "http_client": 1,
     "events": 1,
+    "registry": 0.5,
     "config": 1,
     "analysers": 1,
     "sentences": 1,
@@ -135,13 +135,40 @@ def test_no_pickle_and_no_print():
 def test_public_names_are_pinned():
     assert sorted(ragqa.__all__) == [
         "Answer",
+        "AnswerSentence",
+        "Answered",
         "Breakdown",
         "Config",
+        "Encoder",
+        "Event",
+        "FilteringConfig",
+        "Fused",
+        "FusionConfig",
+        "GenerationConfig",
+        "Generator",
+        "ModelInfo",
+        "NliModel",
+        "ObligationScored",
         "Passage",
         "Pipeline",
         "Question",
         "RagqaError",
+        "Ranking",
         "RePASs",
+        "Recorded",
+        "Reranked",
+        "Reranker",
+        "RerankingConfig",
+        "Retrieved",
+        "Retriever",
+        "Scored",
+        "ScoredPassage",
+        "SearchingGenerator",
+        "Selected",
+        "SentenceScored",
+        "Stored",
+        "Token",
+        "Working",
         "__version__",
         "build_index",
         "load_pipeline",
@@ -152,26 +179,26 @@ def test_public_names_are_pinned():
         ragqa.nothing  # noqa: B018
 
 
-def test_import_is_instant_and_loads_no_heavy_library():
-    code = (
-        "import sys, time; began = time.perf_counter(); import ragqa; took = time.perf_counter() - began;"
-        "heavy = {'torch', 'streamlit', 'transformers', 'faiss', 'openai', 'pandas'} & set(sys.modules);"
-        "print(took, sorted(heavy))"
-    )
-    best = 9.0
-    for _ in range(3):
-        out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-        took, heavy = out.split(" ", 1)
-        assert heavy.strip() == "[]"
-        best = min(best, float(took))
-    assert best < 0.2
+HEAVY = {
+    *("torch", "transformers", "sentence_transformers", "openvino", "faiss", "bm25s", "lightgbm", "sklearn", "scipy"),
+    *("streamlit", "pandas", "altair", "openai", "httpx2", "ir_measures", "huggingface_hub", "nupunkt", "nltk"),
+    *("spacy", "fanoutqa", "libzim", "html_to_markdown"),
+}
 
 
-def test_command_line_help_needs_no_torch():
+@pytest.mark.parametrize("module", ["ragqa", "ragqa.cli"])
+def test_importing_loads_no_heavy_library(module):
+    code = f"import sys, {module}; print(*sorted(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert module in loaded
+    assert not HEAVY & set(loaded)
+
+
+def test_help_loads_no_heavy_library():
     code = (
         "import sys\nfrom ragqa.cli import app\n"
-        "assert not {'torch', 'streamlit', 'transformers'} & set(sys.modules), 'heavy import'\n"
+        "try: app(['--help'])\nfinally: print(*sorted(sys.modules), file=sys.stderr)"
     )
-    began = time.perf_counter()
-    subprocess.run([sys.executable, "-c", code], check=True)
-    assert time.perf_counter() - began < 10
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "Usage" in done.stdout
+    assert not HEAVY & set(done.stderr.split())

@@ -26,9 +26,10 @@ from ragqa.cli.evaluate_answers import (
     run_answers,
 )
 from ragqa.cli.output import stderr, stdout
-from ragqa.config import LLM_GENERATORS, Config, has_llm
+from ragqa.config import Config, has_llm
 from ragqa.errors import ConfigError
 from ragqa.paths import Paths
+from ragqa.registry import needs_language_model
 from ragqa.tables import plain
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def ablation(
         raise ConfigError(msg)
     config = replace(with_preset(Config.from_env(), preset), index=index)
     if generator:
-        config = replace(config, generation=replace(config.generation, generator=generator))  # type: ignore[arg-type]
+        config = replace(config, generation=replace(config.generation, generator=generator))
     chosen = variants(Study(study), config)
     _check_server(chosen)
     options = RunOptions(limit, parallel, prices_of(price_in, price_out), restart)
@@ -92,7 +93,7 @@ def ablation(
 
 def _check_server(chosen: tuple[Variant, ...]) -> None:
     """Raises ConfigError before anything is loaded where a run needs a language model and none is configured."""
-    asking = [variant.name for variant in chosen if variant.config.generation.generator in LLM_GENERATORS]
+    asking = [variant.name for variant in chosen if needs_language_model(variant.config.generation.generator)]
     if asking and not has_llm():
         msg = (
             f"{', '.join(asking)}: expected a language model, found neither OPENAI_API_KEY nor OPENAI_BASE_URL in the "

@@ -76,7 +76,7 @@ def answers(
     options = RunOptions(limit, parallel, prices_of(price_in, price_out), restart, docids)
     config = replace(with_preset(Config.from_env(), preset), index=index)
     if generator:
-        config = replace(config, generation=replace(config.generation, generator=generator))  # type: ignore[arg-type]
+        config = replace(config, generation=replace(config.generation, generator=generator))
     with stderr().status("Loading the models"):
         pipeline = load_pipeline(config, Paths.from_env(), recording=False)
     report = run_answers(pipeline, questions, out, options)

@@ -32,8 +32,7 @@ from ragqa.protocols import Retriever
 from ragqa.types import ModelInfo, Passage
 
 if TYPE_CHECKING:
-    from ragqa.retrieval.bm25 import Bm25sRetriever
-    from ragqa.retrieval.rank_bm25 import RankBm25Retriever
+    from ragqa.retrieval.bm25 import Bm25sRetriever, RankBm25Retriever
     from ragqa.retrieval.ranking import Mask, Positions
 
 __all__ = [
@@ -79,6 +78,12 @@ class Index:
         beside = [self.passages[n] if 0 <= n < len(self.passages) else None for n in (position - 1, position + 1)]
         before, after = (p if p and p.document_id == passage.document_id else None for p in beside)
         return before, after
+
+    def text_of(self, passage: Passage) -> str:
+        """What the encoder reads of this passage, and a reranker: see `ragqa.manifest.Manifest.indexed_text`."""
+        from ragqa.retrieval.analysis import indexed_text
+
+        return indexed_text(passage, self.manifest.indexed_text)
 
     @property
     def name(self) -> str:
@@ -197,8 +202,7 @@ def delete_index(name: str, indexes: Path) -> None:
 def _load(folder: Path) -> Index:
     """The index in this folder. Raises IndexMismatchError without a word on what to do."""
     from ragqa.retrieval.analysis import ANALYSIS_VERSION, context_analyser
-    from ragqa.retrieval.bm25 import Bm25sRetriever, load_bm25
-    from ragqa.retrieval.rank_bm25 import RankBm25Retriever
+    from ragqa.retrieval.bm25 import Bm25sRetriever, RankBm25Retriever, load_bm25
     from ragqa.retrieval.vectors import read_vectors
 
     manifest = read_manifest(folder)

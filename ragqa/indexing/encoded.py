@@ -70,7 +70,7 @@ def write_dense(
     Equal texts are encoded once, so that they tie exactly.
     """
     from ragqa.retrieval.analysis import indexed_text
-    from ragqa.retrieval.vector_writing import write_vectors
+    from ragqa.retrieval.vectors import write_vectors
 
     if name in journal.finished:
         yield BuildProgress(stage, journal.n_encoded[name], journal.n_encoded[name])

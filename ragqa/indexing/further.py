@@ -16,6 +16,7 @@ from ragqa.indexing.passages import read_passages
 from ragqa.indexing.portions import Reading, counts_of, documents_of
 from ragqa.manifest import FURTHER, FurtherRanking, Manifest
 from ragqa.protocols import Retriever
+from ragqa.registry import RETRIEVERS, entry_points_of, load, retriever_name
 from ragqa.types import ModelInfo, Passage
 
 if TYPE_CHECKING:
@@ -29,12 +30,10 @@ def described(config: IndexingConfig, models: Mapping[str, Any]) -> tuple[Furthe
 
     Raises IndexingError where one is missing.
     """
-    from ragqa.retrieval.names import retriever_name
-
     rankings: list[FurtherRanking] = []
     for asked in config.rankings:
         name = retriever_name(asked)
-        if name != "document" and name not in models:
+        if name != "document" and name not in models and ":" in asked:
             msg = f"expected a model for the ranking {asked!r}, found none; load it with `ragqa.loading.load_further`"
             raise IndexingError(msg)
         number = 1 + sum(one.name.startswith("dense:") for one in rankings)
@@ -63,7 +62,11 @@ def write_further(journal: Journal, reading: Reading, config: IndexingConfig, mo
         else:
             shutil.rmtree(place, ignore_errors=True)
             place.mkdir(parents=True)
-            if name == "document":
+            if name in entry_points_of(RETRIEVERS):
+                steps = load(RETRIEVERS, name).write(place, read_passages(journal.index)) or ()
+                yield from (BuildProgress(name, done, total) for done, total in steps)
+                journal.finish(name)
+            elif name == "document":
                 yield from _write_documents(place, journal, config)
                 journal.finish(name, counts_of(journal, name).folder)
             else:
@@ -85,6 +88,8 @@ def open_further(
     """
     makers = {}
     for ranking in manifest.rankings:
+        if ranking.name in entry_points_of(RETRIEVERS):  # made with the open index: `ragqa.loading.added_retrievers`
+            continue
         place = folder / FURTHER / ranking.folder
         maker, n_passages = _opened(ranking.name, place, manifest, (passages, order, hidden), position_of)
         if n_passages != manifest.n_passages:

@@ -96,7 +96,7 @@ class PositionOf(Mapping[str, int]):
         self._keys, self._positions = ids
 
     def __getitem__(self, passage_id: str) -> int:
-        from ragqa.retrieval.keys import keys_of
+        from ragqa.retrieval.token_table import keys_of
 
         [key] = keys_of([passage_id])
         for place in range(int(np.searchsorted(self._keys, key)), len(self._keys)):

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from ragqa.indexing.sources import CorpusStream
     from ragqa.retrieval.analysis import IndexedText
     from ragqa.retrieval.bm25_scores import CountsFolder
-    from ragqa.retrieval.keys import Keys
+    from ragqa.retrieval.token_table import Keys
 
 IDS_AT_ONCE: Final = 65_536  # bytes of each portion's ids while all are merged
 SUFFIXES: Final = ("npz", "ids", "documents")
@@ -170,7 +170,7 @@ def _write(
 ) -> Keys:
     """Writes a portion and says so in the journal, which is not kept yet; the keys of all ids, rising."""
     from ragqa.retrieval.analysis import headings, indexed_text
-    from ragqa.retrieval.keys import keys_of
+    from ragqa.retrieval.token_table import keys_of
 
     own = keys_of(passage.passage_id for passage in portion)
     _check(portion, own, keys, place, journal)
@@ -233,7 +233,7 @@ def _write_counts(
 
 def _check(portion: Sequence[Passage], own: Keys, keys: Keys, place: str, journal: Journal) -> None:
     """Raises CorpusError unless each passage has its own id and can be written as UTF-8."""
-    from ragqa.retrieval.keys import places_of
+    from ragqa.retrieval.token_table import places_of
 
     seen: set[str] = set()
     repeated = set(keys[places_of(own, keys)].tolist())

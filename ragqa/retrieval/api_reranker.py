@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from ragqa.errors import ConfigError
+from ragqa.errors import ConfigError, ModelError
 from ragqa.http_client import ModelApi, Service, batches, items_in_order, sendable
-from ragqa.protocols import Reranker
+from ragqa.retrieval.reranker import TextReranker
 from ragqa.types import ModelInfo
 
 DOCUMENTS_PER_REQUEST: Final = {"voyage": 1000, "openai": 32}  # Voyage takes no more; a server of one's own is slower
@@ -24,7 +24,7 @@ INSTEAD: Final = "or leave the reranker out"
 SERVICE: Final = Service("a reranker", "/rerank", "reranking server", "rerankers", INSTEAD)
 
 
-class ApiReranker(Reranker):
+class ApiReranker(TextReranker):
     """A reranker shared by every session and thread: it holds connections and a key, no weights, and keeps no score.
 
     ``info.fingerprint`` is the sha256 of provider, base URL and model name: the weights behind an API cannot be hashed.

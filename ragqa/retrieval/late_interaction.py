@@ -19,24 +19,30 @@ import numpy as np
 import numpy.typing as npt
 
 from ragqa.errors import IndexMismatchError, ModelError
+from ragqa.inference.pair_encoding import encodable
+from ragqa.inference.sharing import RecentResults
 from ragqa.protocols import FloatMatrix
-from ragqa.retrieval.local_models import distinct
-from ragqa.retrieval.ranking import Mask, Positions, best_positions
+from ragqa.retrieval.local_models import LocalModel, distinct, refuse_adapters
+from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions
 from ragqa.types import ModelInfo, Passage, Ranking, ScoredPassage
 
 VECTORS: Final = "vectors.f16"  # float16, little-endian, (n_tokens, dimension), one row after another
 OFFSETS: Final = "offsets.npy"  # int64, (n_texts + 1,): text i has the rows offsets[i]:offsets[i + 1]
 TEXT_OF: Final = "text_of.npy"  # int32, (n_passages,): which of the different texts a passage has
 LATE_FILES: Final = (OFFSETS, TEXT_OF, VECTORS)
-ENCODED_AT_ONCE: Final = 64  # texts between two signs of progress
+ENCODED_AT_ONCE: Final = 64  # texts between two reports of progress
+TOKENS_PER_BATCH: Final = 2048
 TOKENS_AT_ONCE: Final = 32_768  # 16 MB of 128 numbers each in single precision
+MAX_QUERIES: Final = 256  # remembered
+LENGTH_TOLERANCE: Final = 1e-2
+_INSTEAD: Final = "name a folder or a downloaded model of that kind, for example lightonai/GTE-ModernColBERT-v1"
 RANKED_WHOLE: Final = 2_000_000  # token vectors at most; 0.5 GB of 128 numbers each, about a second on two cores
 
 Scores = npt.NDArray[np.float32]
 
 
 class TokenEncoder(Protocol):
-    """Texts to one vector per token: `ragqa.retrieval.token_encoder.LateEncoder`."""
+    """Texts to one vector per token: `LateEncoder`."""
 
     @property
     def info(self) -> ModelInfo: ...
@@ -59,18 +65,14 @@ class TokenVectors:
     text_of: npt.NDArray[np.int32]
 
 
-class LateInteraction:
-    """Ranks every passage by MaxSim. Nothing changes after construction: share it between threads."""
-
-    name: Final = "late"
+class LateInteraction(CorpusRanker):
+    """Ranks every passage by MaxSim."""
 
     def __init__(
         self, tokens: TokenVectors, passages: Sequence[Passage], order: Positions, hidden: Mask, encoder: TokenEncoder
     ) -> None:
-        """``hidden``, shape (n_passages,), is True for passages that are never returned."""
+        super().__init__("late", passages, order, hidden)
         self._tokens = tokens
-        self._passages = passages
-        self._order = order
         self._shown = np.flatnonzero(~hidden)
         self._encoder = encoder
 
@@ -78,10 +80,7 @@ class LateInteraction:
         """The ``top_k`` passages of highest MaxSim, whatever it is; none for a blank question."""
         if not question.strip() or top_k < 1:
             return Ranking(self.name, ())
-        scores = self._scores(question, self._shown)
-        score_of = dict(zip(self._shown.tolist(), scores.tolist(), strict=True))
-        best = best_positions(self._shown, scores, self._order, top_k)
-        return Ranking.of(self.name, [ScoredPassage(self._passages[i], score_of[i]) for i in best.tolist()])
+        return self._best(self._shown, self._scores(question, self._shown), top_k)
 
     def _scores(self, question: str, positions: Positions) -> Scores:
         """MaxSim of the passages at these positions, in their order; each different text is compared once."""
@@ -203,3 +202,55 @@ def _rows(vectors: npt.NDArray[np.float16], starts: Positions, ends: Positions) 
     breaks = np.flatnonzero(starts[1:] != ends[:-1]) + 1  # texts that lie together are read as one stretch
     runs = zip(starts[[0, *breaks]].tolist(), ends[[*(breaks - 1), -1]].tolist(), strict=True)
     return np.concatenate([vectors[start:end] for start, end in runs]).astype(np.float32)
+
+
+class LateEncoder(LocalModel):
+    """A late-interaction encoder by sentence-transformers' MultiVectorEncoder, from version 6.
+
+    It reads checkpoints of PyLate and of Stanford's ColBERT as well as its own.
+    """
+
+    def __init__(self, name: str) -> None:
+        """Loads the model called ``name``, as `ragqa.retrieval.local_models.weights_of` finds it. Raises ModelError."""
+        import sentence_transformers
+
+        if not hasattr(sentence_transformers, "MultiVectorEncoder"):
+            msg = (
+                "expected a version of sentence-transformers with late interaction (6.2 or later), found an older "
+                "one; install the extra: `pip install 'ragqa[late]'`"
+            )
+            raise ModelError(msg)
+        refuse_adapters(name, "a late-interaction model (ColBERT)")
+        super().__init__(name, "MultiVectorEncoder", "a late-interaction model (ColBERT)", _INSTEAD)
+        self._queries: RecentResults[str, FloatMatrix] = RecentResults(MAX_QUERIES)
+
+    def encode(self, texts: Sequence[str]) -> list[FloatMatrix]:
+        """For passages: for each text float32 of shape (n_tokens, dimension), rows of length 1; it may have no row.
+
+        Text beyond the model's window is not read. Raises ModelError where rows are not finite or not of length 1.
+        """
+        clean = [encodable(text) for text in texts]
+        found: list[FloatMatrix] = [np.zeros((0, 0), np.float32)] * len(clean)
+        for batch in self._batches(clean, TOKENS_PER_BATCH, None):
+            matrices = self._encode_batch([clean[position] for position in batch], query=False)
+            for position, matrix in zip(batch, matrices, strict=True):
+                found[position] = matrix
+        return found
+
+    def encode_query(self, text: str) -> FloatMatrix:
+        """For a question: likewise, read-only; the latest questions are remembered."""
+        return self._queries.get(text, lambda: self._question(text))
+
+    def _question(self, text: str) -> FloatMatrix:
+        (matrix,) = self._encode_batch([encodable(text)], query=True)
+        matrix.setflags(write=False)
+        return matrix
+
+    def _encode_batch(self, texts: list[str], *, query: bool) -> list[FloatMatrix]:
+        found = self._computed(texts, query=query, convert_to_numpy=True, normalize_embeddings=True)
+        matrices = [np.array(matrix, dtype=np.float32) for matrix in found]
+        lengths = np.concatenate([np.linalg.norm(matrix, axis=1) for matrix in matrices])
+        if not (np.abs(lengths - 1) <= LENGTH_TOLERANCE).all():  # False for NaN and infinity, too
+            msg = f"expected vectors of length 1 from the model {self._info.name}, found others; {_INSTEAD}"
+            raise ModelError(msg)
+        return matrices

@@ -21,8 +21,8 @@ from ragqa.config import Precision
 from ragqa.errors import ConfigError, ModelError
 from ragqa.inference.bert_graph import ADAPTER_CONFIG, ADAPTER_WEIGHTS, PREFIX, choose_precision, merge_adapter
 from ragqa.inference.pair_encoding import encodable, padded_length
-from ragqa.retrieval.bert_encoder import covers
-from ragqa.retrieval.weights import EncoderWeights, weights_of
+from ragqa.retrieval.encoder import covers
+from ragqa.retrieval.local_models import EncoderWeights, weights_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

@@ -17,8 +17,7 @@ import numpy.typing as npt
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import CorpusError
 from ragqa.protocols import Corpus, FloatMatrix
-from ragqa.retrieval.learned_ranker import KIND, RANKER_FILE, column_names
-from ragqa.retrieval.ranking_features import ranking_features
+from ragqa.retrieval.learned_ranker import KIND, RANKER_FILE, column_names, ranking_features
 from ragqa.training.model_folder import write_manifest
 from ragqa.types import Ranking
 

@@ -23,8 +23,8 @@ from ragqa.errors import ConfigError
 from ragqa.http_client import is_api_name
 from ragqa.inference.pair_encoding import PairEncoder, padded_inputs
 from ragqa.inference.torch_engine import load_tokenizer
+from ragqa.retrieval.local_models import weights_of
 from ragqa.retrieval.reranker import KIND
-from ragqa.retrieval.weights import weights_of
 from ragqa.training.checkpoint import stamp_of
 from ragqa.training.classifier import export_classifier, load_classifier
 from ragqa.training.loop import Progress, Run, Training

@@ -17,7 +17,7 @@ from ragqa.analysers import Analyser
 from ragqa.config import Config
 from ragqa.events.scoring import Scored
 from ragqa.repass.explanation import Explanation, provenance
-from ragqa.retrieval.matching import matched_words
+from ragqa.retrieval.analysis import matched_words
 from ragqa.types import Breakdown, ObligationScore, Selection, SentenceScore
 from ragqa.ui.charts import growth_chart, heat_map, path_chart, score_curve
 from ragqa.ui.render import answer_html, notice_html, seconds_html, text_html

@@ -32,7 +32,7 @@ from ragqa.indexing import (
 )
 from ragqa.indexing.journal import Journal
 from ragqa.manifest import MANIFEST
-from ragqa.retrieval import bm25_scores, vector_writing
+from ragqa.retrieval import bm25_scores, token_table, vectors
 from ragqa.types import ModelInfo
 from tests.support.fakes import FakeEncoder, passage
 
@@ -120,7 +120,7 @@ def small_portions(monkeypatch):
     monkeypatch.setattr(encoded, "ENCODED_AT_ONCE", 10)
     monkeypatch.setattr(bm25_scores, "BLOCK_TOKENS", 100)
     monkeypatch.setattr(bm25_scores, "BLOCK_SCORES", 500)
-    monkeypatch.setattr(vector_writing, "ADDED_AT_ONCE", 16)
+    monkeypatch.setattr(vectors, "ADDED_AT_ONCE", 16)
 
 
 def build(indexes, stream=None, name="demo", encoder=None, rankings=(), **config):
@@ -355,7 +355,7 @@ def crash_in(monkeypatch, function, nth):
 
 def watch(monkeypatch, function, told):
     """Calls ``told`` before each call of a function that changes what is on disk."""
-    module = {"fsync": os, "replace": os, "_taken": vector_writing}.get(function, np)
+    module = {"fsync": os, "replace": os, "_taken": vectors}.get(function, np)
     real = getattr(module, function)
     monkeypatch.setattr(module, function, lambda *args, **kwargs: told(function) or real(*args, **kwargs))
 
@@ -459,10 +459,9 @@ class TestNothingIsKept:
         assert left(indexes) == []
 
     def test_two_ids_with_one_key_are_two(self, indexes, monkeypatch):
-        from ragqa.retrieval import keys
 
-        real = keys.keys_of
-        monkeypatch.setattr(keys, "keys_of", lambda texts: real(texts) % 16)
+        real = token_table.keys_of
+        monkeypatch.setattr(token_table, "keys_of", lambda texts: real(texts) % 16)
         rows = {n: (passage(f"{n:03}", f"Rule {n}."),) for n in range(60)}
         build(indexes, FakeStream(rows), analyser="english")
         index = open_index("demo", indexes)

@@ -11,8 +11,7 @@ from ragqa.analysers import Analyser
 from ragqa.config import FusionConfig, RerankingConfig
 from ragqa.errors import CorpusError, ModelError
 from ragqa.fusion import fuse, rerank
-from ragqa.retrieval.learned_ranker import LearnedRanker, is_ranker
-from ragqa.retrieval.ranking_features import feature_names, ranking_features
+from ragqa.retrieval.learned_ranker import LearnedRanker, feature_names, is_ranker, ranking_features
 from ragqa.retrieval.reranker import read_again
 from ragqa.training.model_folder import write_manifest
 from ragqa.types import Ranking, ScoredPassage

@@ -224,8 +224,7 @@ def test_the_adapter_is_one_of_peft_and_changes_the_model(base, trained):
 def test_every_encoder_with_the_adapter_gives_the_trainers_vectors(base, trained):
     import torch
 
-    from ragqa.retrieval.bert_encoder import BertEncoder
-    from ragqa.retrieval.encoder import SentenceTransformerEncoder
+    from ragqa.retrieval.encoder import BertEncoder, SentenceTransformerEncoder
     from ragqa.training.checkpoint import load_checkpoint
     from ragqa.training.lora_layers import RetrieverModel
 
@@ -317,7 +316,7 @@ def indexed(base, monkeypatch, tmp_path):
     from ragqa.config import IndexingConfig
     from ragqa.indexing import build_index
     from ragqa.paths import Paths
-    from ragqa.retrieval.bert_encoder import BertEncoder
+    from ragqa.retrieval.encoder import BertEncoder
 
     monkeypatch.setenv("RAGQA_INDEXES", str(tmp_path / "indexes"))
     rows = [{"ID": str(n), "DocumentID": 1, "PassageID": str(n), "Passage": text} for n, text in enumerate(TEXTS)]
@@ -338,7 +337,7 @@ def indexed(base, monkeypatch, tmp_path):
 
 @pytest.mark.model
 def test_the_command_writes_an_adapter_for_index_build_and_measures_a_fold(base, indexed, tmp_path):
-    from ragqa.retrieval.weights import weights_of
+    from ragqa.retrieval.local_models import weights_of
 
     result = indexed(QUESTIONS, "--fold", "2/4", "--epochs", "20", "--lr", "0.005")
     assert result.exit_code == 0, result.output
@@ -395,7 +394,7 @@ def unasked(base, indexed, tmp_path):
     from ragqa.config import IndexingConfig
     from ragqa.indexing import build_index
     from ragqa.paths import Paths
-    from ragqa.retrieval.bert_encoder import BertEncoder
+    from ragqa.retrieval.encoder import BertEncoder
 
     duties = [f"A {word} must pay the {WORDS[(n + 5) % N]} rule within five days." for n, word in enumerate(WORDS)]
     rows = [{"DocumentID": 1, "PassageID": str(n), "Passage": text} for n, text in enumerate(duties)]
