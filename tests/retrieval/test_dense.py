@@ -269,8 +269,7 @@ class TestLocalEncoders:
         assert len(batches) > 1
 
     def test_a_question_is_remembered_within_bounds(self, minilm, monkeypatch):
-        for module in (bert_encoder, encoder_module):
-            monkeypatch.setattr(module, "MAX_QUERIES", 2)
+        monkeypatch.setattr(encoder_module, "MAX_QUERIES", 2)
         fresh = BertEncoder(precision="fp32") if isinstance(minilm, BertEncoder) else SentenceTransformerEncoder()
         one, two, one_again, _three, still_one, two_again = (
             fresh.encode_query(text) for text in ("one", "two", "one", "three", "one", "two")
