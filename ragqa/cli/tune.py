@@ -74,8 +74,9 @@ def tune(
         tasks: dict[str, TaskID] = {}
 
         def show(now: Doing) -> None:
-            task = tasks.get(now.what) or tasks.setdefault(now.what, bar.add_task(now.what))
-            bar.update(task, completed=now.done, total=now.total)
+            if now.what not in tasks:
+                tasks[now.what] = bar.add_task(now.what)
+            bar.update(tasks[now.what], completed=now.done, total=now.total)
 
         found = returned(searched(search, columns, default, gold, unit, parts), show)
     figures = report(opened, questions, gold, unit, found.ranked, found.filtered)

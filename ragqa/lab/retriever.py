@@ -331,7 +331,7 @@ def retriever_card(
     about_made = (
         "Pseudo-queries were made of the corpus's own text by rules, without a language model and without reading a "
         f"question: {kinds}. They may be about any passage, also one that is gold of a question measured above: what "
-        "was kept apart are questions, not passages."
+        "was held out are questions, not passages."
     )
     return ModelCard(
         title=f"{name}: an adapter for ranking passages",
