@@ -14,7 +14,7 @@ from rich.progress import TaskID
 from rich.table import Table
 
 from ragqa.cli.evaluate_retrieval import rankings_of
-from ragqa.cli.output import progress_bar, stdout
+from ragqa.cli.output import options_of, progress_bar, stdout
 from ragqa.config import Config, FilteringConfig, FusionConfig
 from ragqa.corpus.gold import load_gold
 from ragqa.errors import ConfigError, CorpusError
@@ -86,7 +86,7 @@ def tune(
     if out:
         write_whole(out, [written])
     if write:
-        given = ctx.params | {"index": search.indexes, "depth": search.depths}
+        given = options_of(ctx) | {"index": search.indexes, "depth": search.depths}
         command = command_line("tune", {name: given[name] for name in given if name not in NOT_FOUND_BY})
         preset = preset_file(write.stem, figures, found.setting, found.ranked, found.filtered, command, questions)
         write_whole(write, [preset])
