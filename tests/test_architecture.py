@@ -22,6 +22,7 @@ LEVELS = {
     "normalisation": 0,
     "processor": 0,
     "paths": 0,
+    "parts": 0,
     "disk_cache": 0,
     "http_client": 0,
     "events": 1,
