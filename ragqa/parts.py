@@ -28,7 +28,8 @@ class Part:
     ``maker`` is ``module:attribute``; empty where a part is made with the index that holds it. ``needs`` names a
     language model, an extra (``ragqa[late]``) or the variable of a key, ``options`` the fields of
     `ragqa.config.GenerationConfig` that it reads beside those of every language model. ``also``: it has files of its
-    own and joins an index by ``--also``. ``package`` is whose it is, empty for ragqa itself.
+    own and joins an index by ``--also``. ``score`` is what tables call a ranking's raw score, ``package`` whose it is,
+    empty for ragqa itself.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Part:
     needs: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     also: bool = False
+    score: str = ""
     package: str = ""
 
     @property
@@ -120,9 +122,9 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
         Part("none", "none, passages only", "No answer is written: only the passages are shown."),
     ),
     RETRIEVERS: (
-        Part("bm25", "BM25", "How much the ranking by words counts, against the others. 0 leaves it out."),
+        Part("bm25", "BM25", "How much the ranking by words counts against the others; 0: not at all.", score="BM25"),
         Part("context", "Context", "The ranking by words of each passage read with its neighbours in the document."),
-        Part("dense", "Dense", "The ranking by meaning (cosine of vectors)."),
+        Part("dense", "Dense", "The ranking by meaning (cosine of vectors).", score="cosine"),
         Part("document", "Document", "BM25 over whole documents: a passage counts as much as its document.", also=True),
         Part(
             "splade:MODEL",
@@ -130,6 +132,7 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
             "The ranking by words and by words a model expects beside them.",
             "ragqa.retrieval.sparse_encoder:SpladeEncoder",
             also=True,
+            score="SPLADE",
         ),
         Part(
             "late:MODEL",
@@ -138,6 +141,7 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
             "ragqa.retrieval.token_encoder:LateEncoder",
             ("ragqa[late]",),
             also=True,
+            score="MaxSim",
         ),
         Part("dense:ENCODER", "Dense", "The ranking by meaning of a further encoder.", also=True),
     ),

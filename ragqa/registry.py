@@ -125,8 +125,8 @@ def find(group: str, name: str) -> Part | None:
         made,
         tuple(getattr(made, "needs", ())),
         tuple(getattr(made, "options", ())),
-        callable(getattr(made, "write", None)),
-        _package(point),
+        also=callable(getattr(made, "write", None)),
+        package=_package(point),
     )
 
 
@@ -155,6 +155,12 @@ def retriever_name(option: str) -> str:
 def is_ranking_name(name: str) -> bool:
     """Whether a retriever may be called so: ``bm25``, ``dense``, a further one's name, or ``dense:ENCODER``."""
     return is_known(RETRIEVERS, name) and retriever_name(name) == name and not name.endswith(":")
+
+
+def score_name(retriever: str) -> str:
+    """What a table calls this retriever's raw scores: ``cosine`` for ``dense``, else the last part of its name."""
+    named = {retriever_name(part.name): part.score for part in ours(RETRIEVERS)}
+    return named.get(retriever) or retriever.rpartition(":")[2]
 
 
 def parts(group: str) -> tuple[Part, ...]:
