@@ -125,6 +125,7 @@ def test_outside_libraries_stay_in_their_rooms(path):
         assert room in HOMES.get(library, {room}), f"{library} belongs in {HOMES[library]}, not in {room}"
 
 
+@pytest.mark.long
 def test_no_pickle_and_no_print():
     for path in [*MODULES, ROOT / "app.py"]:
         names = {name.split(".")[0] for name in imported_modules(path)}

@@ -125,6 +125,7 @@ def test_a_pasted_document_is_refused_with_both_numbers():
 
 
 @given(st.text(max_size=300))
+@pytest.mark.long
 def test_any_text_becomes_a_clean_question_or_a_clear_error(text):
     try:
         cleaned = clean_question(Question(text, "id")).text

@@ -125,6 +125,7 @@ def panel(monkeypatch, tmp_path):
     return AppTest.from_function(page, default_timeout=30), tmp_path / "presets"
 
 
+@pytest.mark.long
 def test_the_page_offers_presets_of_the_folder_after_its_own(panel):
     at, folder = panel
     text = "Found ![x](http://tracker.example/x.png) <b>good</b>."

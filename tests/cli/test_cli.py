@@ -59,6 +59,7 @@ def call(monkeypatch, places):
     return run
 
 
+@pytest.mark.long
 def test_build_list_info_verify_delete(call, places):
     code, out, _, _ = call("index", "build", "again", "--source", str(places / "rules"), "--format", "obliqa")
     assert code == 0
@@ -182,6 +183,7 @@ def test_score_says_which_item_and_field_is_wrong(call, tmp_path, content, messa
     assert message in str(call("score", str(file))[3])
 
 
+@pytest.mark.long
 def test_eval_prints_recall_and_map(call, tmp_path):
     gold = [{"DocumentID": 1, "PassageID": "1.1", "Passage": ""}]
     file = tmp_path / "questions.json"
@@ -269,6 +271,7 @@ def test_hostile_questions_end_in_an_answer(call, index, every):
         assert "Traceback" not in out + err
 
 
+@pytest.mark.long
 def test_hostile_passages_reach_the_terminal_without_control_characters(call):
     for text in hostile_texts()[::20]:
         _, out, _, _ = call("ask", "--index", "hostile", "--", text[:100])
@@ -276,6 +279,7 @@ def test_hostile_passages_reach_the_terminal_without_control_characters(call):
         assert "\x07" not in out
 
 
+@pytest.mark.long
 def test_every_generator_that_asks_a_language_model(call, monkeypatch):
     duty, record = "A firm must report suspicious conduct within two days.", "Records of Client Money must be kept."
     filters = ("--threshold", "0", "--max-drop", "1", "--top-k", "2")

@@ -280,6 +280,7 @@ def test_no_sentence_that_fits_is_cut(paragraphs, max_tokens):
 
 @given(paragraphs=st.lists(SENTENCES, min_size=2, max_size=6), max_tokens=st.integers(min_value=9, max_value=60))
 @settings(deadline=None)
+@pytest.mark.long
 def test_neighbours_that_fit_together_are_together(paragraphs, max_tokens):
     fitting = [paragraph for paragraph in paragraphs if len(paragraph.split()) <= max_tokens]
     spans = chunks("\n\n".join(fitting), max_tokens)

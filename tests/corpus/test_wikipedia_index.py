@@ -34,6 +34,7 @@ def texts(tmp_path):
     return (tmp_path / "indexes" / "wiki" / "passages.jsonl").read_text()
 
 
+@pytest.mark.long
 def test_an_index_of_pages_as_of_a_date(tmp_path):
     titles = tmp_path / "titles.txt"
     titles.write_text("Lake Orl\nLake_Bim\n")

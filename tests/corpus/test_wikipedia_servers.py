@@ -94,6 +94,7 @@ def test_the_page_of_now_is_asked_for_each_time(wiki, server):
     assert wiki.page("Lake Orl").text == "Newer."
 
 
+@pytest.mark.long
 def test_redirects_of_today_and_of_an_old_revision_are_followed(wiki, server):
     assert wiki.page("Orl").title == "Lake Orl"
     assert wiki.page("orl", as_of="2023-11-01").revision == 7
@@ -212,6 +213,7 @@ def test_who_asks_is_said_and_lag_is_minded(wiki, server):
         assert "gzip" in asked.headers["accept-encoding"]
 
 
+@pytest.mark.long
 def test_one_request_at_a_time_at_the_rate(server, tmp_path, pauses, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(polite, "time", SimpleNamespace(monotonic=lambda: now[0]))
@@ -331,6 +333,7 @@ def kiwix(request, tmp_path):
         yield Kiwix(server.url, tmp_path, requests_per_second=1000), server
 
 
+@pytest.mark.long
 def test_kiwix_pages_by_title_redirect_old_path_and_list_of_titles(kiwix):
     wiki, server = kiwix
     page = wiki.page("Lake Orl")

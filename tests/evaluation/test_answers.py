@@ -279,6 +279,7 @@ def test_wrong_options_are_named_before_anything_is_asked(call, place, options, 
     assert writer.asked == []
 
 
+@pytest.mark.long
 def test_passages_only_are_no_answers(place, monkeypatch):
     pipeline = replace(load_pipeline(0.0, ragqa.pipeline.Config()), generator=None)
     monkeypatch.setattr(ragqa.pipeline, "load_pipeline", lambda *_a, **_k: pipeline)

@@ -32,6 +32,8 @@ from ragqa.evaluation.fanoutqa_tools import load_bleurt, load_metrics, load_roug
 from ragqa.types import Question
 from tests.support.openai_server import OpenAIServer, answer, status
 
+pytestmark = pytest.mark.long
+
 CASES = 50
 
 

@@ -140,6 +140,7 @@ def tuned(call, file, target, *more):
     )  # fmt: skip
 
 
+@pytest.mark.long
 def test_the_preset_written_is_accepted_where_presets_are(call, file, tmp_path, monkeypatch):
     target = tmp_path / "mine.json"
     code, out, error = tuned(call, file, target)

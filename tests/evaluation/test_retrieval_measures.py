@@ -195,6 +195,7 @@ class TestPairedTest:
         # mean +- 1.96 * 0.1 / sqrt(300)
         assert found.high - found.low == pytest.approx(2 * 1.96 * 0.1 / 300**0.5, rel=0.15)
 
+    @pytest.mark.long
     def test_no_difference_but_noise(self):
         """Under the null p is even over (0, 1]: of 40 seeds about 2 fall below 0.05."""
         below = outside = 0

@@ -293,6 +293,7 @@ class TestRankingCache:
         np.savez(tmp_path / f"{KEY}.npz", **arrays)
         assert RankingCache(tmp_path).load(KEY) is None
 
+    @pytest.mark.long
     def test_every_truncation_and_every_changed_byte(self, tmp_path):
         """The hits that were saved, or none: never others, never an exception."""
         cache, path = RankingCache(tmp_path), tmp_path / f"{KEY}.npz"

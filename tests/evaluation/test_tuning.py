@@ -193,6 +193,7 @@ def random_columns(rng, n_questions, grid):
 
 @pytest.mark.parametrize("unit", ["passage", "document"])
 @pytest.mark.parametrize("grid", [0, 2, 4, 11])
+@pytest.mark.long
 def test_as_fuse_and_ir_measures_on_random_rankings_ties_included(grid, unit, monkeypatch):
     monkeypatch.setattr("ragqa.evaluation.tuning.NUMBERS_AT_ONCE", 150)  # several blocks
     rng = np.random.default_rng(grid)
@@ -427,6 +428,7 @@ rescored_columns = st.lists(
 
 @settings(deadline=None)
 @given(rescored_columns)
+@pytest.mark.long
 def test_measured_as_fused_where_a_ranking_only_rescores(rows):
     pairs = [(ranking("bm25", dict(a)), ranking("dense", dict(b))) for a, b in rows]
     columns = [tuple(column) for column in zip(*((a, b, with_documents(a, b)) for a, b in pairs), strict=True)]

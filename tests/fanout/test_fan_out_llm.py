@@ -82,6 +82,7 @@ def run(*script, question=COMPARISON, store=None, **settings):
         return done
 
 
+@pytest.mark.long
 def test_plan_evidence_answers_and_combination():
     done = run(*SCRIPT)
     planned = done.one(CallsPlanned)

@@ -348,6 +348,7 @@ def test_a_break_before_any_text_is_an_error(behaviour, expected):
 
 
 @pytest.mark.parametrize("behaviour", [stall_after(""), stall_after("<think>")])
+@pytest.mark.long
 def test_silence_before_any_text_is_a_time_out(behaviour):
     with OpenAIServer(behaviour) as server:
         with pytest.raises(TimedOutError, match=r"within 0\.2 s, found silence"):

@@ -354,6 +354,7 @@ def test_closing_does_not_wait_for_a_silent_server_and_begins_nothing_more():
 
 
 @pytest.mark.timeout(60)
+@pytest.mark.long
 def test_signs_of_life_come_while_the_server_is_silent():
     with Session(VrrGenerator, [stall_after("", 600)], TOLD, candidates=2, timeout_seconds=600.0) as session:
         stream = session.generator.stream(QUESTION, PASSAGES)

@@ -411,6 +411,7 @@ class TestCrash:
         build(indexes, "new")
         assert hidden(indexes) == []
 
+    @pytest.mark.long
     def test_killed(self, indexes):
         """kill -9 in the middle of encoding, in a process of its own."""
         build(indexes)

@@ -28,6 +28,8 @@ from ragqa.types import ModelInfo
 from tests.indexing.test_indexing import FakeCorpus
 from tests.support.fakes import FakeEncoder, passage
 
+pytestmark = pytest.mark.long
+
 K1, B = 1.2, 0.75
 APPROXIMATE = ["SQ8", "SQfp16", "HNSW16", "HNSW16_SQ8", "IVF16,Flat", "IVF16,SQ8", "IVF16,SQfp16"]
 
