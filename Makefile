@@ -35,7 +35,7 @@ test: $(VENV)/.dev ## run the tests this machine can run in six minutes, with co
 	$(PYTEST) $(if $(SLOW),,-m "not slow") --cov --cov-report=term:skip-covered --cov-fail-under=90
 
 quick: $(VENV)/.dev ## run the tests without browser, models and data, in less than a minute
-	$(PYTEST) -m "not slow and not long and not browser and not model and not data"
+	$(PYTEST) --hypothesis-profile quick -m "not slow and not long and not browser and not model and not data"
 
 check: $(VENV)/.dev ## lint and type-check
 	$(BIN)/ruff check .

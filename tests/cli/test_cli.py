@@ -196,6 +196,7 @@ def test_eval_prints_recall_and_map(call, tmp_path):
     assert "milliseconds to selection" in call("eval", "speed", "--index", "rules", "--questions", str(file))[1]
 
 
+@pytest.mark.long
 def test_eval_retrieval_writes_runs_results_and_a_report(call, tmp_path):
     gold = [{"DocumentID": 1, "PassageID": "1.1", "Passage": ""}]
     file, out = tmp_path / "questions.json", tmp_path / "out"
@@ -231,6 +232,7 @@ def test_eval_retrieval_writes_runs_results_and_a_report(call, tmp_path):
         (["score", "/nowhere.json"], 3, "cannot read"),
     ],
 )
+@pytest.mark.long
 def test_every_failure_is_one_message_and_an_exit_code(call, monkeypatch, capsys, arguments, code, message):
     monkeypatch.setattr(sys, "argv", ["ragqa", *arguments])
     with pytest.raises(SystemExit) as stop:

@@ -160,6 +160,7 @@ def test_a_continuation_that_never_ends_is_left(wiki, server, monkeypatch):
         api_failure("internal_api_error_DBQueryError", status=500),
     ],
 )
+@pytest.mark.long
 def test_what_passes_is_tried_again(wiki, server, pauses, failure):
     server.failures += [failure, failure]
     assert wiki.page("Lake Bim", revision=11).text == "A small lake."
@@ -172,6 +173,7 @@ def test_what_passes_is_tried_again(wiki, server, pauses, failure):
         assert 2 <= waited[1] <= 2.5
 
 
+@pytest.mark.long
 def test_what_does_not_pass_ends_after_six_tries_with_what_was_asked(wiki, server, pauses):
     server.failures += [Failure(429, retry_after="99999")] * 9
     with pytest.raises(CorpusError, match=r"the page 'Lake Bim' at revision 11 from 127.*HTTP 429 in try 6 of 6"):
@@ -231,6 +233,7 @@ def test_one_request_at_a_time_at_the_rate(server, tmp_path, pauses, monkeypatch
         MediaWiki(server.url, tmp_path, requests_per_second=0)
 
 
+@pytest.mark.long
 def test_a_spoilt_cache_is_fetched_again(wiki, server, tmp_path):
     wiki.page("Lake Bim", revision=11)
     (file,) = (tmp_path / "cache").glob("*/*.json.gz")
@@ -275,6 +278,7 @@ def test_moments():
 # As a corpus ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_titles_become_a_stream_of_articles(server, tmp_path):
     (tmp_path / "titles.txt").write_text("Lake_Orl\n\nLake Bim\nOrl\nLake Dup\nLake Bim\n")
     titles = read_titles(tmp_path / "titles.txt")
@@ -357,6 +361,7 @@ def test_kiwix_search_asks_for_further_results(kiwix):
     assert wiki.search("no such word") == wiki.search(" ") == ()
 
 
+@pytest.mark.long
 def test_kiwix_books_and_which_is_read(tmp_path):
     with KiwixServer({f"book {n}": {"A": ("A", "<p>a</p>")} for n in range(60)}) as server:
         wiki = Kiwix(server.url, tmp_path)

@@ -323,6 +323,7 @@ def _items(asked):
     return items_of(asked)
 
 
+@pytest.mark.long
 def test_questions_fail_alone_and_five_in_a_row_end_the_run(tmp_path):
     asked = questions(9)
     script = [status(500), answer(double), *[status(500)] * 5, answer(double)]
@@ -408,6 +409,7 @@ def command(*arguments, code=0):
     return result
 
 
+@pytest.mark.long
 def test_the_command_answers_scores_and_shows_the_published_rows(tmp_path, dev_file, monkeypatch):
     with OpenAIServer(answer(double)) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
@@ -450,6 +452,7 @@ def test_the_command_scores_answers_that_are_there(tmp_path, dev_file):
     assert "expected answers to these questions, found only others" in str(failed.exception)
 
 
+@pytest.mark.long
 def test_the_test_set_is_answered_but_not_scored(tmp_path, test_file, monkeypatch):
     with OpenAIServer(answer(double)) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)

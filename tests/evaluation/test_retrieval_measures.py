@@ -149,6 +149,7 @@ class TestMeasures:
 
     @given(st.sets(st.sampled_from("abcdefgh"), min_size=1), st.lists(st.sampled_from("abcdefghxyz"), max_size=15))
     @settings(deadline=None, max_examples=60)
+    @pytest.mark.long
     def test_values_lie_in_0_to_1_and_order_among_gold_does_not_matter(self, gold, found):
         values = measured(gold, found)
         assert all(0 <= value <= 1 + 1e-9 for value in values.values())
@@ -295,6 +296,7 @@ class TestHolm:
         assert [found for _, found in by_p] == sorted(adjusted)
 
 
+@pytest.mark.long
 def test_importing_loads_neither_library():
     code = (
         "import sys, ragqa.evaluation.measures, ragqa.evaluation.significance, ragqa.evaluation.run_files, "

@@ -58,6 +58,7 @@ def stamp(index, **changes):
     return stamp_of(index, DEMO.question_files[0], replace(RETRIEVAL, **changes), FUSION)
 
 
+@pytest.mark.long
 def test_the_figures_are_those_of_all_at_once(world):
     index, retrievers, questions = world
     seen, run = finished(run_retrieval(index, retrievers, questions, RETRIEVAL, FUSION))

@@ -98,6 +98,7 @@ class TestRun:
 
     @given(st.lists(st.one_of(st.sampled_from([0.0, 1.0, 0.3]), st.floats(-1e38, 1e38)), max_size=12))
     @settings(deadline=None, max_examples=60)
+    @pytest.mark.long
     def test_the_file_measures_as_the_ranking_does(self, tmp_path_factory, scores):
         import ir_measures
 

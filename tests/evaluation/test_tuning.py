@@ -268,6 +268,7 @@ def tuned(questions, columns, step=0.05, seed=0):
 
 
 @pytest.mark.parametrize("perfect", NAMES)
+@pytest.mark.long
 def test_a_perfect_ranking_gets_nearly_all_weight_and_is_found_better(perfect):
     questions, columns = planted(150, perfect)
     found = tuned(questions, columns)
@@ -289,6 +290,7 @@ def test_the_same_seed_gives_the_same_result():
     assert tuned(questions, columns, 0.1, seed=1) != tuned(questions, columns, 0.1, seed=2)
 
 
+@pytest.mark.long
 def test_chance_alone_is_not_found_better():
     found = [tuned(*by_chance(100, seed), step=0.1).test for seed in range(6)]
     assert sum(test.p_value < 0.05 for test in found) <= 1
@@ -359,6 +361,7 @@ def test_the_command_prints_folds_means_and_a_verdict(call, file):
     assert "beyond chance" in words or "worse than the defaults" in words
 
 
+@pytest.mark.long
 def test_the_command_writes_what_it_found(call, file, tmp_path):
     target = tmp_path / "fusion.json"
     arguments = ("tune", "--index", "rules", "--questions", str(file), "--measure", "RR@10", "--folds", "2")
@@ -396,6 +399,7 @@ def test_the_command_writes_what_it_found(call, file, tmp_path):
         ("--write", "BM25 only.json", "belongs to a preset"),
     ],
 )
+@pytest.mark.long
 def test_the_command_says_what_is_wrong(call, file, option, value, message):
     code, _, error = call("tune", "--index", "rules", "--questions", str(file), option, value)
     assert code == 1

@@ -218,6 +218,7 @@ def test_training_writes_a_model_that_loads_and_works(labelled, tmp_path):
     assert "F1 on the 12 test sentences: 1.0000" in str(report)
 
 
+@pytest.mark.long
 def test_training_twice_gives_the_same_weights(labelled, tmp_path):
     for name in ("one", "two"):
         train_obligations(labelled, tmp_path / name)
