@@ -214,6 +214,7 @@ def test_a_module_of_these_rooms_loads_no_heavy_library(room):
     assert HEAVY & set(loaded) == set()
 
 
+@pytest.mark.long
 def test_no_pickle_and_no_print():
     for path in [*MODULES, ROOT / "app.py"]:
         names = {name.split(".")[0] for name in imported_modules(path)}

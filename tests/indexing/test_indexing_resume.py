@@ -36,6 +36,8 @@ from ragqa.retrieval import bm25_scores, token_table, vectors
 from ragqa.types import ModelInfo
 from tests.support.fakes import FakeEncoder, passage
 
+pytestmark = pytest.mark.long
+
 WORDS = [
     "firm",
     "must",

@@ -408,6 +408,7 @@ def test_ask_reranks_as_the_preset_says_and_the_record_keeps_it(rules):
     assert KEY[:9] not in json.dumps(record)
 
 
+@pytest.mark.long
 def test_options_go_before_the_preset(rules):
     call, server = rules
     ask = ("ask", QUESTION, "--index", "rules", "--preset", "AUEB final", "--json")

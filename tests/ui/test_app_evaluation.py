@@ -8,6 +8,7 @@ from html import unescape
 
 import pytest
 import streamlit as st
+from ragqa.evaluation.pandachat_submission import read_submission
 from ragqa.evaluation.run_files import read_run
 from streamlit.testing.v1 import AppTest
 
@@ -17,7 +18,6 @@ from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.pandachat import load_pandachat_questions
 from ragqa.errors import ConfigError, CorpusError, RecordError
 from ragqa.evaluation.answer_file import read_answers
-from ragqa.evaluation.pandachat_submission import read_submission
 from ragqa.indexing import build_index, open_index
 from ragqa.loading import Models
 from ragqa.paths import Paths
@@ -31,6 +31,8 @@ from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
 from tests.support.openai_server import OpenAIServer, answer
 from tests.support.pandachat_set import QUERIES, write_set
 from tests.ui.test_app import html, words
+
+pytestmark = pytest.mark.long
 
 RULES = DEMOS["rulebook"]
 N_FILE = 14  # questions in the rulebook's first file

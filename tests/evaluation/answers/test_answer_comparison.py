@@ -33,6 +33,7 @@ def compare(*folders, options=()):
 # Comparison ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_means_and_differences_are_over_the_questions_that_all_runs_scored(tmp_path):
     base = load_run(write_run(tmp_path / "base", [0.4, 0.5, 0.6, None]))
     other = load_run(write_run(tmp_path / "other", [0.5, 0.7, None, 0.9]))

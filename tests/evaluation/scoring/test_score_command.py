@@ -265,6 +265,7 @@ def refusal(*arguments):
         (["--profile", "reference"], "settings.coverage_model was nli-minilm-l6, is microsoft/deberta-large-mnli"),
     ],
 )
+@pytest.mark.long
 def test_a_folder_of_other_settings_is_refused(scorers, file, expected, tmp_path, options, message):
     code, found = refusal(file, "--out", tmp_path / "expected", *options)
     assert code == 2
@@ -335,6 +336,7 @@ def damage(folder, name, change):
         ("run.json", lambda found: b"[]", "is damaged"),
     ],
 )
+@pytest.mark.long
 def test_an_altered_folder_is_refused_until_restarted(scorers, file, expected, tmp_path, name, change, message):
     damage(tmp_path / "expected", name, change)
     code, found = refusal(file, "--out", tmp_path / "expected")
@@ -394,6 +396,7 @@ def test_restart_needs_a_folder(scorers, file):
 # Failures and breaks
 
 
+@pytest.mark.long
 def test_an_item_that_fails_is_said_and_tried_again(scorers, file, expected, tmp_path):
     scorers.broken["Dogs must bark."] = ScoringError("the model broke")
     result = score(file, "--out", tmp_path / "out")
@@ -452,6 +455,7 @@ def test_ctrl_c_says_how_to_go_on(scorers, file, expected, tmp_path, with_folder
 # Printing and settings
 
 
+@pytest.mark.long
 def test_json_and_details_print_what_was_scored_before_too(scorers, file, expected, tmp_path):
     fresh = json.loads(score(file, "--json").stdout)
     again = json.loads(score(file, "--json", "--out", tmp_path / "expected").stdout)
@@ -473,6 +477,7 @@ def test_many_skipped_items_are_counted_and_the_first_named(scorers, tmp_path):
     assert "and 2 more" in said
 
 
+@pytest.mark.long
 def test_settings_come_from_options_then_the_environment_then_the_profile(scorers, file, monkeypatch):
     score(file)
     monkeypatch.setenv("RAGQA_OBLIGATION_MODEL", "from-environment")
