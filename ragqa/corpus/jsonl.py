@@ -52,8 +52,8 @@ def files(source: Path) -> tuple[Path, ...]:
     if not source.is_dir():
         return (source,) if source.is_file() and source.name.lower().endswith(SUFFIXES) else ()
     found = [path for path in source.iterdir() if path.name.lower().endswith(SUFFIXES) and path.is_file()]
-    kept = (path for path in found if not path.name.startswith(".") and not path.name.lower().endswith(QUESTIONS))
-    return tuple(sorted(kept, key=lambda path: path.name))
+    chosen = (path for path in found if not path.name.startswith(".") and not path.name.lower().endswith(QUESTIONS))
+    return tuple(sorted(chosen, key=lambda path: path.name))
 
 
 def read_json_lines(path: Path, name: str) -> Iterator[Item]:

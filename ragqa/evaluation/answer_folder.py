@@ -169,7 +169,7 @@ class AnswerFolder:
 
 
 class Replies:
-    """The completions received for one question; a `ReplyMemory`. Those of equal requests are given in their order."""
+    """The completions received for one question; a `ReplyCache`. Those of equal requests are given in their order."""
 
     def __init__(self, folder: AnswerFolder, item: Item, entries: Sequence[Mapping[str, Any]]) -> None:
         self._folder, self._item = folder, item
@@ -178,12 +178,12 @@ class Replies:
         for entry in entries:
             self._left.setdefault(entry["request"], deque()).append(entry["reply"])
 
-    def recall(self, request: str) -> Mapping[str, Any] | None:
+    def get(self, request: str) -> Mapping[str, Any] | None:
         with self._lock:
             left = self._left.get(request)
             return left.popleft() if left else None
 
-    def keep(self, request: str, reply: Mapping[str, Any]) -> None:
+    def put(self, request: str, reply: Mapping[str, Any]) -> None:
         self._folder.keep_reply(self._item, request, reply)
 
 

@@ -21,7 +21,7 @@ from ragqa.events.pipeline import (
 )
 from ragqa.events.pipeline import Event, Fused, Reranked, Retrieved, Selected
 from ragqa.events.scoring import Scored
-from ragqa.generation.reply_cache import remembering
+from ragqa.generation.reply_cache import caching_replies
 from ragqa.pipeline import Pipeline
 from ragqa.types import RePASs, Selection, Usage
 
@@ -153,7 +153,7 @@ class AnswerRun:
         clock = _Clock()
         selection, answered, steps = Selection((), ()), None, []
         replies = self._folder.replies(item)
-        with remembering(replies), closing(self._pipeline.run(item.question)) as events:  # type: ignore[type-var]
+        with caching_replies(replies), closing(self._pipeline.run(item.question)) as events:  # type: ignore[type-var]
             for event in events:
                 clock.take(event)
                 steps += _step(event)

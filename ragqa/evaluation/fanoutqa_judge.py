@@ -20,7 +20,7 @@ from ragqa.evaluation.fanoutqa_prompts import code_of, frame, instructions, mess
 from ragqa.generation.client import ChatClient
 from ragqa.generation.prompts import Message
 from ragqa.generation.reply import Reply
-from ragqa.generation.reply_cache import ReplyMemory, remembering
+from ragqa.generation.reply_cache import ReplyCache, caching_replies
 
 JUDGE_MODEL = "gpt-4-0613"  # what the published figures were judged by, at temperature 0 with seed 31415
 JUDGE_SEED = 31415
@@ -67,7 +67,7 @@ class JudgeSettings:
 class LlmJudge:
     """Asks one model per answer; GenerationError where it cannot. ``memory`` gives replies already paid for."""
 
-    def __init__(self, settings: JudgeSettings, memory: Callable[[FanOutQuestion], ReplyMemory] | None = None) -> None:
+    def __init__(self, settings: JudgeSettings, memory: Callable[[FanOutQuestion], ReplyCache] | None = None) -> None:
         """Asks no server yet. Raises ConfigError for a key or address that cannot work."""
         config = GenerationConfig(
             generator="llm", model=settings.model, base_url=settings.base_url, temperature=0.0, max_tokens=1024
@@ -89,7 +89,7 @@ class LlmJudge:
         if self._memory is None:
             self._read(messages, reply)
         else:
-            with remembering(self._memory(question)):
+            with caching_replies(self._memory(question)):
                 self._read(messages, reply)
         return verdict_of(reply.raw)
 

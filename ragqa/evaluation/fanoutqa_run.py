@@ -28,7 +28,7 @@ from ragqa.evaluation.answer_run import MAX_FAILURES_IN_A_ROW
 from ragqa.evaluation.fanoutqa_metrics import Metrics, QuestionScore, Scores, score_one, summarise
 from ragqa.evaluation.fanoutqa_settings import Solver
 from ragqa.evaluation.run_folder import begun, digest, held
-from ragqa.generation.reply_cache import remembering
+from ragqa.generation.reply_cache import caching_replies
 from ragqa.recorder import without_credentials
 from ragqa.types import Question, Usage
 
@@ -268,7 +268,7 @@ class _Workers:
     def _outcome(self, question: FanOutQuestion, item: Item) -> Outcome:
         self._folder.keep_begun(item)
         try:
-            with remembering(self._folder.replies(item)):
+            with caching_replies(self._folder.replies(item)):
                 answer, steps = self._solver.solve(question)
         except RecordError:
             raise  # the folder itself: nothing more can be kept

@@ -84,9 +84,9 @@ def budget_note(budget: int) -> str:
 
 
 def failure_note(error: RagqaError) -> str:
-    """What ended the work, and that the best answer until then is kept."""
-    what = "could not be checked" if isinstance(error, ScoringError) else "could not be carried on"
-    return f"The answer {what}, and the best until then is kept: {str(error).rstrip('.')}."
+    """What ended the work, and that the best answer until then is shown."""
+    what = "could not be checked" if isinstance(error, ScoringError) else "could not be continued"
+    return f"The answer {what}; the best until then is shown: {str(error).rstrip('.')}."
 
 
 _NUMBERING = re.compile(r"\A(?:\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})(?:\.\d{1,3})*[.)]+\s+)+")  # "3.2.1. ", "(a) ", "iv) "

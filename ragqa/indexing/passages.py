@@ -20,7 +20,7 @@ from ragqa.retrieval.keys import keys_of
 from ragqa.retrieval.ranking import Mask, Positions
 from ragqa.types import Passage
 
-REMEMBERED: Final = 16_384  # passages kept once parsed, all of a small corpus: at most some 20 MB
+REMEMBERED: Final = 16_384  # parsed passages cached, all of a small corpus: at most some 20 MB
 READ_AT_ONCE: Final = 1024  # lines parsed together where all are wanted: twice as fast
 BYTES_AT_ONCE: Final = 2**20  # likewise
 _FIELDS: Final = tuple(field.name for field in fields(Passage))

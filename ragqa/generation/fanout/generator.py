@@ -63,7 +63,7 @@ class FanOutGenerator:
         return self._finished(answer, tree), selection
 
     def _answered(self, question: Question, evidence: Sequence[Passage]) -> Stream[GenerationEvent, None, Answer]:
-        """The answerer's answer; what it streams is not that of the whole question, so it is a sign of life here."""
+        """The answerer's answer; what it streams is not that of the whole question, so it becomes `Working` here."""
         stream = self._answerer.stream(question, evidence)
         yield Working(f"Answering: {question.text}")
         while True:
