@@ -31,7 +31,7 @@ from ragqa.types import Passage
 class BuildProgress:
     """``done`` of ``total`` of this stage are done: passages, vectors, scores, files; a stage ends at its total.
 
-    ``note`` says more of how far it is, where there is more to say: the size of a corpus is not known before it is read.
+    ``note`` says more of how far it is: the size of a corpus is not known before it is read.
     ``message`` is to be shown once: what became of a stopped build.
     """
 
