@@ -12,6 +12,7 @@ import typer
 from rich.progress import Progress, TaskID
 from rich.table import Table
 
+from ragqa import loading
 from ragqa.analysers import ANALYSERS, analyser_named
 from ragqa.cli.output import PrecisionChoice, progress_bar, stderr, stdout
 from ragqa.config import NO_ENCODER, IndexingConfig
@@ -26,7 +27,6 @@ from ragqa.indexing import (
     list_indexes,
     verify_index,
 )
-from ragqa.loading import load_encoder, load_further
 from ragqa.manifest import Manifest
 from ragqa.paths import Paths
 from ragqa.streams import returned
@@ -122,8 +122,8 @@ def build(
     began = time.perf_counter()
     with stderr().status("Loading the encoder"):
         has_vectors = config.encoder != NO_ENCODER
-        encoder = load_encoder(config.encoder, config.precision, paths) if has_vectors else None
-        models = load_further(config.rankings, paths, config.precision)
+        encoder = loading.load_encoder(config.encoder, config.precision, paths) if has_vectors else None
+        models = loading.load_further(config.rankings, paths, config.precision)
     with progress_bar() as bar:
         events = build_events(
             name,
