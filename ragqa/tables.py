@@ -1,4 +1,4 @@
-"""Values -> rich tables for the terminal. Text of others is shown as it is, never read as markup."""
+"""Values -> rich tables for the terminal. Text from elsewhere is shown as it is, never read as markup."""
 
 from __future__ import annotations
 

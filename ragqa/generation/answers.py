@@ -70,7 +70,7 @@ def marked(answer: Answer) -> str:
 
 
 def unfinished(answer: Answer, step: str) -> Answer:
-    """The answer as it stands after this step, marked so that nobody takes it for the end of the work."""
+    """The answer as it stands after this step, marked as unfinished."""
     note = f"The best answer when the work stopped, after {step}; it may lack what was still to come."
     return replace(answer, finish_reason="unfinished", note=note)
 

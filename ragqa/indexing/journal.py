@@ -97,15 +97,15 @@ class Journal:
 
 
 def resume(folder: Path, settings: Mapping[str, Any]) -> tuple[Journal, str]:
-    """The journal in this folder where it is of these settings, else a new one and ``folder`` emptied; what to say.
+    """The journal in this folder where it is of these settings, else a new one and ``folder`` emptied; the message to show.
 
-    Nothing is said where there was nothing before.
+    The message is empty where there was nothing before.
     """
     settings = json.loads(json.dumps(settings))
     before = _read(folder)
     if before and before.settings == settings and before.index.is_dir():
-        return before, _going_on(before)
-    said = _starting_anew(before, settings) if (folder / JOURNAL).exists() else ""
+        return before, _resuming(before)
+    said = _starting_over(before, settings) if (folder / JOURNAL).exists() else ""
     for path in folder.iterdir():
         if path.is_dir():
             shutil.rmtree(path)
@@ -127,16 +127,16 @@ def _read(folder: Path) -> Journal | None:
     return Journal(folder, **told)
 
 
-def _going_on(journal: Journal) -> str:
+def _resuming(journal: Journal) -> str:
     if not journal.is_read:
         return f"resuming after article {journal.n_articles:,} ({journal.n_passages:,} passages)"
     encoded = sum(journal.n_encoded.values())
     return f"resuming after all {journal.n_passages:,} passages and {encoded:,} vectors"
 
 
-def _starting_anew(before: Journal | None, settings: Mapping[str, Any]) -> str:
+def _starting_over(before: Journal | None, settings: Mapping[str, Any]) -> str:
     if before is None:
-        return "starting anew: the stopped build cannot be resumed"
+        return "starting over: the stopped build cannot be resumed"
     changed = [name for name in {**before.settings, **settings} if before.settings.get(name) != settings.get(name)]
-    reason = f"with another {' and '.join(changed)}" if changed else "and is not whole"
-    return f"starting anew: the build that was stopped was made {reason}"
+    reason = f"with another {' and '.join(changed)}" if changed else "and is incomplete"
+    return f"starting over: the stopped build was made {reason}"

@@ -118,7 +118,7 @@ def line_of(passage: Passage) -> bytes:
 
 
 def read_passages(folder: Path) -> Iterator[Passage]:
-    """The passages of the file in this folder, one after another: for whoever builds an index, in bounded memory."""
+    """The passages of the file in this folder, one after another: for building an index in bounded memory."""
     many = TypeAdapter(tuple[Passage, ...])
     with (folder / PASSAGES).open("rb") as file:
         while lines := file.readlines(BYTES_AT_ONCE):

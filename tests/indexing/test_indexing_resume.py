@@ -394,7 +394,7 @@ class TestStartingAnew:
         real = ragqa.indexing.build.resume
         monkeypatch.setattr(ragqa.indexing.build, "resume", lambda *args: told.append(real(*args)) or told[-1])
         build(indexes, **changes)
-        assert told[0][1] == f"starting anew: the build that was stopped was made with {said}"
+        assert told[0][1] == f"starting over: the stopped build was made with {said}"
         assert left(indexes) == []
         again = {"stream": FakeStream(format=changes["stream"].format)} if "stream" in changes else changes
         build(indexes, name="whole", **again)
@@ -418,7 +418,7 @@ class TestStartingAnew:
         steps = list(build_events("demo", stream, indexes=indexes, config=IndexingConfig(), encoder=FakeEncoder()))
         assert stream.starts == [0]
         assert [step.message for step in steps if step.message] == [
-            "starting anew: the stopped build cannot be resumed"
+            "starting over: the stopped build cannot be resumed"
         ]
 
     def test_after_the_index_was_put_in_its_place(self, indexes, monkeypatch):
