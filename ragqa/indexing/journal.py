@@ -97,7 +97,7 @@ class Journal:
 
 
 def resume(folder: Path, settings: Mapping[str, Any]) -> tuple[Journal, str]:
-    """The journal in this folder where it is of these settings, else a new one and ``folder`` emptied; the message to show.
+    """The journal here if it has these settings, else a new one, ``folder`` emptied; and a message to show.
 
     The message is empty where there was nothing before.
     """
