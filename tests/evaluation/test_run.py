@@ -15,7 +15,7 @@ from ragqa.errors import ConfigError, CorpusError, GenerationError, RecordError
 from ragqa.evaluation.benchmark import Item, Option, Status
 from ragqa.evaluation.catalogue import benchmark_of, benchmarks
 from ragqa.evaluation.run import MAX_FAILURES_IN_A_ROW, Stop, folder_of, run
-from ragqa.generation.reply_cache import remembered
+from ragqa.generation.reply_cache import reply_cache
 from ragqa.paths import Paths
 from ragqa.types import Question
 from tests.support.toy_benchmark import World, toy
@@ -144,10 +144,10 @@ def test_several_at_once_each_with_its_own_replies(tmp_path):
 
     def ask(item):
         lock.wait()  # all four at once, or the barrier breaks
-        memory = remembered()
-        reply = memory.recall("the same request")
+        memory = reply_cache()
+        reply = memory.get("the same request")
         met.append((item.number, reply))
-        memory.keep("the same request", {"text": str(item.number)})
+        memory.put("the same request", {"text": str(item.number)})
         if item.number == 4:
             msg = "cut off"
             raise GenerationError(msg)
@@ -158,7 +158,7 @@ def test_several_at_once_each_with_its_own_replies(tmp_path):
     met.clear()
 
     def again(item):
-        met.append((item.number, remembered().recall("the same request")))
+        met.append((item.number, reply_cache().get("the same request")))
 
     steps_of(World(on_solve=again), tmp_path / "run")
     assert met == [(4, {"text": "4"})]

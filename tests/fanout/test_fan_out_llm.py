@@ -283,7 +283,7 @@ def test_a_failure_among_the_answers_keeps_those_there_are():
     done = run(answer(PLAN), answer(EBEN_SAID), status(500))
     assert done.answer.text == "Mount Eben was climbed in 1901."
     assert done.answer.finish_reason == "interrupted"
-    assert "the best until then is kept" in done.answer.note
+    assert "the best until then is shown" in done.answer.note
 
 
 def test_no_answer_at_all_is_the_failure_itself():

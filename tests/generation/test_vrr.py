@@ -236,7 +236,7 @@ def test_a_storm_after_a_candidate_keeps_it():
     done = run(answer(A), status(429, retry_after="0"))
     assert done.answer.text == "Alpha keeps them. Alpha errs."
     assert done.answer.finish_reason == "interrupted"
-    assert "the best until then is kept" in done.answer.note
+    assert "the best until then is shown" in done.answer.note
     assert "429" in done.answer.note
     assert [event.finish_reason for event in done.of(CandidateWritten)] == ["stop", "failed"]
     assert not done.of(SentencesRemoved)

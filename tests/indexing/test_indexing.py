@@ -730,7 +730,7 @@ class TestListAndDelete:
         build(indexes)
         delete_index("demo", indexes)
         assert list_indexes(indexes) == ()
-        assert hidden(indexes) == []
+        assert list(indexes.iterdir()) == []
         with pytest.raises(IndexNotFoundError):
             delete_index("demo", indexes)
 

@@ -109,7 +109,7 @@ class Asking:
             self.usage.prompt_tokens + reply.usage.prompt_tokens,
             self.usage.completion_tokens + reply.usage.completion_tokens,
         )
-        if reply.kept()["finish_reason"] == "length":
+        if reply.to_json()["finish_reason"] == "length":
             return reply.raw.strip(), f"the answer stops at the limit of {self.config.max_tokens:,} tokens"
         return reply.raw.strip(), reply.broke
 
