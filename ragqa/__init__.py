@@ -11,32 +11,58 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ragqa.config import Config as Config
+    from ragqa.config import FilteringConfig as FilteringConfig
+    from ragqa.config import FusionConfig as FusionConfig
+    from ragqa.config import GenerationConfig as GenerationConfig
+    from ragqa.config import RerankingConfig as RerankingConfig
     from ragqa.errors import RagqaError as RagqaError
+    from ragqa.events.generation import Token as Token
+    from ragqa.events.generation import Working as Working
+    from ragqa.events.pipeline import Answered as Answered
+    from ragqa.events.pipeline import Event as Event
+    from ragqa.events.pipeline import Fused as Fused
+    from ragqa.events.pipeline import Recorded as Recorded
+    from ragqa.events.pipeline import Reranked as Reranked
+    from ragqa.events.pipeline import Retrieved as Retrieved
+    from ragqa.events.pipeline import Selected as Selected
+    from ragqa.events.pipeline import Stored as Stored
+    from ragqa.events.scoring import ObligationScored as ObligationScored
+    from ragqa.events.scoring import Scored as Scored
+    from ragqa.events.scoring import SentenceScored as SentenceScored
     from ragqa.indexing import build_index as build_index
     from ragqa.indexing import open_index as open_index
     from ragqa.pipeline import Pipeline as Pipeline
     from ragqa.pipeline import load_pipeline as load_pipeline
+    from ragqa.protocols import Encoder as Encoder
+    from ragqa.protocols import Generator as Generator
+    from ragqa.protocols import NliModel as NliModel
+    from ragqa.protocols import Reranker as Reranker
+    from ragqa.protocols import Retriever as Retriever
+    from ragqa.protocols import SearchingGenerator as SearchingGenerator
     from ragqa.types import Answer as Answer
+    from ragqa.types import AnswerSentence as AnswerSentence
     from ragqa.types import Breakdown as Breakdown
+    from ragqa.types import ModelInfo as ModelInfo
     from ragqa.types import Passage as Passage
     from ragqa.types import Question as Question
+    from ragqa.types import Ranking as Ranking
     from ragqa.types import RePASs as RePASs
+    from ragqa.types import ScoredPassage as ScoredPassage
 
 __version__ = "0.1.0"
 
-_HOMES = {
-    "Answer": "ragqa.types",
-    "Config": "ragqa.config",
-    "Breakdown": "ragqa.types",
-    "Passage": "ragqa.types",
-    "Pipeline": "ragqa.pipeline",
-    "Question": "ragqa.types",
-    "RagqaError": "ragqa.errors",
-    "RePASs": "ragqa.types",
-    "build_index": "ragqa.indexing",
-    "load_pipeline": "ragqa.pipeline",
-    "open_index": "ragqa.indexing",
+_NAMES = {
+    "config": "Config FilteringConfig FusionConfig GenerationConfig RerankingConfig",
+    "errors": "RagqaError",
+    "events.generation": "Token Working",
+    "events.pipeline": "Answered Event Fused Recorded Reranked Retrieved Selected Stored",
+    "events.scoring": "ObligationScored Scored SentenceScored",
+    "indexing": "build_index open_index",
+    "pipeline": "Pipeline load_pipeline",
+    "protocols": "Encoder Generator NliModel Reranker Retriever SearchingGenerator",
+    "types": "Answer AnswerSentence Breakdown ModelInfo Passage Question Ranking RePASs ScoredPassage",
 }
+_HOMES = {name: f"ragqa.{module}" for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = ["__version__", *_HOMES]
 

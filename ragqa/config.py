@@ -1,7 +1,7 @@
-"""All settings as one frozen tree of plain values, and the one place that reads the environment.
+"""All settings as one frozen tree of plain values, and every environment variable that ragqa reads (`ENVIRONMENT`).
 
-Objects are built from it in `ragqa.pipeline.load_pipeline`. Every field states its default, range and where the default
-comes from. RIRAG = Gokhan et al. 2024, AUEB = Chasandras et al. 2025.
+Objects are built from it in `ragqa.pipeline` and `ragqa.loading`. Every field states its default, range and where the
+default comes from. RIRAG = Gokhan et al. 2024, AUEB = Chasandras et al. 2025.
 """
 
 from __future__ import annotations
@@ -9,30 +9,54 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Final, Literal, get_args
 
+from ragqa import registry
 from ragqa.errors import ConfigError
 from ragqa.types import ScoringMode
 
 BM25Backend = Literal["bm25s", "rank_bm25"]
 FusionMethod = Literal["wsum", "rrf"]
-FURTHER_RANKINGS = ("document", "splade", "late", "dense")  # kinds of those an index may have besides its first three
-GeneratorName = Literal[
-    "concise", "extractive", "baseline", "llm", "obligations", "loc", "vrr", "fan-out", "fan-out-llm", "none"
-]
 NO_ENCODER = "none"  # in place of an encoder's name: an index without vectors, which ranks by words alone
-LLM_GENERATORS = frozenset({"llm", "obligations", "loc", "vrr", "fan-out-llm"})  # those that ask a language model
 CoverageInput = Literal["pair", "joined"]
 SplitterName = Literal["nupunkt", "punkt"]
 Precision = Literal["auto", "fp32", "bf16"]
 
 
-def is_ranking_name(name: str) -> bool:
-    """Whether a retriever may be called so: ``bm25``, ``context``, ``dense``, a further kind, or ``dense:ENCODER``."""
-    return name in {"bm25", "context", *FURTHER_RANKINGS} or (name.startswith("dense:") and len(name) > len("dense:"))
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Where a number of the settings must lie: in [``low``, ``high``]. ``name`` is what messages call it."""
+
+    name: str
+    low: float
+    high: float
+    explanation: str = ""
+
+    @property
+    def words(self) -> str:
+        """``"1..20"`` of whole numbers, ``"[0, 1]"`` of others."""
+        return f"{self.low}..{self.high}" if isinstance(self.low, int) else f"[{self.low:g}, {self.high:g}]"
+
+
+def _ranged(default: float, low: float, high: float, name: str, explanation: str = "") -> Any:  # noqa: ANN401
+    """A field with this range; whole numbers where ``low`` is one. ``explanation`` is for whoever chooses a value."""
+    return field(default=default, metadata={"range": Range(name, low, high, explanation)})
+
+
+def ranges(settings: type | object) -> dict[str, Range]:
+    """The ranges of a class of settings, by field."""
+    return {one.name: one.metadata["range"] for one in fields(settings) if "range" in one.metadata}  # type: ignore[arg-type]
+
+
+def _check_ranges(settings: object) -> None:
+    for name, allowed in ranges(settings).items():
+        value = getattr(settings, name)
+        _check(allowed.low <= value <= allowed.high, allowed.name, f"in {allowed.words}", value)
 
 
 def _check(condition: bool, name: str, expected: str, found: object) -> None:
@@ -50,22 +74,19 @@ class IndexingConfig:
     """How an index is built; recorded in its manifest, fixed once built."""
 
     bm25_k1: float = 1.2  # term-frequency saturation, > 0; best in a trial on ADGM questions
-    bm25_b: float = 0.75  # length normalisation in [0, 1]; the usual value
+    bm25_b: float = _ranged(0.75, 0.0, 1.0, "BM25 b")  # length normalisation; the usual value
     encoder: str = "all-MiniLM-L6-v2"  # a name the model registry resolves, or "none": no vectors
     precision: Precision = "auto"  # of the passages' vectors: bf16 where the processor has instructions for it
     analyser: str = ""  # one of `ragqa.analysers.ANALYSERS`; empty: regulation for rulebooks, english for text
-    context_passages: int = (
-        3  # on each side of a passage, read with it by the context ranking, 0 to 20; 0: no such ranking
-    )
+    context_passages: int = _ranged(3, 0, 20, "context")  # on each side of a passage; 0: no context ranking
     rankings: tuple[str, ...] = ()  # further ones: document, splade:MODEL, late:MODEL, dense:ENCODER (several)
     vectors: str = "Flat"  # a kind of FAISS index, see `ragqa.retrieval.vectors`; Flat is exact, quick up to 200,000
     chunk_max_tokens: int = 128  # text corpora only: whitespace-separated tokens per chunk, >= 16 (PandaChat's limit)
 
     def __post_init__(self) -> None:
         _check(self.bm25_k1 > 0, "BM25 k1", "above 0", self.bm25_k1)
-        _check(0 <= self.bm25_b <= 1, "BM25 b", "in [0, 1]", self.bm25_b)
+        _check_ranges(self)
         _check(self.precision in get_args(Precision), "precision", "auto, fp32 or bf16", self.precision)
-        _check(0 <= self.context_passages <= 20, "context", "0 to 20 passages", self.context_passages)
         _check(_VECTORS.fullmatch(self.vectors) is not None, "vectors", _VECTOR_KINDS, self.vectors)
         _check(self.chunk_max_tokens >= 16, "chunk size", "at least 16 tokens", self.chunk_max_tokens)
         _check(
@@ -74,11 +95,10 @@ class IndexingConfig:
             "left out where the encoder is none",
             self.vectors,
         )
-        expected = "document, splade:MODEL, late:MODEL or dense:ENCODER, each once"
+        expected = f"{', '.join(registry.further_rankings())}, each once"
         for ranking in self.rankings:
-            kind, _, model = ranking.partition(":")
-            known = kind in FURTHER_RANKINGS and bool(model.strip()) == (kind != "document")
-            _check(known and model not in {self.encoder, NO_ENCODER}, "a further ranking", expected, ranking)
+            valid = registry.is_further_ranking(ranking) and ranking.partition(":")[2] not in {self.encoder, NO_ENCODER}
+            _check(valid, "a further ranking", expected, ranking)
         kinds = [name if name.startswith("dense:") else name.partition(":")[0] for name in self.rankings]
         _check(len(set(kinds)) == len(kinds), "further rankings", expected, self.rankings)
 
@@ -87,11 +107,11 @@ class IndexingConfig:
 class RetrievalConfig:
     """How many candidates each retriever returns, and which BM25 library ranks."""
 
-    top_k: int = 100  # candidates per retriever, 1 to 1000; RIRAG A.7 normalises over the top 100
+    top_k: int = _ranged(100, 1, 1000, "retrieval top-k")  # candidates per retriever; RIRAG A.7 normalises over 100
     bm25_backend: BM25Backend = "bm25s"  # rank_bm25 gives the same ranking hundreds of times slower
 
     def __post_init__(self) -> None:
-        _check(1 <= self.top_k <= 1000, "retrieval top-k", "in 1..1000", self.top_k)
+        _check_ranges(self)
         _check(self.bm25_backend in get_args(BM25Backend), "BM25 library", "bm25s or rank_bm25", self.bm25_backend)
 
 
@@ -125,68 +145,83 @@ class RerankingConfig:
     """Whether a reranker reads the best passages once more before filtering, and how much it counts."""
 
     model: str = ""  # ranker-adgm, a folder, a hub name, voyage:MODEL or openai:MODEL; empty: none
-    depth: int = 50  # fused passages it reads, 1 to 1000; AUEB 3, the best they tried
-    weight: float = 0.3  # of its min-max score against the fused one, in [0, 1]; best on ADGM; 1: it alone, as AUEB 3
+    depth: int = _ranged(50, 1, 1000, "rerank depth")  # fused passages it reads; AUEB 3, the best they tried
+    weight: float = _ranged(0.3, 0.0, 1.0, "rerank weight")  # of its min-max score; best on ADGM; 1: it alone, AUEB 3
 
     def __post_init__(self) -> None:
-        _check(1 <= self.depth <= 1000, "rerank depth", "in 1..1000", self.depth)
-        _check(0 <= self.weight <= 1, "rerank weight", "in [0, 1]", self.weight)
+        _check_ranges(self)
 
 
 @dataclass(frozen=True, slots=True)
 class FilteringConfig:
     """What survives: RIRAG 5.2, AUEB 4.1. Scores are re-normalised to [0, 1] over the fused candidates first."""
 
-    threshold: float = 0.7  # lowest relevance kept, in [0, 1]; RIRAG 5.2
-    max_drop: float = 0.2  # a fall this large or larger ends the list, in [0, 1], 1 = off; RIRAG 5.2
-    top_k: int = 10  # most passages kept, 1 to 100; RIRAG 5.2
+    threshold: float = _ranged(0.7, 0.0, 1.0, "threshold")  # lowest relevance kept; RIRAG 5.2
+    max_drop: float = _ranged(0.2, 0.0, 1.0, "max drop")  # a fall this large ends the list, 1 = off; RIRAG 5.2
+    top_k: int = _ranged(10, 1, 100, "top-k")  # most passages kept; RIRAG 5.2
 
     def __post_init__(self) -> None:
-        _check(0 <= self.threshold <= 1, "threshold", "in [0, 1]", self.threshold)
-        _check(0 <= self.max_drop <= 1, "max drop", "in [0, 1]", self.max_drop)
-        _check(1 <= self.top_k <= 100, "top-k", "in 1..100", self.top_k)
+        _check_ranges(self)
 
 
 @dataclass(frozen=True, slots=True)
 class GenerationConfig:
     """Who writes the answer. The key itself is never stored here: see `Config.from_env`."""
 
-    generator: GeneratorName = "concise"  # needs no language model; "none" stops at the passages
-    max_sentences: int = 12  # extractive: most sentences quoted, 1 to 100; a page's worth; concise: no more than these
+    generator: str = "concise"  # needs no language model; "none" stops at the passages; see `ragqa.registry`
+    max_sentences: int = _ranged(12, 1, 100, "most sentences")  # extractive: a page's worth; concise: fewer
     model: str = "gpt-4o-mini"  # LLM: name sent to the server
     base_url: str = ""  # LLM: OpenAI-compatible server, empty for the client's own default
-    temperature: float = 0.0  # LLM: in [0, 2]; 0 for answers that can be repeated
-    max_tokens: int = 800  # LLM: most tokens in the answer, 1 to 32768
+    temperature: float = _ranged(0.0, 0.0, 2.0, "temperature")  # LLM: 0 for answers that can be repeated
+    max_tokens: int = _ranged(800, 1, 32768, "most tokens")  # LLM: in the answer
     timeout_seconds: float = 60.0  # LLM: per request and between two pieces of a stream, > 0
-    max_retries: int = 2  # LLM: further tries after 429, 5xx or a connection error, 0 to 10
+    max_retries: int = _ranged(2, 0, 10, "retries")  # LLM: further tries after 429, 5xx or a connection error
     seed: int | None = None  # LLM: sent where given, one more for each further candidate or try; 0 to 2^31 - 1
-    tries: int = 3  # LOC: most tries per obligation, 1 to 10; K of AUEB 4.4
-    candidates: int = 5  # VRR: answers to choose from, 1 to 20; N of AUEB's released code
-    rounds: int = 3  # VRR: most rounds of removing and inserting, 0 to 10; AUEB table 7, whose last step ends round 3
-    candidate_temperature: float = 1.0  # VRR's candidates and LOC's second and later tries, in [0, 2]; AUEB's own
-    max_sub_questions: int = 8  # fan-outs: most sub-questions in all, 1 to 30; FanOutQA's questions have 7 on average
-    depth: int = 2  # fan-out-llm: 2 where an answer may ask further sub-questions, as FanOutQA's trees do; 1 or 2
-    max_calls: int = 30  # LOC, VRR, fan-out-llm: most completions in one answer, 1 to 1000; retries of one count as it
-    parallel_calls: int = 4  # LOC, VRR, fan-out-llm: completions under way at the same time, 1 to 16
+    tries: int = _ranged(3, 1, 10, "tries", "Most answers to one obligation until one covers it.")  # K of AUEB 4.4
+    candidates: int = _ranged(5, 1, 20, "candidates", "Answers to choose from, by their RePASs.")  # N of AUEB's code
+    rounds: int = _ranged(3, 0, 10, "rounds", "Most rounds of removing and inserting.")  # AUEB table 7: ends round 3
+    candidate_temperature: float = _ranged(1.0, 0.0, 2.0, "candidate temperature")  # and LOC's later tries; AUEB's own
+    max_sub_questions: int = _ranged(  # FanOutQA's questions have 7 on average
+        8, 1, 30, "most sub-questions", "Most questions asked in all, those of the second level included."
+    )
+    depth: int = _ranged(2, 1, 2, "depth", "2: an answer may ask further sub-questions.")  # as FanOutQA's trees do
+    max_calls: int = _ranged(30, 1, 1000, "most calls", "Most completions in one answer; retries of one count as it.")
+    parallel_calls: int = _ranged(4, 1, 16, "parallel calls")  # LOC, VRR, fan-out-llm: completions at the same time
 
     def __post_init__(self) -> None:
-        names = get_args(GeneratorName)
-        _check(self.generator in names, "generator", f"{', '.join(names[:-1])} or {names[-1]}", self.generator)
-        _check(1 <= self.max_sentences <= 100, "most sentences", "in 1..100", self.max_sentences)
-        _check(0 <= self.temperature <= 2, "temperature", "in [0, 2]", self.temperature)
-        _check(1 <= self.max_tokens <= 32768, "most tokens", "in 1..32768", self.max_tokens)
+        if not _ANY_GENERATOR.get():
+            *names, last = registry.names(registry.GENERATORS)
+            known = registry.is_known(registry.GENERATORS, self.generator)
+            _check(known, "generator", f"{', '.join(names)} or {last}", self.generator)
+        _check_ranges(self)
         _check(self.timeout_seconds > 0, "time-out", "above 0 seconds", self.timeout_seconds)
-        _check(0 <= self.max_retries <= 10, "retries", "in 0..10", self.max_retries)
         _check(self.seed is None or 0 <= self.seed < 2**31, "seed", "in 0..2147483647 or None", self.seed)
-        _check(1 <= self.tries <= 10, "tries", "in 1..10", self.tries)
-        _check(1 <= self.candidates <= 20, "candidates", "in 1..20", self.candidates)
-        _check(0 <= self.rounds <= 10, "rounds", "in 0..10", self.rounds)
-        hot = self.candidate_temperature
-        _check(0 <= hot <= 2, "candidate temperature", "in [0, 2]", hot)
-        _check(1 <= self.max_sub_questions <= 30, "most sub-questions", "in 1..30", self.max_sub_questions)
-        _check(1 <= self.depth <= 2, "depth", "1 or 2", self.depth)
-        _check(1 <= self.max_calls <= 1000, "most calls", "in 1..1000", self.max_calls)
-        _check(1 <= self.parallel_calls <= 16, "parallel calls", "in 1..16", self.parallel_calls)
+
+
+_ANY_GENERATOR: ContextVar[bool] = ContextVar("_ANY_GENERATOR", default=False)
+
+
+@contextmanager
+def any_generator() -> Iterator[None]:
+    """Here settings may name a generator whose package is gone: a record of it can still be read."""
+    token = _ANY_GENERATOR.set(True)
+    try:
+        yield
+    finally:
+        _ANY_GENERATOR.reset(token)
+
+
+def option_ranges() -> dict[str, str]:
+    """What values a generator's options take, in words: for `ragqa.registry.parts_table` and ``--help``."""
+    plain = GenerationConfig()
+    return {name: f"{one.low} to {one.high}, {getattr(plain, name)}" for name, one in ranges(plain).items()}
+
+
+def option_help(name: str) -> str:
+    """A line on this option of generators, and which of ragqa's own read it."""
+    readers = ", ".join(part.name for part in registry.ours(registry.GENERATORS) if name in part.options)
+    found = ranges(GenerationConfig)[name]
+    return f"{readers}: {found.explanation[:1].lower()}{found.explanation[1:-1]}, {found.low} to {found.high}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +229,8 @@ class ScoringConfig:
     """How RePASs is computed and read."""
 
     mode: ScoringMode = ScoringMode.PAPER  # the definition shown first; both are always computed
-    coverage_threshold: float = 0.7  # an obligation is covered above this P(entailment), in [0, 1]; RIRAG 4
-    verdict_threshold: float = 0.5  # E or C at or above this decides the verdict, in [0, 1]
+    coverage_threshold: float = _ranged(0.7, 0.0, 1.0, "coverage threshold")  # of P(entailment); RIRAG 4
+    verdict_threshold: float = _ranged(0.5, 0.0, 1.0, "verdict threshold")  # E or C at or above it decides
     entailment_model: str = "nli-minilm-l6"  # a name the model registry resolves; RAGQA_ENTAILMENT_MODEL
     coverage_model: str = "nli-minilm-l6"  # likewise; RAGQA_COVERAGE_MODEL
     coverage_input: CoverageInput = "pair"  # "joined": one text "answer sentence [SEP] obligation", as the script does
@@ -205,15 +240,10 @@ class ScoringConfig:
 
     def __post_init__(self) -> None:
         _check(self.mode in set(ScoringMode), "RePASs mode", "paper or script", self.mode)
-        _check(0 <= self.coverage_threshold <= 1, "coverage threshold", "in [0, 1]", self.coverage_threshold)
-        _check(0 <= self.verdict_threshold <= 1, "verdict threshold", "in [0, 1]", self.verdict_threshold)
+        _check_ranges(self)
         _check(self.coverage_input in get_args(CoverageInput), "coverage input", "pair or joined", self.coverage_input)
-        _check(
-            self.sentence_splitter in get_args(SplitterName),
-            "sentence splitter",
-            "nupunkt or punkt",
-            self.sentence_splitter,
-        )
+        splitter = self.sentence_splitter
+        _check(splitter in get_args(SplitterName), "sentence splitter", "nupunkt or punkt", splitter)
         _check(self.precision in get_args(Precision), "precision", "auto, fp32 or bf16", self.precision)
 
 
@@ -311,3 +341,51 @@ def prompt_folder(environ: Mapping[str, str] | None = None) -> Path | None:
     """``RAGQA_PROMPTS``, the folder whose files take the place of the prompts that come with ragqa; None: not set."""
     env = os.environ if environ is None else environ
     return Path(env["RAGQA_PROMPTS"]).expanduser() if env.get("RAGQA_PROMPTS") else None
+
+
+def page_models(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """``RAGQA_PAGE_MODELS``: rerankers, with commas between them, that the page offers beside those of the registry."""
+    env = os.environ if environ is None else environ
+    return tuple(filter(None, (name.strip() for name in env.get("RAGQA_PAGE_MODELS", "").split(","))))
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """An environment variable: what it decides, and what counts where it is not set."""
+
+    name: str
+    meaning: str
+    default: str = ""
+
+
+ENVIRONMENT: Final = (
+    Variable("RAGQA_HOME", "folder of records, caches, presets and runs", "the user's data folder"),
+    Variable("RAGQA_INDEXES", "folder of indexes", "the checkout's `indexes/`, else a folder of RAGQA_HOME"),
+    Variable("RAGQA_DATA", "folder of question files that the Evaluate page offers", "../shared/data"),
+    Variable("RAGQA_INDEX", "the corpus opened first", "rulebook"),
+    Variable("RAGQA_PROMPTS", "folder whose files take the place of the prompts that come with ragqa"),
+    Variable("RAGQA_PAGE_MODELS", "rerankers that the page offers beside its own: names with commas between them"),
+    Variable("OPENAI_API_KEY", "key of the language model, and of models called `openai:MODEL`"),
+    Variable("OPENAI_BASE_URL", "address of their server", "OpenAI's own"),
+    Variable("RAGQA_MODEL", "the language model, as its server names it", "gpt-4o-mini"),
+    Variable("VOYAGE_API_KEY", "key of models called `voyage:MODEL`"),
+    Variable("VOYAGE_BASE_URL", "address of their server", "Voyage's own"),
+    Variable("RAGQA_SCORING_PROFILE", "RePASs' models and splitter: `embedded` or `reference`", "embedded"),
+    Variable("RAGQA_ENTAILMENT_MODEL", "model of entailment: a name, a folder or a hub name", "the profile's"),
+    Variable("RAGQA_COVERAGE_MODEL", "model of obligation coverage, likewise", "the entailment model"),
+    Variable("RAGQA_OBLIGATION_MODEL", "model that finds obligations, likewise", "the profile's"),
+    Variable("RAGQA_JUDGE_KEY", "key of the model that judges FanOutQA's answers"),
+    Variable("FANOUTQA_OPENAI_API_KEY", "the same, where RAGQA_JUDGE_KEY is not set"),
+    Variable("RAGQA_JUDGE_MODEL", "the model that judges", "gpt-4-0613, as FanOutQA's authors"),
+    Variable("RAGQA_JUDGE_URL", "address of its server", "OpenAI's own"),
+    Variable("RAGQA_BLEURT", "folder of BLEURT's checkpoint", "BLEURT-20 in the working directory"),
+    Variable("OMP_WAIT_POLICY", "how idle threads of the arithmetic libraries wait", "passive"),
+    Variable("HF_HUB_ETAG_TIMEOUT", "seconds that the hub may take to answer"),
+    Variable("HF_HUB_DOWNLOAD_TIMEOUT", "seconds without a byte after which a download from the hub is given up"),
+)
+
+
+def environment_table() -> str:
+    """`ENVIRONMENT` as a Markdown table."""
+    rows = [(f"`{one.name}`", one.meaning, one.default) for one in ENVIRONMENT]
+    return registry.table(("variable", "what it decides", "where not set"), rows)

@@ -1,22 +1,40 @@
-"""Names of models to loaded models: the encoder, RePASs' models, the reranker, those of further rankings.
+"""Names to loaded objects: the encoder, RePASs' models, the reranker, models of further rankings, packages' retrievers.
 
-Nothing is imported before it is asked for: torch, OpenVINO and the API clients are slow to load.
+Heavy libraries (torch, OpenVINO, API clients) are imported by the engine that needs them, when it is made. Names that
+another package registered (`ragqa.registry`) are made by it.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from ragqa import registry
 from ragqa.config import NO_ENCODER, IndexingConfig, Precision, RerankingConfig, ScoringConfig
+from ragqa.errors import ConfigError
+from ragqa.http_client import is_api_name
+from ragqa.manifest import FURTHER
+from ragqa.models import resolve_model
 from ragqa.paths import Paths
 from ragqa.processor import wait_passively
-from ragqa.protocols import Encoder, HitRanker, NliModel, ObligationClassifier, Reranker
+from ragqa.protocols import Encoder, NliModel, ObligationClassifier, Reranker, Retriever
+from ragqa.repass.nli import CrossEncoderNli, RememberingNli
+from ragqa.repass.obligations import TfidfObligationClassifier, TransformerObligationClassifier
+from ragqa.repass.scorer import RepassScorer
+from ragqa.retrieval.api_encoder import ApiEncoder
+from ragqa.retrieval.api_reranker import ApiReranker
+from ragqa.retrieval.encoder import BertEncoder, SentenceTransformerEncoder, covers
+from ragqa.retrieval.local_models import weights_of
+from ragqa.retrieval.names import needs_no_files
+from ragqa.retrieval.reranker import CrossEncoderReranker
 from ragqa.types import ModelInfo
 
 if TYPE_CHECKING:
-    from ragqa.repass.scorer import RepassScorer
+    from ragqa.indexing import Index
+
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +45,7 @@ class Models:
     entailment: NliModel
     coverage: NliModel  # the same object as ``entailment`` where the same model does both
     obligations: ObligationClassifier
-    reranker: Reranker | HitRanker | None = None  # None: the fused ranking is filtered as it is
+    reranker: Reranker | None = None  # None: the fused ranking is filtered as it is
     further: Mapping[str, Any] = field(default_factory=dict)  # of an index's further rankings, by retriever
 
     @property
@@ -59,32 +77,30 @@ def load_encoder(name: str, precision: Precision = "auto", paths: Paths | None =
 
     Raises ModelError, and ConfigError where a server's address or key cannot work.
     """
-    from ragqa.http_client import is_api_name
-    from ragqa.retrieval.api_encoder import ApiEncoder
-
+    if name in registry.entry_points_of(registry.ENCODERS):
+        made: Encoder = _made(registry.ENCODERS, name, "encode", "encode_query")
+        return made
     name = IndexingConfig().encoder if name == NO_ENCODER else name
     if is_api_name(name):
         return ApiEncoder(name, cache=paths.vector_cache if paths else None)
-    from ragqa.retrieval.bert_encoder import BertEncoder, covers
-    from ragqa.retrieval.weights import weights_of
-
     if covers(weights_of(name)):
         return BertEncoder(name, precision)
     wait_passively()
-    from ragqa.retrieval.encoder import SentenceTransformerEncoder
-
     return SentenceTransformerEncoder(name)
 
 
 def load_further(rankings: Sequence[str], paths: Paths | None = None, precision: Precision = "auto") -> dict[str, Any]:
     """The models of further rankings (``splade:MODEL``, ``late:MODEL``, ``dense:ENCODER``) by retriever.
 
-    ``document`` has none. ``precision`` and ``paths`` as in `load_encoder`, which see for what is raised.
+    ``document`` and those of other packages have none. ``precision`` and ``paths`` as in `load_encoder`, which see for
+    what is raised; also ConfigError for a ranking of another package that has no files to be put into an index.
     """
-    from ragqa.retrieval.names import retriever_name
-
+    for name in rankings:
+        if needs_no_files(name):
+            msg = f"the ranking {name!r} has no files: it works on every index; leave out --also {name}"
+            raise ConfigError(msg)
     return {
-        retriever_name(ranking): _load_ranking_model(ranking, paths, precision)
+        registry.retriever_name(ranking): _load_ranking_model(ranking, paths, precision)
         for ranking in rankings
         if ":" in ranking
     }
@@ -95,27 +111,63 @@ def _load_ranking_model(ranking: str, paths: Paths | None, precision: Precision)
     if kind == "dense":
         return load_encoder(name, precision, paths)
     wait_passively()
-    if kind == "splade":
-        from ragqa.retrieval.sparse_encoder import SpladeEncoder
+    return registry.make(registry.RETRIEVERS, ranking, name=name)
 
-        return SpladeEncoder(name)
-    from ragqa.retrieval.token_encoder import LateEncoder
 
-    return LateEncoder(name)
+def added_retrievers(index: Index, weights: Mapping[str, float] | None = None) -> tuple[Retriever, ...]:
+    """Other packages' retrievers on this index: those it holds files of, then those with a weight that need none.
+
+    Without ``weights`` all that need none are made. One that cannot be made is left out with a warning, and a
+    ConfigError where it has a weight above 0.
+    """
+    held = {ranking.name: index.folder / FURTHER / ranking.folder for ranking in index.manifest.rankings}
+    wanted = registry.entry_points_of(registry.RETRIEVERS) if weights is None else [n for n, w in weights.items() if w]
+    names = dict.fromkeys([*(name for name in held if name in registry.entry_points_of(registry.RETRIEVERS)), *wanted])
+    found = []
+    for name in names:
+        try:
+            if name in held or needs_no_files(name):
+                given = {"index": index} | ({"folder": held[name]} if name in held else {})
+                found.append(_made(registry.RETRIEVERS, name, "retrieve", **given))
+        except ConfigError as error:
+            if weights and weights.get(name):
+                raise
+            _logger.warning("%s", error)
+    return tuple(found)
+
+
+def _made(group: str, name: str, /, *methods: str, **given: Any) -> Any:  # noqa: ANN401
+    """Another package's part, made. Raises ConfigError where it lacks a method, or a retriever has another name."""
+    made = registry.make(group, name, name=name, **given)
+    lacking = [method for method in methods if not callable(getattr(made, method, None))]
+    wrong = f"no method {lacking[0]}" if lacking else ""
+    if group == registry.RETRIEVERS and getattr(made, "name", None) != name:
+        wrong = wrong or f"the name {getattr(made, 'name', None)!r}"
+    if wrong:
+        origin = registry.origin(group, name)
+        whose = origin.name if origin else "a package"
+        msg = f"{name!r} of {whose} has {wrong}, expected what `ragqa.protocols` says; mend or uninstall it"
+        raise ConfigError(msg)
+    return made
 
 
 def load_nli(scoring: ScoringConfig, paths: Paths | None = None) -> tuple[NliModel, NliModel]:
     """The models for entailment and for coverage, one object where they are the same. Raises ModelError."""
     wait_passively()
-    from ragqa.repass.nli import CrossEncoderNli, RememberingNli
-
     file = paths.pair_cache if paths else None
-    entailment = RememberingNli(CrossEncoderNli(scoring.entailment_model, scoring.precision), file)
+    entailment = RememberingNli(_load_nli(scoring.entailment_model, scoring.precision), file)
     joined = scoring.coverage_input == "joined"
     if scoring.coverage_model == scoring.entailment_model and not joined:
         return entailment, entailment
-    coverage = CrossEncoderNli(scoring.coverage_model, scoring.precision, joined=joined)
+    coverage = _load_nli(scoring.coverage_model, scoring.precision, joined=joined)
     return entailment, RememberingNli(coverage, file)
+
+
+def _load_nli(name: str, precision: Precision, *, joined: bool = False) -> NliModel:
+    if name in registry.entry_points_of(registry.NLI_MODELS):
+        made: NliModel = _made(registry.NLI_MODELS, name, "predict")
+        return made
+    return CrossEncoderNli(name, precision, joined=joined)
 
 
 def with_reranker(models: Models, reranking: RerankingConfig) -> Models:
@@ -126,43 +178,33 @@ def with_reranker(models: Models, reranking: RerankingConfig) -> Models:
     return replace(models, reranker=load_reranker(reranking.model) if reranking.model else None)
 
 
-def load_reranker(name: str, precision: Precision = "auto") -> Reranker | HitRanker:
-    """The cross-encoder or learned order of this folder or name, loaded and checked, or an API, not asked yet.
+def load_reranker(name: str, precision: Precision = "auto") -> Reranker:
+    """The cross-encoder or learned ranker of this folder or name, loaded and checked, or an API, not asked yet.
 
     ``precision`` is a cross-encoder's. Raises ModelError, and ConfigError where a server's address or key cannot work.
     """
-    from ragqa.http_client import is_api_name
-
+    if name in registry.entry_points_of(registry.RERANKERS):
+        made: Reranker = _made(registry.RERANKERS, name, "score_hits")
+        return made
     if is_api_name(name):
-        from ragqa.retrieval.api_reranker import ApiReranker
-
         return ApiReranker(name)
     wait_passively()
     from ragqa.retrieval.learned_ranker import LearnedRanker, is_ranker
 
     if is_ranker(name):
         return LearnedRanker(name)
-    from ragqa.retrieval.reranker import CrossEncoderReranker
-
     return CrossEncoderReranker(name, precision)
 
 
 def load_obligations(scoring: ScoringConfig) -> ObligationClassifier:
     """The obligation classifier this configuration names: n-grams, or a transformer. Raises ModelError."""
-    from ragqa.models import resolve_model
-    from ragqa.repass.obligations import TfidfObligationClassifier
-
     folder = resolve_model(scoring.obligation_model, "obligations")
     if not (folder / "config.json").is_file():
         return TfidfObligationClassifier(scoring.obligation_model)
     wait_passively()
-    from ragqa.repass.obligations import TransformerObligationClassifier
-
     return TransformerObligationClassifier(scoring.obligation_model, folder, scoring.precision)
 
 
 def load_scorer(scoring: ScoringConfig, paths: Paths | None = None) -> RepassScorer:
     """The scorer alone, for answers written elsewhere; ``paths`` as in `load_models`. Raises ModelError."""
-    from ragqa.repass.scorer import RepassScorer
-
     return RepassScorer(*load_nli(scoring, paths), load_obligations(scoring), scoring)

@@ -25,9 +25,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from pydantic import TypeAdapter, ValidationError
+
 from ragqa.analysers import Analyser, analyser_named
 from ragqa.config import NO_ENCODER, IndexingConfig
 from ragqa.errors import IndexMismatchError
+from ragqa.registry import RETRIEVERS, entry_points_of
 
 SCHEMA_VERSION: Final = 3
 MANIFEST: Final = "manifest.json"
@@ -156,26 +159,44 @@ def rebuild_hint(name: str, manifest: Manifest | None = None) -> str:
 
 
 def index_files(
-    context_passages: int, rankings: Sequence[FurtherRanking] = (), *, has_vectors: bool = True
+    context_passages: int,
+    rankings: Sequence[FurtherRanking] = (),
+    *,
+    has_vectors: bool = True,
+    found: Iterable[str] = (),
 ) -> tuple[str, ...]:
-    """The files of an index besides its manifest, by path."""
+    """The files of an index besides its manifest, by path; of other packages' rankings those ``found`` in their folder.
+
+    Only plain files right below that folder count.
+    """
+    added: dict[str, list[str]] = {ranking.folder: [] for ranking in rankings if _is_added(ranking.name)}
+    for path in sorted(found):
+        _, folder, name = (*path.split("/", 2), "", "")[:3]
+        if folder in added and re.fullmatch(r"[\w.-]+", name) and name.strip("."):
+            added[folder].append(name)
     folders = (BM25, CONTEXT) if context_passages else (BM25,)
     further = (
         f"{FURTHER}/{ranking.folder}/{name}"
         for ranking in rankings
-        for name in FURTHER_FILES[ranking.name.partition(":")[0]]
+        for name in (added.get(ranking.folder) or FURTHER_FILES.get(ranking.name.partition(":")[0], ()))
     )
     vectors = (DENSE,) if has_vectors else ()
     return (*(f"{folder}/{name}" for folder in folders for name in BM25_FILES), *vectors, *PASSAGE_FILES, *further)
+
+
+def _is_added(name: str) -> bool:
+    """Whether another installed package's ranking is called so, and its folder, too."""
+    return name in entry_points_of(RETRIEVERS)
 
 
 def describe_files(
     folder: Path, context_passages: int, rankings: Sequence[FurtherRanking] = (), *, has_vectors: bool = True
 ) -> tuple[FileEntry, ...]:
     """Size and sha256 of every index file in this folder, by path."""
+    found = (path.relative_to(folder).as_posix() for path in folder.glob(f"{FURTHER}/*/*") if path.is_file())
     return tuple(
         FileEntry(path, (folder / path).stat().st_size, _sha256(folder / path))
-        for path in index_files(context_passages, rankings, has_vectors=has_vectors)
+        for path in index_files(context_passages, rankings, has_vectors=has_vectors, found=found)
     )
 
 
@@ -188,8 +209,6 @@ def write_manifest(manifest: Manifest, folder: Path) -> None:
 
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of this folder. Raises IndexMismatchError unless it is whole, unchanged and of this schema."""
-    from pydantic import TypeAdapter, ValidationError  # costs 80 ms: only who opens an index pays
-
     fields = _read_object(folder / MANIFEST)
     version, digest = fields.get("schema_version"), fields.pop("digest", None)
     if version != SCHEMA_VERSION:
@@ -207,10 +226,15 @@ def read_manifest(folder: Path) -> Manifest:
         raise IndexMismatchError(msg) from error
     names = [ranking.name.partition(":")[0] for ranking in manifest.rankings]
     folders = [ranking.folder for ranking in manifest.rankings]
-    if not set(names) <= FURTHER_FILES.keys() or not all(re.fullmatch(r"[a-z]+(-\d+)?", name) for name in folders):
-        msg = f"{MANIFEST} names rankings {', '.join(names)} in {', '.join(folders)}, which this version does not know"
+    foreign = [name for name in names if name not in FURTHER_FILES and not _is_added(name)]
+    if foreign or not all(_is_added(name) or re.fullmatch(r"[a-z]+(-\d+)?", name) for name in folders):
+        msg = (
+            f"{MANIFEST} names rankings {', '.join(names)} in {', '.join(folders)}, which this version does not know; "
+            "if a package added one of them, install that"
+        )
         raise IndexMismatchError(msg)
-    expected = index_files(manifest.context_passages, manifest.rankings, has_vectors=manifest.has_vectors)
+    listed = (entry.path for entry in manifest.files)
+    expected = index_files(manifest.context_passages, manifest.rankings, has_vectors=manifest.has_vectors, found=listed)
     if tuple(entry.path for entry in manifest.files) != expected:
         msg = f"{MANIFEST} lists {len(manifest.files)} files, expected exactly {', '.join(expected)}"
         raise IndexMismatchError(msg)

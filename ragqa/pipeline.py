@@ -1,34 +1,36 @@
 """Question in, events out: retrieval, fusion, perhaps reranking, filtering, generation, RePASs. Start reading here.
 
-The page, the command line and the evaluator consume the same events. `load_pipeline` is the one place that turns
-settings into loaded objects.
+The page, the command line and the evaluator consume the same events. `assemble` turns settings and loaded objects into
+a pipeline, `load_pipeline` loads the objects first; which part a name means is said in `ragqa.registry`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Any
 
+from ragqa import registry
 from ragqa.cleaning import without_controls
-from ragqa.config import Config, GenerationConfig, api_key, prompt_folder
-from ragqa.errors import QuestionError
+from ragqa.config import Config, api_key, prompt_folder
+from ragqa.errors import ConfigError, QuestionError
 from ragqa.events.generation import BestSoFar
-from ragqa.events.pipeline import Answered, Event, Fused, Kept, Recorded, Reranked, Retrieved, Selected
+from ragqa.events.pipeline import Answered, Event, Fused, Recorded, Reranked, Retrieved, Selected, Stored
 from ragqa.events.scoring import Scored
 from ragqa.filtering import select
 from ragqa.fusion import fuse, rerank
-from ragqa.loading import Models, load_further, load_models, with_reranker
+from ragqa.indexing import Index, open_index
+from ragqa.loading import Models, added_retrievers, load_further, load_models, with_reranker
 from ragqa.paths import Paths
 from ragqa.protocols import Generator, Retriever, Scorer, SearchingGenerator
 from ragqa.recorder import Recorder
-from ragqa.retrieval import rank
-from ragqa.types import Question, Ranking
-
-if TYPE_CHECKING:
-    from ragqa.indexing import Index
-    from ragqa.records import RecordStore
-    from ragqa.repass.scorer import RepassScorer
+from ragqa.records import RecordStore
+from ragqa.repass.scorer import RepassScorer
+from ragqa.repass.verifier import RepassVerifier
+from ragqa.retrieval import rank, retrievers_for
+from ragqa.retrieval.names import fitting_fusion
+from ragqa.retrieval.reranker import read_again
+from ragqa.types import ModelInfo, Question, Ranking
 
 MAX_QUESTION_CHARS = 8_000  # ten times the longest ObliQA question; longer is a pasted document
 
@@ -50,17 +52,17 @@ class Pipeline:
 
         The answer is on disk before `Answered` is yielded and its scores before `Recorded`. Raises QuestionError at
         once, GenerationError after `Selected`, ScoringError after `Answered`: what was yielded stays true. A best
-        answer so far is on disk before `Kept`, and stays there where this is closed early.
-        Where only passages are wanted (`generator` is None) nothing follows `Selected`, and nothing is kept.
+        answer so far is on disk before `Stored`, and stays there where this is closed early.
+        Where only passages are wanted (`generator` is None) nothing follows `Selected`, and nothing is stored.
         """
         question = clean_question(question)
-        recorder = Recorder(question, self.config, self.index.manifest, self.models.infos, self.records)
-        with recorder.keeping_failures():
+        recorder = Recorder(question, self.config, self.index.manifest, self.infos, self.records)
+        with recorder.storing_failures():
             for event in self._stages(question):
                 recorder.observe(event)
                 yield event
                 if isinstance(event, BestSoFar):
-                    yield Kept(recorder.record_id)
+                    yield Stored(recorder.record_id)
                 recorder.resume()
         if self.generator is not None:
             yield Recorded(recorder.record_id, dict(recorder.seconds))
@@ -94,11 +96,15 @@ class Pipeline:
     def _reranked(self, question: str, fused: Ranking) -> Ranking:
         if not self.models.reranker:
             return fused
-        from ragqa.retrieval.reranker import read_again
+        scores = read_again(self.models.reranker, question, fused, self.config.reranking.depth, self.index)
+        return rerank(fused, scores, self.config.reranking)
 
-        config, kind = self.config.reranking, self.index.manifest.indexed_text
-        scores = read_again(self.models.reranker, question, fused, config.depth, self.index, kind)
-        return rerank(fused, scores, config)
+    @property
+    def infos(self) -> dict[str, ModelInfo]:
+        """What a record says about the models, and of parts of other packages whose they are, by role."""
+        added = {one.name: registry.origin(registry.RETRIEVERS, one.name) for one in self.retrievers}
+        added["generator"] = registry.origin(registry.GENERATORS, self.config.generation.generator)
+        return {name: info for name, info in added.items() if info} | self.models.infos
 
 
 def clean_question(question: Question) -> Question:
@@ -121,22 +127,36 @@ def clean_question(question: Question) -> Question:
     return Question(text, question.question_id)
 
 
-def assemble(config: Config, index: Index, models: Models, records: RecordStore | None = None) -> Pipeline:
+def assemble(
+    config: Config,
+    index: Index,
+    models: Models,
+    records: RecordStore | None = None,
+    retrievers: Sequence[Retriever | Callable[[Index], Retriever]] = (),
+) -> Pipeline:
     """A pipeline from objects that are already loaded; cheap, so that every change of settings may have its own.
 
-    Raises ConfigError where a weight is of a ranking that the index lacks, IndexMismatchError as `retrievers_for`.
+    ``retrievers`` are further ones, or what makes them of the index. Raises ConfigError where a weight is of a ranking
+    that the index lacks, or one of ``retrievers`` has none; IndexMismatchError as `retrievers_for`.
     """
-    from ragqa.repass.scorer import RepassScorer
-    from ragqa.retrieval import retrievers_for
-    from ragqa.retrieval.names import fitting_fusion
-
     scorer = RepassScorer(models.entailment, models.coverage, models.obligations, config.scoring)
     manifest = index.manifest
-    fusion = fitting_fusion(config.fusion, manifest.retrievers, manifest.encoder, manifest.name)
+    own = [_retriever(one, index) for one in retrievers]
+    rankings = (*manifest.retrievers, *(one.name for one in own))
+    fusion = fitting_fusion(config.fusion, rankings, manifest.encoder, manifest.name)
+    idle = [one.name for one in own if one.name in manifest.retrievers or not fusion.weights.get(one.name)]
+    if idle:
+        msg = (
+            f"the retriever {idle[0]!r} needs a name of its own and a weight, as in "
+            f"FusionConfig.of(bm25=3, {idle[0]}=1); the weights are of {', '.join(fusion.weights)}"
+        )
+        raise ConfigError(msg)
+    named = {name: weight for name, weight in fusion.weights.items() if name not in {one.name for one in own}}
+    of_index = retrievers_for(index, models.encoder, config.retrieval, models.further)
     return Pipeline(
         config=replace(config, fusion=fusion),
         index=index,
-        retrievers=retrievers_for(index, models.encoder, config.retrieval, models.further),
+        retrievers=(*of_index, *added_retrievers(index, named), *own),
         generator=_generator(config, models, scorer),
         scorer=scorer,
         models=models,
@@ -144,74 +164,51 @@ def assemble(config: Config, index: Index, models: Models, records: RecordStore 
     )
 
 
-def load_pipeline(config: Config | None = None, paths: Paths | None = None, *, recording: bool = True) -> Pipeline:
+def load_pipeline(
+    config: Config | None = None,
+    paths: Paths | None = None,
+    *,
+    recording: bool = True,
+    retrievers: Sequence[Retriever | Callable[[Index], Retriever]] = (),
+) -> Pipeline:
     """A pipeline ready to run; settings and places from the environment where not given.
 
-    Answers are kept on disk unless ``recording`` is false.
+    Answers are stored on disk unless ``recording`` is false. ``retrievers`` as in `assemble`: each needs a weight in
+    ``config.fusion`` by its name.
 
     Raises ConfigError, IndexingError or ModelError.
     """
-    from ragqa.indexing import open_index
-    from ragqa.records import RecordStore
-
     config, paths = config or Config.from_env(), paths or Paths.from_env()
     index = open_index(config.index, paths.indexes)
     models = with_reranker(load_models(index.manifest.encoder, config.scoring, paths), config.reranking)
     further = load_further([ranking.option for ranking in index.manifest.rankings], paths)
-    return assemble(config, index, replace(models, further=further), RecordStore(paths.records) if recording else None)
+    records = RecordStore(paths.records) if recording else None
+    return assemble(config, index, replace(models, further=further), records, retrievers)
+
+
+def _retriever(given: Retriever | Callable[[Index], Retriever], index: Index) -> Retriever:
+    """The retriever itself, or what the class or function given makes of the index."""
+    made: Any = given
+    if isinstance(given, type) or not hasattr(given, "retrieve"):
+        made = registry.call(made, index=index)
+    retriever: Retriever = made
+    return retriever
 
 
 def _generator(config: Config, models: Models, scorer: RepassScorer) -> Generator | SearchingGenerator | None:
     """The generator of this name, with the scorer's own models where it checks what it writes."""
-    generation = config.generation
-    match generation.generator:
-        case "none":
-            return None
-        case "extractive":
-            from ragqa.generation.extractive import ExtractiveGenerator
-
-            return ExtractiveGenerator(models.obligations, models.encoder, generation)
-        case "baseline":
-            from ragqa.generation.baseline import BaselineGenerator
-
-            return BaselineGenerator()
-        case "llm":
-            from ragqa.generation.llm import LlmGenerator
-
-            return LlmGenerator(generation, api_key(), prompt_folder())
-        case "fan-out":
-            from ragqa.generation.fanout.generator import FanOutGenerator, quoting
-            from ragqa.repass.verifier import RepassVerifier
-
-            answerer = quoting(models.obligations, models.encoder, RepassVerifier(scorer), generation)
-            return FanOutGenerator(answerer, generation, config.filtering)
-        case "fan-out-llm":
-            from ragqa.generation.fanout.model import FanOutLlmGenerator
-
-            return FanOutLlmGenerator(generation, config.filtering, api_key(), prompt_folder())
-        case "concise":
-            from ragqa.generation.concise import ConciseGenerator
-            from ragqa.repass.verifier import RepassVerifier
-
-            return ConciseGenerator(models.obligations, models.encoder, RepassVerifier(scorer), generation)
-        case _:
-            return _verifying_generator(generation, scorer)
-
-
-def _verifying_generator(config: GenerationConfig, scorer: RepassScorer) -> Generator:
-    from ragqa.repass.verifier import RepassVerifier
-
-    verifier, key, prompts = RepassVerifier(scorer), api_key(), prompt_folder()
-    match config.generator:
-        case "obligations":
-            from ragqa.generation.llm import ObligationsGenerator
-
-            return ObligationsGenerator(config, verifier, key, prompts)
-        case "loc":
-            from ragqa.generation.loc import LocGenerator
-
-            return LocGenerator(config, verifier, key, prompts)
-        case _:
-            from ragqa.generation.vrr import VrrGenerator
-
-            return VrrGenerator(config, verifier, key, prompts)
+    name = config.generation.generator
+    if name == "none":
+        return None
+    made: Generator | SearchingGenerator = registry.make(
+        registry.GENERATORS,
+        name,
+        config=config.generation,
+        filtering=config.filtering,
+        encoder=models.encoder,
+        obligations=models.obligations,
+        verifier=RepassVerifier(scorer),
+        api_key=api_key(),
+        prompts=prompt_folder(),
+    )
+    return made

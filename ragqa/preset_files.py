@@ -13,7 +13,8 @@ from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ragqa.config import FURTHER_RANKINGS, FusionConfig, RerankingConfig, is_ranking_name
+from ragqa import registry
+from ragqa.config import RerankingConfig
 from ragqa.errors import ConfigError
 from ragqa.presets import PRESETS, Preset
 
@@ -36,7 +37,8 @@ def check_name(name: str) -> None:
     if not (name.strip() and len(name) <= LONGEST_NAME and name.isprintable()):
         msg = f"a preset's name must be one line of 1 to {LONGEST_NAME} characters, got {name[:100]!r}; choose another"
         raise ConfigError(msg)
-    if name in {"fused", *FusionConfig().weights, *FURTHER_RANKINGS, *(preset.name for preset in PRESETS)}:
+    rankings = {part.key for part in registry.ours(registry.RETRIEVERS)}
+    if name in {"fused", *rankings, *(preset.name for preset in PRESETS)}:
         msg = f"the name {name!r} belongs to a preset or ranking that comes with ragqa; choose another"
         raise ConfigError(msg)
 
@@ -129,10 +131,9 @@ def _parsed(found: dict[str, Any]) -> Preset:
     if len(preset.explanation) > LONGEST_EXPLANATION or not preset.explanation.isprintable():
         msg = f"expected an explanation of one line, at most {LONGEST_EXPLANATION} characters, found another; {_AGAIN}"
         raise ConfigError(msg)
-    unknown = sorted(name for name in preset.fusion.weights if not is_ranking_name(name))
+    unknown = sorted(name for name in preset.fusion.weights if not registry.is_ranking_name(name))
     if unknown:
-        known = "bm25, context, dense, dense:ENCODER, document, late, splade"
-        msg = f"expected weights of {known}, found one of {unknown[0]!r}; {_AGAIN}"
+        msg = f"expected weights of {registry.listed(registry.RETRIEVERS)}, found one of {unknown[0]!r}; {_AGAIN}"
         raise ConfigError(msg)
     return preset
 

@@ -1,4 +1,6 @@
-"""The seams: what a stage needs from a loaded object. `pipeline.load_pipeline` puts real ones in, tests put fakes in.
+"""The seams: what a stage needs from a loaded object. `ragqa.pipeline` puts real ones in, tests put fakes in.
+
+A class of another package that has these methods is a part as good as ragqa's own (`ragqa.registry`).
 
 Objects behind these protocols are shared by every session of the page and must be safe to call from several threads.
 """
@@ -51,17 +53,6 @@ class Search(Protocol):
     def __call__(self, question: str) -> Ranking: ...
 
 
-class Reranker(Protocol):
-    """Reads a question and a passage together: slower than a retriever, for the best few."""
-
-    @property
-    def info(self) -> ModelInfo: ...
-
-    def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """One finite number per text, in the order given, higher where it answers better; no unit, no fixed range."""
-        ...
-
-
 class WordCounts(Protocol):
     """How a corpus reads words, and how rare they are in it."""
 
@@ -88,16 +79,23 @@ class Corpus(Protocol):
         """Those before and after it in its document."""
         ...
 
+    def text_of(self, passage: Passage) -> str:
+        """What the index's encoder reads of it: its text, or that with title and section before it."""
+        ...
 
-@runtime_checkable
-class HitRanker(Protocol):
-    """Puts the best fused passages in order by what is known of them, in milliseconds: it reads no text in full."""
+
+class Reranker(Protocol):
+    """Looks at the best fused passages once more: slower than a retriever, for the best few."""
 
     @property
     def info(self) -> ModelInfo: ...
 
     def score_hits(self, question: str, hits: Sequence[ScoredPassage], depth: int, corpus: Corpus) -> list[float]:
-        """One finite number per hit of the best ``depth`` of a fused ranking, higher where it answers better."""
+        """One finite number for each of the best ``depth`` hits, in their order, higher where it answers better.
+
+        ``hits`` is a whole fused ranking, each hit with what every retriever found (``parts``). No unit, no fixed
+        range. Raises ModelError.
+        """
         ...
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-# how long another process's transaction is waited for
-# 5 knew no sub-questions, 4 no reranking, 3 no trace of how an answer was written, 2 two rankings and one weight, 1 one
-# NLI model for both uses.
+# The form in which records are written. Earlier ones: 5 knew no sub-questions, 4 no reranking, 3 no trace of how an
+# answer was written, 2 two rankings and one weight, 1 one NLI model for both uses.
 SCHEMA_VERSION = 6
 
 

@@ -27,6 +27,7 @@ from ragqa.config import (
     RerankingConfig,
     RetrievalConfig,
     ScoringConfig,
+    any_generator,
 )
 from ragqa.disk_cache import use_wal
 from ragqa.errors import RecordError
@@ -126,7 +127,8 @@ class AnswerRecord:
     def from_json(cls, text: str | bytes) -> AnswerRecord:
         """The record in this JSON text. Raises RecordError saying which field is wrong."""
         try:
-            return _adapter().validate_python(current_version(json.loads(text)))
+            with any_generator():
+                return _adapter().validate_python(current_version(json.loads(text)))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             if not isinstance(error, ValidationError):
                 what = f"it has no {error}" if isinstance(error, KeyError) else str(error)

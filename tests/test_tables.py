@@ -11,6 +11,7 @@ from ragqa.tables import scores_group
 from ragqa.types import Answer, NliProbabilities, ScoringMode, Verdict
 from tests.support.fakes import FakeNli, FakeObligations, answer, passage
 from tests.support.helpers import PASSAGES
+from tests.support.streams import result_of
 
 LINES = "A firm must act at once.\nA firm may wait.\nThe moon is green."
 
@@ -24,12 +25,7 @@ def printed(renderable):
 def both_modes(given_answer=None, passages=PASSAGES, table=None):
     nli = FakeNli(table)
     given_answer = given_answer or answer(LINES, [(1,), (1,)])
-    stream = RepassScorer(nli, nli, FakeObligations(), ScoringConfig()).stream(given_answer, passages)
-    while True:
-        try:
-            next(stream)
-        except StopIteration as stop:
-            return stop.value
+    return result_of(RepassScorer(nli, nli, FakeObligations(), ScoringConfig()).stream(given_answer, passages))
 
 
 def test_the_arithmetic_is_written_out_with_how_each_part_came_about():

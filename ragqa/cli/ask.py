@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ragqa.cli.output import stderr, stdout
-from ragqa.config import Config, FilteringConfig, FusionConfig, RerankingConfig
+from ragqa.config import Config, FilteringConfig, FusionConfig, RerankingConfig, option_help
 from ragqa.errors import ConfigError
 from ragqa.events.generation import TraceEvent, Working
 from ragqa.events.pipeline import Answered, Fused, Recorded, Reranked, Retrieved, Selected
@@ -18,23 +18,9 @@ from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
 from ragqa.generation.trace_words import trace_words
 from ragqa.paths import Paths
 from ragqa.preset_files import find_preset
+from ragqa.registry import GENERATORS, RERANKERS, RETRIEVERS, listed
 from ragqa.tables import answer_panel, passage_table, plain, scores_group
 from ragqa.types import Question, ScoringMode, Selection
-
-
-class GeneratorChoice(StrEnum):
-    """Who writes the answer."""
-
-    CONCISE = "concise"
-    EXTRACTIVE = "extractive"
-    BASELINE = "baseline"
-    LLM = "llm"
-    OBLIGATIONS = "obligations"
-    LOC = "loc"
-    VRR = "vrr"
-    FAN_OUT = "fan-out"
-    FAN_OUT_LLM = "fan-out-llm"
-    NONE = "none"
 
 
 class Bm25Choice(StrEnum):
@@ -56,7 +42,9 @@ def ask(
     index: Annotated[str | None, typer.Option(help="Which corpus; `ragqa index list` shows them.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole record as JSON and nothing else.")] = False,
     preset: Annotated[str | None, typer.Option(help="Named settings, as on the page, or a file of them.")] = None,
-    generator: Annotated[GeneratorChoice | None, typer.Option(help="Who writes; none: passages only.")] = None,
+    generator: Annotated[
+        str | None, typer.Option(help=f"Who writes: {listed(GENERATORS)}; none: passages only.")
+    ] = None,
     model: Annotated[
         str | None, typer.Option(help="Language model, as the server names it; `ragqa models` lists them.")
     ] = None,
@@ -64,23 +52,26 @@ def ask(
     fusion: Annotated[FusionChoice | None, typer.Option(help="How rankings are merged.")] = None,
     bm25_library: Annotated[Bm25Choice | None, typer.Option(help="Which library ranks by words.")] = None,
     weight: Annotated[
-        list[str] | None, typer.Option(help="Share of a ranking, as bm25=3; repeatable, those not named count 0.")
+        list[str] | None,
+        typer.Option(
+            help=f"Share of a ranking, as bm25=3; repeatable, those not named count 0. Of {listed(RETRIEVERS)}."
+        ),
     ] = None,
     reranker: Annotated[
         str | None,
-        typer.Option(help="Rerank the best passages: ranker-adgm, a folder, a hub name, voyage:MODEL, openai:MODEL."),
+        typer.Option(help=f"Rerank the best passages: {listed(RERANKERS)} or hub name."),
     ] = None,
     rerank_depth: Annotated[int | None, typer.Option(help="Passages the reranker reads.")] = None,
     rerank_weight: Annotated[float | None, typer.Option(help="The reranker's share of the score, 0 to 1.")] = None,
     threshold: Annotated[float | None, typer.Option(help="Lowest relevance kept, 0 to 1.")] = None,
     max_drop: Annotated[float | None, typer.Option(help="A fall this large ends the list, 0 to 1 (1 = off).")] = None,
     top_k: Annotated[int | None, typer.Option(help="Most passages kept.")] = None,
-    candidates: Annotated[int | None, typer.Option(help="vrr: answers to choose from.")] = None,
-    rounds: Annotated[int | None, typer.Option(help="vrr: most rounds of removing and inserting.")] = None,
-    tries: Annotated[int | None, typer.Option(help="loc: most answers to one obligation.")] = None,
-    sub_questions: Annotated[int | None, typer.Option(help="fan-out, fan-out-llm: most sub-questions.")] = None,
-    depth: Annotated[int | None, typer.Option(help="fan-out-llm: levels of sub-questions, 1 or 2.")] = None,
-    max_calls: Annotated[int | None, typer.Option(help="loc, vrr, fan-out-llm: most answers asked for in all.")] = None,
+    candidates: Annotated[int | None, typer.Option(help=option_help("candidates"))] = None,
+    rounds: Annotated[int | None, typer.Option(help=option_help("rounds"))] = None,
+    tries: Annotated[int | None, typer.Option(help=option_help("tries"))] = None,
+    sub_questions: Annotated[int | None, typer.Option(help=option_help("max_sub_questions"))] = None,
+    depth: Annotated[int | None, typer.Option(help=option_help("depth"))] = None,
+    max_calls: Annotated[int | None, typer.Option(help=option_help("max_calls"))] = None,
 ) -> None:
     """Answer a question from a corpus and score the answer: passages, answer, RePASs."""
     config = with_preset(Config.from_env(), preset)
@@ -92,7 +83,7 @@ def ask(
         top_k if top_k is not None else config.filtering.top_k,
     )
     chosen: dict[str, Any] = {
-        "generator": generator.value if generator else None,
+        "generator": generator,
         "model": model,
         "candidates": candidates,
         "rounds": rounds,

@@ -32,7 +32,7 @@ Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N questio
 def speed(questions: Questions, index: IndexName = "rulebook", limit: Limit = 20) -> None:
     """Median seconds per stage over the questions, models loaded; the pipeline's own work, nothing drawn."""
     from ragqa.corpus.questions import load_questions
-    from ragqa.evaluation.speed import measure_speed, summarise
+    from ragqa.lab.measures import measure_speed, summarise
     from ragqa.pipeline import load_pipeline
 
     gold = load_questions(questions)[:limit]

@@ -12,7 +12,7 @@ import typer
 
 from ragqa.cli.benchmarks import draw, watched
 from ragqa.cli.output import stderr
-from ragqa.config import LLM_GENERATORS, has_llm
+from ragqa.config import has_llm
 from ragqa.errors import ConfigError
 from ragqa.evaluation.answers.ablations import Study, Variant, published_beside, step_means, variants
 from ragqa.evaluation.answers.benchmark import BENCHMARK, config_of, prices_of, task_of
@@ -29,6 +29,7 @@ from ragqa.evaluation.benchmark import Settings
 from ragqa.evaluation.report import Report
 from ragqa.paths import Paths
 from ragqa.pipeline import assemble, load_pipeline
+from ragqa.registry import needs_language_model
 from ragqa.tables import plain
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
@@ -124,7 +125,7 @@ def ablation(
 
 def _check_server(chosen: Sequence[Variant]) -> None:
     """Raises ConfigError before anything is loaded where a run needs a language model and none is configured."""
-    asking = [variant.name for variant in chosen if variant.config.generation.generator in LLM_GENERATORS]
+    asking = [variant.name for variant in chosen if needs_language_model(variant.config.generation.generator)]
     if asking and not has_llm():
         msg = (
             f"{', '.join(asking)}: expected a language model, found neither OPENAI_API_KEY nor OPENAI_BASE_URL in the "

@@ -8,7 +8,7 @@ LOC and VRR verify what they write; a fan-out searches for itself::
     fan-out: (CallsPlanned ->) (SubQuestionsAsked | EvidenceFound | SubQuestionAnswered | BestSoFar)*
              -> Selected -> SubQuestionAnswered* -> Token* -> Answered
 
-with `Working` in between, a few times a second, and `ragqa.events.Kept` after each `BestSoFar`.
+with `Working` in between, a few times a second, and `ragqa.events.pipeline.Stored` after each `BestSoFar`.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     Retrieved -> Fused (-> Reranked) -> Selected -> Token* -> Answered
         -> (SentenceScored | ObligationScored)* -> Scored -> Recorded
 
-In the place of `Token`, generators that verify what they write say what they do (`ragqa.events.generation`); `Kept`
+In the place of `Token`, generators that verify what they write say what they do (`ragqa.events.generation`); `Stored`
 comes after each `BestSoFar`; of a fan-out `Selected` comes once all evidence is found.
 """
 
@@ -52,7 +52,7 @@ class Selected:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Stored:
     """The best answer so far is on disk under this id."""
 
     record_id: str
@@ -79,7 +79,7 @@ Event = (
     | Reranked
     | Selected
     | GenerationEvent
-    | Kept
+    | Stored
     | Answered
     | SentenceScored
     | ObligationScored

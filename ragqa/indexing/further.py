@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ragqa.config import IndexingConfig
 from ragqa.errors import IndexingError, IndexMismatchError
@@ -16,10 +16,15 @@ from ragqa.indexing.passages import read_passages
 from ragqa.indexing.portions import Reading, counts_of, documents_of
 from ragqa.manifest import FURTHER, FurtherRanking, Manifest
 from ragqa.protocols import Retriever
+from ragqa.registry import RETRIEVERS, entry_points_of, load, retriever_name
+from ragqa.retrieval.analysis import context_analyser, indexed_text
+from ragqa.retrieval.dense import DenseRetriever
+from ragqa.retrieval.document_bm25 import DocumentBm25, load_documents, write_documents
+from ragqa.retrieval.late_interaction import late_retriever, load_tokens, save_tokens
+from ragqa.retrieval.ranking import Mask, Positions
+from ragqa.retrieval.splade import SpladeRetriever, load_sparse, save_sparse
+from ragqa.retrieval.vectors import read_vectors
 from ragqa.types import ModelInfo, Passage
-
-if TYPE_CHECKING:
-    from ragqa.retrieval.ranking import Mask, Positions
 
 Writing = Generator[BuildProgress, None, None]
 
@@ -29,12 +34,10 @@ def described(config: IndexingConfig, models: Mapping[str, Any]) -> tuple[Furthe
 
     Raises IndexingError where one is missing.
     """
-    from ragqa.retrieval.names import retriever_name
-
     rankings: list[FurtherRanking] = []
     for asked in config.rankings:
         name = retriever_name(asked)
-        if name != "document" and name not in models:
+        if name != "document" and name not in models and ":" in asked:
             msg = f"expected a model for the ranking {asked!r}, found none; load it with `ragqa.loading.load_further`"
             raise IndexingError(msg)
         number = 1 + sum(one.name.startswith("dense:") for one in rankings)
@@ -63,7 +66,11 @@ def write_further(journal: Journal, reading: Reading, config: IndexingConfig, mo
         else:
             shutil.rmtree(place, ignore_errors=True)
             place.mkdir(parents=True)
-            if name == "document":
+            if name in entry_points_of(RETRIEVERS):
+                steps = load(RETRIEVERS, name).write(place, read_passages(journal.index)) or ()
+                yield from (BuildProgress(name, done, total) for done, total in steps)
+                journal.finish(name)
+            elif name == "document":
                 yield from _write_documents(place, journal, config)
                 journal.finish(name, counts_of(journal, name).folder)
             else:
@@ -85,6 +92,8 @@ def open_further(
     """
     makers = {}
     for ranking in manifest.rankings:
+        if ranking.name in entry_points_of(RETRIEVERS):  # made with the open index: `ragqa.loading.added_retrievers`
+            continue
         place = folder / FURTHER / ranking.folder
         maker, n_passages = _opened(ranking.name, place, manifest, (passages, order, hidden), position_of)
         if n_passages != manifest.n_passages:
@@ -95,7 +104,6 @@ def open_further(
 
 
 def _write_documents(place: Path, journal: Journal, config: IndexingConfig) -> Writing:
-    from ragqa.retrieval.document_bm25 import write_documents
 
     ids, document_of = documents_of(journal)
     counts, total = counts_of(journal, "document"), journal.n_passages
@@ -105,9 +113,6 @@ def _write_documents(place: Path, journal: Journal, config: IndexingConfig) -> W
 
 
 def _write_tokens(place: Path, name: str, journal: Journal, reading: Reading, model: Any) -> Writing:  # noqa: ANN401
-    from ragqa.retrieval.analysis import indexed_text
-    from ragqa.retrieval.late_interaction import save_tokens
-    from ragqa.retrieval.splade import save_sparse
 
     texts = [indexed_text(passage, reading.indexed_text) for passage in read_passages(journal.index)]
     steps = (save_sparse if name == "splade" else save_tokens)(texts, model, place)
@@ -122,13 +127,6 @@ def _opened(
     position_of: Mapping[str, int],
 ) -> tuple[Callable[[Any], Retriever], int]:
     """What makes the retriever of its model, and of how many passages its files are."""
-    from ragqa.retrieval.analysis import context_analyser
-    from ragqa.retrieval.dense import DenseRetriever
-    from ragqa.retrieval.document_bm25 import DocumentBm25, load_documents
-    from ragqa.retrieval.late_interaction import late_retriever, load_tokens
-    from ragqa.retrieval.splade import SpladeRetriever, load_sparse
-    from ragqa.retrieval.vectors import read_vectors
-
     if name == "document":
         documents = load_documents(place)
         retriever = DocumentBm25(documents, context_analyser(manifest.analyser), *shared)

@@ -1,4 +1,4 @@
-"""Text to BM25 tokens: one function for passages and questions, for both BM25 libraries."""
+"""Text to BM25 tokens, one function for passages and questions and both BM25 libraries; and which words they share."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ import threading
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
+from functools import cache
+from itertools import pairwise, takewhile
 from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 import Stemmer
-from bm25s.stopwords import STOPWORDS_EN_PLUS
 
 from ragqa.analysers import Analyser
 from ragqa.sentences import reads_as_heading
-from ragqa.types import Passage
+from ragqa.types import Passage, Span
 
 ANALYSIS_VERSION: Final = 2  # of this module: a change of what it returns makes every index of before unusable
 
@@ -27,12 +27,16 @@ _WORD = re.compile(r"(?u)\b\w\w+\b")
 _WORD_OR_NUMBER = re.compile(r"(?u)\d+(?:\.\d+)+|\b\w\w+\b")
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _ELISION = re.compile(r"(?<=\w)['’](?:s|t|re|ve|ll|d|m)\b")
-_STOP_WORDS = frozenset(STOPWORDS_EN_PLUS)  # NLTK's
+MAX_CHARS: Final = 20_000  # of a passage that are looked at; the longest ADGM passage is a table of 24,312 words
+SHORTEST_STEM: Final = 3  # letters of a short word before its ending: "vrt", "vrtu"; shorter are "in", "je", "za"
+LONGEST_ENDING: Final = 2  # letters: "vrtom"; longer words with longer endings share half their pieces anyway
+VOWELS: Final = frozenset("aeiouy")
+_SHOWN_WORD = re.compile(r"(?u)\d+(?:\.\d+)+|[\w\u0300-\u036f]+")  # an accent may be a character of its own
 _per_thread = threading.local()  # a Stemmer keeps one C buffer: two threads in it corrupt each other's stems
 
 
 def tokenise(text: str, analyser: Analyser) -> list[str]:
-    """The tokens of ``text`` in reading order, repeats kept; empty where there are only stop words and punctuation.
+    """The tokens of ``text`` in reading order, with repeats; empty where there are only stop words and punctuation.
 
     Bigrams, ``"first second"``, follow all single tokens.
     """
@@ -43,7 +47,8 @@ def tokenise(text: str, analyser: Analyser) -> list[str]:
         clean = "".join(c for c in unicodedata.normalize("NFKD", clean) if not unicodedata.combining(c))
     tokens = (_WORD_OR_NUMBER if analyser.dotted_numbers else _WORD).findall(clean)
     if analyser.stop_words:
-        tokens = [token for token in tokens if token not in _STOP_WORDS]
+        stop_words = _stop_words()
+        tokens = [token for token in tokens if token not in stop_words]
     if analyser.language:
         tokens = _stemmer(analyser.language).stemWords(tokens)
     if analyser.character_ngrams:
@@ -51,6 +56,14 @@ def tokenise(text: str, analyser: Analyser) -> list[str]:
     if analyser.bigrams:
         tokens = tokens + [f"{first} {second}" for first, second in pairwise(tokens)]
     return tokens
+
+
+@cache
+def _stop_words() -> frozenset[str]:
+    """NLTK's of English."""
+    from bm25s.stopwords import STOPWORDS_EN_PLUS
+
+    return frozenset(STOPWORDS_EN_PLUS)
 
 
 def _stemmer(language: str) -> Any:  # noqa: ANN401 - a Stemmer.Stemmer
@@ -96,7 +109,7 @@ def context_analyser(analyser: Analyser) -> Analyser:
 def indexed_text(passage: Passage, kind: IndexedText) -> str:
     """What an encoder reads of a passage: its text alone, or ``"title. section. text"`` without the empty parts.
 
-    A chunk of an article often names its subject only in its title; a rulebook passage stands for itself.
+    A chunk of an article often names its subject only in its title; a rulebook passage is complete in itself.
     """
     if kind == "text":
         return passage.text
@@ -114,3 +127,51 @@ def headings(passages: Sequence[Passage], analyser: Analyser) -> npt.NDArray[np.
     if not analyser.hides_headings:
         return np.zeros(len(passages), dtype=np.bool_)
     return np.fromiter((reads_as_heading(passage.text) for passage in passages), np.bool_, len(passages))
+
+
+# Which words a passage and a question share: for showing, not for ranking --------------------------------------------
+
+
+def matched_words(text: str, question: str, analyser: Analyser) -> tuple[Span, ...]:
+    """The words of ``text`` that share their token with a word of the question, in reading order.
+
+    Under character n-grams, the words of which at least half the pieces occur in the question, and short words that
+    occur there with another ending. Words of two letters, which every text shares, are left out unless in capitals.
+    """
+    single = replace(analyser, bigrams=False)
+    wanted = frozenset(tokenise(question, single))
+    asked = _whole_words(question, single) if single.character_ngrams else frozenset()
+    verdicts: dict[str, bool] = {}
+    found = []
+    for match in _SHOWN_WORD.finditer(text[:MAX_CHARS]):
+        word = match.group()
+        if word not in verdicts:
+            verdicts[word] = _matches(word, wanted, asked, single)
+        if verdicts[word]:
+            found.append(Span(word, match.start(), match.end()))
+    return tuple(found)
+
+
+def _matches(word: str, wanted: frozenset[str], asked: frozenset[str], analyser: Analyser) -> bool:
+    """Whether this word of a passage is one of the question's; ``asked`` holds them uncut."""
+    if analyser.character_ngrams and len(word) < SHORTEST_STEM and word != word.upper():
+        return False
+    tokens = tokenise(word, analyser)
+    shared = sum(token in wanted for token in tokens)
+    if not shared or 2 * shared >= len(tokens):
+        return shared > 0
+    return any(_inflects(one, whole) for whole in _whole_words(word, analyser) for one in asked)
+
+
+def _whole_words(text: str, analyser: Analyser) -> frozenset[str]:
+    """The words as the analyser folds them, not cut into pieces."""
+    return frozenset(tokenise(text, replace(analyser, character_ngrams=0)))
+
+
+def _inflects(first: str, second: str) -> bool:
+    """Whether the two are one short word with other endings: at most two letters, the first of them a vowel."""
+    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
+    endings = first[same:], second[same:]
+    return same >= SHORTEST_STEM and all(
+        len(ending) <= LONGEST_ENDING and (not ending or ending[0] in VOWELS) for ending in endings
+    )

@@ -1,30 +1,33 @@
-"""BM25 by bm25s: scores of every (token, passage) pair computed once, kept on disk, memory-mapped, summed per question.
+"""BM25 by bm25s: scores of every (token, passage) pair computed once, memory-mapped, summed per question.
 
 Lucene's formula, as in https://arxiv.org/abs/2407.03618 table 1 (bm25s's method "lucene")::
 
     score(q, p) = sum over t in q of  ln(1 + (N - df_t + 0.5) / (df_t + 0.5)) * tf / (tf + k1 * (1 - b + b * |p| / avg))
+
+`RankBm25Retriever` is a second implementation with the same tokens and formula, hundreds of times slower; the contract
+test holds the two together.
 """
 
 from __future__ import annotations
 
 import json
+import math
+import threading
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
-import bm25s
 import numpy as np
 import numpy.typing as npt
+from rank_bm25 import BM25Okapi
 
 from ragqa.analysers import Analyser
-from ragqa.errors import IndexMismatchError
-from ragqa.retrieval.analysis import tokenise
-from ragqa.retrieval.array_files import array_file
+from ragqa.retrieval.analysis import analysed_text, tokenise
 from ragqa.retrieval.bm25_scores import Counts, Windows, counted, scores_of
-from ragqa.retrieval.keys import Keys, keys_of, places_of
-from ragqa.retrieval.ranking import Mask, Positions, ranking_of
-from ragqa.retrieval.token_table import TokenTable, token_table
+from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
+from ragqa.retrieval.token_table import Keys, TokenTable, keys_of, places_of, token_table
 from ragqa.types import Passage, Ranking
 
 _ARRAYS: Final = {"data": np.float32, "indices": np.int32, "indptr": np.int64}
@@ -34,21 +37,29 @@ _METHOD: Final = "lucene"
 BM25_FILES: Final = (*(f"{name}.csc.index.npy" for name in _ARRAYS), _PARAMS, _VOCABULARY)
 
 
-class Bm25Model(bm25s.BM25):  # type: ignore[misc] # bm25s has no types
-    """bm25s with a vocabulary of sorted keys in place of a dict, so that nothing is read when it is opened."""
+class Bm25Model:
+    """What bm25s scores with, and a vocabulary of sorted keys in place of its dict, so that opening reads nothing.
 
-    def __init__(self, vocabulary: Keys, k1: float, b: float) -> None:
-        super().__init__(k1=k1, b=b, method=_METHOD, backend="numpy")
-        self.vocabulary = vocabulary
-        self.nonoccurrence_array = None  # which other methods than Lucene's need
+    ``scores`` is bm25s's matrix by token: the scores ``data`` of the passages ``indices``, from ``indptr[t]`` to
+    ``indptr[t + 1]`` for token t, and ``num_docs``.
+    """
 
-    def get_tokens_ids(self, query_tokens: Sequence[str]) -> list[int]:
-        """The numbers of those tokens that occur, in their order, repeats kept."""
-        return [int(place) for place in places_of(keys_of(query_tokens), self.vocabulary)]
+    def __init__(self, vocabulary: Keys, scores: dict[str, Any], k1: float, b: float) -> None:
+        import bm25s
+
+        self.vocabulary, self.scores, self.k1, self.b = vocabulary, scores, k1, b
+        self._library: Any = bm25s.BM25(k1=k1, b=b, method=_METHOD, backend="numpy")
+        self._library.scores = scores
+        self._library.nonoccurrence_array = None  # which other methods than Lucene's need
+
+    def scores_of(self, tokens: Sequence[str]) -> npt.NDArray[np.float32] | None:
+        """Shape (n_passages,), a token said twice counted twice; None where no token occurs in a passage."""
+        places = places_of(keys_of(tokens), self.vocabulary).tolist()
+        return self._library.get_scores_from_ids(places) if places else None
 
 
-class Bm25sRetriever:
-    """Ranks by BM25 through bm25s. Nothing changes after construction: share it between threads."""
+class Bm25sRetriever(CorpusRanker):
+    """Ranks by BM25 through bm25s."""
 
     def __init__(
         self,
@@ -59,22 +70,14 @@ class Bm25sRetriever:
         hidden: Mask,
         name: str = "bm25",
     ) -> None:
-        """``hidden``, shape (n_passages,), is True for passages that are never returned."""
-        self.name = name
+        super().__init__(name, passages, order, hidden)
         self.analyser = analyser
         self._model = model
-        self._hidden = hidden
-        self._passages = passages
-        self._order = order
 
     def retrieve(self, question: str, top_k: int) -> Ranking:
         """At most ``top_k`` passages that share a token with the question; a word said twice counts twice."""
-        token_ids = self._model.get_tokens_ids(tokenise(question, self.analyser))
-        if not token_ids:
-            return Ranking(self.name, ())
-        scores = self._model.get_scores_from_ids(token_ids)
-        scores[self._hidden] = 0.0
-        return ranking_of(self.name, self._passages, scores, self._order, top_k)
+        scores = self._model.scores_of(tokenise(question, self.analyser))
+        return Ranking(self.name, ()) if scores is None else self._above_zero(scores, top_k)
 
     def rarities(self, tokens: Sequence[str]) -> dict[str, float]:
         """``ln((N + 1) / (df + 0.5))`` of each of these distinct tokens in this corpus of N passages, above 0."""
@@ -98,14 +101,13 @@ def scored_bm25(table: TokenTable, k1: float, b: float, windows: Windows | None 
     """Likewise of a table; with ``windows``, shape (n_passages, 2), passage i is read as texts first to last - 1."""
     scores = scores_of(tuple(counted(table, windows)), k1, b)
     data, indices = zip(*scores.blocks(), strict=True) if len(scores.vocabulary) else ((), ())
-    model = Bm25Model(scores.vocabulary, k1, b)
-    model.scores = {
+    matrix = {
         "data": np.concatenate([np.empty(0, np.float32), *data]),
         "indices": np.concatenate([np.empty(0, np.int32), *indices]),
         "indptr": scores.indptr,
         "num_docs": scores.n_texts,
     }
-    return model
+    return Bm25Model(scores.vocabulary, matrix, k1, b)
 
 
 def save_bm25(model: Bm25Model, folder: Path) -> None:
@@ -126,8 +128,8 @@ def write_bm25(blocks: Sequence[Counts], k1: float, b: float, folder: Path) -> I
     total, done = int(scores.indptr[-1]), 0
     yield done, total
     with (
-        array_file(folder / "data.csc.index.npy", total, np.float32) as data_file,
-        array_file(folder / "indices.csc.index.npy", total, np.int32) as indices_file,
+        _array_file(folder / "data.csc.index.npy", total, np.float32) as data_file,
+        _array_file(folder / "indices.csc.index.npy", total, np.int32) as indices_file,
     ):
         for data, indices in scores.blocks():
             data.tofile(data_file)
@@ -135,6 +137,15 @@ def write_bm25(blocks: Sequence[Counts], k1: float, b: float, folder: Path) -> I
             done += len(data)
             yield done, total
     _save_rest(folder, scores.vocabulary, scores.indptr, k1, b, scores.n_texts)
+
+
+@contextmanager
+def _array_file(path: Path, length: int, dtype: npt.DTypeLike) -> Iterator[BinaryIO]:
+    """A file as `np.save` writes it, open behind its header, for pieces that are ``length`` numbers together."""
+    described: dict[str, Any] = {"descr": np.dtype(dtype).str, "fortran_order": False, "shape": (length,)}
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, described)
+        yield file
 
 
 def _save_rest(
@@ -148,15 +159,12 @@ def _save_rest(
 
 def load_bm25(folder: Path) -> Bm25Model:
     """The model of this folder, its arrays memory-mapped read-only. Raises IndexMismatchError."""
-    try:
+    with index_files("the files of a BM25 index", folder):
         said = json.loads((folder / _PARAMS).read_text(encoding="utf-8"))
-        model = Bm25Model(_mapped(folder / _VOCABULARY, np.uint64), said["k1"], said["b"])
         arrays = {name: _mapped(folder / f"{name}.csc.index.npy", dtype) for name, dtype in _ARRAYS.items()}
-        model.scores = arrays | {"num_docs": said["num_docs"]}
+        scores = arrays | {"num_docs": said["num_docs"]}
+        model = Bm25Model(_mapped(folder / _VOCABULARY, np.uint64), scores, said["k1"], said["b"])
         _check(model)
-    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
-        msg = f"expected the files of a BM25 index in {folder.name}/, found something else: {error}"
-        raise IndexMismatchError(msg) from error
     return model
 
 
@@ -176,3 +184,39 @@ def _check(model: Bm25Model) -> None:
     if len(scores["indptr"]) != n_tokens + 1 or len(n_scores) > 1 or not isinstance(scores["num_docs"], int):
         msg = f"{n_tokens} tokens, {len(scores['indptr'])} columns, {n_scores} scores, {scores['num_docs']} passages"
         raise ValueError(msg)
+
+
+class _LuceneBM25(BM25Okapi):  # type: ignore[misc] # rank_bm25 has no types
+    """BM25Okapi with Lucene's idf, which is never negative and so needs no floor."""
+
+    def _calc_idf(self, nd: dict[str, int]) -> None:
+        self.idf = {token: math.log(1 + (self.corpus_size - df + 0.5) / (df + 0.5)) for token, df in nd.items()}
+
+
+class RankBm25Retriever(CorpusRanker):
+    """Ranks by BM25 through rank_bm25. Built in memory at the first question, then shared between threads."""
+
+    def __init__(
+        self, analyser: Analyser, passages: Sequence[Passage], order: Positions, hidden: Mask, k1: float, b: float
+    ) -> None:
+        super().__init__("bm25", passages, order, hidden)
+        self._analyser = analyser
+        self._k1, self._b = k1, b
+        self._model: _LuceneBM25 | None = None
+        self._lock = threading.Lock()
+
+    def retrieve(self, question: str, top_k: int) -> Ranking:
+        """At most ``top_k`` passages that share a token with the question; a word said twice counts twice."""
+        model = self._loaded()
+        tokens = [token for token in tokenise(question, self._analyser) if token in model.idf]
+        if not tokens:
+            return Ranking(self.name, ())
+        # rank_bm25 multiplies by the constant k1 + 1, which Lucene leaves out.
+        return self._above_zero(model.get_scores(tokens) / (self._k1 + 1), top_k)
+
+    def _loaded(self) -> _LuceneBM25:
+        with self._lock:
+            if self._model is None:
+                tokens = [tokenise(analysed_text(p, self._analyser), self._analyser) for p in self._passages]
+                self._model = _LuceneBM25(tokens, k1=self._k1, b=self._b)
+            return self._model

@@ -17,8 +17,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.retrieval.keys import Keys
-from ragqa.retrieval.token_table import TokenTable
+from ragqa.retrieval.token_table import Keys, TokenTable
 
 BLOCK_TOKENS: Final = 4_000_000  # counted at once: some 150 MB of temporary arrays
 BLOCK_SCORES: Final = 8_000_000  # scored at once: some 300 MB of temporary arrays

@@ -1,4 +1,4 @@
-"""Dense retrieval: inner product over unit vectors (= cosine) with FAISS; what kinds there are: `retrieval.vectors`."""
+"""Dense retrieval: inner product over unit vectors (= cosine) with FAISS; its kinds: `ragqa.retrieval.vectors`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 from ragqa.errors import IndexMismatchError, ModelError
 from ragqa.protocols import Encoder, FloatMatrix
-from ragqa.retrieval.ranking import Mask, Positions, best_positions
+from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions
 from ragqa.retrieval.vectors import search_parameters
-from ragqa.types import Passage, Ranking, ScoredPassage
+from ragqa.types import Passage, Ranking
 
 
-class DenseRetriever:
-    """Ranks by cosine. Searching a FAISS index changes nothing in it: share it between threads.
+class DenseRetriever(CorpusRanker):
+    """Ranks by cosine. Searching a FAISS index changes nothing in it.
 
     One question is one thread's work in FAISS, so its OpenMP settings do not matter here and are left alone.
     """
@@ -29,15 +29,12 @@ class DenseRetriever:
         encoder: Encoder,
         name: str = "dense",
     ) -> None:
-        """``hidden``, shape (n_passages,), is True for passages that are never returned."""
-        self.name = name
+        super().__init__(name, passages, order, hidden)
         self._n_shown = len(hidden) - int(np.count_nonzero(hidden))
         some_hidden = self._n_shown < len(hidden)
         self._bitmap = np.packbits(~hidden, bitorder="little") if some_hidden else None  # FAISS reads it where it lies
         self._parameters = search_parameters(vectors, self._bitmap)
         self._vectors = vectors
-        self._passages = passages
-        self._order = order
         self._encoder = encoder
 
     def retrieve(self, question: str, top_k: int) -> Ranking:
@@ -55,10 +52,7 @@ class DenseRetriever:
                 f"{query.shape[1]}; rebuild the index with this encoder (`ragqa index build`)"
             )
             raise IndexMismatchError(msg)
-        positions, scores = self._nearest(query, top_k)
-        score_of = dict(zip(positions.tolist(), scores.tolist(), strict=True))
-        best = best_positions(positions, scores, self._order, top_k)
-        return Ranking.of(self.name, [ScoredPassage(self._passages[i], score_of[i]) for i in best.tolist()])
+        return self._best(*self._nearest(query, top_k), top_k)
 
     def _nearest(self, query: FloatMatrix, top_k: int) -> tuple[Positions, FloatMatrix]:
         """At least the ``top_k`` nearest and all that tie with the last of them (FAISS cuts ties as it likes).

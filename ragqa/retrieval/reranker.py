@@ -1,27 +1,38 @@
-"""A cross-encoder that reads a question and a passage as one text and says in one number how well they fit."""
+"""Rerankers that read texts: a question and a passage together, one number for how well they fit."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Final
 
 from ragqa.config import Precision
 from ragqa.errors import ModelError
+from ragqa.inference.classifier import SequenceClassifier
 from ragqa.models import check_model, resolve_model, shown_name
-from ragqa.protocols import Corpus, HitRanker, Reranker
-from ragqa.retrieval.analysis import IndexedText, indexed_text
-from ragqa.types import ModelInfo, Ranking
+from ragqa.protocols import Corpus, Reranker
+from ragqa.types import ModelInfo, Ranking, ScoredPassage
 
 KIND: Final = "reranker"
 
 
-class CrossEncoderReranker(Reranker):
+class TextReranker(Reranker):
+    """A reranker for which a hit is its text, whatever retrievers found."""
+
+    @abstractmethod
+    def score(self, question: str, texts: Sequence[str]) -> list[float]:
+        """One finite number per text, in the order given, higher where it answers better; no unit, no fixed range."""
+
+    def score_hits(self, question: str, hits: Sequence[ScoredPassage], depth: int, corpus: Corpus) -> list[float]:
+        """`score` of what the index's encoder reads of the best ``depth`` hits."""
+        return self.score(question, [corpus.text_of(hit.passage) for hit in hits[:depth]])
+
+
+class CrossEncoderReranker(TextReranker):
     """Any sequence-classification model of one output, read as (question, passage). Share it between threads."""
 
     def __init__(self, model: str, precision: Precision = "auto") -> None:
         """The model of this hub name, or in this folder, checked and loaded. Raises ModelError."""
-        from ragqa.inference.classifier import SequenceClassifier
-
         folder = resolve_model(model, KIND)
         fingerprint = check_model(folder, KIND)
         self._classifier = SequenceClassifier(folder, precision)
@@ -49,21 +60,7 @@ class CrossEncoderReranker(Reranker):
         return [found[text] for text in texts]
 
 
-def read_again(
-    reranker: Reranker | HitRanker,
-    question: str,
-    fused: Ranking,
-    depth: int,
-    corpus: Corpus,
-    kind: IndexedText = "text",
-) -> dict[str, float]:
-    """The raw scores of the best ``depth`` passages, by passage_id in their order.
-
-    ``corpus`` and ``kind`` are the index's: a reranker reads of a passage what the index's encoder reads.
-    """
-    best = fused.hits[:depth]
-    if isinstance(reranker, HitRanker):
-        scores = reranker.score_hits(question, fused.hits, depth, corpus)
-    else:
-        scores = reranker.score(question, [indexed_text(hit.passage, kind) for hit in best])
-    return {hit.passage.passage_id: score for hit, score in zip(best, scores, strict=True)}
+def read_again(reranker: Reranker, question: str, fused: Ranking, depth: int, corpus: Corpus) -> dict[str, float]:
+    """The raw scores of the best ``depth`` passages, by passage_id in their order."""
+    scores = reranker.score_hits(question, fused.hits, depth, corpus)
+    return {hit.passage.passage_id: score for hit, score in zip(fused.hits[:depth], scores, strict=True)}

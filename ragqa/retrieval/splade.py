@@ -1,4 +1,4 @@
-"""Learned sparse retrieval (SPLADE, Formal et al. 2021): weights of word pieces, kept as inverted lists on disk.
+"""Learned sparse retrieval (SPLADE, Formal et al. 2021): weights of word pieces, stored as inverted lists on disk.
 
 ::
 
@@ -15,17 +15,20 @@ from typing import Any, Final, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.errors import IndexMismatchError
-from ragqa.retrieval.local_models import distinct
-from ragqa.retrieval.ranking import Mask, Positions, ranking_of
+from ragqa.errors import IndexMismatchError, ModelError
+from ragqa.inference.pair_encoding import encodable
+from ragqa.retrieval.local_models import LocalModel, distinct, refuse_adapters
+from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
 from ragqa.types import ModelInfo, Passage, Ranking
 
 SPLADE_FILES: Final = ("data.npy", "indices.npy", "indptr.npy", "shape.npy")
-ENCODED_AT_ONCE: Final = 64  # texts between two signs of progress
+ENCODED_AT_ONCE: Final = 64  # texts between two reports of progress
+TOKENS_PER_BATCH: Final = 1024  # each token has a number for each word piece there is: 125 MB of them for BERT's 30,522
+_INSTEAD: Final = "name a folder or a downloaded model of that kind, for example naver/splade-v3"
 
 
 class SparseTextEncoder(Protocol):
-    """Texts to sparse vectors: `ragqa.retrieval.sparse_encoder.SpladeEncoder`."""
+    """Texts to sparse vectors: `SpladeEncoder`."""
 
     @property
     def info(self) -> ModelInfo: ...
@@ -52,10 +55,8 @@ class SparseVectors:
     shape: tuple[int, int]
 
 
-class SpladeRetriever:
-    """Ranks by the inner product of sparse vectors. Nothing changes after construction: share it between threads."""
-
-    name: Final = "splade"
+class SpladeRetriever(CorpusRanker):
+    """Ranks by the inner product of sparse vectors."""
 
     def __init__(
         self,
@@ -65,11 +66,8 @@ class SpladeRetriever:
         hidden: Mask,
         encoder: SparseTextEncoder,
     ) -> None:
-        """``hidden``, shape (n_passages,), is True for passages that are never returned."""
+        super().__init__("splade", passages, order, hidden)
         self._vectors = vectors
-        self._passages = passages
-        self._order = order
-        self._hidden = hidden
         self._encoder = encoder
 
     def retrieve(self, question: str, top_k: int) -> Ranking:
@@ -86,9 +84,8 @@ class SpladeRetriever:
         scores = np.zeros(vectors.shape[0], dtype=np.float32)
         for piece, weight in zip(query.indices.tolist(), query.data, strict=True):
             places = slice(int(vectors.indptr[piece]), int(vectors.indptr[piece + 1]))
-            scores[vectors.indices[places]] += weight * vectors.data[places]  # a passage stands once in a list
-        scores[self._hidden] = 0.0
-        return ranking_of(self.name, self._passages, scores, self._order, top_k)
+            scores[vectors.indices[places]] += weight * vectors.data[places]  # a passage occurs once in a list
+        return self._above_zero(scores, top_k)
 
 
 def save_sparse(texts: Sequence[str], encoder: SparseTextEncoder, folder: Path) -> Iterator[tuple[int, int]]:
@@ -115,7 +112,7 @@ def save_sparse(texts: Sequence[str], encoder: SparseTextEncoder, folder: Path) 
 
 def load_sparse(folder: Path) -> SparseVectors:
     """What `save_sparse` wrote, its arrays memory-mapped read-only. Raises IndexMismatchError."""
-    try:
+    with index_files("the files of sparse vectors", folder):
         data, indices, indptr, shape = (
             np.asarray(np.load(folder / name, mmap_mode="r", allow_pickle=False)) for name in SPLADE_FILES
         )
@@ -124,7 +121,41 @@ def load_sparse(folder: Path) -> SparseVectors:
         if not fits or indptr.shape != (shape[1] + 1,) or not data.shape == indices.shape == (indptr[-1],):
             msg = f"{len(data)} weights at {len(indices)} places in {len(indptr)} lists do not fit each other"
             raise ValueError(msg)
-    except (OSError, EOFError, ValueError, TypeError, IndexError) as error:
-        msg = f"expected the files of sparse vectors in {folder.name}/, found something else: {error}"
-        raise IndexMismatchError(msg) from error
     return SparseVectors(data, indices, indptr, (int(shape[0]), int(shape[1])))
+
+
+class SpladeEncoder(LocalModel[Any]):
+    """A sparse encoder: one number per word piece of its vocabulary."""
+
+    def __init__(self, name: str) -> None:
+        """Loads the model called ``name``, as `ragqa.retrieval.local_models.weights_of` finds it. Raises ModelError."""
+        refuse_adapters(name, "a SPLADE model")
+        super().__init__(name, "SparseEncoder", "a SPLADE model", _INSTEAD)
+
+    def encode(self, texts: Sequence[str]) -> Any:  # noqa: ANN401 - scipy has no types
+        """For passages: a scipy CSR array of shape (n_texts, vocabulary), float32, above 0 where it has a number.
+
+        Text beyond the model's window is not read. Raises ModelError where a number is not finite.
+        """
+        from scipy import sparse
+
+        clean = [encodable(text) for text in texts]
+        batches = self._batches(clean, TOKENS_PER_BATCH, self._model.max_seq_length)
+        if not batches:
+            return sparse.csr_array((0, self._model.get_embedding_dimension() or 0), dtype=np.float32)
+        rows = sparse.vstack([self._encode_batch([clean[n] for n in batch], query=False) for batch in batches])
+        return rows.tocsr()[np.argsort(np.concatenate(batches), kind="stable")]
+
+    def encode_query(self, text: str) -> Any:  # noqa: ANN401 - scipy has no types
+        """For a question: likewise, of shape (1, vocabulary); the latest questions are remembered, do not change it."""
+        return self._queries.get(text, lambda: self._encode_batch([encodable(text)], query=True))
+
+    def _encode_batch(self, texts: list[str], *, query: bool) -> Any:  # noqa: ANN401 - scipy has no types
+        from scipy import sparse
+
+        found = self._computed(texts, query=query, convert_to_sparse_tensor=False, save_to_cpu=True)
+        numbers = np.asarray(found, dtype=np.float32).reshape(len(texts), -1)
+        if not np.isfinite(numbers).all():
+            msg = f"expected finite weights from the SPLADE model {self._info.name}, found others; {_INSTEAD}"
+            raise ModelError(msg)
+        return sparse.csr_array(np.maximum(numbers, 0))

@@ -12,14 +12,16 @@ import streamlit as st
 
 from ragqa.config import Config, FusionConfig
 from ragqa.errors import RagqaError
+from ragqa.indexing import index_info
 from ragqa.paths import Paths
+from ragqa.retrieval.names import rankings_for
 
 if TYPE_CHECKING:
     from ragqa.config import ScoringConfig
     from ragqa.indexing import Index
     from ragqa.loading import Models
     from ragqa.pipeline import Pipeline
-    from ragqa.protocols import HitRanker, Reranker
+    from ragqa.protocols import Reranker
     from ragqa.records import RecordStore
 
 _logger = logging.getLogger(__name__)
@@ -51,14 +53,12 @@ def index_names(paths: Paths) -> list[str]:
 
 
 def rankings_of(name: str, paths: Paths) -> tuple[tuple[str, ...], str]:
-    """The names of an index's retrievers and of its first encoder; those of any index where it cannot be read."""
-    from ragqa.indexing import index_info
-
+    """The names of the retrievers for an index and of its first encoder; those of any index where it cannot be read."""
     try:
         manifest = index_info(name, paths.indexes)
     except RagqaError:
-        return tuple(FusionConfig().weights), ""
-    return manifest.retrievers, manifest.encoder
+        return rankings_for(tuple(FusionConfig().weights)), ""
+    return rankings_for(manifest.retrievers), manifest.encoder
 
 
 def open_corpus(name: str, paths: Paths) -> Index:
@@ -98,7 +98,7 @@ def _further(rankings: tuple[str, ...], _paths: Paths) -> dict[str, Any]:
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _reranker(name: str) -> Reranker | HitRanker:
+def _reranker(name: str) -> Reranker:
     from ragqa.loading import load_reranker
 
     return load_reranker(name)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import streamlit as st
 
+from ragqa import registry
 from ragqa.config import (
-    LLM_GENERATORS,
     Config,
     FilteringConfig,
     FusionConfig,
@@ -20,6 +20,8 @@ from ragqa.config import (
     RetrievalConfig,
     ScoringConfig,
     has_llm,
+    page_models,
+    ranges,
 )
 from ragqa.http_client import is_api_name, missing_key
 from ragqa.paths import Paths
@@ -30,49 +32,7 @@ from ragqa.types import ScoringMode
 from ragqa.ui.model_choice import model_widget
 
 _STORE = "settings"  # plain key: widget keys vanish when the page changes
-_GENERATORS = {
-    "concise": "concise, no language model",
-    "extractive": "extractive, no language model",
-    "baseline": "the kept passages, no language model",
-    "llm": "language model",
-    "obligations": "language model, obligations only",
-    "loc": "LOC, obligation by obligation",
-    "vrr": "VRR, verified and refined",
-    "fan-out": "fan-out, no language model",
-    "fan-out-llm": "fan-out, language model",
-    "none": "none, passages only",
-}
-_RANKINGS = {
-    "bm25": ("BM25 weight", "How much the ranking by words counts, against the others. 0 leaves it out."),
-    "context": ("Context weight", "The ranking by words of each passage read with its neighbours in the document."),
-    "dense": ("Dense weight", "The ranking by meaning (cosine of vectors)."),
-    "document": ("Document weight", "BM25 over whole documents: a passage counts as much as its document."),
-    "splade": ("SPLADE weight", "The ranking by words and by words a model expects beside them."),
-    "late": ("Late interaction weight", "The ranking by meaning, word by word (ColBERT)."),
-}
-_WRITING = {  # shown for the generators named last
-    "candidates": ("Candidates", (1, 20, 1), "Answers written first; the one with the best RePASs goes on.", {"vrr"}),
-    "rounds": ("Rounds", (0, 10, 1), "Most rounds of removing contradictions and inserting obligations.", {"vrr"}),
-    "tries": ("Tries", (1, 10, 1), "Most answers to one obligation until one covers it.", {"loc"}),
-    "max_sub_questions": (
-        "Sub-questions",
-        (1, 30, 1),
-        "Most questions that the question is taken apart into, those of the second level included.",
-        {"fan-out", "fan-out-llm"},
-    ),
-    "depth": (
-        "Depth",
-        (1, 2, 1),
-        "2: an answer that is a list may ask a question of each of its items.",
-        {"fan-out-llm"},
-    ),
-    "max_calls": (
-        "Most calls",
-        (1, 200, 1),
-        "The budget: never more than so many answers asked for.",
-        {"loc", "vrr", "fan-out-llm"},
-    ),
-}
+_WRITING = {name: found for name, found in ranges(GenerationConfig).items() if found.explanation}
 _FUSIONS = {"wsum": "weighted sum", "rrf": "reciprocal rank"}
 
 
@@ -96,13 +56,14 @@ def settings_panel(
         for name, value in weights(preset).items():  # of rankings that the corpus before this one had not
             values.setdefault(name, value)
         explanation = st.empty()  # filled when the widgets below have said what was changed
-        for problem in problems:
+        groups = (registry.RETRIEVERS, registry.RERANKERS, registry.GENERATORS)
+        for problem in (*problems, *(line for group in groups for line in registry.problems(group))):
             st.warning(_verbatim(problem))
         missing = lacking_rankings(preset.fusion, rankings, encoder)
         if missing:
             st.warning(_verbatim(_missing(missing, index)))
         _retrieval_widgets(values, rankings)
-        _reranking_widgets(values)
+        _reranking_widgets(values, presets.values())
         _filtering_widgets(values)
         _answer_widgets(values, defaults.generation)
         changed = _is_changed(values, _preset_values(preset) | weights(preset))
@@ -135,9 +96,9 @@ def _retrieval_widgets(values: dict[str, Any], rankings: Sequence[str]) -> None:
     st.subheader("Retrieval and fusion")
     _radio(values, "fusion", "Fusion", _FUSIONS, "A weighted sum of normalised scores, or of 1/(60 + rank).")
     for name in rankings:
-        further = f"Dense weight, {name.removeprefix('dense:')}", "The ranking by meaning of a further encoder."
-        label, help_text = _RANKINGS.get(name, further)
-        _slider(values, f"weight_{name}", _verbatim(label), (0.0, 1.0, 0.05), help_text)
+        part, encoder = registry.find(registry.RETRIEVERS, name), name.removeprefix("dense:")
+        label = f"{part.label if part else name} weight" + (f", {encoder}" if encoder != name else "")
+        _slider(values, f"weight_{name}", _verbatim(label), (0.0, 1.0, 0.05), part.explanation if part else "")
     shares = _fusion(values, rankings).weights
     if "dense" not in rankings:
         st.caption("No vectors in this index: lexical only.")
@@ -145,21 +106,31 @@ def _retrieval_widgets(values: dict[str, Any], rankings: Sequence[str]) -> None:
     st.caption(_verbatim(words if values["fusion"] == "wsum" else f"Ranks of {' and '.join(shares)}, all alike."))
 
 
-def _reranking_widgets(values: dict[str, Any]) -> None:
+def _rerankers(presets: Iterable[Preset]) -> tuple[str, ...]:
+    """What a visitor may have loaded: the registry's rerankers, those of presets and of RAGQA_PAGE_MODELS; "": off."""
+    own = [part.name for part in registry.parts(registry.RERANKERS) if part.is_name]
+    return tuple(dict.fromkeys(("", *own, *page_models(), *(preset.reranking.model for preset in presets))))
+
+
+def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset]) -> None:
     st.subheader("Reranker")
-    st.session_state.setdefault("set_reranker", values["reranker"])
-    values["reranker"] = st.text_input(
-        "Model",
+    offered = _rerankers(presets)
+    chosen = st.session_state.setdefault("set_reranker", values["reranker"])
+    if chosen not in offered:
+        st.session_state["set_reranker"] = ""
+    values["reranker"] = st.selectbox(
+        "Reranker",
+        offered,
         key="set_reranker",
-        placeholder="off",
+        format_func=lambda name: name or "off",
         help="Puts the best passages in a new order: ranker-adgm, learnt from questions about regulation and quick; a "
-        "folder of `ragqa train`; a cross-encoder's hub name; an API's, voyage:rerank-2 or openai:MODEL. Empty: off.",
-    ).strip()
+        "cross-encoder's or an API's where RAGQA_PAGE_MODELS or a preset names it.",
+    )
     if is_api_name(values["reranker"]):
         st.caption("Behind an API: the question and the passages it reads are sent to that server.")
     key = missing_key(values["reranker"])
     if key:
-        st.warning(_verbatim(f"{values['reranker']} needs a key: set {key} and start again, or empty this field."))
+        st.warning(_verbatim(f"{values['reranker']} needs a key: set {key} and start again, or choose off."))
     if values["reranker"]:
         now = st.session_state.get("set_rerank_depth", values["rerank_depth"])  # a preset file may say 1 to 1000
         bounds = (min(5, now), max(100, now), 5)
@@ -185,20 +156,26 @@ def _answer_widgets(values: dict[str, Any], defaults: GenerationConfig) -> None:
         values,
         "generator",
         "Generator",
-        _GENERATORS,
+        {part.name: part.label for part in registry.parts(registry.GENERATORS) if has_llm() or not _asks(part)},
         "Who writes the answer; none shows what retrieval finds, at once.",
     )
-    if values["generator"] in LLM_GENERATORS:
+    chosen = registry.find(registry.GENERATORS, values["generator"])
+    if chosen and _asks(chosen):
         model_widget(values, defaults)
-    for name, (label, bounds, help_text, generators) in _WRITING.items():
-        if values["generator"] in generators:
-            _slider(values, name, label, bounds, help_text)
+    for name in chosen.options if chosen else ():
+        allowed = _WRITING[name]
+        label = allowed.name.removeprefix("most ").capitalize()
+        _slider(values, name, label, (allowed.low, allowed.high, 1), allowed.explanation)
     if not has_llm():
         st.caption("No language model is configured. Set OPENAI_API_KEY or OPENAI_BASE_URL and start again to use one.")
     modes = {ScoringMode.PAPER: "paper", ScoringMode.SCRIPT: "script"}
     _radio(
         values, "mode", "RePASs mode", modes, "The paper's definition, or the reference script's for published figures."
     )
+
+
+def _asks(generator: registry.Part) -> bool:
+    return registry.LANGUAGE_MODEL in generator.needs
 
 
 def _slider(
@@ -218,11 +195,10 @@ def _slider(
 
 def _radio(values: dict[str, Any], name: str, label: str, options: dict[Any, str], help_text: str) -> None:
     key = f"set_{name}"
-    choices = [option for option in options if option not in LLM_GENERATORS or has_llm()]
-    if values[name] not in choices:
-        values[name] = choices[0]
+    if values[name] not in options:
+        values[name] = next(iter(options))
     st.session_state.setdefault(key, values[name])
-    values[name] = st.radio(label, choices, format_func=options.get, key=key, help=help_text, horizontal=True)
+    values[name] = st.radio(label, list(options), format_func=options.get, key=key, help=help_text, horizontal=True)
 
 
 def _values(preset: Preset, defaults: Config) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from ragqa.config import Config, FilteringConfig, FusionConfig, RerankingConfig
 from ragqa.events.generation import BestSoFar, Token, TraceEvent, Working
-from ragqa.events.pipeline import Answered, Event, Fused, Kept, Recorded, Reranked, Retrieved, Selected
+from ragqa.events.pipeline import Answered, Event, Fused, Recorded, Reranked, Retrieved, Selected, Stored
 from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
 from ragqa.fusion import fuse, rerank, reranker_scores
 from ragqa.generation.fanout.merging import reselected, with_passages
@@ -100,7 +100,7 @@ def advance(view: View, event: Event) -> View:
         case Working(phase, calls, characters):
             written = f": {calls} calls so far, {characters:,} characters" if calls else ""
             return replace(view, phase=phase + written)
-        case Kept(record_id):
+        case Stored(record_id):
             return replace(view, record_id=record_id)
         case _ if isinstance(event, TraceEvent):
             best, step = view.best, event
@@ -225,7 +225,7 @@ def with_problems(scores: Sequence[SentenceScore], explanation: Explanation | No
         score
         for score in scores
         if score.verdict is not Verdict.SUPPORTED
-        or (explanation and explanation.citations[score.index].status is not CitationStatus.KEPT)
+        or (explanation and explanation.citations[score.index].status is not CitationStatus.CONFIRMED)
     )
 
 

@@ -22,8 +22,8 @@ wait_passively()
 
 from sentence_transformers import SentenceTransformer  # noqa: E402 - torch comes with it
 
-from ragqa.retrieval.bert_encoder import BertEncoder  # noqa: E402
-from ragqa.retrieval.weights import EMBEDDED, weights_of  # noqa: E402
+from ragqa.retrieval.encoder import BertEncoder  # noqa: E402
+from ragqa.retrieval.local_models import EMBEDDED, weights_of  # noqa: E402
 
 ROUNDS = 3
 

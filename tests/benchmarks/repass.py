@@ -49,6 +49,7 @@ wait_passively()
 from ragqa.repass.nli import CrossEncoderNli  # noqa: E402 - torch comes with it
 from tests.conftest import DATA  # noqa: E402
 from tests.support.reference_loop import LoopScore, ReferenceLoop  # noqa: E402
+from tests.support.streams import Returning  # noqa: E402
 
 SCRIPT = ScoringConfig(mode=ScoringMode.SCRIPT)
 CHANGED = replace(SCRIPT, coverage_threshold=0.6, verdict_threshold=0.6)  # what moving two sliders asks for
@@ -207,15 +208,11 @@ class Bench:
         before = counted.n_pairs
         told: list[tuple[float, SentenceScored | ObligationScored]] = []
         began, worked = time.perf_counter(), time.process_time()
-        stream = self.scorer(nli, config).stream(item.answer, item.passages)
-        while True:
-            try:
-                event = next(stream)
-            except StopIteration as stop:
-                seconds, scored = time.perf_counter() - began, stop.value
-                break
+        stream = Returning(self.scorer(nli, config).stream(item.answer, item.passages))
+        for event in stream:
             told.append((time.perf_counter() - began, event))
-        return as_pass(told, scored, (seconds, time.process_time() - worked), counted.n_pairs - before)
+        seconds = time.perf_counter() - began
+        return as_pass(told, stream.result, (seconds, time.process_time() - worked), counted.n_pairs - before)
 
     def growth(self, item: Item, passages: tuple[Passage, ...]) -> list[dict[str, float]]:
         """Pairs and seconds at 1, 10 and 50 passages of one answer, nothing remembered; default precision."""

@@ -12,7 +12,7 @@ from ragqa.filtering import select
 from ragqa.fusion import fuse
 from ragqa.indexing import build_index, open_index
 from ragqa.pipeline import clean_question
-from ragqa.retrieval.matching import matched_words
+from ragqa.retrieval.analysis import matched_words
 from ragqa.types import Question
 from ragqa.ui.render_passages import passage_table_html
 from tests.support.fakes import FakeEncoder

@@ -2,7 +2,7 @@
 
 import json
 import re
-import time
+from dataclasses import replace
 
 import pytest
 
@@ -16,7 +16,7 @@ from ragqa.events.generation import (
     SubQuestionsAsked,
     Token,
 )
-from ragqa.events.pipeline import Answered, Kept, Recorded, Selected
+from ragqa.events.pipeline import Answered, Recorded, Selected, Stored
 from ragqa.generation.fanout.model import (
     BAD_PLAN,
     MAX_CHARS,
@@ -29,6 +29,7 @@ from ragqa.generation.fanout.model import (
 from ragqa.records import RecordStore
 from ragqa.types import Question, Usage
 from ragqa.ui.run import Run
+from tests.support.effort import grows_no_faster
 from tests.support.fan_out_world import COMPARISON, EBEN, HOLM, LIGHT, TARN, parts
 from tests.support.helpers import make_pipeline
 from tests.support.openai_server import OpenAIServer, answer, cut_after, stall_after, status
@@ -134,7 +135,7 @@ def test_the_joined_answers_so_far_are_kept_with_what_they_cite(tmp_path):
         assert best.answer.finish_reason == "unfinished"
         for sentence in best.answer.sentences:
             assert sentence.text in best.selection.passages[sentence.citations[0] - 1].text
-    assert len(done.of(Kept)) == 2
+    assert len(done.of(Stored)) == 2
     record = store.load(done.one(Recorded).record_id)
     assert record.answer.text == done.answer.text
     assert record.kept == done.one(Selected).selection.passages
@@ -186,9 +187,12 @@ def test_a_plan_that_broke_off_is_no_plan():
     ],
 )
 def test_what_counts_as_a_plan(reply, found):
-    begun = time.monotonic()
     assert sub_questions_in(reply, {"known one"}) == found
-    assert time.monotonic() - begun < 1
+
+
+@pytest.mark.parametrize("opened", ["[", "{", '{"a": ', '["a", '])
+def test_looking_for_a_plan_takes_linear_time(opened):
+    assert grows_no_faster(lambda n: sub_questions_in(opened * n, set()), 2_000)
 
 
 def test_a_plan_is_cut_to_the_most_and_taken_out_of_the_text():
@@ -323,22 +327,19 @@ def stoppable(server):
 # Stop ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.timeout(120)
 def test_stop_keeps_the_joined_answers_and_ends_the_calls(tmp_path):
     store = RecordStore(tmp_path / "records.sqlite3")
-    with OpenAIServer(answer(PLAN), answer(EBEN_SAID), stall_after("", 30)) as server:
-        generation = GenerationConfig(
-            generator="fan-out-llm", base_url=server.base_url, parallel_calls=1, max_retries=0
-        )
+    with OpenAIServer(answer(PLAN), answer(EBEN_SAID), stall_after("", 600)) as server:
+        generation = replace(stoppable(server), timeout_seconds=600.0)
         config = Config(generation=generation)
         generator = FanOutLlmGenerator(generation, FilteringConfig(), "sk-test-0123456789")
         whole = make_pipeline(**parts(config, generator, store))
         under_way = Run(COMPARISON, config, lambda: whole)
         while not (under_way.view.best and under_way.view.record_id):
             under_way.wait(0.02)
-        begun = time.monotonic()
         under_way.stop()
-        view = under_way.wait(5)
-        assert time.monotonic() - begun < 2
+        view = under_way.wait(60)
         generator.close()
     assert not view.running
     assert view.answer.text == "Mount Eben was climbed in 1901."
@@ -349,17 +350,14 @@ def test_stop_keeps_the_joined_answers_and_ends_the_calls(tmp_path):
     assert record.kept == view.selection.passages
 
 
-def test_stop_during_the_combination_is_quick():
-    with OpenAIServer(*SCRIPT[:3], stall_after("Tarn Peak ", 30)) as server:
-        generation = GenerationConfig(
-            generator="fan-out-llm", base_url=server.base_url, max_retries=0, parallel_calls=1
-        )
+@pytest.mark.timeout(120)
+def test_stop_during_the_combination_does_not_wait_for_the_server():
+    with OpenAIServer(*SCRIPT[:3], stall_after("Tarn Peak ", 600)) as server:
+        generation = replace(stoppable(server), timeout_seconds=600.0)
         generator = FanOutLlmGenerator(generation, FilteringConfig(), "sk-test-0123456789")
         stream = make_pipeline(**parts(Config(generation=generation), generator)).run(Question(COMPARISON))
         for event in stream:
             if isinstance(event, Token):
                 break
-        begun = time.monotonic()
-        stream.close()
-        assert time.monotonic() - begun < 0.5
+        stream.close()  # does not wait for the server
         generator.close()

@@ -11,6 +11,7 @@ from ragqa.types import Question, Ranking, ScoredPassage
 from tests.support.fakes import passage
 from tests.support.openai_server import answer
 from tests.support.scripted import PASSAGES, RECORDS, REPORTS, Session, Told, vrr
+from tests.support.streams import drain
 
 
 def test_a_pool_larger_than_what_is_kept_can_be_indexed_to_its_end():
@@ -62,14 +63,7 @@ def test_the_final_removal_is_made_for_every_question_and_for_every_sentence():
     script = [answer("Keeps [1]."), answer("Wrong once [1]. Keeps [1]. Files [2]. Wrong twice [2].")] * 2
     with Session(VrrGenerator, script, told, candidates=1, rounds=1) as session:
         for text in ("First?", "Second?"):
-            stream = session.generator.stream(Question(text), PASSAGES)
-            events = []
-            while True:
-                try:
-                    events.append(next(stream))
-                except StopIteration as end:
-                    found = end.value
-                    break
+            events, found = drain(session.generator.stream(Question(text), PASSAGES))
             last = [event for event in events if isinstance(event, SentencesRemoved)][-1]
             assert last.round == 2
             assert [sentence.text for sentence in last.removed] == ["Wrong once.", "Wrong twice."]

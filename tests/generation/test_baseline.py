@@ -7,16 +7,11 @@ from ragqa.generation.reply import REFUSAL_NOTE
 from tests.support.fakes import passage
 from tests.support.openai_server import answer
 from tests.support.scripted import QUESTION, RECORDS, ask
+from tests.support.streams import drain
 
 
 def baseline(passages):
-    stream = BaselineGenerator().stream(QUESTION, passages)
-    tokens = []
-    while True:
-        try:
-            tokens.append(next(stream))
-        except StopIteration as end:
-            return tokens, end.value
+    return drain(BaselineGenerator().stream(QUESTION, passages))
 
 
 def test_baseline_is_every_sentence_of_every_passage_verbatim_and_cited():

@@ -16,6 +16,7 @@ from ragqa.generation.concise import (
 )
 from ragqa.types import Coverage, ModelInfo, Question
 from tests.support.fakes import FakeObligations, passage
+from tests.support.streams import drain
 
 QUESTION = Question("What must a firm do?")
 DUTIES = (
@@ -56,14 +57,8 @@ class Verifier:
 def concise(cosines, *texts, **config):
     generator = ConciseGenerator(FakeObligations(), Encoder(**cosines), Verifier(), GenerationConfig(**config))
     stream = generator.stream(QUESTION, [passage(f"{number}:1", text) for number, text in enumerate(texts, start=1)])
-    tokens = []
-    while True:
-        try:
-            tokens.append(next(stream).text)
-        except StopIteration as end:
-            answer = end.value
-            break
-    assert answer.raw == "".join(tokens)
+    tokens, answer = drain(stream)
+    assert answer.raw == "".join(token.text for token in tokens)
     assert all(answer.text[s.start : s.end] == s.text for s in answer.sentences)
     assert answer.generator == "concise, no language model"
     return answer

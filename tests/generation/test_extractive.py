@@ -13,6 +13,7 @@ from ragqa.events.generation import Token
 from ragqa.generation.extractive import FALLBACK_SENTENCES, MIN_WORDS, RELEVANCE_RATIO, ExtractiveGenerator
 from ragqa.types import ModelInfo, Question
 from tests.support.fakes import FakeEncoder, FakeObligations, passage
+from tests.support.streams import drain
 
 QUESTION = Question("What must a firm do?")
 
@@ -36,13 +37,8 @@ class CosineEncoder:
 
 
 def run(generator, passages, question=QUESTION):
-    stream = generator.stream(question, passages)
-    tokens = []
-    while True:
-        try:
-            tokens.append(next(stream))
-        except StopIteration as end:
-            return tokens, checked(tokens, end.value)
+    tokens, answer = drain(generator.stream(question, passages))
+    return tokens, checked(tokens, answer)
 
 
 def checked(tokens, answer):

@@ -3,7 +3,6 @@
 import json
 import logging
 import threading
-import time
 from contextlib import closing
 from dataclasses import replace
 
@@ -31,6 +30,7 @@ from tests.support.openai_server import (
     stall_after,
     status,
 )
+from tests.support.streams import drain
 
 KEY = "sk-test-0123456789abcdef"
 QUESTION = Question("What must a Firm do?")
@@ -49,13 +49,7 @@ def generator_for(server, key=KEY, **settings):
 
 def run(generator, passages=PASSAGES, question=QUESTION):
     """All tokens and the answer."""
-    stream = generator.stream(question, passages)
-    tokens = []
-    while True:
-        try:
-            tokens.append(next(stream))
-        except StopIteration as end:
-            return tokens, end.value
+    return drain(generator.stream(question, passages))
 
 
 def ask(*script, key=KEY, **settings):
@@ -113,12 +107,22 @@ def test_request_carries_the_settings_the_key_and_the_framed_passages():
 
 
 def test_tokens_arrive_before_the_answer_is_complete():
-    with OpenAIServer(answer("One two three.", seconds_per_piece=0.2)) as server:
-        stream = generator_for(server).stream(QUESTION, PASSAGES)
-        begun = time.monotonic()
-        assert next(stream).text == "One"
-        assert time.monotonic() - begun < 3 * 0.2
-        stream.close()
+    seen = threading.Event()
+
+    def behave(exchange):
+        exchange.begin_stream()
+        exchange.text("One ")
+        if seen.wait(60):
+            exchange.text("two three.")
+        exchange.end_stream()
+
+    with OpenAIServer(behave) as server:
+        stream = generator_for(server, timeout_seconds=60.0).stream(QUESTION, PASSAGES)
+        first = next(stream).text
+        seen.set()
+        tokens, _ = drain(stream)
+    assert first == "One"
+    assert first + "".join(token.text for token in tokens) == "One two three."
 
 
 def test_server_that_wants_no_key_gets_a_placeholder():
@@ -211,12 +215,10 @@ def test_rate_limit_that_stays_is_an_error_after_bounded_tries():
 
 
 def test_retry_after_beyond_the_clients_bound_is_not_waited_for():
-    begun = time.monotonic()
     with OpenAIServer(status(429, retry_after="86400")) as server:
         with pytest.raises(RateLimitedError):
             run(generator_for(server))
         assert len(server.requests) == 1
-    assert time.monotonic() - begun < 5
 
 
 def test_server_error_that_stays_is_a_generation_error():
@@ -346,12 +348,10 @@ def test_a_break_before_any_text_is_an_error(behaviour, expected):
 
 @pytest.mark.parametrize("behaviour", [stall_after(""), stall_after("<think>")])
 def test_silence_before_any_text_is_a_time_out(behaviour):
-    begun = time.monotonic()
     with OpenAIServer(behaviour) as server:
         with pytest.raises(TimedOutError, match=r"within 0\.2 s, found silence"):
             run(generator_for(server, timeout_seconds=0.2, max_retries=1))
         assert len(server.requests) <= 2
-    assert time.monotonic() - begun < 3
 
 
 def test_leaving_a_stream_closes_the_connection():

@@ -19,7 +19,7 @@ COMMITTED = ROOT / "indexes"
 
 @pytest.fixture(scope="module")
 def encoder():
-    from ragqa.retrieval.bert_encoder import BertEncoder
+    from ragqa.retrieval.encoder import BertEncoder
 
     return BertEncoder(precision="fp32")
 

@@ -12,19 +12,18 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-import ragqa.corpus
 from ragqa.cli import app
 from ragqa.config import IndexingConfig, RetrievalConfig
 from ragqa.errors import ConfigError, IndexMismatchError
 from ragqa.indexing import build_index, encoded, index_info, open_index, passages, verify_index
 from ragqa.manifest import describe_files, read_manifest, write_manifest
-from ragqa.retrieval import bm25_scores, retrievers_for, token_table, vector_writing, vectors
+from ragqa.retrieval import bm25_scores, retrievers_for, token_table, vectors
 from ragqa.retrieval.bm25 import build_bm25, load_bm25, save_bm25, scored_bm25, write_bm25
 from ragqa.retrieval.dense import DenseRetriever
-from ragqa.retrieval.keys import keys_of, places_of
 from ragqa.retrieval.ranking import tie_order
+from ragqa.retrieval.token_table import keys_of, places_of
 from ragqa.types import ModelInfo
-from tests.indexing.test_indexing import FakeCorpus
+from tests.indexing.test_indexing import in_memory
 from tests.support.fakes import FakeEncoder, passage
 
 K1, B = 1.2, 0.75
@@ -61,13 +60,11 @@ class TestScoresInBlocks:
         theirs.index((numbers, vocabulary), create_empty_token=False, show_progress=False)
         assert len(ours.vocabulary) == len(vocabulary)
         for token in [*vocabulary, "absent"]:
-            found = ours.get_tokens_ids([token, token])
+            found = ours.scores_of([token, token])
             expected = theirs.get_tokens_ids([token, token])
-            assert len(found) == len(expected)
-            if found:
-                np.testing.assert_allclose(
-                    ours.get_scores_from_ids(found), theirs.get_scores_from_ids(expected), rtol=1e-6
-                )
+            assert (found is None) == (not expected)
+            if found is not None:
+                np.testing.assert_allclose(found, theirs.get_scores_from_ids(expected), rtol=1e-6)
 
     def test_blocks_change_nothing(self, monkeypatch, tmp_path):
         texts = random_texts(120)
@@ -112,7 +109,7 @@ class TestScoresInBlocks:
         list(write_bm25(tuple(bm25_scores.counted(token_table.token_table(texts))), K1, B, tmp_path / "pieces"))
         for path in (tmp_path / "whole").iterdir():
             assert path.read_bytes() == (tmp_path / "pieces" / path.name).read_bytes()
-        assert load_bm25(tmp_path / "pieces").get_tokens_ids(["a"]) == []
+        assert load_bm25(tmp_path / "pieces").scores_of(["a"]) is None
 
     def test_windows_are_texts_put_together(self):
         texts = random_texts(60)
@@ -141,7 +138,7 @@ ROWS = tuple(passage(f"{n % 7}:{n:04}", f"Rule {n % 400} binds firm {n * n % 997
 
 @pytest.fixture
 def indexes(tmp_path, monkeypatch):
-    monkeypatch.setattr(ragqa.corpus, "load_corpus", lambda *_: FakeCorpus(ROWS))
+    monkeypatch.setattr("ragqa.indexing.build.open_stream", lambda *_: in_memory(ROWS))
     return tmp_path / "indexes"
 
 
@@ -162,19 +159,24 @@ class TestPassageFile:
             with pytest.raises(IndexError, match="expected a position below 2,500"):
                 found[position]
 
-    def test_opening_reads_two_passages(self, indexes, monkeypatch):
+    def test_no_passage_is_read_but_the_first_the_last_and_those_found(self, indexes):
+        def retrieved():
+            index = open_index("demo", indexes)
+            made = retrievers_for(index, FakeEncoder(), RetrievalConfig())
+            return index, [retriever.retrieve("Rule 7 binds firm 49.", 10) for retriever in made]
+
         build(indexes)
-        parsed = []
-        real = passages.PassageFile._parsed
-        monkeypatch.setattr(
-            passages.PassageFile, "_parsed", lambda self, n: parsed.append(n) or real(self, n), raising=True
-        )
-        index = open_index("demo", indexes)
-        assert parsed == [0, 2499]
-        for retriever in retrievers_for(index, FakeEncoder(), RetrievalConfig()):
-            retriever.retrieve("Rule 7 binds firm 49.", 10)
-        assert 0 < len(parsed) - 2 <= 30
-        assert len(set(parsed)) == len(parsed)  # what two rankings find is parsed once
+        _, expected = retrieved()
+        found = {hit.passage for ranking in expected for hit in ranking.hits}
+        needed = {0, len(ROWS) - 1, *(ROWS.index(passage) for passage in found)}
+        file = indexes / "demo" / "passages.jsonl"
+        lines = file.read_bytes().split(b"\n")
+        file.write_bytes(b"\n".join(line if n in needed else b"x" * len(line) for n, line in enumerate(lines)))
+        reseal(indexes)
+        index, rankings = retrieved()
+        assert rankings == expected
+        for ranking in rankings:  # what two rankings find is parsed once
+            assert all(hit.passage is index.passages[ROWS.index(hit.passage)] for hit in ranking.hits)
 
     def test_a_line_that_is_none_is_said_when_it_is_asked_for(self, indexes):
         build(indexes)
@@ -200,7 +202,9 @@ class TestPassageFile:
     def test_what_is_read_at_opening_is_mapped(self, indexes):
         build(indexes)
         index = open_index("demo", indexes)
-        for array in (index.order, index.hidden, index.passages._offsets):
+        arrays = [value for value in vars(index.passages).values() if isinstance(value, np.ndarray)]
+        assert len(arrays) == 1  # where lines begin
+        for array in (index.order, index.hidden, *arrays):
             assert isinstance(array.base, np.memmap)
             with pytest.raises(ValueError, match="read-only"):
                 array[0] = 0
@@ -217,7 +221,7 @@ class TestPositionOf:
     def test_ids_with_the_same_key(self, indexes, monkeypatch):
         rows = ROWS[:20]
         ids = np.array([[7] * 20, range(20)], dtype=np.uint64)
-        monkeypatch.setattr("ragqa.retrieval.keys.keys_of", lambda texts: np.array([7 for _ in texts], np.uint64))
+        monkeypatch.setattr(token_table, "keys_of", lambda texts: np.array([7 for _ in texts], np.uint64))
         found = passages.PositionOf(rows, ids)
         assert [found[row.passage_id] for row in rows] == list(range(20))
         assert "absent" not in found
@@ -287,7 +291,7 @@ class TestKindsOfVectors:
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         names = [passage(f"{1000 - n:04}") for n in range(1000)]
         hidden = np.arange(1000) % 3 == 0
-        vector_writing.write_vectors(rows, tmp_path / "dense.faiss", kind)
+        vectors.write_vectors(rows, tmp_path / "dense.faiss", kind)
         encoder = FakeEncoder()
         encoder.encode_query = lambda text: rows[:1]
         index = vectors.read_vectors(tmp_path / "dense.faiss", kind)
@@ -305,22 +309,22 @@ class TestKindsOfVectors:
         rows = random.normal(size=(10_000, 4)).astype(np.float32)
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         vectors.check_size("IVF4,PQ2", len(rows))
-        vector_writing.write_vectors(rows, tmp_path / "dense.faiss", "IVF4,PQ2")
+        vectors.write_vectors(rows, tmp_path / "dense.faiss", "IVF4,PQ2")
         index = vectors.read_vectors(tmp_path / "dense.faiss", "IVF4,PQ2")
         assert not vectors.poor_vectors(index, "IVF4,PQ2")
         assert np.sum(index.reconstruct_n(0, 10_000) * rows, axis=1).mean() > 0.97
 
     def test_rows_are_read_in_pieces_and_repeated_as_asked(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(vector_writing, "ADDED_AT_ONCE", 3)
+        monkeypatch.setattr(vectors, "ADDED_AT_ONCE", 3)
         rows = np.array([2, 0, 0, 1, 2, 2, 1])
-        vector_writing.write_vectors(np.eye(3, dtype=np.float32), tmp_path / "v.faiss", rows=rows)
+        vectors.write_vectors(np.eye(3, dtype=np.float32), tmp_path / "v.faiss", rows=rows)
         assert np.array_equal(vectors.read_vectors(tmp_path / "v.faiss").reconstruct_n(0, 7), np.eye(3)[rows])
 
     @pytest.mark.parametrize("kind", ["Flat", *APPROXIMATE, "IVF4,PQ4", "IVF200,SQ8"])
     @pytest.mark.parametrize("n_rows", [12_000, 1])
     def test_the_file_is_what_faiss_writes(self, tmp_path, monkeypatch, kind, n_rows):
         """In blocks, from a file of vectors, as of an index in memory; one vector leaves most groups empty."""
-        monkeypatch.setattr(vector_writing, "ADDED_AT_ONCE", 700)
+        monkeypatch.setattr(vectors, "ADDED_AT_ONCE", 700)
         random = np.random.default_rng(4)
         rows = random.normal(size=(12_000, 8)).astype(np.float32)
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
@@ -331,7 +335,7 @@ class TestKindsOfVectors:
             sample = rows[places] if n_rows > 1 else rows
             index.train(sample)
         trained = vectors.empty_index(kind, 8)
-        monkeypatch.setattr(vector_writing, "empty_index", lambda *_: trained)
+        monkeypatch.setattr(vectors, "empty_index", lambda *_: trained)
         if n_rows == 1 and not trained.is_trained:
             trained.train(rows)
         if "IVF" in kind:
@@ -342,7 +346,7 @@ class TestKindsOfVectors:
             index.add(rows[places[start : start + 700]])
         faiss.write_index(index, str(tmp_path / "expected.faiss"))
         on_disk = encoded.VectorFile(tmp_path / "rows", len(rows), 8)
-        vector_writing.write_vectors(on_disk, tmp_path / "found.faiss", kind, places)
+        vectors.write_vectors(on_disk, tmp_path / "found.faiss", kind, places)
         assert (tmp_path / "found.faiss").read_bytes() == (tmp_path / "expected.faiss").read_bytes()
 
     def test_training_again_gives_the_same_file(self, indexes):
@@ -352,7 +356,7 @@ class TestKindsOfVectors:
     def test_vectors_that_are_none_are_found_in_every_kind(self, tmp_path):
         rows = np.full((2500, 8), 0.01, dtype=np.float32)
         for kind in ("Flat", "SQfp16", "HNSW16"):
-            vector_writing.write_vectors(rows, tmp_path / "v.faiss", kind)
+            vectors.write_vectors(rows, tmp_path / "v.faiss", kind)
             assert vectors.poor_vectors(vectors.read_vectors(tmp_path / "v.faiss", kind), kind)
 
 

@@ -14,18 +14,15 @@ from ragqa.repass.scorer import RepassScorer
 from ragqa.types import ModelInfo, NliProbabilities, ScoringMode
 from tests.support.fakes import FakeNli, FakeObligations, answer, passage
 from tests.support.helpers import ANSWER, PASSAGES
+from tests.support.streams import result_of
 
 EIGHT = "one two three four five six seven eight"
 
 
 def scored(given_answer=ANSWER, passages=PASSAGES, table=None, config=None):
     nli = FakeNli(table)
-    stream = RepassScorer(nli, nli, FakeObligations(), config or ScoringConfig()).stream(given_answer, passages)
-    while True:
-        try:
-            next(stream)
-        except StopIteration as stop:
-            return stop.value
+    scorer = RepassScorer(nli, nli, FakeObligations(), config or ScoringConfig())
+    return result_of(scorer.stream(given_answer, passages))
 
 
 def explained(given_answer=ANSWER, passages=PASSAGES, mode=ScoringMode.PAPER, **changes):

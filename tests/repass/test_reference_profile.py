@@ -18,6 +18,7 @@ from ragqa.models.hub import fetch, is_hub_name
 from ragqa.sentences import split_sentences, splitter_name
 from ragqa.types import ScoringMode
 from tests.repass.test_nli import PAIRS, numbers, tiny_tokenizer, transformers_logits
+from tests.support.helpers import forget_cached
 
 pytestmark = pytest.mark.model
 
@@ -227,9 +228,9 @@ def nltk(monkeypatch):
     monkeypatch.setitem(sys.modules, "nltk", ModuleType("nltk"))
     monkeypatch.setitem(sys.modules, "nltk.tokenize", module)
     monkeypatch.setattr(sentences, "version", lambda name: f"9.9 of {name}")
-    sentences._punkt.cache_clear()
+    forget_cached(sentences)
     yield
-    sentences._punkt.cache_clear()
+    forget_cached(sentences)
 
 
 def test_punkt_splits_where_it_is_installed(nltk):
@@ -242,7 +243,7 @@ def test_punkt_splits_where_it_is_installed(nltk):
 def test_punkt_that_is_not_installed_says_how_to_install_it(monkeypatch):
     from ragqa import sentences
 
-    sentences._punkt.cache_clear()
+    forget_cached(sentences)
     monkeypatch.setitem(sys.modules, "nltk.tokenize", None)
     for use in (lambda: split_sentences("A. B.", "punkt"), lambda: splitter_name("punkt")):
         with pytest.raises(ConfigError, match=r"pip install nltk.*or use nupunkt"):

@@ -178,7 +178,14 @@ def test_a_failure_passes_and_leaves_nothing_behind():
     with pytest.raises(ScoringError, match="once"):
         remembering.predict(PAIRS)
     assert remembering.predict(PAIRS) == CountingNli().predict(PAIRS)
-    assert remembering._pending == {}
+
+
+def test_what_was_computed_is_held_nowhere_but_in_the_memory():
+    model = CountingNli()
+    remembering = RememberingNli(model, remembered=0)
+    for _ in range(2):
+        remembering.predict(PAIRS[:2])
+    assert model.pairs == PAIRS[:2] * 2
 
 
 def test_too_few_results_are_refused_and_leave_nothing_behind():
@@ -252,7 +259,6 @@ def test_one_that_waits_in_vain_computes_for_itself():
         thread.join(10)
     assert [str(error) for error in one] == ["only the first"]
     assert other == [CountingNli().predict(PAIRS[2:])]
-    assert remembering._pending == {}
 
 
 def test_threads_with_overlapping_wishes_all_finish(tmp_path):
@@ -273,4 +279,3 @@ def test_threads_with_overlapping_wishes_all_finish(tmp_path):
     for thread in threads:
         thread.join(60)
     assert results == [expected] * 8
-    assert remembering._pending == {}

@@ -12,6 +12,7 @@ from ragqa.repass.scorer import RepassScorer
 from ragqa.sentences import split_sentences
 from ragqa.types import Answer, AnswerSentence, ScoringMode
 from tests.support.fakes import FakeNli, answer, passage
+from tests.support.streams import Returning, result_of
 
 pytestmark = pytest.mark.model
 
@@ -38,12 +39,7 @@ def load():
 
 
 def score(nli, passages=PASSAGES):
-    stream = RepassScorer(nli, nli, TfidfObligationClassifier(), ScoringConfig()).stream(ANSWER, passages)
-    while True:
-        try:
-            next(stream)
-        except StopIteration as stop:
-            return stop.value
+    return result_of(RepassScorer(nli, nli, TfidfObligationClassifier(), ScoringConfig()).stream(ANSWER, passages))
 
 
 def test_scoring_again_gives_the_same_numbers_from_a_fresh_model_from_memory_and_from_disk(load, tmp_path):
@@ -113,13 +109,11 @@ def test_the_first_round_comes_close_with_few_pairs(load, shared_data):
 def first_breakdown(stream, counted):
     """E and C once every sentence and obligation has been told of, and the pairs it took; then the whole."""
     latest, first, n_pairs = {}, None, 0
-    while True:
-        try:
-            event = next(stream)
-        except StopIteration as stop:
-            return first, n_pairs, stop.value
+    whole = Returning(stream)
+    for event in whole:
         if first is None or (type(event), event.score.index) not in latest:
             latest[type(event), event.score.index] = event.score
             sentences = [score for score in latest.values() if hasattr(score, "contradiction")]
             first = fmean(s.entailment for s in sentences), fmean(s.contradiction for s in sentences)
             n_pairs = len(counted.pairs)
+    return first, n_pairs, whole.result

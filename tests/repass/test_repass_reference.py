@@ -10,6 +10,7 @@ from ragqa.evaluation.answer_file import answer_of_text
 from ragqa.repass.obligations import TfidfObligationClassifier
 from ragqa.repass.scorer import RepassScorer
 from ragqa.types import Passage, ScoringMode
+from tests.support.streams import drain, result_of
 
 pytestmark = pytest.mark.model
 
@@ -69,12 +70,8 @@ def product(nli, obligations):
 
 
 def script_breakdown(scorer, passages, text):
-    stream = scorer.stream(answer_of_text(text), [Passage(str(n), "", passage) for n, passage in enumerate(passages)])
-    while True:
-        try:
-            next(stream)
-        except StopIteration as stop:
-            return stop.value.of(ScoringMode.SCRIPT)
+    given = [Passage(str(n), "", passage) for n, passage in enumerate(passages)]
+    return result_of(scorer.stream(answer_of_text(text), given)).of(ScoringMode.SCRIPT)
 
 
 def assert_equal(found, expected, coverage):
@@ -190,13 +187,7 @@ def test_the_benchmark_reads_the_stages_of_a_scoring_off_its_events(product):
     stream = product.stream(
         answer_of_text(CASES["more than sixteen answer sentences, some of them equal"][1]), passages
     )
-    events = []
-    while True:
-        try:
-            events.append(next(stream))
-        except StopIteration as stop:
-            scored = stop.value
-            break
+    events, scored = drain(stream)
     n_wanted = len(scored.script.sentences) + len(scored.script.obligations)
     found = as_pass(list(enumerate(events, start=1)), scored, (len(events) + 1, 0.5), 7)
     assert found.is_provisional

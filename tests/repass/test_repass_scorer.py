@@ -15,6 +15,7 @@ from ragqa.repass.scorer import RepassScorer
 from ragqa.sentences import SPLITTER
 from ragqa.types import NliProbabilities, Premise, RePASs, ScoringMode, Verdict
 from tests.support.fakes import FakeNli, FakeObligations, answer, passage
+from tests.support.streams import drain
 
 PAPER, SCRIPT = ScoringMode.PAPER, ScoringMode.SCRIPT
 
@@ -24,15 +25,8 @@ SKY = "The sky is blue."
 
 
 def score(nli, given_answer, passages, config=None, obligations=None) -> tuple[list[object], Scored]:
-    stream = RepassScorer(nli, nli, obligations or FakeObligations(), config or ScoringConfig()).stream(
-        given_answer, passages
-    )
-    events = []
-    while True:
-        try:
-            events.append(next(stream))
-        except StopIteration as stop:
-            return events, stop.value
+    scorer = RepassScorer(nli, nli, obligations or FakeObligations(), config or ScoringConfig())
+    return drain(scorer.stream(given_answer, passages))
 
 
 def blank(passage_id: str, text: str = ""):
@@ -354,7 +348,7 @@ class FailingObligations(FakeObligations):
 )
 def test_any_failure_of_the_nli_model_is_a_scoring_error(error):
     with pytest.raises(
-        ScoringError, match=r"NLI model fake-nli failed on 3 sentence pairs.*The answer is kept"
+        ScoringError, match=r"NLI model fake-nli failed on 3 sentence pairs.*The answer is not lost"
     ) as caught:
         score(FailingNli(error), answer(KEEP), PASSAGES)
     assert caught.value.__cause__ is error

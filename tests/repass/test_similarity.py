@@ -1,12 +1,11 @@
 """Which premises are compared first."""
 
-import time
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ragqa.repass.scorer import by_similarity
+from tests.support.effort import grows_no_faster
 
 
 def test_the_premise_that_repeats_most_of_the_hypothesis_comes_first():
@@ -50,19 +49,14 @@ def test_every_premise_comes_once(premises, hypotheses):
     assert [sorted(order) for order in orders] == [list(range(len(premises)))] * len(hypotheses)
 
 
-def test_ten_passages_take_milliseconds():
-    premises = [f"Firm {n} of kind {n % 7} must keep records of client {n % 5} for {n} years. " * 3 for n in range(60)]
+def test_twice_the_premises_are_twice_the_work():
+    premises = [f"Firm {n} of kind {n % 7} must keep records of client {n % 5} for {n} years. " * 3 for n in range(480)]
     hypotheses = [f"Firm {n} must keep records for {n} years and tell client {n % 4}." for n in range(12)]
-    best = 9.0
-    for _ in range(5):
-        began = time.perf_counter()
-        by_similarity(premises, hypotheses)
-        best = min(best, time.perf_counter() - began)
-    assert best < 0.02  # 2 ms where nothing else runs
+    assert grows_no_faster(lambda n: by_similarity(premises[:n], hypotheses), 60)
 
 
 def test_a_passage_of_100_000_words_is_no_trouble():
     endless = " ".join(f"word{n}" for n in range(100_000))
-    began = time.perf_counter()
-    assert by_similarity([endless, "word1 word2"] * 50, ["word1 nothing word2"])[0][:2] == [0, 1]
-    assert time.perf_counter() - began < 2
+    assert by_similarity([endless, "word1 word2"], ["word1 nothing word2"])[0] == [0, 1]
+    words = [" ".join(f"word{n}" for n in range(count)) for count in (5_000, 40_000)]
+    assert grows_no_faster(lambda n: by_similarity([words[n > 5_000], "word1 word2"], ["word1 nothing word2"]), 5_000)

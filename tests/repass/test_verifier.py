@@ -11,6 +11,7 @@ from ragqa.repass.verifier import RepassVerifier, contradicted, mean_contradicti
 from ragqa.types import Coverage, ScoringMode
 from tests.support.fakes import FakeObligations, answer, passage
 from tests.support.scripted import PASSAGES, RECORDS, REPORTS, Told, nli
+from tests.support.streams import result_of
 
 TOLD = {
     "Calm.": Told(0.5, 0.1),
@@ -28,12 +29,7 @@ def verifier(mode=ScoringMode.PAPER, obligations=None):
 
 def breakdown(text, mode=ScoringMode.PAPER):
     checked = verifier(mode)
-    stream = checked.stream(answer(text), PASSAGES)
-    while True:
-        try:
-            next(stream)
-        except StopIteration as end:
-            return checked.breakdown(end.value)
+    return checked.breakdown(result_of(checked.stream(answer(text), PASSAGES)))
 
 
 def test_each_passage_keeps_its_own_obligations_in_order():

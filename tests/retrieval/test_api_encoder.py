@@ -13,13 +13,14 @@ import threading
 import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import ragqa.loading
-from ragqa import http_client
+from ragqa import disk_cache, http_client
 from ragqa.cli import app
 from ragqa.errors import ConfigError, IndexMismatchError, ModelError
 from ragqa.http_client import TRIES, is_api_name
@@ -42,6 +43,7 @@ from tests.support.embedding_server import (
     vectors,
 )
 from tests.support.fakes import FakeNli, FakeObligations
+from tests.support.helpers import reprs_within
 
 KEY = 'test/key+"0123456789_abcdef'  # JSON writes it otherwise
 TEXTS = ["Firms must keep records.", "Auditors are registered.", "Über §3 – 監査"]
@@ -483,7 +485,7 @@ class TestTheKeyStaysSecret:
             encoder = encoder_of(server, cache=tmp_path / "v")
             encoder.encode(TEXTS)
             encoder.encode_query("q")
-            shown = [repr(encoder), repr(encoder.info), repr(encoder._api), repr(encoder._api._client)]
+            shown = [repr(encoder), repr(encoder.info), *reprs_within(encoder)]
             assert not any(KEY[:9] in text for text in shown)
             files = list(tmp_path.iterdir())
             assert tmp_path / "v" in files
@@ -725,7 +727,8 @@ class TestCache:
         file.rmdir()
         cache.add({b"a": expected(["a"])[0]})
         assert not file.exists()
-        monkeypatch.setattr(cache, "_rests_until", 0.0)
+        later = time.monotonic() + disk_cache.REST_SECONDS
+        monkeypatch.setattr(disk_cache, "time", SimpleNamespace(monotonic=lambda: later, sleep=time.sleep))
         cache.add({b"a": expected(["a"])[0]})
         assert list(cache.known([b"a"])) == [b"a"]
         cache.close()
@@ -733,9 +736,13 @@ class TestCache:
     def test_a_file_set_aside_by_another_process_is_not_set_aside_twice(self, file):
         cache = VectorCache(file)
         cache.add({b"a": expected(["a"])[0]})
+        cache.close()
+        assert list(cache.known([b"a"])) == [b"a"]
+        with file.open("r+b") as opened:
+            opened.seek(4096)
+            opened.write(b"\xff" * (file.stat().st_size - 4096))
         file.rename(file.with_name("elsewhere"))
         VectorCache(file).add({b"b": expected(["b"])[0]})
-        cache._set_aside(ValueError("seen in the old file"))
         assert list(cache.known([b"a", b"b"])) == [b"b"]
         assert not file.with_name(file.name + ".broken").exists()
         cache.close()

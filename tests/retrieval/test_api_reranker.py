@@ -24,6 +24,7 @@ from ragqa.retrieval.api_reranker import CHARS_PER_REQUEST, ApiReranker
 from ragqa.ui.benchmarks.request import Request, config_of
 from tests.support.embedding_server import EmbeddingServer, page, reset, score_of, scores, status, vectors
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
+from tests.support.helpers import reprs_within
 
 KEY = 'test/key+"0123456789_abcdef'  # JSON writes it otherwise
 QUESTION = "Which conduct must a firm report?"
@@ -269,7 +270,7 @@ class TestTheKeyStaysSecret:
     def test_not_in_info_or_repr(self, reranker_of):
         with EmbeddingServer() as server:
             reranker = reranker_of(server)
-            shown = [repr(reranker), repr(reranker.info), repr(reranker._api), repr(reranker._api._client)]
+            shown = [repr(reranker), repr(reranker.info), *reprs_within(reranker)]
         assert not any(KEY[:9] in text for text in shown)
 
     def test_a_redirect_is_not_followed_with_it(self, reranker_of):

@@ -14,16 +14,13 @@ from safetensors.numpy import save_file
 
 from ragqa.errors import IndexMismatchError, ModelError
 from ragqa.inference.bert_graph import ADAPTER_CONFIG, ADAPTER_WEIGHTS
-from ragqa.inference.sharing import RecentResults
 from ragqa.retrieval import encoder as encoder_module
-from ragqa.retrieval import weights as weights_module
-from ragqa.retrieval.bert_encoder import BertEncoder, covers
+from ragqa.retrieval import local_models
 from ragqa.retrieval.dense import DenseRetriever, check_unit_rows
-from ragqa.retrieval.encoder import SentenceTransformerEncoder
+from ragqa.retrieval.encoder import BertEncoder, SentenceTransformerEncoder, covers
+from ragqa.retrieval.local_models import EMBEDDED, EMBEDDED_SHA256, weights_of
 from ragqa.retrieval.ranking import tie_order
-from ragqa.retrieval.vector_writing import write_vectors
-from ragqa.retrieval.vectors import read_vectors
-from ragqa.retrieval.weights import EMBEDDED, EMBEDDED_SHA256, weights_of
+from ragqa.retrieval.vectors import read_vectors, write_vectors
 from ragqa.types import ModelInfo
 from tests.support.fakes import FakeEncoder, passage
 
@@ -116,8 +113,7 @@ class TestDenseRetriever:
             dense.retrieve("question", 1)
 
     def test_a_question_vector_that_is_not_one(self, tmp_path):
-        dense = retriever(tmp_path, {"a": unit(1, 0)})
-        dense._encoder.table["question"] = np.array([np.nan, 0.0])
+        dense = retriever(tmp_path, {"a": unit(1, 0)}, question=(np.nan, 0.0))
         with pytest.raises(ModelError, match="not finite or not of length 1"):
             dense.retrieve("question", 1)
 
@@ -167,12 +163,12 @@ class TestVectorFiles:
 
 class TestWeights:
     def test_embedded_package_missing(self, monkeypatch):
-        monkeypatch.setattr(weights_module, "find_spec", lambda name: None)
+        monkeypatch.setattr(local_models, "find_spec", lambda name: None)
         with pytest.raises(ModelError, match="expected the weights of all-MiniLM-L6-v2.*found none; reinstall"):
             weights_of(EMBEDDED)
 
     def test_embedded_weights_altered(self, monkeypatch, tmp_path):
-        monkeypatch.setattr(weights_module, "EMBEDDED_PACKAGE", "stand_in_package")
+        monkeypatch.setattr(local_models, "EMBEDDED_PACKAGE", "stand_in_package")
         (tmp_path / "stand_in_package" / "model").mkdir(parents=True)
         (tmp_path / "stand_in_package" / "__init__.py").touch()
         (tmp_path / "stand_in_package" / "model" / "model.safetensors").write_bytes(b"altered")
@@ -256,26 +252,29 @@ class TestLocalEncoders:
         assert np.isfinite(minilm.encode([text])).all()
         assert np.isfinite(minilm.encode([text, text])).all()
 
-    def test_batches_hold_the_token_budget_longest_first(self):
-        minilm = SentenceTransformerEncoder()
-        texts = ["word " * n for n in (1, 400, 30, 7, 250, 30, 100, 90, 80)] * 6
-        batches = list(minilm._batches(texts))
-        assert sorted(position for batch in batches for position in batch) == list(range(len(texts)))
-        tokens = [min(256, text.count("word") + 2) for text in texts]
-        lengths = [tokens[position] for batch in batches for position in batch]
+    def test_batches_hold_the_token_budget_longest_first(self, monkeypatch):
+        from sentence_transformers import SentenceTransformer
+
+        texts = [f"{'word ' * n}{number}" for number, n in enumerate((1, 400, 30, 7, 250, 30, 100, 90, 80) * 6)]
+        batches = []
+        unit_vectors = lambda model, batch, **_options: batches.append(batch) or np.eye(len(batch), 384)  # noqa: E731
+        monkeypatch.setattr(SentenceTransformer, "encode_document", unit_vectors)
+        SentenceTransformerEncoder().encode(texts)
+        assert sorted(text for batch in batches for text in batch) == sorted(texts)
+        tokens = {text: min(256, text.count("word") + 3) for text in texts}
+        lengths = [tokens[text] for batch in batches for text in batch]
         assert lengths == sorted(lengths, reverse=True)
         assert all(len(batch) * tokens[batch[0]] <= encoder_module.TOKENS_PER_BATCH for batch in batches)
         assert len(batches) > 1
 
     def test_a_question_is_remembered_within_bounds(self, minilm, monkeypatch):
-        monkeypatch.setattr(minilm, "_queries", RecentResults(2))
-        asked = []
-        name = "_encode" if isinstance(minilm, BertEncoder) else "_encode_batch"
-        real = getattr(minilm, name)
-        monkeypatch.setattr(minilm, name, lambda texts, *how, **said: asked.extend(texts) or real(texts, *how, **said))
-        for text in ("one", "two", "one", "three", "one", "two"):
-            minilm.encode_query(text)
-        assert asked == ["one", "two", "three", "two"]
+        monkeypatch.setattr(encoder_module, "MAX_QUERIES", 2)
+        fresh = BertEncoder(precision="fp32") if isinstance(minilm, BertEncoder) else SentenceTransformerEncoder()
+        one, two, one_again, _three, still_one, two_again = (
+            fresh.encode_query(text) for text in ("one", "two", "one", "three", "one", "two")
+        )
+        assert one is one_again is still_one
+        assert two_again is not two
 
     def test_what_is_shared_cannot_be_changed(self, minilm):
         for texts in (["one"], ["one", "two"]):

@@ -10,6 +10,7 @@ from ragqa.errors import IndexMismatchError, ModelError
 from ragqa.retrieval import late_interaction
 from ragqa.retrieval.late_interaction import (
     LATE_FILES,
+    LateEncoder,
     LateInteraction,
     LateRescorer,
     late_retriever,
@@ -17,7 +18,6 @@ from ragqa.retrieval.late_interaction import (
     save_tokens,
 )
 from ragqa.retrieval.ranking import tie_order
-from ragqa.retrieval.token_encoder import LateEncoder
 from ragqa.types import ModelInfo
 from tests.support.fakes import passage
 from tests.support.tiny_models import write_pylate, write_stanford

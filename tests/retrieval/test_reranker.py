@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,8 +18,10 @@ from ragqa.errors import ConfigError, ModelError
 from ragqa.events.pipeline import Fused, Reranked, Retrieved, Selected
 from ragqa.filtering import select
 from ragqa.fusion import fuse, rerank, reranker_scores
+from ragqa.inference.classifier import SequenceClassifier
 from ragqa.loading import load_reranker, with_reranker
 from ragqa.records import AnswerRecord, RecordStore
+from ragqa.retrieval.analysis import indexed_text
 from ragqa.retrieval.reranker import read_again
 from ragqa.tables import passage_table
 from ragqa.types import ModelInfo, Question, Ranking, ScoredPassage
@@ -122,8 +125,13 @@ def test_only_the_best_are_read_as_the_index_reads_them():
         ScoredPassage(passage("1:3", "Three."), 0.5),
     ]
     reranker = FakeReranker({"One.": 4.0})
-    assert read_again(reranker, "q", Ranking("fused", tuple(hits)), 2, None) == {"1:1": 4.0, "1:2": 0.0}
-    read_again(reranker, "q", Ranking("fused", tuple(hits)), 1, None, "title-section-text")
+
+    def corpus(kind):
+        return SimpleNamespace(text_of=lambda passage: indexed_text(passage, kind))
+
+    fused = Ranking("fused", tuple(hits))
+    assert read_again(reranker, "q", fused, 2, corpus("text")) == {"1:1": 4.0, "1:2": 0.0}
+    read_again(reranker, "q", fused, 1, corpus("title-section-text"))
     assert reranker.calls == [("q", ("One.", "Two.")), ("q", ("T. S. One.",))]
 
 
@@ -184,7 +192,7 @@ def test_off_by_default_nothing_of_it_is_imported():
         "from ragqa.pipeline import Models, with_reranker\n"
         "models = with_reranker(Models(None, None, None, None), Config().reranking)\n"
         "assert models.reranker is None\n"
-        "assert not {'torch', 'transformers', 'ragqa.retrieval.reranker', 'openvino'} & set(sys.modules)\n"
+        "assert not {'torch', 'transformers', 'sentence_transformers', 'openvino'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -317,15 +325,9 @@ def test_the_terminal_shows_both_scores_with_their_ranks():
     assert "reranker" not in plain.file.getvalue()
 
 
-def test_logits_are_read_as_plain_numbers():
-    class Twin:
-        arithmetic, n_labels = "exact", 1
-
-        def logits(self, pairs):
-            return np.array([[len(text)] for _, text in pairs], np.float32)
-
-    from ragqa.retrieval import reranker as module
-
-    made = module.CrossEncoderReranker.__new__(module.CrossEncoderReranker)
-    made._classifier = Twin()
-    assert made.score("q", ["abc", "a", "abc"]) == [3.0, 1.0, 3.0]
+@pytest.mark.model
+def test_logits_are_read_as_plain_numbers(tmp_path, monkeypatch):
+    lengths = lambda self, pairs: np.array([[len(text)] for _, text in pairs], np.float32)  # noqa: E731
+    monkeypatch.setattr(SequenceClassifier, "logits", lengths)
+    reranker = load_reranker(str(make_model(tmp_path, {0: "LABEL_0"})), "fp32")
+    assert reranker.score("q", ["abc", "a", "abc"]) == [3.0, 1.0, 3.0]

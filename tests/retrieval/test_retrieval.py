@@ -17,8 +17,7 @@ from ragqa.config import RetrievalConfig
 from ragqa.errors import ConfigError, IndexMismatchError
 from ragqa.retrieval import retrievers_for
 from ragqa.retrieval.analysis import analysed_text, hidden_passages, indexed_text, tokenise
-from ragqa.retrieval.bm25 import BM25_FILES, Bm25sRetriever, build_bm25, load_bm25, save_bm25
-from ragqa.retrieval.rank_bm25 import RankBm25Retriever
+from ragqa.retrieval.bm25 import BM25_FILES, Bm25sRetriever, RankBm25Retriever, build_bm25, load_bm25, save_bm25
 from ragqa.retrieval.ranking import best_positions, tie_order
 from ragqa.types import ModelInfo
 from tests.support.fakes import FakeEncoder, passage

@@ -17,18 +17,14 @@ from ragqa.protocols import Rescorer, Retriever
 from ragqa.retrieval import rank
 from ragqa.retrieval.analysis import context_analyser, context_windows, tokenise
 from ragqa.retrieval.api_encoder import ApiEncoder
-from ragqa.retrieval.bm25 import Bm25sRetriever, build_bm25, load_bm25, save_bm25, scored_bm25
+from ragqa.retrieval.bm25 import Bm25sRetriever, RankBm25Retriever, build_bm25, load_bm25, save_bm25, scored_bm25
 from ragqa.retrieval.dense import DenseRetriever
 from ragqa.retrieval.document_bm25 import DocumentBm25, load_documents, save_documents
-from ragqa.retrieval.late_interaction import LateInteraction, LateRescorer, load_tokens, save_tokens
-from ragqa.retrieval.rank_bm25 import RankBm25Retriever
+from ragqa.retrieval.late_interaction import LateEncoder, LateInteraction, LateRescorer, load_tokens, save_tokens
 from ragqa.retrieval.ranking import tie_order
-from ragqa.retrieval.sparse_encoder import SpladeEncoder
-from ragqa.retrieval.splade import SpladeRetriever, load_sparse, save_sparse
-from ragqa.retrieval.token_encoder import LateEncoder
+from ragqa.retrieval.splade import SpladeEncoder, SpladeRetriever, load_sparse, save_sparse
 from ragqa.retrieval.token_table import token_table
-from ragqa.retrieval.vector_writing import write_vectors
-from ragqa.retrieval.vectors import read_vectors
+from ragqa.retrieval.vectors import read_vectors, write_vectors
 from tests.support.embedding_server import EmbeddingServer, reset, status, vectors
 from tests.support.fakes import FakeEncoder, passage, ranking
 from tests.support.hostile import hostile_texts

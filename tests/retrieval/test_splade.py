@@ -6,8 +6,7 @@ from scipy import sparse
 
 from ragqa.errors import IndexMismatchError, ModelError
 from ragqa.retrieval.ranking import tie_order
-from ragqa.retrieval.sparse_encoder import SpladeEncoder
-from ragqa.retrieval.splade import SPLADE_FILES, SpladeRetriever, load_sparse, save_sparse
+from ragqa.retrieval.splade import SPLADE_FILES, SpladeEncoder, SpladeRetriever, load_sparse, save_sparse
 from ragqa.types import ModelInfo
 from tests.support.fakes import passage
 

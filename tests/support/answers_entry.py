@@ -7,6 +7,7 @@
 Every call of the NLI model takes SECONDS; the word ``Ready`` on standard output says that the work begins.
 """
 
+import signal
 import sys
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
@@ -47,6 +48,7 @@ def load_pipeline(seconds, config, *, generator=None):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
     pause = float(sys.argv.pop(1))
 
     def ready(config, *_arguments, **_options):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ragqa.events.generation import Token
+from ragqa.retrieval.reranker import TextReranker
 from ragqa.types import Answer, AnswerSentence, ModelInfo, NliProbabilities, Passage, Question, Ranking, ScoredPassage
 
 
@@ -109,7 +110,7 @@ class FakeObligations:
         return [" must " in f" {sentence} " for sentence in sentences]
 
 
-class FakeReranker:
+class FakeReranker(TextReranker):
     """Scores from a table by text, 0 for others."""
 
     info = ModelInfo("fake-reranker", "3" * 64)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from types import SimpleNamespace
 
 from ragqa.config import Config, GenerationConfig, ScoringConfig
-from ragqa.generation.fanout.generator import FanOutGenerator, quoting
+from ragqa.generation.fanout.generator import fan_out_generator
 from ragqa.loading import Models
 from ragqa.repass.scorer import RepassScorer
 from ragqa.repass.verifier import RepassVerifier
@@ -55,11 +55,11 @@ def parts(config: Config | None = None, generator=None, records=None, retriever:
     nli, obligations, encoder = Neutral(), FakeObligations(), FakeEncoder()
     scorer = RepassScorer(nli, nli, obligations, ScoringConfig())
     if generator is None:
-        answerer = quoting(obligations, encoder, RepassVerifier(scorer), config.generation)
-        generator = FanOutGenerator(answerer, config.generation, config.filtering)
+        verifier = RepassVerifier(scorer)
+        generator = fan_out_generator(obligations, encoder, verifier, config.generation, config.filtering)
     return {
         "config": config,
-        "index": SimpleNamespace(manifest=FakeManifest()),
+        "index": SimpleNamespace(manifest=FakeManifest(), text_of=lambda passage: passage.text),
         "retrievers": (retriever or WordRetriever(),),
         "generator": generator,
         "scorer": scorer,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 from ragqa.config import Config, ScoringConfig
 from ragqa.loading import Models
@@ -37,7 +37,7 @@ def make_pipeline(**changes) -> Pipeline:
     nli, obligations = FakeNli(), FakeObligations()
     parts = {
         "config": config,
-        "index": SimpleNamespace(manifest=FakeManifest()),
+        "index": SimpleNamespace(manifest=FakeManifest(), text_of=lambda passage: passage.text),
         "retrievers": tuple(FakeRetriever(ranking) for ranking in rankings),
         "generator": FakeGenerator(ANSWER),
         "scorer": RepassScorer(nli, nli, obligations, ScoringConfig()),
@@ -45,3 +45,21 @@ def make_pipeline(**changes) -> Pipeline:
         "records": None,
     }
     return Pipeline(**(parts | changes))
+
+
+def reprs_within(thing: object) -> list[str]:
+    """What the objects that this one is made of say of themselves, those of ragqa and one step beyond."""
+    found = []
+    for value in vars(thing).values():
+        if hasattr(value, "__dict__") and not isinstance(value, type):
+            found.append(repr(value))
+            if type(value).__module__.startswith("ragqa."):
+                found += reprs_within(value)
+    return found
+
+
+def forget_cached(module: ModuleType) -> None:
+    """Empties the caches of a module's functions."""
+    for value in vars(module).values():
+        if hasattr(value, "cache_clear"):
+            value.cache_clear()

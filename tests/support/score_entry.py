@@ -4,6 +4,7 @@ Every sentence of an answer takes SECONDS; the word ``Ready`` on standard output
 """
 
 import hashlib
+import signal
 import sys
 import time
 
@@ -42,6 +43,7 @@ def load_scorer(seconds, config):
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
     pause = float(sys.argv.pop(1))
     scoring.load_scorer = lambda config, *_: load_scorer(pause, config)
     main()

@@ -15,6 +15,7 @@ from ragqa.repass.verifier import RepassVerifier
 from ragqa.types import Answer, NliProbabilities, Question
 from tests.support.fakes import FakeNli, FakeObligations, passage
 from tests.support.openai_server import Behaviour, OpenAIServer
+from tests.support.streams import drain, result_of
 
 QUESTION = Question("What must a Firm do?")
 RECORDS, REPORTS = "A Firm must keep records.", "A Firm must file reports."
@@ -86,13 +87,8 @@ class Session:
 def ask(kind: type, *script: Behaviour, told=None, passages=None, question=QUESTION, **settings) -> Finished:
     """One question against this script: what was yielded, the answer, the requests."""
     with Session(kind, script, told or {}, **settings) as session:
-        events: list = []
-        stream = session.generator.stream(question, PASSAGES if passages is None else passages)
-        while True:
-            try:
-                events.append(next(stream))
-            except StopIteration as end:
-                return Finished(events, end.value, session.server.requests, session.nli, session.scorer)
+        events, result = drain(session.generator.stream(question, PASSAGES if passages is None else passages))
+        return Finished(events, result, session.server.requests, session.nli, session.scorer)
 
 
 def loc(*script: Behaviour, **settings) -> Finished:
@@ -105,9 +101,4 @@ def vrr(*script: Behaviour, **settings) -> Finished:
 
 def scored(finished: Finished, passages=None):
     """The final scoring of the answer, as the pipeline does it."""
-    stream = finished.scorer.stream(finished.answer, PASSAGES if passages is None else passages)
-    while True:
-        try:
-            next(stream)
-        except StopIteration as end:
-            return end.value
+    return result_of(finished.scorer.stream(finished.answer, PASSAGES if passages is None else passages))

@@ -69,10 +69,10 @@ def world(rulebook, monkeypatch, tmp_path):
     st.cache_data.clear()
     yield world
     world.gate.set()
-    for run in [all_runs(Paths.from_env())._latest]:
-        if run:
-            run.stop()
-            run.wait(20)
+    run = all_runs(Paths.from_env()).current
+    if run:
+        run.stop()
+        run.wait(20)
 
 
 class World:
@@ -140,7 +140,8 @@ def press(at, label):
 
 
 def current():
-    return all_runs(Paths.from_env())._latest
+    runs = all_runs(Paths.from_env())
+    return next(filter(None, (runs.live(one.run_id) for one in runs.list())), None)
 
 
 def finished(at):

@@ -10,7 +10,7 @@ from ragqa.analysers import ANALYSERS, Analyser
 from ragqa.config import FilteringConfig, FusionConfig
 from ragqa.filtering import select
 from ragqa.fusion import fuse
-from ragqa.retrieval.matching import matched_words
+from ragqa.retrieval.analysis import matched_words
 from ragqa.types import Ranking, ScoredPassage
 from ragqa.ui.render_passages import passage_table_html
 from ragqa.ui.view import WEAK_COSINE, weak_match

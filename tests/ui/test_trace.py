@@ -18,7 +18,7 @@ from ragqa.events.generation import (
     SentencesRemoved,
     Token,
 )
-from ragqa.events.pipeline import Answered, Kept
+from ragqa.events.pipeline import Answered, Stored
 from ragqa.generation.loc import LocGenerator
 from ragqa.generation.trace_words import trace_words
 from ragqa.generation.vrr import VrrGenerator
@@ -114,7 +114,7 @@ def test_a_record_of_the_third_version_has_no_trace(store):
 def test_the_best_so_far_is_on_disk_before_anybody_is_told(store):
     with pipeline(*SCRIPT, store=store) as whole:
         for event in whole.run(QUESTION):
-            if isinstance(event, Kept):
+            if isinstance(event, Stored):
                 record = store.load(event.record_id)
                 assert record.status == "writing"
                 assert record.answer.finish_reason == "unfinished"
@@ -127,7 +127,7 @@ def test_closing_keeps_the_best_so_far_as_stopped(store):
     with pipeline(answer(f"{ACT} [1]"), stall_after("", 30), store=store) as whole:
         events = whole.run(QUESTION)
         for event in events:
-            if isinstance(event, Kept):
+            if isinstance(event, Stored):
                 break
         events.close()
     (summary,) = store.list()

@@ -74,7 +74,7 @@ def published_beside(study: Study) -> tuple[PublishedRow, ...]:
 
 
 def _with_generator(config: Config, name: str) -> Config:
-    return replace(config, generation=replace(config.generation, generator=name))  # type: ignore[arg-type]
+    return replace(config, generation=replace(config.generation, generator=name))
 
 
 class _PlainObligations(ObligationsGenerator):

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from ragqa.config import LLM_GENERATORS, Config, prompt_folder
+from ragqa.config import Config, prompt_folder
 from ragqa.corpus.files import read_utf8
 from ragqa.corpus.obliqa import load_item_ids
 from ragqa.corpus.questions import load_asked, load_gold
@@ -52,6 +52,7 @@ from ragqa.paths import Paths
 from ragqa.pipeline import Pipeline, load_pipeline
 from ragqa.preset_files import find_preset
 from ragqa.recorder import without_credentials
+from ragqa.registry import needs_language_model
 from ragqa.types import Question, Verdict
 
 SCHEMA_VERSION: Final = 1
@@ -175,7 +176,7 @@ def task_of(pipeline: Pipeline, settings: Settings, variant: str = "") -> Task:
     }
     docids = load_item_ids(Path(settings["docids"])) if settings.get("docids") else None
     loaded = Loaded(pipeline, _gold(questions, pipeline), prices_of(settings), docids)
-    columns = (*COLUMNS, *TOKENS) if config.generation.generator in LLM_GENERATORS else COLUMNS
+    columns = (*COLUMNS, *TOKENS) if needs_language_model(config.generation.generator) else COLUMNS
     return Task(items, stamp, loaded, columns, parallel=settings["parallel"])
 
 

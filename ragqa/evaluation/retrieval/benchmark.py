@@ -26,10 +26,10 @@ from ragqa.evaluation.retrieval.rankings import FILE, Ranker, packed, ranking_ca
 from ragqa.evaluation.retrieval.setups import FUSED, Loaded, fitting, rankings_of, setups_of
 from ragqa.evaluation.retrieval.tables import SHOWN, report_of, results_of, seconds_of
 from ragqa.indexing import open_index
-from ragqa.loading import load_encoder, load_further, load_reranker
+from ragqa.loading import added_retrievers, load_encoder, load_further, load_reranker
 from ragqa.paths import Paths
 from ragqa.preset_files import find_preset
-from ragqa.protocols import HitRanker, Reranker
+from ragqa.protocols import Reranker
 from ragqa.retrieval import retrievers_for
 
 SHOWN_HITS: Final = 10
@@ -55,10 +55,11 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     deep = replace(config, retrieval=replace(config.retrieval, top_k=deepest))
     manifest = index.manifest
     models = load_further([ranking.option for ranking in manifest.rankings], paths)
-    retrievers = retrievers_for(index, load_encoder(manifest.encoder, paths=paths), deep.retrieval, models)
+    encoder = load_encoder(manifest.encoder, paths=paths)
+    retrievers = (*retrievers_for(index, encoder, deep.retrieval, models), *added_retrievers(index))
     names = [retriever.name for retriever in retrievers]
     setups, baseline = setups_of(settings, names, presets, config)
-    rerankers: dict[str, Reranker | HitRanker] = {}
+    rerankers: dict[str, Reranker] = {}
     for setup in setups:
         if setup.reranking and setup.reranking.model not in rerankers:
             yield "Loading the reranker"

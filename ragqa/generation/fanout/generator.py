@@ -82,11 +82,16 @@ class FanOutGenerator:
         return replace(answer, note=_NOTHING_CONCLUDED.format(n=n, s="s" * (n != 1)))
 
 
-def quoting(
-    obligations: ObligationClassifier, encoder: Encoder, verifier: Verifier, config: GenerationConfig
-) -> Generator:
-    """What answers a sub-question: its most relevant sentences, at most `SENTENCES`, verbatim."""
-    return ConciseGenerator(obligations, encoder, verifier, replace(config, max_sentences=SENTENCES))
+def fan_out_generator(
+    obligations: ObligationClassifier,
+    encoder: Encoder,
+    verifier: Verifier,
+    config: GenerationConfig,
+    filtering: FilteringConfig,
+) -> FanOutGenerator:
+    """One that quotes the most relevant sentences of each sub-question's evidence, at most `SENTENCES`, verbatim."""
+    quoting = ConciseGenerator(obligations, encoder, verifier, replace(config, max_sentences=SENTENCES))
+    return FanOutGenerator(quoting, config, filtering)
 
 
 def searched_by_rules(

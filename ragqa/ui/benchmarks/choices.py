@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import streamlit as st
 
-from ragqa.config import LLM_GENERATORS, has_llm
+from ragqa import registry
+from ragqa.config import has_llm
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.question_files import FileKind, QuestionFile, demo_files, question_files
 from ragqa.evaluation.run_folder import translated
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
 MAX_UPLOAD_MB: Final = 50  # ObliQA's largest file has 20
 LARGE: Final = 200_000  # passages: beyond them documents are not listed, only gold passages looked up
 LOOKED_AT: Final = 30  # questions whose gold is looked for in an index
-_GENERATORS: Final = ("concise", "extractive", "baseline", "fan-out", "llm", "obligations", "loc", "vrr", "fan-out-llm")
 
 
 def data_folder() -> Path:
@@ -165,7 +165,8 @@ def presets_for(index: str, paths: Paths, benchmark: BenchmarkName = "answers") 
 
 def generators() -> tuple[str, ...]:
     """Who can write answers here: those that need a language model only where there is one."""
-    return tuple(name for name in _GENERATORS if name not in LLM_GENERATORS or has_llm())
+    writing = (part for part in registry.parts(registry.GENERATORS) if part.name != "none")
+    return tuple(part.name for part in writing if has_llm() or registry.LANGUAGE_MODEL not in part.needs)
 
 
 def new_index_name(wanted: str, taken: Sequence[str]) -> str:

@@ -141,7 +141,7 @@ def config_of(request: Request, paths: Paths) -> Config:
             reranking=preset.reranking,
             filtering=preset.filtering,
         )
-    generation = replace(config.generation, generator=request.generator or "none")  # type: ignore[arg-type]
+    generation = replace(config.generation, generator=request.generator or "none")
     return replace(config, index=request.index, generation=generation)
 
 

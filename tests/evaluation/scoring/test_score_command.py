@@ -8,6 +8,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from ragqa.evaluation.scoring_folder import open_folder
 from typer.testing import CliRunner
 
 import ragqa.cli
@@ -17,7 +18,6 @@ from ragqa.config import ScoringConfig
 from ragqa.errors import ConfigError, CorpusError, ModelError, RagqaError, RecordError, ScoringError
 from ragqa.evaluation import journal as journal_module
 from ragqa.evaluation.answer_file import read_answers
-from ragqa.evaluation.scoring_folder import open_folder
 from ragqa.repass.scorer import RepassScorer
 from ragqa.types import ModelInfo
 from tests.support.fakes import FakeObligations
@@ -194,11 +194,14 @@ class Disk:
         return self.real[name](*arguments)
 
 
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("manner", ["before", "halfway", "after"])
-def test_a_crash_at_any_step_on_disk_loses_and_doubles_nothing(scorers, file, expected, tmp_path, monkeypatch, manner):
-    stop_at, crashed = 0, True
+def test_a_crash_at_any_step_on_disk_loses_and_doubles_nothing(
+    scorers, file, expected, tmp_path, monkeypatch, manner, every
+):
+    stop_at, crashed = 1 - every, True
     while crashed:
-        stop_at += 1
+        stop_at += every
         folder = tmp_path / f"{manner}-{stop_at}"
         with monkeypatch.context() as patch:
             disk, crashed = Disk(patch, stop_at, manner), False

@@ -1,0 +1,78 @@
+"""`REFERENCE.md`: parts, environment variables and commands, written from the registry, the configuration and typer.
+
+``python -m ragqa.cli.reference`` writes it; a test fails where it is not what would be written now.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from typer.main import get_command
+
+import ragqa
+from ragqa import registry
+from ragqa.config import environment_table
+
+FILE: Final = Path(ragqa.__file__).parent / "REFERENCE.md"
+
+
+def reference() -> str:
+    """The whole text, the same on every machine."""
+    from ragqa.cli import app  # this module is run beside the command line, whose modules import none of it
+
+    lines = [
+        "# Reference",
+        "",
+        "Written by `python -m ragqa.cli.reference`: edit the code, not this file.",
+        "",
+        "## Parts",
+        "",
+        *_parts(),
+        "## Environment variables",
+        "",
+        environment_table(),
+        "## Commands",
+        "",
+        *_commands("ragqa", get_command(app)),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _parts() -> Iterator[str]:
+    groups = (registry.GENERATORS, registry.RETRIEVERS, registry.ENCODERS, registry.RERANKERS, registry.NLI_MODELS)
+    for group in (*groups, registry.CORPUS_FORMATS):
+        yield from (
+            f"### {group.removeprefix('ragqa.').replace('_', ' ').capitalize()}",
+            "",
+            registry.parts_table(group),
+        )
+
+
+def _commands(name: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer has its own copy of click
+    if hasattr(command, "commands"):
+        for part in sorted(command.commands):
+            yield from _commands(f"{name} {part}", command.commands[part])
+        return
+    yield from (f"### `{name}`", "", " ".join((command.help or "").split()), "")
+    rows = [row for row in (_row(one) for one in command.params) if row]
+    if rows:
+        yield from ("| option | meaning |", "|---|---|", *rows, "")
+
+
+def _row(parameter: Any) -> str:  # noqa: ANN401
+    help_text = " ".join((getattr(parameter, "help", "") or "").split()).replace("|", "\\|")
+    if parameter.param_type_name == "argument":
+        return f"| `{parameter.metavar or parameter.name.upper()}` | {help_text} |"
+    if parameter.name == "help":
+        return ""
+    default = parameter.default
+    shown = "" if default in (None, False, "", ()) or callable(default) else f" [{default}]"
+    return f"| `{', '.join(parameter.opts)}` | {help_text}{shown} |"
+
+
+if __name__ == "__main__":
+    os.environ.pop("RAGQA_DATA", None)
+    FILE.write_text(reference(), encoding="utf-8")
