@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from enum import StrEnum
 from pathlib import Path
@@ -15,13 +15,13 @@ from rich.progress import TextColumn
 from rich.table import Table
 
 from ragqa.cli.output import progress_bar, stderr, stdout
-from ragqa.evaluation.benchmark import Benchmark, Option, Outcome, Settings, Status, Task
+from ragqa.evaluation.benchmark import Benchmark, Command, Option, Outcome, Settings, Status, Task
 from ragqa.evaluation.report import Comparison, Report
 from ragqa.evaluation.run import Progress, Stop, folder_of, run
 from ragqa.paths import Paths
 from ragqa.tables import plain
 
-NOT_ALL_SCORED, INTERRUPTED = 5, 130  # exit codes; 130 is what shells say of a process ended by Ctrl-C
+REFUSED, NOT_ALL_SCORED, INTERRUPTED = 3, 5, 130  # exit codes; 130 is what shells say of a process ended by Ctrl-C
 NAMED_AT_MOST = 10  # items passed over that are listed one by one
 FIGURES_IN_BAR = 3
 
@@ -47,8 +47,7 @@ def command_of(benchmark: Benchmark, show: Shows | None = None) -> Callable[...,
 
     def command(**given: Any) -> None:  # noqa: ANN401 - typer passes what the options say
         out, restart, as_json = (given.pop(option.name) for option in _CARRIED_OUT)
-        plain_values = {name: str(value) if isinstance(value, StrEnum) else value for name, value in given.items()}
-        settings = benchmark.settings(**plain_values)
+        settings = benchmark.settings(**_plain(given))
         folder = Path(out) if out else folder_of(benchmark, settings, Paths.from_env())
         last = watched(benchmark, settings, folder, restart=restart, is_named=bool(out))
         (show or printed)(last, settings, as_json)
@@ -57,18 +56,40 @@ def command_of(benchmark: Benchmark, show: Shows | None = None) -> Callable[...,
         if any(outcome.status in (Status.FAILED, Status.LEFT) for outcome in last.outcomes):
             raise typer.Exit(NOT_ALL_SCORED)
 
-    parameters = [_parameter(option) for option in (*benchmark.options, *_CARRIED_OUT)]
+    text = f"{benchmark.description}\n\n{_EXIT_CODES}"
+    return _shaped(command, benchmark.name, text, (*benchmark.options, *_CARRIED_OUT))
+
+
+def further_command(one: Command) -> Callable[..., None]:
+    """What a benchmark offers beside its runs, likewise. Exit code 3 where not all is well."""
+
+    def command(**given: Any) -> None:  # noqa: ANN401
+        report, is_well = one.call(_plain(given))
+        draw(report)
+        if not is_well:
+            raise typer.Exit(REFUSED)
+
+    return _shaped(command, one.name, one.description, one.options)
+
+
+def _shaped(command: Callable[..., None], name: str, text: str, options: Sequence[Option]) -> Callable[..., None]:
+    """The command with the name, help and parameters that typer reads."""
+    parameters = [_parameter(option) for option in options]
     parameters.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty)
-    command.__name__ = benchmark.name
-    command.__doc__ = f"{benchmark.description}\n\n{_EXIT_CODES}"
+    command.__name__, command.__doc__ = name, text
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
 
 
+def _plain(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: str(value) if isinstance(value, StrEnum) else value for name, value in given.items()}
+
+
 def _parameter(option: Option) -> inspect.Parameter:
     kind: Any = _type_of(option)
-    required = option.kind in ("file", "argument") and option.default is None and not option.environment
+    is_file = option.kind in ("file", "argument")
+    required = is_file and option.default is None and not option.environment and not option.optional
     info: Any
     if option.kind == "argument":
         info = typer.Argument(help=option.help, metavar=option.name.upper())

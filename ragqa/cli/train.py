@@ -9,14 +9,13 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from ragqa.cli.evaluate_retrieval import rankings_of
 from ragqa.cli.output import progress_bar, stderr, stdout
-from ragqa.cli.rerank_results import reranked_results
+from ragqa.cli.rankings import rankings_of, reranked_results
 from ragqa.config import Config, RerankingConfig
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import ConfigError
 from ragqa.evaluation.measures import display_name
-from ragqa.evaluation.retrieval import measured
+from ragqa.evaluation.retrieval.comparing import measured
 from ragqa.fusion import fuse
 from ragqa.indexing import Index
 from ragqa.lab import ranker as ranking

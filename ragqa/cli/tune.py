@@ -13,8 +13,8 @@ import typer
 from rich.progress import TaskID
 from rich.table import Table
 
-from ragqa.cli.evaluate_retrieval import rankings_of
 from ragqa.cli.output import progress_bar, stdout
+from ragqa.cli.rankings import rankings_of
 from ragqa.config import Config, FilteringConfig, FusionConfig
 from ragqa.corpus.questions import load_gold
 from ragqa.errors import ConfigError, CorpusError

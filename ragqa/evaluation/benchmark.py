@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -38,9 +39,9 @@ class Option:
 
     ``name`` is a Python identifier; the option of the command line is ``--rerank-weight`` for ``rerank_weight``. The
     kinds ``file`` and ``argument`` (a file that the command takes without an option's name) are paths of existing
-    files, ``path`` is any place. ``counts`` reads such a file and gives how many items it holds, or raises CorpusError;
-    ``suits`` tells from the beginning of a file whether it may be one, so that the page can offer it, and ``accepts``
-    says in words what it must hold.
+    files, which must be given unless ``optional``; ``path`` is any place. ``counts`` reads such a file and gives how
+    many items it holds, or raises CorpusError; ``suits`` tells from the beginning of a file whether it may be one, so
+    that the page can offer it, and ``accepts`` says in words what it must hold.
     """
 
     name: str
@@ -57,6 +58,7 @@ class Option:
     counts: Callable[[Path], int] | None = None
     suits: Callable[[Path], bool] | None = None
     environment: str = ""  # the variable that gives the value where no option does
+    optional: bool = False  # of a file
 
     @property
     def flag(self) -> str:
@@ -65,7 +67,9 @@ class Option:
 
 
 LIMIT = Option("limit", "Only the first N items.", "int", least=1, label="First N", decides=False)
-PARALLEL = Option("parallel", "Questions asked of a language model at the same time.", "int", 1, least=1, most=64)
+PARALLEL = Option(
+    "parallel", "Questions asked of a language model at the same time.", "int", 1, least=1, most=64, decides=False
+)
 INDEX = Option("index", "Which corpus.", "index", "rulebook", label="Index")
 PRESET = Option("preset", "Named settings, as on the page, or a file of them.", "preset", label="Settings")
 GENERATOR = Option("generator", "Who writes; the environment's choice without it.", "generator", label="Generator")
@@ -94,7 +98,8 @@ class Task:
     ``input``. While it runs the stamp is that of its folder, with the benchmark's name and ragqa's version.
     ``scoring`` is everything else that decides a score: where it changed, solutions are restored and scored again.
     ``context`` is what the benchmark's own functions work with: open indexes, models, gold. ``columns`` are the
-    measures of an item.
+    measures of an item. ``during`` is given the run's folder and is entered while its items are solved and scored,
+    such as a cache there.
     """
 
     items: Sequence[Item]
@@ -103,6 +108,7 @@ class Task:
     columns: tuple[Column, ...] = ()
     scoring: Json = field(default_factory=dict)
     parallel: int = 1
+    during: Callable[[Path], AbstractContextManager[object]] = nullcontext
 
 
 class Status(StrEnum):
@@ -146,12 +152,26 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Command:
+    """Something a benchmark offers beside its runs, a subcommand of the command line, such as checking a submission.
+
+    ``call`` is given every option's value and returns what there is to say, and whether all is well.
+    """
+
+    name: str
+    description: str
+    options: tuple[Option, ...]
+    call: Callable[[Settings], tuple[Report, bool]]
+
+
+@dataclass(frozen=True, slots=True)
 class Benchmark:
     """What a benchmark is. ``right`` says when an item counts as right, ``verdicts`` what such items and others are.
 
     ``load`` yields words for what it is doing and returns the task; it alone may take long. ``solve`` and ``score``
     are called from threads, each item's in one of them, and give what JSON can hold; a score may say
-    ``{"status": "empty" | "skipped", "note": …}``. A `RagqaError` of either fails that item alone. ``row`` draws one
+    ``{"status": "empty" | "skipped", "note": …}``, or ``{"again": true}`` where a part of it could not be had and the
+    next run is to try once more. A `RagqaError` of either fails that item alone. ``row`` draws one
     item up for a table, ``figures`` the run so far from its rows, ``report`` the run when it has ended, and ``export``
     writes its files, whose names are in ``outputs`` where a new run in the same folder must remove them.
     """
@@ -173,6 +193,7 @@ class Benchmark:
     doing: str = "Solving"  # in front of the progress bar
     on_page: bool = True
     outputs: tuple[str, ...] = ()
+    commands: tuple[Command, ...] = ()
 
     def option(self, name: str) -> Option:
         """The option of this name. Raises ConfigError."""

@@ -17,8 +17,7 @@ from ragqa.indexing.portions import gathered
 from ragqa.protocols import Encoder, FloatMatrix
 from ragqa.retrieval.analysis import IndexedText, indexed_text
 from ragqa.retrieval.dense import check_unit_rows
-from ragqa.retrieval.vector_writing import write_vectors
-from ragqa.retrieval.vectors import check_kind
+from ragqa.retrieval.vectors import check_kind, write_vectors
 
 ENCODED_AT_ONCE: Final = 512  # texts between two signs of progress, and between two entries in the journal
 

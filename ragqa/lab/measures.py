@@ -11,7 +11,7 @@ from statistics import correlation, fmean, median
 from typing import TypeGuard
 
 from ragqa.config import SplitterName
-from ragqa.corpus.json_items import describe, read_json
+from ragqa.corpus.files import describe, read_json
 from ragqa.errors import CorpusError
 from ragqa.evaluation.answer_file import AnswerItem, Figures, figures_of, score_item
 from ragqa.events.pipeline import Selected

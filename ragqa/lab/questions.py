@@ -10,8 +10,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.corpus.questions import load_gold
-from ragqa.corpus.questions import GoldQuestion
+from ragqa.corpus.questions import GoldQuestion, load_gold
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.measures import display_name, means, measure_run
 from ragqa.indexing import Index, open_index

@@ -18,7 +18,7 @@ from ragqa.config import RerankingConfig
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import CorpusError
 from ragqa.evaluation.measures import display_name
-from ragqa.evaluation.retrieval import measured
+from ragqa.evaluation.retrieval.comparing import measured
 from ragqa.evaluation.significance import paired_test
 from ragqa.fusion import rerank
 from ragqa.lab.model_folder import ModelCard, settings_of, write_manifest
@@ -62,7 +62,7 @@ def gather(
     gold: Sequence[GoldQuestion], fused: Sequence[Ranking], depth: int, corpus: Corpus, text_of: Sequence[int]
 ) -> Iterator[Candidates]:
     """The candidates of each question, in order; ``text_of`` numbers the texts of passages, by position."""
-    from ragqa.retrieval.ranking_features import ranking_features
+    from ragqa.retrieval.learned_ranker import ranking_features
 
     for question, ranking in zip(gold, fused, strict=True):
         names = tuple(hit.passage.passage_id for hit in ranking.hits[:depth])

@@ -21,12 +21,12 @@ import numpy.typing as npt
 
 from ragqa import models
 from ragqa.errors import ConfigError, CorpusError
+from ragqa.http_client import is_api_name
 from ragqa.inference.pair_encoding import PairEncoder, padded_inputs
 from ragqa.lab.model_folder import ModelCard, settings_of
 from ragqa.lab.retriever import RetrieverData
 from ragqa.lab.training import Progress, Run, Training, export_classifier, load_classifier, stamp_of
-from ragqa.retrieval.model_api import is_api_name
-from ragqa.retrieval.weights import weights_of
+from ragqa.retrieval.local_models import weights_of
 from ragqa.types import Ranking
 
 if TYPE_CHECKING:

@@ -227,7 +227,7 @@ def nearest(
 class RetrieverTraining(Training):
     """How to train. Defaults are those that paid in trials on two processor cores (ObliQA dev)."""
 
-    base: str = "all-MiniLM-L6-v2"  # as `ragqa.retrieval.weights.weights_of` takes it
+    base: str = "all-MiniLM-L6-v2"  # as `ragqa.retrieval.local_models.weights_of` takes it
     epochs: int = 2
     rank: int = 16  # of the factors, >= 1
     layers: int = 3  # the last so many get factors, >= 1

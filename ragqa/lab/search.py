@@ -21,7 +21,7 @@ from ragqa.config import FilteringConfig, FusionConfig, RetrievalConfig
 from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.errors import ConfigError
 from ragqa.evaluation.measures import display_name
-from ragqa.evaluation.retrieval import Rankings, cut
+from ragqa.evaluation.retrieval.rankings import Rankings, cut_columns
 from ragqa.evaluation.significance import SIGNIFICANT, PairedTest
 from ragqa.fusion import fuse
 from ragqa.indexing import Index
@@ -102,7 +102,7 @@ def searched(
     kept: list[Floats] = []
     for done, setting in enumerate(chosen):
         yield Doing("filters", done, len(chosen))
-        rankings = zip(*cut(columns[setting.index], setting.depth), strict=True)
+        rankings = zip(*cut_columns(columns[setting.index], setting.depth), strict=True)
         fused = (fuse(found, setting.fusion) for found in rankings)
         kept.append(np.stack(list(tuning.kept_figures(gold, fused, candidates, search.beta, unit))))
     yield Doing("filters", len(chosen), len(chosen))
@@ -132,7 +132,7 @@ def _measured(
     blocks.append((default.index, default.depth, (default.fusion,)))
     for name, depth, fusions in blocks:
         rows = []
-        for row in tuning.measured(gold, cut(columns[name], depth), fusions, search.measures, unit):
+        for row in tuning.measured(gold, cut_columns(columns[name], depth), fusions, search.measures, unit):
             rows.append(row)
             done += 1
             yield Doing(f"{n_all:,} ways to rank", done, len(gold) * len(blocks))

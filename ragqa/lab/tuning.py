@@ -25,7 +25,7 @@ import numpy.typing as npt
 from ragqa.config import FilteringConfig, FusionConfig
 from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.errors import ConfigError, IndexingError
-from ragqa.evaluation.retrieval import Rankings
+from ragqa.evaluation.retrieval.rankings import Rankings
 from ragqa.evaluation.significance import PairedTest, paired_test
 from ragqa.fusion import RRF_K
 from ragqa.lab.questions import Floats, Fold, choose

@@ -10,7 +10,7 @@ import ragqa
 from ragqa.config import FilteringConfig, FusionConfig
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import ConfigError
-from ragqa.evaluation.retrieval import cut
+from ragqa.evaluation.retrieval.rankings import cut_columns as cut
 from ragqa.evaluation.significance import PairedTest
 from ragqa.filtering import select
 from ragqa.lab.questions import Fold, folds_by_gold

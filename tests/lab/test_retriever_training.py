@@ -219,8 +219,8 @@ def test_the_adapter_is_one_of_peft_and_changes_the_model(base, trained):
 def test_every_encoder_with_the_adapter_gives_the_trainers_vectors(base, trained):
     import torch
 
-    from ragqa.retrieval.encoder import BertEncoder, SentenceTransformerEncoder
     from ragqa.lab.lora_layers import RetrieverModel
+    from ragqa.retrieval.encoder import BertEncoder, SentenceTransformerEncoder
 
     model = RetrieverModel(str(base), 1, 4, 1, "fp32")
     plain = BertEncoder(str(base), "fp32").encode(TEXTS)

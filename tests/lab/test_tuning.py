@@ -16,7 +16,7 @@ from ragqa.config import FilteringConfig, FusionConfig
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import ConfigError, CorpusError, IndexingError
 from ragqa.evaluation.measures import measure_run
-from ragqa.evaluation.retrieval import cut
+from ragqa.evaluation.retrieval.rankings import cut_columns as cut
 from ragqa.fusion import fuse
 from ragqa.lab.questions import Fold, choose, folds_by_gold
 from ragqa.lab.tuning import Setting, candidates, check_measure, measured, tune

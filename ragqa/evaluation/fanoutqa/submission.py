@@ -1,4 +1,4 @@
-"""What the FanOutQA leaderboard takes: a file of generations per setting and a metadata file, checked and written.
+"""What FanOutQA's leaderboard takes: a file of generations per setting and a metadata file, checked and written.
 
 The rules are those of its README and of the script that evaluates submissions (zhudotexe/fanoutqa,
 leaderboard-submissions/hydrate.py): a line is {"id", "answer"}, both texts; metadata has the fields of `FIELDS` and no
@@ -12,13 +12,15 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from ragqa.corpus.fanoutqa import WITHDRAWN, FanOutQuestion
-from ragqa.corpus.files import describe
-from ragqa.errors import ConfigError, CorpusError
-from ragqa.evaluation.fanoutqa_settings import Setting
+from ragqa.corpus.files import describe, read_json
+from ragqa.errors import CorpusError
+from ragqa.evaluation.benchmark import Command, Option, Settings
+from ragqa.evaluation.fanoutqa.questions import WITHDRAWN, FanOutQuestion, load_fanoutqa
+from ragqa.evaluation.fanoutqa.settings import Setting
 from ragqa.evaluation.journal import write_whole
+from ragqa.evaluation.report import Comparison, Line, Report
 
 JUDGED_CHARS = 4_000  # the judge reads no more of an answer
 MAX_ANSWER_CHARS = 20_000  # the longest of the real files has 5,055; above this it is no answer
@@ -44,6 +46,7 @@ _OPTIONAL = frozenset({"details"})
 _NULLABLE = frozenset({"url", "details", *GENERATIONS.values()})
 _TEMPLATE = ("The name of your model", "The list of authors", "A link to your model", "YOUR-SYSTEM-NAME", "Additional")
 _FOLDER = "leaderboard-submissions"
+SHOWN_PROBLEMS: Final = 50  # of one file
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,16 +124,7 @@ def read_generations(path: Path) -> dict[str, str]:
 
 
 def answers_to(questions: Sequence[FanOutQuestion], path: Path) -> dict[str, str]:
-    """The answers of this file, to be scored. Raises CorpusError where none is to one of these questions.
-
-    Raises ConfigError where the questions have no public answers, so that nothing can be scored.
-    """
-    if any(question.answer is None for question in questions):
-        msg = (
-            "the test set's answers are not public, so these generations cannot be scored here; check them with "
-            "`ragqa eval fanoutqa-submission` and send them to the leaderboard, or score answers to dev"
-        )
-        raise ConfigError(msg)
+    """The answers of this file, to be scored. Raises CorpusError where none is to one of these questions."""
     answers = read_generations(path)
     if answers and not answers.keys() & {question.question_id for question in questions}:
         msg = f"{path.name}: expected answers to these questions, found only others; name the file of theirs"
@@ -199,6 +193,47 @@ def write_submission(
         msg = f"{folder} cannot be written ({error.strerror or error}); choose another folder and try again"
         raise CorpusError(msg) from error
     return (described, *paths.values())
+
+
+def _check_submission(settings: Settings) -> tuple[Report, bool]:
+    """The checks of `SUBMISSION`, and the files written where all are valid and a folder is named."""
+    given = {setting: settings[setting.replace("-", "_")] for setting in Setting}
+    files = {setting: _generations_file(Path(path)) for setting, path in given.items() if path}
+    order = [question.question_id for question in load_fanoutqa(Path(settings["questions"]))]
+    metadata = Path(settings["metadata"])
+    values = read_json(metadata, metadata.name)
+    if isinstance(values, dict) and files:
+        values = values | {key: files[name].name if name in files else None for name, key in GENERATIONS.items()}
+    checks = [check_metadata(values, metadata.name), *(check_generations(file, set(order)) for file in files.values())]
+    lines = tuple(Line(check.file, ("valid" if check.is_valid else "refused",)) for check in checks)
+    notes = [f"{check.file}: {text}" for check in checks for text in (*check.problems[:SHOWN_PROBLEMS], *check.notes)]
+    is_well = all(check.is_valid for check in checks)
+    if is_well and settings["out"]:
+        answers = {setting: read_generations(file) for setting, file in files.items()}
+        notes += [f"written: {path}" for path in write_submission(Path(settings["out"]), values, answers, order)]
+    return Report(
+        comparisons=(Comparison(("verdict",), lines, title="Submission", first="file"),), notes=tuple(notes)
+    ), is_well
+
+
+def _generations_file(path: Path) -> Path:
+    return path / "generations.jsonl" if path.is_dir() else path
+
+
+SUBMISSION: Final = Command(
+    "fanoutqa-submission",
+    "Check generations and metadata against the leaderboard's rules; with --out, write what a pull request adds.\n\n"
+    "Exit code 3 where a file breaks a rule; every problem is printed.",
+    (
+        Option("questions", "fanout-final-test.json.", "file"),
+        Option("metadata", "The metadata file of the leaderboard's README.", "file"),
+        Option("closed_book", "Generations, or a folder of `ragqa eval fanoutqa`.", "path"),
+        Option("open_book", "Likewise.", "path"),
+        Option("evidence_provided", "Likewise.", "path"),
+        Option("out", "Write the files of a pull request to the leaderboard below this folder.", "path"),
+    ),
+    _check_submission,
+)
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str | tuple[str, str]]]:

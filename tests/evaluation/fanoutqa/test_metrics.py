@@ -12,11 +12,20 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from ragqa.corpus.fanoutqa import FanOutQuestion, load_fanoutqa
 from ragqa.errors import ConfigError, GenerationError, ModelError
-from ragqa.evaluation import fanoutqa_text
-from ragqa.evaluation.fanoutqa_judge import JudgeSettings, LlmJudge, verdict_of
-from ragqa.evaluation.fanoutqa_metrics import (
+from ragqa.evaluation.fanoutqa import instruments
+from ragqa.evaluation.fanoutqa.instruments import (
+    JudgeSettings,
+    LlmJudge,
+    load_bleurt,
+    load_metrics,
+    load_normaliser,
+    load_rouge,
+    plain_normaliser,
+    verdict_of,
+    with_lemmatiser,
+)
+from ragqa.evaluation.fanoutqa.metrics import (
     ROUGE_TYPES,
     Judging,
     Match,
@@ -24,11 +33,10 @@ from ragqa.evaluation.fanoutqa_metrics import (
     Rouge,
     match,
     reference_text,
-    score_answers,
     score_one,
+    summarise,
 )
-from ragqa.evaluation.fanoutqa_text import load_normaliser, plain_normaliser, with_lemmatiser
-from ragqa.evaluation.fanoutqa_tools import load_bleurt, load_metrics, load_rouge
+from ragqa.evaluation.fanoutqa.questions import FanOutQuestion, load_fanoutqa
 from ragqa.types import Question
 from tests.support.openai_server import OpenAIServer, answer, status
 
@@ -40,13 +48,8 @@ def question(answer_, number=1, text="Which?"):
 
 
 def run(questions, answers, metrics):
-    stream = score_answers(questions, answers, metrics)
-    scores = []
-    while True:
-        try:
-            scores.append(next(stream))
-        except StopIteration as stop:
-            return scores, stop.value
+    scores = [score_one(one, answers.get(one.question_id), metrics) for one in questions]
+    return scores, summarise(scores, metrics)
 
 
 # The oracle ---------------------------------------------------------------------------------------------------------
@@ -127,7 +130,7 @@ def published_model():
 
 def loaded_model():
     published_model()
-    return fanoutqa_text._loaded(str(fanoutqa_text._copy_folder() or fanoutqa_text.MODEL))
+    return instruments._loaded(str(instruments._copy_folder() or instruments.MODEL))
 
 
 PIPELINES = {"tiny": lambda: tiny_pipeline, "spacy.blank": spacy_pipeline, "en_core_web_sm": published_model}
@@ -260,7 +263,7 @@ def test_our_normalisation_is_the_packages(name, text, package, monkeypatch):
     pipeline = PIPELINES[name]()
     through = with_lemmatiser(pipeline, "a")
     assert through.through.startswith("fanoutqa 1.")
-    monkeypatch.setattr(fanoutqa_text, "_package", lambda: None)
+    monkeypatch.setattr(instruments, "_package", lambda: None)
     ours = with_lemmatiser(pipeline, "a")
     assert ours.through == "ragqa"
     assert ours(text) == through(text) == package.norm.normalize(text)
@@ -360,10 +363,10 @@ def test_an_altered_copy_of_the_model_is_refused(tmp_path, monkeypatch):
     spacy = pytest.importorskip("spacy")
     monkeypatch.setattr(spacy.util, "is_package", lambda _name: False)
     (tmp_path / "config.cfg").write_text("[nlp]\n")
-    monkeypatch.setattr(fanoutqa_text, "_copy_folder", lambda: tmp_path)
+    monkeypatch.setattr(instruments, "_copy_folder", lambda: tmp_path)
     with pytest.raises(ModelError, match="must hold the files with sha256 .*spacy download"):
         load_normaliser()
-    monkeypatch.setattr(fanoutqa_text, "_copy_folder", lambda: None)
+    monkeypatch.setattr(instruments, "_copy_folder", lambda: None)
     assert not load_normaliser().is_official
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+from contextlib import nullcontext
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -13,21 +14,37 @@ from typer.testing import CliRunner
 
 from ragqa.cli import app
 from ragqa.config import GenerationConfig
-from ragqa.corpus.fanoutqa import Evidence, FanOutQuestion
 from ragqa.errors import ConfigError, GenerationError
-from ragqa.evaluation.fanoutqa_files import details_of, report_of, write_outputs
-from ragqa.evaluation.fanoutqa_fragments import ANSWER_RESERVE, count_tokens
-from ragqa.evaluation.fanoutqa_judge import JudgeSettings
-from ragqa.evaluation.fanoutqa_judge_folder import kept_judge
-from ragqa.evaluation.fanoutqa_metrics import Metrics
-from ragqa.evaluation.fanoutqa_open_book import IndexSearch, OpenBook, WikipediaSearch
-from ragqa.evaluation.fanoutqa_pages import FolderPages
-from ragqa.evaluation.fanoutqa_prompts import PROMPTS, instructions
-from ragqa.evaluation.fanoutqa_run import open_run_folder, run_fanoutqa, run_generations, stamp_of
-from ragqa.evaluation.fanoutqa_settings import ClosedBook, EvidenceProvided, Setting, generation_for
-from ragqa.evaluation.fanoutqa_solvers import Sources, index_search, setting_of, solver_for
-from ragqa.evaluation.fanoutqa_text import plain_normaliser
+from ragqa.evaluation.benchmark import Item, Status, Task
+from ragqa.evaluation.fanoutqa.benchmark import BENCHMARK, stamp_of
+from ragqa.evaluation.fanoutqa.evidence import (
+    ANSWER_RESERVE,
+    FolderPages,
+    IndexSearch,
+    WikipediaSearch,
+    count_tokens,
+    index_search,
+)
+from ragqa.evaluation.fanoutqa.instruments import JudgeSettings, LlmJudge, plain_normaliser
+from ragqa.evaluation.fanoutqa.metrics import Metrics
+from ragqa.evaluation.fanoutqa.questions import Evidence, FanOutQuestion
+from ragqa.evaluation.fanoutqa.reporting import Loaded
+from ragqa.evaluation.fanoutqa.settings import (
+    PROMPTS,
+    ClosedBook,
+    EvidenceProvided,
+    OpenBook,
+    Setting,
+    Sources,
+    generation_for,
+    instructions,
+    setting_of,
+    solver_for,
+)
+from ragqa.evaluation.run import Stop
+from ragqa.evaluation.run import run as stream_of
 from ragqa.generation.client import ChatClient
+from ragqa.paths import Paths
 from ragqa.types import Question
 from tests.support.helpers import FakeManifest, make_pipeline
 from tests.support.openai_server import OpenAIServer, answer, status
@@ -79,18 +96,25 @@ def solver(server, setting=Setting.CLOSED_BOOK, **sources):
     return solver_for(setting, ChatClient(settings, "k"), settings, Sources(plain_normaliser(), **sources))
 
 
-def finished(stream):
-    found = []
-    while True:
-        try:
-            found.append(next(stream))
-        except StopIteration as stop:
-            return found, stop.value
+def task_of(asked, made=None, metrics=None, *, parallel=1, judge=None, answers=None):
+    """The questions for a solver, or answers that are given, with these metrics."""
+    items = [Item(number, one.question, one) for number, one in enumerate(asked, start=1)]
+    stamp = stamp_of(asked, made, GenerationConfig(model="test")) if made else {"answers": answers}
+    during = (lambda folder: judge.caching(items, folder)) if judge else nullcontext
+    scoring = {"judge": judge.settings.digest if judge else "", "scored": metrics is not None}
+    loaded = Loaded(Setting.CLOSED_BOOK, made, answers, metrics)
+    return Task(items, stamp, loaded, (), scoring, parallel, during)
 
 
-def run(folder, asked, made, metrics=None, **options):
-    with open_run_folder(folder, stamp_of(asked, made, GenerationConfig(model="test"))) as opened:
-        return finished(run_fanoutqa(asked, made, opened, metrics, **options))
+def run(folder, asked, made=None, metrics=None, *, limit=None, restart=False, **options):
+    """The items that ended in this run, and its last progress, with outcomes and report."""
+    task = task_of(asked, made, metrics, **options)
+    seen = list(stream_of(BENCHMARK, {"limit": limit}, folder, Paths.from_env(), task=task, restart=restart))
+    return [one.outcome for one in seen if one.outcome], seen[-1]
+
+
+def answers_of(last):
+    return [(outcome.solution or {}).get("answer") for outcome in last.outcomes]
 
 
 # What is sent -------------------------------------------------------------------------------------------------------
@@ -100,7 +124,7 @@ def test_every_prompt_is_a_file_with_a_code_for_its_frames():
     for name in PROMPTS:
         assert "{code}" in instructions(name)
         assert 300 < len(instructions(name)) < 3_000
-    assert all("20 November 2023" in instructions(name) for name in PROMPTS if name != "fanoutqa_judge")
+    assert all("20 November 2023" in instructions(name) for name in PROMPTS if name != "judge")
 
 
 def test_closed_book_sends_the_question_alone():
@@ -261,17 +285,25 @@ def test_settings_say_what_they_need():
 # Runs ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_yields_every_question_with_its_score_and_returns_the_means(tmp_path):
+def test_a_run_yields_every_question_with_its_score_and_ends_with_the_means(tmp_path):
     asked = questions(3)
     with OpenAIServer(answer(lambda r: "wrong" if " 2 and" in r.prompt else double(r))) as server:
-        seen, result = run(tmp_path, asked, solver(server), Metrics(plain_normaliser()))
-    assert [(p.done, p.total, p.outcome.question.question_id, p.score.accuracy) for p in seen] == [
-        (1, 3, "q1", 1),
-        (2, 3, "q2", 0),
-        (3, 3, "q3", 1),
+        seen, last = run(tmp_path, asked, solver(server), Metrics(plain_normaliser()))
+    assert [(one.item.question.question_id, one.scores["score"]["accuracy"]) for one in seen] == [
+        ("q1", 1),
+        ("q2", 0),
+        ("q3", 1),
     ]
-    assert result.scores.loose == result.scores.strict == 2 / 3
-    assert [o.answer for o in result.outcomes] == ["2", "wrong", "6"]
+    assert (last.done, last.total) == (3, 3)
+    assert last.report.data["scores"]["acc"] == {"loose": 2 / 3, "strict": 2 / 3}
+    assert [(figure.label, figure.text) for figure in last.report.figures] == [
+        ("Loose", "0.667"),
+        ("Strict", "0.667"),
+        ("Answered", "3 of 3"),
+    ]
+    assert [row.right for row in last.rows] == [True, False, True]
+    assert [match.found for match in last.rows[1].matches] == [False]
+    assert answers_of(last) == ["2", "wrong", "6"]
 
 
 def test_what_was_answered_is_never_asked_again(tmp_path):
@@ -280,24 +312,27 @@ def test_what_was_answered_is_never_asked_again(tmp_path):
         made = solver(server)
         run(tmp_path, asked, made, limit=2)
         assert len(server.requests) == 2
-        seen, result = run(tmp_path, asked, made, Metrics(plain_normaliser()))
+        seen, last = run(tmp_path, asked, made, Metrics(plain_normaliser()))
         assert len(server.requests) == 4
-        assert len(seen) == 4
-        assert result.scores.loose == 1
-        run(tmp_path, asked, made)
+        assert len(seen) == len(last.rows) == 4  # what was answered is only scored
+        assert last.report.data["scores"]["acc"]["loose"] == 1
+        files = {name: (tmp_path / name).read_bytes() for name in BENCHMARK.outputs}
+        seen, _ = run(tmp_path, asked, made, Metrics(plain_normaliser()))
+        assert seen == []
         assert len(server.requests) == 4
+    assert files == {name: (tmp_path / name).read_bytes() for name in BENCHMARK.outputs}
 
 
 def test_a_stopped_run_keeps_the_searches_it_paid_for(tmp_path, pages):
     asked = (QUESTION,)
     with OpenAIServer(answer("<search>Danube</search>"), status(500), answer("Black Sea")) as server:
         made = solver(server, Setting.OPEN_BOOK, pages=pages, context_tokens=CONTEXT)
-        seen, result = run(tmp_path, asked, made)
-        assert seen[0].outcome.failed
-        assert result.outcomes[0].answer is None
-        _, result = run(tmp_path, asked, made)
-    assert result.outcomes[0].answer == "Black Sea"
-    assert [step["query"] for step in result.outcomes[0].steps] == ["Danube"]
+        seen, last = run(tmp_path, asked, made)
+        assert seen[0].status is Status.FAILED
+        assert answers_of(last) == [None]
+        _, last = run(tmp_path, asked, made)
+    assert answers_of(last) == ["Black Sea"]
+    assert [step["query"] for step in last.outcomes[0].solution["steps"]] == ["Danube"]
     first = [request.body["messages"][1]["content"] for request in server.requests]
     assert len(first) == 3
     assert first[1] == first[2]  # the search was not asked for again
@@ -307,20 +342,15 @@ def test_closing_the_run_begins_no_further_question_and_keeps_those_under_way(tm
     asked = questions(30)
     with OpenAIServer(answer(double, seconds_per_piece=0.05)) as server:
         made = solver(server)
-        with open_run_folder(tmp_path, stamp_of(asked, made, GenerationConfig(model="test"))) as folder:
-            stream = run_fanoutqa(asked, made, folder, parallel=2)
-            next(stream)
-            stream.close()
-            n = len(server.requests)
-            assert n < 10
-            assert sum(folder.standing(item).answered_at is not None for item in _items(asked)) == n
-        assert not [t for t in threading.enumerate() if t.name.startswith("ragqa-fanoutqa")]
-
-
-def _items(asked):
-    from ragqa.evaluation.fanoutqa_run import items_of
-
-    return items_of(asked)
+        task = task_of(asked, made, parallel=2)
+        stream = stream_of(BENCHMARK, {"limit": None}, tmp_path, Paths.from_env(), task=task)
+        assert next(one for one in stream if one.outcome)
+        stream.close()
+        n = len(server.requests)
+        assert n < 10
+        assert not [t for t in threading.enumerate() if t.name.startswith("ragqa-run")]
+        _, last = run(tmp_path, asked, made)
+        assert sum(outcome.n_begun for outcome in last.outcomes) == len(server.requests) == 30
 
 
 def test_questions_fail_alone_and_five_in_a_row_end_the_run(tmp_path):
@@ -329,27 +359,37 @@ def test_questions_fail_alone_and_five_in_a_row_end_the_run(tmp_path):
     with OpenAIServer(*script) as server, pytest.raises(GenerationError, match="5 questions in a row"):
         run(tmp_path, asked, solver(server))
     with OpenAIServer(answer(double)) as server:
-        _, result = run(tmp_path, asked, solver(server), Metrics(plain_normaliser()))
+        _, last = run(tmp_path, asked, solver(server), Metrics(plain_normaliser()))
     assert len(server.requests) == 8
-    assert result.scores.strict == 1
+    assert last.report.data["scores"]["acc"]["strict"] == 1
 
 
 def test_an_unanswered_question_counts_zero_and_an_empty_answer_is_kept(tmp_path):
     asked = questions(3)
     script = (answer(double), answer(""), status(400, "too long"))
     with OpenAIServer(*script) as server:
-        seen, result = run(tmp_path, asked, solver(server), Metrics(plain_normaliser()))
-    assert result.scores.loose == 1 / 3
-    assert result.scores.n_answered == 2
-    assert "wrote no answer" in seen[1].outcome.note
-    report = report_of(result, {"model": "test"})
-    assert report["counts"] | {"questions": 3, "answered": 2, "empty": 1, "failed": 1, "left": 0} == report["counts"]
-    write_outputs(tmp_path, result, report)
+        seen, last = run(tmp_path, asked, solver(server), Metrics(plain_normaliser()))
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report == last.report.data
+    assert (report["scores"]["acc"]["loose"], report["scores"]["answered"]) == (1 / 3, 2)
+    assert "wrote no answer" in seen[1].note
+    assert report["counts"] == {
+        "questions": 3,
+        "answered": 2,
+        "empty": 1,
+        "failed": 1,
+        "left": 0,
+        "searches": 0,
+        "pages_missing": 0,
+    }
+    assert report["tokens"] == {"prompt": 200, "completion": report["tokens"]["completion"]}
     lines = (tmp_path / "generations.jsonl").read_text().splitlines()
     assert [json.loads(line) for line in lines] == [{"id": "q1", "answer": "2"}]
-    first = details_of(result)[0]
+    first, second, third = json.loads((tmp_path / "details.json").read_text())
     assert (first["matched"], first["not_matched"], first["acc"]) == (["2"], [], 1)
-    assert json.loads((tmp_path / "report.json").read_text())["scores"]["acc"]["loose"] == 1 / 3
+    assert "wrote no answer" in second["note"]
+    assert "too long" in third["note"]
+    assert (third["answer"], third["acc"]) == (None, 0)
 
 
 def test_a_folder_belongs_to_one_run(tmp_path):
@@ -359,19 +399,56 @@ def test_a_folder_belongs_to_one_run(tmp_path):
             run(tmp_path, questions(2), solver(server))
 
 
+def judged(folder, settings, **options):
+    judge = LlmJudge(settings)
+    metrics = Metrics(plain_normaliser(), judge=judge)
+    answers = {"q1": "2", "q2": "4"}
+    return run(folder, questions(2), metrics=metrics, judge=judge, answers=answers, **options)
+
+
 def test_the_judge_is_not_paid_twice(tmp_path):
-    asked, answers = questions(2), {"q1": "2", "q2": "4"}
     with OpenAIServer(answer("Same.\nC"), answer("No.\nD")) as server:
         settings = JudgeSettings("k", "judge", server.base_url)
-        for _ in range(2):
-            with kept_judge(settings, asked, tmp_path) as judge:
-                _, result = finished(run_generations(asked, answers, Metrics(plain_normaliser(), judge=judge)))
-            assert result.scores.judge == 1 / 2
+        for restart in (False, False, True):  # also where the run begins anew
+            _, last = judged(tmp_path, settings, restart=restart)
+            assert last.report.data["scores"]["gpt"] == 1 / 2
         assert len(server.requests) == 2
-        other = JudgeSettings("k", "other-judge", server.base_url)
-        with kept_judge(other, asked, tmp_path) as judge:
-            finished(run_generations(asked, answers, Metrics(plain_normaliser(), judge=judge)))
+        assert last.rows[0].note == "The judge said C."
+        judged(tmp_path, JudgeSettings("k", "other-judge", server.base_url))
         assert len(server.requests) == 4
+        judged(tmp_path, settings)
+        assert len(server.requests) == 4
+    assert len(list(tmp_path.glob("judge-*/journal.jsonl"))) == 2
+
+
+def test_what_the_judge_failed_to_judge_is_tried_again_and_the_rest_counts_meanwhile(tmp_path):
+    with OpenAIServer(answer("Same.\nC"), status(400, "no"), answer("No.\nD")) as server:
+        settings = JudgeSettings("k", "judge", server.base_url)
+        _, last = judged(tmp_path, settings)
+        scores = last.report.data["scores"]
+        assert (scores["acc"]["loose"], scores["gpt"]) == (1, None)
+        assert "1 of 2 answers could not be judged" in scores["missing"][-1]["reason"]
+        assert "not judged" in last.rows[1].note
+        seen, last = judged(tmp_path, settings)
+        assert [outcome.item.number for outcome in seen] == [2]
+        assert last.report.data["scores"]["gpt"] == 1 / 2
+        assert len(server.requests) == 3
+
+
+def test_answers_of_a_stopped_run_count_without_the_judge(tmp_path):
+    """A run that is stopped while it asks: the answer is there, and nothing of it was scored."""
+    stop = Stop()
+
+    def stopping(request):
+        stop.set()
+        return double(request)
+
+    with OpenAIServer(answer(stopping)) as server:
+        task = task_of(questions(2), solver(server), Metrics(plain_normaliser(), judge=SimpleNamespace(name="j")))
+        *_, last = stream_of(BENCHMARK, {"limit": None}, tmp_path, Paths.from_env(), task=task, stop=stop)
+    scores = last.report.data["scores"]
+    assert (scores["acc"]["loose"], scores["answered"], scores["gpt"]) == (1 / 2, 1, None)
+    assert "not judged: the run was stopped" in scores["missing"][-1]["reason"]
 
 
 # Commands -----------------------------------------------------------------------------------------------------------
@@ -416,10 +493,10 @@ def test_the_command_answers_scores_and_shows_the_published_rows(tmp_path, dev_f
         shown = command(*arguments).stdout
         report = json.loads(command(*arguments, "--json").stdout)
     assert len(server.requests) == 3
-    assert "this run (test-model)" in shown
+    assert re.search(r"test-model .*1.000 .*this run", shown)
     assert "GPT-4o (OpenAI, 2024)" in shown
     assert "lemmatised with: none (plain tokens)" in shown
-    assert "not here: BLEURT" in shown
+    assert "Not here: BLEURT" in shown
     assert "RAGQA_JUDGE_KEY" in shown
     assert report["scores"]["acc"] == {"loose": 1.0, "strict": 1.0}
     assert report["scores"]["lemmatised_with"] == "none (plain tokens)"
@@ -456,8 +533,15 @@ def test_the_test_set_is_answered_but_not_scored(tmp_path, test_file, monkeypatc
         arguments = ("fanoutqa", "--questions", test_file, "--out", tmp_path / "out", "--lemmatiser", "none")
         shown = command(*arguments).stdout
     assert "not scored, the test set's answers are not public" in shown
-    failed = command(*arguments, "--generations", tmp_path / "out" / "generations.jsonl", code=1)
-    assert "the test set's answers are not public" in str(failed.exception)
+    given = tmp_path / "out" / "generations.jsonl"
+    checked = command(*arguments[:3], "--out", tmp_path / "checked", "--generations", given).stdout
+    assert "The leaderboard's rules take this file. 3 answers to 3 questions." in checked
+    assert "The test set's answers are not public, so nothing is scored." in checked
+    assert {path.name for path in (tmp_path / "checked").glob("*.json*")} == {"run.json", "journal.jsonl"}
+    given.write_text('{"id": "q1", "answer": "2"}\n{"id": "zz", "answer": "3"}\n')
+    refused = command(*arguments[:3], "--out", tmp_path / "refused", "--generations", given).stdout
+    assert "The leaderboard would refuse this file. 1 answers to 3 questions." in refused
+    assert "line 2: id 'zz' is no question of this set" in refused
 
 
 def test_the_command_checks_and_writes_a_submission(tmp_path, test_file):

@@ -1,7 +1,7 @@
 """FanOutQA (Zhu et al. 2024): dev and test questions -> questions with their necessary Wikipedia pages.
 
 Dev items carry an answer and a decomposition into smaller questions, each with the page that answers it; test items a
-list of pages and no answer. The text of a page is not in the files: `ragqa.evaluation.fanoutqa_pages` finds it.
+list of pages and no answer. The text of a page is not in the files: `ragqa.evaluation.fanoutqa.evidence` finds it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from ragqa.corpus.files import Item, describe, read_items
 from ragqa.errors import CorpusError
+from ragqa.evaluation.files import has_key, head_of
 from ragqa.types import Question
 
 Primitive: TypeAlias = bool | int | float | str
@@ -24,7 +25,6 @@ Reference: TypeAlias = Mapping[str, Primitive] | tuple[Primitive, ...] | Primiti
 # In the test set that fanoutqa 1.1.1 brings, and in the generations of its time; later files and the leaderboard's
 # denominator (724) are without it.
 WITHDRAWN = frozenset({"36146d2306ce9ca3"})
-_HEAD_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +85,10 @@ def load_fanoutqa(path: Path) -> tuple[FanOutQuestion, ...]:
 
 def looks_like_fanoutqa(path: Path) -> bool:
     """Whether the file is a JSON list whose first items have the data set's keys; only its beginning is read."""
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(_HEAD_BYTES).decode("utf-8-sig", errors="replace")
-    except OSError:
-        return False
-    is_list = re.match(r"\s*\[\s*\{", head) is not None
-    return is_list and '"question"' in head and ('"necessary_evidence"' in head or '"decomposition"' in head)
+    head = head_of(path)
+    is_list = re.match(r"\[\s*\{", head) is not None
+    has_pages = has_key(head, "necessary_evidence") or has_key(head, "decomposition")
+    return is_list and has_key(head, "question") and has_pages
 
 
 def revisions_of(questions: Sequence[FanOutQuestion]) -> dict[str, int]:

@@ -1,23 +1,51 @@
 """FanOutQA's metrics: loose and strict accuracy, ROUGE, BLEURT and a judge; each answer with what of it matched.
 
 Accuracy is the share of the reference's strings that stand in the answer between word borders, both made comparable
-(`ragqa.evaluation.fanoutqa_text`): of an object the names and the values, of a list its values, true and false as "yes"
-and "no". Loose is the mean over all questions, strict the share that reached 1; a question without an answer counts 0
-in everything. As in the `fanoutqa` package, which tests use as the oracle.
+(a `Normaliser`): of an object the names and the values, of a list its values, true and false as "yes" and "no". Loose
+is the mean over all questions, strict the share that reached 1; a question without an answer counts 0 in everything. As
+in the `fanoutqa` package, which tests use as the oracle. What measures is loaded by
+`ragqa.evaluation.fanoutqa.instruments`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Generator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
-from ragqa.corpus.fanoutqa import FanOutQuestion, Primitive, Reference
 from ragqa.errors import ConfigError, GenerationError
-from ragqa.evaluation.fanoutqa_text import HOW_TO_GET, Normaliser
+from ragqa.evaluation.fanoutqa.questions import FanOutQuestion, Primitive, Reference
 
 ROUGE_TYPES = ("rouge1", "rouge2", "rougeL")
+
+
+@dataclass(frozen=True, slots=True)
+class Normaliser:
+    """Text in, comparable text out; each text is normalised once. Threads may share it.
+
+    ``lemmatiser`` and ``through`` are words for a result: who lemmatised, and whose code ran. ``is_official``: figures
+    may stand beside published ones.
+    """
+
+    lemmatiser: str
+    through: str
+    is_official: bool
+    _normalise: Callable[[str], str] = field(repr=False)
+    _known: dict[str, str] = field(default_factory=dict, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    def __call__(self, text: object, *, keep: bool = True) -> str:
+        """The text made comparable; ``keep`` is for texts that come again."""
+        plain = str(text)
+        with self._lock:  # spaCy's pipelines are not made for several threads
+            found = self._known.get(plain)
+            if found is None:
+                found = self._normalise(plain)
+                if keep:
+                    self._known[plain] = found
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,18 +196,6 @@ def score_one(question: FanOutQuestion, answer: str | None, metrics: Metrics) ->
         return replace(score, note=f"not judged: {error}")
 
 
-def score_answers(
-    questions: Sequence[FanOutQuestion], answers: Mapping[str, str], metrics: Metrics
-) -> Generator[QuestionScore, None, Scores]:
-    """Yields each question's scores in order, returns the means; ``answers`` by question id."""
-    found = []
-    for question in questions:
-        score = score_one(question, answers.get(question.question_id), metrics)
-        found.append(score)
-        yield score
-    return summarise(found, metrics)
-
-
 def summarise(scores: Sequence[QuestionScore], metrics: Metrics) -> Scores:
     """The means, all 0 where there is no question. A judge that could not judge every answer gives no figure."""
     n = len(scores)
@@ -203,14 +219,6 @@ def summarise(scores: Sequence[QuestionScore], metrics: Metrics) -> Scores:
         through=metrics.normaliser.through,
         missing=tuple(missing),
     )
-
-
-def lemmas_missing(normaliser: Normaliser) -> tuple[Missing, ...]:
-    """What to say where accuracy is not comparable with published figures."""
-    if normaliser.is_official:
-        return ()
-    reason = f"lemmatised with {normaliser.lemmatiser}, not with spaCy's en_core_web_sm: loose and strict may differ"
-    return (Missing("accuracy as published", reason, HOW_TO_GET),)
 
 
 def _strings(reference: Reference) -> tuple[str, ...]:

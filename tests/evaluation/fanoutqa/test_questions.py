@@ -9,7 +9,20 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ragqa.corpus.fanoutqa import (
+from ragqa.errors import ConfigError, CorpusError
+from ragqa.evaluation.fanoutqa.evidence import (
+    FolderPages,
+    Fragment,
+    NoPageError,
+    WikiPages,
+    count_tokens,
+    cut,
+    fitting,
+    open_pages,
+    ranked,
+)
+from ragqa.evaluation.fanoutqa.instruments import plain_normaliser
+from ragqa.evaluation.fanoutqa.questions import (
     WITHDRAWN,
     Evidence,
     FanOutQuestion,
@@ -17,10 +30,6 @@ from ragqa.corpus.fanoutqa import (
     looks_like_fanoutqa,
     revisions_of,
 )
-from ragqa.errors import ConfigError, CorpusError
-from ragqa.evaluation.fanoutqa_fragments import Fragment, count_tokens, cut, fitting, ranked
-from ragqa.evaluation.fanoutqa_pages import FolderPages, NoPageError, WikiPages, open_pages
-from ragqa.evaluation.fanoutqa_text import plain_normaliser
 from ragqa.types import Question
 
 PAGE = {"pageid": 1, "revid": 11, "title": "Alpha", "url": "https://w/Alpha"}

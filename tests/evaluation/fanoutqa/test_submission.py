@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from ragqa.corpus.fanoutqa import load_fanoutqa
 from ragqa.errors import CorpusError
-from ragqa.evaluation.fanoutqa_leaderboard import LEADERBOARD, READ_ON, leaderboard
-from ragqa.evaluation.fanoutqa_settings import Setting
-from ragqa.evaluation.fanoutqa_submission import (
+from ragqa.evaluation.fanoutqa.questions import load_fanoutqa
+from ragqa.evaluation.fanoutqa.reporting import leaderboard, published
+from ragqa.evaluation.fanoutqa.settings import Setting
+from ragqa.evaluation.fanoutqa.submission import (
     FIELDS,
     check_generations,
     check_metadata,
@@ -168,11 +168,11 @@ def test_a_submission_that_breaks_a_rule_is_not_written(tmp_path):
 
 
 def test_the_published_rows_are_what_they_should_be():
-    assert READ_ON == "2026-11-21"
-    assert len({(row.name, row.setting) for row in LEADERBOARD}) == len(LEADERBOARD) == 16 * 3 + 4
-    for row in LEADERBOARD:
-        figures = (row.loose, row.strict, row.rouge1, row.rouge2, row.rougeL, row.bleurt, row.judge)
-        assert all(0 <= figure <= 1 for figure in figures), row
+    origin, rows = published()
+    assert origin.endswith("(the data of https://fanoutqa.com), as read on 2026-11-21")
+    assert len({(row.name, row.setting) for row in rows}) == len(rows) == 16 * 3 + 4
+    for row in rows:
+        assert all(0 <= figure <= 1 for figure in row.figures), row
         assert row.strict < row.loose
         assert row.rouge2 < row.rougeL < row.rouge1
     best = leaderboard(Setting.EVIDENCE_PROVIDED)[0]
