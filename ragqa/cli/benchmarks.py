@@ -56,8 +56,9 @@ def command_of(benchmark: Benchmark, show: Shows | None = None) -> Callable[...,
         if any(outcome.status in (Status.FAILED, Status.LEFT) for outcome in last.outcomes):
             raise typer.Exit(NOT_ALL_SCORED)
 
-    text = f"{benchmark.description}\n\n{_EXIT_CODES}"
-    return _shaped(command, benchmark.name, text, (*benchmark.options, *_CARRIED_OUT))
+    return _shaped(
+        command, benchmark.name, f"{benchmark.description}\n\n{_EXIT_CODES}", (*benchmark.options, *_CARRIED_OUT)
+    )
 
 
 def further_command(one: Command) -> Callable[..., None]:
