@@ -152,12 +152,16 @@ def watched(
 
 
 def _drawn(benchmark: Benchmark, steps: Any) -> Progress:  # noqa: ANN401
-    last = Progress("Loading")
+    last, told = Progress("Loading"), ""
     with stderr().status("Loading") as status:
         for last in steps:
             if last.total:
                 break
             status.update(plain(last.phase))
+            phase = last.phase.partition(":")[0]
+            if phase != told and not stderr().is_terminal:  # where nobody sees the status
+                say(phase)
+            told = phase
     with progress_bar() as bar:
         bar.columns = (*bar.columns, TextColumn("{task.fields[figures]}"))
         if last.resumed:

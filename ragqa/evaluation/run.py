@@ -86,6 +86,9 @@ def run(
     """
     if task is None:
         task = yield from _loaded(benchmark, settings, paths)
+    if not task.solves:
+        yield _reported(benchmark, task, folder)
+        return
     limit = settings.get("limit")
     task = replace(task, items=tuple(task.items[:limit]))
     if not task.items:
@@ -93,7 +96,7 @@ def run(
         raise ConfigError(msg)
     stop = stop or Stop()
     stamp = {"benchmark": benchmark.name, "ragqa_version": __version__, **task.stamp}
-    opened = open_store(folder, stamp, task.scoring, outputs=benchmark.outputs, restart=restart)
+    opened = open_store(folder, stamp, task.scoring, outputs=(*benchmark.outputs, *task.outputs), restart=restart)
     with opened as store, task.during(folder):
         task = replace(task, stamp=store.stamp)
         outcomes = {item.number: store.outcome(item, restored=True) for item in task.items}
@@ -112,6 +115,16 @@ def run(
         report = benchmark.report(task, ended)
         files = tuple(benchmark.export(task, ended, report, folder))
         yield replace(watched.progress(phase="Done"), report=replace(report, files=files), outcomes=ended)
+
+
+def _reported(benchmark: Benchmark, task: Task, folder: Path) -> Progress:
+    """The end of a run in which nothing was to be solved."""
+    with held(folder, "writing"):
+        report = benchmark.report(task, ())
+        files = tuple(benchmark.export(task, (), report, folder))
+    rows = tuple(benchmark.row(task, Outcome(item, Status.SCORED)) for item in task.items)
+    n_items = len(task.items)
+    return Progress("Done", n_items, n_items, rows=rows, report=replace(report, files=files))
 
 
 def folder_of(benchmark: Benchmark, settings: Settings, paths: Paths) -> Path:

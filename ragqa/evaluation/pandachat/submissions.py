@@ -25,13 +25,46 @@ from ragqa.corpus.files import Item, describe, read_json
 from ragqa.corpus.pandachat import DocumentQuestion
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.journal import write_whole
-from ragqa.evaluation.pandachat_results import SCENARIO, PandachatRow
 
+SCENARIO: Final = "aqa-sl"  # attributed question answering, Slovenian: the benchmark's one scenario so far
+N_QUESTIONS: Final = 206
+RESULT_KEY: Final = ("eval_scenario", "system", "evaluated-top-k")  # of a row of ``results.json``, with three figures:
+SECONDS_EACH, N_RIGHT, PERCENT = "time_per_question (s)", "correct_retrieval_count", "correct_retrieval_per"
 ROWS, SOURCES, SECONDS = "df", "sources", "time_per_question"
 TEXTS: Final = ("answer", "text", "text_without_Q")
 MARK: Final = "multi_questions_doc"  # "x" or nothing: NaN in the data set, null in submissions
 MAX_LITERAL_CHARS: Final = 100_000  # of sources written as a string; five take 120
 _AGAIN = "correct the file and try again"
+
+
+@dataclass(frozen=True, slots=True)
+class PandachatRow:
+    """How many of ``n_questions`` a system got right among its first ``top_k`` sources.
+
+    ``seconds`` are the mean of a question; None where the submission does not say.
+    """
+
+    system: str
+    top_k: int
+    seconds: float | None
+    n_right: int
+    n_questions: int = N_QUESTIONS
+
+    @property
+    def percent(self) -> float:
+        """Right ones of all, in [0, 100]; 0 of no question."""
+        return self.n_right / self.n_questions * 100 if self.n_questions else 0.0
+
+    def as_json(self) -> dict[str, Any]:
+        """The row under the names of the benchmark's ``results.json``."""
+        return {
+            "eval_scenario": SCENARIO,
+            "system": self.system,
+            "evaluated-top-k": self.top_k,
+            SECONDS_EACH: self.seconds,
+            N_RIGHT: self.n_right,
+            PERCENT: self.percent,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +217,17 @@ def _check_count(name: str, found: Sequence[str], wanted: Sequence[str], limit: 
             f"{missing[0][:80]!r}{f' and {len(missing) - 1:,} more' if len(missing) > 1 else ''}; {_AGAIN}"
         )
         raise CorpusError(msg)
+
+
+def submission_of(
+    system: str,
+    seconds: float,
+    items: Sequence[Mapping[str, Any]],
+    gold: Sequence[tuple[str, str, tuple[str, ...]]],
+) -> Submission:
+    """The submission of a run: ``items`` of the data set as they are, for each its question, document and sources."""
+    sources = [found for _, _, found in gold]
+    return Submission(system, seconds, tuple(gold), submission_json(system, seconds, items, sources))
 
 
 def submission_json(

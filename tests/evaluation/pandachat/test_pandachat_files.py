@@ -8,9 +8,19 @@ import pytest
 
 from ragqa.corpus.pandachat import load_pandachat_questions
 from ragqa.errors import ConfigError, CorpusError
-from ragqa.evaluation.pandachat_report import PUBLISHED_ONLY, compared, figures_of_file, report_of, write_report
-from ragqa.evaluation.pandachat_results import PUBLISHED, PandachatRow, markdown_table, merge_rows, write_results
-from ragqa.evaluation.pandachat_submission import (
+from ragqa.evaluation.pandachat.results import (
+    PUBLISHED_ONLY,
+    compared,
+    markdown_table,
+    merge_rows,
+    published,
+    report_of,
+    system_of_file,
+    write_report,
+    write_results,
+)
+from ragqa.evaluation.pandachat.submissions import (
+    PandachatRow,
     annotated,
     evaluate_submission,
     is_right,
@@ -36,6 +46,7 @@ PUBLISHED_TABLE = """\
 | aqa-sl          | multilingual-e5-small                  |                 2 |                0.15392  |                       203 |                 98.5437 |
 | aqa-sl          | text-embedding-ada-002                 |                 2 |                0.631284 |                       203 |                 98.5437 |
 | aqa-sl          | qdrant-openai-embedding-3-small        |                 2 |                0.42931  |                       199 |                 96.6019 |"""  # noqa: E501
+PUBLISHED = published()
 SOURCES = ([CAT, GARDEN], [CAT], [], [CAT, CAT, GARDEN])  # right at 2, at 1, never, at 3
 
 
@@ -240,11 +251,11 @@ def test_results_of_others_are_kept_and_damaged_ones_refused(tmp_path):
 
 def test_systems_stand_beside_the_published_ones(tmp_path, questions):
     read = read_submission(write(tmp_path, submission(*SOURCES, system="bge-m3")), questions)
-    figures = figures_of_file(read, "x.json", (1, 2), questions)
+    figures = system_of_file(read, "x.json", (1, 2), questions)
     lines = compared([figures])
     assert len(lines) == len(PUBLISHED)
     assert [line.origin for line in lines].count(PUBLISHED_ONLY) == len(PUBLISHED) - 1
-    (own,) = (line for line in lines if line.system == "bge-m3")
+    (own,) = (line for line in lines if line.name == "bge-m3")
     assert lines[-1] is own  # 2 of 4 here, whatever was published
     assert [row.n_right for row in own.rows] == [1, 2]
     assert own.published == PUBLISHED[0]
@@ -252,7 +263,7 @@ def test_systems_stand_beside_the_published_ones(tmp_path, questions):
 
 def test_results_take_no_row_of_a_part_of_the_questions(tmp_path, questions):
     read = read_submission(write(tmp_path, submission(*SOURCES)), questions)
-    figures = [figures_of_file(read, "submission_x.json", (2,), questions[:1])]
+    figures = [system_of_file(read, "submission_x.json", (2,), questions[:1])]
     out = tmp_path / "out"
     write_report(out, report_of(figures, tmp_path, 1, 4), figures, {"submission_x.json": read}, (2,))
     assert sorted(path.name for path in out.iterdir()) == ["report.json", "submission_x.json_results.json"]
