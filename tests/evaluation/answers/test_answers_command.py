@@ -62,7 +62,7 @@ def call(place, monkeypatch):
     def run(*options, writer=None, command="answers", questions="questions.json", out="out"):
         monkeypatch.setattr(
             answers,
-            "load_pipeline",
+            "pipeline_for",
             lambda config, *_a, **_k: load_pipeline(0.0, config, generator=writer or Writer()),
         )
         arguments = ["--questions", str(place / questions), "--out", str(place / out), *options]
@@ -286,7 +286,7 @@ def test_wrong_options_are_named_before_anything_is_asked(call, place, options, 
 @pytest.mark.long
 def test_passages_only_are_no_answers(place, monkeypatch):
     pipeline = replace(load_pipeline(0.0, Config()), generator=None)
-    monkeypatch.setattr(answers, "load_pipeline", lambda *_a, **_k: pipeline)
+    monkeypatch.setattr(answers, "pipeline_for", lambda *_a, **_k: pipeline)
     arguments = ["eval", "answers", "--questions", str(place / "questions.json"), "--out", str(place / "none")]
     assert "got 'none'" in str(CliRunner().invoke(app, arguments).exception)
 
