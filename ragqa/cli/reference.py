@@ -8,14 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-import click
 from typer.main import get_command
 
 import ragqa
-from ragqa.config import ENVIRONMENT
-from ragqa.registry import parts_table
+from ragqa import registry
+from ragqa.config import environment_table
 
 FILE: Final = Path(ragqa.__file__).parent / "REFERENCE.md"
 
@@ -31,14 +30,10 @@ def reference() -> str:
         "",
         "## Parts",
         "",
-        parts_table(),
-        "",
+        *_parts(),
         "## Environment variables",
         "",
-        "| variable | meaning |",
-        "|---|---|",
-        *(f"| `{variable.name}` | {variable.meaning} |" for variable in ENVIRONMENT),
-        "",
+        environment_table(),
         "## Commands",
         "",
         *_commands("ragqa", get_command(app)),
@@ -46,8 +41,18 @@ def reference() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _commands(name: str, command: click.Command) -> Iterator[str]:
-    if isinstance(command, click.Group):
+def _parts() -> Iterator[str]:
+    groups = (registry.GENERATORS, registry.RETRIEVERS, registry.ENCODERS, registry.RERANKERS, registry.NLI_MODELS)
+    for group in (*groups, registry.CORPUS_FORMATS):
+        yield from (
+            f"### {group.removeprefix('ragqa.').replace('_', ' ').capitalize()}",
+            "",
+            registry.parts_table(group),
+        )
+
+
+def _commands(name: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer has its own copy of click
+    if hasattr(command, "commands"):
         for part in sorted(command.commands):
             yield from _commands(f"{name} {part}", command.commands[part])
         return
@@ -57,10 +62,10 @@ def _commands(name: str, command: click.Command) -> Iterator[str]:
         yield from ("| option | meaning |", "|---|---|", *rows, "")
 
 
-def _row(parameter: click.Parameter) -> str:
+def _row(parameter: Any) -> str:  # noqa: ANN401
     help_text = " ".join((getattr(parameter, "help", "") or "").split()).replace("|", "\\|")
-    if isinstance(parameter, click.Argument):
-        return f"| `{parameter.make_metavar(click.Context(click.Command('x')))}` | {help_text} |"
+    if parameter.param_type_name == "argument":
+        return f"| `{parameter.metavar or parameter.name.upper()}` | {help_text} |"
     if parameter.name == "help":
         return ""
     default = parameter.default

@@ -65,7 +65,7 @@ def measure(
         "words": float(count_words(answer.text)),
         "sentences": float(len(sentences)),
         "supported": sum(supported) / len(supported) if supported else None,
-        "citations_kept": sum(c.status is CitationStatus.KEPT for c in checks) / len(checks) if checks else None,
+        "citations_kept": sum(c.status is CitationStatus.CONFIRMED for c in checks) / len(checks) if checks else None,
         "seconds": sum(seconds.values()),
         "prompt_tokens": float(usage.prompt_tokens),
         "completion_tokens": float(usage.completion_tokens),

@@ -3,7 +3,7 @@
 import shlex
 from pathlib import Path
 
-from ragqa.cli.command_line import command_line
+from ragqa.lab.model_folder import command_line
 
 
 def test_options_are_echoed_in_order_repeated_and_left_out_where_not_given():

@@ -6,20 +6,13 @@ import pytest
 from typer.testing import CliRunner
 
 from ragqa.cli import app
-from ragqa.config import Config, ScoringConfig
-from ragqa.corpus import load_corpus
-from ragqa.corpus.demo import DEMOS
+from ragqa.config import Config
 from ragqa.errors import ConfigError, RagqaError, RecordError
 from ragqa.evaluation.ablations import Study, published_beside, step_means, variants
 from ragqa.evaluation.answer_comparison import compare_runs, load_run
 from ragqa.evaluation.answer_measures import MEASURES
-from ragqa.evaluation.citation_measures import check_groups, kind_of, report
 from ragqa.evaluation.published import AUEB, PUBLISHED, RIRAG, published
-from ragqa.evaluation.rulebook_citations import RULEBOOK_CITATIONS, CitationGroup, LabelledSentence
 from ragqa.registry import needs_language_model
-from ragqa.repass.scorer import RepassScorer
-from ragqa.types import NliProbabilities
-from tests.support.fakes import FakeNli, FakeObligations, passage
 
 
 def write_run(folder, composites, **changes):
@@ -204,66 +197,3 @@ def test_the_score_after_each_step_is_over_all_questions_and_what_ended_early_ke
     assert found["insertion 1"][0].obligation_coverage == pytest.approx((1.0 + 0.0) / 2)
     assert [n for _, n in found.values()] == [2, 2, 2, 1, 1]
     assert step_means([]) == ()
-
-
-# Labelled citations -------------------------------------------------------------------------------------------------
-
-
-def test_sixty_sentences_over_passages_of_the_rulebook_that_exist():
-    sentences = [sentence for group in RULEBOOK_CITATIONS for sentence in group.sentences]
-    assert len(sentences) == len({sentence.text for sentence in sentences}) == 60
-    kinds = [kind_of(sentence) for sentence in sentences]
-    counts = {kind: kinds.count(kind) for kind in set(kinds)}
-    assert counts == {
-        "right citation": 22,
-        "wrong citation, another is right": 17,
-        "wrong citation, none is right": 5,
-        "citation missing": 13,
-        "nothing cited, nothing to cite": 3,
-    }
-    demo = DEMOS["rulebook"]
-    known = {found.passage_id: found.text for found in load_corpus(demo.source, demo.format).passages}
-    for group in RULEBOOK_CITATIONS:
-        assert len(set(group.passage_ids)) == 3
-        for sentence in group.sentences:
-            assert {*sentence.written, *sentence.right} <= {1, 2, 3}
-            assert all(sentence.text not in known[name] for name in group.passage_ids)  # in words of its own
-
-
-def test_precision_and_recall_are_those_of_the_changes():
-    passages = [passage("1:a", "Firms act."), passage("1:b", "Cats sleep.")]
-    group = CitationGroup(
-        ("1:a", "1:b"),
-        (
-            LabelledSentence("Firms do act.", (1,), (1,)),  # entailed by 1: stays
-            LabelledSentence("Cats do sleep.", (1,), (2,)),  # entailed by 2: two right changes
-            LabelledSentence("Cats rest.", (), (2,)),  # entailed by none: a change is missing
-            LabelledSentence("Dogs bark.", (), ()),  # entailed by 1, wrongly: a wrong change
-        ),
-    )
-    yes = NliProbabilities(0.05, 0.9, 0.05)
-    pairs = [("Firms act.", "Firms do act."), ("Cats sleep.", "Cats do sleep."), ("Firms act.", "Dogs bark.")]
-    nli = FakeNli(dict.fromkeys(pairs, yes))
-    scorer = RepassScorer(nli, nli, FakeObligations(), ScoringConfig())
-    found = report(list(check_groups([group], passages, scorer)))
-    assert (found.changes.precision, found.changes.recall) == (2 / 3, 2 / 3)
-    assert (found.before.precision, found.before.recall) == (1 / 2, 1 / 3)
-    assert (found.after.precision, found.after.recall) == (2 / 3, 2 / 3)
-    assert found.exact == {
-        "right citation": (1, 1),
-        "wrong citation, another is right": (1, 1),
-        "citation missing": (0, 1),
-        "nothing cited, nothing to cite": (0, 1),
-    }
-    with pytest.raises(RagqaError, match="expected passage 9:9"):
-        list(check_groups([CitationGroup(("9:9",), ())], passages, scorer))
-    nothing = report([])
-    assert (nothing.changes.precision, nothing.changes.recall, nothing.exact) == (None, None, {})
-
-
-@pytest.mark.model
-def test_the_check_makes_citations_better_with_the_embedded_model():
-    found = json.loads(CliRunner().invoke(app, ["eval", "citations", "--json"]).stdout)
-    assert found["after"]["precision"] > 0.9 > 0.6 > found["before"]["precision"]
-    assert found["changes"]["precision"] > 0.8
-    assert found["changes"]["recall"] > 0.65

@@ -194,11 +194,14 @@ class Disk:
         return self.real[name](*arguments)
 
 
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("manner", ["before", "halfway", "after"])
-def test_a_crash_at_any_step_on_disk_loses_and_doubles_nothing(scorers, file, expected, tmp_path, monkeypatch, manner):
-    stop_at, crashed = 0, True
+def test_a_crash_at_any_step_on_disk_loses_and_doubles_nothing(
+    scorers, file, expected, tmp_path, monkeypatch, manner, every
+):
+    stop_at, crashed = 1 - every, True
     while crashed:
-        stop_at += 1
+        stop_at += every
         folder = tmp_path / f"{manner}-{stop_at}"
         with monkeypatch.context() as patch:
             disk, crashed = Disk(patch, stop_at, manner), False

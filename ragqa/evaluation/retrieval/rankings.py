@@ -23,9 +23,11 @@ from ragqa.config import Config
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.disk_cache import CacheFormat, DiskCache
 from ragqa.indexing import Index
-from ragqa.protocols import HitRanker, Reranker, Rescorer, Retriever
-from ragqa.retrieval import candidates_of
-from ragqa.retrieval.reranker import read_again
+from ragqa.loading import added_retrievers, load_encoder, load_further
+from ragqa.paths import Paths
+from ragqa.protocols import Reranker, Rescorer, Retriever
+from ragqa.retrieval import candidates_of, retrievers_for
+from ragqa.retrieval.reranker import TextReranker, read_again
 from ragqa.types import Ranking, ScoredPassage
 
 Rankings = tuple[Ranking, ...]
@@ -109,20 +111,20 @@ class Ranker:
         return Ranked(tuple(found[name] for name in names), {name: seconds[name] for name in names})
 
     def read_again(
-        self, reranker: Reranker | HitRanker, question: str, fused: Ranking, depth: int
+        self, reranker: Reranker, question: str, fused: Ranking, depth: int
     ) -> tuple[dict[str, float], float | None]:
         """The reranker's raw scores of the best ``depth`` by passage id, and its seconds, None where cached."""
-        read = [[hit.passage.passage_id] for hit in fused.hits[:depth]]
-        if isinstance(reranker, HitRanker):  # reads every hit's part of the ranking
+        read: list[list[Any]] = [[hit.passage.passage_id] for hit in fused.hits[:depth]]
+        if not isinstance(reranker, TextReranker):  # may read every hit's part of the ranking
             parts = [[part.raw or 0.0 for part in hit.parts] for hit in fused.hits]
-            read = [[hit.passage.passage_id, hit.score, *own] for hit, own in zip(fused.hits, parts, strict=True)]  # type: ignore[list-item]
+            read = [[hit.passage.passage_id, hit.score, *own] for hit, own in zip(fused.hits, parts, strict=True)]
         identity = json.dumps(["reranker", asdict(reranker.info), depth, read], sort_keys=True)
         key = self._key(identity, question)
         cached = self._cached(key)
         if cached is not None:
             return {self.index.passages[position].passage_id: score for position, score in cached}, None
         began = time.perf_counter()
-        scores = read_again(reranker, question, fused, depth, self.index, self.index.manifest.indexed_text)
+        scores = read_again(reranker, question, fused, depth, self.index)
         seconds = time.perf_counter() - began
         single = {name: float(np.float32(score)) for name, score in scores.items()}
         if self._cache:
@@ -152,6 +154,18 @@ class Ranker:
         return hashlib.sha256(named.encode("ascii")).digest()
 
 
+def open_ranker(index: Index, config: Config, paths: Paths) -> Ranker:
+    """The index's retrievers with their models, loaded (seconds), and those of other packages; cached on disk.
+
+    Raises ConfigError, IndexMismatchError, ModelError.
+    """
+    manifest = index.manifest
+    encoder = load_encoder(manifest.encoder, paths=paths)
+    models = load_further([ranking.option for ranking in manifest.rankings], paths)
+    retrievers = (*retrievers_for(index, encoder, config.retrieval, models), *added_retrievers(index))
+    return Ranker(index, retrievers, config, ranking_cache(paths.home / FILE))
+
+
 def rank_all(
     ranker: Ranker, questions: Sequence[GoldQuestion]
 ) -> Stream[int, None, tuple[list[Rankings], dict[str, float | None]]]:
@@ -168,7 +182,7 @@ def rank_all(
 
 
 def reread_all(
-    ranker: Ranker, reranker: Reranker | HitRanker, questions: Sequence[GoldQuestion], rankings: Rankings, depth: int
+    ranker: Ranker, reranker: Reranker, questions: Sequence[GoldQuestion], rankings: Rankings, depth: int
 ) -> Stream[int, None, tuple[tuple[Mapping[str, float], ...], float | None]]:
     """Likewise a reranker's scores of the best ``depth`` of each ranking, one per question, and its median."""
     rows = []
@@ -200,6 +214,12 @@ def cut(rankings: Rankings, depth: int) -> Rankings:
     short = [replace(one, hits=one.hits[:depth]) if one.finds else one for one in rankings]
     found = {hit.passage.passage_id for one in short if one.finds for hit in one.hits}
     return tuple(one if one.finds else _among(one, found) for one in short)
+
+
+def cut_columns(columns: Sequence[Rankings], depth: int) -> list[Rankings]:
+    """`cut` for every question: ``columns[r][q]`` is retriever r's ranking of question q, before and after."""
+    rows = [cut(tuple(rankings), depth) for rankings in zip(*columns, strict=True)]
+    return [tuple(column) for column in zip(*rows, strict=True)] if rows else [() for _ in columns]
 
 
 def _among(ranking: Ranking, passage_ids: set[str]) -> Ranking:

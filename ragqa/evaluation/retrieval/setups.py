@@ -19,7 +19,7 @@ from ragqa.generation.fanout.generator import searched_by_rules
 from ragqa.generation.fanout.merging import Tree, merge
 from ragqa.indexing import Index
 from ragqa.presets import Preset
-from ragqa.protocols import HitRanker, Reranker
+from ragqa.protocols import Reranker
 from ragqa.retrieval.names import fitting_fusion
 from ragqa.types import Ranking
 
@@ -53,7 +53,7 @@ class Loaded:
     baseline: str
     unit: GoldUnit
     config: Config
-    rerankers: Mapping[str, Reranker | HitRanker] = field(default_factory=dict)
+    rerankers: Mapping[str, Reranker] = field(default_factory=dict)
     docids: Mapping[str, str] | None = None
 
 
