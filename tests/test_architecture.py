@@ -118,6 +118,11 @@ def test_imports_point_one_way(path):
         assert LEVELS[parts[1]] < LEVELS[room], f"{room} may not import {name}"
 
 
+def test_only_the_command_line_imports_the_lab():
+    users = {room_of(path) for path in MODULES if any(name.startswith("ragqa.lab") for name in imported_modules(path))}
+    assert users == {"lab", "cli"}
+
+
 @pytest.mark.parametrize("path", [*MODULES, ROOT / "app.py"], ids=lambda path: str(path.relative_to(ROOT)))
 def test_outside_libraries_stay_in_their_rooms(path):
     room = "app" if path.name == "app.py" else room_of(path)

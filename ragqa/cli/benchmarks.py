@@ -15,7 +15,7 @@ from rich.progress import TextColumn
 from rich.table import Table
 
 from ragqa.cli.output import progress_bar, stderr, stdout
-from ragqa.evaluation.benchmark import Benchmark, Command, Option, Status
+from ragqa.evaluation.benchmark import Benchmark, Command, Option, Outcome, Settings, Status, Task
 from ragqa.evaluation.report import Comparison, Report
 from ragqa.evaluation.run import Progress, Stop, folder_of, run
 from ragqa.paths import Paths
@@ -25,6 +25,12 @@ REFUSED, NOT_ALL_SCORED, INTERRUPTED = 3, 5, 130  # exit codes; 130 is what shel
 NAMED_AT_MOST = 10  # items passed over that are listed one by one
 FIGURES_IN_BAR = 3
 
+Shows = Callable[[Progress, Settings, bool], None]
+
+_EXIT_CODES = (
+    "Killed or stopped, the same command continues. Exit codes beyond the common ones: 5 where an item failed (the "
+    "same command tries it again), 130 after Ctrl-C."
+)
 _TYPES: Mapping[str, type] = {"int": int, "float": float, "flag": bool, "file": Path, "argument": Path}
 _CARRIED_OUT = (
     Option("out", "Folder of the run: every item is kept there as it is done, and a stopped run continues.", "path"),
@@ -33,10 +39,10 @@ _CARRIED_OUT = (
 )
 
 
-def command_of(benchmark: Benchmark) -> Callable[..., None]:
+def command_of(benchmark: Benchmark, show: Shows | None = None) -> Callable[..., None]:
     """The benchmark as a function that typer can read: one parameter an option, and --out, --restart and --json.
 
-    Exit codes beyond the common ones: 5 where an item failed (the same command tries it again), 130 after Ctrl-C.
+    ``show`` prints a run that has ended, given its settings and whether JSON is wanted, in place of `printed`.
     """
 
     def command(**given: Any) -> None:  # noqa: ANN401 - typer passes what the options say
@@ -44,16 +50,15 @@ def command_of(benchmark: Benchmark) -> Callable[..., None]:
         settings = benchmark.settings(**_plain(given))
         folder = Path(out) if out else folder_of(benchmark, settings, Paths.from_env())
         last = watched(benchmark, settings, folder, restart=restart, is_named=bool(out))
-        if as_json:
-            typer.echo(json.dumps(last.report.data, indent=2, ensure_ascii=False))
-        else:
-            draw(last.report)
-            if out and last.report.files:
-                say(f"{folder}: {', '.join(file.name for file in last.report.files)} written")
+        (show or printed)(last, settings, as_json)
+        if out and last.report.files:
+            say(f"{folder}: {', '.join(file.name for file in last.report.files)} written")
         if any(outcome.status in (Status.FAILED, Status.LEFT) for outcome in last.outcomes):
             raise typer.Exit(NOT_ALL_SCORED)
 
-    return _shaped(command, benchmark.name, benchmark.description, (*benchmark.options, *_CARRIED_OUT))
+    return _shaped(
+        command, benchmark.name, f"{benchmark.description}\n\n{_EXIT_CODES}", (*benchmark.options, *_CARRIED_OUT)
+    )
 
 
 def further_command(one: Command) -> Callable[..., None]:
@@ -114,12 +119,26 @@ def _type_of(option: Option) -> Any:  # noqa: ANN401 - a type, or one made here 
     return make(f"{option.name.title()}Choice", names)
 
 
+def printed(last: Progress, _: Settings, as_json: bool) -> None:
+    """The report on standard output: as tables, or its data as JSON."""
+    if as_json:
+        typer.echo(json.dumps(last.report.data, indent=2, ensure_ascii=False))
+    else:
+        draw(last.report)
+
+
 def watched(
-    benchmark: Benchmark, settings: Mapping[str, Any], folder: Path, *, restart: bool = False, is_named: bool = True
+    benchmark: Benchmark,
+    settings: Settings,
+    folder: Path,
+    *,
+    restart: bool = False,
+    is_named: bool = True,
+    task: Task | None = None,
 ) -> Progress:
     """The last progress of a run that is drawn as a bar. Ctrl-C receives what is under way; raises typer.Exit(130)."""
     stop = Stop()
-    steps = run(benchmark, settings, folder, Paths.from_env(), restart=restart, stop=stop)
+    steps = run(benchmark, settings, folder, Paths.from_env(), restart=restart, stop=stop, task=task)
     with closing(steps):  # type: ignore[type-var]
         try:
             return _drawn(benchmark, steps)
@@ -133,12 +152,16 @@ def watched(
 
 
 def _drawn(benchmark: Benchmark, steps: Any) -> Progress:  # noqa: ANN401
-    last = Progress("Loading")
+    last, told = Progress("Loading"), ""
     with stderr().status("Loading") as status:
         for last in steps:
             if last.total:
                 break
             status.update(plain(last.phase))
+            phase = last.phase.partition(":")[0]
+            if phase != told and not stderr().is_terminal:  # where nobody sees the status
+                say(phase)
+            told = phase
     with progress_bar() as bar:
         bar.columns = (*bar.columns, TextColumn("{task.fields[figures]}"))
         if last.resumed:
@@ -147,9 +170,8 @@ def _drawn(benchmark: Benchmark, steps: Any) -> Progress:  # noqa: ANN401
         for last in steps:
             figures = ", ".join(f"{figure.label} {figure.text}" for figure in last.report.figures[:FIGURES_IN_BAR])
             bar.update(task, description=last.phase, completed=last.done, figures=figures)
-            if last.outcome is not None and last.outcome.note:
-                name = f"item {last.outcome.item.number}: {last.outcome.note}"
-                bar.console.print(plain(name), soft_wrap=True)
+            if last.outcome is not None and last.outcome.note and last.outcome.status is not Status.SKIPPED:
+                bar.console.print(plain(f"{_named(last.outcome)}: {last.outcome.note}"), soft_wrap=True)
     _say_skipped(last)
     return last
 
@@ -157,11 +179,14 @@ def _drawn(benchmark: Benchmark, steps: Any) -> Progress:  # noqa: ANN401
 def _say_skipped(last: Progress) -> None:
     skipped = [outcome for outcome in last.outcomes if outcome.status is Status.SKIPPED]
     if skipped:
-        named = "; ".join(
-            f"item {one.item.number} ({one.item.question.question_id}: {one.note})" for one in skipped[:NAMED_AT_MOST]
-        )
+        named = "; ".join(f"{_named(one)}: {one.note}" for one in skipped[:NAMED_AT_MOST])
         more = f"; and {len(skipped) - NAMED_AT_MOST:,} more" if len(skipped) > NAMED_AT_MOST else ""
         say(f"skipped {len(skipped):,} items: {named}{more}")
+
+
+def _named(outcome: Outcome) -> str:
+    name = outcome.item.question.question_id
+    return f"item {outcome.item.number}" + (f" ({name})" if name else "")
 
 
 def draw(report: Report) -> None:

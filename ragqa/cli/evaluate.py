@@ -10,6 +10,7 @@ import typer
 from rich.table import Table
 
 from ragqa.cli.benchmarks import command_of, further_command
+from ragqa.cli.evaluate_answers import ablation, compare
 from ragqa.cli.evaluate_models import agreement, citations, nli, obligations
 from ragqa.cli.output import progress_bar, stderr, stdout
 from ragqa.config import Config
@@ -22,10 +23,11 @@ from ragqa.tables import plain
 
 app = typer.Typer(help="Measure.", no_args_is_help=True)
 for benchmark in benchmarks().values():
-    app.command(benchmark.name)(command_of(benchmark))
+    if not any(option.kind == "argument" for option in benchmark.options):  # `ragqa score FILE` is a command itself
+        app.command(benchmark.name)(command_of(benchmark))
     for further in benchmark.commands:
         app.command(further.name)(further_command(further))
-for command in (citations, nli, agreement, obligations):
+for command in (compare, ablation, citations, nli, agreement, obligations):
     app.command()(command)
 Questions = Annotated[Path, typer.Option(help="JSON list of questions with gold passages (ObliQA's schema).")]
 IndexName = Annotated[str, typer.Option(help="Which corpus.")]

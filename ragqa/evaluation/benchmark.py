@@ -19,13 +19,17 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from ragqa import __version__
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.journal import digest
 from ragqa.evaluation.report import Column, Figure, File, Report, Row
 from ragqa.paths import Paths
 from ragqa.types import Question
+
+if TYPE_CHECKING:
+    from ragqa.indexing import Index
 
 Kind = Literal["argument", "file", "path", "index", "preset", "generator", "text", "choice", "int", "float", "flag"]
 Json = Mapping[str, Any]
@@ -58,6 +62,9 @@ class Option:
     suits: Callable[[Path], bool] | None = None
     environment: str = ""  # the variable that gives the value where no option does
     optional: bool = False  # of a file
+    builds: str = ""  # of an index: the name under which loading builds one, which the page offers where none fits
+    allows: Callable[[Any], bool] | None = None  # of a preset: whether the page offers this `ragqa.presets.Preset`
+    when: Callable[[Settings], bool] | None = None  # whether the page asks for it, after what was chosen above it
 
     @property
     def flag(self) -> str:
@@ -93,10 +100,14 @@ class Item:
 class Task:
     """A benchmark loaded with some settings.
 
-    ``stamp`` is everything that decides a solution, as JSON: another stamp is another run. ``scoring`` is everything
-    else that decides a score: where it changed, solutions are restored and scored again. ``context`` is what the
-    benchmark's own functions work with: open indexes, models, gold. ``columns`` are the measures of an item.
-    ``during`` is given the run's folder and is entered while its items are solved and scored, such as a cache there.
+    ``stamp`` is everything that decides a solution, as JSON: another stamp is another run, but for the name of its
+    ``input``. While it runs the stamp is that of its folder, with the benchmark's name and ragqa's version.
+    ``scoring`` is everything else that decides a score: where it changed, solutions are restored and scored again.
+    ``context`` is what the benchmark's own functions work with: open indexes, models, gold. ``columns`` are the
+    measures of an item. ``during`` is given the run's folder and is entered while its items are solved and scored,
+    such as a cache there. ``outputs`` are files beside `Benchmark.outputs` that belong to this run alone. ``solves``
+    False: there is nothing to solve, as where other people's answers are counted; the report is drawn up without a
+    journal.
     """
 
     items: Sequence[Item]
@@ -106,6 +117,8 @@ class Task:
     scoring: Json = field(default_factory=dict)
     parallel: int = 1
     during: Callable[[Path], AbstractContextManager[object]] = nullcontext
+    outputs: tuple[str, ...] = ()
+    solves: bool = True
 
 
 class Status(StrEnum):
@@ -171,6 +184,9 @@ class Benchmark:
     next run is to try once more. A `RagqaError` of either fails that item alone. ``row`` draws one
     item up for a table, ``figures`` the run so far from its rows, ``report`` the run when it has ended, and ``export``
     writes its files, whose names are in ``outputs`` where a new run in the same folder must remove them.
+
+    For the page: ``fits`` says whether an index is one for the questions of a file, ``lacks`` what is missing for these
+    settings, in words, where a run cannot begin.
     """
 
     name: str
@@ -191,6 +207,8 @@ class Benchmark:
     on_page: bool = True
     outputs: tuple[str, ...] = ()
     commands: tuple[Command, ...] = ()
+    fits: Callable[[Path, Index], bool] | None = None
+    lacks: Callable[[Settings], str] | None = None
 
     def option(self, name: str) -> Option:
         """The option of this name. Raises ConfigError."""
@@ -212,14 +230,14 @@ class Benchmark:
     def run_id(self, settings: Settings) -> str:
         """``"pandachat-3fa94c01b2"``: the same for the same files and settings, however many items are asked for.
 
-        Files count by their content. Raises CorpusError where one cannot be read.
+        Files count by their content, folders by their name. Raises CorpusError where a file cannot be read.
         """
-        plain: dict[str, Any] = {}
+        plain: dict[str, Any] = {"ragqa_version": __version__}  # another version continues no run
         for option in self.options:
             value = settings.get(option.name)
             if option.decides and value not in (None, "", ()):
                 is_file = option.kind in ("file", "argument")
-                plain[option.name] = [_sha256(Path(one)) for one in _all(value)] if is_file else _plain(value)
+                plain[option.name] = [_named(Path(one)) for one in _all(value)] if is_file else _plain(value)
         return f"{self.name}-{digest(plain)[:10]}"
 
     def words(self, settings: Settings) -> str:
@@ -245,7 +263,10 @@ def _plain(value: Any) -> Any:  # noqa: ANN401
     return [str(one) if isinstance(one, Path) else one for one in _all(value)]
 
 
-def _sha256(path: Path) -> str:
+def _named(path: Path) -> str:
+    """What a file is known by: the hexadecimal sha256 of its content; of a folder its place."""
+    if path.is_dir():
+        return str(path.resolve())
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,12 +1,19 @@
-"""The beginnings of question files: what a file may be, without reading all of it."""
+"""Question files: what a file may be, from its beginning alone, and whether an index holds what it asks about."""
 
 from __future__ import annotations
 
 import re
+from itertools import islice
 from pathlib import Path
 
+from ragqa.corpus.jsonl import looks_like_jsonl
 from ragqa.corpus.pandachat import looks_like_pandachat
+from ragqa.corpus.questions import GoldQuestion, load_gold, load_questions
+from ragqa.errors import CorpusError
+from ragqa.indexing import Index
 
+LARGE = 200_000  # passages: beyond them documents are not listed, only gold passages looked up
+LOOKED_AT = 30  # questions whose gold is looked for in an index
 _HEAD_BYTES = 1 << 16
 
 
@@ -52,3 +59,26 @@ def head_of(path: Path) -> str:
             return stream.read(_HEAD_BYTES).decode("utf-8-sig", errors="replace").lstrip()
     except OSError:
         return ""
+
+
+def questions_with_gold(path: Path) -> tuple[GoldQuestion, ...]:
+    """The questions of any file with gold; evidence is not looked up yet. Raises CorpusError."""
+    return load_gold(path, ())[0] if looks_like_jsonl(path) or looks_like_pandachat(path) else load_questions(path)
+
+
+def holds_gold(path: Path, index: Index, *, without: bool = False) -> bool:
+    """Whether the index holds a passage or a document that the file's first questions name as gold.
+
+    ``without`` is the answer for a file that names none.
+    """
+    try:
+        few = tuple(islice(questions_with_gold(path), LOOKED_AT))
+    except CorpusError:
+        few = ()
+    documents = {document for question in few for document, _ in question.evidence}
+    wanted = frozenset().union(documents, *(question.gold for question in few))
+    if not wanted:
+        return without
+    if any(name in index.position_of for name in wanted):
+        return True
+    return len(index.passages) <= LARGE and any(passage.document_id in wanted for passage in index.passages)

@@ -86,6 +86,9 @@ def run(
     """
     if task is None:
         task = yield from _loaded(benchmark, settings, paths)
+    if not task.solves:
+        yield _reported(benchmark, task, folder)
+        return
     limit = settings.get("limit")
     task = replace(task, items=tuple(task.items[:limit]))
     if not task.items:
@@ -93,8 +96,9 @@ def run(
         raise ConfigError(msg)
     stop = stop or Stop()
     stamp = {"benchmark": benchmark.name, "ragqa_version": __version__, **task.stamp}
-    opened = open_store(folder, stamp, task.scoring, outputs=benchmark.outputs, restart=restart)
+    opened = open_store(folder, stamp, task.scoring, outputs=(*benchmark.outputs, *task.outputs), restart=restart)
     with opened as store, task.during(folder):
+        task = replace(task, stamp=store.stamp)
         outcomes = {item.number: store.outcome(item, restored=True) for item in task.items}
         pending = [outcome.item for outcome in outcomes.values() if not outcome.is_done]
         watched = _Watched(benchmark, task, outcomes)
@@ -111,6 +115,16 @@ def run(
         report = benchmark.report(task, ended)
         files = tuple(benchmark.export(task, ended, report, folder))
         yield replace(watched.progress(phase="Done"), report=replace(report, files=files), outcomes=ended)
+
+
+def _reported(benchmark: Benchmark, task: Task, folder: Path) -> Progress:
+    """The end of a run in which nothing was to be solved."""
+    with held(folder, "writing"):
+        report = benchmark.report(task, ())
+        files = tuple(benchmark.export(task, (), report, folder))
+    rows = tuple(benchmark.row(task, Outcome(item, Status.SCORED)) for item in task.items)
+    n_items = len(task.items)
+    return Progress("Done", n_items, n_items, rows=rows, report=replace(report, files=files))
 
 
 def folder_of(benchmark: Benchmark, settings: Settings, paths: Paths) -> Path:
@@ -182,6 +196,7 @@ class RunStore:
 
     def __init__(self, folder: Path, stamp: Json, scoring: Json) -> None:
         self.folder = folder
+        self.stamp = stamp
         self.journal = Journal(folder / JOURNAL)
         self._run, self._scoring = digest(stamp), digest(scoring)
         self._lock = threading.Lock()
@@ -228,7 +243,7 @@ class RunStore:
             with self._lock, translated(self.folder):
                 self._note(self.journal.append({"run": self._run, "item": entry}), entry)
         except ValueError as error:
-            msg = f"the scores hold no number ({error}); check the model's files, or reinstall ragqa"
+            msg = f"a score is not a finite number ({error}); check the model's files, or reinstall ragqa"
             raise ScoringError(msg) from error
 
     def replies(self, item: Item) -> ReplyMemory:
@@ -313,8 +328,7 @@ def open_store(
     """
     plain: dict[str, Any] = json.loads(json.dumps(stamp))  # as it reads back
     with held(folder, "writing"):
-        begun(folder, plain, outputs, restart=restart)
-        store = RunStore(folder, plain, scoring)
+        store = RunStore(folder, begun(folder, plain, outputs, restart=restart), scoring)
         try:
             yield store
         finally:

@@ -13,8 +13,7 @@ from typing import TypeGuard
 from ragqa.config import SplitterName
 from ragqa.corpus.files import describe, read_json
 from ragqa.errors import CorpusError
-from ragqa.evaluation.answer_file import AnswerItem, score_item
-from ragqa.evaluation.reference_files import Figures, figures_of
+from ragqa.evaluation.answer_file import AnswerItem, Figures, figures_of, score_item
 from ragqa.events.pipeline import Selected
 from ragqa.events.scoring import Scored, SentenceScored
 from ragqa.lab.labelled import CitationGroup, CitedSentence

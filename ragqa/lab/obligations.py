@@ -304,7 +304,7 @@ def obligation_card(report: ObligationReport) -> ModelCard:
         use=f"TF-IDF of 1- to 3-grams ({report.n_ngrams:,} of them) with logistic regression. Stored as safetensors: "
         "the n-grams, their inverse document frequencies, their coefficients, the intercept. No sentence is stored. "
         "Used by RePASs (which source sentences must be covered) and by the extractive generator.",
-        figures=[("of exactly these weights", "these weights", "data set alone"), *rows],
+        figures=[("figure", "exactly these weights", "data set alone"), *rows],
         figures_note=f"The data set repeats {report.n_duplicates} texts, some across the two parts; the second row "
         "leaves them out. The settings were chosen by the third row together with the probe, and the test figures were "
         "seen on the way. What the widening costs in F1 on this data set stands there; it buys that ordinary sentences "
@@ -313,11 +313,14 @@ def obligation_card(report: ObligationReport) -> ModelCard:
         "independent test. A test of the project holds the share of encyclopedia sentences taken for obligations below "
         "5 %.",
         data=f"""- The train part ({report.n_train:,} sentences) of RegNLP/ObligationClassifier: scikit-learn's
-  `train_test_split(test_size={TEST_FRACTION}, random_state={report.seed})`. The test part is in nothing below.
+  `train_test_split(test_size={TEST_FRACTION}, random_state={report.seed})`. Nothing of the
+  test part was trained on.
 - The {report.n_contrast:,} obligations among them that have a duty word, once more without it ("firms must keep
   records" -> "firms keep records"), labelled as no obligation, weight {CONTRAST_WEIGHT}.
 - {n_added} obligations and {n_others} other sentences of our own (`ragqa/lab/data/own_obligations.jsonl`): facts,
-  headings, definitions, permissions, powers, list items.""",
+  headings, definitions, permissions, powers, list items.
+
+Training takes about a minute.""",
         command="ragqa train obligations --data ObligationClassificationDataset.json "
         f"--out ragqa/models/obligations-tfidf --seed {report.seed}",
         seed=report.seed,

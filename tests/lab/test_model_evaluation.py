@@ -15,7 +15,7 @@ from ragqa.config import ScoringConfig
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
 from ragqa.errors import ConfigError, CorpusError, RagqaError
-from ragqa.evaluation.reference_files import Figures
+from ragqa.evaluation.answer_file import Figures
 from ragqa.lab.labelled import (
     LABELS,
     CitationGroup,

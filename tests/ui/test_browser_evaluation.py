@@ -10,9 +10,9 @@ import re
 from pathlib import Path
 
 import pytest
+from ragqa.evaluation.pandachat_submission import read_submission
 
 from ragqa.corpus.pandachat import load_pandachat_questions
-from ragqa.evaluation.pandachat_submission import read_submission
 from tests.support.evaluation_cases import (
     SIZES,
     open_evaluation,

@@ -1,0 +1,96 @@
+"""What benchmarks load: settings as a `Config`, pipelines, retrievers, an index that is built where there is none.
+
+A process that keeps its pipelines, as the page does, lends them to a run: ``with sharing(pipelines): …``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
+from pathlib import Path
+
+from ragqa.config import Config, FusionConfig, IndexingConfig
+from ragqa.errors import ConfigError, IndexNotFoundError
+from ragqa.evaluation.benchmark import Settings
+from ragqa.indexing import Index, build_events, index_info, open_index
+from ragqa.loading import load_encoder, load_further
+from ragqa.paths import Paths
+from ragqa.pipeline import Pipeline, load_pipeline
+from ragqa.preset_files import find_preset
+from ragqa.protocols import Retriever
+from ragqa.retrieval import retrievers_for
+from ragqa.retrieval.names import fitting_fusion
+
+Pipelines = Callable[[Config, Paths], Pipeline]
+
+_shared: ContextVar[Pipelines | None] = ContextVar("ragqa_shared_pipelines", default=None)
+
+
+@contextmanager
+def sharing(pipelines: Pipelines) -> Iterator[None]:
+    """Within it, and in this thread alone, loading asks ``pipelines``, which may give one that it has at hand."""
+    token = _shared.set(pipelines)
+    try:
+        yield
+    finally:
+        _shared.reset(token)
+
+
+def config_of(settings: Settings, paths: Paths, *, reranks: bool = True) -> Config:
+    """The environment's settings with those of ``preset``, ``index`` and ``generator`` in their place, where given.
+
+    ``reranks`` False: the benchmark measures what comes before reranking and writes no answers. Raises ConfigError
+    where there is no such preset or generator, or the preset reranks all the same.
+    """
+    config = Config.from_env()
+    if settings.get("preset"):
+        preset = find_preset(settings["preset"], paths.presets)
+        config = replace(
+            config,
+            retrieval=preset.retrieval,
+            fusion=preset.fusion,
+            reranking=preset.reranking,
+            filtering=preset.filtering,
+        )
+    if config.reranking.model and not reranks:
+        name = settings.get("preset") or "the environment"
+        msg = f"{name!r} reranks, and this benchmark measures rankings before that; choose another"
+        raise ConfigError(msg)
+    generator = settings.get("generator") if reranks else "none"
+    if generator:
+        config = replace(config, generation=replace(config.generation, generator=generator))
+    return replace(config, index=settings.get("index") or config.index)
+
+
+def pipeline_for(config: Config, paths: Paths) -> Pipeline:
+    """A pipeline that keeps no records; a shared one where there is one. Raises as `ragqa.pipeline.load_pipeline`."""
+    shared = _shared.get()
+    if shared is not None:
+        return replace(shared(config, paths), records=None)
+    return load_pipeline(config, paths, recording=False)
+
+
+def retrievers_of(config: Config, paths: Paths) -> tuple[Index, tuple[Retriever, ...], FusionConfig]:
+    """The index, its retrievers, the fusion under their names: a shared pipeline's, else loaded without RePASs."""
+    if _shared.get() is not None:
+        pipeline = pipeline_for(config, paths)
+        return pipeline.index, tuple(pipeline.retrievers), pipeline.config.fusion
+    index = open_index(config.index, paths.indexes)
+    manifest = index.manifest
+    fusion = fitting_fusion(config.fusion, manifest.retrievers, manifest.encoder, manifest.name)
+    models = load_further([ranking.option for ranking in manifest.rankings], paths)
+    return index, retrievers_for(index, load_encoder(manifest.encoder, paths=paths), config.retrieval, models), fusion
+
+
+def built(name: str, source: Path, paths: Paths, format: str) -> Iterator[str]:
+    """Builds the index of this name with the default settings where there is none; how far it is, in words."""
+    try:
+        index_info(name, paths.indexes)
+    except IndexNotFoundError:
+        yield f"Building the index {name}: loading the encoder"
+        config = IndexingConfig()
+        encoder = load_encoder(config.encoder, paths=paths)
+        for step in build_events(name, source, indexes=paths.indexes, config=config, encoder=encoder, format=format):
+            yield f"Building the index {name}: {step.stage}, {step.done:,} of {step.total:,}"
