@@ -165,7 +165,7 @@ def test_many_failures_in_a_row_end_the_run_and_say_why(tmp_path):
 def test_scores_that_are_no_numbers_fail_the_item_and_write_nothing_broken(tmp_path):
     last = steps_of(World(scores={3: float("nan")}), tmp_path / "run")[-1]
     assert last.outcomes[2].status is Status.FAILED
-    assert "no number" in last.outcomes[2].note
+    assert "not a finite number" in last.outcomes[2].note
     for line in (tmp_path / "run" / "journal.jsonl").read_text().splitlines():
         json.loads(line)
 
