@@ -44,15 +44,15 @@ EXPLAINED: Final = {
 def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     """Index, retrievers and gold. Raises ConfigError, CorpusError, IndexingError, ModelError."""
     yield "Loading the index and its models (once)"
-    config, questions = Config.from_env(), Path(settings["questions"])
+    config, questions = replace(Config.from_env(), index=settings["index"]), Path(settings["questions"])
     docids = load_item_ids(Path(settings["docids"])) if settings.get("docids") else None
-    index = open_index(settings["index"], paths.indexes)
+    index = open_index(config.index, paths.indexes)
     presets = [fitting(find_preset(name, paths.presets), index) for name in settings["preset"] or ()]
     gold, unit = load_gold(questions, index.passages)
     measure_run([one.gold for one in gold], [()] * len(gold), ())  # raises where there is no gold
     deepest = max(config.retrieval.top_k, *(one.retrieval.top_k for one in presets), 0)
     deep = replace(config, retrieval=replace(config.retrieval, top_k=deepest))
-    ranker, manifest = open_ranker(index, deep, paths), index.manifest
+    ranker, manifest = open_ranker(deep, paths), index.manifest
     names = [retriever.name for retriever in ranker.retrievers]
     setups, baseline = setups_of(settings, names, presets, config)
     rerankers: dict[str, Reranker] = {}
