@@ -11,6 +11,7 @@ from rich.text import Text
 
 from ragqa.cleaning import without_controls
 from ragqa.records import RecordSummary
+from ragqa.registry import score_name
 from ragqa.repass.attribution import COPY_NOTE, MIN_RUN, citation_flag, marks
 from ragqa.repass.explanation import Explanation, explain, mode_differences, provenance, written_out
 from ragqa.types import Answer, Breakdown, CitationCheck, CitationStatus, Passage, ScoringMode, Selection, Verdict
@@ -46,7 +47,7 @@ def passage_table(selection: Selection, limit: int = 10) -> Table:
     further = [part.retriever for part in candidates[0].hit.reranking] if candidates else []
     if "sub-question" in further:
         names = []  # what the retrievers gave is in the question's own score
-    shown = ({"bm25": "BM25", "dense": "cosine"}.get(name, name.rpartition(":")[2]) for name in names)
+    shown = map(score_name, names)
     for heading in ("relevance", *shown, *further):
         table.add_column(plain(heading), justify="right", no_wrap=True)
     table.add_column("decision", no_wrap=True)

@@ -22,6 +22,7 @@ LEVELS = {
     "processor": 0,
     "streams": 0,
     "paths": 0,
+    "parts": 0,
     "disk_cache": 0,
     "http_client": 1,
     "events": 1,

@@ -265,7 +265,7 @@ class TestCommands:
         assert "no model, in further/document" in info
         question = ("ask", QUESTION, "--index", "rules", "--generator", "none")
         heading = call(*question, "--weight", "bm25=0.9", "--weight", "document=0.1").split("decision")[0]
-        assert "splade" in heading
+        assert "SPLADE" in heading
         assert "other" in heading
         gold = [
             {
