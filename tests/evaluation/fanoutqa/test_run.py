@@ -542,7 +542,8 @@ def test_the_test_set_is_answered_but_not_scored(tmp_path, test_file, monkeypatc
     assert "The test set's answers are not public, so nothing is scored." in checked
     assert {path.name for path in (tmp_path / "checked").glob("*.json*")} == {"run.json", "journal.jsonl"}
     given.write_text('{"id": "q1", "answer": "2"}\n{"id": "zz", "answer": "3"}\n')
-    refused = command(*arguments[:3], "--out", tmp_path / "refused", "--generations", given).stdout
+    limited = ("--generations", given, "--limit", 1)  # the whole file is checked all the same
+    refused = command(*arguments[:3], "--out", tmp_path / "refused", *limited).stdout
     assert "The leaderboard would refuse this file. 1 answers to 3 questions." in refused
     assert "line 2: id 'zz' is no question of this set" in refused
 
