@@ -16,7 +16,7 @@ from ragqa.corpus import CorpusFormat
 from ragqa.errors import ConfigError, IndexNotFoundError
 from ragqa.evaluation.benchmark import Settings
 from ragqa.indexing import Index, build_events, index_info, open_index
-from ragqa.loading import load_encoder, load_further
+from ragqa.loading import added_retrievers, load_encoder, load_further
 from ragqa.paths import Paths
 from ragqa.pipeline import Pipeline, load_pipeline
 from ragqa.preset_files import find_preset
@@ -82,7 +82,9 @@ def retrievers_of(config: Config, paths: Paths) -> tuple[Index, tuple[Retriever,
     manifest = index.manifest
     fusion = fitting_fusion(config.fusion, manifest.retrievers, manifest.encoder, manifest.name)
     models = load_further([ranking.option for ranking in manifest.rankings], paths)
-    return index, retrievers_for(index, load_encoder(manifest.encoder, paths=paths), config.retrieval, models), fusion
+    encoder = load_encoder(manifest.encoder, paths=paths)
+    of_index = retrievers_for(index, encoder, config.retrieval, models)
+    return index, (*of_index, *added_retrievers(index, fusion.weights)), fusion
 
 
 def built(name: str, source: Path, paths: Paths, format: CorpusFormat) -> Iterator[str]:
