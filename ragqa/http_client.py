@@ -127,7 +127,7 @@ class ModelApi:
     """One model behind one server: sends, tries again, returns what a check lets through. Safe between threads."""
 
     def __init__(self, name: str, service: Service, environ: Mapping[str, str] | None = None) -> None:
-        """A model called ``openai:MODEL`` or ``voyage:MODEL``; asks nobody yet.
+        """A model called ``openai:MODEL`` or ``voyage:MODEL``; makes no request yet.
 
         Address and key are read from ``environ``, the process's own where None. Raises ModelError for a name that means
         no API, ConfigError where the address or the key cannot work.

@@ -19,7 +19,7 @@ from ragqa.manifest import FURTHER
 from ragqa.models import resolve_model
 from ragqa.paths import Paths
 from ragqa.processor import wait_passively
-from ragqa.protocols import Encoder, NliModel, ObligationClassifier, Reranker, Retriever, Scorer
+from ragqa.protocols import Encoder, NliModel, ObligationClassifier, Reranker, Retriever
 from ragqa.repass.nli import CrossEncoderNli, RememberingNli
 from ragqa.repass.obligations import TfidfObligationClassifier, TransformerObligationClassifier
 from ragqa.repass.scorer import RepassScorer
@@ -205,6 +205,6 @@ def load_obligations(scoring: ScoringConfig) -> ObligationClassifier:
     return TransformerObligationClassifier(scoring.obligation_model, folder, scoring.precision)
 
 
-def load_scorer(scoring: ScoringConfig, paths: Paths | None = None) -> Scorer:
+def load_scorer(scoring: ScoringConfig, paths: Paths | None = None) -> RepassScorer:
     """The scorer alone, for answers written elsewhere; ``paths`` as in `load_models`. Raises ModelError."""
     return RepassScorer(*load_nli(scoring, paths), load_obligations(scoring), scoring)

@@ -25,6 +25,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from pydantic import TypeAdapter, ValidationError
+
 from ragqa.analysers import Analyser, analyser_named
 from ragqa.config import NO_ENCODER, IndexingConfig
 from ragqa.errors import IndexMismatchError
@@ -207,8 +209,6 @@ def write_manifest(manifest: Manifest, folder: Path) -> None:
 
 def read_manifest(folder: Path) -> Manifest:
     """The manifest of this folder. Raises IndexMismatchError unless it is whole, unchanged and of this schema."""
-    from pydantic import TypeAdapter, ValidationError  # costs 80 ms: only who opens an index pays
-
     fields = _read_object(folder / MANIFEST)
     version, digest = fields.get("schema_version"), fields.pop("digest", None)
     if version != SCHEMA_VERSION:

@@ -57,7 +57,7 @@ class Pipeline:
         """
         question = clean_question(question)
         recorder = Recorder(question, self.config, self.index.manifest, self.infos, self.records)
-        with recorder.keeping_failures():
+        with recorder.storing_failures():
             for event in self._stages(question):
                 recorder.observe(event)
                 yield event

@@ -1,4 +1,4 @@
-"""Watches the events of one question and keeps its record on disk up to date."""
+"""Watches the events of one question and stores its record, again whenever there is more of it."""
 
 from __future__ import annotations
 
@@ -92,8 +92,8 @@ class Recorder:
         self.resume()
 
     @contextmanager
-    def keeping_failures(self) -> Iterator[None]:
-        """An answer whose scoring fails is kept with the failure, a best answer so far as stopped or failed."""
+    def storing_failures(self) -> Iterator[None]:
+        """An answer whose scoring fails is stored with the failure, a best answer so far as stopped or failed."""
         try:
             yield
         except (GeneratorExit, KeyboardInterrupt):

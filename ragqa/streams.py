@@ -7,6 +7,20 @@ from typing import Any, TypeVar
 
 Yielded = TypeVar("Yielded")
 Returned = TypeVar("Returned")
+Shown = TypeVar("Shown")
+
+
+def mapped(
+    stream: Generator[Yielded, Any, Returned], each: Callable[[Yielded], Shown]
+) -> Generator[Shown, None, Returned]:
+    """Yields what ``each`` makes of every yielded value, and returns what the generator returns."""
+    while True:
+        try:
+            value = next(stream)
+        except StopIteration as stop:
+            result: Returned = stop.value
+            return result
+        yield each(value)
 
 
 def returned(stream: Generator[Yielded, Any, Returned], each: Callable[[Yielded], object] | None = None) -> Returned:

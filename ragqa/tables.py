@@ -180,12 +180,12 @@ def _explanation_lines(explanation: Explanation) -> list[Text]:
 
 def _citation_line(checks: Sequence[CitationCheck]) -> Text:
     """How many sentences' citations stand as written, and what the check makes of each of the others."""
-    kept = sum(check.status is CitationStatus.KEPT for check in checks)
+    kept = sum(check.status is CitationStatus.CONFIRMED for check in checks)
     others = "; ".join(
         f"sentence {check.index + 1} {check.status}: {marks(check.written) or 'nothing'} → "
         f"{marks(check.verified) or 'nothing'}"
         for check in checks
-        if check.status is not CitationStatus.KEPT
+        if check.status is not CitationStatus.CONFIRMED
     )
     return plain(
         f"Citations checked by entailment: {kept} of {len(checks)} sentences cite what entails them"

@@ -313,7 +313,7 @@ class ObligationScore:
 class CitationStatus(StrEnum):
     """What the check of a sentence's citations came to; see `ragqa.repass.attribution`."""
 
-    KEPT = "kept"  # every passage it cites entails it
+    CONFIRMED = "kept"  # every passage it cites entails it; the word is that of records since version 0.1.0
     CORRECTED = "corrected"  # those that do take the place of what was written
     REMOVED = "removed"  # it cites passages, and none of all entails it
     ADDED = "added"  # it cited nothing, and a passage entails it

@@ -1,5 +1,6 @@
 """Offline by construction: no hub, no key, no home folder of the person who runs the tests."""
 
+import itertools
 import os
 from pathlib import Path
 
@@ -12,11 +13,25 @@ KEPT = {"RAGQA_DATA", "RAGQA_SCREENSHOTS", "RAGQA_HOSTILE"}  # what a person set
 DATA = Path(os.environ.get("RAGQA_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data"))
 
 
+def pytest_collection_modifyitems(items):
+    """Tests with a browser first: they take longest, and the last ones to run should be short."""
+    items.sort(key=lambda item: item.get_closest_marker("browser") is None)
+
+
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory):
+    """Fresh folders, one a call; a counter is quicker than looking which numbers are taken."""
+    folder = tmp_path_factory.mktemp("homes")
+    return (folder / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def _clean_environment(monkeypatch, tmp_path_factory):
+def _clean_environment(monkeypatch, homes):
     for name in [name for name in os.environ if name.startswith(("OPENAI_", "VOYAGE_", "RAGQA_")) and name not in KEPT]:
         monkeypatch.delenv(name)
-    monkeypatch.setenv("RAGQA_HOME", str(tmp_path_factory.mktemp("home")))
+    home = next(homes)
+    home.mkdir()
+    monkeypatch.setenv("RAGQA_HOME", str(home))
 
 
 @pytest.fixture(scope="session")

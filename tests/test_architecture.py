@@ -44,14 +44,14 @@ LEVELS = {
     "record_versions": 2,
     "records": 3,
     "indexing": 4,
-    "training": 4,
     "recorder": 4,
     "loading": 5,
     "pipeline": 6,
     "evaluation": 7,
+    "lab": 8,
     "tables": 5,
-    "cli": 8,
-    "ui": 8,
+    "cli": 9,
+    "ui": 9,
 }
 # Each outside library in the rooms named, nowhere else.
 HOMES = {
@@ -59,7 +59,7 @@ HOMES = {
     "altair": {"ui"},
     "pandas": {"ui"},
     "openai": {"generation"},
-    "httpx2": {"corpus", "http_client", "retrieval"},
+    "httpx2": {"corpus", "http_client"},
     "html_to_markdown": {"corpus"},
     "libzim": {"corpus"},
     "faiss": {"retrieval"},
@@ -71,21 +71,21 @@ HOMES = {
     "spacy": {"evaluation"},
     "ftfy": {"evaluation"},
     "sentence_transformers": {"retrieval"},
-    "torch": {"inference", "retrieval", "training"},
-    "transformers": {"inference", "retrieval", "training"},
-    "tokenizers": {"inference", "retrieval"},
+    "torch": {"inference", "retrieval", "lab"},
+    "transformers": {"inference", "lab"},
+    "tokenizers": {"inference"},
     "openvino": {"inference"},
     "huggingface_hub": {"models", "retrieval"},
     "nltk": {"sentences"},
-    "sklearn": {"training", "evaluation"},
-    "lightgbm": {"retrieval", "training"},
+    "sklearn": {"lab"},
+    "lightgbm": {"retrieval", "lab"},
     "ir_measures": {"evaluation"},
     "scipy": {"evaluation", "retrieval"},
     "readability": {"evaluation"},
     "nupunkt": {"sentences"},
     "typer": {"cli"},
     "rich": {"cli", "tables"},
-    "sqlite3": {"disk_cache", "records", "repass", "retrieval"},
+    "sqlite3": {"disk_cache", "records"},
 }
 
 
@@ -118,12 +118,99 @@ def test_imports_point_one_way(path):
         assert LEVELS[parts[1]] < LEVELS[room], f"{room} may not import {name}"
 
 
+def test_only_the_command_line_imports_the_lab():
+    users = {room_of(path) for path in MODULES if any(name.startswith("ragqa.lab") for name in imported_modules(path))}
+    assert users == {"lab", "cli"}
+
+
 @pytest.mark.parametrize("path", [*MODULES, ROOT / "app.py"], ids=lambda path: str(path.relative_to(ROOT)))
 def test_outside_libraries_stay_in_their_rooms(path):
     room = "app" if path.name == "app.py" else room_of(path)
     for name in imported_modules(path):
         library = name.split(".")[0]
         assert room in HOMES.get(library, {room}), f"{library} belongs in {HOMES[library]}, not in {room}"
+
+
+# Circles in rooms that are still to be untangled; an entry goes when its circle does.
+KNOWN_CIRCLES = {
+    ("ragqa", "ragqa.pipeline", "ragqa.recorder"),  # the recorder wants __version__
+    ("ragqa.cli.evaluate_retrieval", "ragqa.cli.fan_out_results", "ragqa.cli.rerank_results"),
+    (
+        "ragqa.corpus",
+        "ragqa.corpus.json_lines_stream",
+        "ragqa.corpus.streams",
+        "ragqa.corpus.wikipedia.dump",
+        "ragqa.corpus.wikipedia.zim",
+    ),
+    ("ragqa.evaluation.pandachat", "ragqa.evaluation.pandachat_folder"),
+}
+
+
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def module_graph() -> dict[str, set[str]]:
+    """Which module imports which, inside functions too; ``from a import b`` is of module ``a.b`` where there is one."""
+    names = {module_name(path) for path in MODULES}
+    graph = {}
+    for path in MODULES:
+        imported = imported_modules(path) & names
+        # `from ragqa.a import b`, b a module: the package a is named only as the way there, unless more is taken of it.
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        taken = {
+            node.module
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+            if f"{node.module}.{alias.name}" not in names
+        } | {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+        packages = {name for name in imported if any(other.startswith(f"{name}.") for other in imported)}
+        graph[module_name(path)] = {name for name in imported if name not in packages or name in taken}
+    return graph
+
+
+def circles(graph: dict[str, set[str]]) -> set[frozenset[str]]:
+    """The sets of modules each of which reaches every other (strongly connected components of more than one)."""
+    reached = {}
+    for start in graph:
+        seen, waiting = set(), [start]
+        while waiting:
+            new = graph[waiting.pop()] - seen
+            seen |= new
+            waiting += new
+        reached[start] = seen
+    return {
+        frozenset(other for other in seen if start in reached[other])
+        for start, seen in reached.items()
+        if start in seen
+    }
+
+
+def test_a_circle_is_seen():
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}) == {frozenset("bc")}
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    assert {tuple(sorted(circle)) for circle in circles(module_graph())} <= KNOWN_CIRCLES
+
+
+# What takes long to load, and what only some need: imported inside the function that uses it.
+HEAVY = {
+    *("torch", "transformers", "sentence_transformers", "openvino", "faiss", "bm25s", "scipy", "sklearn", "lightgbm"),
+    *("pandas", "altair", "streamlit", "openai", "httpx2", "fanoutqa", "spacy", "ir_measures", "huggingface_hub"),
+    *("libzim", "nltk", "nupunkt", "html_to_markdown"),
+}
+LIGHT_ROOMS = ("retrieval", "inference", "repass", "models", "http_client", "disk_cache")
+
+
+@pytest.mark.parametrize("room", LIGHT_ROOMS)
+def test_a_module_of_these_rooms_loads_no_heavy_library(room):
+    names = [module_name(path) for path in MODULES if room_of(path) == room]
+    assert names
+    code = f"import importlib, sys\nfor name in {names}: importlib.import_module(name)\nprint(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert HEAVY & set(loaded) == set()
 
 
 def test_no_pickle_and_no_print():

@@ -236,6 +236,9 @@ def test_one_with_files_joins_an_index(site, tmp_path):
         ask = ("ask", "Who must keep records?", "--index", "rules", "--generator", "none", "--weight", "lengths=1")
         out, _ = ran(site, tmp_path, *ask, "--json")
         assert json.loads(out)["kept"]
+        ran(site, tmp_path, *build, "--format", "lines")  # of the package, too
+        _, err = ran(site, tmp_path, *build, "--format", "scrolls", code=2)
+        assert "--format must be one of obliqa, " in err
         _, err = ran(site, tmp_path, *build, "--also", "titles", code=2)
         assert "the ranking 'titles' has no files" in err
         ran(site, tmp_path, *build)

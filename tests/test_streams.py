@@ -1,4 +1,4 @@
-from ragqa.streams import returned
+from ragqa.streams import mapped, returned
 
 
 def counted(n):
@@ -15,3 +15,14 @@ def test_a_stream_is_drained_and_its_result_given():
 def test_nothing_is_called_where_only_the_result_is_wanted():
     assert returned(counted(2)) == 20
     assert returned(counted(0), each=lambda value: 1 / 0) == 0
+
+
+def test_values_are_mapped_and_the_result_is_passed_on():
+    def work():
+        yield 1
+        yield 2
+        return "done"
+
+    shown = []
+    assert returned(mapped(work(), lambda n: 10 * n), shown.append) == "done"
+    assert shown == [10, 20]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from enum import StrEnum
 from pathlib import Path
@@ -15,16 +15,22 @@ from rich.progress import TextColumn
 from rich.table import Table
 
 from ragqa.cli.output import progress_bar, stderr, stdout
-from ragqa.evaluation.benchmark import Benchmark, Option, Status
+from ragqa.evaluation.benchmark import Benchmark, Command, Option, Outcome, Settings, Status, Task
 from ragqa.evaluation.report import Comparison, Report
 from ragqa.evaluation.run import Progress, Stop, folder_of, run
 from ragqa.paths import Paths
 from ragqa.tables import plain
 
-NOT_ALL_SCORED, INTERRUPTED = 5, 130  # exit codes; 130 is what shells say of a process ended by Ctrl-C
+REFUSED, NOT_ALL_SCORED, INTERRUPTED = 3, 5, 130  # exit codes; 130 is what shells say of a process ended by Ctrl-C
 NAMED_AT_MOST = 10  # items passed over that are listed one by one
 FIGURES_IN_BAR = 3
 
+Shows = Callable[[Progress, Settings, bool], None]
+
+_EXIT_CODES = (
+    "Killed or stopped, the same command continues. Exit codes beyond the common ones: 5 where an item failed (the "
+    "same command tries it again), 130 after Ctrl-C."
+)
 _TYPES: Mapping[str, type] = {"int": int, "float": float, "flag": bool, "file": Path, "argument": Path}
 _CARRIED_OUT = (
     Option("out", "Folder of the run: every item is kept there as it is done, and a stopped run continues.", "path"),
@@ -33,39 +39,58 @@ _CARRIED_OUT = (
 )
 
 
-def command_of(benchmark: Benchmark) -> Callable[..., None]:
+def command_of(benchmark: Benchmark, show: Shows | None = None) -> Callable[..., None]:
     """The benchmark as a function that typer can read: one parameter an option, and --out, --restart and --json.
 
-    Exit codes beyond the common ones: 5 where an item failed (the same command tries it again), 130 after Ctrl-C.
+    ``show`` prints a run that has ended, given its settings and whether JSON is wanted, in place of `printed`.
     """
 
     def command(**given: Any) -> None:  # noqa: ANN401 - typer passes what the options say
         out, restart, as_json = (given.pop(option.name) for option in _CARRIED_OUT)
-        plain_values = {name: str(value) if isinstance(value, StrEnum) else value for name, value in given.items()}
-        settings = benchmark.settings(**plain_values)
+        settings = benchmark.settings(**_plain(given))
         folder = Path(out) if out else folder_of(benchmark, settings, Paths.from_env())
         last = watched(benchmark, settings, folder, restart=restart, is_named=bool(out))
-        if as_json:
-            typer.echo(json.dumps(last.report.data, indent=2, ensure_ascii=False))
-        else:
-            draw(last.report)
-            if out and last.report.files:
-                say(f"{folder}: {', '.join(file.name for file in last.report.files)} written")
+        (show or printed)(last, settings, as_json)
+        if out and last.report.files:
+            say(f"{folder}: {', '.join(file.name for file in last.report.files)} written")
         if any(outcome.status in (Status.FAILED, Status.LEFT) for outcome in last.outcomes):
             raise typer.Exit(NOT_ALL_SCORED)
 
-    parameters = [_parameter(option) for option in (*benchmark.options, *_CARRIED_OUT)]
+    return _shaped(
+        command, benchmark.name, f"{benchmark.description}\n\n{_EXIT_CODES}", (*benchmark.options, *_CARRIED_OUT)
+    )
+
+
+def further_command(one: Command) -> Callable[..., None]:
+    """What a benchmark offers beside its runs, likewise. Exit code 3 where not all is well."""
+
+    def command(**given: Any) -> None:  # noqa: ANN401
+        report, is_well = one.call(_plain(given))
+        draw(report)
+        if not is_well:
+            raise typer.Exit(REFUSED)
+
+    return _shaped(command, one.name, one.description, one.options)
+
+
+def _shaped(command: Callable[..., None], name: str, text: str, options: Sequence[Option]) -> Callable[..., None]:
+    """The command with the name, help and parameters that typer reads."""
+    parameters = [_parameter(option) for option in options]
     parameters.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty)
-    command.__name__ = benchmark.name
-    command.__doc__ = benchmark.description
+    command.__name__, command.__doc__ = name, text
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return command
 
 
+def _plain(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: str(value) if isinstance(value, StrEnum) else value for name, value in given.items()}
+
+
 def _parameter(option: Option) -> inspect.Parameter:
     kind: Any = _type_of(option)
-    required = option.kind in ("file", "argument") and option.default is None and not option.environment
+    is_file = option.kind in ("file", "argument")
+    required = is_file and option.default is None and not option.environment and not option.optional
     info: Any
     if option.kind == "argument":
         info = typer.Argument(help=option.help, metavar=option.name.upper())
@@ -94,12 +119,26 @@ def _type_of(option: Option) -> Any:  # noqa: ANN401 - a type, or one made here 
     return make(f"{option.name.title()}Choice", names)
 
 
+def printed(last: Progress, _: Settings, as_json: bool) -> None:
+    """The report on standard output: as tables, or its data as JSON."""
+    if as_json:
+        typer.echo(json.dumps(last.report.data, indent=2, ensure_ascii=False))
+    else:
+        draw(last.report)
+
+
 def watched(
-    benchmark: Benchmark, settings: Mapping[str, Any], folder: Path, *, restart: bool = False, is_named: bool = True
+    benchmark: Benchmark,
+    settings: Settings,
+    folder: Path,
+    *,
+    restart: bool = False,
+    is_named: bool = True,
+    task: Task | None = None,
 ) -> Progress:
     """The last progress of a run that is drawn as a bar. Ctrl-C receives what is under way; raises typer.Exit(130)."""
     stop = Stop()
-    steps = run(benchmark, settings, folder, Paths.from_env(), restart=restart, stop=stop)
+    steps = run(benchmark, settings, folder, Paths.from_env(), restart=restart, stop=stop, task=task)
     with closing(steps):  # type: ignore[type-var]
         try:
             return _drawn(benchmark, steps)
@@ -131,9 +170,8 @@ def _drawn(benchmark: Benchmark, steps: Any) -> Progress:  # noqa: ANN401
         for last in steps:
             figures = ", ".join(f"{figure.label} {figure.text}" for figure in last.report.figures[:FIGURES_IN_BAR])
             bar.update(task, description=last.phase, completed=last.done, figures=figures)
-            if last.outcome is not None and last.outcome.note:
-                name = f"item {last.outcome.item.number}: {last.outcome.note}"
-                bar.console.print(plain(name), soft_wrap=True)
+            if last.outcome is not None and last.outcome.note and last.outcome.status is not Status.SKIPPED:
+                bar.console.print(plain(f"{_named(last.outcome)}: {last.outcome.note}"), soft_wrap=True)
     _say_skipped(last)
     return last
 
@@ -141,11 +179,14 @@ def _drawn(benchmark: Benchmark, steps: Any) -> Progress:  # noqa: ANN401
 def _say_skipped(last: Progress) -> None:
     skipped = [outcome for outcome in last.outcomes if outcome.status is Status.SKIPPED]
     if skipped:
-        named = "; ".join(
-            f"item {one.item.number} ({one.item.question.question_id}: {one.note})" for one in skipped[:NAMED_AT_MOST]
-        )
+        named = "; ".join(f"{_named(one)}: {one.note}" for one in skipped[:NAMED_AT_MOST])
         more = f"; and {len(skipped) - NAMED_AT_MOST:,} more" if len(skipped) > NAMED_AT_MOST else ""
         say(f"skipped {len(skipped):,} items: {named}{more}")
+
+
+def _named(outcome: Outcome) -> str:
+    name = outcome.item.question.question_id
+    return f"item {outcome.item.number}" + (f" ({name})" if name else "")
 
 
 def draw(report: Report) -> None:

@@ -9,16 +9,26 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from ragqa.cli.benchmarks import command_of
+from ragqa.cli.benchmarks import command_of, further_command
+from ragqa.cli.evaluate_answers import ablation, compare
+from ragqa.cli.evaluate_models import agreement, citations, nli, obligations
 from ragqa.cli.output import progress_bar, stderr, stdout
 from ragqa.config import Config
+from ragqa.corpus.questions import load_questions
 from ragqa.evaluation.catalogue import benchmarks
+from ragqa.lab.measures import measure_speed, summarise
 from ragqa.paths import Paths
+from ragqa.pipeline import load_pipeline
 from ragqa.tables import plain
 
 app = typer.Typer(help="Measure.", no_args_is_help=True)
 for benchmark in benchmarks().values():
-    app.command(benchmark.name)(command_of(benchmark))
+    if not any(option.kind == "argument" for option in benchmark.options):  # `ragqa score FILE` is a command itself
+        app.command(benchmark.name)(command_of(benchmark))
+    for further in benchmark.commands:
+        app.command(further.name)(further_command(further))
+for command in (compare, ablation, citations, nli, agreement, obligations):
+    app.command()(command)
 Questions = Annotated[Path, typer.Option(help="JSON list of questions with gold passages (ObliQA's schema).")]
 IndexName = Annotated[str, typer.Option(help="Which corpus.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")]
@@ -27,10 +37,6 @@ Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N questio
 @app.command()
 def speed(questions: Questions, index: IndexName = "rulebook", limit: Limit = 20) -> None:
     """Median seconds per stage over the questions, models loaded; the pipeline's own work, nothing drawn."""
-    from ragqa.corpus.questions import load_questions
-    from ragqa.evaluation.speed import measure_speed, summarise
-    from ragqa.pipeline import load_pipeline
-
     gold = load_questions(questions)[:limit]
     with stderr().status("Loading the models"):
         pipeline = load_pipeline(replace(Config.from_env(), index=index), Paths.from_env(), recording=False)

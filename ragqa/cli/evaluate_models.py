@@ -1,24 +1,41 @@
-"""`ragqa eval nli | agreement | obligations`: what the models behind RePASs are worth."""
+"""`ragqa eval nli | agreement | obligations | citations`: what the models behind RePASs are worth."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from rich.progress import Progress
 from rich.table import Table
 
 from ragqa.cli.output import PrecisionChoice, progress_bar, stderr, stdout
 from ragqa.config import ScoringConfig, scoring_from_env, scoring_with
+from ragqa.corpus import load_corpus
+from ragqa.corpus.demo import DEMOS
 from ragqa.errors import ConfigError
+from ragqa.lab import measures
+from ragqa.lab.labelled import (
+    LABELS,
+    LabelledPair,
+    LabelledSentence,
+    citation_groups,
+    contrast_pairs,
+    legal_pairs,
+    read_pairs,
+    rulebook_sentences,
+)
+from ragqa.lab.measures import CaseAgreement, CheckedSentence, CitationReport, Counts
+from ragqa.lab.nli import PairReport, evaluate_pairs
+from ragqa.lab.obligations import held_out_sentences, measure_obligations
+from ragqa.loading import load_nli, load_obligations, load_scorer
+from ragqa.paths import Paths
+from ragqa.protocols import NliModel
+from ragqa.streams import returned
 from ragqa.tables import plain
-
-if TYPE_CHECKING:
-    from ragqa.evaluation.agreement import CaseAgreement
-    from ragqa.evaluation.nli import PairReport
-    from ragqa.training.nli_data import LabelledPair
 
 Model = Annotated[str, typer.Option(help="NLI model: embedded name, local folder or hub name.")]
 Precision = Annotated[PrecisionChoice | None, typer.Option(help="Of the NLI arithmetic.")]
@@ -39,12 +56,6 @@ def nli(
     as_json: AsJson = False,
 ) -> None:
     """Accuracy, recall per label and speed of the NLI model on labelled pairs."""
-    from ragqa.evaluation.contrasts import contrast_pairs
-    from ragqa.evaluation.legal_pairs import legal_pairs
-    from ragqa.evaluation.nli import PairReport, pairs_evaluated
-    from ragqa.loading import load_nli
-    from ragqa.training.nli_data import read_pairs
-
     sets: dict[str, list[LabelledPair]] = {str(path): read_pairs(path)[:limit] for path in pairs or []}
     sets |= {"contrasts": contrast_pairs()} if contrasts else {}
     sets |= {"legal": legal_pairs()} if legal else {}
@@ -53,15 +64,8 @@ def nli(
         raise ConfigError(msg)
     with stderr().status("Loading the model"):
         entailment, _ = load_nli(_scoring(model, precision))
-    reports: list[PairReport] = []
     with progress_bar() as bar:
-        for name, of_set in sets.items():
-            task = bar.add_task(plain(Path(name).name).plain, total=len(of_set))
-            for step in pairs_evaluated(entailment, of_set, name):
-                if isinstance(step, PairReport):
-                    reports.append(step)
-                else:
-                    bar.update(task, completed=step)
+        reports = [_measured(bar, entailment, of_set, name) for name, of_set in sets.items()]
     if as_json:
         typer.echo(json.dumps([_pair_figures(report) for report in reports], indent=2))
         return
@@ -78,21 +82,14 @@ def agreement(
     as_json: AsJson = False,
 ) -> None:
     """How far our RePASs agrees with published figures, in script mode."""
-    from ragqa.evaluation.agreement import agreement as agreement_of
-    from ragqa.evaluation.agreement import read_published, score_published
-    from ragqa.loading import load_scorer
-
-    published = read_published(cases)
+    published = measures.read_published(cases)
     scoring = _scoring(model, precision, coverage_model)
     with stderr().status("Loading the models"):
         scorer = load_scorer(scoring)
-    rows: list[CaseAgreement] = []
     with progress_bar() as bar:
-        task = bar.add_task("Scoring", total=len(published))
-        for row in score_published(scorer, published, scoring.sentence_splitter):
-            rows.append(row)
-            bar.advance(task)
-    parts = agreement_of(rows)
+        found = measures.score_published(scorer, published, scoring.sentence_splitter)
+        rows = list(bar.track(found, total=len(published), description="Scoring"))
+    parts = measures.agreement(rows)
     if as_json:
         typer.echo(json.dumps({"parts": [asdict(p) for p in parts], "cases": [asdict(r) for r in rows]}, indent=2))
         return
@@ -126,15 +123,12 @@ def obligations(
     as_json: AsJson = False,
 ) -> None:
     """Precision, recall and F1 of the obligation classifier on 50 labelled rulebook sentences."""
-    from ragqa.evaluation.obligation_measures import measure_obligations, rulebook_sentences, split_sentences_of
-    from ragqa.loading import load_obligations
-
-    sets = {"rulebook sentences": rulebook_sentences()}
+    sets: dict[str, Sequence[LabelledSentence]] = {"rulebook sentences": rulebook_sentences()}
     if data is not None:
-        sets["test part, seed 42"] = split_sentences_of(data)
+        sets["test part, seed 42"] = held_out_sentences(data)
     scoring = scoring_with(scoring_from_env(), obligation=model)
     classifier = load_obligations(scoring)
-    found = [measure_obligations(classifier, sentences, name) for name, sentences in sets.items()]
+    found = [measure_obligations(classifier.classify, sentences, name) for name, sentences in sets.items()]
     if as_json:
         figures = [asdict(m) | {"precision": m.precision, "recall": m.recall, "f1": m.f1} for m in found]
         typer.echo(json.dumps(figures, indent=2))
@@ -150,6 +144,39 @@ def obligations(
         for wrong, texts in (("missed", measured.missed), ("false alarm", measured.false_alarms)):
             for text in texts:
                 stdout().print(plain(f"{wrong}: {' '.join(text.split())}"))
+
+
+def citations(
+    model: Annotated[str, typer.Option(help="NLI model: embedded name, local folder or hub name.")] = "",
+    each: Annotated[bool, typer.Option("--each", help="Also print every sentence that does not end up right.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print every sentence and the figures as JSON.")] = False,
+) -> None:
+    """Check the citations of 60 labelled sentences about the demonstration rulebook."""
+    demo = DEMOS["rulebook"]
+    passages = load_corpus(demo.source, demo.format).passages
+    scoring = scoring_with(scoring_from_env(), model)
+    with stderr().status("Loading the models"):
+        scorer = load_scorer(scoring, Paths.from_env())
+    groups = citation_groups()
+    with progress_bar() as bar:
+        steps = measures.check_groups(groups, passages, scorer)
+        n_sentences = sum(len(group.sentences) for group in groups)
+        checked = list(bar.track(steps, total=n_sentences, description="Checking"))
+    found = measures.citation_report(checked)
+    if as_json:
+        typer.echo(json.dumps(_citations_json(found, checked), indent=2, ensure_ascii=False))
+        return
+    title = f"citations of {len(checked)} sentences, {scoring.entailment_model}, threshold {scoring.verdict_threshold}"
+    stdout().print(_citation_table(title, found), _kinds(found))
+    for one in checked if each else []:
+        if set(one.check.verified) != set(one.labelled.right):
+            words = f"{one.labelled.written} → {one.check.verified}, right is {one.labelled.right}: {one.labelled.text}"
+            stdout().print(plain(words))
+
+
+def _measured(bar: Progress, model: NliModel, pairs: Sequence[LabelledPair], name: str) -> PairReport:
+    task = bar.add_task(plain(Path(name).name).plain, total=len(pairs))
+    return returned(evaluate_pairs(model, pairs, name), lambda done: bar.update(task, completed=done))
 
 
 def _scoring(model: str, precision: PrecisionChoice | None, coverage_model: str = "") -> ScoringConfig:
@@ -170,7 +197,6 @@ def _pair_figures(report: PairReport) -> dict[str, Any]:
 
 
 def _print_pairs(report: PairReport) -> None:
-    from ragqa.training.nli_data import LABELS
 
     accuracy = "no pairs" if report.accuracy is None else f"accuracy {report.accuracy:.4f}"
     speed = f"{report.pairs_per_second:,.0f} pairs/s"
@@ -197,3 +223,46 @@ def _print_cases(rows: list[CaseAgreement]) -> None:
         cells = (f"{theirs:.3f} / {ours:.3f}" for theirs, ours in numbers)
         table.add_row(str(row.number), f"{row.n_source_sentences} x {row.n_answer_sentences}", *cells)
     stdout().print(table)
+
+
+def _citation_table(title: str, found: CitationReport) -> Table:
+    table = Table(title=plain(title))
+    for heading in ("", "precision", "recall"):
+        table.add_column(heading, justify="right" if heading else "left")
+    for name, counts in (
+        ("changes made by the check", found.changes),
+        ("citations as written", found.before),
+        ("citations after the check", found.after),
+    ):
+        table.add_row(
+            name,
+            _share(counts.precision, counts.n_right, counts.n_found),
+            _share(counts.recall, counts.n_right, counts.n_expected),
+        )
+    return table
+
+
+def _kinds(found: CitationReport) -> Table:
+    table = Table(title="sentences whose citations are just right after the check")
+    table.add_column("as written")
+    table.add_column("right after", justify="right")
+    for kind, (good, total) in found.exact.items():
+        table.add_row(kind, f"{good} of {total}")
+    return table
+
+
+def _share(value: float | None, count: int, total: int) -> str:
+    return "–" if value is None else f"{value:.3f} ({count} of {total})"
+
+
+def _citations_json(found: CitationReport, checked: list[CheckedSentence]) -> dict[str, Any]:
+    def figures(counts: Counts) -> dict[str, Any]:
+        return {**asdict(counts), "precision": counts.precision, "recall": counts.recall}
+
+    return {
+        "changes": figures(found.changes),
+        "before": figures(found.before),
+        "after": figures(found.after),
+        "exact": {kind: {"right": good, "n": total} for kind, (good, total) in found.exact.items()},
+        "sentences": [asdict(one) for one in checked],
+    }

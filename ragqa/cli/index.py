@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator as Stream
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.progress import Progress
+from rich.progress import Progress, TaskID
 from rich.table import Table
 
 from ragqa.analysers import ANALYSERS, analyser_named
 from ragqa.cli.output import PrecisionChoice, progress_bar, stderr, stdout
-from ragqa.cli.sources import open_source
 from ragqa.config import NO_ENCODER, IndexingConfig
+from ragqa.corpus.streams import PassageStream
+from ragqa.corpus.wikipedia.pages import open_pages, read_titles
+from ragqa.errors import ConfigError
 from ragqa.indexing import (
     BuildProgress,
     build_events,
@@ -24,23 +25,35 @@ from ragqa.indexing import (
     list_indexes,
     verify_index,
 )
+from ragqa.loading import load_encoder, load_further
 from ragqa.manifest import Manifest
 from ragqa.paths import Paths
+from ragqa.registry import CORPUS_FORMATS, ENCODERS, further_rankings, is_known, listed
+from ragqa.streams import returned
 from ragqa.tables import plain
+
+
+def open_source(
+    source: str, titles: Path | None, as_of: str, book: str, chunk_max_tokens: int, paths: Paths
+) -> Path | PassageStream:
+    """The path, or the stream of the pages; nothing is fetched yet. Raises ConfigError, CorpusError."""
+    if not source.startswith(("http://", "https://")):
+        given = [name for name, value in {"--titles": titles, "--as-of": as_of, "--book": book}.items() if value]
+        if given:
+            msg = f"{' and '.join(given)} need the address of a wiki as --source, found the path {source!r}; correct it"
+            raise ConfigError(msg)
+        return Path(source)
+
+    if titles is None:
+        msg = "an address as --source needs --titles FILE, the titles of its pages, one a line, found none; add it"
+        raise ConfigError(msg)
+    return open_pages(
+        source, read_titles(titles), paths.wiki_pages, as_of=as_of or None, book=book, max_tokens=chunk_max_tokens
+    )
+
 
 app = typer.Typer(help="Build and look after indexes.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="Lower-case letters, digits, - and _.")]
-
-
-class FormatChoice(StrEnum):
-    """What a source holds."""
-
-    OBLIQA = "obliqa"
-    TEXT = "text"
-    JSONL = "jsonl"
-    PANDACHAT = "pandachat"
-    DUMP = "dump"
-    ZIM = "zim"
 
 
 @app.command()
@@ -50,7 +63,8 @@ def build(
         str, typer.Option(help="Folder or file of documents, dump or ZIM file; the address of an api.php or of Kiwix.")
     ],
     corpus_format: Annotated[
-        FormatChoice | None, typer.Option("--format", help="What the source holds; found out where not said.")
+        str | None,
+        typer.Option("--format", help=f"What the source holds: {listed(CORPUS_FORMATS)}; found out where not said."),
     ] = None,
     analyser: Annotated[
         str, typer.Option(help=f"How words are read: {', '.join(ANALYSERS)}; chosen by the format where not said.")
@@ -59,7 +73,7 @@ def build(
         str,
         typer.Option(
             "--encoder",
-            help="Which vectors: a name, folder, openai:MODEL or voyage:MODEL; +FOLDER: an adapter; none: words alone.",
+            help=f"Which vectors: {listed(ENCODERS)}; +FOLDER: an adapter; none: words alone.",
         ),
     ] = IndexingConfig().encoder,
     precision: Annotated[
@@ -72,7 +86,7 @@ def build(
     also: Annotated[
         list[str] | None,
         typer.Option(
-            help="A further ranking: document, splade:MODEL, late:MODEL, dense:ENCODER; repeatable.",
+            help=f"A further ranking: {', '.join(further_rankings())}; repeatable.",
         ),
     ] = None,
     chunk_max_tokens: Annotated[int, typer.Option(help="Text only: most words in a passage.")] = 128,
@@ -84,8 +98,6 @@ def build(
 
     Stopped at any moment, the same command goes on where it was; `ragqa index delete` removes what there is.
     """
-    from ragqa.loading import load_encoder, load_further
-
     config = IndexingConfig(
         chunk_max_tokens=chunk_max_tokens,
         analyser=analyser,
@@ -94,6 +106,9 @@ def build(
         vectors=vectors,
         rankings=tuple(also or ()),
     )
+    if corpus_format and not is_known(CORPUS_FORMATS, corpus_format):
+        msg = f"--format must be one of {listed(CORPUS_FORMATS)}, got {corpus_format!r}; correct it and try again"
+        raise ConfigError(msg)
     analyser_named(analyser)
     paths = Paths.from_env()
     opened = open_source(source, titles, as_of, book, chunk_max_tokens, paths)
@@ -109,7 +124,7 @@ def build(
             indexes=paths.indexes,
             config=config,
             encoder=encoder,
-            format=corpus_format.value if corpus_format else None,
+            format=corpus_format,
             models=models,
         )
         manifest = _drawn(events, bar)
@@ -124,19 +139,17 @@ def build(
 
 
 def _drawn(events: Stream[BuildProgress, None, Manifest], bar: Progress) -> Manifest:
-    tasks = {}
-    while True:
-        try:
-            progress = next(events)
-        except StopIteration as stop:
-            manifest: Manifest = stop.value
-            return manifest
+    tasks: dict[str, TaskID] = {}
+
+    def draw(progress: BuildProgress) -> None:
         if progress.message:
             bar.console.print(plain(progress.message))
         if progress.stage not in tasks:
             tasks[progress.stage] = bar.add_task(progress.stage, total=progress.total)
         said = f"{progress.stage}: {progress.note}" if progress.note else progress.stage
         bar.update(tasks[progress.stage], completed=progress.done, total=progress.total, description=said)
+
+    return returned(events, draw)
 
 
 @app.command("list")

@@ -8,6 +8,8 @@ from typing import Annotated
 import typer
 
 from ragqa.cli.output import stderr, stdout
+from ragqa.fusion import fuse
+from ragqa.generation.fanout.merging import reselected, with_passages
 from ragqa.generation.trace_words import trace_words
 from ragqa.paths import Paths
 from ragqa.records import RecordStore
@@ -30,9 +32,6 @@ def list_records(limit: Annotated[int, typer.Option(min=1, help="How many, newes
 @app.command()
 def show(record_id: Annotated[str, typer.Argument(help="As `ragqa records list` prints it.")]) -> None:
     """One record as tables."""
-    from ragqa.fusion import fuse
-    from ragqa.generation.fanout.merging import reselected, with_passages
-
     record = _store().load(record_id)
     trace = with_passages(record.trace, {passage.passage_id: passage for passage in record.passages})
     selection = reselected(fuse(record.ranked, record.fusion), trace, record.filtering)

@@ -51,7 +51,7 @@ def _parts() -> Iterator[str]:
         )
 
 
-def _commands(name: str, command: Any) -> Iterator[str]:
+def _commands(name: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer has its own copy of click
     if hasattr(command, "commands"):
         for part in sorted(command.commands):
             yield from _commands(f"{name} {part}", command.commands[part])
@@ -62,7 +62,7 @@ def _commands(name: str, command: Any) -> Iterator[str]:
         yield from ("| option | meaning |", "|---|---|", *rows, "")
 
 
-def _row(parameter: Any) -> str:
+def _row(parameter: Any) -> str:  # noqa: ANN401
     help_text = " ".join((getattr(parameter, "help", "") or "").split()).replace("|", "\\|")
     if parameter.param_type_name == "argument":
         return f"| `{parameter.metavar or parameter.name.upper()}` | {help_text} |"

@@ -1,28 +1,232 @@
-"""`ragqa train`: obligations and nli; retriever, reranker and ranker have modules of their own."""
+"""`ragqa train nli | obligations | retriever | reranker | ranker`: weights of labelled data or a corpus."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
-from ragqa.cli.output import stderr, stdout
-from ragqa.cli.train_ranker import ranker
-from ragqa.cli.train_reranker import reranker
-from ragqa.cli.train_retriever import retriever
-from ragqa.cli.training import shown
+from ragqa.cli.output import progress_bar, stderr, stdout
+from ragqa.cli.rankings import rankings_of, reranked_results
+from ragqa.config import Config, RerankingConfig
+from ragqa.corpus.questions import GoldQuestion
+from ragqa.errors import ConfigError
+from ragqa.evaluation.measures import display_name
+from ragqa.evaluation.retrieval.comparing import measured
+from ragqa.fusion import fuse
+from ragqa.indexing import Index
+from ragqa.lab import ranker as ranking
+from ragqa.lab.model_folder import command_line, files_table, write_card
+from ragqa.lab.nli import NliSources, NliTraining, gather, nli_card, train_nli
+from ragqa.lab.obligations import train_obligations
+from ragqa.lab.pseudo_queries import PseudoQuery, counts_of, draw, pseudo_queries
+from ragqa.lab.questions import MEASURES, AskedIndex, folds_by_gold
+from ragqa.lab.reranker import KnownRankings, RerankerTraining, base_folder, reranker_card, train_reranker
+from ragqa.lab.retriever import RetrieverTraining, retriever_card, text_numbers, train_retriever, with_equal_gold
+from ragqa.lab.training import Progress, Reading
+from ragqa.loading import load_encoder
+from ragqa.processor import wait_passively
 from ragqa.tables import plain
+from ragqa.types import Ranking
+
+RERANKER_WEIGHTS = (0.2, 0.3, 0.5, 1.0)  # of the reranker, measured with --fold
 
 app = typer.Typer(help="Make the embedded weights.", no_args_is_help=True)
-app.command("retriever")(retriever)
-app.command("reranker")(reranker)
-app.command("ranker")(ranker)
 
 
 @app.callback()
 def _train() -> None:
     """Make the embedded weights."""
+
+
+@app.command()
+def retriever(
+    ctx: typer.Context,
+    index: Annotated[str, typer.Option(help="Which corpus; its encoder is where training starts.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder for adapter and checkpoint; an interrupted training resumes there.")
+    ],
+    questions: Annotated[
+        list[Path] | None,
+        typer.Option(help="Questions with gold passages, ObliQA's schema. None: pseudo-queries made of the corpus."),
+    ] = None,
+    pseudo: Annotated[
+        int | None, typer.Option(min=1, help="At most so many pseudo-queries, beside --questions or alone (then all).")
+    ] = None,
+    test: Annotated[
+        Path | None, typer.Option(help="Questions to measure on, where none are trained on; else take --fold.")
+    ] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="2 with questions, 1 without.")] = None,
+    rank: Annotated[int, typer.Option(min=1, help="Of the adapter's factors.")] = 16,
+    layers: Annotated[int, typer.Option(min=1, help="The last so many layers are adapted.")] = 3,
+    lr: Annotated[float, typer.Option(min=0.0, help="Peak learning rate.")] = 5e-4,
+    batch: Annotated[int, typer.Option(min=1, help="Pairs per step.")] = 96,
+    seed: Annotated[int, typer.Option(min=0, help="Of the factors, the data's order, pseudo-queries, --limit.")] = 1,
+    fold: Annotated[str, typer.Option(help="K/N: train on fold K of N, measure on its test questions.")] = "",
+    limit: Annotated[int | None, typer.Option(min=1, help="Train on a random choice of so many pairs.")] = None,
+    stop_after: Annotated[int | None, typer.Option(min=1, help="Write the adapter after so many steps.")] = None,
+) -> None:
+    """Adapt an index's encoder to questions, or to the corpus alone. Killed, it resumes at its last checkpoint.
+
+    Without --questions it learns from pseudo-queries: headings, definitions, references and duties of the corpus.
+    """
+    wait_passively()
+    files, tests = questions or [], [test] if test else []
+    _check_options(out, files, test, fold)
+    asked = _asked(index, files, fold, test)
+    made = _made(asked.index, pseudo, seed) if pseudo or not files else ()
+    manifest = asked.index.manifest
+    spared = {n: query.spared for n, query in enumerate(made, start=len(asked.learnt))}
+    with stderr().status("Looking for hard negatives"):
+        further = [query.question for query in made]
+        data = asked.gathered(asked.index.bm25s, limit=limit, seed=seed, further=further, spared=spared)
+    stderr().print(data.counts)
+    training = RetrieverTraining(
+        base=manifest.encoder,
+        epochs=epochs or (2 if files else 1),
+        rank=rank,
+        layers=layers,
+        learning_rate=lr,
+        batch_size=batch,
+        seed=seed,
+        stop_after=stop_after,
+    )
+    last = _shown(train_retriever(training, data, out))
+    figures = _dense_before_and_after(asked, f"{training.base}+{out}") if asked.tested else []
+    for measure, before, after in figures:
+        stdout().print(plain(f"{measure}: {before} before, {after} after"))
+    card = retriever_card(
+        out.resolve().name,
+        training,
+        data,
+        last,
+        base_sha256=manifest.encoder_fingerprint,
+        command=command_line("train retriever", ctx.params | {"epochs": training.epochs}),
+        sources=files_table([*files, *tests], *([(manifest.source, manifest.corpus_sha256)] if made else [])),
+        n_asked=len(asked.learnt),
+        figures=figures,
+        made=counts_of(made) if made else {},
+    )
+    write_card(out, card)
+    stdout().print(plain(f"Adapter and card are in {out}; use: ragqa index build --encoder {training.base}+{out}"))
+
+
+@app.command()
+def reranker(
+    ctx: typer.Context,
+    index: Annotated[str, typer.Option(help="Which corpus.")],
+    questions: Annotated[list[Path], typer.Option(help="Questions with gold passages: ObliQA's schema.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder for weights and checkpoint; an interrupted training resumes there.")
+    ],
+    base: Annotated[
+        str, typer.Option(help="Model to start from: a folder or nli-minilm-l6; the index's encoder where not given.")
+    ] = "",
+    epochs: Annotated[int, typer.Option(min=1)] = 1,
+    negatives: Annotated[int, typer.Option(min=1, help="Wrong passages beside each gold one.")] = 4,
+    lr: Annotated[float, typer.Option(min=0.0, help="Peak learning rate.")] = 1e-4,
+    batch: Annotated[int, typer.Option(min=1, help="Gold passages per step.")] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="Of the new layer, the data's order and --limit.")] = 1,
+    fold: Annotated[str, typer.Option(help="K/N: train on fold K of N, measure on its test questions.")] = "",
+    limit: Annotated[int | None, typer.Option(min=1, help="Train on a random choice of so many pairs.")] = None,
+    stop_after: Annotated[int | None, typer.Option(min=1, help="Write the weights after so many steps.")] = None,
+) -> None:
+    """Train a reranker on questions with gold passages. Killed, it resumes at its last checkpoint when run again.
+
+    The wrong passages are those that the fused ranking puts high. Use what it writes with `ragqa ask --reranker OUT`.
+    """
+    wait_passively()
+    asked = _asked(index, questions, fold)
+    start = base or asked.index.manifest.encoder
+    _, base_sha256 = base_folder(start)
+    fused = _fused_rankings([*asked.learnt, *asked.tested], asked.index)
+    with stderr().status("Looking for hard negatives"):
+        data = asked.gathered(KnownRankings("fused", fused), limit=limit, seed=seed)
+    stderr().print(data.counts)
+    training = RerankerTraining(
+        base=start,
+        epochs=epochs,
+        negatives=negatives,
+        batch_size=batch,
+        learning_rate=lr,
+        seed=seed,
+        stop_after=stop_after,
+    )
+    last = _shown(train_reranker(training, data, out))
+    figures = _reranked_before_and_after(asked, fused, out) if asked.tested else []
+    names = [display_name(measure) for measure in MEASURES]
+    for what, values in figures:
+        found = ", ".join(f"{name} {value:.4f}" for name, value in zip(names, values, strict=True))
+        stdout().print(plain(f"{what}: {found}"))
+    card = reranker_card(
+        out.resolve().name,
+        training,
+        data,
+        last,
+        base_sha256=base_sha256,
+        command=command_line("train reranker", ctx.params | {"base": start}),
+        sources=files_table(questions),
+        figures=figures,
+        measures=names,
+        n_tested=len(asked.tested),
+    )
+    write_card(out, card)
+    weight = f" --rerank-weight {_best_weight(figures):g}" if figures else ""
+    use = f"ragqa ask QUESTION --index {index} --reranker {out}{weight}"
+    stdout().print(plain(f"Weights and card are in {out}; use: {use}"))
+
+
+@app.command()
+def ranker(
+    ctx: typer.Context,
+    index: Annotated[str, typer.Option(help="Which corpus; it needs the rankings bm25, context and dense.")],
+    questions: Annotated[list[Path], typer.Option(help="Questions with gold passages: ObliQA's schema.")],
+    out: Annotated[Path, typer.Option(help="Folder for the ranker and its model card.")],
+    depth: Annotated[int, typer.Option(min=2, help="Fused passages it puts in order.")] = 50,
+    trees: Annotated[int, typer.Option(min=1)] = 200,
+    leaves: Annotated[int, typer.Option(min=2, help="Of a tree.")] = 15,
+    lr: Annotated[float, typer.Option(min=0.0, help="Learning rate.")] = 0.05,
+    seed: Annotated[int, typer.Option(min=0, help="Of the features and questions each tree sees.")] = 0,
+    folds: Annotated[int, typer.Option(min=2, help="Parts of the cross-validation.")] = 5,
+) -> None:
+    """Train learning to rank (LambdaMART) on questions with gold passages: minutes, and no model but what retrieves.
+
+    Measured first, fold by fold, on questions none of whose gold passages it learnt from; what is written has learnt
+    from all of them. Use it with `ragqa ask --reranker OUT --rerank-weight 1`.
+    """
+    asked = _asked(index, questions)
+    gold, texts = asked.learnt, text_numbers(asked.texts)
+    parts = folds_by_gold(with_equal_gold(gold, asked.index.position_of, texts), folds)
+    by_question = _fused_rankings(gold, asked.index)
+    fused = [by_question[item.question.text] for item in gold]
+    training = ranking.RankerTraining(depth=depth, trees=trees, leaves=leaves, learning_rate=lr, seed=seed)
+    with progress_bar() as bar:
+        rows = ranking.gather(gold, fused, depth, asked.index, texts)
+        candidates = list(bar.track(rows, total=len(gold), description="Features"))
+        steps = ranking.out_of_fold(candidates, parts, training)
+        *_, scores = bar.track(steps, total=folds, description="Cross-validation")
+    figures = ranking.figures_of(gold, fused, scores, depth)
+    for figure in figures:
+        stdout().print(plain(str(figure)))
+    with stderr().status("Training on all questions"):
+        booster = ranking.train(candidates, training)
+    ranking.write_ranker(booster, out)
+    card = ranking.ranker_card(
+        out.resolve().name,
+        training,
+        booster,
+        figures,
+        n_questions=len(gold),
+        n_folds=folds,
+        command=command_line("train ranker", ctx.params),
+        sources=files_table(questions),
+    )
+    write_card(out, card)
+    use = f"ragqa ask QUESTION --index {index} --reranker {out} --rerank-depth {depth} --rerank-weight 1"
+    stdout().print(plain(f"Ranker and card are in {out}; use: {use}"))
 
 
 @app.command()
@@ -32,8 +236,6 @@ def obligations(
     seed: Annotated[int, typer.Option(help="Of the 80/20 split.")] = 42,
 ) -> None:
     """Train the obligation classifier and write its weights and model card."""
-    from ragqa.training.obligations import train_obligations
-
     with stderr().status("Training"):
         report = train_obligations(data, out, seed)
     stdout().print(plain(str(report)))
@@ -41,9 +243,10 @@ def obligations(
 
 @app.command()
 def nli(
+    ctx: typer.Context,
     pairs: Annotated[list[Path], typer.Option(help="JSON lines of {premise, hypothesis, label, set}, may be gzipped.")],
     out: Annotated[
-        Path, typer.Option(help="Folder for weights and checkpoint; an interrupted training goes on there.")
+        Path, typer.Option(help="Folder for weights and checkpoint; an interrupted training resumes there.")
     ],
     documents: Annotated[
         list[Path] | None, typer.Option(help="Folder or file of passages to make further pairs from.")
@@ -58,15 +261,8 @@ def nli(
     stop_after: Annotated[int | None, typer.Option(min=1, help="Write the weights after so many steps.")] = None,
     seed: Annotated[int, typer.Option(help="Of the data's order and of what is made.")] = 1,
 ) -> None:
-    """Train the NLI model. Killed, it goes on from its last checkpoint when run again."""
-    from ragqa.processor import wait_passively
-
+    """Train the NLI model. Killed, it resumes at its last checkpoint when run again."""
     wait_passively()
-    from ragqa.models import fingerprint, resolve_model
-    from ragqa.training.nli import NliTraining, train_nli
-    from ragqa.training.nli_card import model_card
-    from ragqa.training.nli_sources import NliSources, gather
-
     with stderr().status("Reading pairs and making further ones"):
         sources = NliSources(tuple(pairs), tuple(documents or ()), answers, n_made=made, limit=limit, seed=seed)
         train, held_out = gather(sources)
@@ -74,7 +270,88 @@ def nli(
     training = NliTraining(
         base=base, epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, seed=seed, stop_after=stop_after
     )
-    last = shown(train_nli(training, train, held_out, out))
-    card = model_card(out.name, training, fingerprint(resolve_model(base)), train, last)
-    (out / "README.md").write_text(card, encoding="utf-8")
+    last = _shown(train_nli(training, train, held_out, out))
+    write_card(out, nli_card(out.name, training, train, last, command_line("train nli", ctx.params)))
     stdout().print(plain(f"Weights and card are in {out}; measure: ragqa eval nli --model {out} --pairs FILE"))
+
+
+def _asked(name: str, files: Sequence[Path], fold: str = "", test: Path | None = None) -> AskedIndex:
+    with stderr().status("Reading passages and questions"):
+        return AskedIndex.of(name, files, fold, test)
+
+
+def _shown(reports: Iterable[Reading | Progress]) -> Progress:
+    """The last report of a training, all of them shown in a bar."""
+    with progress_bar() as bar:
+        task = bar.add_task("Training", total=None)
+        for now in reports:
+            if isinstance(now, Reading):
+                bar.update(task, completed=now.done, total=now.total, description="Reading")
+                continue
+            last, figures = now, f"loss {now.loss:.3f}, {now.pairs_per_second:.0f} pairs/s"
+            bar.update(task, completed=now.step, total=now.steps, description=figures)
+            if now.held_out is not None:
+                stderr().print(f"step {now.step:,} of {now.steps:,}: {figures}, held-out accuracy {now.held_out:.4f}")
+    return last
+
+
+def _fused_rankings(gold: Sequence[GoldQuestion], index: Index) -> dict[str, Ranking]:
+    """The default fused ranking by question; stored as `ragqa eval retrieval` stores rankings."""
+    config = Config()
+    columns, _ = rankings_of(tuple(gold), index, config)
+    rankings = zip(*columns, strict=True)
+    return {item.question.text: fuse(found, config.fusion) for item, found in zip(gold, rankings, strict=True)}
+
+
+def _check_options(out: Path, questions: Sequence[Path], test: Path | None, fold: str) -> None:
+    if "+" in str(out):
+        msg = f"--out must be a folder without + in its path (it parts model and adapter), got {str(out)!r}; rename it"
+        raise ConfigError(msg)
+    if fold and not questions:
+        msg = f"--fold {fold} measures on a part of --questions, got none; add --questions FILE, or take --test FILE"
+        raise ConfigError(msg)
+    if test and questions:
+        msg = "--test measures what pseudo-queries alone bring, got --questions too; leave them out, or take --fold 1/5"
+        raise ConfigError(msg)
+
+
+def _made(index: Index, limit: int | None, seed: int) -> tuple[PseudoQuery, ...]:
+    with stderr().status("Making pseudo-queries of the corpus"):
+        found = pseudo_queries(index.passages, seed)
+        made = found if limit is None else draw(found, limit, seed)
+    counts = ", ".join(f"{count:,} {kind}" for kind, count in counts_of(made).items())
+    stderr().print(f"pseudo-queries made of the corpus: {counts}")
+    return made
+
+
+def _dense_before_and_after(asked: AskedIndex, adapted: str) -> list[tuple[str, str, str]]:
+    """(measure, before, after) of the dense ranking: by the index's vectors, by those of the adapted encoder."""
+    index, texts = asked.index, asked.texts
+    base = load_encoder(index.manifest.encoder)
+    index.check_encoder(base.info)
+    before = asked.dense_measures(base, index.vectors.reconstruct_n(0, index.vectors.ntotal))
+    encoder = load_encoder(adapted)
+    with progress_bar() as bar:
+        starts = bar.track(range(0, len(texts), 256), description="256 passages each")
+        after = asked.dense_measures(encoder, np.concatenate([encoder.encode(texts[n : n + 256]) for n in starts]))
+    size = f"{len(asked.tested):,} questions"
+    return [(f"{name}, {size}", f"{before[name]:.4f}", f"{after[name]:.4f}") for name in before]
+
+
+def _reranked_before_and_after(
+    asked: AskedIndex, fused: Mapping[str, Ranking], model: Path
+) -> list[tuple[str, list[float]]]:
+    """(ranking, its measures): fused, then reranked with each weight."""
+    before = tuple(fused[item.question.text] for item in asked.tested)
+    reranking = RerankingConfig(str(model))
+    after, milliseconds = reranked_results(asked.tested, asked.index, before, reranking, RERANKER_WEIGHTS)
+    if milliseconds is not None:
+        stderr().print(f"{milliseconds:.0f} ms a question to rerank {reranking.depth} passages")
+    results = [measured("fused", asked.tested, before), *after]
+    return [(result.name, [result.means[measure] for measure in MEASURES]) for result in results]
+
+
+def _best_weight(figures: Sequence[tuple[str, list[float]]]) -> float:
+    """The weight of the highest MAP@10; the first of equals."""
+    at = MEASURES.index("AP@10")
+    return max(zip(RERANKER_WEIGHTS, figures[1:], strict=True), key=lambda pair: pair[1][1][at])[0]

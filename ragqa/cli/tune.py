@@ -4,24 +4,39 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Final
 
 import typer
+from rich.progress import TaskID
+from rich.table import Table
 
-from ragqa.cli.output import stdout
-from ragqa.cli.tune_search import Search, searched
+from ragqa.cli.output import progress_bar, stdout
+from ragqa.cli.rankings import rankings_of
+from ragqa.config import Config, FilteringConfig, FusionConfig
+from ragqa.corpus.questions import load_gold
 from ragqa.errors import ConfigError, CorpusError
+from ragqa.evaluation.journal import write_whole
+from ragqa.evaluation.measures import display_name
+from ragqa.indexing import Index, open_index
+from ragqa.lab.model_folder import command_line
+from ragqa.lab.questions import folds_by_gold
+from ragqa.lab.search import Doing, Search, lines, preset_file, report, searched
+from ragqa.lab.tuning import Setting, Tuned, TunedFilter
 from ragqa.paths import Paths
+from ragqa.preset_files import check_name
+from ragqa.streams import returned
 from ragqa.tables import plain
 
-if TYPE_CHECKING:
-    from ragqa.indexing import Index
-
 DEPTHS = (50, 100, 200)
+FOR_THE_PAGE: Final = " The page shows the preset files in `presets/` under RAGQA_HOME."
+NOT_FOUND_BY = ("out", "as_json")  # options that decide nothing of what is found
 
 
 def tune(
+    ctx: typer.Context,
     index: Annotated[list[str], typer.Option(help="Which corpus; several indexes of one corpus are compared.")],
     questions: Annotated[Path, typer.Option(help="Questions with gold: ObliQA's schema, JSON lines, PandaChat.")],
     measure: Annotated[str, typer.Option(help="Decides the ranking: AP, R, nDCG, RR or Success at N.")] = "AP@10",
@@ -42,50 +57,54 @@ def tune(
     """Choose how passages are ranked and filtered: settings from one part of the questions, tested on the rest.
 
     No gold passage is both learnt from and tested on. The filter is tuned for the tuned ranking, or for the default one
-    where tuning found none better beyond chance; --write leaves what is not better at its default. Rankings are kept
+    where tuning found none better beyond chance; --write leaves what is not better at its default. Rankings are stored
     under RAGQA_HOME, as by `ragqa eval retrieval`.
     """
-    from ragqa.cli import tune_report
-    from ragqa.corpus.questions import load_gold
-    from ragqa.evaluation.folds import folds_by_gold
-    from ragqa.evaluation.journal import write_whole
-    from ragqa.indexing import open_index
-
     search = Search(tuple(dict.fromkeys(index)), measure, beta, tuple(sorted(set(depth or DEPTHS))), folds, step, seed)
     _check_files(out, write)
     opened = {name: open_index(name, Paths.from_env().indexes) for name in search.indexes}
     _check_same_corpus(opened)
     gold, unit = load_gold(questions, next(iter(opened.values())).passages)
     parts = folds_by_gold(gold, folds, seed)
-    found = searched(search, opened, gold, unit, parts)
-    report = tune_report.report(opened, questions, gold, unit, found.ranked, found.filtered)
-    report |= {"n_candidates": found.n_rankings - 1, "n_filters": found.n_filters - 1, "depths": search.depths}
-    report |= {"step": step, "seed": seed, "n_folds": folds}
-    written = json.dumps(report, indent=2) + "\n"
+    config = Config.from_env()
+    default = Setting(search.indexes[0], config.retrieval.top_k, FusionConfig())
+    deep = replace(config, retrieval=replace(config.retrieval, top_k=max(*search.depths, default.depth)))
+    columns = {name: rankings_of(gold, one, deep)[0] for name, one in opened.items()}
+    with progress_bar() as bar:
+        tasks: dict[str, TaskID] = {}
+
+        def show(now: Doing) -> None:
+            task = tasks.get(now.what) or tasks.setdefault(now.what, bar.add_task(now.what))
+            bar.update(task, completed=now.done, total=now.total)
+
+        found = returned(searched(search, columns, default, gold, unit, parts), show)
+    figures = report(opened, questions, gold, unit, found.ranked, found.filtered)
+    figures |= {"n_candidates": found.n_rankings - 1, "n_filters": found.n_filters - 1, "depths": search.depths}
+    figures |= {"step": step, "seed": seed, "n_folds": folds}
+    written = json.dumps(figures, indent=2) + "\n"
     if out:
         write_whole(out, [written])
     if write:
-        command = search.command(questions, write)
-        preset = (write.stem, report, found.setting, found.ranked, found.filtered, command, questions)
-        write_whole(write, [tune_report.preset_file(*preset)])
+        given = ctx.params | {"index": search.indexes, "depth": search.depths}
+        command = command_line("tune", {name: given[name] for name in given if name not in NOT_FOUND_BY})
+        preset = preset_file(write.stem, figures, found.setting, found.ranked, found.filtered, command, questions)
+        write_whole(write, [preset])
     if as_json:
         typer.echo(written, nl=False)
         return
     title = f"{', '.join(opened)}: {len(gold):,} questions, {found.n_rankings - 1:,} ways to rank, "
     title += f"folds with no gold {unit} on both sides"
     sizes = [(len(fold.train), len(fold.test)) for fold in parts]
-    stdout().print(tune_report.table(title, found.ranked, found.filtered, sizes))
-    for line in tune_report.lines(found.ranked, found.filtered, several=len(opened) > 1):
+    stdout().print(_table(title, found.ranked, found.filtered, sizes))
+    for line in lines(found.ranked, found.filtered, several=len(opened) > 1):
         stdout().print(plain(line))
     if write:
-        page = "" if write.parent.resolve() == Paths.from_env().presets.resolve() else tune_report.FOR_THE_PAGE
+        page = "" if write.parent.resolve() == Paths.from_env().presets.resolve() else FOR_THE_PAGE
         stdout().print(plain(f"Preset written: `ragqa ask --preset {shlex.quote(str(write))}`.{page}"))
 
 
 def _check_files(out: Path | None, write: Path | None) -> None:
     """Raises ConfigError for what cannot be written, before anything is ranked."""
-    from ragqa.preset_files import check_name
-
     for option, file in (("--out", out), ("--write", write)):
         if file and not file.parent.is_dir():
             msg = f"{option} must be in a folder that exists, got {str(file)!r}; make the folder or choose another"
@@ -97,7 +116,7 @@ def _check_files(out: Path | None, write: Path | None) -> None:
         check_name(write.stem)
 
 
-def _check_same_corpus(opened: dict[str, Index]) -> None:
+def _check_same_corpus(opened: Mapping[str, Index]) -> None:
     """Raises CorpusError unless all have the passages of the first."""
     (name, first), *others = opened.items()
     ids = [passage.passage_id for passage in first.passages]
@@ -109,3 +128,32 @@ def _check_same_corpus(opened: dict[str, Index]) -> None:
                 f"{other!r} {len(index.passages):,} others; compare indexes that differ in analyser or encoder alone"
             )
             raise CorpusError(msg)
+
+
+def _table(title: str, ranked: Tuned, filtered: TunedFilter, sizes: list[tuple[int, int]]) -> Table:
+    """What each fold chose, and its figures on the questions it was not chosen on, those of the defaults beside."""
+    name, f_name = display_name(ranked.measure), filtered.measure
+    found = Table(title=plain(title))
+    found.add_column("fold")
+    rankings = list(ranked.final.fusion.weights)  # of every candidate
+    columns = ["train", "test", "index", "depth", *rankings, f"{name} on test", "defaults"]
+    for column in (*columns, "threshold", "max drop", f"{f_name} on test", "default"):
+        found.add_column(plain(column), justify="right")
+    rows = zip(ranked.folds, filtered.folds, sizes, strict=True)
+    for number, (fold, kept, counts) in enumerate(rows, start=1):
+        cells = [*(f"{count:,}" for count in counts), *_cells(fold.chosen), f"{fold.tuned:.4f}", f"{fold.default:.4f}"]
+        cells += [*_filter_cells(kept.chosen), f"{kept.tuned:.4f}", f"{kept.default:.4f}"]
+        found.add_row(str(number), *map(plain, cells))
+    found.add_section()
+    found.add_row("all", "", "", *map(plain, _cells(ranked.final)), "", "", *_filter_cells(filtered.final), "", "")
+    return found
+
+
+def _cells(setting: Setting) -> list[str]:
+    weights = setting.fusion.weights.values()
+    shares = ["RRF" if setting.fusion.method == "rrf" else f"{weight:.3g}" for weight in weights]
+    return [setting.index, str(setting.depth), *shares]
+
+
+def _filter_cells(chosen: FilteringConfig) -> list[str]:
+    return [f"{chosen.threshold:.2f}", "off" if chosen.max_drop >= 1 else f"{chosen.max_drop:.2f}"]

@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Final
 
-from ragqa.corpus.jsonl import json_line_files, load_jsonl
-from ragqa.corpus.obliqa import document_files, load_obliqa
-from ragqa.corpus.pandachat import load_pandachat, looks_like_pandachat
-from ragqa.corpus.streams import CorpusFormat, open_stream
-from ragqa.corpus.text import load_text, text_files
-from ragqa.corpus.wikipedia.dump import dump_files
-from ragqa.corpus.wikipedia.zim import is_zim
+from ragqa.corpus import jsonl, obliqa, pandachat, text
+from ragqa.corpus.streams import Format, LoadedStream, PassageStream, corpus_sha256, loaded
+from ragqa.corpus.wikipedia import dump, zim
 from ragqa.errors import CorpusError
+from ragqa.registry import CORPUS_FORMATS, entry_points_of, listed, make
 from ragqa.types import Passage
 
-__all__ = ["Corpus", "CorpusFormat", "corpus_sha256", "detect_format", "load_corpus"]
+__all__ = [
+    "FORMATS",
+    "SERVER_FORMATS",
+    "Corpus",
+    "LoadedStream",
+    "PassageStream",
+    "corpus_sha256",
+    "detect_format",
+    "load_corpus",
+    "open_stream",
+]
+
+FORMATS: Final[Mapping[str, Format]] = {
+    "obliqa": obliqa,
+    "text": text,
+    "jsonl": jsonl,
+    "pandachat": pandachat,
+    "dump": dump,
+    "zim": zim,
+}
+SERVER_FORMATS: Final = ("mediawiki", "kiwix")  # of `ragqa.corpus.wikipedia.pages`: an address and a list of titles
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,71 +42,63 @@ class Corpus:
     """Every passage of a source, in its order; ids are unique. ``sha256`` is the hash of the content, not of files."""
 
     passages: tuple[Passage, ...]
-    format: CorpusFormat
+    format: str
     sha256: str
 
 
-def load_corpus(source: Path, format: CorpusFormat | None = None, chunk_max_tokens: int = 128) -> Corpus:
-    """The corpus at ``source``; ``format`` None takes what the files look like (`detect_format`).
+def load_corpus(source: Path, format: str | None = None, chunk_max_tokens: int = 128) -> Corpus:
+    """All passages of `open_stream` at once: of a dump more than memory may hold.
 
-    ``chunk_max_tokens`` is the largest passage; ObliQA's stay as they are. Raises CorpusError.
+    Raises CorpusError, also where there is no passage, and ConfigError where ``chunk_max_tokens`` is below 1.
     """
-    if not source.exists():
-        msg = f"{source} does not exist; expected a folder or a file to read the corpus from"
-        raise CorpusError(msg)
-    chosen = format or detect_format(source)
-    if chosen not in get_args(CorpusFormat):
-        msg = f"unknown corpus format {chosen!r}; expected one of: {', '.join(get_args(CorpusFormat))}"
-        raise CorpusError(msg)
-    if chosen == "obliqa":
-        passages = load_obliqa(source)
-    elif chosen == "text":
-        passages = load_text(source, chunk_max_tokens)
-    elif chosen == "jsonl":
-        passages = load_jsonl(source, chunk_max_tokens)
-    elif chosen == "pandachat":
-        passages = load_pandachat(source, chunk_max_tokens)
-    else:
-        passages = _streamed(source, chosen, chunk_max_tokens)
-    return Corpus(passages, chosen, corpus_sha256(passages))
-
-
-def _streamed(source: Path, format: CorpusFormat, chunk_max_tokens: int) -> tuple[Passage, ...]:
-    """All passages of a source that may be too large for this: an index is built from `open_stream` itself."""
     stream = open_stream(source, format, chunk_max_tokens)
-    if stream is None:
-        msg = (
-            f"the format {format!r} is read from a server's address with a list of titles, found the path {source}; "
-            "give an address like https://en.wikipedia.org/w/api.php and --titles FILE"
-        )
-        raise CorpusError(msg)
+    if isinstance(stream, LoadedStream):
+        return Corpus(stream.passages, stream.format, stream.sha256)
     passages = tuple(passage for _, article in stream.articles() for passage in article)
     if not passages:
         msg = f"{source} holds no article with text; choose another file"
         raise CorpusError(msg)
-    return passages
+    return Corpus(passages, stream.format, corpus_sha256(passages))
 
 
-def detect_format(source: Path) -> CorpusFormat:
-    """``"obliqa"`` for JSON documents, ``"text"`` for .md, .markdown and .txt, ``"jsonl"``, ``"pandachat"``,
-    ``"dump"`` for a wiki's .xml, .xml.bz2 and .xml.gz, ``"zim"``.
+def open_stream(source: Path | PassageStream, format: str | None = None, chunk_max_tokens: int = 128) -> PassageStream:
+    """The passages of ``source``, article by article; a source that is a stream already is given back.
 
-    Raises CorpusError where there are several of them or none.
+    ``format`` None takes what the files look like (`detect_format`). ``chunk_max_tokens`` is the largest passage in
+    white-space separated tokens; ObliQA's stay as they are. Raises CorpusError, and ConfigError where
+    ``chunk_max_tokens`` is below 1.
     """
-    if looks_like_pandachat(source):
+    if not isinstance(source, Path):
+        return source
+    if not source.exists():
+        msg = f"{source} does not exist; expected a folder or a file to read the corpus from"
+        raise CorpusError(msg)
+    chosen = format or detect_format(source)
+    if chosen in SERVER_FORMATS:
+        msg = (
+            f"the format {chosen!r} is read from a server's address with a list of titles, found the path {source}; "
+            "give an address like https://en.wikipedia.org/w/api.php and --titles FILE"
+        )
+        raise CorpusError(msg)
+    if chosen in entry_points_of(CORPUS_FORMATS):
+        passages = tuple(make(CORPUS_FORMATS, chosen, source=source, chunk_max_tokens=chunk_max_tokens))
+        return loaded(chosen, source, passages)
+    if chosen not in FORMATS:
+        msg = f"unknown corpus format {chosen!r}; expected one of: {listed(CORPUS_FORMATS)}"
+        raise CorpusError(msg)
+    return FORMATS[chosen].stream(source, chunk_max_tokens)
+
+
+def detect_format(source: Path) -> str:
+    """The name in `FORMATS` of what the files at ``source`` look like. Raises CorpusError for several or none."""
+    if len(pandachat.files(source)) == 1:  # JSON as ObliQA's documents are, but with keys of its own
         return "pandachat"
-    counts: dict[CorpusFormat, int] = {
-        "obliqa": len(document_files(source)),
-        "text": len(text_files(source)),
-        "jsonl": len(json_line_files(source)),
-        "dump": len(dump_files(source)),
-        "zim": int(is_zim(source)),
-    }
+    counts = {name: len(format.files(source)) for name, format in FORMATS.items() if name != "pandachat"}
     found = [name for name, count in counts.items() if count]
     if len(found) == 1:
         return found[0]
     if found:
-        held = " and ".join(f"{counts[name]:,} {_FILES[name]}" for name in found)
+        held = " and ".join(f"{counts[name]:,} {FORMATS[name].LABEL}" for name in found)
         msg = f"{source} holds {held} files; say which by --format {' or '.join(found)}"
     else:
         msg = (
@@ -99,21 +106,3 @@ def detect_format(source: Path) -> CorpusFormat:
             "choose another source, or say what it is with --format"
         )
     raise CorpusError(msg)
-
-
-_FILES: dict[CorpusFormat, str] = {
-    "obliqa": "JSON",
-    "text": "text",
-    "jsonl": "JSON lines",
-    "dump": "dump",
-    "zim": "ZIM",
-}
-
-
-def corpus_sha256(passages: Iterable[Passage]) -> str:
-    """sha256 over id, title, section and text of every passage in order; the same on every machine."""
-    digest = hashlib.sha256()
-    for passage in passages:
-        fields = [passage.passage_id, passage.title, passage.section, passage.text]
-        digest.update(json.dumps(fields, ensure_ascii=True).encode("ascii") + b"\n")
-    return digest.hexdigest()

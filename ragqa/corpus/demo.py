@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from ragqa.config import IndexingConfig
-from ragqa.corpus import CorpusFormat, load_corpus
+from ragqa.corpus import load_corpus
 from ragqa.corpus.questions import GoldQuestion, load_questions, resolve_gold
 
 _FOLDER = Path(__file__).parent / "demo"
@@ -24,7 +24,7 @@ class DemoCorpus:
     title: str
     description: str
     source: Path
-    format: CorpusFormat
+    format: str
     featured: tuple[str, ...]
 
     @property

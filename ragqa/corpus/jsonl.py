@@ -8,75 +8,46 @@ import re
 import zlib
 from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from hashlib import blake2b, sha256
+from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ragqa.corpus.chunking import chunk, plain_outline
 from ragqa.corpus.files import Item, describe
-from ragqa.corpus.streams import CorpusFormat, file_identity
-from ragqa.errors import ConfigError, CorpusError
+from ragqa.corpus.streams import check_max_tokens, files_identity
+from ragqa.errors import CorpusError
 from ragqa.types import Passage, Span
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
+VERSION: Final = 1  # of how lines become passages; part of the identity
+LABEL = "JSON lines"
 SUFFIXES = (".jsonl", ".jsonl.gz")
 QUESTIONS = tuple(f"_questions{suffix}" for suffix in SUFFIXES)  # files of questions beside the documents
 ID_KEYS = ("id", "_id")  # BEIR writes "_id"
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_NUMBERED = re.compile(r" \([0-9]+\)$")
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkedDocument:
-    """A document by its unique id, cut into spans in their order; a span's offsets count in the cleaned text."""
-
-    document_id: str
-    title: str
-    spans: tuple[Span, ...]
+def load_jsonl(source: Path, max_tokens: int = 128) -> tuple[Passage, ...]:
+    """All passages of `JsonLinesStream` at once."""
+    return tuple(passage for _, passages in JsonLinesStream(source, max_tokens).articles() for passage in passages)
 
 
-def load_jsonl(path: Path, max_tokens: int = 128) -> tuple[Passage, ...]:
-    """The documents of a .jsonl or .jsonl.gz file, or of all such files in a folder, lines in order, files by name.
-
-    A line is an object of text, title (may be missing) and id (a text or a whole number; "_id" is read too). Texts are
-    cleaned (`clean_text`), blank ones left out. A text of at most ``max_tokens`` white-space separated tokens is one
-    passage, a longer one is chunked (`chunk`); ids are ``"ID"``, ``"ID#2"``, ``"ID#3"``, with a higher number where
-    another document has that name. ``document_id`` is the id; where it is missing or null, the title, and where titles
-    repeat ``"Title (2)"``. ``number`` is the ordinal in the document from 1; ``start`` and ``end`` are character
-    offsets in the cleaned text. In a folder ``*_questions.jsonl`` files are skipped. Raises CorpusError where a line
-    is not as described here, an id repeats or there is no text at all, and ConfigError where ``max_tokens`` is below 1.
-    """
-    check_max_tokens(max_tokens)
-    files = json_line_files(path)
-    if not files:
-        raise no_files(path)
-    places: dict[str, str] = {}  # of each given id, the place where it stands
-    read: list[tuple[str, str, tuple[Span, ...]]] = []  # id, empty where it is the title's turn; title; spans
-    n_blank = 0
-    for item in (item for file in files for item in read_json_lines(file, file.name)):
-        document_id, title, text = given_id(item), title_of(item), item.text("text")
-        if document_id:
-            _claim(document_id, item.place, places)
-        elif not title:
-            raise unnamed(item)
-        if text:
-            read.append((document_id, title, spans_of(text, max_tokens)))
-        n_blank += not text
-    if not read:
-        raise no_text(path, n_blank)
-    return tuple(passages_of(_identified(read, places)))
+def stream(source: Path, chunk_max_tokens: int = 128) -> JsonLinesStream:
+    """The lines of this file or folder."""
+    return JsonLinesStream(source, chunk_max_tokens)
 
 
 def looks_like_jsonl(path: Path) -> bool:
     """Whether `load_jsonl` would find files at ``path``: by their names, so that a broken line still gets its error."""
-    return bool(json_line_files(path))
+    return bool(files(path))
 
 
-def json_line_files(source: Path) -> tuple[Path, ...]:
+def files(source: Path) -> tuple[Path, ...]:
     """The files that `load_jsonl` would read, by name; none where there are none. A file named itself always counts."""
     if not source.is_dir():
         return (source,) if source.is_file() and source.name.lower().endswith(SUFFIXES) else ()
@@ -103,27 +74,14 @@ def read_json_lines(path: Path, name: str) -> Iterator[Item]:
         raise CorpusError(msg) from error
 
 
-def check_max_tokens(max_tokens: int) -> None:
-    """Raises ConfigError where a chunk could hold no token."""
-    if max_tokens < 1:
-        msg = f"chunk size must be at least 1 token, got {max_tokens}; change the setting and try again"
-        raise ConfigError(msg)
-
-
-def passages_of(documents: Collection[ChunkedDocument]) -> Iterator[Passage]:
-    """The passages of documents with unique ids: the first of each has the document's id, the others ``#2``, ``#3``.
-
-    Never gives a name that a document has: where there is a document "A#2", the second passage of "A" is "A#3".
-    """
-    taken = {document.document_id for document in documents}
-    for document in documents:
-        yield from passages_of_document(document.document_id, document.title, document.spans, taken.__contains__)
-
-
 def passages_of_document(
     document_id: str, title: str, spans: Iterable[Span], is_document: Callable[[str], bool]
 ) -> Iterator[Passage]:
-    """The passages of one document as `passages_of` names them; ``is_document`` knows every document's id."""
+    """The passages of one document: the first has the document's id, the others ``#2``, ``#3``.
+
+    Never gives a name that a document has: where there is a document "A#2", the second passage of "A" is "A#3".
+    ``is_document`` knows every document's id.
+    """
     suffix = 1
     for ordinal, span in enumerate(spans, start=1):
         passage_id = document_id
@@ -158,102 +116,56 @@ def _parse(line: bytes, place: str) -> Item:
     return Item(place, value)
 
 
-def _claim(document_id: str, place: str, places: dict[str, str]) -> None:
-    if document_id in places:
-        raise repeated_id(document_id, place, places[document_id])
-    places[document_id] = place
-
-
-def given_id(item: Item) -> str:
+def _given_id(item: Item) -> str:
     """The document's id, empty where the line gives none."""
     return next((item.identifier(key) for key in ID_KEYS if item.values.get(key) is not None), "")
 
 
-def title_of(item: Item) -> str:
+def _title_of(item: Item) -> str:
     """The title on one line, empty where it is missing, null or blank."""
     return " ".join(item.text("title").split()) if item.values.get("title") is not None else ""
 
 
-def spans_of(text: str, max_tokens: int) -> tuple[Span, ...]:
+def _spans_of(text: str, max_tokens: int) -> tuple[Span, ...]:
     """The chunks of a line's text."""
     return tuple(span for section in plain_outline(text).sections for span in chunk(text, section.blocks, max_tokens))
 
 
-# Errors -------------------------------------------------------------------------------------------------------------
-
-
-def no_files(path: Path) -> CorpusError:
-    """There is nothing to read."""
-    return CorpusError(
-        f"no JSON lines in {path}; expected a {' or '.join(SUFFIXES)} file, or a folder of them, "
-        "each line an object {id, title, text}"
-    )
-
-
-def no_text(path: Path, n_lines: int) -> CorpusError:
-    """Every line is blank."""
-    return CorpusError(
-        f"{path}: expected at least one line with text under 'text', found {n_lines:,} lines, "
-        "all blank; check that this is the right file and try again"
-    )
-
-
-def unnamed(item: Item) -> CorpusError:
-    """A line cannot be called anything."""
-    return CorpusError(f"{item.place}: expected an 'id' or a 'title', found neither; add one of them and try again")
-
-
-def repeated_id(document_id: str, place: str, first: str) -> CorpusError:
-    """Two lines have one id."""
-    found = f"{document_id[:40]!r}, which {first} has"
-    return CorpusError(
-        f"{place}: expected an id of its own, found {found}; give each line its own, or load one file at a time"
-    )
-
-
-def _identified(read: Iterable[tuple[str, str, tuple[Span, ...]]], given: Iterable[str]) -> list[ChunkedDocument]:
-    """The documents, each with an id of its own: given ids first, so that no title takes one."""
-    taken = set(given)
-    counts: Counter[str] = Counter()
-    documents = []
-    for given_id, title, spans in read:
-        document_id = given_id or title
-        while not given_id and document_id in taken:
-            counts[title] += 1
-            document_id = f"{title} ({counts[title] + 1})"
-        taken.add(document_id)
-        documents.append(ChunkedDocument(document_id, title, spans))
-    return documents
-
-
-VERSION: Final = 1  # of how lines become passages; part of the identity
-
-
 @dataclass(frozen=True, slots=True)
 class JsonLinesStream:
-    """The lines of a .jsonl or .jsonl.gz file, or of a folder of them, as `load_jsonl` reads them.
+    """The documents of a .jsonl or .jsonl.gz file, or of all such files in a folder, lines in order, files by name.
 
-    The file is read twice: first every id and title, of which 16 bytes a line are kept, so that no id is given twice.
+    A line is an object of text, title (may be missing) and id (a text or a whole number; "_id" is read too). Texts are
+    cleaned (`clean_text`), blank ones left out. A text of at most ``max_tokens`` white-space separated tokens is one
+    passage, a longer one is chunked (`chunk`); ids are ``"ID"``, ``"ID#2"``, ``"ID#3"``, with a higher number where
+    another document has that name. ``document_id`` is the id; where it is missing or null, the title, and where titles
+    repeat ``"Title (2)"``. ``number`` is the ordinal in the document from 1; ``start`` and ``end`` are character
+    offsets in the cleaned text. In a folder ``*_questions.jsonl`` files are skipped.
+
+    The source is read twice: first every id and title, of which 16 bytes a line stay in memory, so that no id is given
+    twice. Raises CorpusError where a line is not as described here, an id repeats or there is no text at all, and
+    ConfigError where ``max_tokens`` is below 1.
     """
 
     source: Path
     max_tokens: int = 128
-    format: CorpusFormat = field(default="jsonl", init=False)
+    format: str = field(default="jsonl", init=False)
 
     def __post_init__(self) -> None:
         check_max_tokens(self.max_tokens)
-        if not json_line_files(self.source):
-            raise no_files(self.source)
+        if not files(self.source):
+            msg = (
+                f"no JSON lines in {self.source}; expected a {' or '.join(SUFFIXES)} file, or a folder of them, "
+                "each line an object {id, title, text}"
+            )
+            raise CorpusError(msg)
 
     @property
     def name(self) -> str:
         return self.source.resolve().name
 
     def identity(self) -> str:
-        files = json_line_files(self.source)
-        settings = ("jsonl", VERSION, self.max_tokens)
-        parts = [f"{path.name} {file_identity(path, *settings)}" for path in files]
-        return sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
+        return files_identity(files(self.source), "jsonl", VERSION, self.max_tokens)
 
     def articles(self, start: int = 0) -> Iterator[tuple[int, tuple[Passage, ...]]]:
         names = _read_names(self.source)
@@ -261,15 +173,15 @@ class JsonLinesStream:
             text = item.text("text")
             if not text:
                 continue
-            title = title_of(item)
-            document_id = given_id(item) or names.next_of(title)
+            title = _title_of(item)
+            document_id = _given_id(item) or names.next_of(title)
             if position >= start:
-                spans = spans_of(text, self.max_tokens)
+                spans = _spans_of(text, self.max_tokens)
                 yield position, tuple(passages_of_document(document_id, title, spans, names.is_document))
 
 
 def _lines_of(source: Path) -> Iterator[Item]:
-    return (item for file in json_line_files(source) for item in read_json_lines(file, file.name))
+    return (item for file in files(source) for item in read_json_lines(file, file.name))
 
 
 @dataclass(slots=True)
@@ -299,19 +211,15 @@ class _Names:
         return _holds(self.documents, _hash(name))
 
 
-_NUMBERED = re.compile(r" \([0-9]+\)$")
-
-
 def _read_names(source: Path) -> _Names:
-    import numpy as np
-
     given, filled, titles = array("Q"), array("Q"), array("Q")
     n_lines = 0
     for item in _lines_of(source):
         n_lines += 1
-        document_id, title, text = given_id(item), title_of(item), item.text("text")
+        document_id, title, text = _given_id(item), _title_of(item), item.text("text")
         if not document_id and not title:
-            raise unnamed(item)
+            msg = f"{item.place}: expected an 'id' or a 'title', found neither; add one of them and try again"
+            raise CorpusError(msg)
         code = _hash(document_id or title)
         if document_id:
             given.append(code)
@@ -321,7 +229,11 @@ def _read_names(source: Path) -> _Names:
     if len(sorted_given) < len(given):
         _raise_repeated(source, set(sorted_given[twice > 1].tolist()))
     if not filled and not titles:
-        raise no_text(source, n_lines)
+        msg = (
+            f"{source}: expected at least one line with text under 'text', found {n_lines:,} lines, "
+            "all blank; check that this is the right file and try again"
+        )
+        raise CorpusError(msg)
     kinds, times = np.unique(np.frombuffer(titles, np.uint64), return_counts=True)
     is_given = np.isin(kinds, sorted_given)
     documents = np.unique(np.concatenate([np.frombuffer(filled, np.uint64), kinds[~is_given]]))
@@ -332,10 +244,14 @@ def _raise_repeated(source: Path, codes: set[int]) -> None:
     """Raises CorpusError that names the first line whose id stands before; only lines of these hashes are looked at."""
     places: dict[str, str] = {}
     for item in _lines_of(source):
-        document_id = given_id(item)
+        document_id = _given_id(item)
         if document_id and _hash(document_id) in codes:
             if document_id in places:
-                raise repeated_id(document_id, item.place, places[document_id])
+                msg = (
+                    f"{item.place}: expected an id of its own, found {document_id[:40]!r}, which "
+                    f"{places[document_id]} has; give each line its own, or load one file at a time"
+                )
+                raise CorpusError(msg)
             places[document_id] = item.place
 
 
@@ -344,7 +260,5 @@ def _hash(name: str) -> int:
 
 
 def _holds(codes: NDArray[np.uint64], code: int) -> bool:
-    import numpy as np
-
     place = int(np.searchsorted(codes, np.uint64(code)))
     return place < len(codes) and int(codes[place]) == code

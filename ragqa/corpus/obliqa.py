@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ragqa.corpus.files import Item, describe, passage_id_of, read_items, read_json
+from ragqa.corpus.streams import LoadedStream, loaded
 from ragqa.errors import CorpusError
 from ragqa.sentences import reads_as_heading
 from ragqa.types import Passage
 
 SEPARATOR = " › "
 TITLES = "titles.json"
+LABEL = "JSON"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,16 +40,16 @@ def load_obliqa(folder: Path) -> tuple[Passage, ...]:
     first non-empty passage keeps it and the others get ``#2``, ``#3``. ``section`` names the headings above. The
     item's own ID is not used and may be missing. Raises CorpusError where something is not as described here.
     """
-    files = document_files(folder)
-    if not files:
+    documents = files(folder)
+    if not documents:
         msg = (
             f"no JSON document in {folder}; expected a folder of *.json files (or with a documents/ folder of them), "
             "each a list of {ID, DocumentID, PassageID, Passage}"
         )
         raise CorpusError(msg)
     root = folder if folder.is_dir() else folder.parent
-    titles = _read_titles(files[0].parent)
-    rows = [row for path in files for row in _read_rows(path, path.relative_to(root).as_posix())]
+    titles = _read_titles(documents[0].parent)
+    rows = [row for path in documents for row in _read_rows(path, path.relative_to(root).as_posix())]
     passages = tuple(_passages(rows, titles))
     if not passages:
         msg = f"{folder}: all {len(rows):,} passages are empty; expected at least one with text under 'Passage'"
@@ -60,7 +62,7 @@ def load_item_ids(source: Path) -> dict[str, str]:
 
     Raises CorpusError as `load_obliqa` does, and where a passage has no ID or two have the same.
     """
-    rows = [row for path in document_files(source) for row in _read_rows(path, path.name) if row.text]
+    rows = [row for path in files(source) for row in _read_rows(path, path.name) if row.text]
     named = dict(zip(_unique_ids(rows), (row.item_id for row in rows), strict=True))
     repeated = [name for name, count in Counter(named.values()).items() if count > 1 or not name]
     if repeated or not named:
@@ -73,15 +75,20 @@ def load_item_ids(source: Path) -> dict[str, str]:
     return named
 
 
-def document_files(source: Path) -> tuple[Path, ...]:
+def stream(source: Path, chunk_max_tokens: int = 128) -> LoadedStream:
+    """The passages of `load_obliqa`; they are not chunked."""
+    return loaded("obliqa", source, load_obliqa(source))
+
+
+def files(source: Path) -> tuple[Path, ...]:
     """The JSON documents that `load_obliqa` would read, in numeric order; none where there are none."""
     if source.is_file():
         return (source,) if source.suffix.lower() == ".json" else ()
     for folder in (source / "documents", source):
         if folder.is_dir():
-            files = [path for path in folder.iterdir() if _is_document(path)]
-            if files:
-                return tuple(sorted(files, key=lambda path: _numeric_key(path.name)))
+            found = [path for path in folder.iterdir() if _is_document(path)]
+            if found:
+                return tuple(sorted(found, key=lambda path: _numeric_key(path.name)))
     return ()
 
 

@@ -15,11 +15,13 @@ from typing import Any
 from ragqa.corpus.chunking import Block, chunk
 from ragqa.corpus.cleaning import clean_text
 from ragqa.corpus.files import Item, read_items
-from ragqa.corpus.jsonl import ChunkedDocument, check_max_tokens, passages_of
+from ragqa.corpus.jsonl import passages_of_document
+from ragqa.corpus.streams import LoadedStream, check_max_tokens, loaded
 from ragqa.errors import CorpusError
 from ragqa.types import Passage, Question
 
 QUESTION, DOCUMENT, TEXT = "query", "document", "text_without_Q"
+LABEL = "PandaChat"
 PARAGRAPH_END = "<p>"
 PARAGRAPH_GAP = "\n\n"
 _HEAD_BYTES = 1 << 20  # enough for the keys of the first item; the whole real file has 1.5 MB
@@ -52,7 +54,11 @@ def load_pandachat(path: Path, max_tokens: int = 128) -> tuple[Passage, ...]:
                 "another one; give every document one text and try again"
             )
             raise CorpusError(msg)
-    passages = tuple(passages_of([_chunked(name, text, max_tokens) for name, text in texts.items()]))
+    passages = tuple(
+        passage
+        for name, text in texts.items()
+        for passage in passages_of_document(name, "", chunk(text, _paragraphs(text), max_tokens), texts.__contains__)
+    )
     if not passages:
         msg = (
             f"{path}: expected at least one document with text under {TEXT!r}, found {len(texts):,} without; "
@@ -95,7 +101,7 @@ def looks_like_pandachat(path: Path) -> bool:
 
     Only the first megabyte is looked at. Submissions are objects, not lists: they do not count.
     """
-    return len(_files(path)) == 1
+    return len(files(path)) == 1
 
 
 def pandachat_text(marked: str) -> str:
@@ -107,10 +113,6 @@ def pandachat_text(marked: str) -> str:
     return PARAGRAPH_GAP.join(paragraph for paragraph in paragraphs if paragraph)
 
 
-def _chunked(document_id: str, text: str, max_tokens: int) -> ChunkedDocument:
-    return ChunkedDocument(document_id, "", tuple(chunk(text, _paragraphs(text), max_tokens)))
-
-
 def _paragraphs(text: str) -> Iterator[Block]:
     start = 0
     for paragraph in text.split(PARAGRAPH_GAP):
@@ -120,24 +122,29 @@ def _paragraphs(text: str) -> Iterator[Block]:
 
 def _items(path: Path) -> tuple[Item, ...]:
     """The items of the file; of a folder, of the one file in it that looks right. Never none."""
-    files = (path,) if path.is_file() else _files(path)
-    if len(files) != 1:
-        found = " and ".join(file.name for file in files) if files else "none"
+    found = (path,) if path.is_file() else files(path)
+    if len(found) != 1:
+        held = " and ".join(file.name for file in found) if found else "none"
         msg = (
-            f"{path}: expected one JSON file, a list of {{{QUESTION}, {DOCUMENT}, {TEXT}}}, found {found}; "
+            f"{path}: expected one JSON file, a list of {{{QUESTION}, {DOCUMENT}, {TEXT}}}, found {held}; "
             "name the file itself and try again"
         )
         raise CorpusError(msg)
-    items = read_items(files[0], files[0].name)
+    items = read_items(found[0], found[0].name)
     if not items:
-        msg = f"{files[0].name}: expected a list of questions, found an empty one; check that this is the right file"
+        msg = f"{found[0].name}: expected a list of questions, found an empty one; check that this is the right file"
         raise CorpusError(msg)
     return items
 
 
-def _files(path: Path) -> tuple[Path, ...]:
+def stream(source: Path, chunk_max_tokens: int = 128) -> LoadedStream:
+    """The passages of `load_pandachat`."""
+    return loaded("pandachat", source, load_pandachat(source, chunk_max_tokens))
+
+
+def files(source: Path) -> tuple[Path, ...]:
     """Of a file or the files of a folder those with the data set's keys, by name."""
-    candidates = [path] if path.is_file() else sorted(path.iterdir()) if path.is_dir() else []
+    candidates = [source] if source.is_file() else sorted(source.iterdir()) if source.is_dir() else []
     return tuple(file for file in candidates if file.suffix.lower() == ".json" and file.is_file() and _has_keys(file))
 
 

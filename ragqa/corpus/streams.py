@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal, Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
 
-from ragqa.errors import CorpusError
+from ragqa.errors import ConfigError, CorpusError
 from ragqa.types import Passage
-
-CorpusFormat = Literal["obliqa", "text", "jsonl", "pandachat", "dump", "zim", "mediawiki", "kiwix"]
-
 
 WHOLE_FILE_BYTES: Final = 64 * 2**20  # a file up to this size is identified by all of its bytes
 EDGE_BYTES: Final = 2**20
@@ -25,7 +24,7 @@ class PassageStream(Protocol):
     """
 
     @property
-    def format(self) -> CorpusFormat: ...
+    def format(self) -> str: ...
 
     @property
     def name(self) -> str: ...
@@ -44,31 +43,56 @@ class PassageStream(Protocol):
         ...
 
 
-def open_stream(
-    source: Path | PassageStream, format: CorpusFormat | None = None, chunk_max_tokens: int = 128
-) -> PassageStream | None:
-    """The stream of ``source``, None where it is none of a kind that can be streamed (then see `load_corpus`).
+class Format(Protocol):
+    """What a module that reads one kind of source has; `ragqa.corpus.FORMATS` lists the modules by name."""
 
-    ``source`` that is a stream already is given back. ``format`` None takes what the files look like
-    (`detect_format`). Raises CorpusError where there is no such file, ConfigError where ``chunk_max_tokens`` is
-    below 1.
-    """
-    if not isinstance(source, Path):
-        return source
-    from ragqa.corpus import detect_format
-    from ragqa.corpus.jsonl import JsonLinesStream
-    from ragqa.corpus.wikipedia.dump import DumpStream
-    from ragqa.corpus.wikipedia.zim import ZimStream
+    LABEL: str
+    """How a message calls its files: ``"JSON lines"``."""
 
-    match format or (detect_format(source) if source.exists() else None):
-        case "jsonl":
-            return JsonLinesStream(source, chunk_max_tokens)
-        case "dump":
-            return DumpStream(source, chunk_max_tokens)
-        case "zim":
-            return ZimStream(source, chunk_max_tokens)
-        case _:
-            return None
+    def files(self, source: Path) -> Sequence[Path]:
+        """The files of this kind at ``source``, in the order they are read; none where it holds something else."""
+        ...
+
+    def stream(self, source: Path, chunk_max_tokens: int) -> PassageStream:
+        """The passages of ``source``, of at most so many tokens. Raises CorpusError, ConfigError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedStream:
+    """Passages in memory as a stream: an article is a document, or several documents whose passages are mixed."""
+
+    format: str
+    name: str
+    passages: tuple[Passage, ...]
+    sha256: str
+
+    def identity(self) -> str:
+        return self.sha256
+
+    def articles(self, start: int = 0) -> Iterator[tuple[int, tuple[Passage, ...]]]:
+        last = {passage.document_id: place for place, passage in enumerate(self.passages)}
+        begin = end = number = 0
+        for place, passage in enumerate(self.passages):
+            end = max(end, last[passage.document_id])
+            if place == end:
+                if number >= start:
+                    yield number, self.passages[begin : place + 1]
+                begin, number = place + 1, number + 1
+
+
+def loaded(format: str, source: Path, passages: tuple[Passage, ...]) -> LoadedStream:
+    """The stream of the passages that were read from ``source``."""
+    return LoadedStream(format, source.resolve().name, passages, corpus_sha256(passages))
+
+
+def corpus_sha256(passages: Iterable[Passage]) -> str:
+    """sha256 over id, title, section and text of every passage in order; the same on every machine."""
+    digest = hashlib.sha256()
+    for passage in passages:
+        fields = [passage.passage_id, passage.title, passage.section, passage.text]
+        digest.update(json.dumps(fields, ensure_ascii=True).encode("ascii") + b"\n")
+    return digest.hexdigest()
 
 
 def file_identity(path: Path, *settings: object) -> str:
@@ -92,3 +116,16 @@ def file_identity(path: Path, *settings: object) -> str:
         msg = f"{path} cannot be read: {error.strerror or error}; check its permissions and try again"
         raise CorpusError(msg) from error
     return digest.hexdigest()
+
+
+def files_identity(paths: Iterable[Path], *settings: object) -> str:
+    """sha256 over the names and the `file_identity` of several files."""
+    parts = [f"{path.name} {file_identity(path, *settings)}" for path in paths]
+    return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def check_max_tokens(max_tokens: int) -> None:
+    """Raises ConfigError where a chunk could hold no token."""
+    if max_tokens < 1:
+        msg = f"chunk size must be at least 1 token, got {max_tokens}; change the setting and try again"
+        raise ConfigError(msg)

@@ -9,12 +9,14 @@ from pathlib import Path
 
 from ragqa.corpus.chunking import chunk, markdown_outline, plain_outline
 from ragqa.corpus.files import read_utf8
-from ragqa.errors import ConfigError, CorpusError
+from ragqa.corpus.streams import LoadedStream, check_max_tokens, loaded
+from ragqa.errors import CorpusError
 from ragqa.types import Passage
 
 MARKDOWN = (".md", ".markdown")
 SUFFIXES = (*MARKDOWN, ".txt")
 SEPARATOR = " › "
+LABEL = "text"
 
 
 def load_text(folder: Path, max_tokens: int = 128) -> tuple[Passage, ...]:
@@ -26,27 +28,30 @@ def load_text(folder: Path, max_tokens: int = 128) -> tuple[Passage, ...]:
     file's name, ``section`` the headings below the title, ``number`` the chunk's ordinal in its file from 1. Files
     without text give nothing. Raises CorpusError where a file is not UTF-8 or no file has text.
     """
-    if max_tokens < 1:
-        msg = f"chunk size must be at least 1 token, got {max_tokens}; change the setting and try again"
-        raise ConfigError(msg)
-    files = text_files(folder)
-    if not files:
+    check_max_tokens(max_tokens)
+    found = files(folder)
+    if not found:
         msg = f"no text file in {folder}; expected {', '.join(SUFFIXES)} files in UTF-8"
         raise CorpusError(msg)
     root = folder if folder.is_dir() else folder.parent
-    names = [_storable(path.relative_to(root)) for path in files]
+    names = [_storable(path.relative_to(root)) for path in found]
     taken = Counter([*names, *(_without_suffix(name) for name in names)])
     passages: list[Passage] = []
-    for path, name in zip(files, names, strict=True):
+    for path, name in zip(found, names, strict=True):
         short = _without_suffix(name)
         passages += _chunks(path, name, short if taken[short] == 1 else name, max_tokens)
     if not passages:
-        msg = f"the {len(files):,} text files in {folder} hold no text below their headings; nothing to index"
+        msg = f"the {len(found):,} text files in {folder} hold no text below their headings; nothing to index"
         raise CorpusError(msg)
     return tuple(passages)
 
 
-def text_files(source: Path) -> tuple[Path, ...]:
+def stream(source: Path, chunk_max_tokens: int = 128) -> LoadedStream:
+    """The passages of `load_text`."""
+    return loaded("text", source, load_text(source, chunk_max_tokens))
+
+
+def files(source: Path) -> tuple[Path, ...]:
     """The files that `load_text` would read, sorted by their path in the folder, the same on every system.
 
     Hidden files and folders are skipped; linked folders are not entered, and linked files count only where they lie

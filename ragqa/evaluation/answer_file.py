@@ -1,4 +1,4 @@
-"""Answers written elsewhere, from a file in the schema of RIRAG A.6, and one of them through the scorer.
+"""Answers from a file in the schema of RIRAG A.6, one of them through the scorer, and the figures it gets.
 
 ::
 
@@ -11,9 +11,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ragqa.config import SplitterName
 from ragqa.corpus.files import describe
@@ -21,8 +24,9 @@ from ragqa.errors import CorpusError
 from ragqa.events.scoring import Scored
 from ragqa.protocols import Scorer
 from ragqa.sentences import split_sentences
-from ragqa.types import Answer, AnswerSentence, Passage
+from ragqa.types import Answer, AnswerSentence, Breakdown, Passage, ScoringMode
 
+SCRIPT_DECIMALS = 5
 SCHEMA = "a list of {QuestionID, Question, RetrievedPassages, Answer}"
 
 
@@ -175,7 +179,12 @@ def _list_in_a_text(value: object) -> object:
 def score_item(item: AnswerItem, scorer: Scorer, splitter: SplitterName = "nupunkt") -> Scored:
     """The breakdown of one answer, by the same stream of events as on the page. Raises ScoringError."""
     passages = [Passage(str(n), "", text, number=str(n)) for n, text in enumerate(item.passages, start=1)]
-    stream = scorer.stream(answer_of_text(item.answer, splitter), passages)
+    return scored_by(scorer, answer_of_text(item.answer, splitter), passages)
+
+
+def scored_by(scorer: Scorer, answer: Answer, passages: Sequence[Passage]) -> Scored:
+    """What the scorer gives when it has ended; nobody watches. Raises ScoringError."""
+    stream = scorer.stream(answer, passages)
     while True:
         try:
             next(stream)
@@ -189,3 +198,35 @@ def answer_of_text(text: str, splitter: SplitterName = "nupunkt") -> Answer:
     spans = split_sentences(text, splitter)
     sentences = tuple(AnswerSentence(span.text, span.start, span.end) for span in spans)
     return Answer(text, sentences, generator="file", model="", raw=text)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """The scores of one answer. ``obligation_coverage`` is the whole number 0 where the passages hold no obligation."""
+
+    entailment: float
+    contradiction: float
+    obligation_coverage: float
+    composite: float
+
+    @property
+    def values(self) -> tuple[float, float, float, float]:
+        """In this order."""
+        return (self.entailment, self.contradiction, self.obligation_coverage, self.composite)
+
+
+def figures_of(evaluation: Breakdown) -> Figures:
+    """The scores of a breakdown, in its own mode.
+
+    Mode ``script`` rounds E and C to 5 decimals, leaves OC as it is and rounds the composite of these three to 5
+    decimals, as ``calculate_final_composite_score`` of RegNLP/RePASs ``scripts/evaluate_model.py`` (ba888af) does.
+    (`RePASs` of a breakdown rounds OC as well, which moves a composite by less than 0.000002.) Mode ``paper`` rounds
+    nothing.
+    """
+    parts = evaluation.repass
+    covered = [score.covered for score in evaluation.obligations]
+    coverage = sum(covered) / len(covered) if covered else 0
+    if evaluation.mode is ScoringMode.PAPER:
+        return Figures(parts.entailment, parts.contradiction, coverage, parts.composite)
+    composite = np.round((coverage + parts.entailment - parts.contradiction + 1) / 3, SCRIPT_DECIMALS)
+    return Figures(parts.entailment, parts.contradiction, coverage, float(composite))

@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from ragqa import __version__
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.journal import digest
 from ragqa.evaluation.report import Column, Figure, File, Report, Row
@@ -40,9 +42,9 @@ class Option:
 
     ``name`` is a Python identifier; the option of the command line is ``--rerank-weight`` for ``rerank_weight``. The
     kinds ``file`` and ``argument`` (a file that the command takes without an option's name) are paths of existing
-    files, ``path`` is any place. ``counts`` reads such a file and gives how many items it holds, or raises CorpusError;
-    ``suits`` tells from the beginning of a file whether it may be one, so that the page can offer it, and ``accepts``
-    says in words what it must hold.
+    files, which must be given unless ``optional``; ``path`` is any place. ``counts`` reads such a file and gives how
+    many items it holds, or raises CorpusError; ``suits`` tells from the beginning of a file whether it may be one, so
+    that the page can offer it, and ``accepts`` says in words what it must hold.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Option:
     counts: Callable[[Path], int] | None = None
     suits: Callable[[Path], bool] | None = None
     environment: str = ""  # the variable that gives the value where no option does
+    optional: bool = False  # of a file
     builds: str = ""  # of an index: the name under which loading builds one, which the page offers where none fits
     allows: Callable[[Any], bool] | None = None  # of a preset: whether the page offers this `ragqa.presets.Preset`
     when: Callable[[Settings], bool] | None = None  # whether the page asks for it, after what was chosen above it
@@ -70,7 +73,9 @@ class Option:
 
 
 LIMIT = Option("limit", "Only the first N items.", "int", least=1, label="First N", decides=False)
-PARALLEL = Option("parallel", "Questions asked of a language model at the same time.", "int", 1, least=1, most=64)
+PARALLEL = Option(
+    "parallel", "Questions asked of a language model at the same time.", "int", 1, least=1, most=64, decides=False
+)
 INDEX = Option("index", "Which corpus.", "index", "rulebook", label="Index")
 PRESET = Option("preset", "Named settings, as on the page, or a file of them.", "preset", label="Settings")
 GENERATOR = Option("generator", "Who writes; the environment's choice without it.", "generator", label="Generator")
@@ -95,11 +100,14 @@ class Item:
 class Task:
     """A benchmark loaded with some settings.
 
-    ``stamp`` is everything that decides a solution, as JSON: another stamp is another run. ``scoring`` is everything
-    else that decides a score: where it changed, solutions are restored and scored again. ``context`` is what the
-    benchmark's own functions work with: open indexes, models, gold. ``columns`` are the measures of an item.
-    ``outputs`` are files beside `Benchmark.outputs` that belong to this run alone. ``solves`` False: there is nothing
-    to solve, as where other people's answers are counted; the report is drawn up without a journal.
+    ``stamp`` is everything that decides a solution, as JSON: another stamp is another run, but for the name of its
+    ``input``. While it runs the stamp is that of its folder, with the benchmark's name and ragqa's version.
+    ``scoring`` is everything else that decides a score: where it changed, solutions are restored and scored again.
+    ``context`` is what the benchmark's own functions work with: open indexes, models, gold. ``columns`` are the
+    measures of an item. ``during`` is given the run's folder and is entered while its items are solved and scored,
+    such as a cache there. ``outputs`` are files beside `Benchmark.outputs` that belong to this run alone. ``solves``
+    False: there is nothing to solve, as where other people's answers are counted; the report is drawn up without a
+    journal.
     """
 
     items: Sequence[Item]
@@ -108,6 +116,7 @@ class Task:
     columns: tuple[Column, ...] = ()
     scoring: Json = field(default_factory=dict)
     parallel: int = 1
+    during: Callable[[Path], AbstractContextManager[object]] = nullcontext
     outputs: tuple[str, ...] = ()
     solves: bool = True
 
@@ -153,12 +162,26 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Command:
+    """Something a benchmark offers beside its runs, a subcommand of the command line, such as checking a submission.
+
+    ``call`` is given every option's value and returns what there is to say, and whether all is well.
+    """
+
+    name: str
+    description: str
+    options: tuple[Option, ...]
+    call: Callable[[Settings], tuple[Report, bool]]
+
+
+@dataclass(frozen=True, slots=True)
 class Benchmark:
     """What a benchmark is. ``right`` says when an item counts as right, ``verdicts`` what such items and others are.
 
     ``load`` yields words for what it is doing and returns the task; it alone may take long. ``solve`` and ``score``
     are called from threads, each item's in one of them, and give what JSON can hold; a score may say
-    ``{"status": "empty" | "skipped", "note": …}``. A `RagqaError` of either fails that item alone. ``row`` draws one
+    ``{"status": "empty" | "skipped", "note": …}``, or ``{"again": true}`` where a part of it could not be had and the
+    next run is to try once more. A `RagqaError` of either fails that item alone. ``row`` draws one
     item up for a table, ``figures`` the run so far from its rows, ``report`` the run when it has ended, and ``export``
     writes its files, whose names are in ``outputs`` where a new run in the same folder must remove them.
 
@@ -183,6 +206,7 @@ class Benchmark:
     doing: str = "Solving"  # in front of the progress bar
     on_page: bool = True
     outputs: tuple[str, ...] = ()
+    commands: tuple[Command, ...] = ()
     fits: Callable[[Path, Index], bool] | None = None
     lacks: Callable[[Settings], str] | None = None
 
@@ -208,7 +232,7 @@ class Benchmark:
 
         Files count by their content, folders by their name. Raises CorpusError where a file cannot be read.
         """
-        plain: dict[str, Any] = {}
+        plain: dict[str, Any] = {"ragqa_version": __version__}  # another version continues no run
         for option in self.options:
             value = settings.get(option.name)
             if option.decides and value not in (None, "", ()):

@@ -5,6 +5,7 @@ Nobody lists them: a folder ``ragqa/evaluation/NAME/`` with a ``benchmark.py`` t
 
 from __future__ import annotations
 
+import logging
 import os
 import pkgutil
 import re
@@ -16,9 +17,12 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import ragqa.evaluation as room
+from ragqa import registry
 from ragqa.corpus.demo import DEMOS
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmark import Benchmark, Option
+
+_logger = logging.getLogger(__name__)
 
 _MOST_FILES = 2_000  # looked at in one folder, its own and those one level below
 
@@ -32,6 +36,16 @@ def benchmarks() -> Mapping[str, Benchmark]:
         if module.ispkg and find_spec(name):
             one: Benchmark = import_module(name).BENCHMARK
             found[one.name] = one
+    for name in registry.entry_points_of(registry.BENCHMARKS):
+        try:
+            added = registry.load(registry.BENCHMARKS, name)
+        except ConfigError as error:
+            _logger.warning("%s", error)
+            continue
+        if not isinstance(added, Benchmark) or added.name in found:
+            _logger.warning("the benchmark %r of a package is left out: expected a Benchmark of a new name", name)
+            continue
+        found[added.name] = added
     return dict(sorted(found.items()))
 
 

@@ -168,10 +168,11 @@ def held(folder: Path, doing: str) -> Iterator[None]:
         lock.release()
 
 
-def begun(folder: Path, stamp: Mapping[str, Any], outputs: Sequence[str], *, restart: bool) -> None:
+def begun(folder: Path, stamp: dict[str, Any], outputs: Sequence[str], *, restart: bool) -> dict[str, Any]:
     """Begins this folder, begins it anew (``restart``), or finds it to be of the run with this stamp.
 
-    ``outputs`` are the files written at the end. Raises ConfigError where the folder belongs to another run,
+    Gives the stamp that the folder has, in which the input may have another name. ``outputs`` are the files written at
+    the end. Raises ConfigError where the folder belongs to another run,
     RecordError where it is damaged or cannot be written.
     """
     with translated(folder):
@@ -184,10 +185,12 @@ def begun(folder: Path, stamp: Mapping[str, Any], outputs: Sequence[str], *, res
             for name in there:  # run.json stays until it is replaced: it marks the folder as ours
                 (folder / name).unlink()
         elif there:
-            _same_run(read_stamp(folder), stamp, folder)
-            return
+            found = read_stamp(folder)
+            _same_run(found, stamp, folder)
+            return found
         run = {"stamp": stamp, "sha256": digest(stamp)}
         write_whole(folder / RUN, [json.dumps(run, indent=2) + "\n"])
+    return stamp
 
 
 def _same_run(was: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> None:

@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from ragqa.config import Config, FusionConfig, IndexingConfig
-from ragqa.corpus import CorpusFormat
 from ragqa.errors import ConfigError, IndexNotFoundError
 from ragqa.evaluation.benchmark import Settings
 from ragqa.indexing import Index, build_events, index_info, open_index
@@ -87,7 +86,7 @@ def retrievers_of(config: Config, paths: Paths) -> tuple[Index, tuple[Retriever,
     return index, (*of_index, *added_retrievers(index, fusion.weights)), fusion
 
 
-def built(name: str, source: Path, paths: Paths, format: CorpusFormat) -> Iterator[str]:
+def built(name: str, source: Path, paths: Paths, format: str) -> Iterator[str]:
     """Builds the index of this name with the default settings where there is none; how far it is, in words."""
     try:
         index_info(name, paths.indexes)

@@ -28,7 +28,7 @@ from ragqa.errors import ConfigError, GenerationError, RagqaError, RecordError, 
 from ragqa.evaluation.benchmark import Benchmark, Item, Json, Outcome, Settings, Status, Task
 from ragqa.evaluation.journal import JOURNAL, Journal, begun, digest, held, translated
 from ragqa.evaluation.report import Report, Row
-from ragqa.generation.reply_cache import remembering
+from ragqa.generation.reply_cache import ReplyMemory, remembering
 from ragqa.paths import Paths
 
 MAX_FAILURES_IN_A_ROW = 5  # then the server is gone or refuses: asking on would only cost time
@@ -95,7 +95,10 @@ def run(
         msg = f"expected at least one question to ask, found none (limit: {limit}); change the file or the limit"
         raise ConfigError(msg)
     stop = stop or Stop()
-    with _opened(benchmark, task, folder, restart=restart) as store:
+    stamp = {"benchmark": benchmark.name, "ragqa_version": __version__, **task.stamp}
+    opened = open_store(folder, stamp, task.scoring, outputs=(*benchmark.outputs, *task.outputs), restart=restart)
+    with opened as store, task.during(folder):
+        task = replace(task, stamp=store.stamp)
         outcomes = {item.number: store.outcome(item, restored=True) for item in task.items}
         pending = [outcome.item for outcome in outcomes.values() if not outcome.is_done]
         watched = _Watched(benchmark, task, outcomes)
@@ -189,10 +192,11 @@ class _Standing:
 
 
 class RunStore:
-    """What a run's folder knows of each item. Threads share it; one process at a time. Made by `_opened`."""
+    """What a run's folder knows of each item. Threads share it; one process at a time. Made by `open_store`."""
 
     def __init__(self, folder: Path, stamp: Json, scoring: Json) -> None:
         self.folder = folder
+        self.stamp = stamp
         self.journal = Journal(folder / JOURNAL)
         self._run, self._scoring = digest(stamp), digest(scoring)
         self._lock = threading.Lock()
@@ -205,7 +209,8 @@ class RunStore:
                     "with --restart"
                 )
                 raise RecordError(msg)
-            self._note(offset, line["item"])
+            if not line["item"].get("scores", {}).get("again"):
+                self._note(offset, line["item"])
 
     def outcome(self, item: Item, *, restored: bool = False) -> Outcome:
         """What is known of this item. Raises RecordError where its number belonged to another one."""
@@ -238,10 +243,10 @@ class RunStore:
             with self._lock, translated(self.folder):
                 self._note(self.journal.append({"run": self._run, "item": entry}), entry)
         except ValueError as error:
-            msg = f"the scores hold no number ({error}); check the model's files, or reinstall ragqa"
+            msg = f"a score is not a finite number ({error}); check the model's files, or reinstall ragqa"
             raise ScoringError(msg) from error
 
-    def replies(self, item: Item) -> _Replies:
+    def replies(self, item: Item) -> ReplyMemory:
         """What a language model wrote for this item while it was under way, used before it is asked again."""
         standing = self._standing.get(item.number) or _Standing()
         return _Replies(self, item, [self.journal.entry_at(at)["item"] for at in standing.replies_at])
@@ -314,13 +319,16 @@ class _Replies:
 
 
 @contextmanager
-def _opened(benchmark: Benchmark, task: Task, folder: Path, *, restart: bool) -> Iterator[RunStore]:
-    """The folder of the run with this task's stamp, locked; made where it does not exist."""
-    stamp = {"benchmark": benchmark.name, "ragqa_version": __version__, **task.stamp}
+def open_store(
+    folder: Path, stamp: Json, scoring: Json, *, outputs: Sequence[str] = (), restart: bool = False
+) -> Iterator[RunStore]:
+    """The folder of the run with this stamp, locked; made where it does not exist.
+
+    ``outputs`` and ``restart`` as `begun` takes them, and it raises what that and `RunStore` raise.
+    """
     plain: dict[str, Any] = json.loads(json.dumps(stamp))  # as it reads back
     with held(folder, "writing"):
-        begun(folder, plain, (*benchmark.outputs, *task.outputs), restart=restart)
-        store = RunStore(folder, plain, task.scoring)
+        store = RunStore(folder, begun(folder, plain, outputs, restart=restart), scoring)
         try:
             yield store
         finally:

@@ -231,15 +231,10 @@ class ChatClient:
                 return cast("openai.Stream[ChatCompletionChunk]", response), tuple(left_out)
 
     def _chunks(self, response: openai.Stream[ChatCompletionChunk]) -> Iterator[ChatCompletionChunk]:
-        iterator = iter(response)
-        while True:
-            try:
-                chunk = next(iterator)
-            except StopIteration:
-                return
-            except Exception as error:  # as above: cut connection, time-out, malformed chunk, error inside the stream
-                raise self.server.explained(error, self._key) from error
-            yield chunk
+        try:
+            yield from response
+        except Exception as error:  # as above: cut connection, time-out, malformed chunk, error inside the stream
+            raise self.server.explained(error, self._key) from error
 
 
 def _unsupported(error: Exception, options: dict[str, Any]) -> str | None:

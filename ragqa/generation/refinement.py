@@ -23,6 +23,7 @@ from ragqa.generation.calls import Call, Calls, Outcome
 from ragqa.generation.prompts import ANSWER_MAX_CHARS, Prompt, PromptText, build_numbered_prompt
 from ragqa.generation.reply import Writer
 from ragqa.protocols import Verifier
+from ragqa.streams import mapped
 from ragqa.types import Answer, Breakdown, ObligationScore, Passage, Question, SentenceScore
 
 
@@ -50,13 +51,8 @@ class Versions:
     def scoring(self, answer: Answer, step: str) -> Stream[Working, None, Version]:
         """The version of this answer, scored; yields while the models work. Raises ScoringError."""
         stream = self._verifier.stream(answer, self._passages)
-        while True:
-            try:
-                next(stream)
-            except StopIteration as end:
-                scored: Scored = end.value
-                return Version(answer, self._verifier.breakdown(scored), scored, step)
-            yield Working(f"Scoring {step}", self._calls.made)
+        scored = yield from mapped(stream, lambda _: Working(f"Scoring {step}", self._calls.made))
+        return Version(answer, self._verifier.breakdown(scored), scored, step)
 
     def offer(self, version: Version) -> Iterator[BestSoFar]:
         """Takes it as the best if it is better than the best so far, and then says so."""

@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import numpy as np
 
 from ragqa.config import NO_ENCODER
 from ragqa.errors import IndexingError, IndexMismatchError
@@ -29,11 +31,11 @@ from ragqa.manifest import (
     rebuild_hint,
 )
 from ragqa.protocols import Retriever
+from ragqa.retrieval.analysis import ANALYSIS_VERSION, context_analyser, headings
+from ragqa.retrieval.bm25 import Bm25sRetriever, RankBm25Retriever, load_bm25
+from ragqa.retrieval.ranking import Mask, Positions
+from ragqa.retrieval.vectors import poor_vectors, read_vectors
 from ragqa.types import ModelInfo, Passage
-
-if TYPE_CHECKING:
-    from ragqa.retrieval.bm25 import Bm25sRetriever, RankBm25Retriever
-    from ragqa.retrieval.ranking import Mask, Positions
 
 __all__ = [
     "BuildProgress",
@@ -165,8 +167,6 @@ def index_info(name: str, indexes: Path) -> Manifest:
 
 def verify_index(name: str, indexes: Path) -> Manifest:
     """The manifest, after reading every byte. Raises IndexMismatchError that names everything that is wrong."""
-    from ragqa.retrieval.vectors import poor_vectors
-
     folder = locate(name, indexes)
     manifest = index_info(name, indexes)
     problems = list(file_problems(folder, manifest))
@@ -201,10 +201,6 @@ def delete_index(name: str, indexes: Path) -> None:
 
 def _load(folder: Path) -> Index:
     """The index in this folder. Raises IndexMismatchError without a word on what to do."""
-    from ragqa.retrieval.analysis import ANALYSIS_VERSION, context_analyser
-    from ragqa.retrieval.bm25 import Bm25sRetriever, RankBm25Retriever, load_bm25
-    from ragqa.retrieval.vectors import read_vectors
-
     manifest = read_manifest(folder)
     for problem in file_problems(folder, manifest, HASHED_AT_OPEN):
         raise IndexMismatchError(problem)
@@ -245,10 +241,6 @@ def _load(folder: Path) -> Index:
 
 def _passage_problems(index: Index) -> list[str]:
     """What is wrong with the passages and what was written to find them by, after reading all; only ids are held."""
-    import numpy as np
-
-    from ragqa.retrieval.analysis import headings
-
     ids: list[str] = []
     is_heading = [np.empty(0, dtype=np.bool_)]
     passages = iter(index.passages)

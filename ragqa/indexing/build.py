@@ -11,10 +11,13 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
+
+import numpy as np
 
 from ragqa.analysers import analyser_named
 from ragqa.config import NO_ENCODER, IndexingConfig
+from ragqa.corpus import LoadedStream, PassageStream, corpus_sha256, open_stream
 from ragqa.errors import ConfigError, CorpusError, IndexingError
 from ragqa.indexing.encoded import write_dense
 from ragqa.indexing.folders import building_folder, exclusive, replace
@@ -22,14 +25,13 @@ from ragqa.indexing.further import described, write_further
 from ragqa.indexing.journal import BuildProgress, Journal, resume
 from ragqa.indexing.passages import read_passages
 from ragqa.indexing.portions import Reading, counts_of, gathered, read_portions, write_lookups
-from ragqa.indexing.sources import CorpusStream, open_source
 from ragqa.manifest import BM25, CONTEXT, DENSE, SCHEMA_VERSION, Manifest, describe_files, write_manifest
 from ragqa.protocols import Encoder
+from ragqa.retrieval.analysis import ANALYSIS_VERSION
+from ragqa.retrieval.bm25 import write_bm25
+from ragqa.retrieval.vectors import check_size, search_effort
+from ragqa.streams import returned
 from ragqa.types import ModelInfo
-
-if TYPE_CHECKING:
-    from ragqa.corpus import CorpusFormat
-    from ragqa.corpus.streams import PassageStream
 
 Building = Generator[BuildProgress, None, Manifest]
 Step = Generator[BuildProgress, None, None]
@@ -44,17 +46,13 @@ def build_index(
     indexes: Path,
     config: IndexingConfig,
     encoder: Encoder | None,
-    format: CorpusFormat | None = None,
+    format: str | None = None,
     models: Mapping[str, Any] | None = None,
 ) -> Manifest:
     """The manifest of the index just built; see `build_events`, which this runs to its end."""
-    building = build_events(name, source, indexes=indexes, config=config, encoder=encoder, format=format, models=models)
-    while True:
-        try:
-            next(building)
-        except StopIteration as finished:
-            manifest: Manifest = finished.value
-            return manifest
+    return returned(
+        build_events(name, source, indexes=indexes, config=config, encoder=encoder, format=format, models=models)
+    )
 
 
 def build_events(
@@ -64,7 +62,7 @@ def build_events(
     indexes: Path,
     config: IndexingConfig,
     encoder: Encoder | None,
-    format: CorpusFormat | None = None,
+    format: str | None = None,
     models: Mapping[str, Any] | None = None,
 ) -> Building:
     """Builds ``indexes/NAME`` from ``source``, yields how far it is, returns its manifest.
@@ -79,7 +77,7 @@ def build_events(
     models = models or {}
     with exclusive(name, indexes), building_folder(name, indexes) as folder:
         yield BuildProgress("corpus", 0, 1)
-        stream = open_source(source, format, config.chunk_max_tokens)
+        stream = open_stream(source, format, config.chunk_max_tokens)
         reading = _reading(stream.format, config)
         settings = _settings(stream, reading, config, encoder, models)
         try:
@@ -114,15 +112,13 @@ def _reading(format: str, config: IndexingConfig) -> Reading:
 
 
 def _settings(
-    stream: PassageStream | CorpusStream,
+    stream: PassageStream,
     reading: Reading,
     config: IndexingConfig,
     encoder: Encoder | None,
     models: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Whatever decides what the index will hold, under the names that are told where it has changed."""
-    from ragqa.retrieval.analysis import ANALYSIS_VERSION
-
     return {
         "source": [stream.identity(), stream.format, config.chunk_max_tokens],
         "analyser": [asdict(reading.analyser), ANALYSIS_VERSION],
@@ -137,19 +133,13 @@ def _settings(
 def _finish(
     journal: Journal,
     name: str,
-    stream: PassageStream | CorpusStream,
+    stream: PassageStream,
     config: IndexingConfig,
     reading: Reading,
     encoder: Encoder | None,
     models: Mapping[str, Any],
 ) -> Building:
     """Writes every file of the index but the passages, which are there, and those that the journal says are whole."""
-    import numpy as np
-
-    from ragqa.corpus import corpus_sha256
-    from ragqa.retrieval.analysis import ANALYSIS_VERSION
-    from ragqa.retrieval.vectors import check_size, search_effort
-
     has_vectors = encoder is not None
     if has_vectors:
         check_size(config.vectors, journal.n_passages)
@@ -160,7 +150,7 @@ def _finish(
     yield from write_further(journal, reading, config, models)
     yield BuildProgress("files", 0, 1)
     write_lookups(journal)
-    sha256 = stream.sha256 if isinstance(stream, CorpusStream) else corpus_sha256(read_passages(journal.index))
+    sha256 = stream.sha256 if isinstance(stream, LoadedStream) else corpus_sha256(read_passages(journal.index))
     info = encoder.info if encoder else ModelInfo(NO_ENCODER, "", "")
     rankings = described(config, models)
     manifest = Manifest(
@@ -194,7 +184,6 @@ def _finish(
 
 
 def _write_bm25(journal: Journal, config: IndexingConfig, rankings: tuple[str, ...]) -> Step:
-    from ragqa.retrieval.bm25 import write_bm25
 
     total = journal.n_passages
     yield BuildProgress("BM25", 0, total)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,9 @@ from ragqa.indexing.journal import BuildProgress, Journal
 from ragqa.indexing.passages import read_passages
 from ragqa.indexing.portions import gathered
 from ragqa.protocols import Encoder, FloatMatrix
-
-if TYPE_CHECKING:
-    from ragqa.retrieval.analysis import IndexedText
+from ragqa.retrieval.analysis import IndexedText, indexed_text
+from ragqa.retrieval.dense import check_unit_rows
+from ragqa.retrieval.vectors import check_kind, write_vectors
 
 ENCODED_AT_ONCE: Final = 512  # texts between two signs of progress, and between two entries in the journal
 
@@ -69,9 +69,6 @@ def write_dense(
 
     Equal texts are encoded once, so that they tie exactly.
     """
-    from ragqa.retrieval.analysis import indexed_text
-    from ragqa.retrieval.vectors import write_vectors
-
     if name in journal.finished:
         yield BuildProgress(stage, journal.n_encoded[name], journal.n_encoded[name])
         return
@@ -89,9 +86,6 @@ def _encode(
 
     A ``kind`` of index that cannot be made of such vectors is refused after the first of them.
     """
-    from ragqa.retrieval.dense import check_unit_rows
-    from ragqa.retrieval.vectors import check_kind
-
     path, total = journal.folder / f"{name}.vectors", len(firsts)
     done, dimension = journal.n_encoded.get(name, 0), journal.dimensions.get(name, 0)
     yield BuildProgress(stage, done, total)

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ragqa.config import IndexingConfig
 from ragqa.errors import IndexingError, IndexMismatchError
@@ -17,10 +17,14 @@ from ragqa.indexing.portions import Reading, counts_of, documents_of
 from ragqa.manifest import FURTHER, FurtherRanking, Manifest
 from ragqa.protocols import Retriever
 from ragqa.registry import RETRIEVERS, entry_points_of, load, retriever_name
+from ragqa.retrieval.analysis import context_analyser, indexed_text
+from ragqa.retrieval.dense import DenseRetriever
+from ragqa.retrieval.document_bm25 import DocumentBm25, load_documents, write_documents
+from ragqa.retrieval.late_interaction import late_retriever, load_tokens, save_tokens
+from ragqa.retrieval.ranking import Mask, Positions
+from ragqa.retrieval.splade import SpladeRetriever, load_sparse, save_sparse
+from ragqa.retrieval.vectors import read_vectors
 from ragqa.types import ModelInfo, Passage
-
-if TYPE_CHECKING:
-    from ragqa.retrieval.ranking import Mask, Positions
 
 Writing = Generator[BuildProgress, None, None]
 
@@ -100,7 +104,6 @@ def open_further(
 
 
 def _write_documents(place: Path, journal: Journal, config: IndexingConfig) -> Writing:
-    from ragqa.retrieval.document_bm25 import write_documents
 
     ids, document_of = documents_of(journal)
     counts, total = counts_of(journal, "document"), journal.n_passages
@@ -110,9 +113,6 @@ def _write_documents(place: Path, journal: Journal, config: IndexingConfig) -> W
 
 
 def _write_tokens(place: Path, name: str, journal: Journal, reading: Reading, model: Any) -> Writing:  # noqa: ANN401
-    from ragqa.retrieval.analysis import indexed_text
-    from ragqa.retrieval.late_interaction import save_tokens
-    from ragqa.retrieval.splade import save_sparse
 
     texts = [indexed_text(passage, reading.indexed_text) for passage in read_passages(journal.index)]
     steps = (save_sparse if name == "splade" else save_tokens)(texts, model, place)
@@ -127,13 +127,6 @@ def _opened(
     position_of: Mapping[str, int],
 ) -> tuple[Callable[[Any], Retriever], int]:
     """What makes the retriever of its model, and of how many passages its files are."""
-    from ragqa.retrieval.analysis import context_analyser
-    from ragqa.retrieval.dense import DenseRetriever
-    from ragqa.retrieval.document_bm25 import DocumentBm25, load_documents
-    from ragqa.retrieval.late_interaction import late_retriever, load_tokens
-    from ragqa.retrieval.splade import SpladeRetriever, load_sparse
-    from ragqa.retrieval.vectors import read_vectors
-
     if name == "document":
         documents = load_documents(place)
         retriever = DocumentBm25(documents, context_analyser(manifest.analyser), *shared)

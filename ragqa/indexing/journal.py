@@ -23,6 +23,7 @@ from typing import Any, Final
 
 from ragqa.analysers import Analyser
 from ragqa.indexing.folders import JOURNAL, delete, flush
+from ragqa.retrieval.analysis import analysed_text, tokenise
 from ragqa.types import Passage
 
 
@@ -43,8 +44,6 @@ class BuildProgress:
 
 def tokens_of(passages: Iterable[Passage], analyser: Analyser) -> Iterator[list[str]]:
     """The tokens of each passage, one after another, as this analyser reads it."""
-    from ragqa.retrieval.analysis import analysed_text, tokenise
-
     return (tokenise(analysed_text(passage, analyser), analyser) for passage in passages)
 
 

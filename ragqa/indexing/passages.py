@@ -8,17 +8,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, overload
+from typing import Any, Final, overload
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import TypeAdapter
 
 from ragqa.errors import IndexMismatchError
 from ragqa.manifest import HIDDEN, IDS, OFFSETS, ORDER, PASSAGES
+from ragqa.retrieval.ranking import Mask, Positions
+from ragqa.retrieval.token_table import keys_of
 from ragqa.types import Passage
-
-if TYPE_CHECKING:
-    from ragqa.retrieval.ranking import Mask, Positions
 
 REMEMBERED: Final = 16_384  # passages kept once parsed, all of a small corpus: at most some 20 MB
 READ_AT_ONCE: Final = 1024  # lines parsed together where all are wanted: twice as fast
@@ -35,8 +35,6 @@ class PassageFile(Sequence[Passage]):
 
     def __init__(self, folder: Path) -> None:
         """Raises IndexMismatchError unless the lines begin where they should and the first and last are passages."""
-        from pydantic import TypeAdapter
-
         self._offsets = _mapped(folder / OFFSETS, np.int64)
         with (folder / PASSAGES).open("rb") as file:
             size = file.seek(0, 2)
@@ -96,7 +94,6 @@ class PositionOf(Mapping[str, int]):
         self._keys, self._positions = ids
 
     def __getitem__(self, passage_id: str) -> int:
-        from ragqa.retrieval.token_table import keys_of
 
         [key] = keys_of([passage_id])
         for place in range(int(np.searchsorted(self._keys, key)), len(self._keys)):
@@ -122,8 +119,6 @@ def line_of(passage: Passage) -> bytes:
 
 def read_passages(folder: Path) -> Iterator[Passage]:
     """The passages of the file in this folder, one after another: for whoever builds an index, in bounded memory."""
-    from pydantic import TypeAdapter
-
     many = TypeAdapter(tuple[Passage, ...])
     with (folder / PASSAGES).open("rb") as file:
         while lines := file.readlines(BYTES_AT_ONCE):

@@ -14,25 +14,23 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ragqa.analysers import Analyser
+from ragqa.corpus.streams import PassageStream
 from ragqa.errors import CorpusError
 from ragqa.indexing.folders import flush
 from ragqa.indexing.journal import BuildProgress, Journal, tokens_of
 from ragqa.indexing.passages import line_of
 from ragqa.manifest import HIDDEN, IDS, OFFSETS, ORDER, PASSAGES
+from ragqa.retrieval.analysis import IndexedText, context_analyser, context_windows, headings, indexed_text
+from ragqa.retrieval.bm25_scores import CountsFolder, counted
+from ragqa.retrieval.document_bm25 import by_document
+from ragqa.retrieval.token_table import Keys, TokenTable, keys_of, places_of, token_table
 from ragqa.types import Passage
-
-if TYPE_CHECKING:
-    from ragqa.corpus.streams import PassageStream
-    from ragqa.indexing.sources import CorpusStream
-    from ragqa.retrieval.analysis import IndexedText
-    from ragqa.retrieval.bm25_scores import CountsFolder
-    from ragqa.retrieval.token_table import Keys
 
 IDS_AT_ONCE: Final = 65_536  # bytes of each portion's ids while all are merged
 SUFFIXES: Final = ("npz", "ids", "documents")
@@ -57,8 +55,6 @@ def gathered(journal: Journal, name: str) -> npt.NDArray[Any]:
 
 def counts_of(journal: Journal, ranking: str) -> CountsFolder:
     """The counts of this ranking, as far as they are there."""
-    from ragqa.retrieval.bm25_scores import CountsFolder
-
     return CountsFolder(journal.folder / "counts" / ranking, journal.n_blocks.get(ranking, 0))
 
 
@@ -133,7 +129,7 @@ class Reading:
 
 
 def read_portions(
-    source: PassageStream | CorpusStream, place: str, journal: Journal, reading: Reading
+    source: PassageStream, place: str, journal: Journal, reading: Reading
 ) -> Generator[BuildProgress, None, None]:
     """Reads what is left of the source, which errors call ``place``. Raises CorpusError where it is no corpus."""
     portion: list[Passage] = []
@@ -169,9 +165,6 @@ def _write(
     portion: Sequence[Passage], keys: Keys, file: BinaryIO, place: str, journal: Journal, reading: Reading
 ) -> Keys:
     """Writes a portion and says so in the journal, which is not kept yet; the keys of all ids, rising."""
-    from ragqa.retrieval.analysis import headings, indexed_text
-    from ragqa.retrieval.token_table import keys_of
-
     own = keys_of(passage.passage_id for passage in portion)
     _check(portion, own, keys, place, journal)
     lines = [line_of(passage) for passage in portion]
@@ -208,10 +201,6 @@ def _write(
 def _write_counts(
     portion: Sequence[Passage], document_of: npt.NDArray[np.int64], journal: Journal, reading: Reading
 ) -> None:
-    from ragqa.retrieval.analysis import context_analyser, context_windows
-    from ragqa.retrieval.bm25_scores import counted
-    from ragqa.retrieval.document_bm25 import by_document
-    from ragqa.retrieval.token_table import TokenTable, token_table
 
     tables: dict[Analyser, TokenTable] = {}
     for ranking in reading.rankings:
@@ -233,8 +222,6 @@ def _write_counts(
 
 def _check(portion: Sequence[Passage], own: Keys, keys: Keys, place: str, journal: Journal) -> None:
     """Raises CorpusError unless each passage has its own id and can be written as UTF-8."""
-    from ragqa.retrieval.token_table import places_of
-
     seen: set[str] = set()
     repeated = set(keys[places_of(own, keys)].tolist())
     if repeated:  # by their keys, which two ids may have in common

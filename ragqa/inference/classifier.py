@@ -22,6 +22,7 @@ from ragqa.inference.pair_encoding import (
     batches_by_length,
     padded_inputs,
     padded_length,
+    read_tokenizer,
 )
 from ragqa.inference.sharing import FairLock
 from ragqa.inference.torch_engine import TorchEngine, load_tokenizer, torch_version
@@ -141,17 +142,8 @@ def read_config(folder: Path) -> dict[str, Any]:
 
 
 def _tokenizer(folder: Path, config: dict[str, Any]) -> Any:  # noqa: ANN401 - a tokenizers.Tokenizer
-    file = folder / "tokenizer.json"
-    if file.is_file():
-        from tokenizers import Tokenizer
-
-        try:
-            tokenizer: Any = Tokenizer.from_file(str(file))
-        except Exception as error:  # the library raises plain Exception
-            msg = f"{file} cannot be read ({str(error)[:300]}); reinstall ragqa, or choose another folder."
-            raise ModelError(msg) from error
-    else:
-        tokenizer = load_tokenizer(folder)
+    has_file = (folder / "tokenizer.json").is_file()
+    tokenizer = read_tokenizer(folder) if has_file else load_tokenizer(folder)
     known, expected = tokenizer.get_vocab_size(), int(config.get("vocab_size", 0))
     if known * 2 < expected:  # transformers makes an empty tokenizer where there is none
         msg = (

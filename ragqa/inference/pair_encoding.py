@@ -15,6 +15,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from ragqa.errors import ModelError
+
 Pair = tuple[str, str]
 Inputs = Mapping[str, npt.NDArray[np.int64]]  # input_ids, attention_mask and token_type_ids of one batch
 # "joined" is the one text "premise [SEP] hypothesis", which the reference script feeds its coverage model; "text" is
@@ -66,6 +68,18 @@ class PairEncoder:
 
     def _one_text(self, premise: str, hypothesis: str) -> str:
         return encodable(premise) if self._form == "text" else f"{encodable(premise)} [SEP] {encodable(hypothesis)}"
+
+
+def read_tokenizer(folder: Path) -> Any:  # noqa: ANN401 - a tokenizers.Tokenizer
+    """The tokenizer of the folder's tokenizer.json. Raises ModelError."""
+    from tokenizers import Tokenizer
+
+    file = folder / "tokenizer.json"
+    try:
+        return Tokenizer.from_file(str(file))
+    except Exception as error:  # the library raises plain Exception
+        msg = f"{file} cannot be read ({str(error)[:300]}); reinstall ragqa, or choose another model."
+        raise ModelError(msg) from error
 
 
 def padded_inputs(pairs: Sequence[EncodedPair], pad_id: int) -> Inputs:

@@ -8,6 +8,8 @@ from threading import Condition, Lock
 from types import TracebackType
 from typing import Generic, TypeVar
 
+REMEMBERED_QUERIES = 256  # vectors of questions that an encoder keeps at hand: 0.4 MB of 384 float32 each
+
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 
@@ -54,7 +56,7 @@ class FairLock:
 class RecentResults(Generic[Key, Value]):
     """The most recently used results, at most ``capacity``; safe to use from several threads."""
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self, capacity: int = REMEMBERED_QUERIES) -> None:
         self.capacity = capacity
         self._results: OrderedDict[Key, Value] = OrderedDict()
         self._lock = Lock()

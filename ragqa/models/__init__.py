@@ -1,4 +1,4 @@
-"""The registry of models: a name to the folder that holds it, and the proof that its weights are the expected ones.
+"""The catalogue of models: a name to the folder that holds it, and the proof that its weights are the expected ones.
 
 Each embedded model is a folder here with its weights, a model card (README.md) and a ``MODEL.json``::
 

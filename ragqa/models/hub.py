@@ -13,7 +13,7 @@ logger = logging.getLogger(__name__)
 
 WANTED = ["*.json", "*.safetensors", "*.txt", "*.model"]
 UNWANTED = ["onnx/*", "openvino/*", "*/*"]  # other forms of the same weights, in folders of their own
-TIMEOUT_SECONDS = 8.0  # to reach the hub; without a network a name must fail while somebody waits
+TIMEOUT_SECONDS = 8.0  # to reach the hub; without a network a name must fail quickly
 
 _NAME = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 

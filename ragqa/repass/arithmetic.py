@@ -96,7 +96,7 @@ def obligation_coverage(covered: Sequence[bool]) -> float:
     """OC: the share of the source obligations that are covered (RIRAG equation 3), in [0, 1].
 
     Without a source obligation it is 0 in both modes. The paper's formula is 0/0 there; the script says 0, and any
-    other value would let passages that oblige nobody raise the composite.
+    other value would let passages without an obligation raise the composite.
     """
     return sum(covered) / len(covered) if covered else 0.0
 

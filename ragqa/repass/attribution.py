@@ -93,7 +93,7 @@ def _check(index: int, written: tuple[int, ...], found: dict[int, PassageSupport
     if written:
         verified = agreed or entailing
         status = CitationStatus.CORRECTED if verified else CitationStatus.REMOVED
-        status = CitationStatus.KEPT if verified == written else status
+        status = CitationStatus.CONFIRMED if verified == written else status
     else:
         verified = entailing
         status = CitationStatus.ADDED if verified else CitationStatus.MISSING
@@ -117,9 +117,9 @@ def marks(numbers: Sequence[int]) -> str:
 
 
 def citation_flag(check: CitationCheck) -> str:
-    """What a reader must know about the sentence's citations, in a few words; empty where they stand as written."""
+    """What a reader must know about the sentence's citations, in a few words; empty where they are confirmed."""
     match check.status:
-        case CitationStatus.KEPT:
+        case CitationStatus.CONFIRMED:
             return ""
         case CitationStatus.CORRECTED:
             return f"citation corrected: {marks(check.written)} → {marks(check.verified)}"
@@ -135,7 +135,7 @@ def citation_words(check: CitationCheck) -> str:
     """The check in full: what was written, what became of it, and the highest entailment in each passage named."""
     written = f"As written it cites {marks(check.written)}" if check.written else "As written it cites nothing"
     outcome = {
-        CitationStatus.KEPT: "kept, as it is entailed there",
+        CitationStatus.CONFIRMED: "confirmed, as it is entailed there",
         CitationStatus.CORRECTED: f"corrected to {marks(check.verified)}",
         CitationStatus.REMOVED: "removed, as no passage entails it",
         CitationStatus.ADDED: f"and is entailed by {marks(check.verified)}, added",

@@ -50,7 +50,7 @@ def _split_joined(passages: Sequence[Passage], splitter: str) -> tuple[Premise, 
     """Sentences of the joined text, each placed in the passage where it begins.
 
     ``text`` is the whole sentence, as the model reads it; the offsets are clipped to that passage, so they select only
-    the part of a running-on sentence that stands there.
+    the part of the sentence that is in it.
     """
     starts = [0, *accumulate(len(passage.text) + 1 for passage in passages)]
     premises = []
@@ -79,8 +79,8 @@ class ScoringModels:
 class ScoringInput:
     """What one mode looks at: its source sentences, the obligations among them, and the answer's sentences.
 
-    ``is_obligation`` is the classifier's word on each answer sentence; ``looked_at`` are the positions of the answer
-    sentences that may cover an obligation: all in mode ``paper``, only the obligations in mode ``script``.
+    ``is_obligation`` says which answer sentences the classifier calls obligations; ``looked_at`` are the positions of
+    those that may cover an obligation: all in mode ``paper``, only the obligations in mode ``script``.
     """
 
     mode: ScoringMode

@@ -69,7 +69,7 @@ class CrossEncoderNli(NliModel):
         if not np.isfinite(logits).all():
             msg = (
                 f"The NLI model {self._info.name} gave numbers that are not finite in {self._info.precision}; "
-                "the answer is kept. Check the model's files, or reinstall ragqa."
+                "the answer is not lost. Check the model's files, or reinstall ragqa."
             )
             raise ScoringError(msg)
         exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))

@@ -1,6 +1,6 @@
 """Obligation classifiers: the embedded one (TF-IDF of 1- to 3-grams and logistic regression), and any transformer.
 
-scikit-learn trains the embedded one (`ragqa.training.obligations`) and is not needed to use it: loading it costs more
+scikit-learn trains the embedded one (`ragqa.lab.obligations`) and is not needed to use it: loading it costs more
 than a second, and a decision is one dot product. Weights are stored as safetensors, never as pickle.
 """
 
@@ -40,7 +40,7 @@ class NgramWeights:
 
 
 class TfidfObligationClassifier(ObligationClassifier):
-    """Tells sentences that oblige somebody from those that do not. Read-only: share it between threads."""
+    """Tells sentences that state an obligation from those that do not. Read-only: share it between threads."""
 
     def __init__(self, model: str = "obligations-tfidf") -> None:
         """The model of this name, or in this folder, checked. Raises ModelError."""
@@ -53,7 +53,7 @@ class TfidfObligationClassifier(ObligationClassifier):
         return self._info
 
     def classify(self, sentences: Sequence[str]) -> list[bool]:
-        """Whether each sentence obliges somebody: probability above 0.5. Blank text and unknown words do not."""
+        """Whether each sentence states an obligation: probability above 0.5. Blank text and unknown words do not."""
         return [probability(self._weights, sentence) > 0.5 for sentence in sentences]
 
 
@@ -121,7 +121,7 @@ def load_weights(file: Path) -> NgramWeights:
 
 
 class TransformerObligationClassifier(ObligationClassifier):
-    """Tells sentences that oblige somebody from those that do not. Locks itself: share it between threads."""
+    """Tells sentences that state an obligation from those that do not. Locks itself: share it between threads."""
 
     def __init__(self, model: str, folder: Path, precision: Precision = "auto") -> None:
         """The model in ``folder``, which was named ``model``, loaded. Raises ModelError."""

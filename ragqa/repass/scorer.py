@@ -115,7 +115,7 @@ class RepassScorer:
         }
 
     def classify(self, texts: Sequence[str]) -> dict[str, bool]:
-        """Whether each of these distinct sentences obliges somebody. Raises ScoringError where the model fails."""
+        """Whether each of these distinct sentences is an obligation. Raises ScoringError where the model fails."""
         if not texts:
             return {}
         with _translated(f"the obligation classifier {self.obligations.info.name} failed on {len(texts)} sentences"):
@@ -123,7 +123,7 @@ class RepassScorer:
 
 
 class _Watched:
-    """The breakdown that somebody watches while it grows, and what they were told of it so far."""
+    """A breakdown that is shown while it grows, and the latest event of each of its parts."""
 
     def __init__(
         self, shown: ScoringInput, entailment: PairResults, coverage: PairResults, config: ScoringConfig
@@ -149,7 +149,7 @@ class _Watched:
         watched = set(units)
         for n_calls, (done, under_way) in enumerate(_compute([*units, *rest], provisional)):
             news = [event for unit in done if unit in watched for event in self._news(unit)]
-            if not news and n_calls > 0:  # say where the work stands, so that it can be stopped
+            if not news and n_calls > 0:  # report progress all the same, so that the caller can stop
                 open_ones = [unit for unit in (under_way, *done) if unit in watched and unit not in self._final]
                 news = self._news(open_ones[0], again=True) if open_ones else self._last
             yield from news
@@ -213,7 +213,7 @@ class PairResults:
                 msg = (
                     f"RePASs could not be computed: the NLI model {self._nli.info.name} gave {result} for the premise "
                     f"'{premise[:80]}' and the hypothesis '{hypothesis[:80]}', expected numbers in [0, 1]. "
-                    "The answer is kept; check the model's files, or reinstall ragqa."
+                    "The answer is not lost; check the model's files, or reinstall ragqa."
                 )
                 raise ScoringError(msg)
         self.known.update(found)
@@ -320,7 +320,7 @@ def by_similarity(premises: Sequence[str], hypotheses: Sequence[str]) -> list[li
 
 @contextmanager
 def _translated(what: str) -> Iterator[None]:
-    """Any error of a model as a ScoringError that says what happened and that the answer is kept."""
+    """Any error of a model as a ScoringError that says what happened and that the answer is not lost."""
     try:
         yield
     except ScoringError:
@@ -328,5 +328,5 @@ def _translated(what: str) -> Iterator[None]:
     except Exception as error:
         detail = str(error).strip() or "no further message"
         msg = f"RePASs could not be computed: {what} ({type(error).__name__}: {detail[:300]}). "
-        msg += "The answer is kept; ask again to have it scored."
+        msg += "The answer is not lost; ask again to have it scored."
         raise ScoringError(msg) from error

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from ragqa.config import RetrievalConfig
 from ragqa.protocols import Encoder, Rescorer, Retriever
+from ragqa.retrieval.dense import DenseRetriever
+from ragqa.retrieval.ranking import Mask, Positions
 from ragqa.types import ModelInfo, Passage, Ranking
-
-if TYPE_CHECKING:
-    from ragqa.retrieval.ranking import Mask, Positions
 
 __all__ = ["SearchableIndex", "candidates_of", "rank", "retrievers_for"]
 
@@ -55,8 +54,6 @@ def retrievers_for(
     They share the index. ``models`` are those of the further rankings, by name. Raises IndexMismatchError when
     ``encoder`` is not the model that made the index's vectors, or a further ranking's model is missing or another.
     """
-    from ragqa.retrieval.dense import DenseRetriever
-
     lexical = index.bm25s if config.bm25_backend == "bm25s" else index.rank_bm25
     found: list[Retriever] = [lexical, *((index.context,) if index.context else ())]
     if index.vectors is not None:

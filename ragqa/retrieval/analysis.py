@@ -36,7 +36,7 @@ _per_thread = threading.local()  # a Stemmer keeps one C buffer: two threads in 
 
 
 def tokenise(text: str, analyser: Analyser) -> list[str]:
-    """The tokens of ``text`` in reading order, repeats kept; empty where there are only stop words and punctuation.
+    """The tokens of ``text`` in reading order, with repeats; empty where there are only stop words and punctuation.
 
     Bigrams, ``"first second"``, follow all single tokens.
     """
@@ -109,7 +109,7 @@ def context_analyser(analyser: Analyser) -> Analyser:
 def indexed_text(passage: Passage, kind: IndexedText) -> str:
     """What an encoder reads of a passage: its text alone, or ``"title. section. text"`` without the empty parts.
 
-    A chunk of an article often names its subject only in its title; a rulebook passage stands for itself.
+    A chunk of an article often names its subject only in its title; a rulebook passage is complete in itself.
     """
     if kind == "text":
         return passage.text
@@ -136,7 +136,7 @@ def matched_words(text: str, question: str, analyser: Analyser) -> tuple[Span, .
     """The words of ``text`` that share their token with a word of the question, in reading order.
 
     Under character n-grams, the words of which at least half the pieces occur in the question, and short words that
-    stand there with another ending. Words of two letters, which every text shares, are left out unless in capitals.
+    occur there with another ending. Words of two letters, which every text shares, are left out unless in capitals.
     """
     single = replace(analyser, bigrams=False)
     wanted = frozenset(tokenise(question, single))

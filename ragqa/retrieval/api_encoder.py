@@ -25,7 +25,6 @@ Role = Literal["document", "query"]
 
 TEXTS_PER_REQUEST: Final = 128  # Voyage takes no more, OpenAI 2,048
 CHARS_PER_REQUEST: Final = 120_000  # Voyage takes 120,000 tokens, OpenAI 300,000, and a token is a character at least
-MAX_QUERIES: Final = 256  # remembered
 MAX_VECTORS: Final = 200_000  # 1.2 GB of 1,536 numbers each
 SCHEMA_VERSION: Final = 1
 LENGTH_TOLERANCE: Final = 1e-3  # of a stored vector; damaged bits show here
@@ -42,7 +41,7 @@ class ApiEncoder:
     """
 
     def __init__(self, name: str, *, cache: Path | None = None, environ: Mapping[str, str] | None = None) -> None:
-        """An encoder called ``openai:MODEL`` or ``voyage:MODEL``; asks no server yet.
+        """An encoder called ``openai:MODEL`` or ``voyage:MODEL``; makes no request yet.
 
         ``OPENAI_API_KEY`` and ``OPENAI_BASE_URL`` (or ``VOYAGE_…``) are read from ``environ``, the process's own where
         None. ``cache`` is the file for vectors, None caches none. Raises ModelError for a name that means no API,
@@ -51,7 +50,7 @@ class ApiEncoder:
         self._api = ModelApi(name, SERVICE, environ)
         self._info = ModelInfo(name, _sha256(*self._api.identity).hex(), "api")
         self._cache = None if cache is None else VectorCache(cache)
-        self._queries: RecentResults[str, FloatMatrix] = RecentResults(MAX_QUERIES)
+        self._queries: RecentResults[str, FloatMatrix] = RecentResults()
         self._dimension = 0  # not known before the first vector
 
     @property

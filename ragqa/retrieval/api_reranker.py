@@ -13,25 +13,25 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from ragqa.errors import ConfigError, ModelError
+from ragqa.errors import ConfigError
 from ragqa.http_client import ModelApi, Service, batches, items_in_order, sendable
 from ragqa.retrieval.reranker import TextReranker
 from ragqa.types import ModelInfo
 
-DOCUMENTS_PER_REQUEST: Final = {"voyage": 1000, "openai": 32}  # Voyage takes no more; a server of one's own is slower
+DOCUMENTS_PER_REQUEST: Final = {"voyage": 1000, "openai": 32}  # Voyage takes no more; your own server is slower
 CHARS_PER_REQUEST: Final = 300_000  # Voyage takes 300,000 tokens at least, the question counted once per document
 INSTEAD: Final = "or leave the reranker out"
 SERVICE: Final = Service("a reranker", "/rerank", "reranking server", "rerankers", INSTEAD)
 
 
 class ApiReranker(TextReranker):
-    """A reranker shared by every session and thread: it holds connections and a key, no weights, and keeps no score.
+    """A reranker shared by every session and thread: it holds connections and a key, no weights, and caches no score.
 
     ``info.fingerprint`` is the sha256 of provider, base URL and model name: the weights behind an API cannot be hashed.
     """
 
     def __init__(self, name: str, *, environ: Mapping[str, str] | None = None) -> None:
-        """A reranker called ``voyage:MODEL`` or ``openai:MODEL``; asks no server yet.
+        """A reranker called ``voyage:MODEL`` or ``openai:MODEL``; makes no request yet.
 
         ``VOYAGE_API_KEY`` and ``VOYAGE_BASE_URL`` (or ``OPENAI_…``) are read from ``environ``, the process's own where
         None. Raises ModelError for a name that means no API, ConfigError for a base URL or key that cannot work, and
@@ -60,7 +60,7 @@ class ApiReranker(TextReranker):
         self._api.close()
 
     def score(self, question: str, texts: Sequence[str]) -> list[float]:
-        """The server's relevance score per text, in the order given; equal texts are sent once, no text asks nobody.
+        """The server's relevance score per text, in the order given; equal texts are sent once.
 
         A text beyond the model's window is cut by Voyage, and may be refused by another server. Raises ModelError where
         the server gives no good answer, ConfigError where it wants a key and there is none.

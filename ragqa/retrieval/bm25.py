@@ -24,10 +24,9 @@ import numpy.typing as npt
 from rank_bm25 import BM25Okapi
 
 from ragqa.analysers import Analyser
-from ragqa.errors import IndexMismatchError
 from ragqa.retrieval.analysis import analysed_text, tokenise
 from ragqa.retrieval.bm25_scores import Counts, Windows, counted, scores_of
-from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions
+from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
 from ragqa.retrieval.token_table import Keys, TokenTable, keys_of, places_of, token_table
 from ragqa.types import Passage, Ranking
 
@@ -160,15 +159,12 @@ def _save_rest(
 
 def load_bm25(folder: Path) -> Bm25Model:
     """The model of this folder, its arrays memory-mapped read-only. Raises IndexMismatchError."""
-    try:
+    with index_files("the files of a BM25 index", folder):
         said = json.loads((folder / _PARAMS).read_text(encoding="utf-8"))
         arrays = {name: _mapped(folder / f"{name}.csc.index.npy", dtype) for name, dtype in _ARRAYS.items()}
         scores = arrays | {"num_docs": said["num_docs"]}
         model = Bm25Model(_mapped(folder / _VOCABULARY, np.uint64), scores, said["k1"], said["b"])
         _check(model)
-    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
-        msg = f"expected the files of a BM25 index in {folder.name}/, found something else: {error}"
-        raise IndexMismatchError(msg) from error
     return model
 
 

@@ -18,11 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ragqa.analysers import Analyser
-from ragqa.errors import IndexMismatchError
 from ragqa.retrieval.analysis import tokenise
 from ragqa.retrieval.bm25 import BM25_FILES, Bm25Model, load_bm25, write_bm25
 from ragqa.retrieval.bm25_scores import Counts, Windows, counted
-from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions
+from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
 from ragqa.retrieval.token_table import TokenTable
 from ragqa.types import Passage, Ranking, ScoredPassage
 
@@ -112,16 +111,13 @@ def by_document(table: TokenTable, document_of: npt.NDArray[np.integer[Any]]) ->
 def load_documents(folder: Path) -> Documents:
     """What `save_documents` wrote, its arrays memory-mapped read-only. Raises IndexMismatchError."""
     model = load_bm25(folder)
-    try:
+    with index_files("the files of a ranking of documents", folder):
         ids = json.loads((folder / IDS).read_text(encoding="utf-8"))
         document_of = np.load(folder / DOCUMENT_OF, mmap_mode="r", allow_pickle=False)
         fits = document_of.ndim == 1 and document_of.dtype == np.int32 and isinstance(ids, list)
         if not fits or not len(ids) == len(set(ids)) == model.scores["num_docs"] == int(document_of.max()) + 1:
             msg = f"{IDS}, {DOCUMENT_OF} and the scores are not of the same documents"
             raise ValueError(msg)
-    except (OSError, EOFError, ValueError, TypeError) as error:
-        msg = f"expected the files of a ranking of documents in {folder.name}/, found something else: {error}"
-        raise IndexMismatchError(msg) from error
     return Documents(model, tuple(ids), np.asarray(document_of))
 
 

@@ -26,13 +26,12 @@ from ragqa.inference.bert_graph import (
     openvino_version,
     read_weights,
 )
-from ragqa.inference.pair_encoding import PairEncoder, batches_by_length, encodable, padded_inputs
+from ragqa.inference.pair_encoding import PairEncoder, batches_by_length, encodable, padded_inputs, read_tokenizer
 from ragqa.inference.sharing import FairLock, RecentResults
 from ragqa.protocols import FloatMatrix
 from ragqa.retrieval.local_models import EMBEDDED, INSTEAD, EncoderWeights, LocalModel, weights_of
 from ragqa.types import ModelInfo
 
-MAX_QUERIES: Final = 256  # remembered; 384 float32 each, 0.4 MB in all
 BERT_TOKENS_PER_BATCH: Final = 1536
 TOKENS_PER_BATCH: Final = 2048  # fits a core's caches: 95 passages/s against 70 at 32 texts per batch (2 cores)
 TEXTS_PER_CALL: Final = 4096  # tokenised and sorted by length at a time: bounds memory
@@ -55,10 +54,10 @@ class BertEncoder:
         self._name, self._weights, self._shape = name, found, shape
         self._precision = choose_precision() if precision == "auto" else precision
         self._info = ModelInfo(name, found.sha256, f"{self._precision}, OpenVINO {openvino_version()}")
-        self._tokenizer = PairEncoder(_tokenizer(found.folder), _max_tokens(found.folder), "text")
+        self._tokenizer = PairEncoder(read_tokenizer(found.folder), _max_tokens(found.folder), "text")
         self._turn = FairLock()
         self._compiling = threading.Lock()
-        self._queries: RecentResults[str, FloatMatrix] = RecentResults(MAX_QUERIES)
+        self._queries: RecentResults[str, FloatMatrix] = RecentResults()
 
     @property
     def info(self) -> ModelInfo:
@@ -148,23 +147,13 @@ def _read_json(file: Path) -> Any:  # noqa: ANN401
     return json.loads(file.read_text(encoding="utf-8"))
 
 
-def _tokenizer(folder: Path) -> Any:  # noqa: ANN401 - a tokenizers.Tokenizer
-    from tokenizers import Tokenizer
-
-    try:
-        return Tokenizer.from_file(str(folder / "tokenizer.json"))
-    except Exception as error:  # the library raises plain Exception
-        msg = f"{folder / 'tokenizer.json'} cannot be read ({str(error)[:300]}); reinstall ragqa, or choose {EMBEDDED}"
-        raise ModelError(msg) from error
-
-
 def _max_tokens(folder: Path) -> int:
     limit = int(_read_json(folder / "config.json").get("max_position_embeddings") or 512)
     file = folder / "sentence_bert_config.json"
     return min(limit, int(_read_json(file).get("max_seq_length") or limit)) if file.is_file() else limit
 
 
-class SentenceTransformerEncoder(LocalModel):
+class SentenceTransformerEncoder(LocalModel[FloatMatrix]):
     """An encoder by sentence-transformers, for every model that `BertEncoder` does not cover."""
 
     def __init__(self, name: str = EMBEDDED) -> None:
@@ -176,7 +165,6 @@ class SentenceTransformerEncoder(LocalModel):
             transformer = self._model[0].auto_model
             state = {key: tensor.numpy() for key, tensor in transformer.state_dict().items()}
             transformer.load_state_dict({k: torch.from_numpy(v) for k, v in merge_adapter(state, adapter).items()})
-        self._queries: RecentResults[str, FloatMatrix] = RecentResults(MAX_QUERIES)
 
     def encode(self, texts: Sequence[str]) -> FloatMatrix:
         """float32 array of shape (n_texts, dimension), rows of length 1; read-only. No text gives shape (0, dimension).

@@ -20,10 +20,9 @@ import numpy.typing as npt
 
 from ragqa.errors import IndexMismatchError, ModelError
 from ragqa.inference.pair_encoding import encodable
-from ragqa.inference.sharing import RecentResults
 from ragqa.protocols import FloatMatrix
 from ragqa.retrieval.local_models import LocalModel, distinct, refuse_adapters
-from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions
+from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
 from ragqa.types import ModelInfo, Passage, Ranking, ScoredPassage
 
 VECTORS: Final = "vectors.f16"  # float16, little-endian, (n_tokens, dimension), one row after another
@@ -33,7 +32,6 @@ LATE_FILES: Final = (OFFSETS, TEXT_OF, VECTORS)
 ENCODED_AT_ONCE: Final = 64  # texts between two reports of progress
 TOKENS_PER_BATCH: Final = 2048
 TOKENS_AT_ONCE: Final = 32_768  # 16 MB of 128 numbers each in single precision
-MAX_QUERIES: Final = 256  # remembered
 LENGTH_TOLERANCE: Final = 1e-2
 _INSTEAD: Final = "name a folder or a downloaded model of that kind, for example lightonai/GTE-ModernColBERT-v1"
 RANKED_WHOLE: Final = 2_000_000  # token vectors at most; 0.5 GB of 128 numbers each, about a second on two cores
@@ -149,14 +147,14 @@ def save_tokens(texts: Sequence[str], encoder: TokenEncoder, folder: Path) -> It
         for start in range(0, len(rows), ENCODED_AT_ONCE):
             for matrix in encoder.encode(rows[start : start + ENCODED_AT_ONCE]):
                 dimension = dimension or matrix.shape[1]
-                kept = matrix if len(matrix) else np.zeros((1, dimension), np.float32)
-                if not dimension or kept.shape[1] != dimension:
+                rows_of_text = matrix if len(matrix) else np.zeros((1, dimension), np.float32)
+                if not dimension or rows_of_text.shape[1] != dimension:
                     found = f"{matrix.shape[1]} in one"
                     msg = f"expected vectors of {dimension} numbers from {encoder.info.name}, found {found}; "
                     msg += "choose another model"
                     raise ModelError(msg)
-                file.write(kept.astype("<f2").tobytes())
-                lengths.append(len(kept))
+                file.write(rows_of_text.astype("<f2").tobytes())
+                lengths.append(len(rows_of_text))
             yield min(start + ENCODED_AT_ONCE, len(rows)), len(rows)
     np.save(folder / OFFSETS, np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64), allow_pickle=False)
     np.save(folder / TEXT_OF, np.array(text_of, dtype=np.int32), allow_pickle=False)
@@ -164,7 +162,7 @@ def save_tokens(texts: Sequence[str], encoder: TokenEncoder, folder: Path) -> It
 
 def load_tokens(folder: Path) -> TokenVectors:
     """What `save_tokens` wrote, memory-mapped read-only. Raises IndexMismatchError."""
-    try:
+    with index_files("the files of token vectors", folder):
         offsets, text_of = (np.asarray(np.load(folder / n, allow_pickle=False)) for n in (OFFSETS, TEXT_OF))
         numbers = np.memmap(folder / VECTORS, dtype="<f2", mode="r")
         sound = offsets.dtype == np.int64 and text_of.dtype == np.int32 and offsets.ndim == text_of.ndim == 1
@@ -174,9 +172,6 @@ def load_tokens(folder: Path) -> TokenVectors:
         if len(numbers) % int(offsets[-1]):
             msg = f"{VECTORS} holds {len(numbers):,} numbers, not a multiple of {int(offsets[-1]):,} tokens"
             raise ValueError(msg)
-    except (OSError, EOFError, ValueError, TypeError, IndexError, ZeroDivisionError) as error:
-        msg = f"expected the files of token vectors in {folder.name}/, found something else: {error}"
-        raise IndexMismatchError(msg) from error
     return TokenVectors(np.asarray(numbers).reshape(int(offsets[-1]), -1), offsets, text_of)
 
 
@@ -204,7 +199,7 @@ def _rows(vectors: npt.NDArray[np.float16], starts: Positions, ends: Positions) 
     return np.concatenate([vectors[start:end] for start, end in runs]).astype(np.float32)
 
 
-class LateEncoder(LocalModel):
+class LateEncoder(LocalModel[FloatMatrix]):
     """A late-interaction encoder by sentence-transformers' MultiVectorEncoder, from version 6.
 
     It reads checkpoints of PyLate and of Stanford's ColBERT as well as its own.
@@ -222,7 +217,6 @@ class LateEncoder(LocalModel):
             raise ModelError(msg)
         refuse_adapters(name, "a late-interaction model (ColBERT)")
         super().__init__(name, "MultiVectorEncoder", "a late-interaction model (ColBERT)", _INSTEAD)
-        self._queries: RecentResults[str, FloatMatrix] = RecentResults(MAX_QUERIES)
 
     def encode(self, texts: Sequence[str]) -> list[FloatMatrix]:
         """For passages: for each text float32 of shape (n_tokens, dimension), rows of length 1; it may have no row.

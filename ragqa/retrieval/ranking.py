@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ragqa.errors import IndexMismatchError
 from ragqa.types import Passage, Ranking, ScoredPassage
 
 Positions = npt.NDArray[np.int64]
@@ -32,6 +35,16 @@ def best_positions(positions: Positions, scores: Scores, order: Positions, top_k
         cut = np.partition(scores, len(scores) - top_k)[len(scores) - top_k]
         positions, scores = positions[scores >= cut], scores[scores >= cut]
     return positions[np.lexsort((order[positions], -scores))][: max(top_k, 0)]
+
+
+@contextmanager
+def index_files(what: str, folder: Path) -> Iterator[None]:
+    """Reading files of an index that hold ``what``. Raises IndexMismatchError where they hold something else."""
+    try:
+        yield
+    except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, ZeroDivisionError) as error:
+        msg = f"expected {what} in {folder.name}/, found something else: {error}"
+        raise IndexMismatchError(msg) from error
 
 
 class CorpusRanker:

@@ -8,6 +8,7 @@ from typing import Final
 
 from ragqa.config import Precision
 from ragqa.errors import ModelError
+from ragqa.inference.classifier import SequenceClassifier
 from ragqa.models import check_model, resolve_model, shown_name
 from ragqa.protocols import Corpus, Reranker
 from ragqa.types import ModelInfo, Ranking, ScoredPassage
@@ -32,8 +33,6 @@ class CrossEncoderReranker(TextReranker):
 
     def __init__(self, model: str, precision: Precision = "auto") -> None:
         """The model of this hub name, or in this folder, checked and loaded. Raises ModelError."""
-        from ragqa.inference.classifier import SequenceClassifier
-
         folder = resolve_model(model, KIND)
         fingerprint = check_model(folder, KIND)
         self._classifier = SequenceClassifier(folder, precision)

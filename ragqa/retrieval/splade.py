@@ -17,15 +17,13 @@ import numpy.typing as npt
 
 from ragqa.errors import IndexMismatchError, ModelError
 from ragqa.inference.pair_encoding import encodable
-from ragqa.inference.sharing import RecentResults
 from ragqa.retrieval.local_models import LocalModel, distinct, refuse_adapters
-from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions
+from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
 from ragqa.types import ModelInfo, Passage, Ranking
 
 SPLADE_FILES: Final = ("data.npy", "indices.npy", "indptr.npy", "shape.npy")
 ENCODED_AT_ONCE: Final = 64  # texts between two reports of progress
 TOKENS_PER_BATCH: Final = 1024  # each token has a number for each word piece there is: 125 MB of them for BERT's 30,522
-MAX_QUERIES: Final = 256  # remembered
 _INSTEAD: Final = "name a folder or a downloaded model of that kind, for example naver/splade-v3"
 
 
@@ -86,7 +84,7 @@ class SpladeRetriever(CorpusRanker):
         scores = np.zeros(vectors.shape[0], dtype=np.float32)
         for piece, weight in zip(query.indices.tolist(), query.data, strict=True):
             places = slice(int(vectors.indptr[piece]), int(vectors.indptr[piece + 1]))
-            scores[vectors.indices[places]] += weight * vectors.data[places]  # a passage stands once in a list
+            scores[vectors.indices[places]] += weight * vectors.data[places]  # a passage occurs once in a list
         return self._above_zero(scores, top_k)
 
 
@@ -114,7 +112,7 @@ def save_sparse(texts: Sequence[str], encoder: SparseTextEncoder, folder: Path) 
 
 def load_sparse(folder: Path) -> SparseVectors:
     """What `save_sparse` wrote, its arrays memory-mapped read-only. Raises IndexMismatchError."""
-    try:
+    with index_files("the files of sparse vectors", folder):
         data, indices, indptr, shape = (
             np.asarray(np.load(folder / name, mmap_mode="r", allow_pickle=False)) for name in SPLADE_FILES
         )
@@ -123,20 +121,16 @@ def load_sparse(folder: Path) -> SparseVectors:
         if not fits or indptr.shape != (shape[1] + 1,) or not data.shape == indices.shape == (indptr[-1],):
             msg = f"{len(data)} weights at {len(indices)} places in {len(indptr)} lists do not fit each other"
             raise ValueError(msg)
-    except (OSError, EOFError, ValueError, TypeError, IndexError) as error:
-        msg = f"expected the files of sparse vectors in {folder.name}/, found something else: {error}"
-        raise IndexMismatchError(msg) from error
     return SparseVectors(data, indices, indptr, (int(shape[0]), int(shape[1])))
 
 
-class SpladeEncoder(LocalModel):
+class SpladeEncoder(LocalModel[Any]):
     """A sparse encoder: one number per word piece of its vocabulary."""
 
     def __init__(self, name: str) -> None:
         """Loads the model called ``name``, as `ragqa.retrieval.local_models.weights_of` finds it. Raises ModelError."""
         refuse_adapters(name, "a SPLADE model")
         super().__init__(name, "SparseEncoder", "a SPLADE model", _INSTEAD)
-        self._queries: RecentResults[str, Any] = RecentResults(MAX_QUERIES)
 
     def encode(self, texts: Sequence[str]) -> Any:  # noqa: ANN401 - scipy has no types
         """For passages: a scipy CSR array of shape (n_texts, vocabulary), float32, above 0 where it has a number.

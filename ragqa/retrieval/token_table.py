@@ -31,7 +31,7 @@ def keys_of(texts: Iterable[str]) -> Keys:
 
 
 def places_of(wanted: Keys, keys: Keys) -> npt.NDArray[np.int64]:
-    """Where those of ``wanted`` that occur stand in ``keys``, which rise; in their order, the rest left out."""
+    """The positions in the sorted ``keys`` of those of ``wanted`` that occur; in their order, others left out."""
     if not len(keys):
         return np.empty(0, dtype=np.int64)
     places = np.searchsorted(keys, wanted)

@@ -29,7 +29,7 @@ from ragqa.errors import ConfigError, IndexMismatchError
 from ragqa.protocols import FloatMatrix
 
 GROUPS_SEARCHED: Final = 1 / 4  # of IVF's: of the exact top 100 (10) of 200 ADGM questions .97 (.99); 1/8: .91 (.97)
-HNSW_EFFORT: Final = 512  # candidates kept while walking: .99 of the exact top 100 of 130,000 ADGM-like vectors
+HNSW_EFFORT: Final = 512  # candidates held during the walk: .99 of the exact top 100 of 130,000 ADGM-like vectors
 CHECKED_AT_ONCE: Final = 65_536  # vectors, 100 MB of 384 numbers
 LEAST_PER_GROUP: Final = 39  # FAISS's own limit below which a group is not well placed
 PQ_GROUPS: Final = 256  # places that each byte of PQ can name
@@ -37,7 +37,7 @@ ADDED_AT_ONCE: Final = 16_384  # vectors, 24 MB of 384 numbers
 TRAINED_PER_GROUP: Final = 64
 TRAINED_AT_LEAST: Final = 65_536
 _SEED: Final = 1
-_COUNT: Final = 8  # where the number of vectors stands: after four letters and the dimension
+_COUNT: Final = 8  # the place of the number of vectors: after four letters and the dimension
 _LISTS: Final = 32  # bytes at the end of an empty IVF index: "ilar", groups, bytes a code, "sprs", 0
 
 Longs = npt.NDArray[np.int64]

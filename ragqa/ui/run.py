@@ -8,16 +8,13 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from ragqa.config import Config
 from ragqa.errors import RagqaError
 from ragqa.events.generation import BestSoFar
+from ragqa.pipeline import Pipeline
 from ragqa.types import Question
 from ragqa.ui.view import View, advance, ended
-
-if TYPE_CHECKING:
-    from ragqa.pipeline import Pipeline
 
 _logger = logging.getLogger(__name__)
 

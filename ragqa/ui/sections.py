@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -16,20 +15,23 @@ from streamlit.delta_generator import DeltaGenerator
 from ragqa.analysers import Analyser
 from ragqa.config import Config
 from ragqa.events.scoring import Scored
+from ragqa.indexing import Index
 from ragqa.repass.explanation import Explanation, provenance
 from ragqa.retrieval.analysis import matched_words
 from ragqa.types import Breakdown, ObligationScore, Selection, SentenceScore
 from ragqa.ui.charts import growth_chart, heat_map, path_chart, score_curve
 from ragqa.ui.render import answer_html, notice_html, seconds_html, text_html
-from ragqa.ui.render_explanation import growth_html, modes_html, provenance_html
-from ragqa.ui.render_fan_out import has_tree, tree_html
 from ragqa.ui.render_passages import passage_table_html
-from ragqa.ui.render_scores import gauges_html, ledger_html, sentence_table_html
-from ragqa.ui.render_trace import best_html, score_path, trace_html
+from ragqa.ui.render_scores import (
+    gauges_html,
+    growth_html,
+    ledger_html,
+    modes_html,
+    provenance_html,
+    sentence_table_html,
+)
+from ragqa.ui.render_trace import best_html, has_tree, score_path, trace_html, tree_html
 from ragqa.ui.view import WEAK_COSINE, View, provisional, reselect, uncovered, unread, weak_match, with_problems
-
-if TYPE_CHECKING:
-    from ragqa.indexing import Index
 
 SHOWN_CANDIDATES = 30
 COLUMNS_BESIDE_CURVE = 3  # of scores that fit

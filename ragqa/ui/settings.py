@@ -119,7 +119,7 @@ def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset]) -> Non
     if chosen not in offered:
         st.session_state["set_reranker"] = ""
     values["reranker"] = st.selectbox(
-        "Model",
+        "Reranker",
         offered,
         key="set_reranker",
         format_func=lambda name: name or "off",

@@ -225,7 +225,7 @@ def with_problems(scores: Sequence[SentenceScore], explanation: Explanation | No
         score
         for score in scores
         if score.verdict is not Verdict.SUPPORTED
-        or (explanation and explanation.citations[score.index].status is not CitationStatus.KEPT)
+        or (explanation and explanation.citations[score.index].status is not CitationStatus.CONFIRMED)
     )
 
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from ragqa.corpus.cleaning import clean_line, clean_text
-from ragqa.corpus.obliqa import document_files, load_item_ids, load_obliqa
+from ragqa.corpus.obliqa import files, load_item_ids, load_obliqa
 from ragqa.corpus.questions import GoldQuestion, load_questions, resolve_gold
 from ragqa.errors import CorpusError
 from ragqa.types import Passage, Question
@@ -222,7 +222,7 @@ def test_documents_folder_with_titles_beside_it(tmp_path):
     assert [p.title for p in load_obliqa(tmp_path)] == expected
     assert [p.title for p in load_obliqa(tmp_path / "documents")] == expected
     assert [p.title for p in load_obliqa(tmp_path / "documents" / "1.json")] == expected
-    assert [path.name for path in document_files(tmp_path)] == ["1.json"]
+    assert [path.name for path in files(tmp_path)] == ["1.json"]
 
 
 def test_titles_in_the_folder_win_and_an_empty_documents_folder_does_not_count(tmp_path):
@@ -290,7 +290,7 @@ def test_not_utf8(tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a link that points nowhere")
 def test_a_file_that_vanishes(tmp_path, monkeypatch):
     path = write(tmp_path / "1.json", [item("1", "a")])
-    monkeypatch.setattr("ragqa.corpus.obliqa.document_files", lambda source: (path,))
+    monkeypatch.setattr("ragqa.corpus.obliqa.files", lambda source: (path,))
     path.unlink()
     with pytest.raises(CorpusError, match=r"1\.json cannot be read: No such file"):
         load_obliqa(tmp_path)

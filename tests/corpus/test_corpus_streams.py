@@ -1,4 +1,4 @@
-"""JSON lines as a stream give what the loader gives, from any line on."""
+"""JSON lines as a stream give what reading all of them gives, from any line on."""
 
 import json
 import re
@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragqa.corpus.jsonl import JsonLinesStream, load_jsonl
-from ragqa.corpus.streams import open_stream
+from ragqa.corpus import open_stream
+from ragqa.corpus.jsonl import JsonLinesStream
 from ragqa.errors import CorpusError
+from tests.support.jsonl_reference import reference_passages
 
 LINES = st.lists(
     st.builds(
@@ -30,12 +31,12 @@ LINES = st.lists(
 
 @settings(max_examples=200, deadline=None)
 @given(LINES)
-def test_the_stream_gives_what_the_loader_gives(lines):
+def test_the_stream_gives_what_reading_all_lines_gives(lines):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "lines.jsonl"
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
         try:
-            expected = load_jsonl(path, 4)
+            expected = reference_passages(path, 4)
         except CorpusError as error:
             with pytest.raises(CorpusError, match=re.escape(str(error))):
                 list(JsonLinesStream(path, 4).articles())

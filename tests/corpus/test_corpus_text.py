@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 
 from ragqa.corpus import Corpus, corpus_sha256, detect_format, load_corpus
 from ragqa.corpus.chunking import Outline, Section, chunk, markdown_outline, plain_outline
-from ragqa.corpus.text import load_text, read_text, text_files
+from ragqa.corpus.text import files, load_text, read_text
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.sentences import split_sentences
 from ragqa.types import Passage
@@ -320,7 +320,7 @@ def test_links_that_leave_the_folder_are_not_followed(tmp_path):
     (folder / "loop").symlink_to(folder)
     (folder / "broken.md").symlink_to(outside / "nothing.md")
     (folder / "same.md").symlink_to(folder / "page.md")
-    assert [path.name for path in text_files(folder)] == ["page.md", "same.md"]
+    assert [path.name for path in files(folder)] == ["page.md", "same.md"]
 
 
 @pytest.mark.parametrize("ending", ["\r\n", "\r", "\n"])
@@ -359,7 +359,7 @@ def test_a_folder_that_cannot_be_listed(tmp_path, monkeypatch):
 
     monkeypatch.setattr(os, "walk", walk)
     with pytest.raises(CorpusError, match="folder private cannot be read: Permission denied"):
-        text_files(tmp_path)
+        files(tmp_path)
 
 
 def test_a_name_that_is_not_unicode(tmp_path):

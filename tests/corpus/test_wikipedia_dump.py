@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragqa.corpus import detect_format, load_corpus
-from ragqa.corpus.streams import WHOLE_FILE_BYTES, PassageStream, file_identity, open_stream
+from ragqa.corpus import detect_format, load_corpus, open_stream
+from ragqa.corpus.streams import WHOLE_FILE_BYTES, PassageStream, file_identity
 from ragqa.corpus.wikipedia import dump as dump_xml
 from ragqa.corpus.wikipedia.article import article_passages
-from ragqa.corpus.wikipedia.dump import DumpStream, dump_files, stream_passages
+from ragqa.corpus.wikipedia.dump import DumpStream, files, stream_passages
 from ragqa.corpus.wikipedia.wikitext import wikitext_markdown
 from ragqa.errors import ConfigError, CorpusError
 from tests.support.effort import effort, grows_no_faster
@@ -262,7 +262,7 @@ def test_parts_in_a_folder_are_read_in_numeric_order(tmp_path):
     )
     (tmp_path / "wiki-pages-articles-multistream-index.txt.bz2").write_bytes(b"no dump")
     (tmp_path / "settings.xml").write_text("<settings/>")
-    assert len(dump_files(tmp_path)) == 2
+    assert len(files(tmp_path)) == 2
     assert titles(tmp_path) == ["A", "B", "C", "D"]
     assert [titles(tmp_path, start) for start in (1, 2, 3, 4)] == [["B", "C", "D"], ["C", "D"], ["D"], []]
 
@@ -339,7 +339,7 @@ def test_a_dump_is_found_out_by_its_name(small, tmp_path):
     (tmp_path / "a.md").write_text("# A\n\ntext")
     (tmp_path / "settings.xml").write_text("<settings/>")
     assert detect_format(tmp_path) == "text"
-    assert open_stream(tmp_path) is None
+    assert open_stream(tmp_path).format == "text"
     with pytest.raises(CorpusError, match="no dump in"):
         open_stream(tmp_path, "dump")
     with pytest.raises(ConfigError, match="at least 1 token"):

@@ -15,7 +15,7 @@ from ragqa.generation.fanout.merging import reselected, with_passages
 from ragqa.generation.trace_words import trace_words
 from ragqa.records import SCHEMA_VERSION, AnswerRecord, RecordStore
 from ragqa.types import Drop, Question, SubQuestion
-from ragqa.ui.render_fan_out import has_tree, tree_html
+from ragqa.ui.render_trace import has_tree, tree_html
 from ragqa.ui.view import View, advance, from_record, reselect
 from tests.support.fakes import passage
 from tests.support.fan_out_world import BRIDGE, COMPARISON, CORPUS, EBEN, HOLM, LIGHT, TARN, WHOLE, WordRetriever, parts

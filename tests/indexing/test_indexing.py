@@ -8,15 +8,15 @@ import subprocess
 import sys
 import textwrap
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import ragqa.corpus
 from ragqa.analysers import ANALYSERS
 from ragqa.config import IndexingConfig, RetrievalConfig
+from ragqa.corpus import LoadedStream
 from ragqa.errors import (
     ConfigError,
     CorpusError,
@@ -50,24 +50,21 @@ NEW = (passage("9:1", "Everything is new."), passage("9:2", "Nothing is old."))
 INDEX_FILES = index_files(3)
 
 
-@dataclass(frozen=True)
-class FakeCorpus:
-    passages: tuple[Passage, ...]
-    format: str = "obliqa"
-    sha256: str = "c" * 64
+def in_memory(passages: tuple[Passage, ...], format: str = "obliqa", sha256: str = "c" * 64) -> LoadedStream:
+    return LoadedStream(format, "rows", passages, sha256)
 
 
 @pytest.fixture
 def corpora(monkeypatch):
-    """Sources by the last part of their path; `load_corpus` finds them here."""
-    found = {"old": FakeCorpus(OLD), "new": FakeCorpus(NEW), "empty": FakeCorpus(())}
+    """Sources by the last part of their path; `open_stream` finds them here."""
+    found = {"old": in_memory(OLD), "new": in_memory(NEW), "empty": in_memory(())}
     calls = []
 
-    def load_corpus(source, format, chunk_max_tokens):
+    def open_stream(source, format, chunk_max_tokens):
         calls.append((source, format, chunk_max_tokens))
-        return found[source.name]
+        return replace(found[source.name], name=source.name)
 
-    monkeypatch.setattr(ragqa.corpus, "load_corpus", load_corpus, raising=False)
+    monkeypatch.setattr("ragqa.indexing.build.open_stream", open_stream)
     found["calls"] = calls
     return found
 
@@ -135,13 +132,13 @@ class TestBuild:
             passage("a:1", 'Line\u2028one\u0085"two"\\\n\t\x00\x1f 😀 \u202eabc \u200e ñ'),
             Passage("a:2", "a", "text", title="Título", section="A > B", number="2.1(a)", start=3, end=9),
         )
-        corpora["old"] = FakeCorpus(odd)
+        corpora["old"] = in_memory(odd)
         build(indexes)
         assert tuple(open_index("demo", indexes).passages) == odd
 
     def test_text_corpora_are_indexed_with_title_and_section(self, indexes, corpora):
         chunk = passage("a:1", "It is 1,642 metres deep.", title="Lake Baikal", section="Size")
-        corpora["old"] = FakeCorpus((chunk, passage("b:1", "Nothing.")), format="text")
+        corpora["old"] = in_memory((chunk, passage("b:1", "Nothing.")), format="text")
         assert build(indexes).indexed_text == "title-section-text"
         index = open_index("demo", indexes)
         for backend in ("bm25s", "rank_bm25"):
@@ -159,7 +156,7 @@ class TestBuild:
                 asked.extend(texts)
                 return super().encode(texts)
 
-        corpora["old"] = FakeCorpus(
+        corpora["old"] = in_memory(
             tuple(passage(name, text) for name, text in (("b", "x y"), ("c", "z"), ("a", "x y")))
         )
         build(indexes, encoder=Encoder())
@@ -170,7 +167,7 @@ class TestBuild:
         assert first.score == second.score
 
     def test_progress_reaches_its_totals_in_order(self, indexes, corpora):
-        corpora["old"] = FakeCorpus(tuple(passage(f"{n:04}", f"text {n}") for n in range(600)))
+        corpora["old"] = in_memory(tuple(passage(f"{n:04}", f"text {n}") for n in range(600)))
         events = list(
             build_events("demo", Path("old"), indexes=indexes, config=IndexingConfig(), encoder=FakeEncoder())
         )
@@ -197,7 +194,7 @@ class TestBuild:
         assert hidden(indexes) == []
 
     def test_a_corpus_of_stop_words(self, indexes, corpora):
-        corpora["old"] = FakeCorpus((passage("a", "the of"), passage("b", "?.")))
+        corpora["old"] = in_memory((passage("a", "the of"), passage("b", "?.")))
         build(indexes)
         lexical, _, dense = retrievers_for(open_index("demo", indexes), FakeEncoder(), RetrievalConfig())
         assert lexical.retrieve("rule", 5).hits == ()
@@ -227,12 +224,12 @@ class TestRefusedInput:
         assert list_indexes(indexes) == ()
 
     def test_two_passages_with_one_id(self, indexes, corpora):
-        corpora["old"] = FakeCorpus((*OLD, OLD[0]))
+        corpora["old"] = in_memory((*OLD, OLD[0]))
         with pytest.raises(CorpusError, match="found '1:1' twice"):
             build(indexes)
 
     def test_half_a_character(self, indexes, corpora):
-        corpora["old"] = FakeCorpus((passage("1:1", "bad \ud800 text"),))
+        corpora["old"] = in_memory((passage("1:1", "bad \ud800 text"),))
         with pytest.raises(CorpusError, match="lone surrogate. in passage '1:1'"):
             build(indexes)
         assert hidden(indexes) == []
@@ -417,9 +414,9 @@ class TestCrash:
         script = textwrap.dedent("""
             import sys, time
             from pathlib import Path
-            from types import SimpleNamespace
-            import ragqa.corpus
+            import ragqa.indexing.build
             from ragqa.config import IndexingConfig
+            from ragqa.corpus import LoadedStream
             from ragqa.indexing import build_index
             from tests.support.fakes import FakeEncoder, passage
 
@@ -428,8 +425,8 @@ class TestCrash:
                     print("encoding", flush=True)
                     time.sleep(60)
 
-            corpus = SimpleNamespace(passages=(passage("9:1"),), format="obliqa", sha256="")
-            ragqa.corpus.load_corpus = lambda *_: corpus
+            corpus = LoadedStream("obliqa", "new", (passage("9:1"),), "")
+            ragqa.indexing.build.open_stream = lambda *_: corpus
             build_index("demo", Path("new"), indexes=Path(sys.argv[1]), config=IndexingConfig(), encoder=Slow())
         """)
         root = Path(__file__).resolve().parents[2]
@@ -705,7 +702,7 @@ class TestOpen:
         work = []
         for count in (30, 3000):
             rows = tuple(passage(f"{n:05}", f"rule {n} binds firm {n % 97}") for n in range(count))
-            corpora["old"] = FakeCorpus(rows)
+            corpora["old"] = in_memory(rows)
             build(indexes)
             work.append(effort(lambda: open_index("demo", indexes)))
         assert work[1] < 5 * work[0]

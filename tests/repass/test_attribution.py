@@ -22,7 +22,7 @@ def checked(citations, passages=PASSAGES, sentence=SENTENCE, **changes):
 @pytest.mark.parametrize(
     ("written", "status", "verified"),
     [
-        ((1,), CitationStatus.KEPT, (1,)),
+        ((1,), CitationStatus.CONFIRMED, (1,)),
         ((2,), CitationStatus.CORRECTED, (1,)),
         ((2, 3), CitationStatus.CORRECTED, (1,)),
         ((1, 2), CitationStatus.CORRECTED, (1,)),  # the part that agrees stays
@@ -51,12 +51,12 @@ def test_every_passage_that_entails_it_is_cited_where_nothing_written_agrees():
 
 def test_what_was_written_and_agrees_is_not_added_to():
     check = checked((2,), table=both_entail())
-    assert (check.status, check.verified) == (CitationStatus.KEPT, (2,))
+    assert (check.status, check.verified) == (CitationStatus.CONFIRMED, (2,))
     assert check.support == (PassageSupport(1, 0.9, quoted=True), PassageSupport(2, 0.6))  # but the other is named
 
 
 def test_the_threshold_itself_is_enough():
-    for entailment, status in ((0.4999, CitationStatus.REMOVED), (0.5, CitationStatus.KEPT)):
+    for entailment, status in ((0.4999, CitationStatus.REMOVED), (0.5, CitationStatus.CONFIRMED)):
         table = {(SENTENCE, "Firms act."): NliProbabilities(0.25, entailment, 0.75 - entailment)}
         assert checked((1,), sentence="Firms act.", table=table).status is status
 
@@ -64,7 +64,7 @@ def test_the_threshold_itself_is_enough():
 def test_a_quotation_is_entailed_by_what_it_quotes_whatever_the_model_says():
     table = {(SENTENCE, "A firm  must act at once!"): NliProbabilities(0.25, 0.25, 0.5)}
     check = checked((1,), sentence="A firm  must act at once!", table=table)
-    assert (check.status, check.support) == (CitationStatus.KEPT, (PassageSupport(1, 0.25, quoted=True),))
+    assert (check.status, check.support) == (CitationStatus.CONFIRMED, (PassageSupport(1, 0.25, quoted=True),))
     assert citation_words(check).endswith("Highest entailment: [1] 0.250 and word for word.")
     part = checked((1,), sentence="Act at once.")  # a part of a sentence may lack its condition
     assert part.status is CitationStatus.REMOVED
@@ -84,14 +84,14 @@ def test_in_script_mode_a_sentence_that_runs_on_belongs_to_every_passage_it_stan
     table = {(running.text, "Firms have duties."): NliProbabilities(0.05, 0.9, 0.05)}
     for cited in ((1,), (3,)):
         check = checked(cited, heads, "Firms have duties.", mode=ScoringMode.SCRIPT, table=table)
-        assert check.status is CitationStatus.KEPT
+        assert check.status is CitationStatus.CONFIRMED
 
 
 def test_a_breakdown_carries_its_checks_and_the_answer_keeps_what_was_written():
     both = scored()
     for evaluation in (both.paper, both.script):
         assert evaluation.citations == check_citations(evaluation, PASSAGES)
-        assert [check.status for check in evaluation.citations] == [CitationStatus.KEPT, CitationStatus.REMOVED]
+        assert [check.status for check in evaluation.citations] == [CitationStatus.CONFIRMED, CitationStatus.REMOVED]
         assert [score.sentence.citations for score in evaluation.sentences] == [(1,), (2,)]
     assert ANSWER.sentences[1].citations == (2,)
 
@@ -117,7 +117,7 @@ def test_what_is_verified_entails_the_sentence_and_what_agrees_is_never_dropped(
     assert {support.number: support.entailment for support in check.support} == {
         n: best[n] for n in entailing | set(written)
     }
-    assert bool(citation_flag(check)) == (check.status is not CitationStatus.KEPT)
+    assert bool(citation_flag(check)) == (check.status is not CitationStatus.CONFIRMED)
     assert citation_words(check).endswith(".")
 
 

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragqa.errors import ModelError, ScoringError
-from ragqa.inference.pair_encoding import batches_by_length, padded_length
 from ragqa.inference import classifier, sharing
 from ragqa.inference.classifier import SequenceClassifier
+from ragqa.inference.pair_encoding import batches_by_length, padded_length
 from ragqa.inference.sharing import FairLock, RecentResults
 from ragqa.models import resolve_model
 from tests.support.effort import effort

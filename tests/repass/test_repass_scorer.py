@@ -348,7 +348,7 @@ class FailingObligations(FakeObligations):
 )
 def test_any_failure_of_the_nli_model_is_a_scoring_error(error):
     with pytest.raises(
-        ScoringError, match=r"NLI model fake-nli failed on 3 sentence pairs.*The answer is kept"
+        ScoringError, match=r"NLI model fake-nli failed on 3 sentence pairs.*The answer is not lost"
     ) as caught:
         score(FailingNli(error), answer(KEEP), PASSAGES)
     assert caught.value.__cause__ is error

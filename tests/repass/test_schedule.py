@@ -221,7 +221,7 @@ def test_a_failure_in_a_later_call_comes_after_what_is_known():
 
     events = stream(material(), Failing())
     seen = []
-    with pytest.raises(ScoringError, match=r"RuntimeError: out of memory\)\. The answer is kept"):
+    with pytest.raises(ScoringError, match=r"RuntimeError: out of memory\)\. The answer is not lost"):
         seen.extend(iter(lambda: seen.append(next(events)), 0))
     assert len(seen) >= 24
 

@@ -1,4 +1,4 @@
-"""A learned order: its features by hand, the trees that learn, the command that measures them."""
+"""Learning to rank: its features by hand, the trees that learn, the command that measures them."""
 
 import json
 import math
@@ -11,13 +11,14 @@ from ragqa.analysers import Analyser
 from ragqa.config import FusionConfig, RerankingConfig
 from ragqa.errors import CorpusError, ModelError
 from ragqa.fusion import fuse, rerank
+from ragqa.lab.model_folder import write_manifest
+from ragqa.lab.ranker import Candidates, RankerTraining, gather, scored, train, write_ranker
 from ragqa.retrieval.learned_ranker import LearnedRanker, feature_names, is_ranker, ranking_features
 from ragqa.retrieval.reranker import read_again
-from ragqa.training.model_folder import write_manifest
 from ragqa.types import Ranking, ScoredPassage
+from tests.lab.test_reranker_training import call  # noqa: F401 - fixtures
+from tests.lab.test_retriever_training import QUESTIONS, asked, base, indexed  # noqa: F401
 from tests.support.fakes import passage
-from tests.training.test_reranker_training import call  # noqa: F401 - fixtures
-from tests.training.test_retriever_training import QUESTIONS, asked, base, indexed  # noqa: F401
 
 TEXTS = {
     "1:1": "A firm must keep records. Records are kept for six years.",
@@ -145,8 +146,6 @@ def test_rarities_are_those_of_the_index_and_none_is_refused(indexed, tmp_path):
 
 def candidates_of(n_questions=60, seed=0):
     """Questions whose gold is the passage whose words cover them best, not the first one."""
-    from ragqa.training.ranker import Candidates
-
     draw = np.random.default_rng(seed)
     column = feature_names().index("covered")
     found = []
@@ -159,8 +158,6 @@ def candidates_of(n_questions=60, seed=0):
 
 
 def test_the_trees_find_what_makes_gold_and_the_same_data_give_the_same_trees():
-    from ragqa.training.ranker import RankerTraining, scored, train
-
     settings = RankerTraining(trees=60, min_rows=5)
     booster = train(candidates_of(300), settings)
     right = 0
@@ -172,8 +169,6 @@ def test_the_trees_find_what_makes_gold_and_the_same_data_give_the_same_trees():
 
 
 def test_copies_of_a_gold_text_teach_nothing_and_questions_without_gold_neither():
-    from ragqa.training.ranker import RankerTraining, gather, train
-
     text_of = [0, 0, 1]  # 1:2 reads as 1:1 does
     (one,) = gather([asked("records", "1:1")], [FUSED], 10, Corpus(), text_of)
     assert one.names == ("1:1", "1:2", "2:1")
@@ -186,8 +181,6 @@ def test_copies_of_a_gold_text_teach_nothing_and_questions_without_gold_neither(
 
 @pytest.fixture
 def ranker(tmp_path):
-    from ragqa.training.ranker import RankerTraining, train, write_ranker
-
     folder = tmp_path / "ranker"
     write_ranker(train(candidates_of(), RankerTraining(trees=10, min_rows=5)), folder)
     return folder

@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
-import ragqa.pipeline
+import ragqa.evaluation.answers.benchmark as answers
 from ragqa.cli import main
 from ragqa.generation.llm import LlmGenerator
 from ragqa.generation.vrr import VrrGenerator
@@ -40,7 +40,7 @@ def load_pipeline(seconds, config, *, generator=None):
     scorer = RepassScorer(nli, nli, FakeObligations(), config.scoring)
     return make_pipeline(
         config=config,
-        index=SimpleNamespace(manifest=Manifest()),
+        index=SimpleNamespace(manifest=Manifest(), passages=()),
         generator=generator or asking(replace(config.generation, max_retries=0), scorer),
         scorer=scorer,
         models=Models(FakeEncoder(), nli, nli, FakeObligations()),
@@ -55,5 +55,5 @@ if __name__ == "__main__":
         print("Ready", flush=True)
         return load_pipeline(pause, config)
 
-    ragqa.pipeline.load_pipeline = ready
+    answers.load_pipeline = ready
     main()

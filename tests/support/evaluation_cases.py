@@ -12,32 +12,32 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.support.server import CHROMIUM, CHROMIUM_FLAGS, running_app
+from tests.support.server import PATIENCE, launched_chromium, running_app, settle
 
 SIZES = {"wide": (1440, 900), "phone": (390, 844)}
-ENDED = 180_000  # milliseconds: loads the models, builds an index
+ENDED = 300_000  # milliseconds: loads the models, builds an index
 
 
 def open_evaluation(page, address: str, title: str = "") -> None:
     """The page with this benchmark chosen."""
     page.goto(f"{address}/evaluate")
-    page.get_by_role("button", name="Run", exact=True).wait_for(timeout=60_000)
+    page.get_by_role("button", name="Run", exact=True).wait_for(timeout=PATIENCE)
     if title:
         page.get_by_text(title, exact=True).first.click()
-        page.wait_for_timeout(700)
+        settle(page)
 
 
 def set_first(page, count: int) -> None:
     box = page.get_by_role("spinbutton", name=re.compile("First N"))
     box.fill(str(count))
     box.press("Enter")
-    page.wait_for_timeout(700)
+    settle(page)
 
 
 def upload(page, file: Path) -> None:
     page.get_by_role("button", name=re.compile("Upload a file")).first.click()
     page.locator("input[type=file]").first.set_input_files(str(file))
-    page.wait_for_timeout(1500)
+    settle(page)
     page.keyboard.press("Escape")
 
 
@@ -48,19 +48,25 @@ def run(page) -> None:
 def wait_until_ended(page) -> None:
     """The run's last drawing is there."""
     page.get_by_text(re.compile(r"^Done: |^Stopped after")).first.wait_for(timeout=ENDED)
-    page.get_by_role("heading", name="Questions", exact=True).first.wait_for(timeout=20_000)
-    page.wait_for_timeout(700)
+    page.get_by_role("heading", name="Questions", exact=True).first.wait_for(timeout=PATIENCE)
+    settle(page)
 
 
 def open_question(page, number: int) -> None:
     """The question of this number, by the list below the table."""
+    from playwright.sync_api import TimeoutError as NotInTime
+
     box = page.get_by_role("combobox", name=re.compile("Open a question"))
-    box.scroll_into_view_if_needed()
-    page.wait_for_timeout(500)  # a list closes when the page scrolls
-    box.click()
-    page.get_by_role("option", name=re.compile(rf"^{number}\. ")).first.click()
+    for timeout in (5_000, 10_000, PATIENCE):
+        box.scroll_into_view_if_needed()
+        box.click()
+        try:
+            page.get_by_role("option", name=re.compile(rf"^{number}\. ")).first.click(timeout=timeout)
+            break
+        except NotInTime:  # a list closes when the page scrolls, as it does while it is drawn
+            page.keyboard.press("Escape")
+    settle(page)
     page.locator(".rq-found, .rq-list, .rq-answer").first.wait_for()
-    page.wait_for_timeout(500)
 
 
 def sideways(page) -> int:
@@ -89,11 +95,8 @@ class Camera:
 
 
 def shoot_all(folder: Path) -> None:
-    from playwright.sync_api import sync_playwright
-
     data = os.environ.get("RAGQA_DATA", "")
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_FLAGS)
+    with launched_chromium() as chromium:
         for size, (width, height) in SIZES.items():
             with tempfile.TemporaryDirectory() as home:
                 indexes = Path(home) / "indexes"
@@ -105,7 +108,6 @@ def shoot_all(folder: Path) -> None:
                     page.set_default_timeout(60_000)
                     _states(page, address, Camera(folder, size), bool(data), Path(home))
                     page.close()
-        chromium.close()
 
 
 def _states(page, address: str, camera: Camera, has_data: bool, home: Path) -> None:

@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 
-import ragqa.loading
+import ragqa.evaluation.scoring.benchmark as scoring
 from ragqa.cli import main
 from ragqa.repass.scorer import RepassScorer
 from ragqa.types import ModelInfo, NliProbabilities
@@ -45,5 +45,5 @@ def load_scorer(seconds, config):
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background ignores it
     pause = float(sys.argv.pop(1))
-    ragqa.loading.load_scorer = lambda config, *_: load_scorer(pause, config)
+    scoring.load_scorer = lambda config, *_: load_scorer(pause, config)
     main()

@@ -10,8 +10,9 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = next(
@@ -21,6 +22,28 @@ CHROMIUM_FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
 ]
+
+
+PATIENCE = 120_000  # milliseconds: how long a page is waited for, also on a machine that does much else
+
+
+@contextmanager
+def launched_chromium() -> Iterator[Any]:
+    """A headless Chromium, a ``playwright`` browser."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_FLAGS)
+        yield chromium
+        chromium.close()
+
+
+def settle(page: Any) -> None:
+    """Waits until Streamlit has drawn what was asked for: its script begins within a second, and ends."""
+    state = "state => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState %s 'notRunning'"
+    with suppress(Exception):  # it may have ended before it was looked at
+        page.wait_for_function(state % "!==", timeout=1000)
+    page.wait_for_function(state % "===", timeout=PATIENCE)
 
 
 def free_port() -> int:
@@ -43,10 +66,10 @@ def running_app(home: Path, **environment: str) -> Iterator[str]:
             yield f"http://127.0.0.1:{port}"
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(60)
 
 
-def wait_until_healthy(address: str, process: subprocess.Popen[bytes], seconds: float = 60) -> None:
+def wait_until_healthy(address: str, process: subprocess.Popen[bytes], seconds: float = 120) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         assert process.poll() is None, "streamlit ended at once"

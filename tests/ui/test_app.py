@@ -94,12 +94,13 @@ def test_passages_only_ends_with_the_passages_and_keeps_nothing(app):
     assert "Passages: kept 1 of" in words(at)
 
 
-def test_a_reranker_is_named_in_the_panel_and_its_ranks_are_shown(app):
+def test_a_reranker_is_chosen_in_the_panel_and_its_ranks_are_shown(app, monkeypatch):
+    monkeypatch.setenv("RAGQA_PAGE_MODELS", "some/model,another/model")
     reranker = FakeReranker({PASSAGES[2].text: 9.0})
     pipeline = make_pipeline()
     at = app(models=replace(pipeline.models, reranker=reranker))
     assert "set_rerank_depth" not in [slider.key for slider in at.slider]
-    at.text_input(key="set_reranker").set_value(" some/model ").run()
+    at.selectbox(key="set_reranker").set_value("some/model").run()
     at.slider(key="set_rerank_depth").set_value(20).run()
     assert at.slider(key="set_rerank_weight").value == 0.3
     at.slider(key="set_rerank_weight").set_value(1.0).run()
@@ -110,9 +111,9 @@ def test_a_reranker_is_named_in_the_panel_and_its_ranks_are_shown(app):
     assert "has not read" not in text
     at.slider(key="set_rerank_weight").set_value(0.0).run()
     assert "belongs to an earlier selection" in words(at)
-    at.text_input(key="set_reranker").set_value("another/model").run()
+    at.selectbox(key="set_reranker").set_value("another/model").run()
     assert "The reranker has not read 3 of the best 20 passages" in words(at)
-    at.text_input(key="set_reranker").set_value("").run()
+    at.selectbox(key="set_reranker").set_value("").run()
     assert "has not read" not in words(at)
     assert not at.exception
 

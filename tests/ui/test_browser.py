@@ -7,49 +7,29 @@ from __future__ import annotations
 
 import os
 import re
+from itertools import product
 from pathlib import Path
 
 import pytest
 
+from ragqa.config import IndexingConfig
 from ragqa.corpus.demo import DEMOS
+from ragqa.indexing import build_index
+from ragqa.loading import load_encoder
 from ragqa.records import AnswerRecord
 from ragqa.types import Drop
 from tests.support.hostile import hostile_texts, write_hostile_corpus
 from tests.support.openai_server import OpenAIServer, answer, cites_all
 from tests.support.screenshot_cases import make_records
-from tests.support.server import CHROMIUM, CHROMIUM_FLAGS, free_port, running_app
+from tests.support.server import CHROMIUM, PATIENCE, free_port, running_app
 
 pytestmark = [
     pytest.mark.browser,
+    pytest.mark.timeout(600),
     pytest.mark.model,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
 ]
-LOADED = 60_000  # milliseconds: the first question also waits for the models
 SCREENSHOTS = os.environ.get("RAGQA_SCREENSHOTS")
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    with running_app(tmp_path_factory.mktemp("home")) as url:
-        yield url
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_FLAGS)
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def page(browser):
-    page = browser.new_page(viewport={"width": 1440, "height": 900}, accept_downloads=True)
-    page.set_default_timeout(20_000)
-    yield page
-    page.close()
 
 
 def choose_corpus(page, title):
@@ -66,7 +46,7 @@ def ask_first_example(page):
 
 def wait_until_finished(page):
     """The last redraw is there, and Streamlit has taken away what the redraws before it left."""
-    page.get_by_role("button", name="Download the record (JSON)").first.wait_for(timeout=LOADED)
+    page.get_by_role("button", name="Download the record (JSON)").first.wait_for(timeout=PATIENCE)
     assert "final" in only_text(page, ".rq-composite")
 
 
@@ -154,28 +134,30 @@ def test_a_record_has_a_page_of_its_own(page, address):
     page.get_by_text("no record 'nothing'").first.wait_for()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
-def test_the_finished_page_fits_the_screen(browser, address, scheme, width, height):
-    page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
-    page.set_default_timeout(20_000)
-    page.goto(address)
-    page.locator(".st-key-examples button").first.wait_for()
-    shoot(page, f"first-{width}-{scheme}")
-    ask_first_example(page)
-    page.wait_for_timeout(800)
-    for number, anchor in enumerate(["ask", "passages", "answer", "repass"]):
-        target = page.locator(f"#{anchor}")
-        if target.count():
-            target.first.scroll_into_view_if_needed()
-            page.evaluate("id => document.getElementById(id)?.scrollIntoView()", anchor)
-            page.wait_for_timeout(250)
-        shoot(page, f"{number}-{anchor}-{width}-{scheme}")
-    overflow = page.evaluate(
+def sideways(page):
+    """By how many pixels the page is wider than the screen."""
+    return page.evaluate(
         "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth - m.clientWidth; }"
     )
-    assert overflow <= 1, "the page scrolls sideways"
-    page.close()
+
+
+SIZES = ((1440, 900), (390, 844))
+
+
+def test_the_finished_page_fits_the_screen(page, address):
+    page.goto(address)
+    page.locator(".st-key-examples button").first.wait_for()
+    ask_first_example(page)
+    for scheme, (width, height) in product(("light", "dark"), SIZES):
+        page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_function("width => window.innerWidth === width", arg=width)
+        page.wait_for_timeout(300)  # charts are drawn anew
+        for number, anchor in enumerate(["ask", "passages", "answer", "repass"] if SCREENSHOTS else []):
+            page.evaluate("id => document.getElementById(id)?.scrollIntoView()", anchor)
+            page.wait_for_timeout(250)
+            shoot(page, f"{number}-{anchor}-{width}-{scheme}")
+        assert sideways(page) <= 1, f"at {width} pixels, {scheme}, the page scrolls sideways"
 
 
 # The breakdown in five cases ------------------------------------------------------------------------------------------
@@ -199,22 +181,18 @@ ESSENTIALS = {
 }
 
 
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
 @pytest.mark.parametrize("case", ESSENTIALS)
-def test_the_breakdown_of_each_case_says_the_essentials_and_fits(browser, cases, case, width, height):
+def test_the_breakdown_of_each_case_says_the_essentials_and_fits(page, cases, case):
     url, records = cases
-    page = browser.new_page(viewport={"width": width, "height": height})
-    page.set_default_timeout(20_000)
     page.goto(f"{url}/records?record={records[case]}")
     wait_until_finished(page)
-    for words in ESSENTIALS[case]:
-        page.wait_for_function("words => document.body.innerText.includes(words)", arg=words)
-    assert page.locator("[data-testid=stException]").count() == 0
-    overflow = page.evaluate(
-        "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth - m.clientWidth; }"
-    )
-    assert overflow <= 1, "the page scrolls sideways"
-    page.close()
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_function("width => window.innerWidth === width", arg=width)
+        for words in ESSENTIALS[case]:
+            page.wait_for_function("words => document.body.innerText.includes(words)", arg=words)
+        assert page.locator("[data-testid=stException]").count() == 0
+        assert sideways(page) <= 1, f"at {width} pixels the page scrolls sideways"
 
 
 def test_only_problems_leaves_out_what_is_well_supported(page, cases):
@@ -231,55 +209,42 @@ def test_only_problems_leaves_out_what_is_well_supported(page, cases):
 # A language model -----------------------------------------------------------------------------------------------------
 
 
-def test_a_language_model_streams_and_its_invented_citation_is_removed(browser, tmp_path):
-    text = "A firm must report at once [1]. Nobody else is concerned [99]."
-    with (
-        OpenAIServer(answer(text)) as server,
-        running_app(tmp_path, OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY="sk-browser-secret") as url,
-    ):
-        page = browser.new_page()
-        page.goto(url)
-        ask_first_example(page)
-        assert "A firm must report at once." in answer_text(page)
-        page.get_by_text("Written by: LLM").first.wait_for()
-        page.get_by_text("The model cited [99]").first.wait_for()
-        assert "sk-browser-secret" not in page.content()
-        page.close()
+def test_a_language_model_streams_and_its_invented_citation_is_removed(page, model_app):
+    server, url, home = model_app
+    server.script = (answer("A firm must report at once [1]. Nobody else is concerned [99]."),)
+    page.goto(url)
+    ask_first_example(page)
+    assert "A firm must report at once." in answer_text(page)
+    page.get_by_text("Written by: LLM").first.wait_for()
+    page.get_by_text("The model cited [99]").first.wait_for()
+    assert "sk-browser-secret" not in page.content()
     assert server.requests
-    assert b"sk-browser-secret" not in b"".join(path.read_bytes() for path in tmp_path.iterdir() if path.is_file())
+    assert b"sk-browser-secret" not in b"".join(path.read_bytes() for path in home.iterdir() if path.is_file())
 
 
-def test_a_server_that_is_not_there_is_named_and_the_passages_stay(browser, tmp_path):
+def test_a_server_that_is_not_there_is_named_and_the_passages_stay(page, tmp_path):
     server = f"127.0.0.1:{free_port()}"
     with running_app(tmp_path, OPENAI_BASE_URL=f"http://{server}/v1") as url:
-        page = browser.new_page()
         page.goto(url)
         page.locator(".st-key-examples button").first.click()
-        page.locator(".rq-bad", has_text=server).first.wait_for(timeout=LOADED)
+        page.locator(".rq-bad", has_text=server).first.wait_for(timeout=PATIENCE)
         page.wait_for_function("document.querySelectorAll('.rq-table tbody tr').length > 3")
-        page.close()
 
 
 # Hostile text ---------------------------------------------------------------------------------------------------------
 
 
-def test_hostile_passages_and_questions_run_no_script_and_show_no_trace(browser, tmp_path):
-    """Every n-th of the 200 texts (RAGQA_HOSTILE=1: all of them), over passages that are hostile too."""
-    from ragqa.config import IndexingConfig
-    from ragqa.indexing import build_index
-    from ragqa.retrieval.encoder import SentenceTransformerEncoder
-
+@pytest.mark.parametrize("step", [50, pytest.param(int(os.environ.get("RAGQA_HOSTILE", "10")), marks=pytest.mark.slow)])
+def test_hostile_passages_and_questions_run_no_script_and_show_no_trace(page, tmp_path, step):
+    """Every n-th of the 200 texts (the slow ones: RAGQA_HOSTILE=1 for all), over passages that are hostile too."""
     write_hostile_corpus(tmp_path / "hostile")
-    encoder = SentenceTransformerEncoder("all-MiniLM-L6-v2")
+    encoder = load_encoder("all-MiniLM-L6-v2")
     indexes = tmp_path / "indexes"
     build_index("hostile", tmp_path / "hostile", indexes=indexes, config=IndexingConfig(), encoder=encoder)
-    step = int(os.environ.get("RAGQA_HOSTILE", "20"))
     with (
         OpenAIServer(answer(cites_all)) as server,
         running_app(tmp_path, RAGQA_INDEXES=str(indexes), OPENAI_BASE_URL=server.base_url) as url,
     ):
-        page = browser.new_page(viewport={"width": 1440, "height": 900})
-        page.set_default_timeout(LOADED)
         dialogs = []
         page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
         page.goto(url)
@@ -303,5 +268,4 @@ def test_hostile_passages_and_questions_run_no_script_and_show_no_trace(browser,
             assert not dialogs, text
             assert page.locator("[data-testid=stException]").count() == 0, text
             assert "Traceback" not in page.locator("body").inner_text(), text
-        page.close()
     assert asked == len(range(0, 200, step))

@@ -10,16 +10,14 @@ import pytest
 
 from ragqa.events.generation import EvidenceFound, SubQuestionAnswered
 from ragqa.records import AnswerRecord
-from tests.support.openai_server import OpenAIServer, answer
+from tests.support.openai_server import answer
 from tests.support.screenshot_cases import FAN_OUT
-from tests.support.server import CHROMIUM, running_app
-from tests.ui.test_browser import address as address
-from tests.ui.test_browser import answer_text, choose_corpus, only_text, shoot, wait_until_finished
-from tests.ui.test_browser import browser as browser
-from tests.ui.test_browser import page as page
+from tests.support.server import CHROMIUM
+from tests.ui.test_browser import SIZES, answer_text, choose_corpus, only_text, shoot, wait_until_finished
 
 pytestmark = [
     pytest.mark.browser,
+    pytest.mark.timeout(600),
     pytest.mark.model,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
 ]
@@ -42,8 +40,7 @@ def downloaded(page):
     return AnswerRecord.from_json(Path(download.value.path()).read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(("width", "height"), [(1440, 900), (390, 844)])
-def test_a_fan_out_shows_its_tree_evidence_and_answer(page, address, width, height):
+def test_a_fan_out_shows_its_tree_evidence_and_answer(page, address):
     page.goto(address)
     ask(page, "fan-out, no language model")
     tree = only_text(page, ".rq-tree")
@@ -52,16 +49,18 @@ def test_a_fan_out_shows_its_tree_evidence_and_answer(page, address, width, heig
     for year in YEARS:
         assert year in tree
         assert year in answer_text(page)
-    page.set_viewport_size({"width": width, "height": height})
 
     row = page.locator(".rq-tree details.rq-row").first
     row.locator("summary").click()
     row.get_by_text("Evidence, of").wait_for()
     row.get_by_text("cited").first.wait_for()
     assert "The first ascent of the main summit of Denali" in row.locator(".rq-passage").first.inner_text()
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-    page.evaluate("document.querySelector('.rq-tree').scrollIntoView({block: 'center'})")
-    shoot(page, f"fan-out-{width}")
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_function("width => window.innerWidth === width", arg=width)
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        page.evaluate("document.querySelector('.rq-tree').scrollIntoView({block: 'center'})")
+        shoot(page, f"fan-out-{width}")
 
     record = downloaded(page)
     assert record.status == "scored"
@@ -73,7 +72,7 @@ def test_a_fan_out_shows_its_tree_evidence_and_answer(page, address, width, heig
     assert only_text(page, ".rq-tree") == tree
 
 
-def test_a_fan_out_with_a_language_model_shows_its_plan_and_two_levels(page, tmp_path):
+def test_a_fan_out_with_a_language_model_shows_its_plan_and_two_levels(page, model_app):
     def reply(request):
         if '"sub_questions": ["…", "…"]' in request.prompt and request.n_passages == 0:
             return json.dumps({"sub_questions": ["Who climbed Denali first?", "Which lakes are deep?"]})
@@ -81,13 +80,14 @@ def test_a_fan_out_with_a_language_model_shows_its_plan_and_two_levels(page, tmp
             return 'Some lakes are deep [1].\n{"sub_questions": ["How deep is Lake Baikal?"]}'
         return "It is so [1]."
 
-    with OpenAIServer(answer(reply)) as server, running_app(tmp_path, OPENAI_BASE_URL=server.base_url) as address:
-        page.goto(address)
-        ask(page, "fan-out, language model", "Who climbed Denali first, and how deep are the deep lakes?")
-        tree = only_text(page, ".rq-tree")
-        for part in ("Who climbed Denali first?", "Which lakes are deep?", "How deep is Lake Baikal?"):
-            assert part in tree
-        assert page.locator(".rq-tree .rq-below .rq-row").count() == 1
-        assert "It will take 2 to 10 calls" in page.locator("body").inner_text()
-        assert answer_text(page).startswith("It is so.")
-        shoot(page, "fan-out-llm")
+    server, url, _ = model_app
+    server.script = (answer(reply),)
+    page.goto(url)
+    ask(page, "fan-out, language model", "Who climbed Denali first, and how deep are the deep lakes?")
+    tree = only_text(page, ".rq-tree")
+    for part in ("Who climbed Denali first?", "Which lakes are deep?", "How deep is Lake Baikal?"):
+        assert part in tree
+    assert page.locator(".rq-tree .rq-below .rq-row").count() == 1
+    assert "It will take 2 to 10 calls" in page.locator("body").inner_text()
+    assert answer_text(page).startswith("It is so.")
+    shoot(page, "fan-out-llm")

@@ -23,9 +23,15 @@ from ragqa.ui.render import (
     seconds_html,
     text_html,
 )
-from ragqa.ui.render_explanation import growth_html, modes_html, provenance_html
 from ragqa.ui.render_passages import passage_table_html
-from ragqa.ui.render_scores import gauges_html, ledger_html, sentence_table_html
+from ragqa.ui.render_scores import (
+    gauges_html,
+    growth_html,
+    ledger_html,
+    modes_html,
+    provenance_html,
+    sentence_table_html,
+)
 from tests.support.fakes import answer, passage, ranking
 from tests.support.helpers import ANSWER, PASSAGES, make_pipeline
 

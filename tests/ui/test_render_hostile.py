@@ -8,8 +8,14 @@ from ragqa.events.scoring import Scored
 from ragqa.repass.explanation import explain
 from ragqa.types import ModelInfo, Premise, Question, RePASs
 from ragqa.ui.render import answer_html
-from ragqa.ui.render_explanation import growth_html, modes_html, provenance_html
-from ragqa.ui.render_scores import gauges_html, ledger_html, sentence_table_html
+from ragqa.ui.render_scores import (
+    gauges_html,
+    growth_html,
+    ledger_html,
+    modes_html,
+    provenance_html,
+    sentence_table_html,
+)
 from tests.support.fakes import answer, passage
 from tests.support.helpers import make_pipeline
 from tests.ui.test_render import HOSTILE, assert_harmless

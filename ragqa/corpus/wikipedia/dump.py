@@ -12,18 +12,17 @@ import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from typing import IO, Final
 from xml.parsers import expat
 
-from ragqa.corpus.jsonl import check_max_tokens
-from ragqa.corpus.streams import CorpusFormat, file_identity
+from ragqa.corpus.streams import check_max_tokens, files_identity
 from ragqa.corpus.wikipedia.article import VERSION, article_passages
 from ragqa.corpus.wikipedia.wikitext import FILES_AND_CATEGORIES, wikitext_markdown
 from ragqa.errors import CorpusError
 from ragqa.types import Passage
 
+LABEL = "dump"
 MAX_PAGE_CHARS: Final = 16 * 2**20  # MediaWiki itself stores at most 2 MB; more is passed over
 PIECE_BYTES: Final = 2**18
 _FILE, _CATEGORY = "6", "14"  # keys of the namespaces, whatever the wiki's language calls them
@@ -193,11 +192,11 @@ class DumpStream:
 
     source: Path
     max_tokens: int = 128
-    format: CorpusFormat = field(default="dump", init=False)
+    format: str = field(default="dump", init=False)
 
     def __post_init__(self) -> None:
         check_max_tokens(self.max_tokens)
-        if not dump_files(self.source):
+        if not files(self.source):
             msg = (
                 f"no dump in {self.source}; expected a file of pages-articles XML, .xml, .xml.bz2 or .xml.gz, "
                 "or a folder of such parts"
@@ -209,13 +208,11 @@ class DumpStream:
         return self.source.resolve().name
 
     def identity(self) -> str:
-        settings = ("dump", VERSION, self.max_tokens)
-        parts = [f"{path.name} {file_identity(path, *settings)}" for path in dump_files(self.source)]
-        return sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
+        return files_identity(files(self.source), "dump", VERSION, self.max_tokens)
 
     def articles(self, start: int = 0) -> Iterator[tuple[int, tuple[Passage, ...]]]:
         position = 0
-        for path in dump_files(self.source):
+        for path in files(self.source):
             for page in read_pages(path, start - position):
                 if page.text is not None:
                     markdown = wikitext_markdown(page.text, page.dropped)
@@ -230,7 +227,12 @@ def stream_passages(path: Path, max_tokens: int = 128, start: int = 0) -> Iterat
     return (passage for _, passages in DumpStream(path, max_tokens).articles(start) for passage in passages)
 
 
-def dump_files(source: Path) -> tuple[Path, ...]:
+def stream(source: Path, chunk_max_tokens: int = 128) -> DumpStream:
+    """The articles of this dump."""
+    return DumpStream(source, chunk_max_tokens)
+
+
+def files(source: Path) -> tuple[Path, ...]:
     """The files of a dump in the order of the numbers in their names; none where there are none.
 
     In a folder only those called ``…pages-articles…`` or ``…pages-meta…`` count.

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.files import read_utf8
-from ragqa.corpus.jsonl import check_max_tokens
-from ragqa.corpus.streams import CorpusFormat
+from ragqa.corpus.streams import check_max_tokens
 from ragqa.corpus.wikipedia.article import VERSION, article_passages
 from ragqa.corpus.wikipedia.kiwix import Kiwix
 from ragqa.corpus.wikipedia.mediawiki import MediaWiki, PageNotFoundError, WikiPage, moment_of
@@ -36,7 +35,7 @@ class PageStream:
         check_max_tokens(self.max_tokens)
 
     @property
-    def format(self) -> CorpusFormat:
+    def format(self) -> str:
         return "mediawiki" if isinstance(self.wiki, MediaWiki) else "kiwix"
 
     @property

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.jsonl import check_max_tokens
-from ragqa.corpus.streams import CorpusFormat, file_identity
+from ragqa.corpus.streams import check_max_tokens, file_identity
 from ragqa.corpus.wikipedia.article import VERSION, article_passages, html_markdown
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.types import Passage
@@ -18,6 +17,7 @@ from ragqa.types import Passage
 if TYPE_CHECKING:
     from libzim.reader import Archive
 
+LABEL = "ZIM"
 MAX_PAGE_BYTES: Final = 64 * 2**20  # more is passed over
 
 logger = logging.getLogger(__name__)
@@ -32,11 +32,11 @@ class ZimStream:
 
     source: Path
     max_tokens: int = 128
-    format: CorpusFormat = field(default="zim", init=False)
+    format: str = field(default="zim", init=False)
 
     def __post_init__(self) -> None:
         check_max_tokens(self.max_tokens)
-        if not is_zim(self.source):
+        if not files(self.source):
             msg = f"no ZIM file at {self.source}; expected one file that ends in .zim"
             raise CorpusError(msg)
 
@@ -58,9 +58,14 @@ class ZimStream:
                     yield position, passages
 
 
-def is_zim(source: Path) -> bool:
-    """Whether ``source`` is a file named as a ZIM file."""
-    return source.suffix.lower() == ".zim" and source.is_file()
+def stream(source: Path, chunk_max_tokens: int = 128) -> ZimStream:
+    """The pages of this ZIM file."""
+    return ZimStream(source, chunk_max_tokens)
+
+
+def files(source: Path) -> tuple[Path, ...]:
+    """``source`` itself where it is a file named as a ZIM file."""
+    return (source,) if source.suffix.lower() == ".zim" and source.is_file() else ()
 
 
 def _opened(path: Path) -> Archive:

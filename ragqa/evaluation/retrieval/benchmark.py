@@ -22,15 +22,14 @@ from ragqa.evaluation.journal import digest
 from ragqa.evaluation.measures import MEASURES, display_name, measure_run
 from ragqa.evaluation.report import Column, Figure, File, Hit, Report, Row, shown
 from ragqa.evaluation.retrieval.comparing import ids_of, stem_of, write_outputs
-from ragqa.evaluation.retrieval.rankings import FILE, Ranker, packed, ranking_cache
+from ragqa.evaluation.retrieval.rankings import open_ranker, packed
 from ragqa.evaluation.retrieval.setups import FUSED, Loaded, fitting, rankings_of, setups_of
 from ragqa.evaluation.retrieval.tables import SHOWN, report_of, results_of, seconds_of
 from ragqa.indexing import open_index
-from ragqa.loading import added_retrievers, load_encoder, load_further, load_reranker
+from ragqa.loading import load_reranker
 from ragqa.paths import Paths
 from ragqa.preset_files import find_preset
 from ragqa.protocols import Reranker
-from ragqa.retrieval import retrievers_for
 
 SHOWN_HITS: Final = 10
 EXPLAINED: Final = {
@@ -53,18 +52,14 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     measure_run([one.gold for one in gold], [()] * len(gold), ())  # raises where there is no gold
     deepest = max(config.retrieval.top_k, *(one.retrieval.top_k for one in presets), 0)
     deep = replace(config, retrieval=replace(config.retrieval, top_k=deepest))
-    manifest = index.manifest
-    models = load_further([ranking.option for ranking in manifest.rankings], paths)
-    encoder = load_encoder(manifest.encoder, paths=paths)
-    retrievers = (*retrievers_for(index, encoder, deep.retrieval, models), *added_retrievers(index))
-    names = [retriever.name for retriever in retrievers]
+    ranker, manifest = open_ranker(index, deep, paths), index.manifest
+    names = [retriever.name for retriever in ranker.retrievers]
     setups, baseline = setups_of(settings, names, presets, config)
     rerankers: dict[str, Reranker] = {}
     for setup in setups:
         if setup.reranking and setup.reranking.model not in rerankers:
             yield "Loading the reranker"
             rerankers[setup.reranking.model] = load_reranker(setup.reranking.model)
-    ranker = Ranker(index, retrievers, deep, ranking_cache(paths.home / FILE))
     loaded = Loaded(
         *(index, ranker, setups, presets[0].name if presets else FUSED, baseline, unit, config, rerankers, docids)
     )

@@ -23,8 +23,10 @@ from ragqa.config import Config
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.disk_cache import CacheFormat, DiskCache
 from ragqa.indexing import Index
+from ragqa.loading import added_retrievers, load_encoder, load_further
+from ragqa.paths import Paths
 from ragqa.protocols import Reranker, Rescorer, Retriever
-from ragqa.retrieval import candidates_of
+from ragqa.retrieval import candidates_of, retrievers_for
 from ragqa.retrieval.reranker import TextReranker, read_again
 from ragqa.types import Ranking, ScoredPassage
 
@@ -152,6 +154,18 @@ class Ranker:
         return hashlib.sha256(named.encode("ascii")).digest()
 
 
+def open_ranker(index: Index, config: Config, paths: Paths) -> Ranker:
+    """The index's retrievers with their models, loaded (seconds), and those of other packages; cached on disk.
+
+    Raises ConfigError, IndexMismatchError, ModelError.
+    """
+    manifest = index.manifest
+    encoder = load_encoder(manifest.encoder, paths=paths)
+    models = load_further([ranking.option for ranking in manifest.rankings], paths)
+    retrievers = (*retrievers_for(index, encoder, config.retrieval, models), *added_retrievers(index))
+    return Ranker(index, retrievers, config, ranking_cache(paths.home / FILE))
+
+
 def rank_all(
     ranker: Ranker, questions: Sequence[GoldQuestion]
 ) -> Stream[int, None, tuple[list[Rankings], dict[str, float | None]]]:
@@ -200,6 +214,12 @@ def cut(rankings: Rankings, depth: int) -> Rankings:
     short = [replace(one, hits=one.hits[:depth]) if one.finds else one for one in rankings]
     found = {hit.passage.passage_id for one in short if one.finds for hit in one.hits}
     return tuple(one if one.finds else _among(one, found) for one in short)
+
+
+def cut_columns(columns: Sequence[Rankings], depth: int) -> list[Rankings]:
+    """`cut` for every question: ``columns[r][q]`` is retriever r's ranking of question q, before and after."""
+    rows = [cut(tuple(rankings), depth) for rankings in zip(*columns, strict=True)]
+    return [tuple(column) for column in zip(*rows, strict=True)] if rows else [() for _ in columns]
 
 
 def _among(ranking: Ranking, passage_ids: set[str]) -> Ranking:

@@ -1,0 +1,109 @@
+"""A question through the pipeline until it is answered; an answer through the scorer; the seconds of each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+
+from ragqa.errors import GenerationError
+from ragqa.evaluation.answer_file import scored_by
+from ragqa.evaluation.answers.measures import measure, sentence_rows
+from ragqa.evaluation.benchmark import Json, Status
+from ragqa.events.generation import CandidateScored, ObligationsInserted, SentencesRemoved
+from ragqa.events.pipeline import Answered as AnsweredEvent
+from ragqa.events.pipeline import Event, Fused, Reranked, Retrieved, Selected
+from ragqa.pipeline import Pipeline
+from ragqa.protocols import Scorer
+from ragqa.types import Answer, Passage, Question, Selection
+
+KEPT_HITS: Final = 100  # of a ranking; RIRAG measures at 10 and 100
+_STAGES: Final[Mapping[type, str]] = {
+    Retrieved: "retrieval",
+    Fused: "fusion",
+    Reranked: "reranking",
+    Selected: "filtering",
+    AnsweredEvent: "generation",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer as it was received, with what it was written from.
+
+    ``ranking`` holds (passage id, relevance), best first; ``seconds`` are those of each stage; ``steps`` the scores
+    that a generator gave its own versions, in the configured mode.
+    """
+
+    answer: Answer
+    passages: tuple[Passage, ...]
+    ranking: tuple[tuple[str, float], ...]
+    seconds: dict[str, float]
+    steps: tuple[dict[str, Any], ...] = ()
+
+    @classmethod
+    def of(cls, solution: Json) -> Answered:
+        """As it was before it became JSON."""
+        found: Answered = _adapter().validate_python(solution)
+        return found
+
+
+@cache
+def _adapter() -> TypeAdapter[Answered]:
+    return TypeAdapter(Answered)
+
+
+def answered(pipeline: Pipeline, question: Question) -> Answered:
+    """The question through the pipeline, which is left when the answer is there. Raises GenerationError."""
+    seconds: dict[str, float] = {}
+    selection, steps = Selection((), ()), []
+    spent, resumed = 0.0, time.perf_counter()  # what is done between two events is not counted
+    with closing(pipeline.run(question)) as events:  # type: ignore[type-var]
+        for event in events:
+            spent += time.perf_counter() - resumed
+            if stage := _STAGES.get(type(event)):
+                seconds[stage], spent = spent, 0.0
+            steps += _step(event)
+            match event:
+                case Selected(selection):
+                    pass
+                case AnsweredEvent(answer):
+                    return Answered(answer, selection.passages, _ranking(selection), seconds, tuple(steps))
+            resumed = time.perf_counter()
+    msg = "the pipeline ended without an answer; name a generator that writes"
+    raise GenerationError(msg)
+
+
+def scores_of(scorer: Scorer, found: Answered) -> Json:
+    """``values`` by the measures' keys and stages' seconds, ``sentences`` with their verdicts. Raises ScoringError."""
+    began = time.perf_counter()
+    scored = scored_by(scorer, found.answer, found.passages)
+    seconds = {**found.seconds, "scoring": time.perf_counter() - began}
+    values = measure(found.answer, found.passages, scored, seconds, found.answer.usage)
+    values |= {f"seconds_{stage}": spent for stage, spent in seconds.items()}
+    status = Status.SCORED if values["sentences"] else Status.EMPTY
+    return {"status": status, "values": values, "sentences": sentence_rows(scored)}
+
+
+def _ranking(selection: Selection) -> tuple[tuple[str, float], ...]:
+    candidates = sorted((*selection.kept, *selection.dropped), key=lambda candidate: candidate.rank)[:KEPT_HITS]
+    return tuple((candidate.passage.passage_id, candidate.relevance) for candidate in candidates)
+
+
+def _step(event: Event) -> list[dict[str, Any]]:
+    """A version that VRR scored, as (step, E, C, OC) in the configured mode; nothing of another event."""
+    match event:
+        case CandidateScored(number, repass):
+            name = f"candidate {number}"
+        case SentencesRemoved(round=number, repass=repass):
+            name = f"removal {number}"
+        case ObligationsInserted(round=number, repass=repass):
+            name = f"insertion {number}"
+        case _:
+            return []
+    return [{"step": name, **asdict(repass), "composite": repass.composite}]

@@ -1,0 +1,207 @@
+"""What somebody has labelled: sentence pairs, obligations and citations. Files of the user's, and those in `data/`.
+
+`data/ORIGIN.md` says where each of our own files comes from.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import ClassVar, TypeVar
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
+from ragqa.errors import CorpusError
+
+LABELS = ("contradiction", "entailment", "neutral")  # in the order of the embedded model's columns
+DATA = Path(__file__).parent / "data"
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledPair:
+    """A premise, a hypothesis and what the one says about the other: an index into `LABELS`."""
+
+    premise: str
+    hypothesis: str
+    label: int
+    source: str
+
+    @property
+    def n_chars(self) -> int:
+        """Stands for the length in tokens when batches are made."""
+        return len(self.premise) + len(self.hypothesis)
+
+
+class _Exact:
+    """A row of `data/`: fields beyond those named are refused."""
+
+    __slots__ = ()
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True, slots=True)
+class Contrast(_Exact):
+    """A premise, a hypothesis that differs from it in one thing that matters, and perhaps a re-wording."""
+
+    kind: str
+    premise: str
+    contradicted: str
+    entailed: str  # "" where there is none
+
+
+@dataclass(frozen=True, slots=True)
+class LegalClause(_Exact):
+    """A clause, what follows from it, what contradicts it and what it leaves open."""
+
+    premise: str
+    entailed: str
+    contradicted: str
+    left_open: str
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledSentence(_Exact):
+    """A sentence, whether it obliges somebody, where it comes from, and how much it weighs in training."""
+
+    text: str
+    obligation: bool
+    origin: str = ""  # "added" or "probe" of our own, a passage id of the rulebook's
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class CitedSentence(_Exact):
+    """A sentence, the passages of its group it cites, and those it should cite; numbers from 1."""
+
+    text: str
+    written: tuple[int, ...]
+    right: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CitationGroup(_Exact):
+    """Passages of the demonstration rulebook by id, and sentences about them."""
+
+    passage_ids: tuple[str, ...]
+    sentences: tuple[CitedSentence, ...]
+
+
+def rows_of(file: Path, kind: type[Row]) -> tuple[Row, ...]:
+    """The rows of a JSON-lines file, each with the fields of ``kind``. Raises CorpusError naming the line."""
+    adapter = TypeAdapter(kind)
+    found: list[Row] = []
+    try:
+        for line in file.read_text(encoding="utf-8").rstrip("\n").split("\n"):
+            found.append(adapter.validate_json(line, strict=True))
+    except (OSError, UnicodeDecodeError, ValidationError) as error:
+        problem = str(error)
+        if isinstance(error, ValidationError):
+            first = error.errors()[0]
+            problem = " ".join(map(str, (first["msg"], *first["loc"])))
+        fields = ", ".join(getattr(kind, "__dataclass_fields__", ()))
+        msg = (
+            f"{file.name}, line {len(found) + 1}: {problem}; expected a JSON object of {fields}; correct the line, or "
+            "reinstall ragqa"
+        )
+        raise CorpusError(msg) from error
+    return tuple(found)
+
+
+@cache
+def contrasts() -> tuple[Contrast, ...]:
+    """Sixty, those of a kind together. Nothing of them may be trained on."""
+    return rows_of(DATA / "contrasts.jsonl", Contrast)
+
+
+@cache
+def legal_clauses() -> tuple[LegalClause, ...]:
+    """Twenty clauses. Nothing of them may be trained on."""
+    return rows_of(DATA / "legal_clauses.jsonl", LegalClause)
+
+
+@cache
+def citation_groups() -> tuple[CitationGroup, ...]:
+    """Twenty groups of three sentences about the demonstration rulebook. Nothing of them may be trained on."""
+    return rows_of(DATA / "rulebook_citations.jsonl", CitationGroup)
+
+
+@cache
+def rulebook_sentences() -> tuple[LabelledSentence, ...]:
+    """Fifty sentences of the demonstration rulebook. Nothing of them may be trained on."""
+    return rows_of(DATA / "rulebook_obligations.jsonl", LabelledSentence)
+
+
+@cache
+def own_sentences(origin: str) -> tuple[LabelledSentence, ...]:
+    """Our own sentences, obligations first: ``"added"`` widen the training data, ``"probe"`` are never trained on."""
+    return tuple(row for row in rows_of(DATA / "own_obligations.jsonl", LabelledSentence) if row.origin == origin)
+
+
+def contrast_pairs() -> list[LabelledPair]:
+    """All pairs, contradictions first; ``source`` is the kind, and "same meaning" for a re-wording."""
+    differing = [LabelledPair(row.premise, row.contradicted, 0, row.kind) for row in contrasts()]
+    equal = [LabelledPair(row.premise, row.entailed, 1, "same meaning") for row in contrasts() if row.entailed]
+    return [*differing, *equal]
+
+
+def legal_pairs() -> list[LabelledPair]:
+    """Sixty pairs, a clause's three together; ``source`` is "legal"."""
+    return [
+        LabelledPair(row.premise, hypothesis, LABELS.index(label), "legal")
+        for row in legal_clauses()
+        for label, hypothesis in (
+            ("entailment", row.entailed),
+            ("contradiction", row.contradicted),
+            ("neutral", row.left_open),
+        )
+    ]
+
+
+def read_pairs(path: Path) -> list[LabelledPair]:
+    """The pairs of a JSON-lines file ({premise, hypothesis, label, set}), gzipped or not.
+
+    Raises CorpusError naming the line where one is not such an object or its label is none of the three.
+    """
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
+            return [_pair(line, number, path) for number, line in enumerate(lines, start=1) if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        msg = f"cannot read {path}: {error}; expected JSON lines of {{premise, hypothesis, label, set}}, may be gzipped"
+        raise CorpusError(msg) from error
+
+
+def _pair(line: str, number: int, path: Path) -> LabelledPair:
+    try:
+        row = json.loads(line)
+        return LabelledPair(
+            str(row["premise"]), str(row["hypothesis"]), LABELS.index(row["label"]), str(row.get("set", ""))
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        msg = f"{path.name}, line {number}: {error}; expected premise, hypothesis and a label of {', '.join(LABELS)}"
+        raise CorpusError(msg) from error
+
+
+def read_labelled_sentences(data: Path) -> list[LabelledSentence]:
+    """The sentences of a JSON list of {Text, Obligation}, in file order. Raises CorpusError."""
+    expected = "expected a JSON list of {Text: sentence, Obligation: true or false}"
+    try:
+        items = json.loads(data.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        msg = f"{data} cannot be read ({error}); {expected}. Give the path with --data."
+        raise CorpusError(msg) from error
+    if not isinstance(items, list) or not items:
+        msg = f"{data} holds no list of sentences; {expected}. Give the path with --data."
+        raise CorpusError(msg)
+    sentences = []
+    for number, item in enumerate(items):
+        text, label = (item.get("Text"), item.get("Obligation")) if isinstance(item, dict) else (None, None)
+        if not isinstance(text, str) or not isinstance(label, bool):
+            msg = f"Item {number} of {data} is {str(item)[:80]!r}; {expected}. Correct the item."
+            raise CorpusError(msg)
+        sentences.append(LabelledSentence(text, label))
+    return sentences

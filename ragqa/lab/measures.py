@@ -1,0 +1,295 @@
+"""What the scorer and the pipeline are worth: citations corrected, agreement with published RePASs, time per stage."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import correlation, fmean, median
+from typing import TypeGuard
+
+from ragqa.config import SplitterName
+from ragqa.corpus.files import describe, read_json
+from ragqa.errors import CorpusError
+from ragqa.evaluation.answer_file import AnswerItem, Figures, figures_of, score_item
+from ragqa.events.pipeline import Selected
+from ragqa.events.scoring import Scored, SentenceScored
+from ragqa.lab.labelled import CitationGroup, CitedSentence
+from ragqa.pipeline import Pipeline
+from ragqa.protocols import Scorer
+from ragqa.streams import returned
+from ragqa.types import Answer, AnswerSentence, CitationCheck, Passage, Question
+
+PARTS = ("entailment", "contradiction", "obligation_coverage", "composite")  # fields of `Figures`, firm ones first
+SCHEMA = (
+    "a list of {QuestionID, RetrievedPassages, Answer, expected: {entailment_score, contradiction_score, "
+    "obligation_coverage_score, composite_score}}, alone or under 'items'"
+)
+
+
+# Citations ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedSentence:
+    """A labelled sentence and what the check made of it."""
+
+    labelled: CitedSentence
+    check: CitationCheck
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """Right ones among those found, and how many there were to find; precision and recall in [0, 1], None for 0 / 0."""
+
+    n_right: int
+    n_found: int
+    n_expected: int
+
+    @property
+    def precision(self) -> float | None:
+        return self.n_right / self.n_found if self.n_found else None
+
+    @property
+    def recall(self) -> float | None:
+        return self.n_right / self.n_expected if self.n_expected else None
+
+
+@dataclass(frozen=True, slots=True)
+class CitationReport:
+    """``changes``: citations put in or taken out, against those to be. ``before``, ``after``: the citations that stand.
+
+    ``exact`` counts, by kind of sentence, those whose citations are just right afterwards, and all of the kind.
+    """
+
+    changes: Counts
+    before: Counts
+    after: Counts
+    exact: Mapping[str, tuple[int, int]]
+
+
+def check_groups(
+    groups: Iterable[CitationGroup], passages: Iterable[Passage], scorer: Scorer
+) -> Iterator[CheckedSentence]:
+    """Each sentence with its check in mode ``paper``, a group at a time as if it were an answer to its passages.
+
+    Raises CorpusError where a passage of a group is not among ``passages``, and ScoringError.
+    """
+    by_id = {passage.passage_id: passage for passage in passages}
+    for group in groups:
+        missing = [name for name in group.passage_ids if name not in by_id]
+        if missing:
+            msg = f"expected passage {missing[0]} of the demonstration rulebook, found none; reinstall ragqa"
+            raise CorpusError(msg)
+        checks = _checks(group, [by_id[name] for name in group.passage_ids], scorer)
+        yield from map(CheckedSentence, group.sentences, checks)
+
+
+def _checks(group: CitationGroup, passages: Sequence[Passage], scorer: Scorer) -> tuple[CitationCheck, ...]:
+    sentences, text = [], ""
+    for labelled in group.sentences:
+        text += " " if text else ""
+        sentences.append(AnswerSentence(labelled.text, len(text), len(text) + len(labelled.text), labelled.written))
+        text += labelled.text
+    answer = Answer(text, tuple(sentences), "labelled", "")
+    return returned(scorer.stream(answer, passages)).paper.citations
+
+
+def kind_of(labelled: CitedSentence) -> str:
+    """What is wrong with the sentence's citations as it was written, if anything."""
+    if labelled.written == labelled.right:
+        return "right citation" if labelled.right else "nothing cited, nothing to cite"
+    if not labelled.written:
+        return "citation missing"
+    return "wrong citation, another is right" if labelled.right else "wrong citation, none is right"
+
+
+def citation_report(checked: Sequence[CheckedSentence]) -> CitationReport:
+    """Precision and recall over all sentences."""
+    exact: dict[str, tuple[int, int]] = {}
+    changes, before, after = [], [], []
+    for one in checked:
+        written, right = set(one.labelled.written), set(one.labelled.right)
+        verified = set(one.check.verified)
+        changes.append((written ^ verified, written ^ right))
+        before.append((written, right))
+        after.append((verified, right))
+        good, total = exact.get(kind_of(one.labelled), (0, 0))
+        exact[kind_of(one.labelled)] = (good + (verified == right), total + 1)
+    return CitationReport(_counts(changes), _counts(before), _counts(after), exact)
+
+
+def _counts(pairs: Iterable[tuple[set[int], set[int]]]) -> Counts:
+    """Summed over (found, expected); a change that was expected is right, whichever way it goes."""
+    rows = [(len(found & expected), len(found), len(expected)) for found, expected in pairs]
+    return Counts(*(sum(column) for column in zip(*rows, strict=True))) if rows else Counts(0, 0, 0)
+
+
+# Agreement ------------------------------------------------------------------------------------------------------------
+#
+# E and C depend on the NLI model alone and are the firm comparison. OC, and with it the composite, also depends on an
+# obligation classifier whose weights were never published, and on its NLI model's input: read those loosely.
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedCase:
+    """An answer, the texts of its passages and the figures published for it."""
+
+    item: AnswerItem
+    published: Figures
+
+
+@dataclass(frozen=True, slots=True)
+class CaseAgreement:
+    """One case: what was published and what we find, both in mode ``script``."""
+
+    number: int
+    question_id: str
+    n_source_sentences: int
+    n_answer_sentences: int
+    published: Figures
+    found: Figures
+
+
+@dataclass(frozen=True, slots=True)
+class PartAgreement:
+    """One part over all cases.
+
+    ``pearson`` is None for fewer than two cases, or where one side is the same throughout. ``mean_difference`` is the
+    mean of ours minus published, ``mean_distance`` that of its absolute value; both 0 without cases.
+    """
+
+    part: str
+    pearson: float | None
+    mean_published: float
+    mean_found: float
+    mean_difference: float
+    mean_distance: float
+
+
+def read_published(path: Path) -> tuple[PublishedCase, ...]:
+    """The cases of a JSON file, texts exactly as they stand there. Raises CorpusError naming the item."""
+    content = read_json(path, path.name)
+    rows = content.get("items") if isinstance(content, dict) else content
+    if not isinstance(rows, list):
+        msg = f"{path.name}: expected {SCHEMA}, found {describe(rows)}; give a file of published cases"
+        raise CorpusError(msg)
+    return tuple(_case(row, number, path.name) for number, row in enumerate(rows, start=1))
+
+
+def _case(row: object, number: int, name: str) -> PublishedCase:
+    problem = f"{name}, item {number}: expected {SCHEMA}"
+    if not isinstance(row, dict):
+        msg = f"{problem}; found {describe(row)}; correct the item and try again"
+        raise CorpusError(msg)
+    passages, answer, expected = (row.get(key) for key in ("RetrievedPassages", "Answer", "expected"))
+    if isinstance(passages, str):
+        passages = [passages]
+    if not isinstance(passages, list) or not all(isinstance(text, str) for text in passages):
+        msg = f"{problem}; found {describe(passages)} under RetrievedPassages; correct the item and try again"
+        raise CorpusError(msg)
+    if not isinstance(answer, str) or not isinstance(expected, dict):
+        msg = (
+            f"{problem}; found {describe(answer)} under Answer and {describe(expected)} under expected; "
+            "correct the item and try again"
+        )
+        raise CorpusError(msg)
+    scores = [expected.get(f"{part}_score") for part in PARTS]
+    numbers = [float(score) for score in scores if _is_number(score)]
+    if len(numbers) < len(PARTS):
+        msg = f"{problem}; found {', '.join(map(describe, scores))} as scores; correct the item and try again"
+        raise CorpusError(msg)
+    question_id = str(row.get("QuestionID") or number)
+    item = AnswerItem(number, question_id, str(row.get("Question") or ""), tuple(passages), answer)
+    return PublishedCase(item, Figures(*numbers))
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def score_published(
+    scorer: Scorer, cases: Sequence[PublishedCase], splitter: SplitterName = "nupunkt"
+) -> Iterator[CaseAgreement]:
+    """Each case scored, in order, as soon as it is done. Raises ScoringError."""
+    for case in cases:
+        breakdown = score_item(case.item, scorer, splitter).script
+        yield CaseAgreement(
+            number=case.item.number,
+            question_id=case.item.question_id,
+            n_source_sentences=len(breakdown.premises),
+            n_answer_sentences=len(breakdown.sentences),
+            published=case.published,
+            found=figures_of(breakdown),
+        )
+
+
+def agreement(cases: Sequence[CaseAgreement]) -> tuple[PartAgreement, ...]:
+    """Entailment, contradiction, obligation coverage and composite, each over all these cases."""
+    return tuple(_part(part, cases) for part in PARTS)
+
+
+def _part(part: str, cases: Sequence[CaseAgreement]) -> PartAgreement:
+    published = [float(getattr(case.published, part)) for case in cases]
+    found = [float(getattr(case.found, part)) for case in cases]
+    differences = [ours - theirs for ours, theirs in zip(found, published, strict=True)]
+    varied = len(set(published)) > 1 and len(set(found)) > 1  # `correlation` of 0.2, 0.2, 0.2 is rounding noise
+    return PartAgreement(
+        part=part,
+        pearson=correlation(published, found) if varied else None,
+        mean_published=fmean(published) if cases else 0.0,
+        mean_found=fmean(found) if cases else 0.0,
+        mean_difference=fmean(differences) if cases else 0.0,
+        mean_distance=fmean(map(abs, differences)) if cases else 0.0,
+    )
+
+
+# Time per stage -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedRow:
+    """One question: milliseconds to the selection, seconds from there, and how much there was to score."""
+
+    milliseconds_to_selection: float
+    seconds_to_first_sentence_score: float  # from the selection; equal to the next where no sentence was scored
+    seconds_to_final_scores: float  # from the selection
+    n_kept: int
+    n_sentences: int
+    n_pairs: int
+
+
+def measure_speed(pipeline: Pipeline, questions: Sequence[Question]) -> Iterator[SpeedRow]:
+    """A row per question, in order, each as soon as it is measured. The first question warms up and is run twice."""
+    if questions:
+        _row(pipeline, questions[0])
+    for question in questions:
+        yield _row(pipeline, question)
+
+
+def _row(pipeline: Pipeline, question: Question) -> SpeedRow:
+    began = selected = final = time.perf_counter()
+    first: float | None = None
+    n_kept = n_sentences = n_pairs = 0
+    for event in pipeline.run(question):
+        now = time.perf_counter()
+        match event:
+            case Selected(selection):
+                selected, n_kept = now, len(selection.kept)
+            case SentenceScored() if first is None:
+                first = now
+            case Scored(paper):
+                final, n_pairs, n_sentences = now, paper.n_pairs, len(paper.sentences)
+    return SpeedRow(
+        1000 * (selected - began), (first or final) - selected, final - selected, n_kept, n_sentences, n_pairs
+    )
+
+
+def summarise(rows: Sequence[SpeedRow]) -> list[tuple[str, float, float]]:
+    """(name, median, maximum) of every column; empty without rows."""
+    if not rows:
+        return []
+    columns = {name: [float(getattr(row, name)) for row in rows] for name in SpeedRow.__dataclass_fields__}
+    return [(name.replace("_", " "), median(values), max(values)) for name, values in columns.items()]
