@@ -15,7 +15,7 @@ from ragqa.cli.output import stderr
 from ragqa.config import has_llm
 from ragqa.errors import ConfigError
 from ragqa.evaluation.answers.ablations import Study, Variant, published_beside, step_means, variants
-from ragqa.evaluation.answers.benchmark import BENCHMARK, config_of, prices_of, task_of
+from ragqa.evaluation.answers.benchmark import BENCHMARK, prices_of, task_of
 from ragqa.evaluation.answers.comparing import (
     LoadedRun,
     compare_runs,
@@ -26,6 +26,7 @@ from ragqa.evaluation.answers.comparing import (
     tables_of,
 )
 from ragqa.evaluation.benchmark import Settings
+from ragqa.evaluation.loading import config_of
 from ragqa.evaluation.report import Report
 from ragqa.paths import Paths
 from ragqa.pipeline import assemble, load_pipeline

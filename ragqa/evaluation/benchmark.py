@@ -61,7 +61,7 @@ class Option:
     counts: Callable[[Path], int] | None = None
     suits: Callable[[Path], bool] | None = None
     environment: str = ""  # the variable that gives the value where no option does
-    optional: bool = False  # of a file
+    optional: bool = False  # of a file; on the page of an index, too
     builds: str = ""  # of an index: the name under which loading builds one, which the page offers where none fits
     allows: Callable[[Any], bool] | None = None  # of a preset: whether the page offers this `ragqa.presets.Preset`
     when: Callable[[Settings], bool] | None = None  # whether the page asks for it, after what was chosen above it

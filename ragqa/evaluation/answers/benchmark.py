@@ -18,10 +18,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from ragqa.config import Config, prompt_folder
+from ragqa.config import prompt_folder
 from ragqa.corpus.files import read_utf8
 from ragqa.corpus.obliqa import load_item_ids
 from ragqa.corpus.questions import load_asked, load_gold
@@ -45,12 +46,12 @@ from ragqa.evaluation.benchmark import (
     Status,
     Task,
 )
-from ragqa.evaluation.files import has_questions
+from ragqa.evaluation.files import has_questions, holds_gold
 from ragqa.evaluation.journal import digest
+from ragqa.evaluation.loading import config_of, pipeline_for
 from ragqa.evaluation.report import CheckedSentence, Column, Comparison, Figure, File, Hit, Line, Report, Row, shown
 from ragqa.paths import Paths
-from ragqa.pipeline import Pipeline, load_pipeline
-from ragqa.preset_files import find_preset
+from ragqa.pipeline import Pipeline
 from ragqa.recorder import without_credentials
 from ragqa.registry import needs_language_model
 from ragqa.types import Question, Verdict
@@ -116,24 +117,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     prices_of(settings)
     config = config_of(settings, paths)
     yield "Loading the index and its models"
-    return task_of(load_pipeline(config, paths, recording=False), settings)
-
-
-def config_of(settings: Settings, paths: Paths) -> Config:
-    """The environment's settings with the preset, the index and the generator chosen. Raises ConfigError."""
-    config = Config.from_env()
-    if settings["preset"]:
-        preset = find_preset(settings["preset"], paths.presets)
-        config = replace(
-            config,
-            retrieval=preset.retrieval,
-            fusion=preset.fusion,
-            reranking=preset.reranking,
-            filtering=preset.filtering,
-        )
-    if settings["generator"]:
-        config = replace(config, generation=replace(config.generation, generator=settings["generator"]))
-    return replace(config, index=settings["index"])
+    return task_of(pipeline_for(config, paths), settings)
 
 
 def prices_of(settings: Settings) -> tuple[float, float] | None:
@@ -334,4 +318,5 @@ BENCHMARK: Final = Benchmark(
     verdicts=("no problem", "with problems"),
     doing="Answering and scoring",
     outputs=OUTPUTS,
+    fits=partial(holds_gold, without=True),
 )

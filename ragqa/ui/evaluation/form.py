@@ -35,19 +35,18 @@ _STORE = "evaluation"  # plain key: widget keys vanish when the page changes
 def settings_form(benchmark: Benchmark, paths: Paths) -> dict[str, Any] | None:
     """Draws the form; None where something is missing, which it then says."""
     asked = [option for option in benchmark.options if option.label]
-    form = _Form(benchmark, paths)
+    form, is_whole = _Form(benchmark, paths), True
     for is_file, group in groupby(asked, key=lambda option: option.kind in FILES):
         options = [option for option in group if option.when is None or option.when(form.known())]
         rows = [[one] for one in options] if is_file else [options[n : n + IN_A_ROW] for n in range(0, 99, IN_A_ROW)]
-        for row in filter(None, rows):
-            if not form.draw(row):
-                return None
-    settings = benchmark.settings(**form.chosen)
+        if not all(form.draw(row) for row in rows if row):
+            is_whole = False
+            break
+    settings = benchmark.settings(**form.chosen) if is_whole else form.known()
     words = benchmark.lacks(settings) if benchmark.lacks else ""
     if words:
         st.html(notice_html(words, "mixed"))
-        return None
-    return settings
+    return settings if is_whole and not words else None
 
 
 class _Form:
@@ -66,6 +65,8 @@ class _Form:
         for option in self.benchmark.options:
             name = self._name(option)
             value = st.session_state.get(f"evaluate_{name}", store.get(name))
+            if option.kind in FILES and value is not None:
+                value = "" if value == Path() else str(value)
             found[option.name] = found[option.name] if value is None else value
         return found | self.chosen
 
@@ -145,7 +146,7 @@ class _Form:
     def _index(self, option: Option) -> str | None:
         """One of the indexes that fit; a name under which one is to be built; None where there is neither."""
         labels = {name: name for name in fitting_indexes(self.benchmark, self.file, self.paths)}
-        if option.default == "":
+        if option.optional:
             labels = {"": "none"} | labels
         elif not labels and option.builds:
             fresh = new_index_name(option.builds, resources.index_names(self.paths))
@@ -162,7 +163,7 @@ class _Form:
         if refused:
             problems.html(notice_html(refused, "bad"))
         files = {file.path: file.label for file in files_for(option, self.paths)}
-        labels = ({Path(): "none"} if option.default == "" else {}) | files
+        labels = ({Path(): "none"} if option.optional else {}) | files
         if not labels:
             words = f"No file of this kind was found in {data_folder()}. Upload one, or set RAGQA_DATA to its folder."
             chosen.html(notice_html(f"{words} Expected: {option.accepts}.", "mixed"))

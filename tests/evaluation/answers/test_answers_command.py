@@ -281,7 +281,7 @@ def test_wrong_options_are_named_before_anything_is_asked(call, place, options, 
 
 def test_passages_only_are_no_answers(place, monkeypatch):
     pipeline = replace(load_pipeline(0.0, Config()), generator=None)
-    monkeypatch.setattr(answers, "load_pipeline", lambda *_a, **_k: pipeline)
+    monkeypatch.setattr(answers, "pipeline_for", lambda *_a, **_k: pipeline)
     arguments = ["eval", "answers", "--questions", str(place / "questions.json"), "--out", str(place / "none")]
     assert "got 'none'" in str(CliRunner().invoke(app, arguments).exception)
 
