@@ -251,7 +251,7 @@ def _words(option: Option, value: object) -> str:
     if option.kind in ("file", "argument"):
         return ", ".join(Path(one).name for one in _all(value))
     if option.name == LIMIT.name:
-        return f"first {value:,}"
+        return f"first {value:,} questions"
     return f"index {value}" if option.kind == "index" else ", ".join(map(str, _all(value)))
 
 
