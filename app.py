@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from ragqa.ui.ask import ask_page
-from ragqa.ui.evaluation_page import evaluation_page
+from ragqa.ui.evaluation.page import evaluation_page
 from ragqa.ui.records_page import records_page
 from ragqa.ui.resources import ICON
 

@@ -61,7 +61,7 @@ class Option:
     counts: Callable[[Path], int] | None = None
     suits: Callable[[Path], bool] | None = None
     environment: str = ""  # the variable that gives the value where no option does
-    optional: bool = False  # of a file
+    optional: bool = False  # of a file; on the page of an index, too
     builds: str = ""  # of an index: the name under which loading builds one, which the page offers where none fits
     allows: Callable[[Any], bool] | None = None  # of a preset: whether the page offers this `ragqa.presets.Preset`
     when: Callable[[Settings], bool] | None = None  # whether the page asks for it, after what was chosen above it
@@ -251,7 +251,7 @@ def _words(option: Option, value: object) -> str:
     if option.kind in ("file", "argument"):
         return ", ".join(Path(one).name for one in _all(value))
     if option.name == LIMIT.name:
-        return f"first {value:,}"
+        return f"first {value:,} questions"
     return f"index {value}" if option.kind == "index" else ", ".join(map(str, _all(value)))
 
 

@@ -72,17 +72,27 @@ def pipeline_for(config: Config, paths: Paths) -> Pipeline:
     return load_pipeline(config, paths, recording=False)
 
 
-def retrievers_of(config: Config, paths: Paths) -> tuple[Index, tuple[Retriever, ...], FusionConfig]:
-    """The index, its retrievers, the fusion under their names: a shared pipeline's, else loaded without RePASs."""
+def retrievers_of(
+    config: Config, paths: Paths, *, every: bool = False
+) -> tuple[Index, tuple[Retriever, ...], FusionConfig]:
+    """The index, its retrievers, the fusion under their names: a shared pipeline's, else loaded without RePASs.
+
+    ``every``: other packages' retrievers that need no files are made without a weight, too. Raises ConfigError,
+    IndexingError, ModelError.
+    """
     if _shared.get() is not None:
         pipeline = pipeline_for(config, paths)
-        return pipeline.index, tuple(pipeline.retrievers), pipeline.config.fusion
+        found = tuple(pipeline.retrievers)
+        names = {one.name for one in found}
+        added = added_retrievers(pipeline.index) if every else ()
+        return pipeline.index, (*found, *(one for one in added if one.name not in names)), pipeline.config.fusion
     index = open_index(config.index, paths.indexes)
     manifest = index.manifest
     fusion = fitting_fusion(config.fusion, manifest.retrievers, manifest.encoder, manifest.name)
     models = load_further([ranking.option for ranking in manifest.rankings], paths)
     encoder = load_encoder(manifest.encoder, paths=paths)
-    return index, (*retrievers_for(index, encoder, config.retrieval, models), *added_retrievers(index)), fusion
+    of_index = retrievers_for(index, encoder, config.retrieval, models)
+    return index, (*of_index, *added_retrievers(index, None if every else fusion.weights)), fusion
 
 
 def built(name: str, source: Path, paths: Paths, format: str) -> Iterator[str]:

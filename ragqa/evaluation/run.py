@@ -20,7 +20,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from ragqa import __version__
@@ -348,13 +348,19 @@ class _Workers:
             for n in range(max(1, min(task.parallel, len(pending))) if pending else 0)
         ]
 
-    def outcomes(self) -> Iterator[Outcome]:
-        """Each item's outcome once the folder has it, in the order they end."""
+    def outcomes(self) -> Iterator[Outcome | None]:
+        """Each item's outcome once the folder has it, in the order they end; None in the first pause after one."""
         for thread in self._threads:
             thread.start()
-        running, last = len(self._threads), None
+        running, last, is_pause = len(self._threads), None, True
         while running:
-            ended = self._ended.get()
+            try:
+                ended = self._ended.get(timeout=None if is_pause else REDRAWN_SECONDS)
+            except Empty:
+                is_pause = True
+                yield None
+                continue
+            is_pause = False
             if ended is None:
                 running -= 1
             elif isinstance(ended, BaseException):

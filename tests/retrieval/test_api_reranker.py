@@ -15,13 +15,13 @@ from ragqa import http_client
 from ragqa.cli import app
 from ragqa.config import RerankingConfig
 from ragqa.errors import ConfigError, ModelError
+from ragqa.evaluation.loading import config_of
 from ragqa.http_client import TRIES, missing_key
 from ragqa.loading import Models, load_reranker
 from ragqa.preset_files import find_preset, preset_text, read_preset
 from ragqa.presets import PRESETS
 from ragqa.protocols import Reranker
 from ragqa.retrieval.api_reranker import CHARS_PER_REQUEST, ApiReranker
-from ragqa.ui.benchmarks.request import Request, config_of
 from tests.support.embedding_server import EmbeddingServer, page, reset, score_of, scores, status, vectors
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
 from tests.support.helpers import reprs_within
@@ -456,11 +456,10 @@ def test_benchmarks_that_do_not_rerank_refuse_such_a_preset(tmp_path, monkeypatc
     from ragqa.paths import Paths
 
     paths = Paths(tmp_path)
-    asked = Request("answers", "q.json", index="rules", preset="AUEB final")
+    asked = {"index": "rules", "preset": "AUEB final"}
     assert config_of(asked, paths).reranking == FINAL.reranking
-    for benchmark in ("retrieval", "pandachat"):
-        with pytest.raises(ConfigError, match="'AUEB final' reranks"):
-            config_of(replace(asked, benchmark=benchmark), paths)
+    with pytest.raises(ConfigError, match="'AUEB final' reranks"):
+        config_of(asked, paths, reranks=False)
 
 
 # THE PAGE ============================================================================================================

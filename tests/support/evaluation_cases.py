@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.support.server import PATIENCE, launched_chromium, running_app, settle
 
 SIZES = {"wide": (1440, 900), "phone": (390, 844)}
+RETRIEVAL = "ObliQA retrieval"
 ENDED = 300_000  # milliseconds: loads the models, builds an index
 
 
@@ -39,6 +40,13 @@ def upload(page, file: Path) -> None:
     page.locator("input[type=file]").first.set_input_files(str(file))
     settle(page)
     page.keyboard.press("Escape")
+
+
+def choose(page, label: str, words: str) -> None:
+    """The first option with these words in the list of this label."""
+    page.get_by_role("combobox", name=re.compile(label)).first.click()
+    page.get_by_role("option", name=re.compile(words)).first.click()
+    settle(page)
 
 
 def run(page) -> None:
@@ -111,14 +119,14 @@ def shoot_all(folder: Path) -> None:
 
 
 def _states(page, address: str, camera: Camera, has_data: bool, home: Path) -> None:
-    open_evaluation(page, address)
+    open_evaluation(page, address, RETRIEVAL)
     camera.shoot(page, "1-before")
     bad = home / "bad.json"
     bad.write_text('[{"Question": "no id"}]')
     upload(page, bad)
     page.locator(".rq-bad").first.wait_for()
     camera.shoot(page, "2-bad-upload")
-    open_evaluation(page, address)
+    open_evaluation(page, address, RETRIEVAL)
     set_first(page, 14)
     run(page)
     wait_until_ended(page)
@@ -133,7 +141,7 @@ def _states(page, address: str, camera: Camera, has_data: bool, home: Path) -> N
     page.get_by_role("button", name="Stop", exact=True).click()
     wait_until_ended(page)
     camera.shoot(page, "6-answers-stopped")
-    page.get_by_role("button", name="Go on", exact=True).first.click()
+    page.get_by_role("button", name="Continue", exact=True).first.click()
     page.get_by_text(re.compile("^Done: ")).first.wait_for(timeout=ENDED)
     open_question(page, 2)
     camera.shoot(page, "7-answers-question")
@@ -150,13 +158,11 @@ def _states(page, address: str, camera: Camera, has_data: bool, home: Path) -> N
     camera.shoot(page, "11-pandachat-question")
     open_evaluation(page, address, "FanOutQA")
     camera.shoot(page, "12-fanoutqa-before")
+    choose(page, "Answers to score", "jsonl")
     run(page)
     page.locator(".rq-bad", has_text="found only others").first.wait_for(timeout=ENDED)
     camera.shoot(page, "13-fanoutqa-other-questions")
-    questions = page.get_by_role("combobox", name=re.compile("Questions"))
-    questions.click()
-    page.get_by_role("option", name=re.compile("test")).first.click()
-    page.wait_for_timeout(1000)
+    choose(page, "Questions", "test")
     run(page)
     wait_until_ended(page)
     camera.shoot(page, "14-fanoutqa-checked")

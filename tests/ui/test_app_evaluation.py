@@ -8,25 +8,27 @@ from html import unescape
 
 import pytest
 import streamlit as st
-from ragqa.evaluation.pandachat_submission import read_submission
-from ragqa.evaluation.run_files import read_run
 from streamlit.testing.v1 import AppTest
 
-import ragqa.loading
+import ragqa.evaluation.loading
 import ragqa.ui.resources as resources
 from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.pandachat import load_pandachat_questions
 from ragqa.errors import ConfigError, CorpusError, RecordError
 from ragqa.evaluation.answer_file import read_answers
+from ragqa.evaluation.benchmark import Benchmark, Item, Option, Task
+from ragqa.evaluation.catalogue import benchmarks
+from ragqa.evaluation.pandachat.submissions import read_submission
+from ragqa.evaluation.report import Hit, Report, Row
+from ragqa.evaluation.retrieval.run_files import read_run
 from ragqa.indexing import build_index, open_index
 from ragqa.loading import Models
 from ragqa.paths import Paths
 from ragqa.pipeline import assemble
-from ragqa.ui.benchmarks.choices import fitting_indexes, keep_upload, new_index_name
-from ragqa.ui.benchmarks.request import BENCHMARKS, Request, run_id_of
-from ragqa.ui.benchmarks.runs import Job, Runs
-from ragqa.ui.benchmarks.view import Hit, Row, View, view_from_json, view_to_json
-from ragqa.ui.evaluation_page import all_runs
+from ragqa.types import Question
+from ragqa.ui.evaluation.form import fitting_indexes, keep_upload, new_index_name
+from ragqa.ui.evaluation.page import all_runs
+from ragqa.ui.evaluation.runs import Runs, View, view_from_json, view_to_json
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
 from tests.support.openai_server import OpenAIServer, answer
 from tests.support.pandachat_set import QUERIES, write_set
@@ -67,7 +69,7 @@ def world(rulebook, monkeypatch, tmp_path):
 
     monkeypatch.setattr(resources, "pipeline", pipeline)
     monkeypatch.setattr(resources, "warm_up", lambda config, paths: None)
-    monkeypatch.setattr(ragqa.loading, "load_encoder", lambda name, **options: FakeEncoder())
+    monkeypatch.setattr(ragqa.evaluation.loading, "load_encoder", lambda name, **options: FakeEncoder())
     st.cache_data.clear()
     yield world
     world.gate.set()
@@ -119,7 +121,7 @@ def page(run_id=None):
 
 
 def _script():
-    from ragqa.ui.evaluation_page import evaluation_page
+    from ragqa.ui.evaluation.page import evaluation_page
 
     evaluation_page()
 
@@ -141,6 +143,10 @@ def press(at, label):
     return at
 
 
+def settings(name="retrieval", **given):
+    return benchmarks()[name].settings(**given)
+
+
 def current():
     runs = all_runs(Paths.from_env())
     return next(filter(None, (runs.live(one.run_id) for one in runs.list())), None)
@@ -149,8 +155,8 @@ def current():
 def finished(at):
     """The page after its run has ended."""
     view = current().wait(30)
-    for one in view.downloads:
-        assert (current().job.folder / one.name).is_file(), one.name
+    for one in view.report.files:
+        assert (current().folder / one.name).is_file(), one.name
     at.run()
     assert not at.exception, at.exception
     return at
@@ -175,7 +181,7 @@ def open_question(at, number):
 
 def test_the_first_screen_works_on_a_fresh_machine(world):
     at = page()
-    assert at.radio(key="evaluate_benchmark").options == [one.title for one in BENCHMARKS.values()]
+    assert at.radio(key="evaluate_benchmark").options == [one.title for one in benchmarks().values() if one.on_page]
     (files,) = (box for box in at.selectbox if box.label == "Questions")
     assert len(files.options) == 3
     assert next(box for box in at.selectbox if box.label == "Index").value == "rulebook"
@@ -184,7 +190,7 @@ def test_the_first_screen_works_on_a_fresh_machine(world):
 
 
 def test_questions_of_another_corpus_name_the_command_that_builds_its_index(world):
-    at = page()
+    at = choose(page(), "retrieval")
     box = next(box for box in at.selectbox if box.label == "Questions")
     box.select_index(2).run()
     assert "ragqa index build NAME --source FOLDER" in words(at)
@@ -209,28 +215,28 @@ def test_fanoutqa_without_a_language_model_explains_and_shows_the_leaderboard(wo
 
 
 def test_a_run_ends_with_figures_published_rows_questions_and_files(world):
-    at = finished(press(limited(page(), "retrieval", 5), "Run"))
+    at = finished(press(limited(choose(page(), "retrieval"), "retrieval", 5), "Run"))
     text = words(at)
     for part in ("Done: 5 questions.", "R@10", "MAP@10", "this run", "Gokhan et al. 2024, table 4", "table 2", "0.811"):
         assert part in text, part
     assert len(at.dataframe[0].value) == 5
     run = current()
-    assert len(read_run(run.job.folder / "fused.run")) == 5
-    assert json.loads((run.job.folder / "report.json").read_text())["n_questions"] == 5
+    assert len(read_run(run.folder / "fused.run")) == 5
+    assert json.loads((run.folder / "report.json").read_text())
     assert "Earlier runs" in text
     assert run.run_id in at.query_params["run"]
 
 
 def test_the_same_request_goes_on_and_ranks_nothing_twice(world):
-    at = finished(press(limited(page(), "retrieval", 3), "Run"))
+    at = finished(press(limited(choose(page(), "retrieval"), "retrieval", 3), "Run"))
     asked = len(world.asked)
     finished(press(limited(at, "retrieval", 5), "Run"))
     assert len([one for one in world.asked[asked:] if one != "warm-up"]) == 2
-    assert "Done: 5 questions, 3 of them kept from before." in words(at)
+    assert "Done: 5 questions, 3 of them restored." in words(at)
 
 
 def test_only_wrong_questions_and_one_of_them_looked_into(world):
-    at = finished(press(limited(page(), "retrieval", N_FILE), "Run"))
+    at = finished(press(limited(choose(page(), "retrieval"), "retrieval", N_FILE), "Run"))
     view = current().view
     wrong = [row for row in view.rows if row.right is False]
     assert 0 < len(wrong) < N_FILE
@@ -252,28 +258,28 @@ def test_only_wrong_questions_and_one_of_them_looked_into(world):
 
 def test_progress_is_shown_while_it_runs_and_stop_keeps_what_is_done(world):
     world.hold_after = 4  # the warm-up and three questions
-    at = press(limited(page(), "retrieval", N_FILE), "Run")
-    wait_for(lambda: current().view.done == 3)
+    at = press(limited(choose(page(), "retrieval"), "retrieval", N_FILE), "Run")
+    wait_for(lambda: len(current().view.rows) == 3)
     at.run()
     text = words(at)
     for part in ("Retrieving …", "So far:", "The latest questions:", current().view.rows[2].question[:60]):
         assert part in text, part
     assert next(button for button in at.button if button.label == "Run").disabled
     at = press(at, "Stop")
-    assert "Stopping after the question that is under way" in words(at)
+    assert "Stopping after what is under way" in words(at)
     world.gate.set()
     at = finished(at)
     assert "Stopped after 4 of 14 questions" in words(at)
-    assert len(read_run(current().job.folder / "fused.run")) == 4
+    assert len(read_run(current().folder / "fused.run")) == 4
     world.asked.clear()
-    at = finished(press(at, "Go on"))
-    assert "Done: 14 questions, 4 of them kept from before." in words(at)
+    at = finished(press(at, "Continue"))
+    assert "Done: 14 questions, 4 of them restored." in words(at)
     assert len(world.asked) == 11  # with the warm-up
 
 
 def test_leaving_the_page_and_returning_finds_the_run(world):
     world.gate.clear()
-    press(page(), "Run")
+    press(choose(page(), "retrieval"), "Run")
     elsewhere = page()
     assert "Loading the index" in words(elsewhere) or "Retrieving" in words(elsewhere)
     world.gate.set()
@@ -282,10 +288,10 @@ def test_leaving_the_page_and_returning_finds_the_run(world):
 
 def test_one_run_at_a_time(world):
     world.gate.clear()
-    press(page(), "Run")
+    press(choose(page(), "retrieval"), "Run")
     runs = all_runs(Paths.from_env())
     with pytest.raises(ConfigError, match="ObliQA retrieval is still under way"):
-        runs.start(Request("retrieval", str(RULES.question_files[1]), "rulebook"))
+        runs.start("retrieval", settings(questions=RULES.question_files[1]))
     at = choose(page(), "answers")
     assert "ObliQA retrieval is under way" in words(at)
     assert next(button for button in at.button if button.label == "Run").disabled
@@ -293,7 +299,7 @@ def test_one_run_at_a_time(world):
 
 
 def test_a_run_has_an_address_and_is_found_by_another_process(world):
-    finished(press(limited(page(), "retrieval", 4), "Run"))
+    finished(press(limited(choose(page(), "retrieval"), "retrieval", 4), "Run"))
     run_id = current().run_id
     all_runs.clear()  # as a server that was started again
     text = words(page(run_id))
@@ -305,47 +311,47 @@ def test_a_run_has_an_address_and_is_found_by_another_process(world):
 
 
 def test_a_run_that_was_killed_says_so_and_goes_on(world):
-    finished(press(limited(page(), "retrieval", 4), "Run"))
+    finished(press(limited(choose(page(), "retrieval"), "retrieval", 4), "Run"))
     run = current()
-    asked = json.loads((run.job.folder / "request.json").read_text())
-    (run.job.folder / "request.json").write_text(json.dumps(asked | {"state": "interrupted"}))
-    (run.job.folder / "view.json").unlink()
+    asked = json.loads((run.folder / "request.json").read_text())
+    (run.folder / "request.json").write_text(json.dumps(asked | {"state": "interrupted"}))
+    (run.folder / "view.json").unlink()
     all_runs.clear()
     at = page(run.run_id)
     assert "This run was interrupted." in words(at)
     world.asked.clear()
-    at = finished(press(at, "Go on"))
-    assert "Done: 4 questions, 4 of them kept from before." in words(at)
+    at = finished(press(at, "Continue"))
+    assert "Done: 4 questions, 4 of them restored." in words(at)
     assert world.asked == []
 
 
 def test_begin_anew_throws_away_what_was_kept(world):
-    at = finished(press(limited(page(), "retrieval", 2), "Run"))
+    at = finished(press(limited(choose(page(), "retrieval"), "retrieval", 2), "Run"))
     world.asked.clear()
     at = finished(press(at, "Begin anew"))
     assert "Done: 2 questions." in words(at)
-    assert len(world.asked) == 3  # with the warm-up
+    assert not any(row.restored for row in current().view.rows)
 
 
 def test_an_index_that_was_rebuilt_is_refused_with_a_way_out(world):
     from ragqa.config import IndexingConfig
 
-    finished(press(limited(page(), "retrieval", 2), "Run"))
+    finished(press(limited(choose(page(), "retrieval"), "retrieval", 2), "Run"))
     (world.indexes / "rulebook").unlink()
     changed = IndexingConfig(bm25_k1=2.0)
     build_index("rulebook", RULES.source, indexes=world.indexes, config=changed, encoder=FakeEncoder())
-    at = finished(press(limited(page(), "retrieval", 2), "Run"))
+    at = finished(press(limited(choose(page(), "retrieval"), "retrieval", 2), "Run"))
     assert "index_sha256 was" in words(at)
     assert "Done: 2 questions." in words(finished(press(at, "Begin anew")))
 
 
 def test_a_bug_shows_a_reference_and_no_trace_and_keeps_what_was_done(world, monkeypatch):
-    at = page()
+    at = choose(page(), "retrieval")
     monkeypatch.setattr(resources, "pipeline", lambda config, paths: 1 / 0)
     text = words(finished(press(at, "Run")))
     assert "Something failed inside ragqa" in text
     assert "ZeroDivisionError" not in text
-    assert "Go on" in [button.label for button in at.button]
+    assert "Continue" in [button.label for button in at.button]
 
 
 # PandaChat ------------------------------------------------------------------------------------------------------------
@@ -361,7 +367,7 @@ def test_pandachat_builds_its_index_and_writes_a_submission_that_its_check_accep
     text = words(at)
     for part in ("Done: 4 questions.", "4 of 4 (100.0%)", "bge-m3", "TajaKuzman/pandachat-rag-benchmark", "0.579"):
         assert part in text, part
-    (file,) = current().job.folder.glob("submission_*l*.json")
+    (file,) = current().folder.glob("submission_*l*.json")
     submission = read_submission(file, load_pandachat_questions(data))
     assert [query for query, _, _ in submission.rows] == list(QUERIES)
     assert "gold" in words(open_question(at, 1))
@@ -389,7 +395,7 @@ def test_answers_are_scored_beside_published_rows_and_written_for_the_shared_tas
     text = words(at)
     for part in ("Done: 3 questions.", "RePASs", "VRR, GPT-4o", "Chasandras et al. 2025, table 5", "mode script"):
         assert part in text, part
-    folder = current().job.folder
+    folder = current().folder
     assert len(read_answers(folder / "answers.json").items) == 3
     row = current().view.rows[1]
     text = words(open_question(at, 2))
@@ -407,9 +413,9 @@ def test_answers_stopped_are_kept_and_not_asked_again(world):
     at = finished(at)
     done = current().view.done
     world.asked.clear()
-    at = finished(press(at, "Go on") if done < 6 else at)
+    at = finished(press(at, "Continue") if done < 6 else at)
     assert 5 - done <= len(set(world.asked)) <= 6 - done  # one may have been answered, and only be scored now
-    assert f"Done: 6 questions{f', {done} of them kept from before' if done < 6 else ''}." in words(at)
+    assert f"Done: 6 questions{f', {done} of them restored' if done < 6 else ''}." in words(at)
 
 
 # FanOutQA -------------------------------------------------------------------------------------------------------------
@@ -417,9 +423,10 @@ def test_answers_stopped_are_kept_and_not_asked_again(world):
 
 @pytest.fixture
 def fanout(world, monkeypatch):
-    from ragqa.evaluation import fanoutqa_text
+    import ragqa.evaluation.fanoutqa.benchmark as fanoutqa
+    from ragqa.evaluation.fanoutqa.instruments import plain_normaliser
 
-    monkeypatch.setattr(fanoutqa_text, "load_normaliser", lambda *names: fanoutqa_text.plain_normaliser())
+    monkeypatch.setattr(fanoutqa, "load_normaliser", lambda *names: plain_normaliser())
     monkeypatch.delenv("FANOUTQA_OPENAI_API_KEY", raising=False)
     page_of = {"pageid": 1, "revid": 11, "title": "Danube", "url": ""}
     items = [
@@ -431,10 +438,16 @@ def fanout(world, monkeypatch):
     return world
 
 
+def given(at):
+    """The page with the file of answers chosen."""
+    next(box for box in at.selectbox if box.label == "Answers to score").select_index(1).run()
+    return at
+
+
 def test_answers_given_are_scored_and_show_what_matched(fanout):
     lines = [{"id": "q1", "answer": "2 at the end"}, {"id": "q2", "answer": "4"}, {"id": "q3", "answer": "no"}]
     (fanout.data / "answers.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    at = finished(press(choose(page(), "fanoutqa"), "Run"))
+    at = finished(press(given(choose(page(), "fanoutqa")), "Run"))
     text = words(at)
     for part in ("Done: 3 questions.", "0.500", "0.333", "this run", "GPT-4o (OpenAI, 2024)", "Not here: "):
         assert part in text, part
@@ -448,7 +461,7 @@ def test_answers_to_the_test_set_are_checked_for_the_leaderboard(fanout):
     (fanout.data / "answers.jsonl").write_text('{"id": "q1", "answer": "2"}\n{"id": "zz", "answer": "3"}\n')
     at = choose(page(), "fanoutqa")
     next(box for box in at.selectbox if box.label == "Questions").select_index(1).run()
-    text = words(finished(press(at, "Run")))
+    text = words(finished(press(given(at), "Run")))
     assert "The leaderboard would refuse this file." in text
     assert "id 'zz' is no question of this set" in text
 
@@ -461,7 +474,7 @@ def test_a_language_model_is_asked_and_kept(fanout, monkeypatch):
         asked = len(server.requests)
         finished(press(at, "Run"))
         assert len(server.requests) == asked == 3
-    assert (current().job.folder / "generations.jsonl").read_text().count("\n") == 3
+    assert (current().folder / "generations.jsonl").read_text().count("\n") == 3
     at = choose(page(), "fanoutqa")
     next(box for box in at.selectbox if box.label == "Setting").select("evidence-provided").run()
     assert "needs the text of Wikipedia's pages" in words(at)
@@ -471,26 +484,26 @@ def test_a_language_model_is_asked_and_kept(fanout, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("kind", "content", "message"),
+    ("benchmark", "option", "content", "message"),
     [
-        ("gold", b"[{}]", "expected 'Passages' or 'Evidence'"),
-        ("gold", b"\x00\xff", "UTF-8"),
-        ("gold", b"[" * 100_000, "not valid JSON"),
-        ("asked", b"[]", "no question"),
-        ("pandachat", b"[]", "bad.json"),
-        ("fanoutqa", b'{"a": 1}', "bad.json"),
-        ("generations", b"{}", "expected a text under 'id'"),
+        ("retrieval", "questions", b"[{}]", "expected 'Passages' or 'Evidence'"),
+        ("retrieval", "questions", b"\x00\xff", "UTF-8"),
+        ("retrieval", "questions", b"[" * 100_000, "not valid JSON"),
+        ("answers", "questions", b"[]", "no question"),
+        ("pandachat", "data", b"[]", "bad.json"),
+        ("fanoutqa", "questions", b'{"a": 1}', "bad.json"),
+        ("fanoutqa", "generations", b"{}", "expected a text under 'id'"),
     ],
 )
-def test_a_bad_file_is_refused_in_its_loaders_words_and_not_kept(world, kind, content, message):
+def test_a_bad_file_is_refused_in_its_loaders_words_and_not_kept(world, benchmark, option, content, message):
     with pytest.raises(CorpusError, match=message):
-        keep_upload(kind, "bad.json", content, Paths.from_env())
+        keep_upload(benchmarks()[benchmark].option(option), "bad.json", content, Paths.from_env())
     assert not list((world.folder / "uploads").iterdir())
 
 
 def test_an_uploaded_file_is_chosen_and_stays(world):
     content = json.dumps([{"QuestionID": "u1", "Question": "Who <b>must</b> report?", "Passages": [GOLD]}])
-    at = page()
+    at = choose(page(), "retrieval")
     at.file_uploader[0].upload("../../e vil<script>.json", content.encode(), "application/json").run()
     at.run()
     assert not at.exception
@@ -502,7 +515,7 @@ def test_an_uploaded_file_is_chosen_and_stays(world):
 
 
 def test_a_bad_upload_is_told_on_the_page(world):
-    at = page()
+    at = choose(page(), "retrieval")
     at.file_uploader[0].upload("bad.json", b'[{"Question": "x"}]', "application/json").run()
     assert not at.exception
     assert "expected 'Passages' or 'Evidence', found neither" in words(at)
@@ -516,7 +529,7 @@ def test_hostile_questions_are_shown_as_they_are_written(world):
     evil = "<img src=x onerror=alert(1)> [a](javascript:1) $x$ \u202e?"
     items = [{"QuestionID": f"{n}{evil}", "Question": f"{evil} {n}", "Passages": [GOLD]} for n in range(2)]
     (world.data / "evil.json").write_text(json.dumps(items))
-    at = page()
+    at = choose(page(), "retrieval")
     box = next(box for box in at.selectbox if box.label == "Questions")
     box.select_index(3).run()
     at = open_question(finished(press(at, "Run")), 1)
@@ -527,11 +540,12 @@ def test_hostile_questions_are_shown_as_they_are_written(world):
 
 def test_which_indexes_fit(world):
     paths = Paths.from_env()
-    assert fitting_indexes("gold", RULES.question_files[0], paths) == ("rulebook",)
-    assert fitting_indexes("gold", DEMOS["encyclopedia"].question_files[0], paths) == ()
+    retrieval, answers = benchmarks()["retrieval"], benchmarks()["answers"]
+    assert fitting_indexes(retrieval, RULES.question_files[0], paths) == ("rulebook",)
+    assert fitting_indexes(retrieval, DEMOS["encyclopedia"].question_files[0], paths) == ()
     bare = world.data / "asked.json"
     bare.write_text(json.dumps([{"QuestionID": "1", "Question": "?"}]))
-    assert fitting_indexes("asked", bare, paths) == ("rulebook",)
+    assert fitting_indexes(answers, bare, paths) == ("rulebook",)
 
 
 # Runs and views -------------------------------------------------------------------------------------------------------
@@ -539,9 +553,10 @@ def test_which_indexes_fit(world):
 
 def test_a_view_survives_its_file():
     row = Row(1, "q", "?", True, {"R@10": 1.0, "x": None}, (Hit("a:1", "a", 0.5, True),), ("a:1",))
-    view = View(Request("retrieval", "q.json", limit=3), rows=(row,), running=False, done=1, total=1)
+    view = View("retrieval", {"questions": "q.json", "limit": 3}, rows=(row,), running=False, done=1, total=1)
     assert view_from_json(view_to_json(view), "view.json") == view
     assert view.complete
+    assert not replace(view, failed=1).complete
     with pytest.raises(RecordError, match=r"view\.json is not what an evaluation wrote"):
         view_from_json('{"rows": 3}', "view.json")
 
@@ -549,46 +564,109 @@ def test_a_view_survives_its_file():
 def test_a_run_is_known_by_files_and_settings_not_by_how_many_are_asked(tmp_path):
     file = tmp_path / "q.json"
     file.write_text("[]")
-    first = run_id_of(Request("retrieval", str(file), "rulebook", limit=3))
-    assert first == run_id_of(Request("retrieval", str(file), "rulebook"))
-    assert first != run_id_of(Request("retrieval", str(file), "other"))
+
+    def run_id(questions=file, **given):
+        return benchmarks()["retrieval"].run_id(settings(questions=questions, **given))
+
+    first = run_id(limit=3)
+    assert first == run_id() == run_id(questions=str(file))
+    assert first != run_id(index="other")
     file.write_text("[1]")
-    assert first != run_id_of(Request("retrieval", str(file), "rulebook"))
+    assert first != run_id()
     with pytest.raises(CorpusError, match="cannot be read"):
-        run_id_of(Request("retrieval", str(tmp_path / "gone.json")))
+        run_id(questions=tmp_path / "gone.json")
+
+
+def counting(seconds=0.0, **changes):
+    """A benchmark of six items that adds nothing: what the page needs to know of one, and no more."""
+
+    def load(chosen, paths):
+        yield "Counting"
+        return Task([Item(n, Question(f"{n}?", str(n))) for n in range(1, 7)], {"what": "counting"}, None)
+
+    def solve(task, item):
+        time.sleep(seconds)
+        return {"n": item.number}
+
+    given = {
+        "name": "counting",
+        "title": "Counting",
+        "description": "Six numbers.",
+        "options": (Option("limit", "Only the first.", "int", decides=False),),
+        "load": load,
+        "solve": solve,
+        "score": lambda task, item, solution: {},
+        "row": lambda task, one: Row(one.item.number, "", one.item.question.text, restored=one.restored),
+        "figures": lambda task, rows: (),
+        "report": lambda task, outcomes: Report(),
+        "export": lambda task, outcomes, report, folder: (),
+    }
+    return Benchmark(**given | changes)
 
 
 def test_time_left_is_estimated_from_the_new_questions_alone(tmp_path):
-    clock, started = [], threading.Event()
-
-    def work(job: Job):
-        assert started.wait(20)
-        rows = tuple(Row(n, str(n), "?", kept=n <= 2) for n in range(1, 7))
-        for done in range(1, 6):
-            yield View(job.request, done=done, total=6, rows=rows[:done])
-            clock.append(run.view.seconds_left)
-            time.sleep(0.05)
-
-    file = tmp_path / "q.json"
-    file.write_text("[]")
-    runs = Runs(Paths(tmp_path), {"retrieval": work})
-    run = runs.start(Request("retrieval", str(file)))
-    started.set()
+    runs = Runs(Paths(tmp_path), {"counting": counting(0.1)})
+    assert runs.start("counting", {"limit": 2}).wait(20).done == 2
+    run, seen = runs.start("counting", {"limit": None}), []
+    while run.view.running:
+        seen.append((run.view.done, run.view.seconds_left))
+        time.sleep(0.01)
     view = run.wait(20)
     assert not view.error, view.error
-    assert clock[:4] == [None] * 4
-    assert 0.01 < clock[4] < 5
-    assert view.seconds_left is None
+    assert {left for done, left in seen if done < 4} == {None}
+    assert all(0.01 < left < 5 for done, left in seen if 4 <= done < 6 and left is not None)
+    assert any(left is not None for _, left in seen)
+    assert (view.seconds_left, view.n_restored) == (None, 2)
+
+
+def test_a_run_is_stopped_while_it_loads(tmp_path):
+    reached, gate = threading.Event(), threading.Event()
+
+    def load(chosen, paths):
+        yield "Building the first half"
+        reached.set()
+        assert gate.wait(20)
+        yield "Building the second half"
+        raise AssertionError
+
+    runs = Runs(Paths(tmp_path), {"counting": counting(load=load)})
+    run = runs.start("counting", {"limit": None})
+    assert reached.wait(20)
+    run.stop()
+    gate.set()
+    view = run.wait(20)
+    assert (view.stopped, view.error, view.complete) == (True, "", False)
+    assert runs.list()[0].state == "stopped"
+
+
+def test_what_failed_can_be_tried_again(tmp_path, world, monkeypatch):
+    broken = [3]
+
+    def solve(task, item):
+        if item.number in broken:
+            msg = "no answer"
+            raise ConfigError(msg)
+        return {}
+
+    monkeypatch.setattr("ragqa.evaluation.catalogue.benchmarks", lambda: {"counting": counting(solve=solve)})
+    all_runs.clear()
+    at = finished(press(page(), "Run"))
+    assert "1 questions got no answer or no score" in words(at)
+    broken.clear()
+    at = finished(press(at, "Continue"))
+    assert "Done: 6 questions, 5 of them restored." in words(at)
+    assert "Continue" not in [button.label for button in at.button]
+    all_runs.clear()
 
 
 def test_damaged_folders_are_passed_over(world):
-    finished(press(limited(page(), "retrieval", 2), "Run"))
+    finished(press(limited(choose(page(), "retrieval"), "retrieval", 2), "Run"))
     run = current()
     (world.folder / "junk").mkdir()
     (world.folder / "junk" / "request.json").write_text("{")
     (world.folder / "older").mkdir()
-    (world.folder / "older" / "request.json").write_text('{"request": {"benchmark": "gone", "questions": ""}}')
+    (world.folder / "older" / "request.json").write_text('{"benchmark": "gone", "settings": {}}')
     assert [one.run_id for one in all_runs(Paths.from_env()).list()] == [run.run_id]
-    (run.job.folder / "view.json").write_text("{}")
+    (run.folder / "view.json").write_text("{}")
     all_runs.clear()
     assert "is not what an evaluation wrote" in words(page(run.run_id))

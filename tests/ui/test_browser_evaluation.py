@@ -10,10 +10,11 @@ import re
 from pathlib import Path
 
 import pytest
-from ragqa.evaluation.pandachat_submission import read_submission
 
 from ragqa.corpus.pandachat import load_pandachat_questions
+from ragqa.evaluation.pandachat.submissions import read_submission
 from tests.support.evaluation_cases import (
+    RETRIEVAL,
     SIZES,
     open_evaluation,
     open_question,
@@ -57,7 +58,7 @@ def download(page, label):
 
 
 def test_the_demonstration_questions_from_choice_to_download(page, address):
-    open_evaluation(page, address)
+    open_evaluation(page, address, RETRIEVAL)
     set_first(page, 8)
     run(page)
     wait_until_ended(page)
@@ -103,12 +104,12 @@ def test_leaving_and_reloading_find_the_run_again(page, address):
 
 @pytest.mark.parametrize("page", ["wide"], indirect=True)
 def test_a_bad_upload_is_told_and_a_good_one_is_chosen(page, address, tmp_path):
-    open_evaluation(page, address)
+    open_evaluation(page, address, RETRIEVAL)
     (tmp_path / "bad.json").write_text('[{"Question": "no id"}]')
     upload(page, tmp_path / "bad.json")
     page.locator(".rq-bad", has_text="expected 'Passages' or 'Evidence'").first.wait_for()
     assert sideways(page) <= 1
-    open_evaluation(page, address)
+    open_evaluation(page, address, RETRIEVAL)
     gold = {"DocumentID": 1, "PassageID": "3.1.1.(2)", "Passage": "x"}
     items = [{"QuestionID": "own-1", "Question": "Who may visit without a licence? <b>", "Passages": [gold]}]
     (tmp_path / "own.json").write_text(json.dumps(items))

@@ -18,6 +18,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -45,7 +46,7 @@ from ragqa.evaluation.benchmark import (
     Status,
     Task,
 )
-from ragqa.evaluation.files import has_questions
+from ragqa.evaluation.files import has_questions, holds_gold
 from ragqa.evaluation.journal import digest
 from ragqa.evaluation.loading import config_of, pipeline_for
 from ragqa.evaluation.report import CheckedSentence, Column, Figure, File, Hit, Report, Row, shown
@@ -288,4 +289,5 @@ BENCHMARK: Final = Benchmark(
     verdicts=("no problem", "with problems"),
     doing="Answering and scoring",
     outputs=OUTPUTS,
+    fits=partial(holds_gold, without=True),
 )

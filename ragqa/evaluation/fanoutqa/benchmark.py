@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from ragqa.config import Config, GenerationConfig, api_key
+from ragqa.config import Config, GenerationConfig, api_key, has_llm
 from ragqa.evaluation.benchmark import LIMIT, PARALLEL, Benchmark, Item, Json, Option, Settings, Status, Task
 from ragqa.evaluation.fanoutqa.evidence import index_search, open_pages
 from ragqa.evaluation.fanoutqa.instruments import JudgeSettings, LlmJudge, load_metrics, load_normaliser
@@ -43,9 +43,9 @@ from ragqa.evaluation.fanoutqa.settings import (
 from ragqa.evaluation.fanoutqa.submission import SUBMISSION, answers_to, check_generations, read_generations
 from ragqa.evaluation.files import has_answers
 from ragqa.evaluation.journal import digest
+from ragqa.evaluation.loading import config_of, pipeline_for
 from ragqa.generation.client import ChatClient
 from ragqa.paths import Paths
-from ragqa.pipeline import load_pipeline
 from ragqa.recorder import without_credentials
 
 SCHEMA_VERSION = 1
@@ -94,9 +94,7 @@ def _sources(
     index = pages = None
     if settings["index"] and setting is Setting.OPEN_BOOK:
         yield "Loading the index and its models (once)"
-        config = Config.from_env()
-        config = replace(config, index=settings["index"], generation=replace(config.generation, generator="none"))
-        index = index_search(load_pipeline(config, paths, recording=False))
+        index = index_search(pipeline_for(config_of({**settings, "generator": "none"}, paths), paths))
     if settings["pages"] and setting is not Setting.CLOSED_BOOK:
         yield "Reading the pages"
         pages = open_pages(settings["pages"], paths.home / "wikipedia", revisions_of(questions))
@@ -155,6 +153,22 @@ def score(task: Task, item: Item, solution: Json) -> Json:
     }
 
 
+def lacks(settings: Settings) -> str:
+    """What is missing for a run with these settings, in words."""
+    if settings["generations"]:
+        return ""
+    if not has_llm():
+        return (
+            "FanOutQA asks a language model, and none is configured: set OPENAI_API_KEY or OPENAI_BASE_URL and start "
+            "again. Without one, answers that are there already can be scored against dev, or checked for the "
+            "leaderboard against test."
+        )
+    has_text = settings["pages"] or (settings["index"] and settings["setting"] == Setting.OPEN_BOOK)
+    if settings["setting"] == Setting.CLOSED_BOOK or has_text:
+        return ""
+    return "This setting needs the text of Wikipedia's pages: name a folder or file of them, or an api.php."
+
+
 BENCHMARK: Final = Benchmark(
     name="fanoutqa",
     title="FanOutQA",
@@ -195,12 +209,20 @@ BENCHMARK: Final = Benchmark(
             "pages",
             "Wikipedia's text: a folder or JSON lines of {title, text}, or an api.php.",
             label="Wikipedia pages",
+            when=lambda settings: settings["setting"] != Setting.CLOSED_BOOK and not settings["generations"],
         ),
-        Option("index", "open-book: search this index instead of pages.", "index", label="Index instead of pages"),
+        Option(
+            "index",
+            "open-book: search this index instead of pages.",
+            "index",
+            label="Index instead of pages",
+            optional=True,
+            when=lambda settings: settings["setting"] == Setting.OPEN_BOOK and not settings["generations"],
+        ),
         Option("context", "The model's context in tokens.", "int", DEFAULT_CONTEXT),
         Option("searches", "open-book: most searches a question; 0: one, by ragqa.", "int", MAX_SEARCHES),
         Option("lemmatiser", "auto, none, or the folder of a spaCy pipeline.", default="auto"),
-        LIMIT,
+        replace(LIMIT, when=lambda settings: not settings["generations"]),  # scoring all takes seconds
         PARALLEL,
     ),
     load=load,
@@ -211,6 +233,7 @@ BENCHMARK: Final = Benchmark(
     report=report,
     export=export,
     published=published_report,
+    lacks=lacks,
     right="every string of the reference stands in the answer",
     doing="Answering",
     outputs=tuple(file.name for file in FILES),

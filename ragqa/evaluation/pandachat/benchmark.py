@@ -272,6 +272,7 @@ BENCHMARK = Benchmark(
             (),
             many=True,
             decides=False,
+            optional=True,
         ),
         Option("k", "Count the first K sources; repeatable.  [default: 1, 2]", "int", (1, 2), many=True, least=1),
         Option(

@@ -1,4 +1,4 @@
-"""Values of an evaluation -> HTML. Pure; every text is escaped, whatever file or model it came from."""
+"""Values of an evaluation -> HTML. Pure; every text is escaped, whatever benchmark, file or model it came from."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from urllib.parse import quote
 
+from ragqa.evaluation.benchmark import Benchmark, Settings
+from ragqa.evaluation.report import CheckedSentence, Column, Comparison, Figure, Hit, Row
 from ragqa.types import Passage, Verdict
-from ragqa.ui.benchmarks.request import BENCHMARKS, Benchmark
-from ragqa.ui.benchmarks.runs import RunSummary
-from ragqa.ui.benchmarks.view import CheckedSentence, Column, Comparison, Figure, Hit, Row, View
+from ragqa.ui.evaluation.runs import RunSummary
 from ragqa.ui.render import VERDICT_CLASS, badge_html, number_html, place, text_html
 
 GONE = "The text of this passage is not at hand: its index is gone or was rebuilt."
@@ -34,10 +34,10 @@ def figures_html(figures: Sequence[Figure]) -> str:
     return f'<div class="rq-tiles" role="group" aria-label="Figures">{tiles}</div>'
 
 
-def run_head_html(view: View) -> str:
+def run_head_html(benchmark: Benchmark, settings: Settings) -> str:
     """Which run this is."""
-    title = BENCHMARKS[view.request.benchmark].title
-    return f'<p class="rq-question">{escape(title)}</p><p class="rq-fine">{text_html(view.request.words)}</p>'
+    words = text_html(benchmark.words(settings))
+    return f'<p class="rq-question">{escape(benchmark.title)}</p><p class="rq-fine">{words}</p>'
 
 
 def steps_html(row: Row) -> str:
@@ -58,8 +58,8 @@ def latest_html(rows: Sequence[Row], columns: Sequence[Column], benchmark: Bench
 
 
 def comparison_html(comparison: Comparison) -> str:
-    """This run's lines, marked as such, and published ones; a table that scrolls in itself."""
-    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in ("system", *comparison.headings, "from"))
+    """This run's lines, marked as such, and others; a table that scrolls in itself."""
+    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in (comparison.first, *comparison.headings, "from"))
     lines = "".join(
         f'<tr class="{"rq-ours" if line.is_ours else ""}"><td class="rq-wide">{text_html(line.name)}</td>'
         f"{''.join(f'<td>{escape(cell)}</td>' for cell in line.cells)}"

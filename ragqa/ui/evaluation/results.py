@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pandas as pd
 import streamlit as st
 
+from ragqa.evaluation.benchmark import Benchmark
+from ragqa.evaluation.report import Report, Row
 from ragqa.paths import Paths
+from ragqa.types import Passage
 from ragqa.ui import resources
-from ragqa.ui.benchmarks.render import (
+from ragqa.ui.evaluation.render import (
     answer_html,
     comparison_html,
     duration_words,
@@ -22,13 +25,8 @@ from ragqa.ui.benchmarks.render import (
     question_head_html,
     steps_html,
 )
-from ragqa.ui.benchmarks.request import BENCHMARKS
-from ragqa.ui.benchmarks.runs import BenchmarkRun
-from ragqa.ui.benchmarks.view import Row, View
+from ragqa.ui.evaluation.runs import BackgroundRun, View
 from ragqa.ui.render import notice_html
-
-if TYPE_CHECKING:
-    from ragqa.types import Passage
 
 LATEST: Final = 5
 OPENED: Final = "evaluation_opened"  # plain key: the number of the question that is open, by run
@@ -37,43 +35,51 @@ TABLE_HEIGHT: Final = 400  # pixels
 ALL, WRONG, RIGHT = "all", "wrong", "right"
 
 
-def draw_progress(run: BenchmarkRun) -> None:
+def draw_progress(run: BackgroundRun) -> None:
     """Redrawn while the run is under way; asks for the whole page when it has ended."""
     view = run.view
     if not view.running:
         st.rerun()
     status, button = st.columns([5, 1], vertical_alignment="center")
-    phase = "Stopping after the question that is under way" if run.is_stopping else view.phase
+    phase = "Stopping after what is under way" if run.is_stopping else view.phase
     status.html(notice_html(f"{phase} …"))
     button.button("Stop", on_click=run.stop, key="evaluate_stop", width="stretch", disabled=run.is_stopping)
     if view.total:
         left = f", {duration_words(view.seconds_left)} left" if view.seconds_left is not None else ""
-        kept = f", {view.n_kept:,} of them from before" if view.n_kept else ""
+        kept = f", {view.n_restored:,} of them restored" if view.n_restored else ""
         st.progress(min(1.0, view.done / view.total), text=f"{view.done:,} of {view.total:,} questions{kept}{left}")
     if view.rows:
         st.caption("So far:")
-        st.html(figures_html(view.figures))
+        st.html(figures_html(view.report.figures))
         st.caption("The latest questions:")
-        st.html(latest_html(view.rows[-LATEST:], view.columns, BENCHMARKS[view.request.benchmark]))
+        st.html(latest_html(view.rows[-LATEST:], view.report.columns, run.benchmark))
 
 
-def draw_results(run_id: str, view: View, folder: Path, paths: Paths) -> None:
+def draw_results(run_id: str, benchmark: Benchmark, view: View, folder: Path, paths: Paths) -> None:
     """Everything of a run that has ended."""
-    if view.notes:
-        st.html(notice_html("\n".join(view.notes)))
-    if view.figures:
-        st.html(figures_html(view.figures))
-    if view.comparison:
-        st.subheader("Beside published figures", anchor="published")
-        st.html(comparison_html(view.comparison))
+    if view.report.notes:
+        st.html(notice_html("\n".join(view.report.notes)))
+    if view.report.figures:
+        st.html(figures_html(view.report.figures))
+    draw_comparisons(view.report)
     if view.rows:
         st.subheader("Questions", anchor="questions")
-        _questions(run_id, view, paths)
+        _questions(run_id, benchmark, view, paths)
     _downloads(view, folder)
 
 
-def _questions(run_id: str, view: View, paths: Paths) -> None:
-    benchmark, judged = BENCHMARKS[view.request.benchmark], any(row.right is not None for row in view.rows)
+def draw_comparisons(report: Report) -> None:
+    """The tables of a report, each under its title where it has one."""
+    if report.comparisons:
+        st.subheader("Side by side", anchor="published")
+    for comparison in report.comparisons:
+        if comparison.title:
+            st.caption(comparison.title)
+        st.html(comparison_html(comparison))
+
+
+def _questions(run_id: str, benchmark: Benchmark, view: View, paths: Paths) -> None:
+    judged = any(row.right is not None for row in view.rows)
     names = {ALL: "all", WRONG: f"only “{benchmark.verdicts[1]}”", RIGHT: f"only “{benchmark.verdicts[0]}”"}
     if judged:
         wrong = sum(row.right is False for row in view.rows)
@@ -92,7 +98,7 @@ def _questions(run_id: str, view: View, paths: Paths) -> None:
     _table(run_id, view, rows, f"{shown}_{words}")
     opened = _opened(run_id, rows)
     if opened is not None:
-        _one(view, opened, paths)
+        _one(benchmark, view, opened, paths)
 
 
 def _is_shown(row: Row, shown: str, words: str) -> bool:
@@ -108,10 +114,12 @@ def _table(run_id: str, view: View, rows: list[Row], part: str) -> None:
             "#": [row.number for row in rows],
             **({"": [marks[row.right] for row in rows]} if any(row.right is not None for row in rows) else {}),
             "question": [row.question for row in rows],
-            **{column.heading: [row.values.get(column.key) for row in rows] for column in view.columns},
+            **{column.heading: [row.values.get(column.key) for row in rows] for column in view.report.columns},
         }
     )
-    formats = {column.heading: st.column_config.NumberColumn(format=f"%.{column.decimals}f") for column in view.columns}
+    formats = {
+        column.heading: st.column_config.NumberColumn(format=f"%.{column.decimals}f") for column in view.report.columns
+    }
     config: dict[str, Any] = {"#": st.column_config.NumberColumn(width=50), "": st.column_config.Column(width=50)}
     key = f"evaluate_table_{run_id}_{part}"
     st.dataframe(
@@ -179,20 +187,21 @@ def _step(run_id: str, order: list[int], place: int, by: int) -> None:
     _open(run_id, order[place + by])
 
 
-def _one(view: View, row: Row, paths: Paths) -> None:
+def _one(benchmark: Benchmark, view: View, row: Row, paths: Paths) -> None:
     """One question: what was found, what was answered, what matched."""
-    benchmark = BENCHMARKS[view.request.benchmark]
+    indexes = [view.settings.get(option.name) for option in benchmark.options if option.kind == "index"]
+    index = next(filter(None, indexes), "")
     with st.container(border=True):
-        st.html(question_head_html(row, view.columns, benchmark))
+        st.html(question_head_html(row, view.report.columns, benchmark))
         if row.answer is not None:
             st.markdown("##### Answer")
             st.html(answer_html(row.answer, row.sentences))
         if row.matches:
             st.markdown("##### Reference")
             st.html(matches_html(row))
-        if row.hits or view.request.index:
+        if row.hits or index:
             st.markdown("##### Passages")
-            st.html(hits_html(row, _passages(row, view.request.index, paths)))
+            st.html(hits_html(row, _passages(row, index, paths)))
         if row.steps:
             st.html(steps_html(row))
 
@@ -208,7 +217,7 @@ def _passages(row: Row, index: str, paths: Paths) -> dict[str, Passage | None]:
 
 
 def _downloads(view: View, folder: Path) -> None:
-    there = [one for one in view.downloads if (folder / one.name).is_file()]
+    there = [one for one in view.report.files if (folder / one.name).is_file()]
     if not there:
         return
     st.subheader("Files", anchor="files")
@@ -216,4 +225,4 @@ def _downloads(view: View, folder: Path) -> None:
         for one in there:
             read = (folder / one.name).read_bytes
             st.download_button(one.label, read, one.name, one.mime, on_click="ignore", key=f"evaluate_file_{one.name}")
-    st.caption(f"Kept in {folder}.")
+    st.caption(f"Stored in {folder}.")

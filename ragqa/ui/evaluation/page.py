@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 import streamlit as st
 
 from ragqa.errors import RagqaError
+from ragqa.evaluation import catalogue
+from ragqa.evaluation.benchmark import Benchmark
 from ragqa.paths import Paths
 from ragqa.ui import resources
-from ragqa.ui.benchmarks.answers import answers_work
-from ragqa.ui.benchmarks.fanoutqa import fanoutqa_work, leaderboard_of
-from ragqa.ui.benchmarks.inputs import request_form
-from ragqa.ui.benchmarks.pandachat import pandachat_work
-from ragqa.ui.benchmarks.render import comparison_html, run_head_html, runs_html
-from ragqa.ui.benchmarks.request import BENCHMARKS, Request
-from ragqa.ui.benchmarks.results import draw_progress, draw_results
-from ragqa.ui.benchmarks.retrieval import retrieval_work
-from ragqa.ui.benchmarks.runs import Runs
-from ragqa.ui.benchmarks.view import View
+from ragqa.ui.evaluation.form import settings_form
+from ragqa.ui.evaluation.render import run_head_html, runs_html
+from ragqa.ui.evaluation.results import draw_comparisons, draw_progress, draw_results
+from ragqa.ui.evaluation.runs import Runs, View
 from ragqa.ui.render import notice_html
 
 POLL_SECONDS = 0.5
+LISTED_RUNS = 50
 _CHOSEN, _SHOWN, _LINKED = "evaluation_benchmark", "evaluation_shown", "evaluation_linked"  # plain keys
 _PROBLEM = "evaluation_problem"
-_WORK = {
-    "retrieval": retrieval_work,
-    "answers": answers_work,
-    "pandachat": pandachat_work,
-    "fanoutqa": fanoutqa_work,
-}
 
 
 @st.cache_resource(show_spinner=False)
 def all_runs(paths: Paths) -> Runs:
     """The evaluations of this home, shared by every session."""
-    return Runs(paths, _WORK)
+    return Runs(paths, offered())
+
+
+def offered() -> Mapping[str, Benchmark]:
+    """The benchmarks of the page by name."""
+    return {name: one for name, one in catalogue.benchmarks().items() if one.on_page}
 
 
 def evaluation_page() -> None:
@@ -45,21 +43,19 @@ def evaluation_page() -> None:
     paths = Paths.from_env()
     runs = all_runs(paths)
     _follow_link(runs)
-    benchmark = BENCHMARKS[_choice(runs)]
+    benchmark = offered()[_choice(runs)]
     st.caption(benchmark.description)
-    request = request_form(benchmark, paths)
-    _run_button(request, runs)
+    settings = settings_form(benchmark, paths)
+    _run_button(benchmark, settings, runs)
     with st.container():  # always there, so that a message here moves nothing below
         problem = st.session_state.pop(_PROBLEM, "")
         if problem:
             st.html(notice_html(problem, "bad"))
     shown = st.session_state.setdefault(_SHOWN, {}).get(benchmark.name)
     if shown:
-        _show(shown, runs, paths)
-    elif benchmark.name == "fanoutqa":
-        st.subheader("Published figures", anchor="published")
-        setting = (request and request.setting) or st.session_state["evaluation"].get("setting", "closed-book")
-        st.html(comparison_html(leaderboard_of(Request("fanoutqa", "", setting=setting))))
+        _show(shown, benchmark, runs, paths)
+    elif benchmark.published:
+        draw_comparisons(benchmark.published(settings or benchmark.settings()))
     _earlier(runs)
 
 
@@ -70,16 +66,16 @@ def _follow_link(runs: Runs) -> None:
     if linked and st.session_state.get(_LINKED) != linked:
         st.session_state[_LINKED] = linked
         try:
-            request = runs.view(linked).request
+            name = runs.view(linked).benchmark
         except RagqaError as error:
             st.session_state[_PROBLEM] = str(error)
         else:
-            shown[request.benchmark] = linked
-            _choose(request.benchmark)
+            shown[name] = linked
+            _choose(name)
     current = runs.current
     if current and not linked and _CHOSEN not in st.session_state:
-        shown[current.view.request.benchmark] = current.run_id
-        _choose(current.view.request.benchmark)
+        shown[current.benchmark.name] = current.run_id
+        _choose(current.benchmark.name)
 
 
 def _choose(name: str) -> None:
@@ -88,11 +84,10 @@ def _choose(name: str) -> None:
 
 
 def _choice(runs: Runs) -> str:
-    key = "evaluate_benchmark"
-    st.session_state.setdefault(key, st.session_state.get(_CHOSEN, next(iter(BENCHMARKS))))
-    titles = {name: one.title for name, one in BENCHMARKS.items()}
+    key, titles = "evaluate_benchmark", {name: one.title for name, one in offered().items()}
+    st.session_state.setdefault(key, st.session_state.get(_CHOSEN, next(iter(titles))))
     found: str = st.radio(
-        *("Benchmark", list(BENCHMARKS)),
+        *("Benchmark", list(titles)),
         key=key,
         format_func=titles.__getitem__,
         horizontal=True,
@@ -100,33 +95,32 @@ def _choice(runs: Runs) -> str:
     )
     st.session_state[_CHOSEN] = found
     current = runs.current
-    if current and current.view.request.benchmark != found:
-        words = f"{titles[current.view.request.benchmark]} is under way: {current.view.done:,} of "
-        st.html(notice_html(f"{words}{current.view.total:,} questions. One runs at a time."))
+    if current and current.benchmark.name != found:
+        view = current.view
+        words = f"{current.benchmark.title} is under way: {view.done:,} of {view.total:,} questions."
+        st.html(notice_html(f"{words} One runs at a time."))
     return found
 
 
-def _run_button(request: Request | None, runs: Runs) -> None:
+def _run_button(benchmark: Benchmark, settings: Mapping[str, Any] | None, runs: Runs) -> None:
     st.button(
         "Run",
         type="primary",
         key="evaluate_run",
-        disabled=request is None or runs.current is not None,
-        on_click=partial(_start, request, runs),
+        disabled=settings is None or runs.current is not None,
+        on_click=partial(_start, benchmark, settings or {}, runs),
     )
 
 
-def _start(request: Request | None, runs: Runs, *, restart: bool = False) -> None:
+def _start(benchmark: Benchmark, settings: Mapping[str, Any], runs: Runs, *, restart: bool = False) -> None:
     """Starts the run and puts it into the address, so that it can be found again and shared."""
-    if request is None:
-        return
     try:
-        run = runs.start(request, restart=restart)
+        started = runs.start(benchmark.name, settings, restart=restart)
     except RagqaError as error:
         st.session_state[_PROBLEM] = str(error)
         return
-    st.session_state.setdefault(_SHOWN, {})[request.benchmark] = run.run_id
-    _address(run.run_id)
+    st.session_state.setdefault(_SHOWN, {})[benchmark.name] = started.run_id
+    _address(started.run_id)
 
 
 def _address(run_id: str) -> None:
@@ -138,39 +132,41 @@ def _address(run_id: str) -> None:
         st.query_params.pop("run", None)
 
 
-def _show(run_id: str, runs: Runs, paths: Paths) -> None:
+def _show(run_id: str, benchmark: Benchmark, runs: Runs, paths: Paths) -> None:
     st.divider()
     try:
         view = runs.view(run_id)
     except RagqaError as error:
         st.html(notice_html(str(error), "bad"))
         return
-    st.html(run_head_html(view))
+    st.html(run_head_html(benchmark, view.settings))
     live = runs.live(run_id)
     if live and view.running:
         st.fragment(partial(draw_progress, live), run_every=POLL_SECONDS)()
         return
-    _ended(run_id, view, runs)
-    draw_results(run_id, view, runs.folder / run_id, paths)
+    _ended(run_id, benchmark, view, runs)
+    draw_results(run_id, benchmark, view, runs.folder / run_id, paths)
 
 
-def _ended(run_id: str, view: View, runs: Runs) -> None:
-    """What became of the run, and the buttons that go on with it or begin it anew."""
+def _ended(run_id: str, benchmark: Benchmark, view: View, runs: Runs) -> None:
+    """What became of the run, and the buttons that continue it or begin it anew."""
     if view.error:
         st.html(notice_html(view.error, "bad" if view.phase != "Interrupted" else "mixed"))
     elif view.stopped:
-        words = f"Stopped after {view.done:,} of {view.total:,} questions. They are kept: go on when you like."
-        st.html(notice_html(words, "mixed"))
+        words = f"Stopped after {view.done:,} of {view.total:,} questions." if view.total else "Stopped while loading."
+        st.html(notice_html(f"{words} What was done is stored: continue when you like.", "mixed"))
     else:
-        kept = f", {view.n_kept:,} of them kept from before" if view.n_kept else ""
-        st.html(notice_html(f"Done: {view.done:,} questions{kept}.", "good"))
-    busy = runs.current is not None
+        restored = f", {view.n_restored:,} of them restored" if view.n_restored else ""
+        st.html(notice_html(f"Done: {view.done:,} questions{restored}.", "good"))
+    if view.failed:
+        words = f"{view.failed:,} questions got no answer or no score; continue to try them once more."
+        st.html(notice_html(words, "mixed"))
+    busy, start = runs.current is not None, partial(_start, benchmark, view.settings, runs)
     with st.container(horizontal=True):
         if not view.complete:
-            on, words = partial(_start, view.request, runs), "Go on"
-            st.button(words, key=f"evaluate_on_{run_id}", on_click=on, disabled=busy)
-        anew = partial(_start, view.request, runs, restart=True)
-        explanation = "Throws away what this run has kept."
+            st.button("Continue", key=f"evaluate_on_{run_id}", on_click=start, disabled=busy)
+        explanation = "Throws away what this run has stored."
+        anew = partial(start, restart=True)
         st.button("Begin anew", key=f"evaluate_anew_{run_id}", on_click=anew, disabled=busy, help=explanation)
 
 
@@ -179,4 +175,4 @@ def _earlier(runs: Runs) -> None:
     if found:
         st.divider()
         st.subheader("Earlier runs", anchor="earlier")
-        st.html(runs_html(found[:50]))
+        st.html(runs_html(found[:LISTED_RUNS]))

@@ -1,0 +1,1 @@
+"""The page Evaluate: a form, runs in the background and their results, for any benchmark and knowing none."""
