@@ -35,7 +35,7 @@ test: $(VENV)/.dev ## run the tests this machine can run in six minutes, with co
 	$(PYTEST) $(if $(SLOW),,-m "not slow") --cov --cov-report=term:skip-covered --cov-fail-under=90
 
 # What is left out whole, besides the marks, imports torch or streamlit before its first test.
-LEFT_OUT := $(addprefix --ignore=tests/,training lab inference) $(addprefix --ignore-glob=*/tests/,\
+LEFT_OUT := $(addprefix --ignore=tests/,training lab inference) $(addprefix --ignore-glob=tests/,\
   ui/test_app*.py ui/test_browser*.py generation/test_transformers_serve.py repass/test_nli.py \
   retrieval/test_late_interaction.py retrieval/test_learned_ranker.py)
 
