@@ -34,8 +34,13 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 test: $(VENV)/.dev ## run the tests this machine can run in six minutes, with coverage (SLOW=1 adds those that take longer)
 	$(PYTEST) $(if $(SLOW),,-m "not slow") --cov --cov-report=term:skip-covered --cov-fail-under=90
 
+# What is left out whole, besides the marks, imports torch or streamlit before its first test.
+LEFT_OUT := $(addprefix --ignore=tests/,training lab inference) $(addprefix --ignore-glob=tests/,\
+  ui/test_app*.py ui/test_browser*.py generation/test_transformers_serve.py repass/test_nli.py \
+  retrieval/test_late_interaction.py retrieval/test_learned_ranker.py)
+
 quick: $(VENV)/.dev ## run the tests without browser, models and data, in less than a minute
-	$(PYTEST) --hypothesis-profile quick -m "not slow and not long and not browser and not model and not data"
+	$(PYTEST) $(LEFT_OUT) --hypothesis-profile quick -m "not slow and not long and not browser and not model and not data"
 
 check: $(VENV)/.dev ## lint and type-check
 	$(BIN)/ruff check .

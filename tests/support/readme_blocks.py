@@ -13,15 +13,14 @@ On the lines before a block, as comments of HTML, which no reader sees:
 
 from __future__ import annotations
 
-import contextlib
-import io
+import os
 import re
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-from typer.testing import CliRunner
 
 COMPARED = 8  # lines of each output
 _BLOCK = re.compile(
@@ -106,28 +105,39 @@ def _plain(line: str) -> str:
 
 
 def run_console(block: Block) -> None:
-    """Runs the commands in this process. Raises AssertionError where one fails or prints something else."""
-    from ragqa.cli import app
-
+    """Runs the commands. Raises AssertionError where one fails or prints something else."""
     for command in commands_of(block):
-        result = CliRunner().invoke(app, list(command.words[1:]))
+        code, output = _run("from ragqa.cli import main; main()", *command.words[1:])
         said = f"line {block.line}: {shlex.join(command.words)}"
-        assert result.exit_code == 0, f"{said} ended with {result.exit_code}: {result.output}{result.exception!r}"
-        missing = differs(command.printed, result.output)
-        assert not missing, f"{said} did not print {missing!r} but\n{result.output}"
+        assert code == 0, f"{said} ended with {code}: {output}"
+        missing = differs(command.printed, output)
+        assert not missing, f"{said} did not print {missing!r} but\n{output}"
 
 
 def run_python(blocks: tuple[Block, ...], block: Block) -> None:
-    """Runs the block in a namespace of its own, after those that it continues."""
+    """Runs the block after those that it continues. Raises AssertionError where it fails."""
     series = [block]
     for earlier in reversed([one for one in blocks if one.language == "python" and one.line < block.line]):
         if not series[0].continues:
             break
         series.insert(0, earlier)
-    namespace: dict[str, object] = {"__name__": "__main__"}
-    with contextlib.redirect_stdout(io.StringIO()):
-        for one in series:
-            exec(compile("\n" * one.line + one.text, "README.md", "exec"), namespace)
+    code, output = _run("\n".join(one.text for one in series))
+    assert code == 0, f"line {block.line}: {output}"
+
+
+def _run(*arguments: str) -> tuple[int, str]:
+    """Python's exit code and all that it printed: a process of its own, so that no other test's fakes are in it."""
+    root = str(Path(__file__).resolve().parents[2])
+    done = subprocess.run(
+        [sys.executable, "-c", *arguments],
+        env={**os.environ, "PYTHONPATH": root},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        timeout=600,
+        check=False,
+    )
+    return done.returncode, done.stdout
 
 
 def readmes(root: Path) -> Iterator[Path]:
