@@ -6,10 +6,11 @@ PORT   ?= 8501
 WORKERS ?= 2
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: app test check format indexes benchmark growth clean help
+.PHONY: app test quick check format indexes benchmark growth clean help \
+  prove-kills prove-soak prove-growth prove-dump prove-repass prove-hostile
 
 help: ## show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "ragqa needs Python 3.11 or newer, found " + sys.version.split()[0] + "; run make PYTHON=/path/to/python3.11")'
@@ -28,8 +29,13 @@ $(VENV)/.dev: $(VENV)/.app
 app: $(VENV)/.app ## open the page at http://localhost:8501
 	$(BIN)/streamlit run app.py --server.port $(PORT)
 
-test: $(VENV)/.dev ## run the tests this machine can run (SLOW=1 adds those that take minutes)
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile $(if $(SLOW),,-m "not slow") --cov --cov-report=term:skip-covered --cov-fail-under=90
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+
+test: $(VENV)/.dev ## run the tests this machine can run in six minutes, with coverage (SLOW=1 adds those that take longer)
+	$(PYTEST) $(if $(SLOW),,-m "not slow") --cov --cov-report=term:skip-covered --cov-fail-under=90
+
+quick: $(VENV)/.dev ## run the tests without browser, models and data, in less than a minute
+	$(PYTEST) --hypothesis-profile quick -m "not slow and not long and not browser and not model and not data"
 
 check: $(VENV)/.dev ## lint and type-check
 	$(BIN)/ruff check .
@@ -49,6 +55,23 @@ benchmark: $(VENV)/.dev ## time RePASs against the reference script's loop (make
 
 growth: $(VENV)/.dev ## measure indexes of up to 1.3 million passages (make growth OPTIONS="--index adgm --sizes 13000")
 	$(BIN)/python -m tests.benchmarks.growth $(OPTIONS)
+
+prove-kills: $(VENV)/.dev ## kill runs, trainings and index builds at many moments and continue them (half an hour)
+	$(PYTEST) -m slow -k "kill or crash or interrupt" $(OPTIONS)
+
+prove-soak: $(VENV)/.dev ## eight sessions of the page at once, then 200 questions in one (OPTIONS="--questions 50")
+	$(BIN)/python -m tests.benchmarks.soak $(OPTIONS)
+
+prove-growth: growth ## the same as growth
+
+prove-dump: $(VENV)/.dev ## index a synthetic Wikipedia dump in bounded memory, killed on the way (OPTIONS="--megabytes 1000")
+	$(BIN)/python -m tests.benchmarks.dump $(OPTIONS)
+
+prove-repass: $(VENV)/.dev ## every number of RePASs against the reference script's loop, on all cases
+	$(BIN)/python -m pytest -m "slow or not slow" tests/repass/test_repass_reference.py tests/repass/test_repass_model.py $(OPTIONS)
+
+prove-hostile: $(VENV)/.dev ## ask all 200 hostile questions in a browser and in the terminal
+	RAGQA_HOSTILE=1 $(BIN)/python -m pytest --timeout 3600 -k hostile tests/ui/test_browser.py tests/cli $(OPTIONS)
 
 clean: ## remove the virtual environment and caches
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

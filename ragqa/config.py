@@ -95,7 +95,8 @@ class IndexingConfig:
             "left out where the encoder is none",
             self.vectors,
         )
-        expected = f"{', '.join(registry.further_rankings())}, each once"
+        *most, last = registry.further_rankings()
+        expected = f"{', '.join(most)} or {last}, each once"
         for ranking in self.rankings:
             valid = registry.is_further_ranking(ranking) and ranking.partition(":")[2] not in {self.encoder, NO_ENCODER}
             _check(valid, "a further ranking", expected, ranking)

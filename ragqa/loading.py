@@ -78,7 +78,7 @@ def load_encoder(name: str, precision: Precision = "auto", paths: Paths | None =
     Raises ModelError, and ConfigError where a server's address or key cannot work.
     """
     if name in registry.entry_points_of(registry.ENCODERS):
-        made: Encoder = _made(registry.ENCODERS, name, "encode", "encode_query")
+        made: Encoder = registry.make(registry.ENCODERS, name)
         return made
     name = IndexingConfig().encoder if name == NO_ENCODER else name
     if is_api_name(name):
@@ -120,35 +120,21 @@ def added_retrievers(index: Index, weights: Mapping[str, float] | None = None) -
     Without ``weights`` all that need none are made. One that cannot be made is left out with a warning, and a
     ConfigError where it has a weight above 0.
     """
-    held = {ranking.name: index.folder / FURTHER / ranking.folder for ranking in index.manifest.rankings}
-    wanted = registry.entry_points_of(registry.RETRIEVERS) if weights is None else [n for n, w in weights.items() if w]
-    names = dict.fromkeys([*(name for name in held if name in registry.entry_points_of(registry.RETRIEVERS)), *wanted])
+    added = registry.entry_points_of(registry.RETRIEVERS)
+    rankings = (ranking for ranking in index.manifest.rankings if ranking.name in added)
+    held = {ranking.name: index.folder / FURTHER / ranking.folder for ranking in rankings}
+    wanted = added if weights is None else (name for name, weight in weights.items() if weight > 0 and name in added)
     found = []
-    for name in names:
+    for name in dict.fromkeys((*held, *wanted)):
         try:
             if name in held or needs_no_files(name):
                 given = {"index": index} | ({"folder": held[name]} if name in held else {})
-                found.append(_made(registry.RETRIEVERS, name, "retrieve", **given))
+                found.append(registry.make(registry.RETRIEVERS, name, **given))
         except ConfigError as error:
             if weights and weights.get(name):
                 raise
             _logger.warning("%s", error)
     return tuple(found)
-
-
-def _made(group: str, name: str, /, *methods: str, **given: Any) -> Any:  # noqa: ANN401
-    """Another package's part, made. Raises ConfigError where it lacks a method, or a retriever has another name."""
-    made = registry.make(group, name, name=name, **given)
-    lacking = [method for method in methods if not callable(getattr(made, method, None))]
-    wrong = f"no method {lacking[0]}" if lacking else ""
-    if group == registry.RETRIEVERS and getattr(made, "name", None) != name:
-        wrong = wrong or f"the name {getattr(made, 'name', None)!r}"
-    if wrong:
-        origin = registry.origin(group, name)
-        whose = origin.name if origin else "a package"
-        msg = f"{name!r} of {whose} has {wrong}, expected what `ragqa.protocols` says; mend or uninstall it"
-        raise ConfigError(msg)
-    return made
 
 
 def load_nli(scoring: ScoringConfig, paths: Paths | None = None) -> tuple[NliModel, NliModel]:
@@ -165,7 +151,7 @@ def load_nli(scoring: ScoringConfig, paths: Paths | None = None) -> tuple[NliMod
 
 def _load_nli(name: str, precision: Precision, *, joined: bool = False) -> NliModel:
     if name in registry.entry_points_of(registry.NLI_MODELS):
-        made: NliModel = _made(registry.NLI_MODELS, name, "predict")
+        made: NliModel = registry.make(registry.NLI_MODELS, name)
         return made
     return CrossEncoderNli(name, precision, joined=joined)
 
@@ -184,7 +170,7 @@ def load_reranker(name: str, precision: Precision = "auto") -> Reranker:
     ``precision`` is a cross-encoder's. Raises ModelError, and ConfigError where a server's address or key cannot work.
     """
     if name in registry.entry_points_of(registry.RERANKERS):
-        made: Reranker = _made(registry.RERANKERS, name, "score_hits")
+        made: Reranker = registry.make(registry.RERANKERS, name)
         return made
     if is_api_name(name):
         return ApiReranker(name)

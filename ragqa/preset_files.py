@@ -16,7 +16,7 @@ from typing import Any, Final
 from ragqa import registry
 from ragqa.config import RerankingConfig
 from ragqa.errors import ConfigError
-from ragqa.presets import PRESETS, Preset
+from ragqa.presets import FORMER_NAMES, PRESETS, Preset
 
 PRESET_FORMAT: Final = "ragqa preset 1"
 MAX_BYTES: Final = 1_000_000  # one with the evidence of five folds takes 5 kB
@@ -38,7 +38,7 @@ def check_name(name: str) -> None:
         msg = f"a preset's name must be one line of 1 to {LONGEST_NAME} characters, got {name[:100]!r}; choose another"
         raise ConfigError(msg)
     rankings = {part.key for part in registry.ours(registry.RETRIEVERS)}
-    if name in {"fused", *rankings, *(preset.name for preset in PRESETS)}:
+    if name in {"fused", *rankings, *FORMER_NAMES, *(preset.name for preset in PRESETS)}:
         msg = f"the name {name!r} belongs to a preset or ranking that comes with ragqa; choose another"
         raise ConfigError(msg)
 
@@ -58,7 +58,7 @@ def find_preset(name: str, folder: Path) -> Preset:
     Raises ConfigError where there is none, or where the file named cannot be read.
     """
     for preset in PRESETS:
-        if preset.name == name:
+        if preset.name == FORMER_NAMES.get(name, name):
             return preset
     if name.endswith(".json"):
         return read_preset(Path(name).expanduser())

@@ -12,7 +12,7 @@ class Preset:
     """Named settings with one line that says what they are for.
 
     ``index`` names the index they were chosen on, where they were chosen on one; empty: they are for any. Weights may
-    be of rankings that few indexes have: `ragqa.retrieval.names.missing_rankings` says which of an index's lack.
+    be of rankings that few indexes have: `ragqa.retrieval.names.missing_rankings` says which of them an index lacks.
     """
 
     name: str
@@ -130,15 +130,16 @@ def _of_aueb() -> tuple[Preset, ...]:
     return (*rows, *final, unranked, *alone)
 
 
+FORMER_NAMES = {"learned order": "learning to rank"}  # what 0.1.0 called a preset
 PRESETS: tuple[Preset, ...] = (
     Preset(
         "RIRAG .70/.20",
         "The RIRAG paper's filter: relevance at least 0.70, no fall of 0.20 or more, at most ten passages.",
     ),
     Preset(
-        "learned order",
-        "The best 50 passages in an order learnt from 2,788 ADGM questions: R@10 / M@10 there 82.3 / 70.1 out of fold, "
-        "81.4 / 67.8 without it. For regulation in English; on other corpora measure it first.",
+        "learning to rank",
+        "The best 50 passages ranked by trees trained on 2,788 ADGM questions: R@10 / M@10 there 82.3 / 70.1 out of "
+        "fold, 81.4 / 67.8 without it. For regulation in English; on other corpora measure it first.",
         reranking=RerankingConfig("ranker-adgm", depth=50, weight=1.0),
     ),
     Preset(

@@ -21,174 +21,28 @@ from inspect import Parameter, getdoc, signature
 from typing import Any, Final
 
 from ragqa.errors import ConfigError, RagqaError
+from ragqa.parts import BENCHMARKS as BENCHMARKS
+from ragqa.parts import CORPUS_FORMATS as CORPUS_FORMATS
+from ragqa.parts import ENCODERS as ENCODERS
+from ragqa.parts import GENERATORS as GENERATORS
+from ragqa.parts import LANGUAGE_MODEL as LANGUAGE_MODEL
+from ragqa.parts import NLI_MODELS as NLI_MODELS
+from ragqa.parts import OURS
+from ragqa.parts import RERANKERS as RERANKERS
+from ragqa.parts import RETRIEVERS as RETRIEVERS
+from ragqa.parts import Part as Part
 from ragqa.types import ModelInfo
 
-GENERATORS: Final = "ragqa.generators"
-RETRIEVERS: Final = "ragqa.retrievers"
-ENCODERS: Final = "ragqa.encoders"
-RERANKERS: Final = "ragqa.rerankers"
-NLI_MODELS: Final = "ragqa.nli_models"
-CORPUS_FORMATS: Final = "ragqa.corpus_formats"
-BENCHMARKS: Final = "ragqa.benchmarks"  # `ragqa.evaluation` says what these are
-
-LANGUAGE_MODEL: Final = "a language model"
 RESERVED: Final = frozenset({"fused", "reranker", "reranked"})  # columns of tables beside those of retrievers
 
-_logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One part. In ``name`` capitals stand for a name of the user's own: ``splade:MODEL``, ``FOLDER``.
-
-    ``maker`` is ``module:attribute``; empty where a part is made with the index that holds it. ``needs`` names a
-    language model, an extra (``ragqa[late]``) or the variable of a key, ``options`` the fields of
-    `ragqa.config.GenerationConfig` that it reads beside those of every language model. ``also``: it has files of its
-    own and joins an index by ``--also``. ``package`` is whose it is, empty for ragqa itself.
-    """
-
-    name: str
-    label: str
-    explanation: str
-    maker: str | Callable[..., Any] = ""
-    needs: tuple[str, ...] = ()
-    options: tuple[str, ...] = ()
-    also: bool = False
-    package: str = ""
-
-    @property
-    def key(self) -> str:
-        """The name without what the user puts in: ``splade`` for ``splade:MODEL``."""
-        return self.name.partition(":")[0]
-
-    @property
-    def is_name(self) -> bool:
-        """Whether the name stands for itself, so that it can be offered in a list."""
-        return not re.search(r"\b[A-Z]{2,}\b", self.name)
-
-
-_LLM: Final = (LANGUAGE_MODEL,)
-_OURS: Final[Mapping[str, tuple[Part, ...]]] = {
-    GENERATORS: (
-        Part(
-            "concise",
-            "concise, no language model",
-            "The few sentences that answer the question, quoted.",
-            "ragqa.generation.concise:ConciseGenerator",
-        ),
-        Part(
-            "extractive",
-            "extractive, no language model",
-            "What the passages oblige somebody to do, quoted.",
-            "ragqa.generation.extractive:ExtractiveGenerator",
-        ),
-        Part(
-            "baseline",
-            "the kept passages, no language model",
-            "Every sentence of every kept passage.",
-            "ragqa.generation.baseline:BaselineGenerator",
-        ),
-        Part(
-            "llm",
-            "language model",
-            "A language model answers from the kept passages.",
-            "ragqa.generation.llm:LlmGenerator",
-            _LLM,
-        ),
-        Part(
-            "obligations",
-            "language model, obligations only",
-            "A language model reads only the obligations found in the passages.",
-            "ragqa.generation.llm:ObligationsGenerator",
-            _LLM,
-        ),
-        Part(
-            "loc",
-            "LOC, obligation by obligation",
-            "A language model answers each obligation until the answer covers it.",
-            "ragqa.generation.loc:LocGenerator",
-            _LLM,
-            ("tries", "max_calls"),
-        ),
-        Part(
-            "vrr",
-            "VRR, verified and refined",
-            "A language model writes candidates; the best by RePASs is refined.",
-            "ragqa.generation.vrr:VrrGenerator",
-            _LLM,
-            ("candidates", "rounds", "max_calls"),
-        ),
-        Part(
-            "fan-out",
-            "fan-out, no language model",
-            "The question is taken apart by rules; each part is searched and quoted for.",
-            "ragqa.generation.fanout.generator:fan_out_generator",
-            options=("max_sub_questions",),
-        ),
-        Part(
-            "fan-out-llm",
-            "fan-out, language model",
-            "A language model takes the question apart; each part is searched and answered.",
-            "ragqa.generation.fanout.model:FanOutLlmGenerator",
-            _LLM,
-            ("max_sub_questions", "depth", "max_calls"),
-        ),
-        Part("none", "none, passages only", "No answer is written: only the passages are shown."),
-    ),
-    RETRIEVERS: (
-        Part("bm25", "BM25", "How much the ranking by words counts, against the others. 0 leaves it out."),
-        Part("context", "Context", "The ranking by words of each passage read with its neighbours in the document."),
-        Part("dense", "Dense", "The ranking by meaning (cosine of vectors)."),
-        Part("document", "Document", "BM25 over whole documents: a passage counts as much as its document.", also=True),
-        Part(
-            "splade:MODEL",
-            "SPLADE",
-            "The ranking by words and by words a model expects beside them.",
-            "ragqa.retrieval.splade:SpladeEncoder",
-            also=True,
-        ),
-        Part(
-            "late:MODEL",
-            "Late interaction",
-            "The ranking by meaning, word by word (ColBERT).",
-            "ragqa.retrieval.late_interaction:LateEncoder",
-            ("ragqa[late]",),
-            also=True,
-        ),
-        Part("dense:ENCODER", "Dense", "The ranking by meaning of a further encoder.", also=True),
-    ),
-    ENCODERS: (
-        Part("all-MiniLM-L6-v2", "all-MiniLM-L6-v2", "384 numbers, comes with ragqa."),
-        Part("FOLDER", "a folder or hub name", "Any sentence-transformers model; +FOLDER after it: with an adapter."),
-        Part("openai:MODEL", "OpenAI", "OpenAI's embeddings, or any server's.", "", ("OPENAI_API_KEY",)),
-        Part("voyage:MODEL", "Voyage", "Voyage's embeddings.", "", ("VOYAGE_API_KEY",)),
-        Part("none", "none", "No vectors: the index ranks by words alone."),
-    ),
-    RERANKERS: (
-        Part("ranker-adgm", "ranker-adgm", "Learnt from questions about regulation; quick; comes with ragqa."),
-        Part("FOLDER", "a folder or hub name", "A cross-encoder, or what `ragqa train` made."),
-        Part("voyage:MODEL", "Voyage", "Voyage's rerankers, such as voyage:rerank-2.", "", ("VOYAGE_API_KEY",)),
-        Part("openai:MODEL", "a server", "A server with /rerank, as vLLM's.", "", ("OPENAI_BASE_URL",)),
-    ),
-    NLI_MODELS: (
-        Part("nli-minilm-l6", "nli-minilm-l6", "Six layers, trained for regulation; comes with ragqa."),
-        Part(
-            "FOLDER",
-            "a folder or hub name",
-            "Any cross-encoder of three classes.",
-        ),
-    ),
-    CORPUS_FORMATS: (
-        Part("obliqa", "ObliQA", "JSON documents of ObliQA's schema."),
-        Part("text", "text", "Markdown and plain text: .md, .markdown, .txt."),
-        Part("jsonl", "JSON lines", "A passage or a document a line."),
-        Part("pandachat", "PandaChat", "PandaChat's set of articles and questions."),
-        Part("dump", "Wikipedia dump", "A wiki's .xml, .xml.bz2 or .xml.gz."),
-        Part("zim", "ZIM", "A ZIM file, as Kiwix distributes.", "", ("ragqa[zim]",)),
-        Part("mediawiki", "MediaWiki", "Pages of a wiki's api.php, with --titles."),
-        Part("kiwix", "Kiwix", "Pages of a Kiwix server, with --titles."),
-    ),
+_METHODS: Final = {  # what another package's part must be able to do, see `ragqa.protocols`
+    GENERATORS: ("stream",),
+    RETRIEVERS: ("retrieve",),
+    ENCODERS: ("encode", "encode_query"),
+    RERANKERS: ("score_hits",),
+    NLI_MODELS: ("predict",),
 }
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +93,7 @@ def refresh() -> None:
 
 def ours(group: str) -> tuple[Part, ...]:
     """The parts that come with ragqa."""
-    return _OURS.get(group, ())
+    return OURS.get(group, ())
 
 
 def names(group: str) -> tuple[str, ...]:
@@ -271,8 +125,8 @@ def find(group: str, name: str) -> Part | None:
         made,
         tuple(getattr(made, "needs", ())),
         tuple(getattr(made, "options", ())),
-        callable(getattr(made, "write", None)),
-        _package(point),
+        also=callable(getattr(made, "write", None)),
+        package=_package(point),
     )
 
 
@@ -301,6 +155,12 @@ def retriever_name(option: str) -> str:
 def is_ranking_name(name: str) -> bool:
     """Whether a retriever may be called so: ``bm25``, ``dense``, a further one's name, or ``dense:ENCODER``."""
     return is_known(RETRIEVERS, name) and retriever_name(name) == name and not name.endswith(":")
+
+
+def score_name(retriever: str) -> str:
+    """What a table calls this retriever's raw scores: ``cosine`` for ``dense``, else the last part of its name."""
+    named = {retriever_name(part.name): part.score for part in ours(RETRIEVERS)}
+    return named.get(retriever) or retriever.rpartition(":")[2]
 
 
 def parts(group: str) -> tuple[Part, ...]:
@@ -349,28 +209,36 @@ def make(group: str, name: str, /, **given: Any) -> Any:  # noqa: ANN401
 
     Of generators: ``config`` (GenerationConfig), ``filtering`` (FilteringConfig), ``encoder``, ``obligations``,
     ``verifier``, ``api_key``, ``prompts`` (a folder or None). Of retrievers: ``index``, and ``folder`` where they have
-    files. Of encoders, rerankers and NLI models: ``name``. Of corpus formats: ``source``, ``chunk_max_tokens``.
+    files. Of corpus formats: ``source``, ``chunk_max_tokens``. Of all: ``name``.
 
-    Raises ConfigError for a name that is none, and where another package's maker asks for something else or fails.
+    Raises ConfigError for a name that is none, and where another package's maker asks for something else, fails, or
+    makes what `ragqa.protocols` does not say.
     """
     part = find(group, name)
     if part is None or not part.maker:
         msg = f"no {_kind(group)} is called {name!r}; expected one of {listed(group)}"
         raise ConfigError(msg)
+    given = {"name": name} | given
     if isinstance(part.maker, str):
         module, _, attribute = part.maker.partition(":")
         return call(getattr(import_module(module), attribute), **given)
-    said = f"the {_kind(group)} {name!r} of the package {part.package}"
     try:
-        return call(part.maker, **given)
+        made = call(part.maker, **given)
     except RagqaError:
         raise
-    except Exception as error:
-        msg = (
-            f"{said} cannot be made ({type(error).__name__}: {str(error)[:200]}); "
-            f"its maker is given {', '.join(given)}; mend or uninstall it"
-        )
-        raise ConfigError(msg) from error
+    except Exception as error:  # a stranger's code may raise anything
+        why = f"cannot be made ({type(error).__name__}: {str(error)[:200]}) of {', '.join(given)}"
+        raise _wrong(group, part, why) from error
+    lacking = [method for method in _METHODS.get(group, ()) if not hasattr(made, method)]
+    if lacking and not hasattr(made, "stream_searching"):
+        raise _wrong(group, part, f"has no method {lacking[0]!r}")
+    if group == RETRIEVERS and getattr(made, "name", None) != name:
+        raise _wrong(group, part, f"calls itself {getattr(made, 'name', None)!r}")
+    return made
+
+
+def _wrong(group: str, part: Part, why: str) -> ConfigError:
+    return ConfigError(f"the {_kind(group)} {part.name!r} of the package {part.package} {why}; mend or uninstall it")
 
 
 def call(maker: Callable[..., Any], **given: Any) -> Any:  # noqa: ANN401

@@ -1,16 +1,20 @@
-"""Values -> rich tables for the terminal. Text of others is shown as it is, never read as markup."""
+"""Values -> rich tables for the terminal. Text from elsewhere is shown as it is, never read as markup."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
 
-from rich.console import Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
 from ragqa.cleaning import without_controls
 from ragqa.records import RecordSummary
+from ragqa.registry import score_name
 from ragqa.repass.attribution import COPY_NOTE, MIN_RUN, citation_flag, marks
 from ragqa.repass.explanation import Explanation, explain, mode_differences, provenance, written_out
 from ragqa.types import Answer, Breakdown, CitationCheck, CitationStatus, Passage, ScoringMode, Selection, Verdict
@@ -23,6 +27,103 @@ _STYLE = {
 }
 
 
+LONGEST_WORD: Final = 12  # characters; a shorter word is never broken in a table
+TITLE_CHARS: Final = 48  # of a document's title where a passage is named
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    heading: Text
+    priority: int
+    justify: Literal["left", "right"]
+    least: int
+
+
+@dataclass(slots=True)
+class FittedTable:
+    """A table that leaves out columns where the terminal is narrow, instead of breaking words into slivers.
+
+    The columns with the highest priority number go first; those with 0 always stay. A line below names what went.
+    """
+
+    title: str | Text = ""
+    show_lines: bool = False
+    _columns: list[_Column] = field(default_factory=list)
+    _rows: list[tuple[Text, ...]] = field(default_factory=list)
+
+    def add_column(
+        self, heading: str | Text, priority: int = 0, justify: Literal["left", "right"] = "left", least: int = 0
+    ) -> None:
+        """A column of at least ``least`` cells, and of its longest word up to `LONGEST_WORD`."""
+        self._columns.append(_Column(_text(heading), priority, justify, least))
+
+    def add_row(self, *cells: str | Text) -> None:
+        """A row with a cell for each column."""
+        self._rows.append(tuple(map(_text, cells)))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        shown = list(range(len(self._columns)))
+        least = [max(self._columns[place].least, *map(_longest_word, self._cells(place))) for place in shown]
+        while _outer(len(shown)) + sum(least[place] for place in shown) > options.max_width:
+            last = max(shown, key=lambda place: (self._columns[place].priority, place))
+            if not self._columns[last].priority:
+                break
+            shown.remove(last)
+        natural = [max(map(_longest_line, self._cells(place))) for place in range(len(self._columns))]
+        room = options.max_width - _outer(len(shown))
+        widths = _shared([least[place] for place in shown], [natural[place] for place in shown], room)
+        table = Table(title=self.title or None, show_lines=self.show_lines)
+        for place, width in zip(shown, widths, strict=True):
+            column = self._columns[place]
+            table.add_column(column.heading, justify=column.justify, width=width, overflow="fold")
+        for row in self._rows:
+            table.add_row(*(row[place] for place in shown))
+        yield table
+        left_out = [column.heading.plain for place, column in enumerate(self._columns) if place not in shown]
+        if left_out:
+            yield Text(f"Left out at this width: {', '.join(left_out)}.", style="dim")
+
+    def _cells(self, place: int) -> list[Text]:
+        return [self._columns[place].heading, *(row[place] for row in self._rows)]
+
+
+def _text(value: str | Text) -> Text:
+    return value if isinstance(value, Text) else Text(value)
+
+
+def _longest_word(text: Text) -> int:
+    return min(LONGEST_WORD, max(map(cell_len, text.plain.split()), default=1))
+
+
+def _longest_line(text: Text) -> int:
+    return max(map(cell_len, text.plain.split("\n")), default=1)
+
+
+def _outer(n_columns: int) -> int:
+    """The cells that borders and padding take."""
+    return 3 * n_columns + 1
+
+
+def _shared(least: Sequence[int], natural: Sequence[int], room: int) -> list[int]:
+    """A width for each column: what it needs at least, and of the rest an equal share up to what it would like."""
+    widths = list(least)
+    while (left := room - sum(widths)) > 0:
+        narrow = [place for place, width in enumerate(widths) if width < natural[place]]
+        if not narrow:
+            break
+        for place in narrow[:left]:
+            widths[place] += min(max(1, left // len(narrow)), natural[place] - widths[place])
+    return widths
+
+
+def passage_name(passage: Passage) -> str:
+    """The document's title, shortened, and the passage's number in it: ``Outsourcing Rules 3.3.3``."""
+    title = " ".join((passage.title or passage.document_id).split())
+    if len(title) > TITLE_CHARS:
+        title = title[: TITLE_CHARS - 1].rsplit(" ", 1)[0] + "…"
+    return f"{title} {passage.number}" if passage.number else title
+
+
 def plain(text: str, limit: int | None = None, style: str = "") -> Text:
     """The text without control characters, which a terminal would obey, cut to ``limit`` characters."""
     clean = without_controls(text)
@@ -31,35 +132,35 @@ def plain(text: str, limit: int | None = None, style: str = "") -> Text:
     return Text(clean, style=style)
 
 
-def passage_table(selection: Selection, limit: int = 10) -> Table:
+def passage_table(selection: Selection, limit: int = 10) -> FittedTable:
     """Everything kept and the best of the rest, ``limit`` at least, with scores and the reason each fell.
 
     Where they were reranked also the fused score with the rank before, and the reranker's with the rank it gives; of a
     fan-out the question's own and the best sub-question's, in place of the retrievers'.
     """
     limit = max(limit, *(candidate.rank for candidate in selection.kept), 0)
-    table = Table(title=f"Passages: kept {len(selection.kept)} of {len(selection.kept) + len(selection.dropped)}")
+    table = FittedTable(f"Passages: kept {len(selection.kept)} of {len(selection.kept) + len(selection.dropped)}")
     table.add_column("#", justify="right")
-    table.add_column("passage", ratio=1, overflow="fold")
+    table.add_column("passage", least=28)
     candidates = sorted((*selection.kept, *selection.dropped), key=lambda c: c.rank)[:limit]
     names = [part.retriever for part in candidates[0].hit.parts] if candidates else []
     further = [part.retriever for part in candidates[0].hit.reranking] if candidates else []
     if "sub-question" in further:
         names = []  # what the retrievers gave is in the question's own score
-    shown = ({"bm25": "BM25", "dense": "cosine"}.get(name, name.rpartition(":")[2]) for name in names)
-    for heading in ("relevance", *shown, *further):
-        table.add_column(plain(heading), justify="right", no_wrap=True)
-    table.add_column("decision", no_wrap=True)
+    shown = map(score_name, names)
+    for priority, heading in enumerate(("relevance", *further, *shown), start=1):
+        table.add_column(plain(heading), priority, "right")
+    table.add_column("decision")
     for candidate in candidates:
         raw = {part.retriever: part.raw for part in candidate.hit.parts}
-        passage = plain(candidate.passage.passage_id, style="bold")
+        passage = plain(passage_name(candidate.passage), style="bold")
         passage.append(" ").append(plain(" ".join(candidate.passage.text.split()), 90, style="not bold"))
         table.add_row(
             str(candidate.rank),
             passage,
             f"{candidate.relevance:.3f}",
-            *(_number(raw.get(name)) for name in names),
             *(f"{_number(part.raw)} #{part.rank or '–'}" for part in candidate.hit.reranking),
+            *(_number(raw.get(name)) for name in names),
             Text(str(candidate.drop) if candidate.drop else "kept", style="" if candidate.drop else "green"),
         )
     return table
@@ -75,7 +176,7 @@ def answer_panel(answer: Answer, passages: Sequence[Passage]) -> RenderableType:
     if answer.note:
         body.append(plain(answer.note, style="italic"))
     cited = sorted({number for sentence in answer.sentences for number in sentence.citations})
-    sources = [plain(f"[{n}] {passages[n - 1].title} › {passages[n - 1].passage_id}", style="cyan") for n in cited]
+    sources = [plain(f"[{n}] {passage_name(passages[n - 1])}", style="cyan") for n in cited]
     model = f", {answer.model}" if answer.model else ""
     return Group(Panel(body, title=plain(f"Answer ({answer.generator}{model})")), *sources)
 
@@ -103,12 +204,14 @@ def scores_group(evaluation: Breakdown, passages: Sequence[Passage] = (), other:
     return Group(*tables, *lines)
 
 
-def _sentence_table(evaluation: Breakdown, explanation: Explanation | None) -> Table:
+def _sentence_table(evaluation: Breakdown, explanation: Explanation | None) -> FittedTable:
     threshold = evaluation.verdict_threshold
-    table = Table(title=f"Answer sentences (supported: E ≥ {threshold:.2f}, contradicted: C ≥ {threshold:.2f})")
-    table.show_lines = True
-    for heading in ("#", "verdict", "E", "C", "sentence", "deciding premise"):
-        table.add_column(heading, overflow="fold")
+    title = f"Answer sentences (supported: E ≥ {threshold:.2f}, contradicted: C ≥ {threshold:.2f})"
+    table = FittedTable(title, show_lines=True)
+    for heading in ("#", "verdict", "E", "C"):
+        table.add_column(heading)
+    table.add_column("sentence", least=16)
+    table.add_column("deciding premise", 1, least=16)
     for score in evaluation.sentences:
         contradicted = score.verdict is Verdict.CONTRADICTED
         premise = score.contradiction_premise if contradicted else score.entailment_premise
@@ -128,15 +231,18 @@ def _sentence_table(evaluation: Breakdown, explanation: Explanation | None) -> T
     return table
 
 
-def _obligation_table(evaluation: Breakdown, explanation: Explanation | None) -> Table:
+def _obligation_table(evaluation: Breakdown, explanation: Explanation | None) -> FittedTable:
     covered = sum(score.covered for score in evaluation.obligations)
-    table = Table(
-        title=f"Obligations: {covered} of {len(evaluation.obligations)} covered "
+    title = (
+        f"Obligations: {covered} of {len(evaluation.obligations)} covered "
         f"(P(entailment) > {evaluation.coverage_threshold:.2f})"
     )
-    table.show_lines = True
-    for heading in ("covered", "best", "margin", "obligation", "answer sentence", "next best"):
-        table.add_column(heading, overflow="fold")
+    table = FittedTable(title, show_lines=True)
+    for heading, priority in (("covered", 0), ("best", 0), ("margin", 2)):
+        table.add_column(heading, priority)
+    table.add_column("obligation", least=16)
+    table.add_column("answer sentence", 1)
+    table.add_column("next best", 3)
     for score in evaluation.obligations:
         runner_up = explanation.runners_up[score.index] if explanation else None
         table.add_row(
@@ -180,7 +286,7 @@ def _explanation_lines(explanation: Explanation) -> list[Text]:
 
 def _citation_line(checks: Sequence[CitationCheck]) -> Text:
     """How many sentences' citations stand as written, and what the check makes of each of the others."""
-    kept = sum(check.status is CitationStatus.CONFIRMED for check in checks)
+    confirmed = sum(check.status is CitationStatus.CONFIRMED for check in checks)
     others = "; ".join(
         f"sentence {check.index + 1} {check.status}: {marks(check.written) or 'nothing'} → "
         f"{marks(check.verified) or 'nothing'}"
@@ -188,16 +294,19 @@ def _citation_line(checks: Sequence[CitationCheck]) -> Text:
         if check.status is not CitationStatus.CONFIRMED
     )
     return plain(
-        f"Citations checked by entailment: {kept} of {len(checks)} sentences cite what entails them"
+        f"Citations checked by entailment: {confirmed} of {len(checks)} sentences cite what entails them"
         + (f"; {others}. The record keeps what was written." if others else ".")
     )
 
 
-def record_table(records: Sequence[RecordSummary]) -> Table:
+def record_table(records: Sequence[RecordSummary]) -> FittedTable:
     """The record list, newest first."""
-    table = Table(title="Records")
-    for heading in ("record", "question", "corpus", "generator", "status", "RePASs"):
-        table.add_column(heading, overflow="fold")
+    table = FittedTable("Records")
+    table.add_column("record", least=max((len(record.record_id) for record in records), default=0))
+    table.add_column("question", least=16)
+    for heading, priority in (("corpus", 2), ("generator", 3), ("status", 1)):
+        table.add_column(heading, priority)
+    table.add_column("RePASs", justify="right")
     for record in records:
         table.add_row(
             record.record_id,

@@ -313,11 +313,15 @@ class ObligationScore:
 class CitationStatus(StrEnum):
     """What the check of a sentence's citations came to; see `ragqa.repass.attribution`."""
 
-    CONFIRMED = "kept"  # every passage it cites entails it; the word is that of records since version 0.1.0
+    CONFIRMED = "confirmed"  # every passage it cites entails it
     CORRECTED = "corrected"  # those that do take the place of what was written
     REMOVED = "removed"  # it cites passages, and none of all entails it
     ADDED = "added"  # it cited nothing, and a passage entails it
     MISSING = "missing"  # it cites nothing, and none entails it
+
+    @classmethod
+    def _missing_(cls, value: object) -> CitationStatus | None:
+        return cls.CONFIRMED if value == "kept" else None  # as records of version 0.1.0 have it
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,9 @@ os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", TOKENIZERS_PARAL
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 import pytest
+from hypothesis import settings
 
+settings.register_profile("quick", max_examples=20)  # make quick
 KEPT = {"RAGQA_DATA", "RAGQA_SCREENSHOTS", "RAGQA_HOSTILE"}  # what a person sets for the tests
 DATA = Path(os.environ.get("RAGQA_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data"))
 

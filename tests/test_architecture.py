@@ -22,6 +22,7 @@ LEVELS = {
     "processor": 0,
     "streams": 0,
     "paths": 0,
+    "parts": 0,
     "disk_cache": 0,
     "http_client": 1,
     "events": 1,
@@ -213,6 +214,7 @@ def test_a_module_of_these_rooms_loads_no_heavy_library(room):
     assert HEAVY & set(loaded) == set()
 
 
+@pytest.mark.long
 def test_no_pickle_and_no_print():
     for path in [*MODULES, ROOT / "app.py"]:
         names = {name.split(".")[0] for name in imported_modules(path)}

@@ -282,8 +282,12 @@ class TestErrorsNameThePackage:
         assert len(registry.problems(registry.RETRIEVERS)) == 2
 
     def test_one_that_asks_for_what_there_is_not(self):
-        with pytest.raises(ConfigError, match="'needy' of the package mine-parts cannot be made.*given config"):
+        with pytest.raises(ConfigError, match="'needy' of the package mine-parts cannot be made.*of name, config;"):
             registry.make(registry.GENERATORS, "needy", config=GenerationConfig())
+
+    def test_one_that_cannot_do_what_its_kind_does(self):
+        with pytest.raises(ConfigError, match="'silent' of the package mine-parts has no method 'stream'"):
+            registry.make(registry.GENERATORS, "silent")
 
     def test_names_of_ragqa_stay_ragqa_s(self):
         assert registry.find(registry.RETRIEVERS, "bm25").package == ""

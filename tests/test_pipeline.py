@@ -96,6 +96,7 @@ def test_without_a_generator_a_question_ends_with_its_selection(tmp_path):
     assert store.list() == ()
 
 
+@pytest.mark.long
 def test_the_consumers_time_is_not_counted(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(recorder, "time", SimpleNamespace(perf_counter=lambda: now[0], monotonic=lambda: now[0]))
@@ -125,6 +126,7 @@ def test_a_pasted_document_is_refused_with_both_numbers():
 
 
 @given(st.text(max_size=300))
+@pytest.mark.long
 def test_any_text_becomes_a_clean_question_or_a_clear_error(text):
     try:
         cleaned = clean_question(Question(text, "id")).text

@@ -125,6 +125,7 @@ def panel(monkeypatch, tmp_path):
     return AppTest.from_function(page, default_timeout=30), tmp_path / "presets"
 
 
+@pytest.mark.long
 def test_the_page_offers_presets_of_the_folder_after_its_own(panel):
     at, folder = panel
     text = "Found ![x](http://tracker.example/x.png) <b>good</b>."
@@ -147,6 +148,7 @@ def test_the_page_offers_presets_of_the_folder_after_its_own(panel):
     assert any(r"tracker\.example" in caption and "Changed" not in caption for caption in captions)
 
 
+@pytest.mark.long
 def test_a_preset_whose_file_is_gone_gives_way_to_the_first(panel):
     at, folder = panel
     (folder / "mine.json").write_text(preset_text(MINE, {}))

@@ -4,6 +4,7 @@ import threading
 from dataclasses import replace
 
 import pytest
+from pydantic import TypeAdapter
 
 from ragqa.config import Config, FilteringConfig, FusionConfig
 from ragqa.errors import RecordError
@@ -12,7 +13,7 @@ from ragqa.events.scoring import Scored
 from ragqa.filtering import select
 from ragqa.fusion import fuse
 from ragqa.records import AnswerRecord, RecordStore, new_record_id
-from ragqa.types import Question
+from ragqa.types import CitationCheck, CitationStatus, Question
 from tests.support.helpers import make_pipeline
 
 
@@ -143,3 +144,12 @@ def test_a_record_of_the_first_version_reads_as_one_of_today(store):
 def test_what_is_no_record_is_said_to_be_none(text):
     with pytest.raises(RecordError, match="not a ragqa record"):
         AnswerRecord.from_json(text)
+
+
+def test_a_citation_check_of_version_0_1_0_opens_as_confirmed():
+    adapter = TypeAdapter(CitationCheck)
+    fields = {
+        **json.loads(adapter.dump_json(CitationCheck(0, CitationStatus.CONFIRMED, (1,), (1,), ()))),
+        "status": "kept",
+    }
+    assert adapter.validate_json(json.dumps(fields), strict=True).status is CitationStatus.CONFIRMED

@@ -1,14 +1,17 @@
 """The terminal's words about a breakdown: what decided, what is copied, what is cited wrongly, why the modes differ."""
 
 import io
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
-from ragqa.config import ScoringConfig
+from ragqa.config import FilteringConfig, FusionConfig, ScoringConfig
+from ragqa.filtering import select
+from ragqa.fusion import fuse
 from ragqa.repass.scorer import RepassScorer
-from ragqa.tables import scores_group
-from ragqa.types import Answer, NliProbabilities, ScoringMode, Verdict
+from ragqa.tables import passage_name, passage_table, scores_group
+from ragqa.types import Answer, NliProbabilities, Ranking, ScoredPassage, ScoringMode, Verdict
 from tests.support.fakes import FakeNli, FakeObligations, answer, passage
 from tests.support.helpers import PASSAGES
 from tests.support.streams import result_of
@@ -16,8 +19,8 @@ from tests.support.streams import result_of
 LINES = "A firm must act at once.\nA firm may wait.\nThe moon is green."
 
 
-def printed(renderable):
-    console = Console(width=200, file=io.StringIO(), markup=False, highlight=False, emoji=False)
+def printed(renderable, width=200):
+    console = Console(width=width, file=io.StringIO(), markup=False, highlight=False, emoji=False)
     console.print(renderable)
     return console.file.getvalue()
 
@@ -107,3 +110,40 @@ def test_control_characters_of_a_passage_never_reach_the_terminal():
     bad = (passage("a", "A firm \x1b[31mmust act."),)
     text = printed(scores_group(both_modes(passages=bad).paper, bad))
     assert "\x1b" not in text
+
+
+PAGE = passage("8:3.3.3", "A firm that outsources a function remains responsible for it.", document_id="8")
+PAGE = replace(PAGE, title="Outsourcing and Operational Resilience Rules", number="3.3.3")
+
+
+@pytest.mark.parametrize("width", [60, 72, 80, 100])
+@pytest.mark.parametrize("n_retrievers", [1, 2, 5])
+def test_a_narrow_terminal_leaves_columns_out_instead_of_breaking_words(width, n_retrievers):
+    names = ("bm25", "dense", "context", "splade", "document")[:n_retrievers]
+    rankings = tuple(Ranking(name, (ScoredPassage(PAGE, 12.345),)) for name in names)
+    selection = select(fuse(rankings, FusionConfig()), FilteringConfig())
+    text = printed(passage_table(selection), width)
+    assert max(map(len, text.splitlines())) <= width
+    for word in ("Outsourcing", "Operational", "Resilience", "responsible", "decision", "3.3.3", "kept"):
+        assert word in text
+    assert "8:3.3.3" not in text
+    if width == 60 and n_retrievers == 5:
+        assert "Left out at this width:" in text
+    if width == 100 and n_retrievers == 1:
+        assert "Left out" not in text
+        assert "BM25" in text
+
+
+@pytest.mark.parametrize("width", [70, 80, 200])
+def test_sentences_and_obligations_fit_the_terminal(width):
+    text = printed(scores_group(both_modes().paper, PASSAGES), width)
+    assert max(map(len, text.splitlines())) <= width
+    for word in ("supported", "covered", "obligation", "verdict"):
+        assert word in text
+
+
+def test_a_passage_is_named_by_title_and_number():
+    assert passage_name(PAGE) == "Outsourcing and Operational Resilience Rules 3.3.3"
+    long = replace(PAGE, title="Outsourcing and Operational Resilience Rules of the Harrowmere Commission")
+    assert passage_name(long) == "Outsourcing and Operational Resilience Rules… 3.3.3"
+    assert passage_name(replace(PAGE, title="", number="")) == "8"

@@ -56,3 +56,4 @@ def test_presets_open(tmp_path):
     found, problems = presets_in(tmp_path)
     assert (len(found), problems) == (2, ())
     assert find_preset("my plain one", tmp_path).reranking.model == ""
+    assert find_preset("learned order", tmp_path).name == "learning to rank"

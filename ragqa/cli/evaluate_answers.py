@@ -26,10 +26,10 @@ from ragqa.evaluation.answers.comparing import (
     tables_of,
 )
 from ragqa.evaluation.benchmark import Settings
-from ragqa.evaluation.loading import config_of
+from ragqa.evaluation.loading import config_of, pipeline_for
 from ragqa.evaluation.report import Report
 from ragqa.paths import Paths
-from ragqa.pipeline import assemble, load_pipeline
+from ragqa.pipeline import assemble
 from ragqa.registry import needs_language_model
 from ragqa.tables import plain
 
@@ -139,7 +139,7 @@ def _run_all(chosen: Sequence[Variant], settings: Settings, out: Path, *, restar
     """Every variant in a folder of its own; the index and the models are loaded once."""
     runs = []
     with stderr().status("Loading the models"):
-        first = load_pipeline(chosen[0].config, Paths.from_env(), recording=False)
+        first = pipeline_for(chosen[0].config, Paths.from_env())
     for variant in chosen:
         pipeline = assemble(variant.config, first.index, first.models)
         if variant.change:

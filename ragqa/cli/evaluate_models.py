@@ -95,16 +95,14 @@ def agreement(
         return
     if each:
         _print_cases(rows)
-    table = _table(f"{len(rows)} published cases, script mode, {scoring.entailment_model}", "part")
-    for heading in ("Pearson r", "published", "ours", "difference", "distance"):
-        table.add_column(heading, justify="right")
+    title = f"{len(rows)} published cases, script mode, {scoring.entailment_model}"
+    table = _table(title, "part", "Pearson r", "published", "ours", "difference", "distance")
     for part in parts:
-        r = "undefined" if part.pearson is None else f"{part.pearson:.3f}"
-        numbers = (part.mean_published, part.mean_found)
         table.add_row(
             part.part.replace("_", " "),
-            r,
-            *(f"{number:.3f}" for number in numbers),
+            "undefined" if part.pearson is None else f"{part.pearson:.3f}",
+            f"{part.mean_published:.3f}",
+            f"{part.mean_found:.3f}",
             f"{part.mean_difference:+.3f}",
             f"{part.mean_distance:.3f}",
         )
@@ -133,9 +131,7 @@ def obligations(
         figures = [asdict(m) | {"precision": m.precision, "recall": m.recall, "f1": m.f1} for m in found]
         typer.echo(json.dumps(figures, indent=2))
         return
-    table = _table(scoring.obligation_model, "sentences")
-    for heading in ("count", "F1", "precision", "recall"):
-        table.add_column(heading, justify="right")
+    table = _table(scoring.obligation_model, "sentences", "count", "F1", "precision", "recall")
     for measured in found:
         numbers = (measured.f1, measured.precision, measured.recall)
         table.add_row(measured.name, f"{measured.n_sentences}", *(f"{number:.3f}" for number in numbers))
@@ -185,9 +181,12 @@ def _scoring(model: str, precision: PrecisionChoice | None, coverage_model: str 
     return replace(scoring, precision=precision.value) if precision else scoring
 
 
-def _table(title: str, first: str) -> Table:
+def _table(title: str, first: str, *numbers: str) -> Table:
+    """Without rows; all columns but the first are numbers."""
     table = Table(title=plain(title))
     table.add_column(first)
+    for heading in numbers:
+        table.add_column(heading, justify="right")
     return table
 
 
@@ -197,14 +196,11 @@ def _pair_figures(report: PairReport) -> dict[str, Any]:
 
 
 def _print_pairs(report: PairReport) -> None:
-
     accuracy = "no pairs" if report.accuracy is None else f"accuracy {report.accuracy:.4f}"
     speed = f"{report.pairs_per_second:,.0f} pairs/s"
     name = f"{report.model.name} ({report.model.precision})"
     title = f"{report.name}: {accuracy}, {report.n_pairs:,} pairs, {speed}, {name}"
-    table = _table(title, "label")
-    for heading in ("recall", *(f"called {label}" for label in LABELS)):
-        table.add_column(heading, justify="right")
+    table = _table(title, "label", "recall", *(f"called {label}" for label in LABELS))
     for label, row in zip(LABELS, report.confusion, strict=True):
         recall = report.recall[label]
         table.add_row(label, "-" if recall is None else f"{recall:.3f}", *(f"{count:,}" for count in row))
@@ -215,9 +211,7 @@ def _print_pairs(report: PairReport) -> None:
 
 
 def _print_cases(rows: list[CaseAgreement]) -> None:
-    table = _table("published / ours", "case")
-    for heading in ("sentences", "E", "C", "OC", "composite"):
-        table.add_column(heading, justify="right")
+    table = _table("published / ours", "case", "sentences", "E", "C", "OC", "composite")
     for row in rows:
         numbers = zip(row.published.values, row.found.values, strict=True)
         cells = (f"{theirs:.3f} / {ours:.3f}" for theirs, ours in numbers)
@@ -226,9 +220,7 @@ def _print_cases(rows: list[CaseAgreement]) -> None:
 
 
 def _citation_table(title: str, found: CitationReport) -> Table:
-    table = Table(title=plain(title))
-    for heading in ("", "precision", "recall"):
-        table.add_column(heading, justify="right" if heading else "left")
+    table = _table(title, "", "precision", "recall")
     for name, counts in (
         ("changes made by the check", found.changes),
         ("citations as written", found.before),
@@ -243,9 +235,7 @@ def _citation_table(title: str, found: CitationReport) -> Table:
 
 
 def _kinds(found: CitationReport) -> Table:
-    table = Table(title="sentences whose citations are just right after the check")
-    table.add_column("as written")
-    table.add_column("right after", justify="right")
+    table = _table("sentences whose citations are just right after the check", "as written", "right after")
     for kind, (good, total) in found.exact.items():
         table.add_row(kind, f"{good} of {total}")
     return table

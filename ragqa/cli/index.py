@@ -11,6 +11,7 @@ import typer
 from rich.progress import Progress, TaskID
 from rich.table import Table
 
+from ragqa import loading
 from ragqa.analysers import ANALYSERS, analyser_named
 from ragqa.cli.output import PrecisionChoice, progress_bar, stderr, stdout
 from ragqa.config import NO_ENCODER, IndexingConfig
@@ -25,12 +26,11 @@ from ragqa.indexing import (
     list_indexes,
     verify_index,
 )
-from ragqa.loading import load_encoder, load_further
 from ragqa.manifest import Manifest
 from ragqa.paths import Paths
 from ragqa.registry import CORPUS_FORMATS, ENCODERS, further_rankings, is_known, listed
 from ragqa.streams import returned
-from ragqa.tables import plain
+from ragqa.tables import FittedTable, plain
 
 
 def open_source(
@@ -96,7 +96,7 @@ def build(
 ) -> None:
     """Build an index of a folder of documents, or replace the one of that name once the new one is whole.
 
-    Stopped at any moment, the same command goes on where it was; `ragqa index delete` removes what there is.
+    Stopped at any moment, the same command resumes where it was; `ragqa index delete` removes what there is.
     """
     config = IndexingConfig(
         chunk_max_tokens=chunk_max_tokens,
@@ -115,8 +115,8 @@ def build(
     began = time.perf_counter()
     with stderr().status("Loading the encoder"):
         has_vectors = config.encoder != NO_ENCODER
-        encoder = load_encoder(config.encoder, config.precision, paths) if has_vectors else None
-        models = load_further(config.rankings, paths, config.precision)
+        encoder = loading.load_encoder(config.encoder, config.precision, paths) if has_vectors else None
+        models = loading.load_further(config.rankings, paths, config.precision)
     with progress_bar() as bar:
         events = build_events(
             name,
@@ -155,9 +155,12 @@ def _drawn(events: Stream[BuildProgress, None, Manifest], bar: Progress) -> Mani
 @app.command("list")
 def list_all() -> None:
     """The indexes there are."""
-    table = Table(title="Indexes")
-    for heading in ("name", "documents", "passages", "MB", "built", "source"):
-        table.add_column(heading, overflow="fold")
+    table = FittedTable("Indexes")
+    table.add_column("name")
+    for heading, priority in (("documents", 2), ("passages", 0), ("MB", 3)):
+        table.add_column(heading, priority, "right")
+    table.add_column("built", 1)
+    table.add_column("source", least=16)
     for entry in list_indexes(Paths.from_env().indexes):
         manifest = entry.manifest
         if manifest is None:
@@ -168,7 +171,7 @@ def list_all() -> None:
             f"{manifest.n_documents:,}",
             f"{manifest.n_passages:,}",
             f"{manifest.size_bytes / 1e6:.1f}",
-            plain(manifest.created[:16]),
+            plain(manifest.created[:16].replace("T", " ")),
             plain(manifest.source),
         )
     stdout().print(table)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
-from typing import NoReturn
+from typing import Any, NoReturn
 
+import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -64,3 +65,9 @@ def fail(error: RagqaError) -> NoReturn:
     code = next(code for kind, code in _EXIT_CODES if isinstance(error, kind))
     stderr().print(plain(str(error), style="red"))
     sys.exit(code)
+
+
+def options_of(context: typer.Context) -> dict[str, Any]:
+    """The values of a command's options, given or not, in the order in which its help names them."""
+    names = [option.name for option in context.command.params]
+    return {name: context.params[name] for name in names if name in context.params}

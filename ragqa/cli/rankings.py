@@ -22,7 +22,7 @@ def rankings_of(
 ) -> tuple[list[Rankings], dict[str, float | None]]:
     """Each retriever's rankings, ``columns[r][q]``, and its median milliseconds per question where it had to rank."""
     with stderr().status("Loading the encoder"):
-        ranker = open_ranker(index, config, Paths.from_env())
+        ranker = open_ranker(replace(config, index=index.name), Paths.from_env())
     with progress_bar() as bar:
         task = bar.add_task("Retrieving", total=len(gold))
         return returned(rank_all(ranker, gold), lambda done: bar.update(task, completed=done))
@@ -44,7 +44,7 @@ def reranked_results(
     chosen = [replace(reranking, weight=weight) for weight in dict.fromkeys(weights)]
     with stderr().status("Loading the reranker"):
         loaded = load_reranker(reranking.model)
-        ranker = open_ranker(index, Config(), Paths.from_env())
+        ranker = open_ranker(Config(index.name), Paths.from_env())
     with progress_bar() as bar:
         task = bar.add_task("Reranking", total=len(questions))
         steps = reread_all(ranker, loaded, questions, rankings, reranking.depth)

@@ -9,7 +9,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from ragqa.cli.output import progress_bar, stderr, stdout
+from ragqa.cli.output import options_of, progress_bar, stderr, stdout
 from ragqa.cli.rankings import rankings_of, reranked_results
 from ragqa.config import Config, RerankingConfig
 from ragqa.corpus.questions import GoldQuestion
@@ -104,7 +104,7 @@ def retriever(
         data,
         last,
         base_sha256=manifest.encoder_fingerprint,
-        command=command_line("train retriever", ctx.params | {"epochs": training.epochs}),
+        command=command_line("train retriever", options_of(ctx) | {"epochs": training.epochs}),
         sources=files_table([*files, *tests], *([(manifest.source, manifest.corpus_sha256)] if made else [])),
         n_asked=len(asked.learnt),
         figures=figures,
@@ -167,7 +167,7 @@ def reranker(
         data,
         last,
         base_sha256=base_sha256,
-        command=command_line("train reranker", ctx.params | {"base": start}),
+        command=command_line("train reranker", options_of(ctx) | {"base": start}),
         sources=files_table(questions),
         figures=figures,
         measures=names,
@@ -221,7 +221,7 @@ def ranker(
         figures,
         n_questions=len(gold),
         n_folds=folds,
-        command=command_line("train ranker", ctx.params),
+        command=command_line("train ranker", options_of(ctx)),
         sources=files_table(questions),
     )
     write_card(out, card)
@@ -271,7 +271,7 @@ def nli(
         base=base, epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, seed=seed, stop_after=stop_after
     )
     last = _shown(train_nli(training, train, held_out, out))
-    write_card(out, nli_card(out.name, training, train, last, command_line("train nli", ctx.params)))
+    write_card(out, nli_card(out.name, training, train, last, command_line("train nli", options_of(ctx))))
     stdout().print(plain(f"Weights and card are in {out}; measure: ragqa eval nli --model {out} --pairs FILE"))
 
 

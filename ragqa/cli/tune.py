@@ -13,7 +13,7 @@ import typer
 from rich.progress import TaskID
 from rich.table import Table
 
-from ragqa.cli.output import progress_bar, stdout
+from ragqa.cli.output import options_of, progress_bar, stdout
 from ragqa.cli.rankings import rankings_of
 from ragqa.config import Config, FilteringConfig, FusionConfig
 from ragqa.corpus.questions import load_gold
@@ -74,8 +74,9 @@ def tune(
         tasks: dict[str, TaskID] = {}
 
         def show(now: Doing) -> None:
-            task = tasks.get(now.what) or tasks.setdefault(now.what, bar.add_task(now.what))
-            bar.update(task, completed=now.done, total=now.total)
+            if now.what not in tasks:
+                tasks[now.what] = bar.add_task(now.what)
+            bar.update(tasks[now.what], completed=now.done, total=now.total)
 
         found = returned(searched(search, columns, default, gold, unit, parts), show)
     figures = report(opened, questions, gold, unit, found.ranked, found.filtered)
@@ -85,7 +86,7 @@ def tune(
     if out:
         write_whole(out, [written])
     if write:
-        given = ctx.params | {"index": search.indexes, "depth": search.depths}
+        given = options_of(ctx) | {"index": search.indexes, "depth": search.depths}
         command = command_line("tune", {name: given[name] for name in given if name not in NOT_FOUND_BY})
         preset = preset_file(write.stem, figures, found.setting, found.ranked, found.filtered, command, questions)
         write_whole(write, [preset])

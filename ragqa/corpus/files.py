@@ -1,4 +1,4 @@
-"""Files of others as text or JSON items; errors say which file and item, what was expected and what was found."""
+"""Other people's files as text or JSON items; errors say which file and item, what was expected and what was found."""
 
 from __future__ import annotations
 

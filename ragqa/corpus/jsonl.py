@@ -12,16 +12,17 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import Final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Final
 
 from ragqa.corpus.chunking import chunk, plain_outline
 from ragqa.corpus.files import Item, describe
 from ragqa.corpus.streams import check_max_tokens, files_identity
 from ragqa.errors import CorpusError
 from ragqa.types import Passage, Span
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 VERSION: Final = 1  # of how lines become passages; part of the identity
 LABEL = "JSON lines"
@@ -52,8 +53,8 @@ def files(source: Path) -> tuple[Path, ...]:
     if not source.is_dir():
         return (source,) if source.is_file() and source.name.lower().endswith(SUFFIXES) else ()
     found = [path for path in source.iterdir() if path.name.lower().endswith(SUFFIXES) and path.is_file()]
-    kept = (path for path in found if not path.name.startswith(".") and not path.name.lower().endswith(QUESTIONS))
-    return tuple(sorted(kept, key=lambda path: path.name))
+    chosen = (path for path in found if not path.name.startswith(".") and not path.name.lower().endswith(QUESTIONS))
+    return tuple(sorted(chosen, key=lambda path: path.name))
 
 
 def read_json_lines(path: Path, name: str) -> Iterator[Item]:
@@ -212,6 +213,8 @@ class _Names:
 
 
 def _read_names(source: Path) -> _Names:
+    import numpy as np  # not at the top: the page lists the demonstrations without it
+
     given, filled, titles = array("Q"), array("Q"), array("Q")
     n_lines = 0
     for item in _lines_of(source):
@@ -260,5 +263,7 @@ def _hash(name: str) -> int:
 
 
 def _holds(codes: NDArray[np.uint64], code: int) -> bool:
+    import numpy as np
+
     place = int(np.searchsorted(codes, np.uint64(code)))
     return place < len(codes) and int(codes[place]) == code

@@ -65,8 +65,8 @@ def files(source: Path) -> tuple[Path, ...]:
         folders[:] = [name for name in folders if not name.startswith(".")]
         paths = (Path(folder) / name for name in names if not name.startswith("."))
         found += [path for path in paths if path.suffix.lower() in SUFFIXES and path.is_file()]
-    kept = [path for path in found if path.resolve().is_relative_to(inside)]
-    return tuple(sorted(kept, key=lambda path: path.relative_to(source).as_posix()))
+    inner = [path for path in found if path.resolve().is_relative_to(inside)]
+    return tuple(sorted(inner, key=lambda path: path.relative_to(source).as_posix()))
 
 
 def read_text(path: Path, name: str = "") -> str:

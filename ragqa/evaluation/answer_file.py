@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from ragqa.errors import CorpusError
 from ragqa.events.scoring import Scored
 from ragqa.protocols import Scorer
 from ragqa.sentences import split_sentences
+from ragqa.streams import returned
 from ragqa.types import Answer, AnswerSentence, Breakdown, Passage, ScoringMode
 
 SCRIPT_DECIMALS = 5
@@ -179,18 +179,7 @@ def _list_in_a_text(value: object) -> object:
 def score_item(item: AnswerItem, scorer: Scorer, splitter: SplitterName = "nupunkt") -> Scored:
     """The breakdown of one answer, by the same stream of events as on the page. Raises ScoringError."""
     passages = [Passage(str(n), "", text, number=str(n)) for n, text in enumerate(item.passages, start=1)]
-    return scored_by(scorer, answer_of_text(item.answer, splitter), passages)
-
-
-def scored_by(scorer: Scorer, answer: Answer, passages: Sequence[Passage]) -> Scored:
-    """What the scorer gives when it has ended; nobody watches. Raises ScoringError."""
-    stream = scorer.stream(answer, passages)
-    while True:
-        try:
-            next(stream)
-        except StopIteration as stop:
-            scored: Scored = stop.value
-            return scored
+    return returned(scorer.stream(answer_of_text(item.answer, splitter), passages))
 
 
 def answer_of_text(text: str, splitter: SplitterName = "nupunkt") -> Answer:

@@ -28,7 +28,7 @@ from ragqa.errors import ConfigError, GenerationError, RagqaError, RecordError, 
 from ragqa.evaluation.benchmark import Benchmark, Item, Json, Outcome, Settings, Status, Task
 from ragqa.evaluation.journal import JOURNAL, Journal, begun, digest, held, translated
 from ragqa.evaluation.report import Report, Row
-from ragqa.generation.reply_cache import ReplyMemory, remembering
+from ragqa.generation.reply_cache import ReplyCache, caching_replies
 from ragqa.paths import Paths
 
 MAX_FAILURES_IN_A_ROW = 5  # then the server is gone or refuses: asking on would only cost time
@@ -246,7 +246,7 @@ class RunStore:
             msg = f"a score is not a finite number ({error}); check the model's files, or reinstall ragqa"
             raise ScoringError(msg) from error
 
-    def replies(self, item: Item) -> ReplyMemory:
+    def replies(self, item: Item) -> ReplyCache:
         """What a language model wrote for this item while it was under way, used before it is asked again."""
         standing = self._standing.get(item.number) or _Standing()
         return _Replies(self, item, [self.journal.entry_at(at)["item"] for at in standing.replies_at])
@@ -300,7 +300,7 @@ class RunStore:
 
 
 class _Replies:
-    """The completions received for one item; a `ReplyMemory`. Those of equal requests are given in their order."""
+    """The completions received for one item; a `ReplyCache`. Those of equal requests are given in their order."""
 
     def __init__(self, store: RunStore, item: Item, entries: Sequence[Mapping[str, Any]]) -> None:
         self._store, self._item = store, item
@@ -309,12 +309,12 @@ class _Replies:
         for entry in entries:
             self._left.setdefault(entry["request"], deque()).append(entry["reply"])
 
-    def recall(self, request: str) -> Mapping[str, Any] | None:
+    def get(self, request: str) -> Mapping[str, Any] | None:
         with self._lock:
             left = self._left.get(request)
             return left.popleft() if left else None
 
-    def keep(self, request: str, reply: Mapping[str, Any]) -> None:
+    def put(self, request: str, reply: Mapping[str, Any]) -> None:
         self._store.keep(self._item, "reply", request=request, reply=dict(reply))
 
 
@@ -409,7 +409,7 @@ class _Workers:
             solution = store.solution(item)
             if solution is None:
                 store.keep(item, "begun")
-                with remembering(store.replies(item)):
+                with caching_replies(store.replies(item)):
                     solution = benchmark.solve(task, item)
                 store.keep(item, "solved", solution=dict(solution))
                 if self._stop.is_set:

@@ -1,4 +1,4 @@
-"""What generators say while they write: text, or what is being done, why, and how good it is so far.
+"""What generators yield while they write: text, or what is being done, why, and how good it is so far.
 
 LOC and VRR verify what they write; a fan-out searches for itself::
 
@@ -8,7 +8,8 @@ LOC and VRR verify what they write; a fan-out searches for itself::
     fan-out: (CallsPlanned ->) (SubQuestionsAsked | EvidenceFound | SubQuestionAnswered | BestSoFar)*
              -> Selected -> SubQuestionAnswered* -> Token* -> Answered
 
-with `Working` in between, a few times a second, and `ragqa.events.pipeline.Stored` after each `BestSoFar`.
+with `Working` in between, a few times a second. The pipeline says after each `BestSoFar` under which id it is stored
+(`ragqa.events.pipeline`).
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class CallsPlanned:
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """Nothing new but a sign of life: what is done now, completions asked for so far, characters they brought."""
+    """Shows that work continues: what is done now, completions asked for so far, characters they brought."""
 
     phase: str
     calls: int = 0
@@ -161,7 +162,7 @@ class BestSoFar:
     """The best answer so far and the step that gave it. Stop, a failure or an empty budget leave this one.
 
     ``repass`` in the configured mode and ``scored`` are None where it has no score yet (LOC), ``scored`` also in a
-    record, where only the last one is kept. ``selection`` is what its citations count, where that is not the one that
+    record, where only the last one is stored. ``selection`` is what its citations count, where that is not the one that
     was `Selected` (a fan-out, which still searches); None in a record, too.
     """
 
@@ -230,7 +231,7 @@ TraceEvent = (
     | EvidenceFound
     | SubQuestionAnswered
 )
-"""What a record keeps of LOC's, VRR's and a fan-out's work."""
+"""What a record stores of the work of LOC, VRR and a fan-out."""
 
 GenerationEvent = Token | Working | TraceEvent
 """What a generator yields."""

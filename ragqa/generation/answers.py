@@ -70,7 +70,7 @@ def marked(answer: Answer) -> str:
 
 
 def unfinished(answer: Answer, step: str) -> Answer:
-    """The answer as it stands after this step, marked so that nobody takes it for the end of the work."""
+    """The answer as it stands after this step, marked as unfinished."""
     note = f"The best answer when the work stopped, after {step}; it may lack what was still to come."
     return replace(answer, finish_reason="unfinished", note=note)
 
@@ -84,9 +84,9 @@ def budget_note(budget: int) -> str:
 
 
 def failure_note(error: RagqaError) -> str:
-    """What ended the work, and that the best answer until then is kept."""
-    what = "could not be checked" if isinstance(error, ScoringError) else "could not be carried on"
-    return f"The answer {what}, and the best until then is kept: {str(error).rstrip('.')}."
+    """What ended the work, and that the best answer until then is shown."""
+    what = "could not be checked" if isinstance(error, ScoringError) else "could not be continued"
+    return f"The answer {what}; the best until then is shown: {str(error).rstrip('.')}."
 
 
 _NUMBERING = re.compile(r"\A(?:\(?(?:\d{1,3}|[a-z]|[ivx]{1,5})(?:\.\d{1,3})*[.)]+\s+)+")  # "3.2.1. ", "(a) ", "iv) "

@@ -68,7 +68,7 @@ class Calls:
         return self._config.max_calls - self.made
 
     def run(self, calls: Sequence[Call], phase: str) -> Iterator[Outcome | Working]:
-        """The outcome of each call as it comes, in any order; in between a sign of life every quarter of a second.
+        """The outcome of each call as it comes, in any order; in between `Working` every quarter of a second.
 
         The first `left` calls are made, in order, ``parallel_calls`` at a time. After one that brought nothing but an
         error no further one is begun: the client has tried again already. Closing this ends those under way.
@@ -102,7 +102,7 @@ class Calls:
     def stream(self, call: Call, phase: str) -> Stream[Token | Working, None, Outcome]:
         """One call, whatever is left of the budget: its text as it arrives, and its outcome at the end.
 
-        While the server is silent a sign of life every quarter of a second. Closing this ends the call.
+        While the server is silent `Working` every quarter of a second. Closing this ends the call.
         """
         reply = Reply(LONGEST_TOKEN * self._config.max_tokens)
         done: SimpleQueue[tuple[int, BaseException | None]] = SimpleQueue()

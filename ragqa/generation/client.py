@@ -16,7 +16,7 @@ from ragqa.config import GenerationConfig
 from ragqa.errors import ConfigError, GenerationError, RateLimitedError, RefusedError, TimedOutError
 from ragqa.generation.prompts import Message
 from ragqa.generation.reply import Reply
-from ragqa.generation.reply_cache import remembered, request_key
+from ragqa.generation.reply_cache import reply_cache, request_key
 
 if TYPE_CHECKING:
     import openai
@@ -121,7 +121,7 @@ def _scrub(error: BaseException | None, key: str) -> None:
 
 
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
-CONNECT_TIMEOUT_SECONDS = 10.0  # a server that is there answers the door at once, however long it then thinks
+CONNECT_TIMEOUT_SECONDS = 10.0  # a running server accepts a connection at once, however long it then takes to answer
 
 logger = logging.getLogger(__name__)
 
@@ -154,7 +154,7 @@ class ChatClient:
         return self._config.model
 
     def close(self) -> None:
-        """Closes the connections kept open for the next question; the client is of no use afterwards."""
+        """Closes the open connections; the client cannot be used afterwards."""
         self._client.close()
 
     def models(self) -> tuple[str, ...]:
@@ -174,12 +174,12 @@ class ChatClient:
 
         A stream that breaks after some text ends here and says so in ``reply.broke``; before any text it raises
         RateLimitedError, TimedOutError, RefusedError or, for anything else, GenerationError. A reply that
-        `ragqa.generation.reply_cache` remembers is not asked for again.
+        `ragqa.generation.reply_cache` holds is not asked for again.
         """
-        memory = remembered()
+        cache = reply_cache()
         key = request_key(messages, self._config.temperature if temperature is None else temperature, seed)
-        if memory and (kept := memory.recall(key)) is not None:
-            yield reply.restore(kept)
+        if cache and (cached := cache.get(key)) is not None:
+            yield reply.restore(cached)
             return
         response, reply.left_out = self._open(messages, temperature, seed)
         with closing(response):
@@ -198,8 +198,8 @@ class ChatClient:
             yield text
         if reply.is_nothing:
             raise self.server.explained(ValueError("a stream without any text, broken off or never begun"), self._key)
-        if memory and not reply.broke:
-            memory.keep(key, reply.kept())
+        if cache and not reply.broke:
+            cache.put(key, reply.to_json())
 
     def _open(
         self, messages: Sequence[Message], temperature: float | None, seed: int | None

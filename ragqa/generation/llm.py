@@ -43,7 +43,7 @@ class LlmGenerator:
         return self._config.model
 
     def close(self) -> None:
-        """Closes the connections kept open for the next question; the generator is of no use afterwards."""
+        """Closes the open connections; the generator cannot be used afterwards."""
         self._client.close()
 
     def stream(self, question: Question, passages: Sequence[Passage]) -> Stream[Token, None, Answer]:

@@ -46,7 +46,7 @@ class LocGenerator:
         return self.config.model
 
     def close(self) -> None:
-        """Closes the connections kept open for the next question; the generator is of no use afterwards."""
+        """Closes the open connections; the generator cannot be used afterwards."""
         self.client.close()
 
     def stream(self, question: Question, passages: Sequence[Passage]) -> Stream[GenerationEvent, None, Answer]:
@@ -158,7 +158,7 @@ class _Work:
         if item.is_obligation:
             try:
                 coverage = self._generator.verifier.coverage(answer, item.text)
-            except ScoringError as error:  # the text is worth keeping though nobody can judge it
+            except ScoringError as error:  # the text is worth having though it cannot be judged
                 self._trouble, coverage = error, Coverage(0.0, covered=False)
         draft = _Draft(answer, coverage)
         is_new = bool(answer.sentences) and (index not in self._drafts or draft.worth > self._drafts[index].worth)

@@ -180,7 +180,7 @@ class Reply:
         self._n_chars += len(text)
         return text
 
-    def kept(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """What `restore` needs to make this reply again, as plain JSON values."""
         return {
             "raw": self.raw,
@@ -190,12 +190,12 @@ class Reply:
             "left_out": list(self.left_out),
         }
 
-    def restore(self, kept: Mapping[str, Any]) -> str:
-        """Becomes the reply that gave ``kept``, and gives its text."""
-        self._usage = Usage(*kept["usage"])
-        self._finish_reason, self._refusal = kept["finish_reason"], kept["refusal"]
-        self.left_out = tuple(kept["left_out"])
-        return self._add(kept["raw"])
+    def restore(self, cached: Mapping[str, Any]) -> str:
+        """Becomes the reply whose `to_json` gave ``cached``, and gives its text."""
+        self._usage = Usage(*cached["usage"])
+        self._finish_reason, self._refusal = cached["finish_reason"], cached["refusal"]
+        self.left_out = tuple(cached["left_out"])
+        return self._add(cached["raw"])
 
     def answer(self, writer: Writer, prompt: Prompt, *, max_tokens: int, n_passages: int | None = None) -> Answer:
         """The answer with verified citations, of passages 1 to ``n_passages`` (None: those the prompt held)."""
@@ -232,7 +232,7 @@ class Reply:
         refusal = f'The model declined: "{self._refusal}".' if self._refusal else ""
         limit = f"at the limit of {max_tokens:,} tokens; raise it in the settings"
         if self.broke:
-            return "interrupted", f"The answer broke off and what had arrived is kept: {self.broke}."
+            return "interrupted", f"The answer broke off; what had arrived is shown: {self.broke}."
         if is_empty and reason == "length":
             return "empty", f"The model wrote no answer: it stopped, still reasoning, {limit}."
         if is_empty and reason == "content_filter":

@@ -1,8 +1,8 @@
-"""Replies already received and paid for, so that a run which goes on after a stop asks for none of them again.
+"""Replies already received and paid for, so that a run resumed after a stop asks for none of them again.
 
-Whoever answers many questions says where they are kept, for the time of one question and for the thread that asks it::
+Code that answers many questions says where replies are cached, for one question and the thread that asks it::
 
-    with remembering(memory):
+    with caching_replies(cache):
         for event in pipeline.run(question): ...
 """
 
@@ -16,34 +16,34 @@ from contextvars import ContextVar
 from typing import Any, Protocol
 
 
-class ReplyMemory(Protocol):
+class ReplyCache(Protocol):
     """The replies of one question. Called from several threads."""
 
-    def recall(self, request: str) -> Mapping[str, Any] | None:
-        """A reply kept for this request and not recalled yet; equal requests get theirs in the order they came."""
+    def get(self, request: str) -> Mapping[str, Any] | None:
+        """A reply cached for this request and not yet given back; equal requests get theirs in order of arrival."""
         ...
 
-    def keep(self, request: str, reply: Mapping[str, Any]) -> None:
-        """Keeps this reply, for good when this returns."""
+    def put(self, request: str, reply: Mapping[str, Any]) -> None:
+        """Stores this reply; it is on disk when this returns."""
         ...
 
 
-_memory: ContextVar[ReplyMemory | None] = ContextVar("ragqa_replies", default=None)
+_cache: ContextVar[ReplyCache | None] = ContextVar("ragqa_replies", default=None)
 
 
 @contextmanager
-def remembering(memory: ReplyMemory) -> Iterator[None]:
-    """Within it, requests made in this context are looked up in ``memory`` first, and their replies kept there."""
-    token = _memory.set(memory)
+def caching_replies(cache: ReplyCache) -> Iterator[None]:
+    """Within it, requests made in this context are looked up in ``cache`` first, and their replies are put there."""
+    token = _cache.set(cache)
     try:
         yield
     finally:
-        _memory.reset(token)
+        _cache.reset(token)
 
 
-def remembered() -> ReplyMemory | None:
-    """The memory of this context, None where nothing is kept."""
-    return _memory.get()
+def reply_cache() -> ReplyCache | None:
+    """The cache of this context, None where there is none."""
+    return _cache.get()
 
 
 def request_key(messages: Sequence[Mapping[str, object]], temperature: float, seed: int | None) -> str:

@@ -31,7 +31,7 @@ def plan_words(planned: CallsPlanned) -> str:
 
 
 def trace_words(event: TraceEvent) -> str:
-    """What this step did, with its numbers; the text of others is left out."""
+    """What this step did, with its numbers; the text of passages and answers is left out."""
     match event:
         case CallsPlanned():
             return plan_words(event)

@@ -39,7 +39,7 @@ class VrrGenerator:
         return self._config.model
 
     def close(self) -> None:
-        """Closes the connections kept open for the next question; the generator is of no use afterwards."""
+        """Closes the open connections; the generator cannot be used afterwards."""
         self._client.close()
 
     def stream(self, question: Question, passages: Sequence[Passage]) -> Stream[GenerationEvent, None, Answer]:

@@ -1,7 +1,7 @@
 """A source to an index folder, with progress: read in portions, BM25, vectors, files; then into its place as a whole.
 
-What is done is in a journal (`ragqa.indexing.journal`): a build that was stopped at any moment goes on there when it is
-asked for again with the same source and settings. Memory grows by some 60 bytes a passage, whatever is in it.
+What is done is in a journal (`ragqa.indexing.journal`): a build stopped at any moment resumes there when it is
+started again with the same source and settings. Memory grows by some 60 bytes a passage, whatever is in it.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def build_events(
     ``encoder`` is None for an index without vectors, which ``config.encoder`` then says. ``models`` are those of the
     configuration's further rankings, by their retrievers' names, as `ragqa.loading.load_further` gives them. An index
     of that name stays as it is until the new one is whole, and for ever if building fails, is stopped or dies. What is
-    done by then is kept for the next call with the same source and settings, unless it is these that cannot work.
+    done by then serves the next call with the same source and settings, unless the source or settings are the error.
 
     Raises ConfigError (name), CorpusError, ModelError, IndexLockedError, IndexingError.
     """
@@ -93,7 +93,7 @@ def build_events(
         except OSError as error:
             msg = (
                 f"index {name!r} could not be written to {indexes}: {error}; make room and run the same command again, "
-                "which goes on where this one stopped, or choose RAGQA_INDEXES"
+                "which resumes where this one stopped, or choose RAGQA_INDEXES"
             )
             raise IndexingError(msg) from error
         journal.discard()

@@ -82,7 +82,7 @@ def write_dense(
 def _encode(
     texts: Iterable[str], firsts: Longs, encoder: Encoder, kind: str, journal: Journal, name: str, stage: str
 ) -> Generator[BuildProgress, None, VectorFile]:
-    """The vectors of the different texts, which are those at ``firsts`` of all; goes on after those in the journal.
+    """The vectors of the different texts, those at ``firsts`` of all; resumes after those in the journal.
 
     A ``kind`` of index that cannot be made of such vectors is refused after the first of them.
     """

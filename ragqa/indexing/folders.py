@@ -2,13 +2,13 @@
 
 Beside ``NAME/`` there may be, always on the same file system::
 
-    .NAME.lock            held by whoever builds or deletes NAME; stays behind, empty
-    .building-NAME-PID/   a build going on, or what one that was stopped or died left
+    .NAME.lock            held by whoever builds or deletes NAME; empty, and goes with the index
+    .building-NAME-PID/   a running build, or what a stopped or crashed one left
     .old-NAME/            the index being replaced; while NAME is absent this *is* the index
-    .trash-NAME-PID/      on its way out
+    .trash-NAME-PID/      being deleted
 
 Only the holder of the lock touches the last three, so whatever of them the next holder finds, a dead process left. A
-``.building`` folder with a journal in it waits for the next build of that name, which goes on with it or removes it.
+``.building`` folder with a journal in it waits for the next build of that name, which resumes or removes it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from ragqa.manifest import BM25, CONTEXT, DENSE, FURTHER, MANIFEST, PASSAGE_FILE
 
 _logger = logging.getLogger(__name__)
 
-JOURNAL: Final = "journal.json"  # in a folder that is built in: there is something to go on with
+JOURNAL: Final = "journal.json"  # in a building folder: there is something to resume
 NAME_RULE: Final = "1 to 64 of a-z, 0-9, - and _, beginning with a letter or digit"
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 _ENTRIES: Final = {MANIFEST, *PASSAGE_FILES, DENSE, BM25, CONTEXT, FURTHER}
@@ -153,6 +153,7 @@ def remove(name: str, indexes: Path) -> None:
     _discard(indexes / name, name, indexes)
     for path in _of_process("building", name, indexes):
         delete(path)
+    delete(indexes / f".{name}.lock")  # whoever opened it meanwhile finds it unlinked and is refused
     flush(indexes)
 
 
@@ -166,7 +167,7 @@ def flush(path: Path) -> None:
 
 
 def was_stopped(name: str, indexes: Path) -> bool:
-    """Whether a build of this index was stopped that the next one can go on with. Raises ConfigError."""
+    """Whether a stopped build of this index can be resumed. Raises ConfigError."""
     check_name(name)
     return indexes.is_dir() and any((path / JOURNAL).is_file() for path in _of_process("building", name, indexes))
 

@@ -50,7 +50,7 @@ def described(config: IndexingConfig, models: Mapping[str, Any]) -> tuple[Furthe
 def write_further(journal: Journal, reading: Reading, config: IndexingConfig, models: Mapping[str, Any]) -> Writing:
     """Writes ``further/`` where the configuration has further rankings, but what the journal says is whole.
 
-    SPLADE and late interaction hold all texts, SPLADE its vectors too, and begin anew where they were stopped. Raises
+    SPLADE and late interaction hold all texts, SPLADE its vectors too, and start over where they were stopped. Raises
     ModelError.
     """
     for ranking in described(config, models):

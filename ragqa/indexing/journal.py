@@ -1,4 +1,4 @@
-"""How far a build has come, on disk, so that a stopped one goes on: what `journal.json` says is done stays done.
+"""How far a build has come, on disk, so that a stopped one can be resumed: what `journal.json` says is done stays done.
 
 ::
 
@@ -31,8 +31,8 @@ from ragqa.types import Passage
 class BuildProgress:
     """``done`` of ``total`` of this stage are done: passages, vectors, scores, files; a stage ends at its total.
 
-    ``note`` says more of how far it is, where there is more to say: while the corpus is read, nobody knows its size.
-    ``message`` is to be told once: what became of a build that was stopped.
+    ``note`` says more of how far it is: the size of a corpus is not known before it is read.
+    ``message`` is to be shown once: what became of a stopped build.
     """
 
     stage: str  # corpus, BM25, vectors, the name of a further ranking, files
@@ -92,20 +92,20 @@ class Journal:
             delete(path)
 
     def discard(self) -> None:
-        """Says that nobody will go on with this build."""
+        """Marks this build as not to be resumed."""
         (self.folder / JOURNAL).unlink(missing_ok=True)
 
 
 def resume(folder: Path, settings: Mapping[str, Any]) -> tuple[Journal, str]:
-    """The journal in this folder where it is of these settings, else a new one and ``folder`` emptied; what to say.
+    """The journal here if it has these settings, else a new one, ``folder`` emptied; and a message to show.
 
-    Nothing is said where there was nothing before.
+    The message is empty where there was nothing before.
     """
     settings = json.loads(json.dumps(settings))
     before = _read(folder)
     if before and before.settings == settings and before.index.is_dir():
-        return before, _going_on(before)
-    said = _starting_anew(before, settings) if (folder / JOURNAL).exists() else ""
+        return before, _resuming(before)
+    said = _starting_over(before, settings) if (folder / JOURNAL).exists() else ""
     for path in folder.iterdir():
         if path.is_dir():
             shutil.rmtree(path)
@@ -127,16 +127,16 @@ def _read(folder: Path) -> Journal | None:
     return Journal(folder, **told)
 
 
-def _going_on(journal: Journal) -> str:
+def _resuming(journal: Journal) -> str:
     if not journal.is_read:
-        return f"going on after article {journal.n_articles:,} ({journal.n_passages:,} passages)"
+        return f"resuming after article {journal.n_articles:,} ({journal.n_passages:,} passages)"
     encoded = sum(journal.n_encoded.values())
-    return f"going on after all {journal.n_passages:,} passages and {encoded:,} vectors"
+    return f"resuming after all {journal.n_passages:,} passages and {encoded:,} vectors"
 
 
-def _starting_anew(before: Journal | None, settings: Mapping[str, Any]) -> str:
+def _starting_over(before: Journal | None, settings: Mapping[str, Any]) -> str:
     if before is None:
-        return "starting anew: the build that was stopped cannot be gone on with"
+        return "starting over: the stopped build cannot be resumed"
     changed = [name for name in {**before.settings, **settings} if before.settings.get(name) != settings.get(name)]
-    reason = f"with another {' and '.join(changed)}" if changed else "and is not whole"
-    return f"starting anew: the build that was stopped was made {reason}"
+    reason = f"with another {' and '.join(changed)}" if changed else "and is incomplete"
+    return f"starting over: the stopped build was made {reason}"

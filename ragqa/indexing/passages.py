@@ -20,7 +20,7 @@ from ragqa.retrieval.ranking import Mask, Positions
 from ragqa.retrieval.token_table import keys_of
 from ragqa.types import Passage
 
-REMEMBERED: Final = 16_384  # passages kept once parsed, all of a small corpus: at most some 20 MB
+REMEMBERED: Final = 16_384  # parsed passages cached, all of a small corpus: at most some 20 MB
 READ_AT_ONCE: Final = 1024  # lines parsed together where all are wanted: twice as fast
 BYTES_AT_ONCE: Final = 2**20  # likewise
 _FIELDS: Final = tuple(field.name for field in fields(Passage))
@@ -118,7 +118,7 @@ def line_of(passage: Passage) -> bytes:
 
 
 def read_passages(folder: Path) -> Iterator[Passage]:
-    """The passages of the file in this folder, one after another: for whoever builds an index, in bounded memory."""
+    """The passages of the file in this folder, one after another: for building an index in bounded memory."""
     many = TypeAdapter(tuple[Passage, ...])
     with (folder / PASSAGES).open("rb") as file:
         while lines := file.readlines(BYTES_AT_ONCE):

@@ -61,7 +61,7 @@ def counts_of(journal: Journal, ranking: str) -> CountsFolder:
 def documents_of(journal: Journal) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
     """The ids of all documents in order of first occurrence, and for each passage the place of its document there.
 
-    Raises CorpusError where a document goes on after others, in an article of its own.
+    Raises CorpusError where passages of one document stand in several articles.
     """
     ids: list[str] = []
     document_of = [np.empty(0, dtype=np.int32)]
@@ -164,7 +164,7 @@ def read_portions(
 def _write(
     portion: Sequence[Passage], keys: Keys, file: BinaryIO, place: str, journal: Journal, reading: Reading
 ) -> Keys:
-    """Writes a portion and says so in the journal, which is not kept yet; the keys of all ids, rising."""
+    """Writes a portion and says so in the journal, which is not saved yet; the keys of all ids, rising."""
     own = keys_of(passage.passage_id for passage in portion)
     _check(portion, own, keys, place, journal)
     lines = [line_of(passage) for passage in portion]

@@ -24,7 +24,7 @@ from ragqa.errors import ConfigError, CorpusError
 from ragqa.http_client import is_api_name
 from ragqa.inference.pair_encoding import PairEncoder, padded_inputs
 from ragqa.lab.model_folder import ModelCard, settings_of
-from ragqa.lab.retriever import RetrieverData
+from ragqa.lab.retriever import RetrieverData, drawn_steps
 from ragqa.lab.training import Progress, Run, Training, export_classifier, load_classifier, stamp_of
 from ragqa.retrieval.local_models import weights_of
 from ragqa.types import Ranking
@@ -67,22 +67,15 @@ def groups_by_step(
 ) -> Iterator[list[Group]]:
     """Every pair of ``data`` once an epoch as a group, ``batch_size`` in a step; all steps but the first ``skip``.
 
-    Each epoch's order and each step's negatives are drawn from ``seed`` (0 or more) and their number alone, so that a
-    resumed training draws what it would have drawn. Negatives are drawn from the question's own without
-    repetition; where it has too few, from those of all questions that are not of a gold text of it. Raises CorpusError
-    where there are none.
+    Steps are those of `drawn_steps`. Negatives are drawn from the question's own without repetition; where it has too
+    few, from those of all questions that are not of a gold text of it. Raises CorpusError where there are none.
     """
-    per_epoch = steps_of(data, 1, batch_size)
     anything = np.array(data.used_passages, np.int64)
-    for epoch in range(skip // per_epoch, epochs):
-        order = np.random.default_rng([seed, 0, epoch]).permutation(len(data.pairs)).tolist()
-        for number in range(max(0, skip - epoch * per_epoch), per_epoch):
-            chance = np.random.default_rng([seed, 1, epoch * per_epoch + number])
-            pairs = [data.pairs[n] for n in order[number * batch_size : (number + 1) * batch_size]]
-            yield [
-                Group(question, (gold, *_negatives(data, question, n_negatives, anything, chance)))
-                for question, gold in pairs
-            ]
+    for pairs, chance in drawn_steps(data, batch_size, steps_of(data, 1, batch_size), epochs, seed, skip):
+        yield [
+            Group(question, (gold, *_negatives(data, question, n_negatives, anything, chance)))
+            for question, gold in pairs
+        ]
 
 
 def _negatives(

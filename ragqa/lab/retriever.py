@@ -179,28 +179,35 @@ def steps_of(data: RetrieverData, epochs: int, batch_size: int) -> int:
     return epochs * max(1, len(data.pairs) // batch_size)
 
 
+def drawn_steps(
+    data: RetrieverData, size: int, per_epoch: int, epochs: int, seed: int, skip: int
+) -> Iterator[tuple[list[tuple[int, int]], np.random.Generator]]:
+    """For each step but the first ``skip`` its pairs, ``size`` at most, and what to draw negatives with.
+
+    Each epoch's order and each step's chance follow from ``seed`` (0 or more) and their number alone, so that a resumed
+    training draws what it would have drawn.
+    """
+    for epoch in range(skip // per_epoch, epochs):
+        order = np.random.default_rng([seed, 0, epoch]).permutation(len(data.pairs)).tolist()
+        for number in range(max(0, skip - epoch * per_epoch), per_epoch):
+            pairs = [data.pairs[n] for n in order[number * size : (number + 1) * size]]
+            yield pairs, np.random.default_rng([seed, 1, epoch * per_epoch + number])
+
+
 def batches(data: RetrieverData, epochs: int, batch_size: int, seed: int, *, skip: int = 0) -> Iterator[Batch]:
     """The batches of all epochs but the first ``skip``; the pairs of an epoch that fill no batch are left out.
 
-    Each epoch's order and each batch's hard negatives are drawn from ``seed`` (0 or more) and their number alone, so
-    that a resumed training draws what it would have drawn. A question without hard negatives (BM25 knows none of
-    its words) gets any passage of those that somebody's gold or negatives are, so that all rows count the same.
+    A question without hard negatives (BM25 knows none of its words) gets any passage of those that somebody's gold or
+    negatives are, so that all rows count the same.
     """
-    size = min(batch_size, len(data.pairs))
-    per_epoch = max(1, len(data.pairs) // batch_size)
     anything = data.used_passages
-    for epoch in range(skip // per_epoch, epochs):
-        order = np.random.default_rng([seed, 0, epoch]).permutation(len(data.pairs))
-        first = max(0, skip - epoch * per_epoch)
-        for number in range(first, per_epoch):
-            chance = np.random.default_rng([seed, 1, epoch * per_epoch + number])
-            pairs = [data.pairs[n] for n in order[number * size : (number + 1) * size].tolist()]
-            questions = tuple(question for question, _ in pairs)
-            documents = [passage for _, passage in pairs]
-            for question in questions:
-                choice = data.negatives[question] or anything
-                documents.append(choice[int(chance.integers(len(choice)))])
-            yield Batch(questions, tuple(documents), masked(data, questions, documents))
+    size, per_epoch = min(batch_size, len(data.pairs)), steps_of(data, 1, batch_size)
+    for pairs, chance in drawn_steps(data, size, per_epoch, epochs, seed, skip):
+        questions = tuple(question for question, _ in pairs)
+        choices = [data.negatives[question] or anything for question in questions]
+        wrong = (choice[int(chance.integers(len(choice)))] for choice in choices)
+        documents = (*(passage for _, passage in pairs), *wrong)
+        yield Batch(questions, documents, masked(data, questions, documents))
 
 
 def masked(data: RetrieverData, questions: Sequence[int], documents: Sequence[int]) -> Mask:
@@ -324,7 +331,7 @@ def retriever_card(
     about_made = (
         "Pseudo-queries were made of the corpus's own text by rules, without a language model and without reading a "
         f"question: {kinds}. They may be about any passage, also one that is gold of a question measured above: what "
-        "was kept apart are questions, not passages."
+        "was held out are questions, not passages."
     )
     return ModelCard(
         title=f"{name}: an adapter for ranking passages",

@@ -98,15 +98,15 @@ def searched(
     by_fold = [*(fold.chosen for fold in ranked.folds), ranked.final]
     used = by_fold if ranked.test.is_better else [default] * len(by_fold)
     candidates = tuning.filters(FilteringConfig())
-    chosen = [setting for n, setting in enumerate(used) if setting not in used[:n]]
-    kept: list[Floats] = []
-    for done, setting in enumerate(chosen):
-        yield Doing("filters", done, len(chosen))
-        rankings = zip(*cut_columns(columns[setting.index], setting.depth), strict=True)
-        fused = (fuse(found, setting.fusion) for found in rankings)
-        kept.append(np.stack(list(tuning.kept_figures(gold, fused, candidates, search.beta, unit))))
-    yield Doing("filters", len(chosen), len(chosen))
-    of_each = [kept[chosen.index(setting)] for setting in used]
+    figures: dict[int, Floats] = {}  # by the setting's place in ``used``; equal settings are measured once
+    for place, setting in enumerate(used):
+        yield Doing("filters", place, len(used))
+        if (first := used.index(setting)) not in figures:
+            rankings = zip(*cut_columns(columns[setting.index], setting.depth), strict=True)
+            fused = (fuse(found, setting.fusion) for found in rankings)
+            figures[first] = np.stack(list(tuning.kept_figures(gold, fused, candidates, search.beta, unit)))
+    yield Doing("filters", len(used), len(used))
+    of_each = [figures[used.index(setting)] for setting in used]
     filtered = tuning.tune_filter(of_each, candidates, parts, search.beta, search.seed)
     return Found(ranked, filtered, used[-1], len(settings), len(candidates))
 

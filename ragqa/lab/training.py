@@ -64,7 +64,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where a training is. ``held_out`` is the accuracy on what was kept aside, None where it was not measured."""
+    """Where a training is. ``held_out`` is the accuracy on what was held out, None where it was not measured."""
 
     step: int
     steps: int
@@ -228,7 +228,7 @@ def _trained(model: torch.nn.Module) -> list[tuple[str, torch.nn.Parameter]]:
 def load_classifier(
     base: Path, labels: Sequence[str], *, dropout: float, seed: int, frozen_words: bool = True
 ) -> PreTrainedModel:
-    """The model in ``base``, on the GPU where there is one, in fp32; its outputs are kept where they are as many.
+    """The model in ``base``, on the GPU where there is one, in fp32; its outputs stay where they are as many.
 
     New outputs are drawn with ``seed``; ``dropout`` is that between layers, in [0, 1). ``frozen_words`` leaves the word
     embeddings as they are: half of the weights, and they overfit first. Raises ModelError where there is no such model.

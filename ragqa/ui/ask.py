@@ -132,7 +132,7 @@ def _waiting(run: Run, drawn_at: float) -> None:
     """The line above a breakdown that is complete but for what may still rise: nothing else is redrawn meanwhile.
 
     Drawing takes from the processor what scoring needs, so this seldom draws, and waits for the end where that comes
-    soon. A long scoring is drawn anew now and then, at ``drawn_at`` last (seconds of `time.monotonic`).
+    soon. A long scoring is redrawn now and then, at ``drawn_at`` last (seconds of `time.monotonic`).
     """
     _status(run, run.view)
     elapsed = time.monotonic() - drawn_at

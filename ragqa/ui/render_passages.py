@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from html import escape
 
+from ragqa.registry import score_name
 from ragqa.types import Candidate, Drop, Passage, ScorePart, Selection, Span
 from ragqa.ui.render import badge_html, notice_html, number_html, place, text_html
 
@@ -15,7 +16,6 @@ Neighbours = Callable[
 
 SNIPPET_CHARS = 80
 NEIGHBOUR_CHARS = 700
-_RAW = {"bm25": "BM25", "context": "context", "dense": "cosine", "splade": "SPLADE", "late": "MaxSim"}
 _DROP_CLASS = dict.fromkeys(Drop, "plain") | {Drop.AFTER_MAX_DROP: "mixed"}
 
 
@@ -31,7 +31,7 @@ def passage_table_html(
         return notice_html("No passage shares a word or a meaning with this question in this corpus.", "mixed")
     names = [part.retriever for part in candidates[0].hit.parts]
     names += [part.retriever for part in candidates[0].hit.reranking]
-    heads = "".join(f'<th scope="col">{escape(_RAW.get(name, name.rpartition(":")[2]))}</th>' for name in names)
+    heads = "".join(f'<th scope="col">{escape(score_name(name))}</th>' for name in names)
     rows = "".join(_row(candidate, matcher, neighbours) for candidate in candidates)
     return (
         '<div class="rq-scroll" tabindex="0" role="region" aria-label="Retrieved passages"><table class="rq-table">'

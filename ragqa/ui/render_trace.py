@@ -54,7 +54,7 @@ def score_path(trace: Sequence[TraceEvent]) -> tuple[PathStep, ...]:
 
 
 def best_html(best: BestSoFar) -> str:
-    """Which version of the answer is shown while the work goes on."""
+    """Which version of the answer is shown while the work continues."""
     score = f", RePASs {best.repass.composite:.3f}" if best.repass else ""
     return f'<p class="rq-fine">{badge_html("best so far", "mixed")} {escape(best.step)}{score}</p>'
 

@@ -45,9 +45,9 @@ class Run:
             with closing(pipeline.run(Question(self.view.question))) as events:  # type: ignore[type-var]
                 for event in events:
                     self.view = advance(self.view, event)
-                    is_kept = not isinstance(event, BestSoFar)  # the very next event says under which id
-                    if self._stopped.is_set() and self.view.running and is_kept:
-                        self._end("Stopped at your request. What was there is kept; ask again to go on.")
+                    is_stored = not isinstance(event, BestSoFar)  # the very next event says under which id
+                    if self._stopped.is_set() and self.view.running and is_stored:
+                        self._end("Stopped at your request. What was there stays; ask again to continue.")
                         return
             if self.view.running:  # only passages were asked for: no record ends the run
                 self.view = replace(self.view, running=False, phase="Done")

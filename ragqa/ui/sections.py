@@ -97,7 +97,7 @@ def _passages(view: View, current: Selection, settings: Config, index: Index | N
     with curve:
         st.altair_chart(score_curve(current, settings.filtering, SHOWN_CANDIDATES), width="stretch")
     if n_kept == 1 and n_all > 1:
-        text = "Only the best passage is left, which is always kept: an answer rests on it alone."
+        text = "Only the best passage is kept, as it always is: an answer rests on it alone."
         st.html(notice_html(text, "mixed"))
 
 

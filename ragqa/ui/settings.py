@@ -123,8 +123,8 @@ def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset]) -> Non
         offered,
         key="set_reranker",
         format_func=lambda name: name or "off",
-        help="Puts the best passages in a new order: ranker-adgm, learnt from questions about regulation and quick; a "
-        "cross-encoder's or an API's where RAGQA_PAGE_MODELS or a preset names it.",
+        help="Puts the best passages in a new order: ranker-adgm is quick and was trained on questions about "
+        "regulation; a cross-encoder's or an API's where RAGQA_PAGE_MODELS or a preset names it.",
     )
     if is_api_name(values["reranker"]):
         st.caption("Behind an API: the question and the passages it reads are sent to that server.")

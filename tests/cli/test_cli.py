@@ -59,6 +59,7 @@ def call(monkeypatch, places):
     return run
 
 
+@pytest.mark.long
 def test_build_list_info_verify_delete(call, places):
     code, out, _, _ = call("index", "build", "again", "--source", str(places / "rules"), "--format", "obliqa")
     assert code == 0
@@ -182,6 +183,7 @@ def test_score_says_which_item_and_field_is_wrong(call, tmp_path, content, messa
     assert message in str(call("score", str(file))[3])
 
 
+@pytest.mark.long
 def test_eval_prints_recall_and_map(call, tmp_path):
     gold = [{"DocumentID": 1, "PassageID": "1.1", "Passage": ""}]
     file = tmp_path / "questions.json"
@@ -194,6 +196,7 @@ def test_eval_prints_recall_and_map(call, tmp_path):
     assert "milliseconds to selection" in call("eval", "speed", "--index", "rules", "--questions", str(file))[1]
 
 
+@pytest.mark.long
 def test_eval_retrieval_writes_runs_results_and_a_report(call, tmp_path):
     gold = [{"DocumentID": 1, "PassageID": "1.1", "Passage": ""}]
     file, out = tmp_path / "questions.json", tmp_path / "out"
@@ -229,6 +232,7 @@ def test_eval_retrieval_writes_runs_results_and_a_report(call, tmp_path):
         (["score", "/nowhere.json"], 3, "cannot read"),
     ],
 )
+@pytest.mark.long
 def test_every_failure_is_one_message_and_an_exit_code(call, monkeypatch, capsys, arguments, code, message):
     monkeypatch.setattr(sys, "argv", ["ragqa", *arguments])
     with pytest.raises(SystemExit) as stop:
@@ -269,6 +273,7 @@ def test_hostile_questions_end_in_an_answer(call, index, every):
         assert "Traceback" not in out + err
 
 
+@pytest.mark.long
 def test_hostile_passages_reach_the_terminal_without_control_characters(call):
     for text in hostile_texts()[::20]:
         _, out, _, _ = call("ask", "--index", "hostile", "--", text[:100])
@@ -276,6 +281,7 @@ def test_hostile_passages_reach_the_terminal_without_control_characters(call):
         assert "\x07" not in out
 
 
+@pytest.mark.long
 def test_every_generator_that_asks_a_language_model(call, monkeypatch):
     duty, record = "A firm must report suspicious conduct within two days.", "Records of Client Money must be kept."
     filters = ("--threshold", "0", "--max-drop", "1", "--top-k", "2")

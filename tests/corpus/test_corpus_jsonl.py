@@ -65,6 +65,7 @@ def test_a_text_that_is_not_a_number_is_no_text(tmp_path):
 
 
 @given(st.lists(st.text(alphabet="ab.\n\t ,A", max_size=80), min_size=1, max_size=4), st.integers(1, 9))
+@pytest.mark.long
 def test_no_word_is_lost_and_ids_are_unique(tmp_path_factory, texts, max_tokens):
     folder = tmp_path_factory.mktemp("any")
     lines = [line(text, title="T") for text in [*texts, "end"]]

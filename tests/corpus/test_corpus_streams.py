@@ -31,6 +31,7 @@ LINES = st.lists(
 
 @settings(max_examples=200, deadline=None)
 @given(LINES)
+@pytest.mark.long
 def test_the_stream_gives_what_reading_all_lines_gives(lines):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "lines.jsonl"

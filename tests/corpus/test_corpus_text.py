@@ -245,6 +245,7 @@ def check(text, spans, max_tokens):
 
 @given(text=MARKUP, max_tokens=LIMITS)
 @settings(deadline=None, max_examples=300)
+@pytest.mark.long
 def test_markdown_chunks_hold_every_word_but_headings_once_in_order(text, max_tokens):
     assume(not text.startswith("---"))  # front matter has its own test
     spans = chunks(text, max_tokens)
@@ -264,6 +265,7 @@ def test_plain_chunks_hold_every_word_once_in_order(text, max_tokens):
 
 @given(paragraphs=st.lists(SENTENCES, min_size=1, max_size=5), max_tokens=st.integers(min_value=9, max_value=40))
 @settings(deadline=None)
+@pytest.mark.long
 def test_no_sentence_that_fits_is_cut(paragraphs, max_tokens):
     text = "\n\n".join(paragraphs)
     spans = chunks(text, max_tokens)
@@ -279,6 +281,7 @@ def test_no_sentence_that_fits_is_cut(paragraphs, max_tokens):
 
 @given(paragraphs=st.lists(SENTENCES, min_size=2, max_size=6), max_tokens=st.integers(min_value=9, max_value=60))
 @settings(deadline=None)
+@pytest.mark.long
 def test_neighbours_that_fit_together_are_together(paragraphs, max_tokens):
     fitting = [paragraph for paragraph in paragraphs if len(paragraph.split()) <= max_tokens]
     spans = chunks("\n\n".join(fitting), max_tokens)
@@ -443,6 +446,7 @@ def test_the_hash_knows_order_and_borders():
     assert corpus_sha256([]) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"  # sha256 of nothing
 
 
+@pytest.mark.long
 def test_importing_stays_light():
     code = (
         "import sys, ragqa.corpus.demo; "

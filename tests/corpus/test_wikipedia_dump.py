@@ -23,6 +23,8 @@ from ragqa.errors import ConfigError, CorpusError
 from tests.support.effort import effort, grows_no_faster
 from tests.support.synthetic_dump import HEAD, TAIL, write_dump
 
+pytestmark = pytest.mark.long
+
 ARTICLE = """{{Short description|x}}<!-- hidden -->{{Infobox lake
 | name = Lake [[Orl (lake)|Orl]]
 | image = orl.jpg

@@ -34,6 +34,7 @@ def texts(tmp_path):
     return (tmp_path / "indexes" / "wiki" / "passages.jsonl").read_text()
 
 
+@pytest.mark.long
 def test_an_index_of_pages_as_of_a_date(tmp_path):
     titles = tmp_path / "titles.txt"
     titles.write_text("Lake Orl\nLake_Bim\n")
@@ -54,6 +55,7 @@ def test_an_index_of_pages_as_of_a_date(tmp_path):
         assert "'Lake Nil'" in str(result.exception)
 
 
+@pytest.mark.long
 def test_an_index_of_a_kiwix_book(tmp_path):
     (tmp_path / "titles.txt").write_text("Lake Orl\n")
     with KiwixServer({"a": {}, "b": {"Lake_Orl": ("Lake Orl", "<p>Deep water.</p>")}}) as server:
@@ -63,6 +65,7 @@ def test_an_index_of_a_kiwix_book(tmp_path):
         assert "Deep water." in texts(tmp_path)
 
 
+@pytest.mark.long
 def test_an_index_of_a_dump(tmp_path):
     dump = tmp_path / "lakes.xml"
     dump.write_text(

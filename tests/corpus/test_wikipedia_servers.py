@@ -94,6 +94,7 @@ def test_the_page_of_now_is_asked_for_each_time(wiki, server):
     assert wiki.page("Lake Orl").text == "Newer."
 
 
+@pytest.mark.long
 def test_redirects_of_today_and_of_an_old_revision_are_followed(wiki, server):
     assert wiki.page("Orl").title == "Lake Orl"
     assert wiki.page("orl", as_of="2023-11-01").revision == 7
@@ -159,6 +160,7 @@ def test_a_continuation_that_never_ends_is_left(wiki, server, monkeypatch):
         api_failure("internal_api_error_DBQueryError", status=500),
     ],
 )
+@pytest.mark.long
 def test_what_passes_is_tried_again(wiki, server, pauses, failure):
     server.failures += [failure, failure]
     assert wiki.page("Lake Bim", revision=11).text == "A small lake."
@@ -171,6 +173,7 @@ def test_what_passes_is_tried_again(wiki, server, pauses, failure):
         assert 2 <= waited[1] <= 2.5
 
 
+@pytest.mark.long
 def test_what_does_not_pass_ends_after_six_tries_with_what_was_asked(wiki, server, pauses):
     server.failures += [Failure(429, retry_after="99999")] * 9
     with pytest.raises(CorpusError, match=r"the page 'Lake Bim' at revision 11 from 127.*HTTP 429 in try 6 of 6"):
@@ -212,6 +215,7 @@ def test_who_asks_is_said_and_lag_is_minded(wiki, server):
         assert "gzip" in asked.headers["accept-encoding"]
 
 
+@pytest.mark.long
 def test_one_request_at_a_time_at_the_rate(server, tmp_path, pauses, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(polite, "time", SimpleNamespace(monotonic=lambda: now[0]))
@@ -229,6 +233,7 @@ def test_one_request_at_a_time_at_the_rate(server, tmp_path, pauses, monkeypatch
         MediaWiki(server.url, tmp_path, requests_per_second=0)
 
 
+@pytest.mark.long
 def test_a_spoilt_cache_is_fetched_again(wiki, server, tmp_path):
     wiki.page("Lake Bim", revision=11)
     (file,) = (tmp_path / "cache").glob("*/*.json.gz")
@@ -273,6 +278,7 @@ def test_moments():
 # As a corpus ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_titles_become_a_stream_of_articles(server, tmp_path):
     (tmp_path / "titles.txt").write_text("Lake_Orl\n\nLake Bim\nOrl\nLake Dup\nLake Bim\n")
     titles = read_titles(tmp_path / "titles.txt")
@@ -331,6 +337,7 @@ def kiwix(request, tmp_path):
         yield Kiwix(server.url, tmp_path, requests_per_second=1000), server
 
 
+@pytest.mark.long
 def test_kiwix_pages_by_title_redirect_old_path_and_list_of_titles(kiwix):
     wiki, server = kiwix
     page = wiki.page("Lake Orl")
@@ -354,6 +361,7 @@ def test_kiwix_search_asks_for_further_results(kiwix):
     assert wiki.search("no such word") == wiki.search(" ") == ()
 
 
+@pytest.mark.long
 def test_kiwix_books_and_which_is_read(tmp_path):
     with KiwixServer({f"book {n}": {"A": ("A", "<p>a</p>")} for n in range(60)}) as server:
         wiki = Kiwix(server.url, tmp_path)

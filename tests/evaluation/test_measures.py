@@ -149,6 +149,7 @@ class TestMeasures:
 
     @given(st.sets(st.sampled_from("abcdefgh"), min_size=1), st.lists(st.sampled_from("abcdefghxyz"), max_size=15))
     @settings(deadline=None, max_examples=60)
+    @pytest.mark.long
     def test_values_lie_in_0_to_1_and_order_among_gold_does_not_matter(self, gold, found):
         values = measured(gold, found)
         assert all(0 <= value <= 1 + 1e-9 for value in values.values())
@@ -195,6 +196,7 @@ class TestPairedTest:
         # mean +- 1.96 * 0.1 / sqrt(300)
         assert found.high - found.low == pytest.approx(2 * 1.96 * 0.1 / 300**0.5, rel=0.15)
 
+    @pytest.mark.long
     def test_no_difference_but_noise(self):
         """Under the null p is even over (0, 1]: of 40 seeds about 2 fall below 0.05."""
         below = outside = 0
@@ -294,6 +296,7 @@ class TestHolm:
         assert [found for _, found in by_p] == sorted(adjusted)
 
 
+@pytest.mark.long
 def test_importing_loads_neither_library():
     code = (
         "import sys, ragqa.evaluation.measures, ragqa.evaluation.significance, ragqa.evaluation.retrieval.run_files; "

@@ -7,15 +7,20 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
+from ragqa.cli.benchmarks import further_command
 from ragqa.errors import ConfigError, CorpusError, GenerationError, RecordError
-from ragqa.evaluation.benchmark import Item, Option, Status
+from ragqa.evaluation.benchmark import Command, Item, Option, Status
 from ragqa.evaluation.catalogue import benchmark_of, benchmarks
+from ragqa.evaluation.report import Report
 from ragqa.evaluation.run import MAX_FAILURES_IN_A_ROW, Stop, folder_of, run
-from ragqa.generation.reply_cache import remembered
+from ragqa.generation.reply_cache import reply_cache
 from ragqa.paths import Paths
 from ragqa.types import Question
 from tests.support.toy_benchmark import World, toy
@@ -69,6 +74,56 @@ def test_what_decides_only_a_score_is_scored_again_and_not_solved_again(tmp_path
     assert steps_of(back, tmp_path / "run")[-1].report.data["sum"] == 30
 
 
+def test_a_score_that_lacks_a_part_counts_and_is_made_again_by_the_next_run(tmp_path):
+    benchmark, world = toy(World()), World()
+
+    def lacking(task, item, solution):
+        return {**benchmark.score(task, item, solution), "again": item.number == 2}
+
+    last = steps_of(world, tmp_path / "run", score=lacking)[-1]
+    assert last.report.data["sum"] == 30
+    assert all(outcome.status is Status.SCORED for outcome in last.outcomes)
+    world = World()
+    last = steps_of(world, tmp_path / "run")[-1]
+    assert (world.solved, world.scored) == ([], [2])
+    assert last.report.data["sum"] == 30
+
+
+def test_a_task_may_have_something_open_in_the_folder_while_its_items_are_done(tmp_path):
+    seen = []
+
+    @contextmanager
+    def during(folder):
+        seen.append((folder, "open"))
+        yield
+        seen.append((folder, "closed"))
+
+    def load(settings, paths):
+        task = yield from toy(World()).load(settings, paths)
+        return replace(task, during=during)
+
+    def score(task, item, solution):
+        seen.append(item.number)
+        return {"score": 1}
+
+    steps_of(World(), tmp_path / "run", given={"size": 2}, load=load, score=score)
+    assert seen == [(tmp_path / "run", "open"), 1, 2, (tmp_path / "run", "closed")]
+
+
+def test_a_benchmark_may_offer_commands_beside_its_runs_and_files_that_need_not_be_given(tmp_path):
+    def call(settings):
+        name = settings["file"].name if settings["file"] else "nothing"
+        return Report(notes=(f"looked at {name}",)), settings["file"] is None
+
+    options = (Option("file", "Any file.", "file", optional=True),)
+    app = typer.Typer(rich_markup_mode=None)
+    app.command("look")(further_command(Command("look", "Looks.", options, call)))
+    result = CliRunner().invoke(app, [])
+    assert (result.exit_code, "looked at nothing" in result.output) == (0, True)
+    result = CliRunner().invoke(app, ["--file", str(tmp_path / "a.txt")])
+    assert (result.exit_code, "looked at a.txt" in result.output) == (3, True)
+
+
 def test_another_run_is_refused_unless_told_to_begin_anew(tmp_path):
     steps_of(World(), tmp_path / "run")
     with pytest.raises(ConfigError, match="power was 2, is 3"):
@@ -110,7 +165,7 @@ def test_many_failures_in_a_row_end_the_run_and_say_why(tmp_path):
 def test_scores_that_are_no_numbers_fail_the_item_and_write_nothing_broken(tmp_path):
     last = steps_of(World(scores={3: float("nan")}), tmp_path / "run")[-1]
     assert last.outcomes[2].status is Status.FAILED
-    assert "no number" in last.outcomes[2].note
+    assert "not a finite number" in last.outcomes[2].note
     for line in (tmp_path / "run" / "journal.jsonl").read_text().splitlines():
         json.loads(line)
 
@@ -144,10 +199,10 @@ def test_several_at_once_each_with_its_own_replies(tmp_path):
 
     def ask(item):
         lock.wait()  # all four at once, or the barrier breaks
-        memory = remembered()
-        reply = memory.recall("the same request")
+        memory = reply_cache()
+        reply = memory.get("the same request")
         met.append((item.number, reply))
-        memory.keep("the same request", {"text": str(item.number)})
+        memory.put("the same request", {"text": str(item.number)})
         if item.number == 4:
             msg = "cut off"
             raise GenerationError(msg)
@@ -158,7 +213,7 @@ def test_several_at_once_each_with_its_own_replies(tmp_path):
     met.clear()
 
     def again(item):
-        met.append((item.number, remembered().recall("the same request")))
+        met.append((item.number, reply_cache().get("the same request")))
 
     steps_of(World(on_solve=again), tmp_path / "run")
     assert met == [(4, {"text": "4"})]

@@ -223,6 +223,7 @@ def test_text_of_others_never_becomes_markup():
             assert tag not in shown.lower()
 
 
+@pytest.mark.long
 def test_the_page_shows_tree_evidence_answer_and_scores(app):
     at = app(**{name: value for name, value in parts().items() if name not in {"config", "records", "index"}})
     at.radio(key="set_generator").set_value("fan-out").run()

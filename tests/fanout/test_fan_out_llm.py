@@ -89,6 +89,7 @@ def run(*script, question=COMPARISON, store=None, **settings):
         return done
 
 
+@pytest.mark.long
 def test_plan_evidence_answers_and_combination():
     done = run(*SCRIPT)
     planned = done.one(CallsPlanned)
@@ -148,6 +149,7 @@ def test_the_joined_answers_so_far_are_kept_with_what_they_cite(tmp_path):
     "reply",
     ["I would look up both mountains.", '{"sub_questions": ["When', '{"sub_questions": 3}', "[1, 2", "null", "{}"],
 )
+@pytest.mark.long
 def test_a_plan_that_cannot_be_read_is_made_by_rules_and_the_tree_says_so(reply):
     done = run(answer(reply), *SCRIPT[1:])
     asked = done.one(SubQuestionsAsked)
@@ -281,7 +283,7 @@ def test_a_failure_among_the_answers_keeps_those_there_are():
     done = run(answer(PLAN), answer(EBEN_SAID), status(500))
     assert done.answer.text == "Mount Eben was climbed in 1901."
     assert done.answer.finish_reason == "interrupted"
-    assert "the best until then is kept" in done.answer.note
+    assert "the best until then is shown" in done.answer.note
 
 
 def test_no_answer_at_all_is_the_failure_itself():
@@ -328,6 +330,7 @@ def stoppable(server):
 
 
 @pytest.mark.timeout(120)
+@pytest.mark.long
 def test_stop_keeps_the_joined_answers_and_ends_the_calls(tmp_path):
     store = RecordStore(tmp_path / "records.sqlite3")
     with OpenAIServer(answer(PLAN), answer(EBEN_SAID), stall_after("", 600)) as server:

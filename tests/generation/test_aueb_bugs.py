@@ -27,6 +27,7 @@ def test_a_pool_larger_than_what_is_kept_can_be_indexed_to_its_end():
     assert (len(selection.kept), len(selection.dropped)) == (kept, 60 - kept)
 
 
+@pytest.mark.long
 def test_the_best_of_the_candidates_is_itself_though_others_of_the_pool_are_missing():
     """The same fault in verification: positions among the scored ones are not positions among those asked for."""
     told = {"Weak.": Told(0.2), "Strong.": Told(0.9), "Middling.": Told(0.5)}

@@ -302,5 +302,6 @@ def test_marks_do_not_change_the_text(sentences, data):
      " " * 190 + "[1]", "[" + "1 " * 99 + "]", "- [1]\n", "- a\n", "*a", "***a", "** ", "- ", "_ ",
      "#", "> ", "\n", " ", "1. "],
 )  # fmt: skip
+@pytest.mark.long
 def test_hostile_text_takes_linear_time(unit):
     assert grows_no_faster(lambda n: parse_cited_text(unit * (n // len(unit)), 3), 12_500)

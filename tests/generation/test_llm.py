@@ -318,6 +318,7 @@ def test_a_server_that_refuses_every_parameter_is_not_asked_for_ever():
     ],
     ids=["cut", "malformed", "error event", "stall", "no finish reason"],
 )
+@pytest.mark.long
 def test_text_before_a_break_is_kept(behaviour, reason, caplog):
     tokens, answered, requests = ask(behaviour, timeout_seconds=0.3 if "0.3" in reason else 5.0)
     assert "".join(token.text for token in tokens) == answered.raw == "A Firm must act [1]. It must"
@@ -340,6 +341,7 @@ def test_text_before_a_break_is_kept(behaviour, reason, caplog):
         (page('{"choices": []}', content_type="application/json"), "often ending in /v1"),
     ],
 )
+@pytest.mark.long
 def test_a_break_before_any_text_is_an_error(behaviour, expected):
     with OpenAIServer(behaviour) as server, pytest.raises(GenerationError, match=expected) as caught:
         run(generator_for(server, max_retries=0))
@@ -347,6 +349,7 @@ def test_a_break_before_any_text_is_an_error(behaviour, expected):
 
 
 @pytest.mark.parametrize("behaviour", [stall_after(""), stall_after("<think>")])
+@pytest.mark.long
 def test_silence_before_any_text_is_a_time_out(behaviour):
     with OpenAIServer(behaviour) as server:
         with pytest.raises(TimedOutError, match=r"within 0\.2 s, found silence"):
@@ -398,6 +401,7 @@ def test_an_error_of_the_reader_is_not_taken_for_one_of_the_server():
         (deltas({"refusal": "I can"}, {"refusal": "not."}), "empty", 'declined: "I cannot."'),
     ],
 )
+@pytest.mark.long
 def test_every_ending_is_named(behaviour, finish_reason, note):
     _, answered, _ = ask(behaviour)
     assert answered.finish_reason == finish_reason
@@ -495,6 +499,7 @@ def test_thinking_filter(pieces, shown):
     ],
     ids=["401", "429", "500", "text", "json", "event", "malformed"],
 )
+@pytest.mark.long
 def test_the_key_never_shows_in_an_error_or_a_log(behaviour, key, caplog):
     caplog.set_level(logging.DEBUG)
     with OpenAIServer(behaviour) as server:

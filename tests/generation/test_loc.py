@@ -76,6 +76,7 @@ def test_after_k_tries_the_nearest_one_stays():
 
 
 @pytest.mark.parametrize(("k", "calls"), [(1, 2), (2, 3), (3, 4), (5, 6)])
+@pytest.mark.long
 def test_k_is_the_most_tries(k, calls):
     done = run("Records are kept.", "Reports exist.", tries=k)
     assert len(done.requests) == calls
@@ -123,6 +124,7 @@ def test_marks_and_invented_citations_of_the_model_do_not_count():
     assert done.answer.rejected_citations == ()
 
 
+@pytest.mark.long
 def test_the_order_of_the_obligations_holds_whatever_arrives_first():
     done = run(by_obligation("Records are kept.", "Reports are filed.", seconds_for_records=0.3), parallel_calls=2)
     assert [event.number for event in done.of(ObligationAnswered)] == [2, 1]
@@ -180,6 +182,7 @@ def test_the_budget_goes_to_every_obligation_before_any_second_try():
     assert [(number, attempt) for number, attempt, *_ in tries(done)] == [(1, 1), (2, 1), (1, 2)]
 
 
+@pytest.mark.long
 def test_no_more_calls_at_once_than_configured():
     lock = threading.Lock()
     under_way, most = 0, 0
@@ -273,6 +276,7 @@ def test_nothing_but_refusals_is_a_refusal():
 
 
 @pytest.mark.timeout(60)
+@pytest.mark.long
 def test_closing_ends_the_work():
     script = [answer("Records are kept."), stall_after("", 600)]
     with Session(LocGenerator, script, TOLD, timeout_seconds=600.0) as session:

@@ -137,6 +137,7 @@ def test_no_rounds_is_verification_alone():
     assert len(done.requests) == 3
 
 
+@pytest.mark.long
 def test_the_best_candidate_wins_whatever_the_order_they_arrive_in():
     def by_seed(exchange):
         number = exchange.request.body["seed"] - 1
@@ -235,7 +236,7 @@ def test_a_storm_after_a_candidate_keeps_it():
     done = run(answer(A), status(429, retry_after="0"))
     assert done.answer.text == "Alpha keeps them. Alpha errs."
     assert done.answer.finish_reason == "interrupted"
-    assert "the best until then is kept" in done.answer.note
+    assert "the best until then is shown" in done.answer.note
     assert "429" in done.answer.note
     assert [event.finish_reason for event in done.of(CandidateWritten)] == ["stop", "failed"]
     assert not done.of(SentencesRemoved)
@@ -337,6 +338,7 @@ def test_a_refusal_in_place_of_a_correction_leaves_the_answer():
 
 
 @pytest.mark.timeout(60)
+@pytest.mark.long
 def test_closing_does_not_wait_for_a_silent_server_and_begins_nothing_more():
     script = [answer(A), stall_after("", 600)]
     with Session(VrrGenerator, script, TOLD, candidates=5, parallel_calls=2, timeout_seconds=600.0) as session:
@@ -354,6 +356,7 @@ def test_closing_does_not_wait_for_a_silent_server_and_begins_nothing_more():
 
 
 @pytest.mark.timeout(60)
+@pytest.mark.long
 def test_signs_of_life_come_while_the_server_is_silent():
     with Session(VrrGenerator, [stall_after("", 600)], TOLD, candidates=2, timeout_seconds=600.0) as session:
         stream = session.generator.stream(QUESTION, PASSAGES)

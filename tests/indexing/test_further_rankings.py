@@ -21,6 +21,8 @@ from ragqa.types import ModelInfo, Question
 from tests.support.embedding_server import EmbeddingServer, reset, status, vectors
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
 
+pytestmark = pytest.mark.long
+
 RULES = {
     1: ["A firm must keep client money apart.", "Records must be kept for six years.", "A loss must be reported."],
     2: ["A dealer must tell the regulator about a loss.", "Complaints are kept in writing.", "Client money is money."],
@@ -265,7 +267,7 @@ class TestCommands:
         assert "no model, in further/document" in info
         question = ("ask", QUESTION, "--index", "rules", "--generator", "none")
         heading = call(*question, "--weight", "bm25=0.9", "--weight", "document=0.1").split("decision")[0]
-        assert "splade" in heading
+        assert "SPLADE" in heading
         assert "other" in heading
         gold = [
             {

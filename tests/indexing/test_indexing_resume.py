@@ -1,4 +1,4 @@
-"""A build in portions: the same index however it is cut, and gone on with wherever it was stopped."""
+"""A build in portions: the same index however it is cut, and resumed wherever it was stopped."""
 
 import json
 import os
@@ -35,6 +35,8 @@ from ragqa.manifest import MANIFEST
 from ragqa.retrieval import bm25_scores, token_table, vectors
 from ragqa.types import ModelInfo
 from tests.support.fakes import FakeEncoder, passage
+
+pytestmark = pytest.mark.long
 
 WORDS = [
     "firm",
@@ -224,7 +226,7 @@ class TestGoingOn:
         assert 10 < start <= 22
         assert stream.read == [number for number in ARTICLES if number >= start]
         done = [number for number in ARTICLES if number < start]
-        assert said == f"going on after article {len(done)} ({sum(len(ARTICLES[n]) for n in done)} passages)"
+        assert said == f"resuming after article {len(done)} ({sum(len(ARTICLES[n]) for n in done)} passages)"
         assert left(indexes) == []
         build(indexes, name="whole")
         assert files(indexes / "demo") == files(indexes / "whole")
@@ -251,7 +253,7 @@ class TestGoingOn:
         assert len(asked) == 40
         steps = build_events("demo", stream, indexes=indexes, config=IndexingConfig(), encoder=Encoder(10**6))
         said = [(step.stage, step.done, step.message) for step in steps]
-        assert said[1] == ("corpus", 0, f"going on after all {len(ROWS)} passages and 40 vectors")
+        assert said[1] == ("corpus", 0, f"resuming after all {len(ROWS)} passages and 40 vectors")
         assert next(done for stage, done, _ in said if stage == "vectors") == 40
         assert stream.read == []
         assert len(asked) == len(set(asked)) == len({row.text + row.title for row in ROWS})
@@ -367,7 +369,7 @@ def watch(monkeypatch, function, told):
             assert isinstance(CliRunner().invoke(app, command).exception, Crash)
         result = CliRunner().invoke(app, command)
         assert result.exception is None, result.exception
-        assert "going on after article 24 (24 passages)" in result.stderr
+        assert "resuming after article 24 (24 passages)" in result.stderr
         assert "index demo: 40 passages of 40 documents" in result.stdout
 
 
@@ -394,7 +396,7 @@ class TestStartingAnew:
         real = ragqa.indexing.build.resume
         monkeypatch.setattr(ragqa.indexing.build, "resume", lambda *args: told.append(real(*args)) or told[-1])
         build(indexes, **changes)
-        assert told[0][1] == f"starting anew: the build that was stopped was made with {said}"
+        assert told[0][1] == f"starting over: the stopped build was made with {said}"
         assert left(indexes) == []
         again = {"stream": FakeStream(format=changes["stream"].format)} if "stream" in changes else changes
         build(indexes, name="whole", **again)
@@ -418,7 +420,7 @@ class TestStartingAnew:
         steps = list(build_events("demo", stream, indexes=indexes, config=IndexingConfig(), encoder=FakeEncoder()))
         assert stream.starts == [0]
         assert [step.message for step in steps if step.message] == [
-            "starting anew: the build that was stopped cannot be gone on with"
+            "starting over: the stopped build cannot be resumed"
         ]
 
     def test_after_the_index_was_put_in_its_place(self, indexes, monkeypatch):

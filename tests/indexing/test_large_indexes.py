@@ -4,6 +4,7 @@ import hashlib
 import re
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import bm25s
@@ -25,6 +26,8 @@ from ragqa.retrieval.token_table import keys_of, places_of
 from ragqa.types import ModelInfo
 from tests.indexing.test_indexing import in_memory
 from tests.support.fakes import FakeEncoder, passage
+
+pytestmark = pytest.mark.long
 
 K1, B = 1.2, 0.75
 APPROXIMATE = ["SQ8", "SQfp16", "HNSW16", "HNSW16_SQ8", "IVF16,Flat", "IVF16,SQ8", "IVF16,SQfp16"]
@@ -320,8 +323,14 @@ class TestKindsOfVectors:
         vectors.write_vectors(np.eye(3, dtype=np.float32), tmp_path / "v.faiss", rows=rows)
         assert np.array_equal(vectors.read_vectors(tmp_path / "v.faiss").reconstruct_n(0, 7), np.eye(3)[rows])
 
-    @pytest.mark.parametrize("kind", ["Flat", *APPROXIMATE, "IVF4,PQ4", "IVF200,SQ8"])
-    @pytest.mark.parametrize("n_rows", [12_000, 1])
+    @pytest.mark.parametrize(
+        ("kind", "n_rows"),
+        [
+            *product(["Flat", *APPROXIMATE, "IVF200,SQ8"], [12_000, 1]),
+            ("IVF4,PQ4", 12_000),
+            pytest.param("IVF4,PQ4", 1, marks=pytest.mark.slow),
+        ],
+    )
     def test_the_file_is_what_faiss_writes(self, tmp_path, monkeypatch, kind, n_rows):
         """In blocks, from a file of vectors, as of an index in memory; one vector leaves most groups empty."""
         monkeypatch.setattr(vectors, "ADDED_AT_ONCE", 700)

@@ -15,6 +15,8 @@ from ragqa.inference.bert_graph import BertShape, OpenVinoEngine, bert_shape, op
 from ragqa.inference.classifier import INPUTS, SequenceClassifier, read_config
 from tests.repass.test_nli import make_model, tiny_tokenizer
 
+pytestmark = pytest.mark.long
+
 LABELS = {0: "contradiction", 1: "entailment", 2: "neutral"}
 COVERED = {
     "model_type": "bert",

@@ -59,6 +59,7 @@ def test_figures_by_hand():
 
 @pytest.mark.parametrize("unit", ["passage", "document"])
 @pytest.mark.parametrize("grid", [0, 3, 20])
+@pytest.mark.long
 def test_kept_is_what_select_keeps(grid, unit):
     rng = np.random.default_rng(grid)
     ids = [f"{n % 7}:{n}" for n in range(30)]
@@ -140,6 +141,7 @@ def tuned(call, file, target, *more):
     )  # fmt: skip
 
 
+@pytest.mark.long
 def test_the_preset_written_is_accepted_where_presets_are(call, file, tmp_path, monkeypatch):
     target = tmp_path / "mine.json"
     code, out, error = tuned(call, file, target)
@@ -188,6 +190,7 @@ def test_a_preset_holds_what_is_better_and_the_default_of_what_is_not(file, tmp_
         assert "Tuned ranking: MAP@10 tuned 0.700, default 0.600 (p = 0.0010)." in preset.explanation
 
 
+@pytest.mark.long
 def test_several_indexes_of_a_corpus_are_compared_and_of_two_corpora_refused(call, file, tmp_path):
     source = str(tmp_path / "rules")
     assert call("index", "build", "letters", "--source", source, "--analyser", "characters")[0] == 0

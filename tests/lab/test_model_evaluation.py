@@ -289,6 +289,7 @@ def labelled(tmp_path, n):
     return write(tmp_path / "labelled.json", rows)
 
 
+@pytest.mark.long
 def test_the_split_is_the_one_of_the_training(tmp_path):
     from sklearn.model_selection import train_test_split
 

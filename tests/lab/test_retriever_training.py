@@ -426,7 +426,7 @@ def test_pseudo_queries_beside_questions_are_counted_apart_and_only_questions_ar
     assert "28 pairs of 18 questions and 10 pseudo-queries" in card
     assert "duty 10" in card
     assert "share no gold passage with the questions trained on" in card
-    assert "what was kept apart are" in card
+    assert "what was held out are" in card
     assert "--pseudo=10" in card
 
 

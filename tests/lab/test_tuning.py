@@ -194,6 +194,7 @@ def random_columns(rng, n_questions, grid):
 
 @pytest.mark.parametrize("unit", ["passage", "document"])
 @pytest.mark.parametrize("grid", [0, 2, 4, 11])
+@pytest.mark.long
 def test_as_fuse_and_ir_measures_on_random_rankings_ties_included(grid, unit, monkeypatch):
     monkeypatch.setattr("ragqa.lab.tuning.NUMBERS_AT_ONCE", 150)  # several blocks
     rng = np.random.default_rng(grid)
@@ -268,6 +269,7 @@ def tuned(questions, columns, step=0.05, seed=0):
 
 
 @pytest.mark.parametrize("perfect", NAMES)
+@pytest.mark.long
 def test_a_perfect_ranking_gets_nearly_all_weight_and_is_found_better(perfect):
     questions, columns = planted(150, perfect)
     found = tuned(questions, columns)
@@ -289,6 +291,7 @@ def test_the_same_seed_gives_the_same_result():
     assert tuned(questions, columns, 0.1, seed=1) != tuned(questions, columns, 0.1, seed=2)
 
 
+@pytest.mark.long
 def test_chance_alone_is_not_found_better():
     found = [tuned(*by_chance(100, seed), step=0.1).test for seed in range(6)]
     assert sum(test.p_value < 0.05 for test in found) <= 1
@@ -359,6 +362,7 @@ def test_the_command_prints_folds_means_and_a_verdict(call, file):
     assert "beyond chance" in words or "worse than the defaults" in words
 
 
+@pytest.mark.long
 def test_the_command_writes_what_it_found(call, file, tmp_path):
     target = tmp_path / "fusion.json"
     arguments = ("tune", "--index", "rules", "--questions", str(file), "--measure", "RR@10", "--folds", "2")
@@ -396,6 +400,7 @@ def test_the_command_writes_what_it_found(call, file, tmp_path):
         ("--write", "BM25 only.json", "belongs to a preset"),
     ],
 )
+@pytest.mark.long
 def test_the_command_says_what_is_wrong(call, file, option, value, message):
     code, _, error = call("tune", "--index", "rules", "--questions", str(file), option, value)
     assert code == 1
@@ -428,6 +433,7 @@ rescored_columns = st.lists(
 
 @settings(deadline=None)
 @given(rescored_columns)
+@pytest.mark.long
 def test_measured_as_fused_where_a_ranking_only_rescores(rows):
     pairs = [(ranking("bm25", dict(a)), ranking("dense", dict(b))) for a, b in rows]
     columns = [tuple(column) for column in zip(*((a, b, with_documents(a, b)) for a, b in pairs), strict=True)]

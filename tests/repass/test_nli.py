@@ -18,6 +18,8 @@ from ragqa.inference.sharing import FairLock, RecentResults
 from ragqa.models import resolve_model
 from tests.support.effort import effort
 
+pytestmark = pytest.mark.long
+
 WORDS = [
     "[PAD]",
     "[UNK]",

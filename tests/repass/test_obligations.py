@@ -59,6 +59,7 @@ def test_probability_lies_between_0_and_1(text):
     assert 0 <= probability(SMALL, text) <= 1
 
 
+@pytest.mark.long
 def test_the_same_numbers_as_scikit_learn():
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.linear_model import LogisticRegression

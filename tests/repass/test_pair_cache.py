@@ -345,6 +345,7 @@ def test_a_full_disk(file, warned, monkeypatch):
     assert cache.known([key(0), key(5)]) == {key(0): result(0)}  # all of a transaction or nothing
 
 
+@pytest.mark.long
 def test_a_locked_database_is_waited_for_briefly_and_then_left_alone(file, warned, monkeypatch):
     cache = PairCache(file)
     cache.add({key(1): result(1)})
@@ -389,6 +390,7 @@ def test_a_database_of_somebody_else_is_left_as_it_is(file, warned):
 # Several at once
 
 
+@pytest.mark.long
 def test_threads_share_one(file):
     cache = PairCache(file)
     wrong = []
@@ -436,6 +438,7 @@ def process(file, seed, count):
     )
 
 
+@pytest.mark.long
 def test_two_processes_at_once_lose_nothing(file):
     both = [process(file, seed, 200) for seed in (0, 1000)]
     for one in both:
@@ -450,6 +453,7 @@ def test_two_processes_at_once_lose_nothing(file):
     assert len(PairCache(file).known([key(n) for n in [*range(200), *range(1000, 1200)]])) == 400
 
 
+@pytest.mark.long
 def test_a_killed_process_loses_at_most_what_it_was_writing(file):
     one = process(file, 0, 100_000)
     with one:

@@ -217,6 +217,7 @@ def test_all_stays_between_0_and_1(entailment, contradiction, coverage, mode):
 
 
 @given(st.lists(st.lists(unit, min_size=3, max_size=3), min_size=1, max_size=6), st.randoms())
+@pytest.mark.long
 def test_the_order_of_the_source_sentences_changes_nothing(rows, random):
     shuffled = random.sample(rows, len(rows))
     assert mean_of_maxima(matrix(*rows)) == mean_of_maxima(matrix(*shuffled))

@@ -407,6 +407,7 @@ WORDS = ["Ships must sail.", "Ducks swim.", "Banks must lend.", "Rain falls.", "
     st.fixed_dictionaries({(a, b): probability_triples for a in WORDS for b in WORDS}),
     st.randoms(),
 )
+@pytest.mark.long
 def test_permuting_source_sentences_leaves_the_parts_and_all_stays_between_0_and_1(source, said, table, random):
     shuffled = random.sample(source, len(source))
     one = score(FakeNli(table), answer("\n".join(said)), [passage("a", " ".join(source) or " ")])[1]

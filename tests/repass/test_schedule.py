@@ -291,6 +291,7 @@ def test_eight_sessions_at_once_all_finish_with_the_numbers_of_one():
     assert slow.n_computed == len(set(slow.pairs))  # what several asked for was computed once
 
 
+@pytest.mark.long
 def test_a_short_answer_is_not_starved_by_a_long_one():
     slow = RememberingNli(SlowNli())
     finished = []

@@ -408,6 +408,7 @@ def test_ask_reranks_as_the_preset_says_and_the_record_keeps_it(rules):
     assert KEY[:9] not in json.dumps(record)
 
 
+@pytest.mark.long
 def test_options_go_before_the_preset(rules):
     call, server = rules
     ask = ("ask", QUESTION, "--index", "rules", "--preset", "AUEB final", "--json")
@@ -489,7 +490,7 @@ def test_the_page_applies_a_preset_s_reranker_and_the_next_preset_takes_it_away(
     at.selectbox(key="preset").select("AUEB final").run()
     assert not at.exception
     assert at.session_state["found"].reranking == FINAL.reranking
-    assert at.text_input(key="set_reranker").value == "voyage:rerank-2"
+    assert at.selectbox(key="set_reranker").value == "voyage:rerank-2"
     (warning,) = at.warning
     assert "VOYAGE\\_API\\_KEY" in warning.value or "VOYAGE_API_KEY" in warning.value
     assert not any("Changed" in caption.value for caption in at.caption)

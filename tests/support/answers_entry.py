@@ -55,5 +55,5 @@ if __name__ == "__main__":
         print("Ready", flush=True)
         return load_pipeline(pause, config)
 
-    answers.load_pipeline = ready
+    answers.pipeline_for = ready
     main()

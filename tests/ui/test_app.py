@@ -16,6 +16,8 @@ from tests.support.fakes import FakeGenerator, FakeReranker, FakeRetriever, answ
 from tests.support.helpers import ANSWER, PASSAGES, make_pipeline
 from tests.support.server import ROOT
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def app(monkeypatch, tmp_path):

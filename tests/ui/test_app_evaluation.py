@@ -34,6 +34,8 @@ from tests.support.openai_server import OpenAIServer, answer
 from tests.support.pandachat_set import QUERIES, write_set
 from tests.ui.test_app import html, words
 
+pytestmark = pytest.mark.long
+
 RULES = DEMOS["rulebook"]
 N_FILE = 14  # questions in the rulebook's first file
 

@@ -11,6 +11,8 @@ from tests.support.openai_server import OpenAIServer, answer, stall_after
 from tests.ui.test_app import app as app
 from tests.ui.test_app import ask, words
 
+pytestmark = pytest.mark.long
+
 ACT, SLEEP = "A firm must act at once.", "It must not sleep."
 FIELDS = ("candidates", "rounds", "tries", "max_sub_questions", "depth", "max_calls")
 

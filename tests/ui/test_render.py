@@ -92,6 +92,7 @@ def test_hostile_text_stays_text_everywhere(finished):
 
 @settings(max_examples=60)
 @given(st.text(max_size=80))
+@pytest.mark.long
 def test_any_text_comes_back_as_itself(text):
     html = text_html(text)
     tags = assert_harmless(html)

@@ -92,6 +92,7 @@ def test_the_trace_is_in_the_record_and_reads_back_equal(store):
     assert "sk-0123456789abcdef" not in record.to_json()
 
 
+@pytest.mark.long
 def test_a_record_replays_what_was_watched(store):
     events = finished(store)
     watched, again = folded(events), from_record(store.load(events[-1].record_id))
@@ -101,6 +102,7 @@ def test_a_record_replays_what_was_watched(store):
     assert again.best.step == watched.best.step
 
 
+@pytest.mark.long
 def test_a_record_of_the_third_version_has_no_trace(store):
     record = json.loads(store.load(finished(store)[-1].record_id).to_json())
     del record["trace"]
@@ -139,6 +141,7 @@ def test_closing_keeps_the_best_so_far_as_stopped(store):
     assert view.trace == record.trace
 
 
+@pytest.mark.long
 def test_stop_on_the_page_makes_the_best_so_far_the_answer(store):
     with pipeline(answer(f"{ACT} [1]"), stall_after("", 30), store=store) as whole:
         run = Run(QUESTION.text, whole.config, lambda: whole)
@@ -153,6 +156,7 @@ def test_stop_on_the_page_makes_the_best_so_far_the_answer(store):
     assert store.load(view.record_id).status == "stopped"
 
 
+@pytest.mark.long
 def test_the_page_always_knows_the_best_so_far(store):
     view, seen = View(QUESTION.text, Config()), []
     for event in finished(store):
@@ -164,6 +168,7 @@ def test_the_page_always_knows_the_best_so_far(store):
     assert view.answer.text == f"{ACT} {SLEEP}"
 
 
+@pytest.mark.long
 def test_loc_keeps_its_trace_too(store):
     events = finished(store, answer(ACT), answer(SLEEP), answer("Nothing matters."), kind=LocGenerator)
     record = store.load(events[-1].record_id)
@@ -176,6 +181,7 @@ def test_loc_keeps_its_trace_too(store):
 # What is drawn ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_the_rows_say_what_was_done_and_why(store):
     view = folded(finished(store, answer(f"{ACT} [1] The moon is green [1]."), answer(ACT), *SCRIPT[2:]))
     html = trace_html(view.trace)
@@ -196,6 +202,7 @@ def test_removed_sentences_are_shown_with_the_reason():
     assert "RePASs 0.800" in html
 
 
+@pytest.mark.long
 def test_the_path_begins_with_the_best_candidate_and_follows_every_step(store):
     path = score_path(folded(finished(store)).trace)
     assert [step.step for step in path] == ["verify", "remove 1", "insert 1", "remove 2"]
@@ -230,5 +237,6 @@ def test_every_step_has_its_words(store):
     assert trace_words(CandidateWritten(2, "No.", "stop", is_refusal=True)) == "Candidate 2 is a refusal"
 
 
+@pytest.mark.long
 def test_tokens_and_traces_do_not_mix(store):
     assert not [event for event in finished(store) if isinstance(event, Token)]

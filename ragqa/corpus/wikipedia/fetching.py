@@ -28,14 +28,14 @@ logger = logging.getLogger(__name__)
 class PageCache:
     """Files below ``folder``, named by the sha256 of their key; may be deleted at any time.
 
-    Written aside and moved into place, so several processes may share it. A disk that fails costs requests, no answer.
+    Written aside and moved into place, so several processes may share it. A failing disk only costs further requests.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def get(self, *key: str) -> dict[str, Any] | None:
-        """What was kept under this key, None where nothing was or it cannot be read."""
+        """What is cached under this key, None where nothing is or it cannot be read."""
         try:
             value = json.loads(gzip.decompress(self._path(key).read_bytes()))
         except (OSError, EOFError, ValueError, zlib.error):
@@ -43,7 +43,7 @@ class PageCache:
         return value if isinstance(value, dict) and value.pop("key", None) == list(key) else None
 
     def put(self, value: dict[str, Any], *key: str) -> None:
-        """Keeps it under this key; a failure is logged."""
+        """Caches it under this key; a failure is logged."""
         path = self._path(key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ class PageCache:
                 Path(name).unlink(missing_ok=True)
                 raise
         except OSError as error:
-            logger.warning("%s could not be kept in %s: %s", key[1] if len(key) > 1 else key, self.folder, error)
+            logger.warning("%s could not be cached in %s: %s", key[1] if len(key) > 1 else key, self.folder, error)
 
     def _path(self, key: tuple[str, ...]) -> Path:
         digest = sha256(json.dumps(key).encode()).hexdigest()
@@ -139,7 +139,7 @@ class PoliteClient:
             if tries == TRIES:
                 msg = (
                     f"expected {wanted} from {self._host}, found {found} in try {tries} of {TRIES}; "
-                    "check the address and the network, or try again later: pages already fetched are kept"
+                    "check the address and the network, or try again later: pages already fetched are cached"
                 )
                 raise CorpusError(msg)
             pause = pause_seconds(tries, asked_seconds, MAX_PAUSE_SECONDS)

@@ -41,7 +41,7 @@ class Book:
 
 
 class Kiwix:
-    """One book of one server; pages fetched are kept. Safe to use from several threads, which wait for each other."""
+    """One book of one server; fetched pages are cached. Safe to use from several threads, which wait for each other."""
 
     def __init__(
         self, url: str, cache_folder: Path, book: str = "", *, requests_per_second: float = REQUESTS_PER_SECOND
@@ -89,11 +89,11 @@ class Kiwix:
             msg = "expected the title of a page, found an empty one; correct it"
             raise PageNotFoundError(msg)
         key = (self.url, title, self.book.uuid)
-        kept = self._cache.get(*key)
-        if not kept or not all(isinstance(kept.get(name), str) for name in ("title", "html", "url")):
-            kept = self._fetched(title)
-            self._cache.put(kept, *key)
-        return WikiPage(kept["title"], html_markdown(kept["html"], kept["title"]), 0, kept["url"])
+        cached = self._cache.get(*key)
+        if not cached or not all(isinstance(cached.get(name), str) for name in ("title", "html", "url")):
+            cached = self._fetched(title)
+            self._cache.put(cached, *key)
+        return WikiPage(cached["title"], html_markdown(cached["html"], cached["title"]), 0, cached["url"])
 
     def search(self, query: str, limit: int = 10) -> tuple[str, ...]:
         """The titles of at most ``limit`` pages that the book's full-text index finds, best first."""

@@ -29,7 +29,7 @@ MAX_LAG_SECONDS: Final = 5  # the server is left alone while its copies lag behi
 MAX_CONTINUATIONS: Final = 50
 MAX_REDIRECTS: Final = 3  # of an old revision that is a redirect
 MAX_RESULTS_A_REQUEST: Final = 50
-_COME_BACK: Final = ("maxlag", "ratelimited", "readonly", "internal_api_error")
+_TRY_LATER: Final = ("maxlag", "ratelimited", "readonly", "internal_api_error")
 _REDIRECT = re.compile(r'class="redirectMsg".{0,400}?<a [^<>]{0,400}?title="([^"<>]+)"', re.DOTALL)
 
 
@@ -57,7 +57,7 @@ class MediaWiki:
     """The pages of one wiki. Safe to use from several threads, which then wait for each other."""
 
     def __init__(self, url: str, cache_folder: Path, *, requests_per_second: float = REQUESTS_PER_SECOND) -> None:
-        """``url`` is that of ``api.php``; pages are kept in ``cache_folder``, and those kept are not asked for again.
+        """``url`` is that of ``api.php``; pages are cached in ``cache_folder`` and asked for once.
 
         Raises ConfigError where ``url`` is no address.
         """
@@ -102,12 +102,12 @@ class MediaWiki:
         return tuple(dict.fromkeys(titles))[:limit]
 
     def _revision_at(self, title: str, moment: datetime | None) -> int:
-        """The number of the page's last revision up to ``moment``, None: its last. Kept where the moment is past."""
+        """The number of the page's last revision up to ``moment``, None: its last. Cached where the moment is past."""
         is_past = moment is not None and moment < datetime.now(UTC)
         stamp = f"{moment:%Y-%m-%dT%H:%M:%SZ}" if moment else ""
         key = (self.url, title, f"as of {stamp}")
-        if is_past and (kept := self._cache.get(*key)) and isinstance(kept.get("revision"), int):
-            return int(kept["revision"])
+        if is_past and (cached := self._cache.get(*key)) and isinstance(cached.get("revision"), int):
+            return int(cached["revision"])
         wanted = f"a revision of the page {title!r}" + (f" of {stamp} or before" if stamp else "")
         asked = {"action": "query", "prop": "revisions", "titles": title, "redirects": "1", "rvprop": "ids|timestamp"}
         asked |= {"rvlimit": "1", "rvdir": "older"} | ({"rvstart": stamp} if stamp else {})
@@ -134,11 +134,11 @@ class MediaWiki:
         return number
 
     def _parsed(self, title: str, revision: int) -> dict[str, Any]:
-        """Title and HTML of a revision; kept, as a revision never changes."""
+        """Title and HTML of a revision; cached, as a revision never changes."""
         key = (self.url, title, str(revision))
-        kept = self._cache.get(*key)
-        if kept and isinstance(kept.get("html"), str) and isinstance(kept.get("title"), str):
-            return kept
+        cached = self._cache.get(*key)
+        if cached and isinstance(cached.get("html"), str) and isinstance(cached.get("title"), str):
+            return cached
         wanted = f"the page {title!r} at revision {revision}"
         asked = {"action": "parse", "oldid": str(revision), "prop": "text", "disableeditsection": "1"}
         parsed = _member(self._ask({**asked, "disabletoc": "1"}, wanted), "parse", dict)
@@ -160,7 +160,7 @@ class MediaWiki:
     def _ask(self, parameters: Mapping[str, str], wanted: str) -> dict[str, Any]:
         """The API's answer without an error. Raises PageNotFoundError, CorpusError with the API's own words."""
         common = {"format": "json", "formatversion": "2", "errorformat": "bc", "maxlag": str(MAX_LAG_SECONDS)}
-        reply = self._client.get(self.url, {**common, **parameters}, wanted, _asks_to_come_back)
+        reply = self._client.get(self.url, {**common, **parameters}, wanted, _asks_to_try_later)
         answer = json_object(reply, wanted)
         code, info = _api_error(answer)
         if code:
@@ -206,7 +206,7 @@ def _api_error(answer: Mapping[str, Any]) -> tuple[str, str]:
     return str(error.get("code") or "error")[:80], clean_line(str(error.get("info", "")))[:200]
 
 
-def _asks_to_come_back(reply: Reply) -> str:
+def _asks_to_try_later(reply: Reply) -> str:
     """The words of an answer that is an error for the moment only, else ""."""
     if b'"error"' not in reply.content[:2000]:
         return ""
@@ -215,7 +215,7 @@ def _asks_to_come_back(reply: Reply) -> str:
     except (ValueError, RecursionError):
         return ""
     code, info = _api_error(answer) if isinstance(answer, dict) else ("", "")
-    return f"{code} ({info})" if code.startswith(_COME_BACK) else ""
+    return f"{code} ({info})" if code.startswith(_TRY_LATER) else ""
 
 
 def _member(answer: Mapping[str, Any], name: str, kind: type) -> Any:  # noqa: ANN401 - of that kind

@@ -51,7 +51,7 @@ class PageStream:
     def articles(self, start: int = 0) -> Iterator[tuple[int, tuple[Passage, ...]]]:
         given: set[str] = set()
         for position, title in enumerate(self.titles):
-            page = self._page(title)  # those before ``start`` too, for where they lead; they are kept on disk
+            page = self._page(title)  # those before ``start`` too, for their redirects; they are cached on disk
             if page.title in given:
                 continue
             given.add(page.title)
@@ -81,7 +81,7 @@ def open_pages(
 ) -> PageStream:
     """The stream of these pages: of MediaWiki where the address names an ``api.php``, else of a Kiwix server.
 
-    ``as_of`` None means the start of today in UTC, so that a build stopped and gone on with reads the same revisions.
+    ``as_of`` None means the start of today in UTC, so that a build stopped and resumed reads the same revisions.
     ``book`` is Kiwix's only, ``as_of`` MediaWiki's. Raises ConfigError, CorpusError.
     """
     if "api.php" in address:

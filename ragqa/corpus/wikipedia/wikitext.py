@@ -269,9 +269,9 @@ _SHOWN: Final[dict[str, _Shown]] = {
 
 
 _CUT: Final = "ref|references|gallery|imagemap|timeline|score|graph|mapframe|maplink|templatestyles|style|inputbox"
-_KEPT: Final = "nowiki|math|chem|pre|syntaxhighlight|source|code"  # what they hold is not wikitext
-_COMMENT_OR_ELEMENT = re.compile(rf"<!--|-->|<(/?)({_CUT}|{_KEPT})(?=[\s/>])[^<>]*?(/?)>", re.IGNORECASE)
-_KEPT_NAMES = frozenset(_KEPT.split("|"))
+_LITERAL: Final = "nowiki|math|chem|pre|syntaxhighlight|source|code"  # what they hold is not wikitext
+_COMMENT_OR_ELEMENT = re.compile(rf"<!--|-->|<(/?)({_CUT}|{_LITERAL})(?=[\s/>])[^<>]*?(/?)>", re.IGNORECASE)
+_LITERAL_NAMES = frozenset(_LITERAL.split("|"))
 _BREAK = re.compile(r"<br\b[^<>]*>", re.IGNORECASE)
 _LINE_ELEMENT = re.compile(r"</?(?:p|div|blockquote|ul|ol|dl|dd|dt|table|tr|center|h[1-6])\b[^<>]*>", re.IGNORECASE)
 _ITEM = re.compile(r"<li\b[^<>]*>", re.IGNORECASE)
@@ -289,7 +289,7 @@ _STRUCTURE = re.compile(r"#{1,6}(?:\s|$)|=+\s*$|-+\s*$|`{3}|~{3}|>")  # Markdown
 def wikitext_markdown(text: str, dropped: frozenset[str] = FILES_AND_CATEGORIES) -> str:
     """The page as Markdown, cleaned (`clean_text`). Headings are of level 2 and below, as the title is above them.
 
-    Of templates only infoboxes are kept, as tables of key and value, and a few dozen that are text: measures, dates,
+    Of templates only infoboxes stay, as tables of key and value, and a few dozen that are text: measures, dates,
     lists, words in other languages. ``dropped``: see `without_brackets`. Any text gives some Markdown; the time taken
     grows with its length alone.
     """
@@ -318,7 +318,7 @@ def _without_elements(text: str) -> tuple[str, list[str]]:
         mark, name = found.group(), (found[2] or "").lower()
         if waiting_for:
             if (waiting_for == "-->" and mark == "-->") or (name == waiting_for and found[1]):
-                if name in _KEPT_NAMES:
+                if name in _LITERAL_NAMES:
                     saved.append(text[begin : found.start()].strip())
                     out.append(f"\x01{len(saved) - 1}\x01")
                 waiting_for, position = "", found.end()

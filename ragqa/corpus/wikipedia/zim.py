@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 class ZimStream:
     """The pages of a ZIM file that are HTML and no redirects, in the order of their paths, which are their ids.
 
-    A position is an entry's number in the file, so going on at one costs nothing. Needs ``pip install 'ragqa[zim]'``.
+    A position is an entry's number in the file, so starting at one costs nothing. Needs ``pip install 'ragqa[zim]'``.
     """
 
     source: Path

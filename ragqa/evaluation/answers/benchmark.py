@@ -27,8 +27,8 @@ from ragqa.corpus.files import read_utf8
 from ragqa.corpus.obliqa import load_item_ids
 from ragqa.corpus.questions import load_asked, load_gold
 from ragqa.errors import ConfigError, CorpusError
-from ragqa.evaluation.answers.comparing import published_comparison, published_rows
-from ragqa.evaluation.answers.measures import MEASURES, means
+from ragqa.evaluation.answers.comparing import SCALE, published_comparison, published_rows, run_tables
+from ragqa.evaluation.answers.measures import means
 from ragqa.evaluation.answers.solving import Answered, answered, scores_of
 from ragqa.evaluation.answers.writing import OUTPUTS, PRICE_UNIT, report_of, write_outputs
 from ragqa.evaluation.benchmark import (
@@ -49,7 +49,7 @@ from ragqa.evaluation.benchmark import (
 from ragqa.evaluation.files import has_questions, holds_gold
 from ragqa.evaluation.journal import digest
 from ragqa.evaluation.loading import config_of, pipeline_for
-from ragqa.evaluation.report import CheckedSentence, Column, Comparison, Figure, File, Hit, Line, Report, Row, shown
+from ragqa.evaluation.report import CheckedSentence, Column, Figure, File, Hit, Report, Row, shown
 from ragqa.paths import Paths
 from ragqa.pipeline import Pipeline
 from ragqa.recorder import without_credentials
@@ -249,39 +249,10 @@ def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
 def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
     """The run beside published figures, every measure of it, and the data of ``report.json``."""
     data = report_of(task, outcomes, task.context.prices)
-    counts, tokens, money = data["counts"], data["tokens"], data["money"]
-    generator = task.context.pipeline.config.generation.generator
-    all_measures = Comparison(
-        ("",),
-        tuple(Line(one.heading, (shown(data["means"][one.key], one.decimals),)) for one in MEASURES),
-        f"{tokens['prompt']:,} tokens sent, {tokens['completion']:,} written in all"
-        + (f", {money:.2f} at the prices given" if money is not None else "")
-        + (f"; asked again after a stop or a failure: {data['asked_again']:,}" if data["asked_again"] else ""),
-        f"{generator}: {len(outcomes):,} questions, "
-        + ", ".join(f"{count:,} {status}" for status, count in counts.items() if count),
-        "mean over the scored answers",
-    )
-    ours = [
-        Line(
-            f"{generator}, mode {mode}",
-            tuple(shown(data["means"][f"{prefix}{column.key}"]) for column in COLUMNS[:4]),
-            "this run",
-            is_ours=True,
-        )
-        for mode, prefix in (("paper", ""), ("script", "script_"))
-    ]
-    caption = f"This run: means over {counts['scored']:,} scored answers. {_SCALE}"
-    beside = published_comparison(published_rows("5"), ours, caption)
-    failed = counts["failed"]
+    failed = data["counts"]["failed"]
     notes = (f"{failed:,} questions got no answer or no score; run it again to try them once more.",) if failed else ()
     rows = [row(task, outcome) for outcome in outcomes if outcome.status is not Status.LEFT]
-    return Report(figures(task, rows), task.columns, (beside, all_measures), notes, data=data)
-
-
-_SCALE = (
-    "Published: figures of other people, by the reference script (2024 and 2025), other retrievers and other scoring "
-    "models: RePASs from the embedded models is not on their scale."
-)
+    return Report(figures(task, rows), task.columns, run_tables(data), notes, data=data)
 
 
 def export(task: Task, outcomes: Sequence[Outcome], made: Report, folder: Path) -> Sequence[File]:
@@ -297,7 +268,7 @@ def export(task: Task, outcomes: Sequence[Outcome], made: Report, folder: Path) 
 
 def published(_: Settings) -> Report:
     """What other people's systems got, before anything has run here."""
-    return Report(comparisons=(published_comparison(published_rows("5"), caption=_SCALE),))
+    return Report(comparisons=(published_comparison(published_rows("5"), caption=SCALE),))
 
 
 BENCHMARK: Final = Benchmark(

@@ -21,6 +21,10 @@ from ragqa.evaluation.significance import PairedTest, holm, paired_test
 
 TESTED: Final = ("composite", "entailment", "contradiction", "obligation_coverage", "lix")
 DETAILS: Final = "details.json"
+SCALE: Final = (
+    "Published: figures of other people, by the reference script (2024 and 2025), other retrievers and other scoring "
+    "models: RePASs from the embedded models is not on their scale."
+)
 _AGAIN = "run `ragqa eval answers --out {folder}` to its end first, or name another folder"
 
 
@@ -164,6 +168,37 @@ def _differences(baseline: str, comparisons: Sequence[AnswerComparison]) -> Comp
         "Paired permutation test on the questions both runs scored; p adjusted for all rows (Holm).",
         f"differences from {baseline}",
         "run",
+    )
+
+
+def run_tables(report: Mapping[str, Any]) -> tuple[Comparison, ...]:
+    """One run, by its ``report.json``: in both modes beside what was published, and every measure of it."""
+    counts, tokens, money, of_run = (report[name] for name in ("counts", "tokens", "money", "means"))
+    generator = report["run"]["settings"]["generation"]["generator"]
+    ours = [
+        Line(
+            f"{generator}, mode {mode}",
+            tuple(shown(of_run[f"{prefix}{column.key}"]) for column in MEASURES[:4]),
+            "this run",
+            is_ours=True,
+        )
+        for mode, prefix in (("paper", ""), ("script", "script_"))
+    ]
+    caption = f"This run: means over {counts['scored']:,} scored answers. {SCALE}"
+    spent = f"{tokens['prompt']:,} tokens sent, {tokens['completion']:,} written in all"
+    spent += f", {money:.2f} at the prices given" if money is not None else ""
+    if report["asked_again"]:
+        spent += f"; asked again after a stop or a failure: {report['asked_again']:,}"
+    counted = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
+    return (
+        published_comparison(published_rows("5"), ours, caption),
+        Comparison(
+            ("",),
+            tuple(Line(one.heading, (shown(of_run[one.key], one.decimals),)) for one in MEASURES),
+            spent,
+            f"{generator}: {report['n_questions']:,} questions, {counted}",
+            "mean over the scored answers",
+        ),
     )
 
 

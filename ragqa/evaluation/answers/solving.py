@@ -12,7 +12,6 @@ from typing import Any, Final
 from pydantic import TypeAdapter
 
 from ragqa.errors import GenerationError
-from ragqa.evaluation.answer_file import scored_by
 from ragqa.evaluation.answers.measures import measure, sentence_rows
 from ragqa.evaluation.benchmark import Json, Status
 from ragqa.events.generation import CandidateScored, ObligationsInserted, SentencesRemoved
@@ -20,6 +19,7 @@ from ragqa.events.pipeline import Answered as AnsweredEvent
 from ragqa.events.pipeline import Event, Fused, Reranked, Retrieved, Selected
 from ragqa.pipeline import Pipeline
 from ragqa.protocols import Scorer
+from ragqa.streams import returned
 from ragqa.types import Answer, Passage, Question, Selection
 
 KEPT_HITS: Final = 100  # of a ranking; RIRAG measures at 10 and 100
@@ -82,7 +82,7 @@ def answered(pipeline: Pipeline, question: Question) -> Answered:
 def scores_of(scorer: Scorer, found: Answered) -> Json:
     """``values`` by the measures' keys and stages' seconds, ``sentences`` with their verdicts. Raises ScoringError."""
     began = time.perf_counter()
-    scored = scored_by(scorer, found.answer, found.passages)
+    scored = returned(scorer.stream(found.answer, found.passages))
     seconds = {**found.seconds, "scoring": time.perf_counter() - began}
     values = measure(found.answer, found.passages, scored, seconds, found.answer.usage)
     values |= {f"seconds_{stage}": spent for stage, spent in seconds.items()}

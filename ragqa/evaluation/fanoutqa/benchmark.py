@@ -1,7 +1,7 @@
 """`ragqa eval fanoutqa`: a language model asked in one of three settings, or answers that are there scored or checked.
 
-The test set's answers are not public: a model's answers to it are kept for the leaderboard, and a file of answers to it
-is held against the leaderboard's rules; neither is scored.
+The test set's answers are not public: a model's answers to it are stored for the leaderboard, and a file of answers to
+it is held against the leaderboard's rules; neither is scored.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
         check = check_generations(given, {question.question_id for question in questions})
         answers = read_generations(given) if check.is_valid else {}
         stamp = _stamp("FanOutQA, answers checked", questions, answers=asdict(check) | answers)
-        return Task(items, stamp, Loaded(setting, answers=answers, check=check))
+        return Task(items, stamp, Loaded(setting, answers=answers, check=check, n_questions=len(items)))
     answers = answers_to(questions, given) if given else {}
     yield "Loading the lemmatiser"
     normaliser = load_normaliser(settings["lemmatiser"])

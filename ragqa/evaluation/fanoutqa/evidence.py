@@ -97,7 +97,7 @@ class FolderPages:
 
 
 class WikiPages:
-    """Pages of a MediaWiki server through `ragqa.corpus.wikipedia.mediawiki`, which keeps them on disk.
+    """Pages of a MediaWiki server through `ragqa.corpus.wikipedia.mediawiki`, which caches them on disk.
 
     ``revisions`` gives the revision of 20 November 2023 for titles that the data set knows; other pages come as they
     are today, which the paper's did not.
@@ -125,7 +125,7 @@ class WikiPages:
 def open_pages(where: str, cache: Path, revisions: Mapping[str, int] | None = None) -> FolderPages | WikiPages:
     """The source that ``--pages`` names: a folder or file of pages, or the address of an ``api.php``.
 
-    ``cache`` is where pages of a server are kept. Raises ConfigError where it is neither.
+    ``cache`` is where pages of a server are cached. Raises ConfigError where it is neither.
     """
     if where.startswith(("http://", "https://")):
         return WikiPages(MediaWiki(where, cache), where, revisions)

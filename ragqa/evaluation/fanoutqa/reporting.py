@@ -51,7 +51,7 @@ _SCORE: Final = TypeAdapter(QuestionScore)
 class Loaded:
     """What a run works with. ``solver`` asks a model, else ``answers`` are given; ``metrics`` None: not to be scored.
 
-    ``check`` is what the leaderboard's rules say of answers given to the test set.
+    ``check`` is what the leaderboard's rules say of a file of answers to the test set, which has ``n_questions``.
     """
 
     setting: Setting
@@ -59,6 +59,7 @@ class Loaded:
     answers: Mapping[str, str] | None = None
     metrics: Metrics | None = None
     check: Check | None = None
+    n_questions: int = 0
 
 
 def row(task: Task, outcome: Outcome) -> Row:
@@ -98,7 +99,7 @@ def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
     """Loose and strict accuracy so far, and how many answers there are."""
     loaded: Loaded = task.context
     if loaded.check:
-        found = f"{loaded.check.n:,} of {len(task.items):,}"
+        found = f"{loaded.check.n:,} of {loaded.n_questions:,}"
         return (Figure("Answers", found, "the test set's references are not public"),)
     answered = Figure("Answered", f"{sum(row.answer is not None for row in rows):,} of {len(rows):,}")
     if loaded.metrics is None or not rows:
@@ -118,7 +119,7 @@ def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
     if loaded.check:
         verdict = "The leaderboard's rules take" if loaded.check.is_valid else "The leaderboard would refuse"
         notes = (
-            f"{verdict} this file. {loaded.check.n:,} answers to {len(task.items):,} questions.",
+            f"{verdict} this file. {loaded.check.n:,} answers to {loaded.n_questions:,} questions.",
             "The test set's answers are not public, so nothing is scored.",
             *loaded.check.problems[:SHOWN_PROBLEMS],
             *loaded.check.notes,

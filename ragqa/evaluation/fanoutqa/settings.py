@@ -109,12 +109,12 @@ class Asking:
             self.usage.prompt_tokens + reply.usage.prompt_tokens,
             self.usage.completion_tokens + reply.usage.completion_tokens,
         )
-        if reply.kept()["finish_reason"] == "length":
+        if reply.to_json()["finish_reason"] == "length":
             return reply.raw.strip(), f"the answer stops at the limit of {self.config.max_tokens:,} tokens"
         return reply.raw.strip(), reply.broke
 
     def answer(self, setting: Setting, text: str, note: str) -> Answer:
-        """This reply as the answer; an empty one is kept with a note, and counts 0."""
+        """This reply as the answer; an empty one gets a note, and counts 0."""
         note = note if text else " ".join(("The model wrote no answer.", note)).strip()
         return Answer(
             text=text,
@@ -181,9 +181,9 @@ class EvidenceProvided:
         asking = Asking(self.client, self.config, "evidence_provided")
         asked = frame("question", code, question.question.text)
         used = sum(count_tokens(message["content"]) for message in messages_of(asking.prompt, code, asked))
-        kept = fitting(fragments, self.context_tokens - ANSWER_RESERVE, used, lambda one: framed_fragment(one, code))
-        steps.append({"step": "evidence", "pages": len(pages), "fragments": len(kept), "of": len(fragments)})
-        text, note = asking.ask(code, "".join(kept) + asked)
+        sent = fitting(fragments, self.context_tokens - ANSWER_RESERVE, used, lambda one: framed_fragment(one, code))
+        steps.append({"step": "evidence", "pages": len(pages), "fragments": len(sent), "of": len(fragments)})
+        text, note = asking.ask(code, "".join(sent) + asked)
         return asking.answer(self.setting, text, note), tuple(steps)
 
     def described(self) -> dict[str, Any]:

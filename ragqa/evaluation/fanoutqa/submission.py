@@ -271,7 +271,7 @@ def _missing_problems(n_answered: int, n_known: int, *, broken: bool) -> Iterato
     if missing > MAX_MISSING_SHARE * n_known and not broken:
         yield (
             f"{missing:,} of {n_known:,} questions have no answer, each would count 0; at most "
-            f"{int(MAX_MISSING_SHARE * n_known):,} may be missing: run the command again, what was answered is kept"
+            f"{int(MAX_MISSING_SHARE * n_known):,} may be missing: run the command again, what was answered is stored"
         )
 
 

@@ -22,11 +22,11 @@ import numpy as np
 from ragqa.config import Config
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.disk_cache import CacheFormat, DiskCache
+from ragqa.evaluation.loading import retrievers_of
 from ragqa.indexing import Index
-from ragqa.loading import added_retrievers, load_encoder, load_further
 from ragqa.paths import Paths
 from ragqa.protocols import Reranker, Rescorer, Retriever
-from ragqa.retrieval import candidates_of, retrievers_for
+from ragqa.retrieval import candidates_of
 from ragqa.retrieval.reranker import TextReranker, read_again
 from ragqa.types import Ranking, ScoredPassage
 
@@ -154,15 +154,12 @@ class Ranker:
         return hashlib.sha256(named.encode("ascii")).digest()
 
 
-def open_ranker(index: Index, config: Config, paths: Paths) -> Ranker:
-    """The index's retrievers with their models, loaded (seconds), and those of other packages; cached on disk.
+def open_ranker(config: Config, paths: Paths) -> Ranker:
+    """The retrievers of ``config.index`` with their models, loaded (seconds) or shared; cached on disk.
 
-    Raises ConfigError, IndexMismatchError, ModelError.
+    Raises ConfigError, IndexingError, ModelError.
     """
-    manifest = index.manifest
-    encoder = load_encoder(manifest.encoder, paths=paths)
-    models = load_further([ranking.option for ranking in manifest.rankings], paths)
-    retrievers = (*retrievers_for(index, encoder, config.retrieval, models), *added_retrievers(index))
+    index, retrievers, _ = retrievers_of(config, paths, every=True)
     return Ranker(index, retrievers, config, ranking_cache(paths.home / FILE))
 
 

@@ -217,7 +217,7 @@ def _trimmed(start: int, piece: str) -> tuple[int, int]:
 
 
 def _words_from_right(text: str, bounds: tuple[int, int], count: int) -> tuple[int, int]:
-    """The last ``count`` words: where a list begins nobody says, so its first member is as long as the middle ones."""
+    """The last ``count`` words: a list has no marked beginning, so its first member is as long as the middle ones."""
     words = list(re.finditer(r"\S+", text[bounds[0] : bounds[1]]))[-count:]
     return (bounds[0] + words[0].start(), bounds[1]) if words else bounds
 

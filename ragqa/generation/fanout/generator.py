@@ -14,6 +14,7 @@ from ragqa.generation.concise import ConciseGenerator
 from ragqa.generation.fanout.merging import Found, Tree, answered
 from ragqa.generation.fanout.searching import parts_of, search_parts, second_hop
 from ragqa.protocols import Encoder, Generator, ObligationClassifier, Search, Verifier
+from ragqa.streams import returned
 from ragqa.types import Answer, Passage, Question, Ranking, Selection, SubQuestion
 
 SENTENCES = 2  # quoted for a sub-question
@@ -63,15 +64,9 @@ class FanOutGenerator:
         return self._finished(answer, tree), selection
 
     def _answered(self, question: Question, evidence: Sequence[Passage]) -> Stream[GenerationEvent, None, Answer]:
-        """The answerer's answer; what it streams is not that of the whole question, so it is a sign of life here."""
-        stream = self._answerer.stream(question, evidence)
+        """The answerer's answer; its tokens are not those of the whole question and stay here."""
         yield Working(f"Answering: {question.text}")
-        while True:
-            try:
-                next(stream)
-            except StopIteration as end:
-                answer: Answer = end.value
-                return answer
+        return returned(self._answerer.stream(question, evidence))
 
     def _finished(self, answer: Answer, tree: Tree) -> Answer:
         n = len(tree.nodes)

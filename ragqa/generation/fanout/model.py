@@ -117,7 +117,7 @@ class FanOutLlmGenerator:
         return self.config.model
 
     def close(self) -> None:
-        """Closes the connections kept open for the next question; the generator is of no use afterwards."""
+        """Closes the open connections; the generator cannot be used afterwards."""
         self.client.close()
 
     def stream_searching(
@@ -325,7 +325,7 @@ def _restated(reply: Reply) -> Reply:
     if text == reply.raw.strip():
         return reply
     bare = Reply()
-    bare.restore(reply.kept() | {"raw": text})
+    bare.restore(reply.to_json() | {"raw": text})
     bare.broke = reply.broke
     return bare
 

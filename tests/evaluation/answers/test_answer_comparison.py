@@ -5,13 +5,16 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from ragqa.cli import app
+from ragqa.cli import app, evaluate_answers
 from ragqa.config import Config
 from ragqa.errors import ConfigError, RagqaError, RecordError
 from ragqa.evaluation.answers.ablations import AUEB, Study, published_beside, step_means, variants
 from ragqa.evaluation.answers.comparing import compare_runs, load_run, published_rows
 from ragqa.evaluation.answers.measures import MEASURES
 from ragqa.registry import needs_language_model
+from tests.support.answers_entry import load_pipeline
+from tests.support.fakes import FakeGenerator
+from tests.support.helpers import ANSWER
 
 
 def write_run(folder, composites, **changes):
@@ -33,6 +36,7 @@ def compare(*folders, options=()):
 # Comparison ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_means_and_differences_are_over_the_questions_that_all_runs_scored(tmp_path):
     base = load_run(write_run(tmp_path / "base", [0.4, 0.5, 0.6, None]))
     other = load_run(write_run(tmp_path / "other", [0.5, 0.7, None, 0.9]))
@@ -169,6 +173,27 @@ def test_without_a_server_a_study_that_needs_one_says_so(tmp_path):
         assert "found neither OPENAI_API_KEY nor OPENAI_BASE_URL" in str(error)
     error = CliRunner().invoke(app, ["eval", "ablation", "colour", "--questions", "q", "--out", "o"]).exception
     assert "must be one of filter, obligation-context, steps" in str(error)
+
+
+def test_a_study_runs_every_variant_in_a_folder_of_its_own_and_continues_there(tmp_path, monkeypatch):
+    def fake(config, *_):
+        return load_pipeline(0.0, config, generator=FakeGenerator(ANSWER))
+
+    monkeypatch.setattr(evaluate_answers, "pipeline_for", fake)
+    monkeypatch.setattr(evaluate_answers, "assemble", fake)
+    (tmp_path / "q.json").write_text(json.dumps([{"QuestionID": f"q{n}", "Question": f"What of {n}?"} for n in (1, 2)]))
+    arguments = ["eval", "ablation", "filter", "--questions", str(tmp_path / "q.json"), "--out", str(tmp_path / "out")]
+    found = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)
+    names = [variant.name for variant in variants(Study.FILTER, Config())]
+    assert list(found["runs"]) == names
+    assert sorted(folder.name for folder in (tmp_path / "out").iterdir()) == sorted(names)
+    assert {row["table"] for row in found["published"]} == {"3"}
+    assert len(found["comparisons"]) == 4 * 5
+    again = CliRunner().invoke(app, arguments, env={"COLUMNS": "240"})
+    assert again.exit_code == 0, again.output
+    assert again.stderr.count("continuing: 2 are done already, 0 are left") == 5
+    assert f"differences from {names[0]}" in again.stdout
+    assert "From Chasandras et al. 2025, table 3." in again.stdout
 
 
 def step(name, entailment, contradiction, coverage):

@@ -62,7 +62,7 @@ def call(place, monkeypatch):
     def run(*options, writer=None, command="answers", questions="questions.json", out="out"):
         monkeypatch.setattr(
             answers,
-            "load_pipeline",
+            "pipeline_for",
             lambda config, *_a, **_k: load_pipeline(0.0, config, generator=writer or Writer()),
         )
         arguments = ["--questions", str(place / questions), "--out", str(place / out), *options]
@@ -143,6 +143,7 @@ def test_the_table_names_every_measure(call):
 # Continuing -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_finished_run_is_not_asked_again(call, place):
     call()
     before = {name: (place / "out" / name).read_bytes() for name in ("answers.json", "details.json", "report.json")}
@@ -153,6 +154,7 @@ def test_a_finished_run_is_not_asked_again(call, place):
     assert all((place / "out" / name).read_bytes() == content for name, content in before.items())
 
 
+@pytest.mark.long
 def test_a_higher_limit_continues_where_the_lower_one_ended(call, place):
     first, second = Writer(), Writer()
     call("--limit", "2", writer=first)
@@ -161,6 +163,7 @@ def test_a_higher_limit_continues_where_the_lower_one_ended(call, place):
     assert len(read(place, "answers.json")) == 4
 
 
+@pytest.mark.long
 def test_an_answer_that_was_kept_but_not_scored_is_only_scored(call, place):
     call()
     journal = place / "out" / "journal.jsonl"
@@ -198,6 +201,7 @@ def test_a_question_that_fails_does_so_alone_and_is_tried_again(call, place):
     assert again.asked == ["q2"]
 
 
+@pytest.mark.long
 def test_other_settings_are_refused_until_restart(call):
     call()
     again = Writer()
@@ -279,6 +283,7 @@ def test_wrong_options_are_named_before_anything_is_asked(call, place, options, 
     assert writer.asked == []
 
 
+@pytest.mark.long
 def test_passages_only_are_no_answers(place, monkeypatch):
     pipeline = replace(load_pipeline(0.0, Config()), generator=None)
     monkeypatch.setattr(answers, "pipeline_for", lambda *_a, **_k: pipeline)

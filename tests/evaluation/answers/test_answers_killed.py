@@ -13,6 +13,8 @@ import pytest
 from tests.evaluation.scoring.test_score_killed import finish, kept, kill, start
 from tests.support.openai_server import OpenAIServer, answer
 
+pytestmark = pytest.mark.long
+
 OUTPUTS = ("answers.json", "ranking.run")
 
 

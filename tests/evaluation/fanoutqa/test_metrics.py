@@ -40,6 +40,8 @@ from ragqa.evaluation.fanoutqa.questions import FanOutQuestion, load_fanoutqa
 from ragqa.types import Question
 from tests.support.openai_server import OpenAIServer, answer, status
 
+pytestmark = pytest.mark.long
+
 CASES = 50
 
 

@@ -226,6 +226,7 @@ def retrieval(tmp_path_factory):
 )
 @example("aa aaaa. a", 8)  # loses a blank in the middle
 @example("a" * 11, 8)  # loses a letter
+@pytest.mark.long
 def test_a_text_is_cut_as_in_the_package_losses_included(retrieval, text, max_chars):
     assert cut(text, max_chars) == retrieval.chunk_text(text, max_chars)
 

@@ -261,6 +261,7 @@ def test_a_preset_that_reranks_is_refused(run_command):
         run_command("--index", "mini", "--preset", "AUEB final")
 
 
+@pytest.mark.long
 def test_a_part_of_the_questions_is_no_result_of_the_benchmark(run_command, tmp_path):
     out = tmp_path / "out"
     found = run_command("--index", "mini", "--limit", "2", "--out", out)
@@ -270,6 +271,7 @@ def test_a_part_of_the_questions_is_no_result_of_the_benchmark(run_command, tmp_
     assert (out / "results.json").exists()
 
 
+@pytest.mark.long
 def test_submission_files_need_no_index(world, run_command, monkeypatch, tmp_path):
     def refuse(*_, **__):
         raise AssertionError
@@ -298,6 +300,7 @@ def write_copy(file, folder):
     return copy
 
 
+@pytest.mark.long
 def test_an_index_is_built_where_there_is_none(world, run_command):
     found = run_command("--index", "fresh", "--limit", "1", "--json")
     assert "Building the index fresh" in found.stderr

@@ -1,4 +1,4 @@
-"""`ragqa score --out`: going on after a crash at every step on disk, refusals, duplicates, skipped and failed items."""
+"""`ragqa score`: continuing after a crash at every step on disk, refusals, duplicates, skipped and failed items."""
 
 import csv
 import json
@@ -8,16 +8,18 @@ import sys
 from dataclasses import replace
 
 import pytest
-from ragqa.evaluation.scoring_folder import open_folder
 from typer.testing import CliRunner
 
 import ragqa.cli
 from ragqa.cli import app
 from ragqa.cli.output import fail
-from ragqa.config import ScoringConfig
-from ragqa.errors import ConfigError, CorpusError, ModelError, RagqaError, RecordError, ScoringError
+from ragqa.config import SCORING_PROFILES, ScoringConfig
+from ragqa.errors import CorpusError, ModelError, RagqaError, RecordError, ScoringError
 from ragqa.evaluation import journal as journal_module
+from ragqa.evaluation import run as run_module
 from ragqa.evaluation.answer_file import read_answers
+from ragqa.evaluation.journal import held
+from ragqa.evaluation.scoring import benchmark as scoring
 from ragqa.repass.scorer import RepassScorer
 from ragqa.types import ModelInfo
 from tests.support.fakes import FakeObligations
@@ -49,20 +51,20 @@ class Scorers:
         scorer = RepassScorer(self.nli, self.nli, FakeObligations(), config)
         outer = self
 
-        class Watched:
+        class Watched(RepassScorer):
             def stream(self, answer, passages):
                 outer.scored.append(answer.text)
                 if answer.text in outer.broken:
                     raise outer.broken[answer.text]
                 return (yield from scorer.stream(answer, passages))
 
-        return Watched()
+        return Watched(self.nli, self.nli, FakeObligations(), config)
 
 
 @pytest.fixture
 def scorers(monkeypatch):
     found = Scorers()
-    monkeypatch.setattr(ragqa.loading, "load_scorer", found.load)
+    monkeypatch.setattr(scoring, "load_scorer", found.load)
     monkeypatch.setenv("COLUMNS", "300")
     for name in ("SCORING_PROFILE", "ENTAILMENT_MODEL", "COVERAGE_MODEL", "OBLIGATION_MODEL"):
         monkeypatch.delenv(f"RAGQA_{name}", raising=False)
@@ -134,6 +136,7 @@ def test_details_hold_every_pair_and_say_what_made_them(scorers, file, tmp_path)
     for item in details["items"]:
         for mode in ("paper", "script") if item["status"] == "scored" else ():
             breakdown = item[mode]
+            assert {name: breakdown[name] for name in details["models"]} == details["models"]
             for row, premise in zip(breakdown["entailment_matrix"], breakdown["premises"], strict=True):
                 for value, sentence in zip(row, breakdown["sentences"], strict=True):
                     pair = (premise["text"], sentence["sentence"]["text"])
@@ -165,9 +168,17 @@ def test_nothing_to_score_gives_a_table_without_rows_and_averages_of_zero(scorer
 
 def test_a_second_run_scores_nothing_and_writes_the_same(scorers, file, expected, tmp_path):
     result = score(file, "--out", tmp_path / "expected")
-    assert "going on: 4 answers are scored already, 0 are left" in result.stderr
-    assert scorers.configs == []
+    assert "continuing: 5 are done already, 0 are left" in result.stderr
+    assert scorers.scored == []
     assert outputs(tmp_path / "expected") == expected
+
+
+def numbers(folder, step):
+    """The items of which the journal has a whole line of this step."""
+    journal = folder / "journal.jsonl"
+    lines = journal.read_text().splitlines(keepends=True) if journal.exists() else []
+    found = [json.loads(line)["entry"]["item"] for line in lines if line.endswith("\n")]
+    return [item["number"] for item in found if item["step"] == step]
 
 
 class Crash(BaseException):
@@ -210,18 +221,20 @@ def test_a_crash_at_any_step_on_disk_loses_and_doubles_nothing(
             except Crash:
                 crashed = True
         scorers.scored.clear()
+        solved = numbers(folder, "solved")
         result = score(file, "--out", folder)
         assert result.exit_code == 0, (stop_at, result.exception)
         assert outputs(folder) == expected, stop_at
-        known = result.stderr.split("going on: ")[1].split(" ")[0] if "going on" in result.stderr else 0
-        assert len(scorers.scored) == 4 - int(known)
-        assert (folder / "journal.jsonl").read_text().count("\n") == 4
+        assert len(scorers.scored) == len({1, 2, 4, 5}.difference(solved))
+        for step in ("solved", "scored"):
+            assert numbers(folder, step) == [1, 2, 3, 4, 5]
     assert disk.steps > 25  # every step of a whole run was one to crash at
 
 
 def test_a_half_written_item_is_said_and_scored_again(scorers, file, expected, tmp_path):
     journal = tmp_path / "expected" / "journal.jsonl"
-    journal.write_bytes(journal.read_bytes()[:-20])
+    lines = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(lines[:-2]) + lines[-2][:-20])
     result = score(file, "--out", tmp_path / "expected")
     assert "half written" in result.stderr
     assert scorers.scored == ["Dogs must bark."]
@@ -265,7 +278,9 @@ def refusal(*arguments):
         (["--profile", "reference"], "settings.coverage_model was nli-minilm-l6, is microsoft/deberta-large-mnli"),
     ],
 )
-def test_a_folder_of_other_settings_is_refused(scorers, file, expected, tmp_path, options, message):
+@pytest.mark.long
+def test_a_folder_of_other_settings_is_refused(scorers, file, expected, tmp_path, monkeypatch, options, message):
+    monkeypatch.setattr(scoring, "splitter_name", str)  # punkt need not be installed
     code, found = refusal(file, "--out", tmp_path / "expected", *options)
     assert code == 2
     assert message in found
@@ -282,25 +297,20 @@ def test_a_folder_of_another_input_is_refused_whatever_the_files_name(scorers, f
     assert (code, "input_sha256 was" in message, "n_items was 5, is 4" in message) == (2, True, True)
 
 
-def test_thresholds_count(scorers, file, tmp_path):
-    answers = read_answers(file)
-    with open_folder(tmp_path / "out", answers, ScoringConfig()) as folder:
-        folder.write([])
-    with (
-        pytest.raises(ConfigError, match=r"coverage_threshold was 0\.7, is 0\.6"),
-        open_folder(tmp_path / "out", answers, ScoringConfig(coverage_threshold=0.6)),
-    ):
-        pass
+def test_thresholds_count(scorers, file, tmp_path, monkeypatch):
+    score(file, "--out", tmp_path / "out")
+    monkeypatch.setitem(SCORING_PROFILES, "embedded", ScoringConfig(coverage_threshold=0.6))
+    assert "coverage_threshold was 0.7, is 0.6" in refusal(file, "--out", tmp_path / "out")[1]
 
 
 def test_another_version_of_ragqa_is_refused(scorers, file, expected, tmp_path, monkeypatch):
-    monkeypatch.setattr("ragqa.evaluation.scoring_folder.__version__", "9.9")
+    monkeypatch.setattr(run_module, "__version__", "9.9")
     assert "ragqa_version was" in refusal(file, "--out", tmp_path / "expected")[1]
 
 
 def test_other_weights_under_the_same_name_are_refused(scorers, file, expected, tmp_path):
     journal = tmp_path / "expected" / "journal.jsonl"
-    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:2]))
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:6]))
     scorers.nli.info = ModelInfo("hashed-nli", "4" * 64)
     code, message = refusal(file, "--out", tmp_path / "expected")
     assert code == 2
@@ -315,7 +325,7 @@ def test_a_model_that_cannot_be_loaded_leaves_the_folder_free(scorers, file, exp
         raise ModelError("no such model")
 
     with monkeypatch.context() as patch:
-        patch.setattr(ragqa.loading, "load_scorer", missing)
+        patch.setattr(scoring, "load_scorer", missing)
         assert refusal(file, "--out", tmp_path / "out", "--entailment-model", "typo")[0] == 3
     assert score(file, "--out", tmp_path / "out").exit_code == 0
     assert outputs(tmp_path / "out") == expected
@@ -335,6 +345,7 @@ def damage(folder, name, change):
         ("run.json", lambda found: b"[]", "is damaged"),
     ],
 )
+@pytest.mark.long
 def test_an_altered_folder_is_refused_until_restarted(scorers, file, expected, tmp_path, name, change, message):
     damage(tmp_path / "expected", name, change)
     code, found = refusal(file, "--out", tmp_path / "expected")
@@ -361,7 +372,7 @@ def test_results_of_something_else_are_never_overwritten(scorers, file, tmp_path
 
 
 def test_a_folder_in_use_is_refused(scorers, file, tmp_path):
-    with open_folder(tmp_path / "out", read_answers(file), ScoringConfig()):
+    with held(tmp_path / "out", "writing"):
         code, message = refusal(file, "--out", tmp_path / "out")
     assert (code, "another process" in message) == (6, True)
 
@@ -387,18 +398,31 @@ def test_a_wrong_item_stops_everything_before_a_model_is_loaded(scorers, file, t
     assert not (tmp_path / "out").exists()
 
 
-def test_restart_needs_a_folder(scorers, file):
-    assert "--restart throws away" in refusal(file, "--restart")[1]
+def test_without_a_folder_the_run_is_kept_under_ragqa_home(scorers, file, expected, tmp_path, monkeypatch):
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path / "home"))
+    assert score(file).exit_code == 0
+    (folder,) = (tmp_path / "home" / "evaluations").iterdir()
+    assert outputs(folder) == expected
+    assert score(file, "--details").exit_code == 0
+    assert len(scorers.scored) == 4
+    assert score(file, "--restart").exit_code == 0
+    assert len(scorers.scored) == 8
+    score(file, "--obligation-model", "other")
+    monkeypatch.setenv("RAGQA_ENTAILMENT_MODEL", "from-environment")
+    score(file)
+    assert len(scorers.scored) == 16
+    assert len(list(folder.parent.iterdir())) == 3
 
 
 # Failures and breaks
 
 
+@pytest.mark.long
 def test_an_item_that_fails_is_said_and_tried_again(scorers, file, expected, tmp_path):
     scorers.broken["Dogs must bark."] = ScoringError("the model broke")
     result = score(file, "--out", tmp_path / "out")
     assert result.exit_code == 5
-    assert "item 5 (twice) could not be scored: the model broke" in result.stderr
+    assert "item 5 (twice): the model broke" in result.stderr
     assert "3 answers, 1 skipped, 1 failed" in " ".join(result.stdout.split())
     assert len(table(tmp_path / "out")) == 3
     failed = json.loads((tmp_path / "out" / "details.json").read_text())["items"][4]
@@ -414,31 +438,27 @@ def test_an_item_that_fails_is_said_and_tried_again(scorers, file, expected, tmp
 
 
 def test_what_is_not_a_number_fails_its_item(scorers, file, tmp_path, monkeypatch):
-    load = scorers.load
-
-    class Broken:
-        def __init__(self, config, *_):
-            self.scorer = load(config)
-
+    class Broken(RepassScorer):
         def stream(self, answer, passages):
-            scored = yield from self.scorer.stream(answer, passages)
+            scored = yield from super().stream(answer, passages)
             matrix = ((math.nan,),) if answer.text == "Dogs must bark." else scored.paper.entailment_matrix
             return replace(scored, paper=replace(scored.paper, entailment_matrix=matrix))
 
-    monkeypatch.setattr(ragqa.loading, "load_scorer", Broken)
+    broken = Broken(scorers.nli, scorers.nli, FakeObligations(), ScoringConfig())
+    monkeypatch.setattr(scoring, "load_scorer", lambda *_: broken)
     result = score(file, "--out", tmp_path / "out")
     assert result.exit_code == 5
-    assert "item 5 (twice) could not be scored: RePASs gave something that is not a number" in result.stderr
+    assert "item 5 (twice): a score is not a finite number" in result.stderr
     assert not any("nan" in found.decode().lower() for found in outputs(tmp_path / "out").values())
 
 
 @pytest.mark.parametrize("with_folder", [True, False])
-def test_ctrl_c_says_how_to_go_on(scorers, file, expected, tmp_path, with_folder):
+def test_ctrl_c_says_how_to_continue(scorers, file, expected, tmp_path, with_folder):
     scorers.broken["Dogs must bark."] = KeyboardInterrupt()
     options = ["--out", tmp_path / "out"] if with_folder else []
     result = score(file, *options)
     assert result.exit_code == 130
-    assert ("goes on from there" if with_folder else "nothing was kept") in result.stderr
+    assert "The same command, without --restart, continues from there" in result.stderr
     assert "Traceback" not in result.output
     if with_folder:
         assert not (tmp_path / "out" / "results.csv").exists()
@@ -452,6 +472,7 @@ def test_ctrl_c_says_how_to_go_on(scorers, file, expected, tmp_path, with_folder
 # Printing and settings
 
 
+@pytest.mark.long
 def test_json_and_details_print_what_was_scored_before_too(scorers, file, expected, tmp_path):
     fresh = json.loads(score(file, "--json").stdout)
     again = json.loads(score(file, "--json", "--out", tmp_path / "expected").stdout)
@@ -467,12 +488,13 @@ def test_many_skipped_items_are_counted_and_the_first_named(scorers, tmp_path):
     file = tmp_path / "answers.json"
     file.write_text(json.dumps([{"QuestionID": str(n), "Answer": ""} for n in range(12)]))
     said = score(file).stderr
-    assert "skipping 12 items as the reference script does: item 1 (0) (no answer: it is empty)" in said
+    assert "skipped 12 items: item 1 (0): no answer: it is empty" in said
     assert "item 10 (9)" in said
     assert "item 11 (10)" not in said
     assert "and 2 more" in said
 
 
+@pytest.mark.long
 def test_settings_come_from_options_then_the_environment_then_the_profile(scorers, file, monkeypatch):
     score(file)
     monkeypatch.setenv("RAGQA_OBLIGATION_MODEL", "from-environment")
@@ -506,12 +528,15 @@ def test_the_exit_code_of_main_is_the_commands(scorers, file, tmp_path, monkeypa
     assert stop.value.code == 5
 
 
-def test_a_record_of_another_text_is_refused(scorers, file, expected, tmp_path):
+def test_an_entry_of_another_text_is_refused(scorers, file, expected, tmp_path):
     folder = tmp_path / "expected"
-    with open_folder(folder, read_answers(file), ScoringConfig()) as opened:
-        entry = {**opened.entry(1), "item_sha256": "0" * 64}
-        (folder / "journal.jsonl").unlink()
-        opened.journal._end = 0
-        opened.keep(entry)
-    with pytest.raises(RecordError, match="item 1 was scored with another text"):
+    journal = folder / "journal.jsonl"
+    entry = json.loads(journal.read_text().splitlines()[0])["entry"]
+    entry["item"]["identity"] = "0" * 64
+    journal.unlink()
+    altered = journal_module.Journal(journal)
+    list(altered.read())
+    altered.append(entry)
+    altered.close()
+    with pytest.raises(RecordError, match="item 1 of .* was another one"):
         raise score(file, "--out", folder).exception

@@ -6,10 +6,11 @@ import math
 import os
 
 import pytest
-from ragqa.evaluation.reference_files import Figures, averages, averages_text, csv_text, figures_of
 
 from ragqa.errors import RecordError
+from ragqa.evaluation.answer_file import Figures, figures_of
 from ragqa.evaluation.journal import Journal, write_whole
+from ragqa.evaluation.scoring.results import averages, averages_text, csv_text
 from ragqa.types import Breakdown, ModelInfo, ObligationScore, Premise, RePASs, ScoringMode
 
 MODEL = ModelInfo("m", "0" * 64)
