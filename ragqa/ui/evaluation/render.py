@@ -69,7 +69,8 @@ def comparison_html(comparison: Comparison) -> str:
         f"{f'<td>{_origin_html(line)}</td>' if has_origins else ''}</tr>"
         for line in comparison.lines
     )
-    table = f'<table class="rq-table rq-compared"><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>'
+    kind = "rq-compared" if has_origins else "rq-compared rq-figures"
+    table = f'<table class="rq-table {kind}"><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>'
     return f'{_scrolled(table, "Comparison")}<p class="rq-fine">{escape(comparison.caption)}</p>'
 
 
