@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from ragqa.types import RePASs as RePASs
     from ragqa.types import ScoredPassage as ScoredPassage
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _NAMES = {
     "config": "Config FilteringConfig FusionConfig GenerationConfig RerankingConfig",

@@ -20,7 +20,7 @@ from ragqa.evaluation.benchmark import Benchmark, Item, Option, Task
 from ragqa.evaluation.catalogue import benchmarks
 from ragqa.evaluation.pandachat.submissions import read_submission
 from ragqa.evaluation.report import Hit, Report, Row
-from ragqa.evaluation.retrieval.run_files import read_run
+from ragqa.evaluation.run_files import read_run
 from ragqa.indexing import build_index, open_index
 from ragqa.loading import Models
 from ragqa.paths import Paths

@@ -11,7 +11,7 @@ from ragqa.evaluation.answers.measures import means
 from ragqa.evaluation.answers.solving import Answered
 from ragqa.evaluation.benchmark import Outcome, Status, Task
 from ragqa.evaluation.journal import translated, write_whole
-from ragqa.evaluation.retrieval.run_files import write_run
+from ragqa.evaluation.run_files import write_run
 from ragqa.types import Passage, Ranking, ScoredPassage
 
 OUTPUTS: Final = ("answers.json", "ranking.run", "details.json", "report.json")

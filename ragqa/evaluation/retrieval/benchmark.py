@@ -19,13 +19,13 @@ from ragqa.corpus.questions import load_gold, load_questions
 from ragqa.evaluation.benchmark import INDEX, LIMIT, PRESET, Benchmark, Item, Json, Option, Outcome, Settings, Task
 from ragqa.evaluation.files import has_gold, holds_gold
 from ragqa.evaluation.journal import digest
+from ragqa.evaluation.loading import config_of, retrievers_of
 from ragqa.evaluation.measures import MEASURES, display_name, measure_run
 from ragqa.evaluation.report import Column, Figure, File, Hit, Report, Row, shown
 from ragqa.evaluation.retrieval.comparing import ids_of, stem_of, write_outputs
-from ragqa.evaluation.retrieval.rankings import open_ranker, packed
+from ragqa.evaluation.retrieval.rankings import FILE, Ranker, packed, ranking_cache
 from ragqa.evaluation.retrieval.setups import FUSED, Loaded, fitting, rankings_of, setups_of
 from ragqa.evaluation.retrieval.tables import SHOWN, report_of, results_of, seconds_of
-from ragqa.indexing import open_index
 from ragqa.loading import load_reranker
 from ragqa.paths import Paths
 from ragqa.preset_files import find_preset
@@ -44,15 +44,17 @@ EXPLAINED: Final = {
 def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     """Index, retrievers and gold. Raises ConfigError, CorpusError, IndexingError, ModelError."""
     yield "Loading the index and its models (once)"
-    config, questions = replace(Config.from_env(), index=settings["index"]), Path(settings["questions"])
+    config, questions = Config.from_env(), Path(settings["questions"])
     docids = load_item_ids(Path(settings["docids"])) if settings.get("docids") else None
-    index = open_index(config.index, paths.indexes)
-    presets = [fitting(find_preset(name, paths.presets), index) for name in settings["preset"] or ()]
+    given = [find_preset(name, paths.presets) for name in settings["preset"] or ()]
+    deepest = max(config.retrieval.top_k, *(one.retrieval.top_k for one in given), 0)
+    deep = replace(config, retrieval=replace(config.retrieval, top_k=deepest))
+    asked = replace(config_of({"index": settings["index"]}, paths, reranks=False), retrieval=deep.retrieval)
+    index, retrievers, _ = retrievers_of(asked, paths, every=True)
+    presets = [fitting(one, index) for one in given]
     gold, unit = load_gold(questions, index.passages)
     measure_run([one.gold for one in gold], [()] * len(gold), ())  # raises where there is no gold
-    deepest = max(config.retrieval.top_k, *(one.retrieval.top_k for one in presets), 0)
-    deep = replace(config, retrieval=replace(config.retrieval, top_k=deepest))
-    ranker, manifest = open_ranker(deep, paths), index.manifest
+    ranker, manifest = Ranker(index, retrievers, deep, ranking_cache(paths.home / FILE)), index.manifest
     names = [retriever.name for retriever in ranker.retrievers]
     setups, baseline = setups_of(settings, names, presets, config)
     rerankers: dict[str, Reranker] = {}

@@ -13,7 +13,7 @@ from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.evaluation.journal import translated, write_whole
 from ragqa.evaluation.measures import MEASURES, means, measure_run
 from ragqa.evaluation.retrieval.rankings import Rankings
-from ragqa.evaluation.retrieval.run_files import QuestionResult, write_per_question, write_run
+from ragqa.evaluation.run_files import QuestionResult, write_per_question, write_run
 from ragqa.evaluation.significance import PairedTest, holm, paired_test
 from ragqa.fusion import fuse
 from ragqa.types import Ranking

@@ -15,8 +15,8 @@ from ragqa.evaluation.answer_file import read_answers
 from ragqa.evaluation.answers.measures import MEASURES, lix, means
 from ragqa.evaluation.benchmark import Status
 from ragqa.evaluation.journal import held
-from ragqa.evaluation.retrieval.run_files import read_run
 from ragqa.evaluation.run import MAX_FAILURES_IN_A_ROW, run
+from ragqa.evaluation.run_files import read_run
 from ragqa.paths import Paths
 from ragqa.types import Question, Usage
 from tests.support.answers_entry import load_pipeline

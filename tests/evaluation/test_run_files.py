@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ragqa.errors import CorpusError, RecordError
 from ragqa.evaluation.measures import MEASURES, measure_run
-from ragqa.evaluation.retrieval.run_files import QuestionResult, read_run, write_per_question, write_run
+from ragqa.evaluation.run_files import QuestionResult, read_run, write_per_question, write_run
 from ragqa.types import Ranking, ScoredPassage
 from tests.support.fakes import passage, ranking
 
