@@ -1,6 +1,7 @@
 """The rooms and the direction of imports, as DESIGN says and README draws."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import ragqa
+from ragqa.evaluation.catalogue import benchmarks
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "ragqa"
@@ -291,3 +293,17 @@ def test_help_loads_no_heavy_library():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "Usage" in done.stdout
     assert not HEAVY & set(done.stderr.split())
+
+
+def test_the_page_names_no_benchmark():
+    """Neither by import nor in a string: whatever a folder of `ragqa.evaluation` adds appears by itself."""
+    names = set(benchmarks())
+    for path in (PACKAGE / "ui").rglob("*.py"):
+        imported = {name.split(".")[2] for name in imported_modules(path) if name.startswith("ragqa.evaluation.")}
+        assert not imported & names, path
+        if path.parent.name == "evaluation":
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            texts = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+            assert not texts & names, path
+            words = "|".join(name for name in names if name not in {"answers", "retrieval", "score"})
+            assert not re.search(words, path.read_text(encoding="utf-8"), re.IGNORECASE), path

@@ -159,7 +159,7 @@ def open_ranker(config: Config, paths: Paths) -> Ranker:
 
     Raises ConfigError, IndexingError, ModelError.
     """
-    index, retrievers, _ = retrievers_of(config, paths)
+    index, retrievers, _ = retrievers_of(config, paths, every=True)
     return Ranker(index, retrievers, config, ranking_cache(paths.home / FILE))
 
 

@@ -29,6 +29,7 @@ MAX_UPLOAD_MB: Final = 50  # ObliQA's largest file has 20
 FILES: Final = ("file", "argument")
 WIDTHS: Final = {"int": 1, "float": 1, "flag": 1, "text": 3, "path": 3}  # of a field, beside 2 of any other
 IN_A_ROW: Final = 4
+ALONE: Final = 4  # what is left free beside a field that is alone in its row
 _STORE = "evaluation"  # plain key: widget keys vanish when the page changes
 
 
@@ -74,8 +75,9 @@ class _Form:
         """Draws a row of fields; False where something is missing, which is said."""
         if options[0].kind in FILES:
             return self._file(options[0])
-        columns = st.columns([WIDTHS.get(option.kind, 2) for option in options], gap="medium")
-        for column, option in zip(columns, options, strict=True):
+        widths = [WIDTHS.get(option.kind, 2) for option in options]
+        columns = st.columns([*widths, ALONE] if len(options) == 1 else widths, gap="medium")
+        for column, option in zip(columns, options, strict=False):
             with column:
                 value = self._value(option)
             if value is None and option.kind == "index":

@@ -55,7 +55,7 @@ def evaluation_page() -> None:
     if shown:
         _show(shown, benchmark, runs, paths)
     elif benchmark.published:
-        draw_comparisons(benchmark.published(settings or benchmark.settings()))
+        draw_comparisons(benchmark.published(settings or benchmark.settings()), "Published figures")
     _earlier(runs)
 
 

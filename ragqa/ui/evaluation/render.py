@@ -7,7 +7,7 @@ from html import escape
 from urllib.parse import quote
 
 from ragqa.evaluation.benchmark import Benchmark, Settings
-from ragqa.evaluation.report import CheckedSentence, Column, Comparison, Figure, Hit, Row
+from ragqa.evaluation.report import CheckedSentence, Column, Comparison, Figure, Hit, Line, Row
 from ragqa.types import Passage, Verdict
 from ragqa.ui.evaluation.runs import RunSummary
 from ragqa.ui.render import VERDICT_CLASS, badge_html, number_html, place, text_html
@@ -59,16 +59,23 @@ def latest_html(rows: Sequence[Row], columns: Sequence[Column], benchmark: Bench
 
 def comparison_html(comparison: Comparison) -> str:
     """This run's lines, marked as such, and others; a table that scrolls in itself."""
-    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in (comparison.first, *comparison.headings, "from"))
+    has_origins = any(line.origin for line in comparison.lines)
+    names = (comparison.first, *comparison.headings, *(("from",) if has_origins else ()))
+    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in names)
     lines = "".join(
         f'<tr class="{"rq-ours" if line.is_ours else ""}"><td class="rq-wide">{text_html(line.name)}</td>'
         f"{''.join(f'<td>{escape(cell)}</td>' for cell in line.cells)}"
         f"{'<td></td>' * (len(comparison.headings) - len(line.cells))}"
-        f"<td>{badge_html(line.origin, 'good') if line.origin == 'this run' else escape(line.origin)}</td></tr>"
+        f"{f'<td>{_origin_html(line)}</td>' if has_origins else ''}</tr>"
         for line in comparison.lines
     )
-    table = f'<table class="rq-table rq-compared"><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>'
+    kind = "rq-compared" if has_origins else "rq-compared rq-figures"
+    table = f'<table class="rq-table {kind}"><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table>'
     return f'{_scrolled(table, "Comparison")}<p class="rq-fine">{escape(comparison.caption)}</p>'
+
+
+def _origin_html(line: Line) -> str:
+    return badge_html(line.origin, "good") if line.origin == "this run" else escape(line.origin)
 
 
 def question_head_html(row: Row, columns: Sequence[Column], benchmark: Benchmark) -> str:

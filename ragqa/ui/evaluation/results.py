@@ -68,10 +68,10 @@ def draw_results(run_id: str, benchmark: Benchmark, view: View, folder: Path, pa
     _downloads(view, folder)
 
 
-def draw_comparisons(report: Report) -> None:
+def draw_comparisons(report: Report, heading: str = "Side by side") -> None:
     """The tables of a report, each under its title where it has one."""
     if report.comparisons:
-        st.subheader("Side by side", anchor="published")
+        st.subheader(heading, anchor="published")
     for comparison in report.comparisons:
         if comparison.title:
             st.caption(comparison.title)
