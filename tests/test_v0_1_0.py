@@ -21,7 +21,8 @@ def test_a_record_reads_back_to_what_it_says(name):
     text = (OLD / name).read_text(encoding="utf-8")
     record = AnswerRecord.from_json(text)
     assert record.ragqa_version == "0.1.0"
-    assert json.loads(record.to_json()) == json.loads(text)
+    now = text.replace('"status": "kept"', '"status": "confirmed"').replace('"status":"kept"', '"status":"confirmed"')
+    assert json.loads(record.to_json()) == json.loads(now)  # a citation that holds has another word now
     assert record.scored is not None
     assert from_record(record).question == record.question.text
 

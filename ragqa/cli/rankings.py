@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ragqa import loading
 from ragqa.cli.output import progress_bar, stderr
 from ragqa.config import Config, RerankingConfig
 from ragqa.corpus.questions import GoldQuestion, GoldUnit
@@ -12,7 +13,6 @@ from ragqa.evaluation.retrieval.comparing import Result, measured
 from ragqa.evaluation.retrieval.rankings import Rankings, open_ranker, rank_all, reread_all
 from ragqa.fusion import rerank
 from ragqa.indexing import Index
-from ragqa.loading import load_reranker
 from ragqa.paths import Paths
 from ragqa.streams import returned
 
@@ -43,7 +43,7 @@ def reranked_results(
     """
     chosen = [replace(reranking, weight=weight) for weight in dict.fromkeys(weights)]
     with stderr().status("Loading the reranker"):
-        loaded = load_reranker(reranking.model)
+        loaded = loading.load_reranker(reranking.model)
         ranker = open_ranker(Config(index.name), Paths.from_env())
     with progress_bar() as bar:
         task = bar.add_task("Reranking", total=len(questions))

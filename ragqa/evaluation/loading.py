@@ -11,11 +11,11 @@ from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
 
+from ragqa import loading
 from ragqa.config import Config, FusionConfig, IndexingConfig
 from ragqa.errors import ConfigError, IndexNotFoundError
 from ragqa.evaluation.benchmark import Settings
 from ragqa.indexing import Index, build_events, index_info, open_index
-from ragqa.loading import added_retrievers, load_encoder, load_further
 from ragqa.paths import Paths
 from ragqa.pipeline import Pipeline, load_pipeline
 from ragqa.preset_files import find_preset
@@ -84,15 +84,15 @@ def retrievers_of(
         pipeline = pipeline_for(config, paths)
         found = tuple(pipeline.retrievers)
         names = {one.name for one in found}
-        added = added_retrievers(pipeline.index) if every else ()
+        added = loading.added_retrievers(pipeline.index) if every else ()
         return pipeline.index, (*found, *(one for one in added if one.name not in names)), pipeline.config.fusion
     index = open_index(config.index, paths.indexes)
     manifest = index.manifest
     fusion = fitting_fusion(config.fusion, manifest.retrievers, manifest.encoder, manifest.name)
-    models = load_further([ranking.option for ranking in manifest.rankings], paths)
-    encoder = load_encoder(manifest.encoder, paths=paths)
+    models = loading.load_further([ranking.option for ranking in manifest.rankings], paths)
+    encoder = loading.load_encoder(manifest.encoder, paths=paths)
     of_index = retrievers_for(index, encoder, config.retrieval, models)
-    return index, (*of_index, *added_retrievers(index, None if every else fusion.weights)), fusion
+    return index, (*of_index, *loading.added_retrievers(index, None if every else fusion.weights)), fusion
 
 
 def built(name: str, source: Path, paths: Paths, format: str) -> Iterator[str]:
@@ -102,6 +102,6 @@ def built(name: str, source: Path, paths: Paths, format: str) -> Iterator[str]:
     except IndexNotFoundError:
         yield f"Building the index {name}: loading the encoder"
         config = IndexingConfig()
-        encoder = load_encoder(config.encoder, paths=paths)
+        encoder = loading.load_encoder(config.encoder, paths=paths)
         for step in build_events(name, source, indexes=paths.indexes, config=config, encoder=encoder, format=format):
             yield f"Building the index {name}: {step.stage}, {step.done:,} of {step.total:,}"

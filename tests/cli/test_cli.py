@@ -229,7 +229,7 @@ def test_eval_retrieval_writes_runs_results_and_a_report(call, tmp_path):
         (["index", "build", "../up", "--source", "."], 2, ""),
         (["index", "build", "x", "--source", "/nowhere"], 3, "does not exist"),
         (["records", "show", "nope"], 6, "ragqa records list"),
-        (["score", "/nowhere.json"], 3, "cannot read"),
+        (["score", "/nowhere.json"], 3, "cannot be read"),
     ],
 )
 @pytest.mark.long

@@ -30,6 +30,7 @@ from ragqa.indexing import (
     portions,
     verify_index,
 )
+from ragqa.indexing import passages as index_passages
 from ragqa.indexing.journal import Journal
 from ragqa.manifest import MANIFEST
 from ragqa.retrieval import bm25_scores, token_table, vectors
@@ -460,7 +461,8 @@ class TestNothingIsKept:
     def test_two_ids_with_one_key_are_two(self, indexes, monkeypatch):
 
         real = token_table.keys_of
-        monkeypatch.setattr(token_table, "keys_of", lambda texts: real(texts) % 16)
+        for module in (token_table, portions, index_passages):
+            monkeypatch.setattr(module, "keys_of", lambda texts: real(texts) % 16)
         rows = {n: (passage(f"{n:03}", f"Rule {n}."),) for n in range(60)}
         build(indexes, FakeStream(rows), analyser="english")
         index = open_index("demo", indexes)

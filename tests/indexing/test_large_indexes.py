@@ -16,7 +16,8 @@ from typer.testing import CliRunner
 from ragqa.cli import app
 from ragqa.config import IndexingConfig, RetrievalConfig
 from ragqa.errors import ConfigError, IndexMismatchError
-from ragqa.indexing import build_index, encoded, index_info, open_index, passages, verify_index
+from ragqa.indexing import build_index, encoded, index_info, open_index, passages, portions, verify_index
+from ragqa.indexing import passages as index_passages
 from ragqa.manifest import describe_files, read_manifest, write_manifest
 from ragqa.retrieval import bm25_scores, retrievers_for, token_table, vectors
 from ragqa.retrieval.bm25 import build_bm25, load_bm25, save_bm25, scored_bm25, write_bm25
@@ -224,7 +225,8 @@ class TestPositionOf:
     def test_ids_with_the_same_key(self, indexes, monkeypatch):
         rows = ROWS[:20]
         ids = np.array([[7] * 20, range(20)], dtype=np.uint64)
-        monkeypatch.setattr(token_table, "keys_of", lambda texts: np.array([7 for _ in texts], np.uint64))
+        for module in (portions, index_passages):
+            monkeypatch.setattr(module, "keys_of", lambda texts: np.array([7 for _ in texts], np.uint64))
         found = passages.PositionOf(rows, ids)
         assert [found[row.passage_id] for row in rows] == list(range(20))
         assert "absent" not in found

@@ -10,7 +10,6 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-import ragqa.evaluation.loading
 import ragqa.loading
 from ragqa import http_client
 from ragqa.cli import app
@@ -370,7 +369,7 @@ def rules(monkeypatch, tmp_path):
     monkeypatch.setattr(ragqa.loading, "load_models", lambda encoder, scoring, paths=None: loaded)
     load_encoder = ragqa.loading.load_encoder
     chosen = lambda name, *rest, **more: load_encoder(name, *rest, **more) if ":" in name else FakeEncoder()  # noqa: E731
-    for module in (ragqa.loading, ragqa.evaluation.loading):
+    for module in (ragqa.loading,):
         monkeypatch.setattr(module, "load_encoder", chosen)
     monkeypatch.setenv("RAGQA_INDEXES", str(tmp_path / "indexes"))
     monkeypatch.setenv("RAGQA_HOME", str(tmp_path / "home"))

@@ -14,6 +14,7 @@ from safetensors.numpy import save_file
 
 from ragqa.errors import IndexMismatchError, ModelError
 from ragqa.inference.bert_graph import ADAPTER_CONFIG, ADAPTER_WEIGHTS
+from ragqa.inference.sharing import RecentResults
 from ragqa.retrieval import encoder as encoder_module
 from ragqa.retrieval import local_models
 from ragqa.retrieval.dense import DenseRetriever, check_unit_rows
@@ -268,7 +269,7 @@ class TestLocalEncoders:
         assert len(batches) > 1
 
     def test_a_question_is_remembered_within_bounds(self, minilm, monkeypatch):
-        monkeypatch.setattr(encoder_module, "MAX_QUERIES", 2)
+        monkeypatch.setattr(RecentResults.__init__, "__defaults__", (2,))
         fresh = BertEncoder(precision="fp32") if isinstance(minilm, BertEncoder) else SentenceTransformerEncoder()
         one, two, one_again, _three, still_one, two_again = (
             fresh.encode_query(text) for text in ("one", "two", "one", "three", "one", "two")

@@ -10,7 +10,7 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
-import ragqa.evaluation.loading
+import ragqa.loading
 import ragqa.ui.resources as resources
 from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.pandachat import load_pandachat_questions
@@ -69,7 +69,7 @@ def world(rulebook, monkeypatch, tmp_path):
 
     monkeypatch.setattr(resources, "pipeline", pipeline)
     monkeypatch.setattr(resources, "warm_up", lambda config, paths: None)
-    monkeypatch.setattr(ragqa.evaluation.loading, "load_encoder", lambda name, **options: FakeEncoder())
+    monkeypatch.setattr(ragqa.loading, "load_encoder", lambda name, **options: FakeEncoder())
     st.cache_data.clear()
     yield world
     world.gate.set()

@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
+from ragqa import loading
 from ragqa.config import Config, RerankingConfig
 from ragqa.corpus.files import read_utf8
 from ragqa.corpus.jsonl import looks_like_jsonl
@@ -26,7 +27,6 @@ from ragqa.evaluation.retrieval.comparing import ids_of, stem_of, write_outputs
 from ragqa.evaluation.retrieval.rankings import FILE, Ranker, packed, ranking_cache
 from ragqa.evaluation.retrieval.setups import FUSED, Loaded, fitting, rankings_of, setups_of
 from ragqa.evaluation.retrieval.tables import SHOWN, report_of, results_of, seconds_of
-from ragqa.loading import load_reranker
 from ragqa.paths import Paths
 from ragqa.preset_files import find_preset
 from ragqa.protocols import Reranker
@@ -61,7 +61,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     for setup in setups:
         if setup.reranking and setup.reranking.model not in rerankers:
             yield "Loading the reranker"
-            rerankers[setup.reranking.model] = load_reranker(setup.reranking.model)
+            rerankers[setup.reranking.model] = loading.load_reranker(setup.reranking.model)
     loaded = Loaded(
         *(index, ranker, setups, presets[0].name if presets else FUSED, baseline, unit, config, rerankers, docids)
     )

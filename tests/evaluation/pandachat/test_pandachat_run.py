@@ -55,7 +55,7 @@ def calls(monkeypatch):
         return ranked
 
     monkeypatch.setattr(module, "ranker_of", counting)
-    monkeypatch.setattr("ragqa.evaluation.loading.load_encoder", lambda *_, **__: FakeEncoder())
+    monkeypatch.setattr("ragqa.loading.load_encoder", lambda *_, **__: FakeEncoder())
     return noted
 
 
@@ -276,7 +276,7 @@ def test_submission_files_need_no_index(world, run_command, monkeypatch, tmp_pat
     def refuse(*_, **__):
         raise AssertionError
 
-    monkeypatch.setattr("ragqa.evaluation.loading.load_encoder", refuse)
+    monkeypatch.setattr("ragqa.loading.load_encoder", refuse)
     file = tmp_path / "submission_theirs.json"
     write_submission(file, submission_json("bge-m3", 0.5, load_pandachat_rows(world[0]), [[GARDEN]] * 4))
     out = tmp_path / "out"
