@@ -23,7 +23,7 @@ from ragqa.evaluation.journal import digest
 from ragqa.evaluation.loading import config_of, retrievers_of
 from ragqa.evaluation.measures import MEASURES, display_name, measure_run
 from ragqa.evaluation.report import Column, Figure, File, Hit, Report, Row, shown
-from ragqa.evaluation.retrieval.comparing import ids_of, stem_of, write_outputs
+from ragqa.evaluation.retrieval.comparing import ids_of, ids_of_questions, stem_of, write_outputs
 from ragqa.evaluation.retrieval.rankings import FILE, Ranker, packed, ranking_cache
 from ragqa.evaluation.retrieval.setups import FUSED, Loaded, fitting, rankings_of, setups_of
 from ragqa.evaluation.retrieval.tables import SHOWN, report_of, results_of, seconds_of
@@ -150,7 +150,10 @@ def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
 def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
     """Every configuration beside the baseline, then beside what others published."""
     done = [outcome for outcome in outcomes if outcome.scores is not None]
-    return replace(report_of(task, done), figures=figures(task, [row(task, outcome) for outcome in done]))
+    ids = ids_of_questions([outcome.item.content for outcome in done])
+    notes = () if len(set(ids)) == len(ids) else ("Question ids repeat, so no TREC run was written.",)
+    found = report_of(task, done)
+    return replace(found, figures=figures(task, [row(task, outcome) for outcome in done]), notes=notes)
 
 
 def export(task: Task, outcomes: Sequence[Outcome], report: Report, folder: Path) -> Sequence[File]:
@@ -162,13 +165,14 @@ def export(task: Task, outcomes: Sequence[Outcome], report: Report, folder: Path
         replace(result, rankings=tuple(rankings[result.name] for rankings in rows))
         for result in results_of(loaded, done)
     ]
-    write_outputs(folder, [one.item.content for one in done], results, report.data, loaded.docids)
+    names = write_outputs(folder, [one.item.content for one in done], results, report.data, loaded.docids)
     stem = stem_of(loaded.shown)
-    return (
+    files = (
         File("Ranking (TREC run)", f"{stem}.run", "text/plain"),
         File("Every question (JSON lines)", f"{stem}.questions.jsonl", "application/jsonl"),
         File("Report (JSON)", "report.json"),
     )
+    return tuple(file for file in files if file.name in names)
 
 
 def _identity(text: str, gold: frozenset[str]) -> str:

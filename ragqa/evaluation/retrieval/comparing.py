@@ -127,15 +127,17 @@ def write_outputs(
 ) -> tuple[str, ...]:
     """A TREC run and each question's values per configuration, and the report; gives the names of the files.
 
-    ``docids`` as in `write_run`. Raises RecordError where the folder cannot be written, CorpusError where a passage has
+    A TREC run names questions by their ids: where an id stands twice, none is written. ``docids`` as in `write_run`. Raises RecordError where the folder cannot be written, CorpusError where a passage has
     no docid.
     """
-    ids = [item.question.question_id or str(number) for number, item in enumerate(gold, start=1)]
+    ids = ids_of_questions(gold)
     names = []
     for result in results:
         stem = stem_of(result.name)
-        names += [f"{stem}.run", f"{stem}.questions.jsonl"]
-        write_run(out / names[-2], f"ragqa-{stem}", ids, result.rankings, docids)
+        if len(set(ids)) == len(ids):
+            names.append(f"{stem}.run")
+            write_run(out / names[-1], f"ragqa-{stem}", ids, result.rankings, docids)
+        names.append(f"{stem}.questions.jsonl")
         rows = [
             QuestionResult(
                 ids[n],
@@ -150,6 +152,11 @@ def write_outputs(
     with translated(out):
         write_whole(out / REPORT, [json.dumps(report, indent=2, ensure_ascii=False) + "\n"])
     return (*names, REPORT)
+
+
+def ids_of_questions(gold: Sequence[GoldQuestion]) -> list[str]:
+    """The questions' ids; the place in the file, from 1, of one that has none."""
+    return [item.question.question_id or str(number) for number, item in enumerate(gold, start=1)]
 
 
 def stem_of(name: str) -> str:
