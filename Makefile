@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PORT   ?= 8501
-WORKERS ?= 2
+WORKERS ?= 3
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: app test quick check format indexes benchmark growth clean help \

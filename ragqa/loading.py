@@ -26,6 +26,7 @@ from ragqa.repass.scorer import RepassScorer
 from ragqa.retrieval.api_encoder import ApiEncoder
 from ragqa.retrieval.api_reranker import ApiReranker
 from ragqa.retrieval.encoder import BertEncoder, SentenceTransformerEncoder, covers
+from ragqa.retrieval.learned_ranker import LearnedRanker, is_ranker
 from ragqa.retrieval.local_models import weights_of
 from ragqa.retrieval.names import needs_no_files
 from ragqa.retrieval.reranker import CrossEncoderReranker
@@ -175,8 +176,6 @@ def load_reranker(name: str, precision: Precision = "auto") -> Reranker:
     if is_api_name(name):
         return ApiReranker(name)
     wait_passively()
-    from ragqa.retrieval.learned_ranker import LearnedRanker, is_ranker
-
     if is_ranker(name):
         return LearnedRanker(name)
     return CrossEncoderReranker(name, precision)

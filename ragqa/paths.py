@@ -9,6 +9,7 @@ from pathlib import Path
 
 import platformdirs
 
+INDEXES = "indexes"
 PROJECT_INDEXES = Path(__file__).resolve().parent.parent / "indexes"
 
 
@@ -51,9 +52,22 @@ class Paths:
     def from_env(cls, environ: Mapping[str, str] | None = None) -> Paths:
         """``RAGQA_HOME`` and ``RAGQA_INDEXES``, else the user's data folder and the checkout's ``indexes/``.
 
-        Where ragqa is installed without its checkout, indexes live in the data folder too.
+        Where ``RAGQA_HOME`` is set, or ragqa is installed without its checkout, indexes live in the home folder, with
+        the checkout's `behind` them.
         """
         env = os.environ if environ is None else environ
-        home = Path(env["RAGQA_HOME"]).expanduser() if env.get("RAGQA_HOME") else _default_home()
-        beside = PROJECT_INDEXES if PROJECT_INDEXES.is_dir() else home / "indexes"
+        if env.get("RAGQA_HOME"):
+            home = Path(env["RAGQA_HOME"]).expanduser()
+            beside = home / INDEXES
+        else:
+            home = _default_home()
+            beside = PROJECT_INDEXES if PROJECT_INDEXES.is_dir() else home / INDEXES
         return cls(home, Path(env["RAGQA_INDEXES"]).expanduser() if env.get("RAGQA_INDEXES") else beside)
+
+
+def behind(indexes: Path) -> Path | None:
+    """The checkout's indexes, where ``indexes`` is that of ``RAGQA_HOME``: what it lacks is read there. Else None."""
+    home = os.environ.get("RAGQA_HOME")
+    if not home or os.environ.get("RAGQA_INDEXES") or indexes != Path(home).expanduser() / INDEXES:
+        return None
+    return PROJECT_INDEXES if PROJECT_INDEXES.is_dir() else None

@@ -7,13 +7,12 @@ from contextlib import closing
 from ragqa.cli.output import stderr, stdout
 from ragqa.config import Config, api_key, has_llm
 from ragqa.errors import ConfigError
+from ragqa.generation.client import ChatClient
 from ragqa.tables import plain
 
 
 def models() -> None:
     """List the models of the server at OPENAI_BASE_URL; `*` marks the one that RAGQA_MODEL names."""
-    from ragqa.generation.client import ChatClient
-
     if not has_llm():
         msg = "expected OPENAI_API_KEY or OPENAI_BASE_URL to be set, found neither; set the one your server wants"
         raise ConfigError(msg)

@@ -31,7 +31,7 @@ from ragqa.manifest import (
     rebuild_hint,
 )
 from ragqa.protocols import Retriever
-from ragqa.retrieval.analysis import ANALYSIS_VERSION, context_analyser, headings
+from ragqa.retrieval.analysis import ANALYSIS_VERSION, context_analyser, headings, indexed_text
 from ragqa.retrieval.bm25 import Bm25sRetriever, RankBm25Retriever, load_bm25
 from ragqa.retrieval.ranking import Mask, Positions
 from ragqa.retrieval.vectors import poor_vectors, read_vectors
@@ -83,8 +83,6 @@ class Index:
 
     def text_of(self, passage: Passage) -> str:
         """What the encoder reads of this passage, and a reranker: see `ragqa.manifest.Manifest.indexed_text`."""
-        from ragqa.retrieval.analysis import indexed_text
-
         return indexed_text(passage, self.manifest.indexed_text)
 
     @property
@@ -190,7 +188,7 @@ def delete_index(name: str, indexes: Path) -> None:
     Raises ConfigError, IndexNotFoundError, IndexLockedError, IndexingError.
     """
     if not was_stopped(name, indexes):
-        locate(name, indexes)
+        indexes = locate(name, indexes).parent
     with exclusive(name, indexes):
         try:
             remove(name, indexes)

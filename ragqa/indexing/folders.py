@@ -25,6 +25,7 @@ from typing import Final
 
 from ragqa.errors import ConfigError, IndexingError, IndexLockedError, IndexNotFoundError
 from ragqa.manifest import BM25, CONTEXT, DENSE, FURTHER, MANIFEST, PASSAGE_FILES
+from ragqa.paths import behind
 
 _logger = logging.getLogger(__name__)
 
@@ -44,10 +45,10 @@ def check_name(name: str) -> None:
 
 
 def index_names(indexes: Path) -> list[str]:
-    """The names of the indexes in this folder, whole or damaged, sorted; none where there is no such folder."""
-    if not indexes.is_dir():
-        return []
-    found = {path.name.removeprefix(".old-") for path in indexes.iterdir() if _holds_index_files(path)}
+    """The names of the indexes in this folder and `behind` it, whole or damaged, sorted; none without such a folder."""
+    folders = [folder for folder in (indexes, behind(indexes)) if folder and folder.is_dir()]
+    paths = [path for folder in folders for path in folder.iterdir()]
+    found = {path.name.removeprefix(".old-") for path in paths if _holds_index_files(path)}
     return sorted(name for name in found if _NAME.fullmatch(name))
 
 
@@ -61,6 +62,9 @@ def locate(name: str, indexes: Path) -> Path:
     deadline = time.monotonic() + _SWAP_SECONDS
     while not target.is_dir():
         if not old.is_dir() and not target.is_dir():  # twice: a builder may finish between the two looks
+            further = behind(indexes)
+            if further:
+                return locate(name, further)
             there_are = ", ".join(index_names(indexes)) or "none yet"
             msg = (
                 f"no index {name!r} in {indexes} (there are: {there_are}); build it with "

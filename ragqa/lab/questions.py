@@ -17,6 +17,7 @@ from ragqa.indexing import Index, open_index
 from ragqa.lab.retriever import RetrieverData, gather_pairs, nearest, text_numbers, with_equal_gold
 from ragqa.paths import Paths
 from ragqa.protocols import Encoder, FloatMatrix, Retriever
+from ragqa.retrieval.analysis import indexed_text
 
 MEASURES = ("R@10", "AP@10")  # that a trained part is judged by
 TIE = 1e-12  # means closer than this are equal: they differ by rounding only
@@ -139,8 +140,6 @@ class AskedIndex:
         Without a fold, ``test`` is measured on. Raises CorpusError for a file without questions with gold passages, and
         ConfigError for what is no fold.
         """
-        from ragqa.retrieval.analysis import indexed_text
-
         index = open_index(name, Paths.from_env().indexes)
         texts = [indexed_text(passage, index.manifest.indexed_text) for passage in index.passages]
         gold = _questions_with_gold(files, index) if files else []

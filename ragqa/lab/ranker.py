@@ -24,6 +24,7 @@ from ragqa.fusion import rerank
 from ragqa.lab.model_folder import ModelCard, settings_of, write_manifest
 from ragqa.lab.questions import MEASURES, Fold
 from ragqa.protocols import Corpus, FloatMatrix
+from ragqa.retrieval.learned_ranker import KIND, RANKER_FILE, column_names, ranking_features
 from ragqa.types import Ranking
 
 if TYPE_CHECKING:
@@ -62,8 +63,6 @@ def gather(
     gold: Sequence[GoldQuestion], fused: Sequence[Ranking], depth: int, corpus: Corpus, text_of: Sequence[int]
 ) -> Iterator[Candidates]:
     """The candidates of each question, in order; ``text_of`` numbers the texts of passages, by position."""
-    from ragqa.retrieval.learned_ranker import ranking_features
-
     for question, ranking in zip(gold, fused, strict=True):
         names = tuple(hit.passage.passage_id for hit in ranking.hits[:depth])
         texts = {text_of[corpus.position_of[name]] for name in question.gold if name in corpus.position_of}
@@ -76,8 +75,6 @@ def gather(
 def train(candidates: Sequence[Candidates], training: RankerTraining) -> lightgbm.Booster:
     """The trees. Questions without a gold passage among their candidates teach nothing; CorpusError where none has."""
     import lightgbm
-
-    from ragqa.retrieval.learned_ranker import column_names
 
     useful = [one for one in candidates if one.labels.any() and not one.labels.all()]
     if not useful:
@@ -105,8 +102,6 @@ def scored(booster: lightgbm.Booster, candidates: Candidates) -> dict[str, float
 
 def write_ranker(booster: lightgbm.Booster, folder: Path) -> None:
     """The trees as text, with the names of their features, and MODEL.json, which is written last."""
-    from ragqa.retrieval.learned_ranker import KIND, RANKER_FILE
-
     folder.mkdir(parents=True, exist_ok=True)
     (folder / RANKER_FILE).write_text(booster.model_to_string(importance_type="gain"), encoding="utf-8")
     write_manifest(folder, KIND, RANKER_FILE)

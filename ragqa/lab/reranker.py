@@ -23,10 +23,12 @@ from ragqa import models
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.http_client import is_api_name
 from ragqa.inference.pair_encoding import PairEncoder, padded_inputs
+from ragqa.inference.torch_engine import load_tokenizer
 from ragqa.lab.model_folder import ModelCard, settings_of
 from ragqa.lab.retriever import RetrieverData, drawn_steps
 from ragqa.lab.training import Progress, Run, Training, export_classifier, load_classifier, stamp_of
 from ragqa.retrieval.local_models import weights_of
+from ragqa.retrieval.reranker import KIND
 from ragqa.types import Ranking
 
 if TYPE_CHECKING:
@@ -117,8 +119,6 @@ def train_reranker(training: RerankerTraining, data: RetrieverData, out: Path) -
     Raises ModelError where the base or the checkpoint does not fit, ConfigError where ``base`` names no folder, and
     CorpusError where there is nothing to tell a gold passage from.
     """
-    from ragqa.inference.torch_engine import load_tokenizer
-
     base, base_sha256 = base_folder(training.base)
     model = load_classifier(base, LABELS, dropout=training.dropout, seed=training.seed)
     encoder = PairEncoder(load_tokenizer(base), training.max_tokens)
@@ -179,8 +179,6 @@ def _loss(model: PreTrainedModel, encoder: PairEncoder, data: RetrieverData, gro
 
 def _export(model: PreTrainedModel, base: Path, out: Path, encoder: PairEncoder, max_tokens: int) -> None:
     """The folder `CrossEncoderReranker` takes; its tokenizer cuts where training cut."""
-    from ragqa.retrieval.reranker import KIND
-
     export_classifier(model, base, out, KIND)
     encoder.save_tokenizer(out / "tokenizer.json")
     file = out / "tokenizer_config.json"

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ragqa.errors import ModelError
+from ragqa.inference.torch_engine import quiet_transformers
 from ragqa.lab.model_folder import write_manifest
 
 if TYPE_CHECKING:
@@ -235,8 +236,6 @@ def load_classifier(
     """
     import torch
     from transformers import AutoConfig, AutoModelForSequenceClassification
-
-    from ragqa.inference.torch_engine import quiet_transformers
 
     torch.manual_seed(seed)
     try:

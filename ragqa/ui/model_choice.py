@@ -11,6 +11,7 @@ import streamlit as st
 
 from ragqa.config import GenerationConfig, api_key
 from ragqa.errors import RagqaError
+from ragqa.generation.client import ChatClient
 
 _SECONDS = 3.0  # a server that does not answer by then is asked again after a minute; the name can be typed in
 
@@ -32,8 +33,6 @@ def model_widget(values: dict[str, Any], defaults: GenerationConfig) -> None:
 @st.cache_data(ttl=60, show_spinner=False)
 def _models(base_url: str, has_key: bool) -> tuple[str, ...]:
     """The names the server offers, none where it cannot say; asked once a minute, and when the key comes or goes."""
-    from ragqa.generation.client import ChatClient
-
     config = replace(GenerationConfig(), base_url=base_url, timeout_seconds=_SECONDS, max_retries=0)
     try:
         with closing(ChatClient(config, api_key())) as client:

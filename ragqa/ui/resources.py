@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
+from ragqa import loading
 from ragqa.config import Config, FusionConfig
 from ragqa.errors import RagqaError
-from ragqa.indexing import index_info
+from ragqa.indexing import index_info, list_indexes, open_index
 from ragqa.paths import Paths
+from ragqa.pipeline import assemble
+from ragqa.records import RecordStore
 from ragqa.retrieval.names import rankings_for
 
 if TYPE_CHECKING:
@@ -38,15 +41,11 @@ def style() -> str:
 @st.cache_resource(show_spinner=False)
 def record_store(path: Path) -> RecordStore:
     """The store behind every session's answers."""
-    from ragqa.records import RecordStore
-
     return RecordStore(path)
 
 
 def index_names(paths: Paths) -> list[str]:
     """The indexes there are, the demonstration ones first."""
-    from ragqa.indexing import list_indexes
-
     names = [entry.name for entry in list_indexes(paths.indexes)]
     demos = [name for name in ("rulebook", "encyclopedia") if name in names]
     return demos + [name for name in names if name not in demos]
@@ -78,36 +77,26 @@ def corpus_or_none(name: str, paths: Paths) -> Index | None:
 
 @st.cache_resource(show_spinner=False, max_entries=8)
 def _open(name: str, indexes: Path, stamp: int) -> Index:
-    from ragqa.indexing import open_index
-
     return open_index(name, indexes)
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _models(encoder: str, _scoring: ScoringConfig, models: tuple[str, ...], _paths: Paths) -> Models:
-    from ragqa.loading import load_models
-
-    return load_models(encoder, _scoring, _paths)
+    return loading.load_models(encoder, _scoring, _paths)
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _further(rankings: tuple[str, ...], _paths: Paths) -> dict[str, Any]:
-    from ragqa.loading import load_further
-
-    return load_further(rankings, _paths)
+    return loading.load_further(rankings, _paths)
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _reranker(name: str) -> Reranker:
-    from ragqa.loading import load_reranker
-
-    return load_reranker(name)
+    return loading.load_reranker(name)
 
 
 def pipeline(config: Config, paths: Paths) -> Pipeline:
     """A pipeline for these settings over the shared objects; seconds the first time, then nothing to speak of."""
-    from ragqa.pipeline import assemble
-
     index = open_corpus(config.index, paths)
     scoring = config.scoring
     names = (scoring.entailment_model, scoring.coverage_model, scoring.coverage_input, scoring.obligation_model)

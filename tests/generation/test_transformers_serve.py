@@ -59,7 +59,7 @@ def ask(server, home, *options):
     return json.loads(done.stdout), done.stderr
 
 
-@pytest.mark.parametrize("generator", ["vrr", "loc"])
+@pytest.mark.parametrize("generator", ["vrr", pytest.param("loc", marks=pytest.mark.slow)])
 def test_every_generator_completes_end_to_end(server, tmp_path, generator):
     small = ("--candidates", "2", "--rounds", "1", "--tries", "1", "--max-calls", "5", "--top-k", "2")
     record, told = ask(server, tmp_path, "--generator", generator, *small)

@@ -33,12 +33,14 @@ from ragqa.indexing import (
     delete_index,
     folders,
     index_info,
+    index_names,
     list_indexes,
     open_index,
     verify_index,
 )
 from ragqa.indexing import build as build_module
 from ragqa.manifest import MANIFEST, describe_files, index_files, read_manifest, write_manifest
+from ragqa.paths import PROJECT_INDEXES, Paths
 from ragqa.retrieval import retrievers_for
 from ragqa.types import ModelInfo, Passage
 from tests.support.effort import effort
@@ -834,3 +836,19 @@ def test_rebuild_with_the_real_encoder_gives_the_same_vectors(indexes):
         assert lexical.retrieve("Where must money be kept?", 1).hits[0].passage.passage_id == "1:2"
     assert vectors[0] == pytest.approx(vectors[1], abs=1e-5)
     assert (indexes / "one" / "passages.jsonl").read_bytes() == (indexes / "two" / "passages.jsonl").read_bytes()
+
+
+def test_what_is_built_lies_in_the_home_and_the_checkouts_indexes_are_behind_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+    indexes = Paths.from_env().indexes
+    assert indexes == tmp_path / "indexes"
+    assert {"rulebook", "encyclopedia"} <= set(index_names(indexes))
+    assert open_index("rulebook", indexes).folder == PROJECT_INDEXES / "rulebook"
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("# Notes\n\nA firm must keep its notes for two years.\n")
+    build_index("rulebook", tmp_path / "notes", indexes=indexes, config=IndexingConfig(), encoder=FakeEncoder())
+    assert open_index("rulebook", indexes).folder == indexes / "rulebook"  # one's own stands before it
+    delete_index("rulebook", indexes)
+    assert open_index("rulebook", indexes).folder == PROJECT_INDEXES / "rulebook"
+    monkeypatch.setenv("RAGQA_INDEXES", str(tmp_path / "elsewhere"))
+    assert index_names(Paths.from_env().indexes) == []

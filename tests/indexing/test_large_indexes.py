@@ -329,7 +329,7 @@ class TestKindsOfVectors:
         ("kind", "n_rows"),
         [
             *product(["Flat", *APPROXIMATE, "IVF200,SQ8"], [12_000, 1]),
-            ("IVF4,PQ4", 12_000),
+            pytest.param("IVF4,PQ4", 12_000, marks=pytest.mark.slow),
             pytest.param("IVF4,PQ4", 1, marks=pytest.mark.slow),
         ],
     )

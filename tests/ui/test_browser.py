@@ -74,7 +74,10 @@ def shoot(page, name):
         page.screenshot(path=str(folder / f"{name}.png"), full_page=False)
 
 
-@pytest.mark.parametrize("title", ["Rulebook of an invented regulator", "Small encyclopedia"])
+@pytest.mark.parametrize(
+    "title",
+    ["Rulebook of an invented regulator", pytest.param("Small encyclopedia", marks=pytest.mark.slow)],
+)
 def test_from_question_to_downloaded_record(page, address, title):
     page.goto(address)
     choose_corpus(page, re.compile(title, re.I))
@@ -222,6 +225,7 @@ def test_a_language_model_streams_and_its_invented_citation_is_removed(page, mod
     assert b"sk-browser-secret" not in b"".join(path.read_bytes() for path in home.iterdir() if path.is_file())
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_there_is_named_and_the_passages_stay(page, tmp_path):
     server = f"127.0.0.1:{free_port()}"
     with running_app(tmp_path, OPENAI_BASE_URL=f"http://{server}/v1") as url:
@@ -234,7 +238,9 @@ def test_a_server_that_is_not_there_is_named_and_the_passages_stay(page, tmp_pat
 # Hostile text ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", [50, pytest.param(int(os.environ.get("RAGQA_HOSTILE", "10")), marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "step", [100, pytest.param(int(os.environ.get("RAGQA_HOSTILE", "10")), marks=pytest.mark.slow)]
+)
 def test_hostile_passages_and_questions_run_no_script_and_show_no_trace(page, tmp_path, step):
     """Every n-th of the 200 texts (the slow ones: RAGQA_HOSTILE=1 for all), over passages that are hostile too."""
     write_hostile_corpus(tmp_path / "hostile")

@@ -81,6 +81,7 @@ def test_the_demonstration_questions_from_choice_to_download(page, address):
     assert download(page, "Ranking (TREC run)").read_text(encoding="utf-8").startswith("rulebook-01 Q0 ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["wide"], indirect=True)
 def test_leaving_and_reloading_find_the_run_again(page, address):
     open_evaluation(page, address, "Answers and RePASs (RIRAG)")

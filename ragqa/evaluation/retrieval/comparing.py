@@ -127,8 +127,8 @@ def write_outputs(
 ) -> tuple[str, ...]:
     """A TREC run and each question's values per configuration, and the report; gives the names of the files.
 
-    A TREC run names questions by their ids: where an id stands twice, none is written. ``docids`` as in `write_run`. Raises RecordError where the folder cannot be written, CorpusError where a passage has
-    no docid.
+    A TREC run names questions by their ids: where an id stands twice, none is written. ``docids`` as in `write_run`.
+    Raises RecordError where the folder cannot be written, CorpusError where a passage has no docid.
     """
     ids = ids_of_questions(gold)
     names = []
