@@ -73,8 +73,10 @@ class Journal:
             raise RecordError(msg)
         return entry
 
-    def append(self, entry: dict[str, Any]) -> int:
+    def append(self, entry: dict[str, Any], *, sync: bool = True) -> int:
         """Adds this entry, on disk when this returns; gives the offset of its line. Call `read` to the end first.
+
+        ``sync`` False: a process that is killed loses nothing, a power cut may lose it; the next entry settles both.
 
         Raises ValueError where the entry holds a number that is not finite, and then writes nothing.
         """
@@ -84,7 +86,8 @@ class Journal:
             os.ftruncate(self._descriptor, self._end)
             flush_folder(self.path.parent)
         _write_all(self._descriptor, line)
-        os.fsync(self._descriptor)
+        if sync:
+            os.fsync(self._descriptor)
         offset, self._end = self._end, self._end + len(line)
         return offset
 

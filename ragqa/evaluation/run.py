@@ -32,6 +32,7 @@ from ragqa.generation.reply_cache import ReplyCache, caching_replies
 from ragqa.paths import Paths
 
 MAX_FAILURES_IN_A_ROW = 5  # then the server is gone or refuses: asking on would only cost time
+SYNCED_SECONDS = 0.2  # a solution that took longer is forced to disk by itself, a quick one with its score
 REDRAWN_SECONDS = 0.25  # between two drawings of rows and figures, so that thousands of items stay quick
 
 
@@ -231,8 +232,8 @@ class RunStore:
         standing = self._standing.get(item.number)
         return self._entry(standing.solved_at, "solution") if standing else None
 
-    def keep(self, item: Item, step: str, **content: Any) -> None:  # noqa: ANN401 - JSON values
-        """A step of this item, for good when this returns: begun, reply, solved, scored or failed.
+    def keep(self, item: Item, step: str, *, sync: bool = True, **content: Any) -> None:  # noqa: ANN401 - JSON values
+        """A step of this item, for good when this returns: begun, reply, solved, scored or failed; ``sync`` as there.
 
         Raises RecordError where it cannot be written, ScoringError where it holds a number that is not finite.
         """
@@ -241,7 +242,7 @@ class RunStore:
             entry["scoring"] = self._scoring
         try:
             with self._lock, translated(self.folder):
-                self._note(self.journal.append({"run": self._run, "item": entry}), entry)
+                self._note(self.journal.append({"run": self._run, "item": entry}, sync=sync), entry)
         except ValueError as error:
             msg = f"a score is not a finite number ({error}); check the model's files, or reinstall ragqa"
             raise ScoringError(msg) from error
@@ -408,10 +409,12 @@ class _Workers:
         try:
             solution = store.solution(item)
             if solution is None:
-                store.keep(item, "begun")
+                store.keep(item, "begun", sync=False)
+                began = time.monotonic()
                 with caching_replies(store.replies(item)):
                     solution = benchmark.solve(task, item)
-                store.keep(item, "solved", solution=dict(solution))
+                sync = time.monotonic() - began > SYNCED_SECONDS
+                store.keep(item, "solved", sync=sync, solution=dict(solution))
                 if self._stop.is_set:
                     return
             store.keep(item, "scored", scores=dict(benchmark.score(task, item, solution)))

@@ -24,7 +24,7 @@ from ragqa.evaluation.loading import config_of, retrievers_of
 from ragqa.evaluation.measures import MEASURES, display_name, measure_run
 from ragqa.evaluation.report import Column, Figure, File, Hit, Report, Row, shown
 from ragqa.evaluation.retrieval.comparing import ids_of, ids_of_questions, stem_of, write_outputs
-from ragqa.evaluation.retrieval.rankings import FILE, Ranker, packed, ranking_cache
+from ragqa.evaluation.retrieval.rankings import FILE, Ranker, ranking_cache
 from ragqa.evaluation.retrieval.setups import FUSED, Loaded, fitting, rankings_of, setups_of
 from ragqa.evaluation.retrieval.tables import SHOWN, report_of, results_of, seconds_of
 from ragqa.paths import Paths
@@ -87,7 +87,7 @@ def solve(task: Task, item: Item) -> Json:
     loaded: Loaded = task.context
     ranked = loaded.ranker.rank(item.question.text)
     return {
-        "rankings": [packed(ranking, loaded.index) for ranking in ranked.rankings],
+        "rankings": [loaded.ranker.packed(ranking) for ranking in ranked.rankings],
         "seconds": dict(ranked.seconds),
     }
 
@@ -118,7 +118,7 @@ def row(task: Task, outcome: Outcome) -> Row:
     if scores is None or solution is None:
         return replace(plain, right=False)
     values = scores["values"][loaded.shown]
-    ranking = rankings_of(task, outcome.item, solution, dict(scores["notes"]))[loaded.shown]
+    ranking = rankings_of(task, outcome.item, solution, dict(scores["notes"]), loaded.shown)[loaded.shown]
     ids = ids_of(ranking, loaded.unit)
     hits = tuple(
         Hit(hit.passage.passage_id, hit.passage.document_id, float(hit.score), ids[n] in gold.gold)
@@ -152,8 +152,10 @@ def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
     done = [outcome for outcome in outcomes if outcome.scores is not None]
     ids = ids_of_questions([outcome.item.content for outcome in done])
     notes = () if len(set(ids)) == len(ids) else ("Question ids repeat, so no TREC run was written.",)
+    values = [(outcome.scores or {})["values"][task.context.shown] for outcome in done]
+    rows = [Row(outcome.item.number, "", "", values=of_one) for outcome, of_one in zip(done, values, strict=True)]
     found = report_of(task, done)
-    return replace(found, figures=figures(task, [row(task, outcome) for outcome in done]), notes=notes)
+    return replace(found, figures=figures(task, rows), notes=notes)
 
 
 def export(task: Task, outcomes: Sequence[Outcome], report: Report, folder: Path) -> Sequence[File]:

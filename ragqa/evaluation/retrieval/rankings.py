@@ -91,6 +91,7 @@ class Ranker:
         self.index, self.retrievers, self.top_k, self._cache = index, tuple(retrievers), config.retrieval.top_k, cache
         self._identities = {one.name: identity_of(one, index, config) for one in retrievers}
         self._fingerprint = "\n".join(entry.sha256 for entry in index.manifest.files)
+        self._positions: dict[str, int] = {}  # of the passages met so far: an index looks each up on disk
 
     def rank(self, question: str) -> Ranked:
         """One ranking per retriever; a `Rescorer` scores what the others found, where there are others."""
@@ -128,8 +129,24 @@ class Ranker:
         seconds = time.perf_counter() - began
         single = {name: float(np.float32(score)) for name, score in scores.items()}
         if self._cache:
-            self._cache.add({key: [(self.index.position_of[name], score) for name, score in single.items()]})
+            self._cache.add({key: [(self._position(name), score) for name, score in single.items()]})
         return single, seconds
+
+    def packed(self, ranking: Ranking) -> dict[str, Any]:
+        """The ranking as JSON, passages as their positions in the index."""
+        return {
+            "retriever": ranking.retriever,
+            "finds": ranking.finds,
+            "bounds": ranking.bounds,
+            "positions": [self._position(hit.passage.passage_id) for hit in ranking.hits],
+            "scores": [hit.score for hit in ranking.hits],
+        }
+
+    def _position(self, passage_id: str) -> int:
+        found = self._positions.get(passage_id)
+        if found is None:
+            found = self._positions[passage_id] = self.index.position_of[passage_id]
+        return found
 
     def _retrieved(self, retriever: Retriever, question: str) -> tuple[Ranking, float | None]:
         key = self._key(self._identities[retriever.name], question)
@@ -142,7 +159,7 @@ class Ranker:
         seconds = time.perf_counter() - began
         ranking = rounded(ranking)
         if self._cache and ranking.finds and ranking.bounds is None:  # the rest is not in a row of the cache
-            pairs = [(self.index.position_of[hit.passage.passage_id], hit.score) for hit in ranking.hits]
+            pairs = [(self._position(hit.passage.passage_id), hit.score) for hit in ranking.hits]
             self._cache.add({key: pairs})
         return ranking, seconds
 
@@ -229,19 +246,8 @@ def rounded(ranking: Ranking) -> Ranking:
     return Ranking.of(ranking.retriever, hits, finds=ranking.finds, bounds=ranking.bounds)
 
 
-def packed(ranking: Ranking, index: Index) -> dict[str, Any]:
-    """The ranking as JSON, passages as their positions in the index."""
-    return {
-        "retriever": ranking.retriever,
-        "finds": ranking.finds,
-        "bounds": ranking.bounds,
-        "positions": [index.position_of[hit.passage.passage_id] for hit in ranking.hits],
-        "scores": [hit.score for hit in ranking.hits],
-    }
-
-
 def unpacked(entry: Packed, index: Index) -> Ranking:
-    """The ranking that `packed` made this of."""
+    """The ranking that `Ranker.packed` made this of."""
     pairs = zip(entry["positions"], entry["scores"], strict=True)
     hits = [ScoredPassage(index.passages[position], score) for position, score in pairs]
     bounds = None if entry["bounds"] is None else (entry["bounds"][0], entry["bounds"][1])

@@ -13,7 +13,7 @@ from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmark import Item, Json, Settings, Task
 from ragqa.evaluation.journal import digest
 from ragqa.evaluation.retrieval.comparing import ids_of
-from ragqa.evaluation.retrieval.rankings import Ranker, cut, packed, unpacked
+from ragqa.evaluation.retrieval.rankings import Ranker, cut, unpacked
 from ragqa.fusion import fuse, rerank
 from ragqa.generation.fanout.generator import searched_by_rules
 from ragqa.generation.fanout.merging import Tree, merge
@@ -57,12 +57,17 @@ class Loaded:
     docids: Mapping[str, str] | None = None
 
 
-def rankings_of(task: Task, item: Item, solution: Json, notes: dict[str, Any]) -> dict[str, Ranking]:
-    """The ranking of each configuration by its name. ``notes`` hold what is slow, or are filled with it."""
+def rankings_of(task: Task, item: Item, solution: Json, notes: dict[str, Any], only: str = "") -> dict[str, Ranking]:
+    """The ranking of each configuration by its name, or of ``only`` that one and its base.
+
+    ``notes`` hold what is slow, or are filled with it.
+    """
     loaded: Loaded = task.context
     deep = tuple(unpacked(entry, loaded.index) for entry in solution["rankings"])
     found: dict[str, Ranking] = {}
     for setup in loaded.setups:
+        if only and setup.name not in (only, _base_of(loaded, only)):
+            continue
         if setup.fan_out:
             found[setup.name] = _fanned_out(loaded, item, found[setup.base], setup, notes)
         elif setup.reranking:
@@ -72,6 +77,10 @@ def rankings_of(task: Task, item: Item, solution: Json, notes: dict[str, Any]) -
         else:
             found[setup.name] = fuse(cut(deep, setup.top_k), setup.fusion)
     return found
+
+
+def _base_of(loaded: Loaded, name: str) -> str:
+    return next((setup.base for setup in loaded.setups if setup.name == name), "")
 
 
 def _reranked(loaded: Loaded, item: Item, fused: Ranking, config: RerankingConfig, notes: dict[str, Any]) -> Ranking:
@@ -93,7 +102,7 @@ def _fanned_out(loaded: Loaded, item: Item, single: Ranking, setup: Setup, notes
             pass
         merged = merge(single, [node.found for node in tree.nodes])
         notes[setup.name] = {
-            "ranking": packed(merged, loaded.index),
+            "ranking": loaded.ranker.packed(merged),
             "asked": len(tree.nodes),
             "seconds": time.perf_counter() - began,
         }

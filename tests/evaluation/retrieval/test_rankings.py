@@ -12,7 +12,6 @@ from ragqa.evaluation.retrieval.rankings import (
     Ranker,
     cut,
     identity_of,
-    packed,
     rank_all,
     ranking_cache,
     reread_all,
@@ -168,7 +167,7 @@ def test_scores_are_in_single_precision_and_order_follows_them():
 
 def test_what_is_packed_comes_back():
     ranking = rounded(Ranking.of("x", [ScoredPassage(passage("c"), 0.1)], finds=False, bounds=(0.0, 2.0)))
-    assert unpacked(packed(ranking, make_index()), make_index()) == ranking
+    assert unpacked(Ranker(make_index(), [], Config()).packed(ranking), make_index()) == ranking
 
 
 def test_a_shorter_ranking_is_what_would_have_been_retrieved():
