@@ -6,7 +6,7 @@ PORT   ?= 8501
 WORKERS ?= 3
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: app test quick check format indexes benchmark growth clean help \
+.PHONY: app test quick check format reference indexes benchmark growth clean help \
   prove-kills prove-soak prove-growth prove-dump prove-repass prove-hostile
 
 help: ## show this list
@@ -35,7 +35,7 @@ test: $(VENV)/.dev ## run the tests this machine can run in six minutes, with co
 	$(PYTEST) $(if $(SLOW),,-m "not slow") --cov --cov-report=term:skip-covered --cov-fail-under=90
 
 # What is left out whole, besides the marks, imports torch or streamlit before its first test.
-LEFT_OUT := $(addprefix --ignore=tests/,training lab inference) $(addprefix --ignore-glob=tests/,\
+LEFT_OUT := $(addprefix --ignore=tests/,lab inference) $(addprefix --ignore-glob=tests/,\
   ui/test_app*.py ui/test_browser*.py generation/test_transformers_serve.py repass/test_nli.py \
   retrieval/test_late_interaction.py retrieval/test_learned_ranker.py)
 
@@ -54,6 +54,9 @@ format: $(VENV)/.dev ## format the code
 indexes: $(VENV)/.app ## rebuild the two demonstration indexes
 	$(BIN)/ragqa index build rulebook --source ragqa/corpus/demo/rulebook --format obliqa --precision fp32
 	$(BIN)/ragqa index build encyclopedia --source ragqa/corpus/demo/encyclopedia/articles --format text --precision fp32
+
+reference: $(VENV)/.dev ## write ragqa/REFERENCE.md again: parts, environment variables, commands
+	$(BIN)/python -m ragqa.cli.reference
 
 benchmark: $(VENV)/.dev ## time RePASs against the reference script's loop (make benchmark OPTIONS="--cases 3")
 	$(BIN)/python -m tests.benchmarks.repass $(OPTIONS)

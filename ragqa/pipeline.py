@@ -19,6 +19,7 @@ from ragqa.events.pipeline import Answered, Event, Fused, Recorded, Reranked, Re
 from ragqa.events.scoring import Scored
 from ragqa.filtering import select
 from ragqa.fusion import fuse, rerank
+from ragqa.generation.answers import check_answer
 from ragqa.indexing import Index, open_index
 from ragqa.loading import Models, added_retrievers, load_further, load_models, with_reranker
 from ragqa.paths import Paths
@@ -84,6 +85,7 @@ class Pipeline:
             if self.generator is None:
                 return
             answer = yield from self.generator.stream(question, selection.passages)
+        check_answer(answer, len(selection.passages), self.config.generation.generator)
         yield Answered(answer)
         scored: Scored = yield from self.scorer.stream(answer, selection.passages)
         yield scored

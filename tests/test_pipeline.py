@@ -134,3 +134,27 @@ def test_any_text_becomes_a_clean_question_or_a_clear_error(text):
         return
     assert cleaned.strip() == cleaned != ""
     cleaned.encode()
+
+
+class Careless:
+    name, model = "careless", ""
+
+    def __init__(self, result):
+        self.result = result
+
+    def stream(self, question, passages):
+        yield Token("It must.")
+        return self.result
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (None, "gave NoneType: its stream must return an Answer"),
+        (answer("It must.", [(9,)]), r"gave a citation of passage 9 of \d"),
+    ],
+)
+def test_a_generator_that_gives_no_good_answer_is_named(result, message):
+    pipeline = make_pipeline(generator=Careless(result))
+    with pytest.raises(GenerationError, match=f"the generator 'concise' {message}"):
+        list(pipeline.run(Question("What must a firm do?")))

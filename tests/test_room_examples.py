@@ -47,9 +47,13 @@ def test_an_index_without_vectors_is_built_from_python(tmp_path):
 def test_a_generator_of_your_own_writes_a_cited_answer():
     generator = example("generation")["FirstSentences"]()
     tokens = []
-    passages = [passage("a", "A firm must act. It may wait."), passage("b", "The moon is green.")]
+    passages = [
+        passage("a", "Act within 4.54 days. It may wait."),
+        passage("b", "The moon is green."),
+        passage("c", ""),
+    ]
     answer = returned(generator.stream(Question("What?"), passages), tokens.append)
-    assert "".join(token.text for token in tokens) == "A firm must act. [1] The moon is green. [2] "
+    assert "".join(token.text for token in tokens) == "Act within 4.54 days. [1] The moon is green. [2] "
     assert [sentence.citations for sentence in answer.sentences] == [(1,), (2,)]
     assert returned(generator.stream(Question("What?"), [])).finish_reason == "empty"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -22,12 +23,17 @@ from ragqa.pipeline import load_pipeline
 from ragqa.tables import plain
 
 app = typer.Typer(help="Measure.", no_args_is_help=True)
+OTHERS = (compare, ablation, citations, nli, agreement, obligations)
 for benchmark in benchmarks().values():
+    if benchmark.name in {*(command.__name__ for command in OTHERS), "speed"}:
+        words = "a benchmark is called %r, as a command of `ragqa eval` is: it is on the page alone; rename it"
+        logging.getLogger(__name__).warning(words, benchmark.name)
+        continue
     if not any(option.kind == "argument" for option in benchmark.options):  # `ragqa score FILE` is a command itself
         app.command(benchmark.name)(command_of(benchmark))
     for further in benchmark.commands:
         app.command(further.name)(further_command(further))
-for command in (compare, ablation, citations, nli, agreement, obligations):
+for command in OTHERS:
     app.command()(command)
 Questions = Annotated[Path, typer.Option(help="JSON list of questions with gold passages (ObliQA's schema).")]
 IndexName = Annotated[str, typer.Option(help="Which corpus.")]

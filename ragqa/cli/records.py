@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ragqa.cli.output import stderr, stdout
-from ragqa.fusion import fuse
+from ragqa.fusion import fuse, rerank
 from ragqa.generation.fanout.merging import reselected, with_passages
 from ragqa.generation.trace_words import trace_words
 from ragqa.paths import Paths
@@ -34,7 +34,10 @@ def show(record_id: Annotated[str, typer.Argument(help="As `ragqa records list` 
     """One record as tables."""
     record = _store().load(record_id)
     trace = with_passages(record.trace, {passage.passage_id: passage for passage in record.passages})
-    selection = reselected(fuse(record.ranked, record.fusion), trace, record.filtering)
+    ranking = fuse(record.ranked, record.fusion)
+    if record.reranker_scores:
+        ranking = rerank(ranking, dict(record.reranker_scores), record.reranking)
+    selection = reselected(ranking, trace, record.filtering)
     out = stdout()
     out.print(plain(record.question.text, style="bold"), passage_table(selection))
     for event in record.trace:

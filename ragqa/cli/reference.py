@@ -1,6 +1,6 @@
 """`REFERENCE.md`: parts, environment variables and commands, written from the registry, the configuration and typer.
 
-``python -m ragqa.cli.reference`` writes it; a test fails where it is not what would be written now.
+``make reference`` writes it; a test fails where it is not what would be written now.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def reference() -> str:
     lines = [
         "# Reference",
         "",
-        "Written by `python -m ragqa.cli.reference`: edit the code, not this file.",
+        "Written by `make reference`: edit the code, not this file.",
         "",
         "## Parts",
         "",

@@ -57,7 +57,7 @@ class Option:
     most: float | None = None
     label: str = ""
     decides: bool = True  # False: how the run is carried out or reported, not which run it is
-    accepts: str = ""
+    accepts: str = "JSON or JSON lines"
     counts: Callable[[Path], int] | None = None
     suits: Callable[[Path], bool] | None = None
     environment: str = ""  # the variable that gives the value where no option does

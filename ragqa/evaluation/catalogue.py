@@ -79,7 +79,7 @@ def offered_files(option: Option, folder: Path, limit: int = _MOST_FILES) -> tup
     for number, path in enumerate(_candidates(folder)):
         if number >= limit:
             break
-        if option.suits is not None and option.suits(path):
+        if option.suits is None or option.suits(path):
             found.append(OfferedFile(path, path.relative_to(folder).as_posix()))
     return tuple(found)
 
@@ -90,7 +90,7 @@ def demo_files(option: Option) -> tuple[OfferedFile, ...]:
         OfferedFile(path, f"{demo.title}, {path.name}")
         for demo in DEMOS.values()
         for path in demo.question_files
-        if option.suits is not None and option.suits(path)
+        if option.suits is None or option.suits(path)
     )
 
 

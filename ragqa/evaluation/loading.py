@@ -5,16 +5,20 @@ A process that keeps its pipelines, as the page does, lends them to a run: ``wit
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ragqa import loading
 from ragqa.config import Config, FusionConfig, IndexingConfig
+from ragqa.corpus.files import read_utf8
 from ragqa.errors import ConfigError, IndexNotFoundError
 from ragqa.evaluation.benchmark import Settings
+from ragqa.evaluation.journal import digest
 from ragqa.indexing import Index, build_events, index_info, open_index
 from ragqa.paths import Paths
 from ragqa.pipeline import Pipeline, load_pipeline
@@ -93,6 +97,22 @@ def retrievers_of(
     encoder = loading.load_encoder(manifest.encoder, paths=paths)
     of_index = retrievers_for(index, encoder, config.retrieval, models)
     return index, (*of_index, *loading.added_retrievers(index, None if every else fusion.weights)), fusion
+
+
+def stamp_of(questions: Path, index: Index, **settings: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON values
+    """What decides a run over these questions and this index, for `Task.stamp`: both by their content.
+
+    Raises CorpusError where the file cannot be read.
+    """
+    manifest = index.manifest
+    return {
+        "input": questions.name,
+        "input_sha256": hashlib.sha256(read_utf8(questions, questions.name).encode()).hexdigest(),
+        "index_sha256": digest({"files": [entry.sha256 for entry in manifest.files]}),
+        "encoder": manifest.encoder,
+        "encoder_fingerprint": manifest.encoder_fingerprint,
+        "settings": settings,
+    }
 
 
 def built(name: str, source: Path, paths: Paths, format: str) -> Iterator[str]:

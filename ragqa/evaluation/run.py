@@ -26,11 +26,12 @@ from typing import Any
 from ragqa import __version__
 from ragqa.errors import ConfigError, GenerationError, RagqaError, RecordError, ScoringError
 from ragqa.evaluation.benchmark import Benchmark, Item, Json, Outcome, Settings, Status, Task
-from ragqa.evaluation.journal import JOURNAL, Journal, begun, digest, held, translated
-from ragqa.evaluation.report import Report, Row
+from ragqa.evaluation.journal import JOURNAL, Journal, begun, digest, held, translated, write_whole
+from ragqa.evaluation.report import File, Report, Row
 from ragqa.generation.reply_cache import ReplyCache, caching_replies
 from ragqa.paths import Paths
 
+REPORT = "report.json"
 MAX_FAILURES_IN_A_ROW = 5  # then the server is gone or refuses: asking on would only cost time
 SYNCED_SECONDS = 0.2  # a solution that took longer is forced to disk by itself, a quick one with its score
 REDRAWN_SECONDS = 0.25  # between two drawings of rows and figures, so that thousands of items stay quick
@@ -114,7 +115,7 @@ def run(
         ended = tuple(outcomes.values())
         yield watched.progress(phase="Writing the files")
         report = benchmark.report(task, ended)
-        files = tuple(benchmark.export(task, ended, report, folder))
+        files = _exported(benchmark, task, ended, report, folder)
         yield replace(watched.progress(phase="Done"), report=replace(report, files=files), outcomes=ended)
 
 
@@ -122,10 +123,22 @@ def _reported(benchmark: Benchmark, task: Task, folder: Path) -> Progress:
     """The end of a run in which nothing was to be solved."""
     with held(folder, "writing"):
         report = benchmark.report(task, ())
-        files = tuple(benchmark.export(task, (), report, folder))
+        files = _exported(benchmark, task, (), report, folder)
     rows = tuple(benchmark.row(task, Outcome(item, Status.SCORED)) for item in task.items)
     n_items = len(task.items)
     return Progress("Done", n_items, n_items, rows=rows, report=replace(report, files=files))
+
+
+def _exported(
+    benchmark: Benchmark, task: Task, outcomes: Sequence[Outcome], report: Report, folder: Path
+) -> tuple[File, ...]:
+    """The benchmark's files, and ``report.json`` with the report's data where that is not one of them."""
+    files = tuple(benchmark.export(task, outcomes, report, folder))
+    if not report.data or any(file.name == REPORT for file in files):
+        return files
+    with translated(folder):
+        write_whole(folder / REPORT, [json.dumps(report.data, indent=2, ensure_ascii=False) + "\n"])
+    return (*files, File("Report (JSON)", REPORT))
 
 
 def folder_of(benchmark: Benchmark, settings: Settings, paths: Paths) -> Path:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ragqa.cleaning import without_controls
-from ragqa.errors import RagqaError, ScoringError
+from ragqa.errors import GenerationError, RagqaError, ScoringError
 from ragqa.sentences import split_sentences
 from ragqa.types import Answer, AnswerSentence, Passage
 
@@ -125,6 +125,22 @@ def _words(text: str) -> str:
     A text without any word stands for itself.
     """
     return " ".join(re.findall(r"\w+", _NUMBERING.sub("", text.casefold()))) or text
+
+
+def check_answer(answer: object, n_passages: int, generator: str) -> None:
+    """Raises GenerationError, naming the generator, unless this is an answer whose citations are among the passages.
+
+    Ours always give one; another package's may not.
+    """
+    if not isinstance(answer, Answer):
+        found = f"{type(answer).__name__}: its stream must return an Answer"
+    else:
+        wrong = [n for sentence in answer.sentences for n in sentence.citations if not 1 <= n <= n_passages]
+        if not wrong:
+            return
+        found = f"a citation of passage {wrong[0]} of {n_passages}"
+    msg = f"the generator {generator!r} gave {found}; mend it, or choose another generator"
+    raise GenerationError(msg)
 
 
 def quoted(quotes: Sequence[Quote], generator: str, note: str) -> Answer:

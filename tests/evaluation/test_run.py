@@ -9,15 +9,17 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
+import ragqa
 from ragqa.cli.benchmarks import further_command
 from ragqa.errors import ConfigError, CorpusError, GenerationError, RecordError
 from ragqa.evaluation.benchmark import Command, Item, Option, Status
-from ragqa.evaluation.catalogue import benchmark_of, benchmarks
+from ragqa.evaluation.catalogue import benchmark_of, benchmarks, demo_files
 from ragqa.evaluation.report import Report
 from ragqa.evaluation.run import MAX_FAILURES_IN_A_ROW, Stop, folder_of, run
 from ragqa.generation.reply_cache import reply_cache
@@ -41,7 +43,7 @@ def test_phases_items_and_files_come_in_order(tmp_path):
     last = steps[-1]
     assert (last.phase, last.done, last.total) == ("Done", 4, 4)
     assert last.report.data == {"sum": 1 + 4 + 9 + 16}
-    assert [file.name for file in last.report.files] == ["sum.txt"]
+    assert [file.name for file in last.report.files] == ["sum.txt", "report.json"]
     assert (tmp_path / "run" / "sum.txt").read_text() == "30\n"
     assert [row.values["score"] for row in last.rows] == [1, 4, 9, 16]
     assert last.report.figures[0].text == "30"
@@ -314,3 +316,19 @@ def test_the_catalogue_finds_what_lies_in_its_folders():
     assert benchmark_of("retrieval").title == "ObliQA retrieval"
     with pytest.raises(ConfigError, match="one of .*retrieval.*, got 'nothing'"):
         benchmark_of("nothing")
+
+
+@pytest.mark.model
+def test_the_benchmark_that_the_readme_shows_runs_is_offered_files_and_reports(tmp_path):
+    text = (Path(ragqa.__file__).parent / "evaluation" / "README.md").read_text(encoding="utf-8")
+    code = text.split("```python\n")[1].split("```")[0]
+    names = {}
+    exec(code, names)
+    benchmark = names["BENCHMARK"]
+    (option, *_) = benchmark.options
+    file = next(one.path for one in demo_files(option) if one.path.name == "questions_1.json")
+    settings = benchmark.settings(questions=file, limit=3)
+    last = list(run(benchmark, settings, tmp_path / "run", Paths.from_env()))[-1]
+    assert len(last.rows) == 3
+    assert [one.name for one in last.report.files] == ["report.json"]
+    assert len(json.loads((tmp_path / "run" / "report.json").read_text())["words"]) == 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Generator, Sequence
 from dataclasses import asdict, replace
@@ -12,7 +11,6 @@ from typing import Any, Final
 
 from ragqa import loading
 from ragqa.config import Config, RerankingConfig
-from ragqa.corpus.files import read_utf8
 from ragqa.corpus.jsonl import looks_like_jsonl
 from ragqa.corpus.obliqa import load_item_ids
 from ragqa.corpus.pandachat import looks_like_pandachat
@@ -20,7 +18,7 @@ from ragqa.corpus.questions import load_gold, load_questions
 from ragqa.evaluation.benchmark import INDEX, LIMIT, PRESET, Benchmark, Item, Json, Option, Outcome, Settings, Task
 from ragqa.evaluation.files import has_gold, holds_gold
 from ragqa.evaluation.journal import digest
-from ragqa.evaluation.loading import config_of, retrievers_of
+from ragqa.evaluation.loading import config_of, retrievers_of, stamp_of
 from ragqa.evaluation.measures import MEASURES, display_name, measure_run
 from ragqa.evaluation.report import Column, Figure, File, Hit, Report, Row, shown
 from ragqa.evaluation.retrieval.comparing import ids_of, ids_of_questions, stem_of, write_outputs
@@ -54,7 +52,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     presets = [fitting(one, index) for one in given]
     gold, unit = load_gold(questions, index.passages)
     measure_run([one.gold for one in gold], [()] * len(gold), ())  # raises where there is no gold
-    ranker, manifest = Ranker(index, retrievers, deep, ranking_cache(paths.home / FILE)), index.manifest
+    ranker = Ranker(index, retrievers, deep, ranking_cache(paths.home / FILE))
     names = [retriever.name for retriever in ranker.retrievers]
     setups, baseline = setups_of(settings, names, presets, config)
     rerankers: dict[str, Reranker] = {}
@@ -65,14 +63,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     loaded = Loaded(
         *(index, ranker, setups, presets[0].name if presets else FUSED, baseline, unit, config, rerankers, docids)
     )
-    stamp = {
-        "input": questions.name,
-        "input_sha256": hashlib.sha256(read_utf8(questions, questions.name).encode()).hexdigest(),
-        "index_sha256": digest({"files": [entry.sha256 for entry in manifest.files]}),
-        "encoder": manifest.encoder,
-        "encoder_fingerprint": manifest.encoder_fingerprint,
-        "settings": {"retrieval": asdict(deep.retrieval)},
-    }
+    stamp = stamp_of(questions, index, retrieval=asdict(deep.retrieval))
     scoring = {
         "setups": [asdict(setup) for setup in setups],
         "rerankers": {name: asdict(model.info) for name, model in rerankers.items()},
