@@ -1,6 +1,7 @@
 """The examples in the READMEs of corpus, indexing, generation and ui run as they stand."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -47,11 +48,8 @@ def test_an_index_without_vectors_is_built_from_python(tmp_path):
 def test_a_generator_of_your_own_writes_a_cited_answer():
     generator = example("generation")["FirstSentences"]()
     tokens = []
-    passages = [
-        passage("a", "Act within 4.54 days. It may wait."),
-        passage("b", "The moon is green."),
-        passage("c", ""),
-    ]
+    passages = [passage("a", "Act within 4.54 days. It may wait."), passage("b", "The moon is green.")]
+    passages.append(replace(passages[0], passage_id="c", text=""))
     answer = returned(generator.stream(Question("What?"), passages), tokens.append)
     assert "".join(token.text for token in tokens) == "Act within 4.54 days. [1] The moon is green. [2] "
     assert [sentence.citations for sentence in answer.sentences] == [(1,), (2,)]
