@@ -85,7 +85,8 @@ class Pipeline:
             if self.generator is None:
                 return
             answer = yield from self.generator.stream(question, selection.passages)
-        check_answer(answer, len(selection.passages), self.config.generation.generator)
+        if self.config.generation.generator in registry.entry_points_of(registry.GENERATORS):
+            check_answer(answer, len(selection.passages), self.config.generation.generator)
         yield Answered(answer)
         scored: Scored = yield from self.scorer.stream(answer, selection.passages)
         yield scored

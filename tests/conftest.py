@@ -22,7 +22,7 @@ def pytest_collection_modifyitems(items):
     """
     items.sort(key=lambda item: item.get_closest_marker("browser") is None)
     for item in items:
-        if item.get_closest_marker("browser") or item.get_closest_marker("long"):
+        if any(item.get_closest_marker(name) for name in ("browser", "long", "model")):
             item.add_marker(pytest.mark.no_cover)
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragqa import recorder
+from ragqa import recorder, registry
 from ragqa.config import Config, FilteringConfig
 from ragqa.errors import GenerationError, QuestionError, ScoringError
 from ragqa.events.generation import Token
@@ -154,7 +154,8 @@ class Careless:
         (answer("It must.", [(9,)]), r"gave a citation of passage 9 of \d"),
     ],
 )
-def test_a_generator_that_gives_no_good_answer_is_named(result, message):
+def test_a_generator_of_a_package_that_gives_no_good_answer_is_named(result, message, monkeypatch):
+    monkeypatch.setattr(registry, "entry_points_of", lambda group: {"concise": None})
     pipeline = make_pipeline(generator=Careless(result))
     with pytest.raises(GenerationError, match=f"the generator 'concise' {message}"):
         list(pipeline.run(Question("What must a firm do?")))

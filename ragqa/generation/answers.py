@@ -130,7 +130,7 @@ def _words(text: str) -> str:
 def check_answer(answer: object, n_passages: int, generator: str) -> None:
     """Raises GenerationError, naming the generator, unless this is an answer whose citations are among the passages.
 
-    Ours always give one; another package's may not.
+    For those of other packages; ours always give one.
     """
     if not isinstance(answer, Answer):
         found = f"{type(answer).__name__}: its stream must return an Answer"

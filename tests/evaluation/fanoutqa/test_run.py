@@ -540,7 +540,11 @@ def test_the_test_set_is_answered_but_not_scored(tmp_path, test_file, monkeypatc
     checked = command(*arguments[:3], "--out", tmp_path / "checked", "--generations", given).stdout
     assert "The leaderboard's rules take this file. 3 answers to 3 questions." in checked
     assert "The test set's answers are not public, so nothing is scored." in checked
-    assert {path.name for path in (tmp_path / "checked").glob("*.json*")} == {"run.json", "journal.jsonl"}
+    assert {path.name for path in (tmp_path / "checked").glob("*.json*")} == {
+        "run.json",
+        "journal.jsonl",
+        "report.json",
+    }
     given.write_text('{"id": "q1", "answer": "2"}\n{"id": "zz", "answer": "3"}\n')
     limited = ("--generations", given, "--limit", 1)  # the whole file is checked all the same
     refused = command(*arguments[:3], "--out", tmp_path / "refused", *limited).stdout
