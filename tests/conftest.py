@@ -18,11 +18,11 @@ DATA = Path(os.environ.get("RAGQA_DATA", Path(__file__).resolve().parents[1].par
 def pytest_collection_modifyitems(items):
     """Tests with a browser first: they take longest, and the last ones to run should be short.
 
-    Coverage is counted in the many short tests alone: it makes the long ones half as long again and finds little more.
+    Coverage is not counted in them: the page they drive is another process.
     """
     items.sort(key=lambda item: item.get_closest_marker("browser") is None)
     for item in items:
-        if any(item.get_closest_marker(name) for name in ("browser", "long", "model")):
+        if item.get_closest_marker("browser"):
             item.add_marker(pytest.mark.no_cover)
 
 

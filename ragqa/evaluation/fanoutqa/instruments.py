@@ -33,7 +33,7 @@ from ragqa.evaluation.fanoutqa.metrics import ROUGE_TYPES, Judge, Judging, Metri
 from ragqa.evaluation.fanoutqa.questions import FanOutQuestion
 from ragqa.evaluation.fanoutqa.settings import code_of, frame, instructions, messages_of
 from ragqa.evaluation.journal import digest
-from ragqa.evaluation.run import open_store
+from ragqa.evaluation.store import open_store
 from ragqa.generation.client import ChatClient
 from ragqa.generation.prompts import Message
 from ragqa.generation.reply import Reply
