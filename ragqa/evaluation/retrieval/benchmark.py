@@ -11,12 +11,10 @@ from typing import Any, Final
 
 from ragqa import loading
 from ragqa.config import Config, RerankingConfig
-from ragqa.corpus.jsonl import looks_like_jsonl
 from ragqa.corpus.obliqa import load_item_ids
-from ragqa.corpus.pandachat import looks_like_pandachat
-from ragqa.corpus.questions import load_gold, load_questions
+from ragqa.corpus.questions import load_gold
 from ragqa.evaluation.benchmark import INDEX, LIMIT, PRESET, Benchmark, Item, Json, Option, Outcome, Settings, Task
-from ragqa.evaluation.files import has_gold, holds_gold
+from ragqa.evaluation.files import has_gold, holds_gold, questions_with_gold
 from ragqa.evaluation.journal import digest
 from ragqa.evaluation.loading import config_of, retrievers_of, stamp_of
 from ragqa.evaluation.measures import MEASURES, display_name, measure_run
@@ -174,8 +172,7 @@ def _identity(text: str, gold: frozenset[str]) -> str:
 
 def n_with_gold(path: Path) -> int:
     """How many questions with gold the file holds. Raises CorpusError."""
-    known = looks_like_jsonl(path) or looks_like_pandachat(path)
-    return len(load_gold(path, ())[0] if known else load_questions(path))
+    return len(questions_with_gold(path))
 
 
 QUESTIONS: Final = Option(
