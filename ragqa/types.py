@@ -247,12 +247,17 @@ class ScoringMode(StrEnum):
 
 
 class Verdict(StrEnum):
-    """What the passages say about an answer sentence."""
+    """What the passages say about an answer sentence.
+
+    Raw verdicts are two thresholds on RePASs' maxima; `ragqa.verdicts` judges by rules and never says ``DISPUTED``.
+    """
 
     SUPPORTED = "supported"
     UNSUPPORTED = "unsupported"
     CONTRADICTED = "contradicted"
-    DISPUTED = "contradicted and supported"
+    DISPUTED = "contradicted and supported"  # raw: both maxima reach the threshold
+    DISAGREEING = "sources disagree"  # one source says it, another speaks of the same thing and says otherwise
+    NONE = "no verdict"  # a language that the model cannot read
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,7 +294,7 @@ class SentenceScore:
     contradiction: float
     entailment_premise: Premise | None
     contradiction_premise: Premise | None
-    verdict: Verdict
+    verdict: Verdict  # raw: the two maxima against the verdict threshold
     is_obligation: bool
 
 
@@ -308,6 +313,49 @@ class ObligationScore:
     margin: float  # best minus the coverage threshold
     answer_index: int | None
     answer_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class SentenceVerdict:
+    """What `ragqa.verdicts` says of one answer sentence; beside RePASs, never part of it.
+
+    Positions are of the breakdown's ``premises``, the deciding one first. ``said`` are the deciding words of the
+    sentence (offsets in its own text), ``found`` those of the deciding premise: that which contradicts, where one does.
+    ``doubted`` are premises whose raw P(entailment) or P(contradiction) reaches the threshold and is not believed.
+    """
+
+    index: int
+    verdict: Verdict
+    reason: str  # one sentence, for the reader
+    rule: str  # a short name of what decided: quotation, entailment, number, …
+    supporting: tuple[int, ...] = ()
+    contradicting: tuple[int, ...] = ()
+    doubted: tuple[int, ...] = ()
+    said: tuple[Span, ...] = ()
+    found: tuple[Span, ...] = ()
+
+
+class Cover(StrEnum):
+    """Whether the answer tells of an obligation."""
+
+    COVERED = "covered"
+    IN_PART = "covered in part"
+    NOT_COVERED = "not covered"
+
+
+@dataclass(frozen=True, slots=True)
+class ObligationVerdict:
+    """What `ragqa.verdicts` says of one obligation; ``missing`` are the obligation's words that the answer lacks.
+
+    ``answer_index`` is the answer sentence that covers it or a part of it, None where none does.
+    """
+
+    index: int
+    cover: Cover
+    reason: str
+    rule: str
+    answer_index: int | None = None
+    missing: tuple[Span, ...] = ()
 
 
 class CitationStatus(StrEnum):
@@ -406,3 +454,6 @@ class Breakdown:
     looked_at: tuple[int, ...] = ()  # answer sentences that may cover an obligation; () in records before version 2
     coverage_matrix: tuple[tuple[float, ...], ...] = ()  # P(entailment), (n_obligations, n_looked_at)
     citations: tuple[CitationCheck, ...] = ()  # one per sentence; () in older records
+    verdicts: tuple[SentenceVerdict, ...] = ()  # one per sentence; () in records before the rules of verdicts
+    obligation_verdicts: tuple[ObligationVerdict, ...] = ()  # one per obligation; likewise
+    verdict_rules: str = ""  # version of the rules of `ragqa.verdicts`

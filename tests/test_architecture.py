@@ -42,6 +42,7 @@ LEVELS = {
     "filtering": 3,
     "generation": 4,
     "repass": 3,
+    "verdicts": 2,
     "manifest": 3,
     "record_versions": 2,
     "records": 3,

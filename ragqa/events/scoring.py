@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ragqa.types import Breakdown, ObligationScore, ScoringMode, SentenceScore
+from ragqa.types import Breakdown, ObligationScore, ObligationVerdict, ScoringMode, SentenceScore, SentenceVerdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +19,7 @@ class SentenceScored:
     done: int
     total: int
     final: bool = True
+    verdict: SentenceVerdict | None = None  # from the same pairs; None where the scorer judges nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class ObligationScored:
     done: int
     total: int
     final: bool = True
+    verdict: ObligationVerdict | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,11 +35,13 @@ from ragqa.repass.breakdown import (
     source_premises,
 )
 from ragqa.types import Answer, NliProbabilities, Passage, ScoringMode
+from ragqa.verdicts.judge import Judge, judged
 
 Event = SentenceScored | ObligationScored
 
 PAIRS_PER_CALL = 48  # under half a second at 100 pairs a second: what a reader waits after pressing Stop
 _WORD = re.compile(r"\w+")
+_UNKNOWN = NliProbabilities(0.0, 0.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +92,12 @@ class RepassScorer:
             entailment.recall(chain.from_iterable(map(each.sentence_pairs, range(len(each.sentences)))))
             coverage.recall(chain.from_iterable(map(each.obligation_pairs, range(len(each.obligations)))))
         other = ScoringMode.SCRIPT if self.config.mode is ScoringMode.PAPER else ScoringMode.PAPER
-        yield from _Watched(inputs[self.config.mode], entailment, coverage, self.config).events(inputs[other])
+        judges = {mode: Judge(given.premises, passages, self.config) for mode, given in inputs.items()}
+        shown = _Watched(inputs[self.config.mode], entailment, coverage, self.config, judges[self.config.mode])
+        yield from shown.events(inputs[other])
         models = ScoringModels(self.entailment.info, self.coverage.info, self.obligations.info)
         found = (
-            breakdown_of(inputs[mode], entailment.known, coverage.known, self.config, models)
+            judged(breakdown_of(inputs[mode], entailment.known, coverage.known, self.config, models), judges[mode])
             for mode in (ScoringMode.PAPER, ScoringMode.SCRIPT)
         )
         return Scored(*(replace(one, citations=check_citations(one, passages)) for one in found))
@@ -126,9 +130,15 @@ class _Watched:
     """A breakdown that is shown while it grows, and the latest event of each of its parts."""
 
     def __init__(
-        self, shown: ScoringInput, entailment: PairResults, coverage: PairResults, config: ScoringConfig
+        self,
+        shown: ScoringInput,
+        entailment: PairResults,
+        coverage: PairResults,
+        config: ScoringConfig,
+        judge: Judge,
     ) -> None:
         self._shown, self._entailment, self._coverage, self._config = shown, entailment, coverage, config
+        self._judge = judge
         self._final: set[Unit] = set()
         self._told: dict[Unit, Event] = {}  # the latest event of each
         self._last: list[Event] = []  # the latest event of all, if there was one
@@ -171,9 +181,15 @@ class _Watched:
         known, shown = unit.results.known, self._shown
         if unit.of_obligation:
             obligation = obligation_score(shown, unit.index, known, self._config, only_known=not final)
-            return ObligationScored(obligation, done, len(shown.obligations), final)
+            row = [known[pair].entailment if pair in known else 0.0 for pair in shown.obligation_pairs(unit.index)]
+            said = [(n, shown.sentences[n]) for n in shown.looked_at]
+            cover = self._judge.obligation(unit.index, obligation.obligation, said, row)
+            return ObligationScored(obligation, done, len(shown.obligations), final, cover)
         sentence = sentence_score(shown, unit.index, known, self._config, only_known=not final)
-        return SentenceScored(sentence, done, len(shown.sentences), final)
+        found = [known.get(pair, _UNKNOWN) for pair in shown.sentence_pairs(unit.index)]
+        columns = [pair.entailment for pair in found], [pair.contradiction for pair in found]
+        verdict = self._judge.sentence(unit.index, sentence.sentence, *columns)
+        return SentenceScored(sentence, done, len(shown.sentences), final, verdict)
 
 
 # Which pairs are computed when --------------------------------------------------------------------------------------
