@@ -48,6 +48,7 @@ class Models:
     obligations: ObligationClassifier
     reranker: Reranker | None = None  # None: the fused ranking is filtered as it is
     further: Mapping[str, Any] = field(default_factory=dict)  # of an index's further rankings, by retriever
+    sentences: Encoder | None = None  # compares sentences for the verdicts; None: they do without
 
     @property
     def infos(self) -> dict[str, ModelInfo]:
@@ -57,6 +58,7 @@ class Models:
             "entailment": self.entailment.info,
             "coverage": self.coverage.info,
             "obligations": self.obligations.info,
+            **({"sentences": self.sentences.info} if self.sentences else {}),
             **{name: model.info for name, model in self.further.items()},
         }
 
@@ -66,7 +68,10 @@ def load_models(encoder: str, scoring: ScoringConfig, paths: Paths | None = None
 
     NLI results are remembered in memory and, where ``paths`` are given, on disk, as are an embedding server's vectors.
     """
-    return Models(load_encoder(encoder, paths=paths), *load_nli(scoring, paths), load_obligations(scoring))
+    found = load_encoder(encoder, paths=paths)
+    own = IndexingConfig().encoder
+    sentences = found if encoder == own else load_encoder(own)
+    return Models(found, *load_nli(scoring, paths), load_obligations(scoring), sentences=sentences)
 
 
 def load_encoder(name: str, precision: Precision = "auto", paths: Paths | None = None) -> Encoder:
@@ -192,4 +197,6 @@ def load_obligations(scoring: ScoringConfig) -> ObligationClassifier:
 
 def load_scorer(scoring: ScoringConfig, paths: Paths | None = None) -> RepassScorer:
     """The scorer alone, for answers written elsewhere; ``paths`` as in `load_models`. Raises ModelError."""
-    return RepassScorer(*load_nli(scoring, paths), load_obligations(scoring), scoring)
+    return RepassScorer(
+        *load_nli(scoring, paths), load_obligations(scoring), scoring, load_encoder(IndexingConfig().encoder)
+    )

@@ -86,6 +86,7 @@ HOMES = {
     "scipy": {"evaluation", "retrieval"},
     "readability": {"evaluation"},
     "nupunkt": {"sentences"},
+    "py3langid": {"verdicts"},
     "typer": {"cli"},
     "rich": {"cli", "tables"},
     "sqlite3": {"disk_cache", "records"},

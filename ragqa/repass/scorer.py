@@ -22,7 +22,7 @@ import numpy.typing as npt
 from ragqa.config import ScoringConfig
 from ragqa.errors import ScoringError
 from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
-from ragqa.protocols import NliModel, ObligationClassifier
+from ragqa.protocols import Encoder, NliModel, ObligationClassifier
 from ragqa.repass.arithmetic import is_probabilities
 from ragqa.repass.attribution import check_citations
 from ragqa.repass.breakdown import (
@@ -63,13 +63,22 @@ class RepassScorer:
     """Scores answers with these models. Holds no state of its own: share it between threads."""
 
     def __init__(
-        self, entailment: NliModel, coverage: NliModel, obligations: ObligationClassifier, config: ScoringConfig
+        self,
+        entailment: NliModel,
+        coverage: NliModel,
+        obligations: ObligationClassifier,
+        config: ScoringConfig,
+        encoder: Encoder | None = None,
     ) -> None:
-        """``coverage`` may be the same object as ``entailment``: equal pairs are then computed once for both."""
+        """``coverage`` may be the same object as ``entailment``: equal pairs are then computed once for both.
+
+        ``encoder`` compares sentences for the verdicts, which without it rest on words and probabilities alone.
+        """
         self.entailment = entailment
         self.coverage = coverage
         self.obligations = obligations
         self.config = config
+        self.encoder = encoder
 
     def stream(self, answer: Answer, passages: Sequence[Passage]) -> Stream[Event, None, Scored]:
         """Yields, in the configured mode, the answer's sentences and the obligations of the passages.
@@ -92,12 +101,17 @@ class RepassScorer:
             entailment.recall(chain.from_iterable(map(each.sentence_pairs, range(len(each.sentences)))))
             coverage.recall(chain.from_iterable(map(each.obligation_pairs, range(len(each.obligations)))))
         other = ScoringMode.SCRIPT if self.config.mode is ScoringMode.PAPER else ScoringMode.PAPER
-        judges = {mode: Judge(given.premises, passages, self.config) for mode, given in inputs.items()}
+        similarity = CosineOf(self.encoder) if self.encoder else None
+        judges = {mode: Judge(given.premises, passages, self.config, similarity) for mode, given in inputs.items()}
         shown = _Watched(inputs[self.config.mode], entailment, coverage, self.config, judges[self.config.mode])
-        yield from shown.events(inputs[other])
+        yield from shown.events(inputs[other], judges[other])
         models = ScoringModels(self.entailment.info, self.coverage.info, self.obligations.info)
         found = (
-            judged(breakdown_of(inputs[mode], entailment.known, coverage.known, self.config, models), judges[mode])
+            judged(
+                breakdown_of(inputs[mode], entailment.known, coverage.known, self.config, models),
+                judges[mode],
+                entailment.known,
+            )
             for mode in (ScoringMode.PAPER, ScoringMode.SCRIPT)
         )
         return Scored(*(replace(one, citations=check_citations(one, passages)) for one in found))
@@ -139,12 +153,12 @@ class _Watched:
     ) -> None:
         self._shown, self._entailment, self._coverage, self._config = shown, entailment, coverage, config
         self._judge = judge
-        self._final: set[Unit] = set()
-        self._told: dict[Unit, Event] = {}  # the latest event of each
+        self._final: set[UnitKey] = set()
+        self._told: dict[UnitKey, Event] = {}  # the latest event of each
         self._last: list[Event] = []  # the latest event of all, if there was one
 
-    def events(self, other: ScoringInput) -> Iterator[Event]:
-        """Computes what is shown and then what the other mode needs beyond it; yields after each call."""
+    def events(self, other: ScoringInput, judge: Judge) -> Iterator[Event]:
+        """Computes what is shown, then what the other mode and its judge need beyond it; yields after each call."""
         units = _units_of(self._shown, self._entailment, self._coverage)
         if _count_missing(units) > PAIRS_PER_CALL:
             units = _likeliest_first(self._shown, units)
@@ -153,31 +167,34 @@ class _Watched:
                     for of_obligations in (False, True):  # sentences are read first and need not wait for the rest
                         some = [unit for unit in units if unit.of_obligation is of_obligations]
                         yield from self._round(some, provisional)
-        yield from self._round(units, None, _units_of(other, self._entailment, self._coverage))
+        rest = _units_of(other, self._entailment, self._coverage)
+        yield from self._round(
+            _looked_at_twice(units, self._shown, self._judge), None, _looked_at_twice(rest, other, judge)
+        )
 
     def _round(self, units: Sequence[Unit], provisional: Round | None, rest: Sequence[Unit] = ()) -> Iterator[Event]:
         watched = set(units)
         for n_calls, (done, under_way) in enumerate(_compute([*units, *rest], provisional)):
             news = [event for unit in done if unit in watched for event in self._news(unit)]
             if not news and n_calls > 0:  # report progress all the same, so that the caller can stop
-                open_ones = [unit for unit in (under_way, *done) if unit in watched and unit not in self._final]
+                open_ones = [unit for unit in (under_way, *done) if unit in watched and unit.key not in self._final]
                 news = self._news(open_ones[0], again=True) if open_ones else self._last
             yield from news
 
     def _news(self, unit: Unit, *, again: bool = False) -> list[Event]:
         """The event of this unit, if it says more than the last one did or is wanted again."""
         if unit.is_known():
-            self._final.add(unit)
-        event = self._event(unit, final=unit in self._final)
-        before = self._told.get(unit)
+            self._final.add(unit.key)
+        event = self._event(unit, final=unit.key in self._final)
+        before = self._told.get(unit.key)
         if not again and before and (event.score, event.final) == (before.score, before.final):
             return []
-        self._told[unit] = event
+        self._told[unit.key] = event
         self._last = [event]
         return self._last
 
     def _event(self, unit: Unit, *, final: bool) -> Event:
-        done = sum(other.of_obligation is unit.of_obligation for other in self._final)
+        done = sum(of_obligation is unit.of_obligation for of_obligation, _ in self._final)
         known, shown = unit.results.known, self._shown
         if unit.of_obligation:
             obligation = obligation_score(shown, unit.index, known, self._config, only_known=not final)
@@ -187,9 +204,15 @@ class _Watched:
             return ObligationScored(obligation, done, len(shown.obligations), final, cover)
         sentence = sentence_score(shown, unit.index, known, self._config, only_known=not final)
         found = [known.get(pair, _UNKNOWN) for pair in shown.sentence_pairs(unit.index)]
-        columns = [pair.entailment for pair in found], [pair.contradiction for pair in found]
-        verdict = self._judge.sentence(unit.index, sentence.sentence, *columns)
+        entailing, contradicting = [pair.entailment for pair in found], [pair.contradiction for pair in found]
+        if not final:
+            verdict = self._judge.so_far(unit.index, sentence.sentence, entailing)
+            return SentenceScored(sentence, done, len(shown.sentences), final, verdict)
+        verdict = self._judge.sentence(unit.index, sentence.sentence, entailing, contradicting, known)
         return SentenceScored(sentence, done, len(shown.sentences), final, verdict)
+
+
+UnitKey = tuple[bool, int]
 
 
 # Which pairs are computed when --------------------------------------------------------------------------------------
@@ -235,6 +258,22 @@ class PairResults:
         self.known.update(found)
 
 
+class CosineOf:
+    """Cosines of sentences by an encoder; each text is encoded once. For one scoring."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+        self._vectors: dict[str, npt.NDArray[np.float32]] = {}
+
+    def __call__(self, text: str, others: Sequence[str]) -> list[float]:
+        """The cosine of ``text`` to each of ``others``, in [-1, 1]. Raises ScoringError where the encoder fails."""
+        new = [one for one in dict.fromkeys([text, *others]) if one not in self._vectors]
+        if new:
+            with _translated(f"the encoder {self._encoder.info.name} failed on {len(new)} sentences"):
+                self._vectors.update(zip(new, self._encoder.encode(new), strict=True))
+        return [float(self._vectors[other] @ self._vectors[text]) for other in others]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Unit:
     """A score to be: an answer sentence's or an obligation's (``index`` among its kind), and the pairs behind it.
@@ -247,6 +286,11 @@ class Unit:
     of_obligation: bool
     results: PairResults
     pairs: tuple[Pair, ...]
+
+    @property
+    def key(self) -> UnitKey:
+        """What it is: whether of an obligation, and its index."""
+        return self.of_obligation, self.index
 
     def is_known(self, provisional: Round | None = None) -> bool:
         """Whether the pairs of this round are known; all of them for None."""
@@ -264,6 +308,16 @@ def _units_of(given: ScoringInput, entailment: PairResults, coverage: PairResult
     return [
         *(Unit(n, False, entailment, tuple(given.sentence_pairs(n))) for n in range(len(given.sentences))),
         *(Unit(n, True, coverage, tuple(given.obligation_pairs(n))) for n in range(len(given.obligations))),
+    ]
+
+
+def _looked_at_twice(units: Sequence[Unit], given: ScoringInput, judge: Judge) -> list[Unit]:
+    """The same units; those of sentences want what their verdict wants, too."""
+    return [
+        unit
+        if unit.of_obligation
+        else replace(unit, pairs=(*unit.pairs, *judge.second_looks(given.sentences[unit.index])))
+        for unit in units
     ]
 
 

@@ -1,0 +1,27 @@
+"""Which language a text is in: the embedded NLI model and the rules read English only."""
+
+from __future__ import annotations
+
+from functools import cache, lru_cache
+from typing import Any
+
+ENGLISH = "en"
+SURE = 0.95  # probability from which another language is believed
+MIN_LETTERS = 40  # shorter texts are too often names and numbers
+LOOKED_AT = 4_000  # characters
+
+
+@lru_cache(maxsize=4_000)
+def language_of(text: str) -> str:
+    """The ISO 639 code of the text's language; English where the text is too short, or no other language is sure."""
+    if sum(character.isalpha() for character in text) < MIN_LETTERS:
+        return ENGLISH
+    language, probability = _identifier().classify(text[:LOOKED_AT])
+    return str(language) if probability >= SURE else ENGLISH
+
+
+@cache
+def _identifier() -> Any:  # noqa: ANN401 - a library without types
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)

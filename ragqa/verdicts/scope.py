@@ -1,0 +1,104 @@
+"""What an answer left out of a source sentence that changes its meaning: a condition, an exception, "only".
+
+"A firm may outsource" does not follow from "A firm may outsource only if the contract permits it". A marker opens a
+condition; what follows it, to the end of its clause, must be told by the answer, or at least marked as conditional.
+"""
+
+from __future__ import annotations
+
+import re
+
+from ragqa.types import Span
+from ragqa.verdicts.reading import STOP_WORDS, Reading, Word
+
+_MARKER = re.compile(
+    r"\b(?:only(?: if| when| where| after| once| so far as| to the extent)?"
+    r"|if|unless|except(?: that| where| when| for| in| by)?"
+    r"|provided(?: that)?|subject to|other than|save(?: that| where| for| as)"
+    r"|without(?! (?:undue |any )?delay)|until|as long as|so far as"
+    r"|to the extent|in the absence of|where|when|whenever|once(?! in| a| every|\b.{0,12}\d)"
+    r"|according to|is said to|are said to|claims? that"
+    r"|believed to|alleged)\b",
+    re.IGNORECASE,
+)
+_RESTRICTION = re.compile(
+    r"\b(?:who|that|which|in Category|holding|with)\b"
+)  # of a subject: before the first modal verb
+_MODAL = re.compile(r"\b(?:must|may|shall|will|can|cannot|should)\b")
+_TELLS = re.compile(  # an answer that speaks of a condition, in whatever words
+    r"\b(?:only|if|unless|except|provided|subject to|other than|save|as long as|so far as|to the extent|where|when"
+    r"|whenever|in the absence of|no|not|until|after|before|once)\b",
+    re.IGNORECASE,
+)
+_OPENING = re.compile(r"(?:Below|Above|Under|Over|After|Before|During|Within|In the case of|For)\b[^,]{3,120},")
+_UNIVERSAL = re.compile(r"(?:In |To |For )?(?:all|every|each|no)\b", re.IGNORECASE)
+_SOME = re.compile(r"\b(?:some|many|most|several|certain|a few|often|usually)\b", re.IGNORECASE)
+_STOP = re.compile(r"[;:]|, (?!and |or )|\.(?=\s|$)")
+_ALL = re.compile(r"\b(?:all|every|each|always)\b", re.IGNORECASE)
+TOLD = 0.4  # share of a condition's content words that the answer must have to have told it
+NEAR = 0.5  # share of the words around a marker that the answer must have for the condition to concern it
+
+
+def dropped_scope(said: Reading, found: Reading) -> Span | None:
+    """The condition, exception or "only" of the source sentence that the answer leaves out; None where none."""
+    mine = {word.stem for word in said.words}
+    for start, end, is_only in _conditions(found.text):
+        clause = [word for word in found.words if start <= word.start < end]
+        content = [word.stem for word in clause if word.lower not in STOP_WORDS]
+        if not content or not _concerns(mine, found, start, end):
+            continue
+        told = sum(stem in mine for stem in content) / len(content)
+        if told >= TOLD and not (is_only and not _restricts(said)):
+            continue
+        if told > 0 and _TELLS.search(said.text):
+            continue
+        return Span(found.text[start:end], start, end)
+    return None
+
+
+def widened(said: Reading, found: Reading) -> Span | None:
+    """Where the answer says of all, at its beginning, what the source says of some or many; None else."""
+    some, universal = _SOME.search(found.text), _UNIVERSAL.match(said.text) or _ALL.search(said.text)
+    if not some or not universal or _SOME.search(said.text) or _ALL.search(found.text):
+        return None
+    return Span(some.group(), some.start(), some.end())
+
+
+def _conditions(text: str) -> list[tuple[int, int, bool]]:
+    """(start, end, whether "only" opens it) of each condition, from its marker to the end of its clause."""
+    found = []
+    opening = _OPENING.match(text)
+    if opening:
+        found.append((0, opening.end() - 1, False))
+    modal = _MODAL.search(text)
+    before_modal = modal.start() if modal else 0
+    restriction = _RESTRICTION.search(text, 0, before_modal)
+    if restriction:
+        found.append((restriction.start(), _end_of_clause(text, restriction.end(), before_modal), False))
+    for marker in _MARKER.finditer(text):
+        limit = before_modal if marker.end() < before_modal else len(text)
+        is_only = marker.group().casefold().startswith("only")
+        found.append((marker.start(), _end_of_clause(text, marker.end(), limit), is_only))
+    return found
+
+
+def _end_of_clause(text: str, start: int, limit: int) -> int:
+    stop = _STOP.search(text, start, limit)
+    return stop.start() if stop else limit
+
+
+def _concerns(mine: set[str], found: Reading, start: int, end: int) -> bool:
+    """Whether the answer speaks of what the condition limits: the words beside it, up to the next clause."""
+    before = [word for word in found.words if word.start < start]
+    after = [word for word in found.words if word.start >= end]
+    beside = _content(before[-10:]) or _content(after[:10])
+    return bool(beside) and sum(stem in mine for stem in beside) / len(beside) >= NEAR
+
+
+def _content(words: list[Word]) -> list[str]:
+    return [word.stem for word in words if word.lower not in STOP_WORDS]
+
+
+def _restricts(said: Reading) -> bool:
+    """Whether the answer limits what it says in some way: "only", "not … unless", "no … except"."""
+    return bool(_MARKER.search(said.text)) or any(word.lower in {"just", "solely", "alone"} for word in said.words)
