@@ -61,14 +61,17 @@ def tables(found: Sequence[Judged]) -> tuple[Comparison, ...]:
         return ()
     groups = dict(_grouped(found))
     beside = Comparison(
-        ("expected", "probes", "verdicts", "thresholds", "model alone"),
+        ("probes", "verdicts", "thresholds", "model alone"),
         tuple(
-            Line(name, (*_heads(group), *(_share(_n_right(group, judge), len(group)) for judge in JUDGES)))
+            Line(
+                _row(name, group),
+                (f"{len(group):,}", *(_share(_n_right(group, judge), len(group)) for judge in JUDGES)),
+            )
             for name, group in groups.items()
         ),
         "; ".join(f"{short}: {words}" for short, words in JUDGES.items()),
         "The share that is right, with its 95 % interval",
-        "kind of probe",
+        "probe → right verdict",
     )
     return (beside, *(table for judge in JUDGES for table in _confusions(judge, groups)))
 
@@ -78,7 +81,7 @@ def data_of(found: Sequence[Judged]) -> dict[str, Any]:
     return {
         judge: {
             name: {
-                "expected": _heads(group)[0],
+                "expected": str(group[0].probe.expected),
                 "n": len(group),
                 "right": _figure(_n_right(group, judge), len(group)),
                 "said": {
@@ -99,14 +102,14 @@ def _confusions(judge: str, groups: Mapping[str, Sequence[Judged]]) -> Iterator[
             if _columns(group) == columns:
                 counts = Counter(one.said[judge] for one in group)
                 cells = tuple(_cell(counts[column], len(group)) for column in columns)
-                lines.append(Line(name, (_heads(group)[0], *cells)))
+                lines.append(Line(_row(name, group), cells))
         if lines:
             title = f"What is said by {JUDGES[judge]}"
-            yield Comparison(("expected", *columns), tuple(lines), CAPTION, title, "kind of probe")
+            yield Comparison(columns, tuple(lines), CAPTION, title, "probe → right verdict")
 
 
 def _grouped(found: Sequence[Judged]) -> Iterator[tuple[str, list[Judged]]]:
-    """The probes by kind in their order; behind the last of several kinds that are to be contradicted, all of these."""
+    """The probes by kind, made ones first; behind the last of several kinds that are to be contradicted, all of these."""
     groups: dict[str, list[Judged]] = {}
     for one in found:
         groups.setdefault(one.probe.name, []).append(one)
@@ -128,8 +131,8 @@ def _columns(group: Sequence[Judged]) -> tuple[str, ...]:
     return COVER_COLUMNS if group[0].probe.obligation else SENTENCE_COLUMNS
 
 
-def _heads(group: Sequence[Judged]) -> tuple[str, str]:
-    return str(group[0].probe.expected), f"{len(group):,}"
+def _row(name: str, group: Sequence[Judged]) -> str:
+    return f"{name} → {group[0].probe.expected}"
 
 
 def _n_right(group: Sequence[Judged], judge: str) -> int:
