@@ -97,14 +97,14 @@ _MODALS: Final = (
     (r"\b(?:must|shall) not\b", ("may",)),
     (r"\bmay not\b", ("may",)),
     (r"\bcannot\b", ("can",)),
-    (r"\b(?:must|shall)\b(?! not| [A-Z])", ("must not", "need not")),
-    (r"\bmay\b(?! not| also| be\b| have\b| refer\b| mean\b)", ("must not",)),  # epistemic, most of these
-    (r"\bcan\b(?! not| also)", ("cannot",)),
+    (r"\b(?:must|shall)\b(?! not\b| [A-Z])", ("must not", "need not")),
+    (r"\bmay\b(?! not\b| also| be\b| have\b| refer\b| mean\b)", ("must not",)),  # epistemic, most of these
+    (r"\bcan\b(?! not\b| also)", ("cannot",)),
     (r"\bneed not\b", ("must",)),
     (r"\b(is|are) required to\b", (r"\1 forbidden to", r"\1 not required to")),
 )
 _STRENGTHS: Final = (
-    (r"\b(?:must|shall)\b(?! not|,| [A-Z])", ("should, but need not,",)),
+    (r"\b(?:must|shall)\b(?! not\b|,| [A-Z])", ("should, but need not,",)),
     (r"\b(?:usually|often|commonly|generally|normally|typically|frequently|mostly)\b", ("rarely", "hardly ever")),
     (r"\b(?:rarely|seldom)\b", ("often", "usually")),
     (r"\balways\b", ("only sometimes",)),

@@ -109,7 +109,7 @@ def _confusions(judge: str, groups: Mapping[str, Sequence[Judged]]) -> Iterator[
 
 
 def _grouped(found: Sequence[Judged]) -> Iterator[tuple[str, list[Judged]]]:
-    """The probes by kind, made ones first; behind the last of several kinds that are to be contradicted, all of these."""
+    """The probes by kind, made ones first; behind several kinds that are to be contradicted, all of these."""
     groups: dict[str, list[Judged]] = {}
     for one in found:
         groups.setdefault(one.probe.name, []).append(one)
