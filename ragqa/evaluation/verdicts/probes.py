@@ -17,7 +17,7 @@ from ragqa.sentences import split_sentences
 from ragqa.types import Passage
 
 MIN_WORDS: Final = 5  # of a sentence; fewer are headings and remnants
-MOST_READ: Final = 3_000  # passages that a sample is drawn from; for whole-corpus runs all are read
+MOST_READ: Final = 3_000  # passages that a sample is drawn from, or as many as probes are wanted of a kind
 NEARLY: Final = 0.8  # share of a sentence's words that a passage has which all but contains it
 CLASSIFIED_AT_ONCE: Final = 64
 VERBATIM, REMOVED, OTHER, REWORDED, OBLIGATION = "verbatim", "removed", "other document", "re-worded", "obligation"
@@ -93,7 +93,7 @@ def sentences_of(index: Index, seed: int, n: int) -> list[Sentence]:
     chance = random.Random(seed)
     places = [place for place in range(len(index.passages)) if not index.hidden[place]]
     if n and len(places) > MOST_READ:
-        places = chance.sample(places, MOST_READ)
+        places = chance.sample(places, min(len(places), max(MOST_READ, n)))
     found: dict[str, Sentence] = {}
     for place in places:
         passage = index.passages[place]

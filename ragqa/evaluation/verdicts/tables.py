@@ -22,6 +22,11 @@ SENTENCE_COLUMNS: Final = (
     Verdict.NONE,
 )
 COVER_COLUMNS: Final = tuple(Cover)
+TOTALS: Final = {
+    Expected.CONTRADICTED: "all edits",
+    Expected.NOT_SUPPORTED: "all that say more",
+    Expected.IN_PART: "all that lack something",
+}
 CAPTION: Final = (
     "How many, the share of the row, its 95 % interval (Wilson). Raw maxima that both reach the threshold count under "
     '"sources disagree".'
@@ -109,22 +114,19 @@ def _confusions(judge: str, groups: Mapping[str, Sequence[Judged]]) -> Iterator[
 
 
 def _grouped(found: Sequence[Judged]) -> Iterator[tuple[str, list[Judged]]]:
-    """The probes by kind, made ones first; behind several kinds that are to be contradicted, all of these."""
-    groups: dict[str, list[Judged]] = {}
-    for one in found:
-        groups.setdefault(one.probe.name, []).append(one)
-    by_hand = {name: group[0].probe.by_hand for name, group in groups.items()}
-    for origin, words in ((False, "all edits"), (True, "all edits by hand")):
-        edits = [name for name in groups if by_hand[name] is origin and _wants(groups[name], Expected.CONTRADICTED)]
+    """The probes by kind, made ones first; behind several kinds of one of `TOTALS`, all of these."""
+    for by_hand in (False, True):
+        groups: dict[str, list[Judged]] = {}
+        for one in found:
+            if one.probe.by_hand is by_hand:
+                groups.setdefault(one.probe.name, []).append(one)
         for name, group in groups.items():
-            if by_hand[name] is origin:
-                yield name, group
-                if len(edits) > 1 and name == edits[-1]:
-                    yield words, [one for edit in edits for one in groups[edit]]
-
-
-def _wants(group: Sequence[Judged], expected: Expected) -> bool:
-    return group[0].probe.expected is expected
+            yield name, group
+            expected = group[0].probe.expected
+            alike = [other for other, those in groups.items() if those[0].probe.expected is expected]
+            if expected in TOTALS and len(alike) > 1 and name == alike[-1]:
+                total = f"{TOTALS[expected]}, by hand" if by_hand else TOTALS[expected]
+                yield total, [one for other in alike for one in groups[other]]
 
 
 def _columns(group: Sequence[Judged]) -> tuple[str, ...]:
@@ -145,7 +147,7 @@ def _figure(count: int, n: int) -> dict[str, Any]:
 
 def _share(count: int, n: int) -> str:
     low, high = wilson(count, n)
-    return f"{_plain(count / n)} [{_plain(low)}, {_plain(high)}]"
+    return f"{_plain(count / n)} [{_plain(low)}–{_plain(high)}]"
 
 
 def _cell(count: int, n: int) -> str:

@@ -130,6 +130,7 @@ FOUND_OUT = [
     scripted("modal", "contradicted", ("unsupported", "contradicted", "unsupported")),
     scripted("obligation", "covered", ("covered", "not covered", "covered"), obligation="A firm must act."),
     scripted("only dropped", "not supported", ("unsupported", "supported", "contradicted"), by_hand=True),
+    scripted("some for all", "not supported", ("supported", "supported", "sources disagree"), by_hand=True),
 ]
 
 
@@ -140,11 +141,16 @@ def test_the_tables_count_what_each_judge_said():
     assert [cell.split()[0] for cell in rights["verbatim → supported"][1:]] == [".50", ".50", ".50"]
     assert [cell.split()[0] for cell in rights["all edits → contradicted"][1:]] == [".50", "1.00", ".00"]
     assert [cell.split()[0] for cell in rights["only dropped, by hand → not supported"][1:]] == ["1.00", ".00", "1.00"]
+    assert [cell.split()[0] for cell in rights["all that say more, by hand → not supported"][1:]] == [
+        ".50",
+        ".00",
+        ".50",
+    ]
     verdicts, obligations = confusions[:2]
     assert verdicts.headings == ("supported", "contradicted", "unsupported", "sources disagree", "no verdict")
     assert [cell.split()[0] for cell in verdicts.lines[0].cells] == ["1", "0", "0", "0", "1"]
     assert obligations.headings == ("covered", "covered in part", "not covered")
-    assert obligations.lines[0].cells == ("1 · 1.00 [.21, 1.00]", "0 · .00 [.00, .79]", "0 · .00 [.00, .79]")
+    assert obligations.lines[0].cells == ("1 · 1.00 [.21–1.00]", "0 · .00 [.00–.79]", "0 · .00 [.00–.79]")
     assert len(confusions) == 6
     assert tables([]) == ()
 

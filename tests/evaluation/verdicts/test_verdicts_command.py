@@ -102,7 +102,7 @@ def test_the_tables_are_printed(nli):
         "number → contradicted",
         "sources disagree",
         "model alone",
-        "1.00 [.21, 1.00]",
+        "1.00 [.21–1.00]",
     ):
         assert part in result.stdout
     assert "negation" not in result.stdout
@@ -168,3 +168,8 @@ def test_it_is_found_by_its_folder():
     help_text = CliRunner().invoke(app, ["eval", "verdicts", "--help"], env={"COLUMNS": "120"}).output
     assert "--part" in help_text
     assert "modal strength" in help_text
+
+
+def test_sealed_cases_are_not_run_unless_they_are_named():
+    assert verdicts.BENCHMARK.option("part").default == "open"
+    assert verdicts.BENCHMARK.option("cases").default == "made"
