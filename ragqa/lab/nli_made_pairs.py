@@ -10,6 +10,7 @@ import random
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from ragqa.evaluation.verdicts.edits import MONTH, MONTHS, NUMBER, RULE_BEFORE, SMALL, SMALL_WORD
 from ragqa.lab.labelled import LABELS, LabelledPair
 
 CONTRADICTION, ENTAILMENT, NEUTRAL = (LABELS.index(label) for label in LABELS)
@@ -271,22 +272,6 @@ _WORDS_APART: tuple[tuple[str, str], ...] = (
     ("older", "younger"),
     ("both", "neither"),
 )
-# fmt: off
-_SMALL = (
-    "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "fifteen",
-    "twenty", "thirty", "sixty", "ninety",
-)
-_MONTHS = (
-    "January", "February", "March", "April", "May", "June", "July", "August", "September", "October", "November",
-    "December",
-)
-# fmt: on
-_NUMBER = re.compile(r"(?<![\w.(-])(\d{1,3}(?:,\d{3})+|\d+)(\.\d+)?(?=[\s%,;.)]|$)(?!\.\d)")
-_RULE_BEFORE = re.compile(
-    r"(Rules?|Sections?|Chapters?|Parts?|paragraphs?|Articles?|Schedules?|APP|Guidance|to|and|or)\s*$", re.I
-)
-_SMALL_WORD = re.compile(rf"\b({'|'.join(_SMALL)})\b", re.I)
-_MONTH = re.compile(rf"\b({'|'.join(month for month in _MONTHS if month != 'May')})\b")
 _UNIT = re.compile(r"\b(days?|weeks?|months?|years?|hours?|minutes?|million|billion|thousand)\b")
 _UNITS = ("day", "week", "month", "year", "hour")
 _ASIDE = re.compile(
@@ -301,8 +286,8 @@ _ITEM_MARK = re.compile(r"(?:^|[\s;])\((?:[a-z]{1,2}|[ivx]{1,5}|\d{1,2})\)\s*")
 
 def another_number(text: str, chance: random.Random) -> str | None:
     """One number, amount, month or unit of time changed; numbers that name a rule are left alone."""
-    found = [match for match in _NUMBER.finditer(text) if not _RULE_BEFORE.search(text[: match.start()])]
-    choices = [*found, *_SMALL_WORD.finditer(text), *_MONTH.finditer(text), *_UNIT.finditer(text)]
+    found = [match for match in NUMBER.finditer(text) if not RULE_BEFORE.search(text[: match.start()])]
+    choices = [*found, *SMALL_WORD.finditer(text), *MONTH.finditer(text), *_UNIT.finditer(text)]
     if not choices:
         return None
     match = chance.choice(choices)
@@ -311,11 +296,11 @@ def another_number(text: str, chance: random.Random) -> str | None:
 
 def _changed(found: str, chance: random.Random) -> str:
     small = found.lower()
-    if small in _SMALL:
-        other = chance.choice([word for word in _SMALL if word != small])
+    if small in SMALL:
+        other = chance.choice([word for word in SMALL if word != small])
         return other.capitalize() if found[0].isupper() else other
-    if found in _MONTHS:
-        return chance.choice([month for month in _MONTHS if month != found])
+    if found in MONTHS:
+        return chance.choice([month for month in MONTHS if month != found])
     singular = small.rstrip("s")
     if singular in _UNITS:
         return chance.choice([unit for unit in _UNITS if unit != singular]) + ("s" if small.endswith("s") else "")

@@ -480,6 +480,22 @@ def test_a_language_model_is_asked_and_kept(fanout, monkeypatch):
     assert "needs the text of Wikipedia's pages" in words(at)
 
 
+# Verdicts -------------------------------------------------------------------------------------------------------------
+
+
+def test_probes_of_the_index_are_judged_and_a_wrong_one_is_looked_into(world):
+    at = choose(page(), "verdicts")
+    assert [box.label for box in at.selectbox if box.label == "Part of the labelled"] == []
+    at.number_input(key="evaluate_n_verdicts").set_value(1).run()
+    at = finished(press(at, "Run"))
+    text = words(at)
+    for part in ("verbatim → supported", "negation → contradicted", "sources disagree", "Right: thresholds", "Done: "):
+        assert part in text, part
+    wrong = next(row for row in current().view.rows if row.right is False)
+    text = html(open_question(at, wrong.number))
+    assert wrong.sentences[0].citations in unescape(text)
+
+
 # Files and texts from outside -----------------------------------------------------------------------------------------
 
 

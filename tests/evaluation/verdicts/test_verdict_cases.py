@@ -1,4 +1,4 @@
-"""The edited sentences that verdicts are measured on: their fields, counts and sources. See `data/ORIGIN.md`."""
+"""The edited sentences that verdicts are measured on: their fields, counts and sources. See ORIGIN.md beside them."""
 
 import json
 from collections import Counter
@@ -8,7 +8,7 @@ import pytest
 from ragqa.config import IndexingConfig
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
-from ragqa.lab.labelled import DATA
+from ragqa.evaluation.verdicts.labelled import DATA
 
 CONTRADICTED = ("number", "date", "unit", "amount", "modal", "modal strength", "negation", "party", "entity")
 SAYS_MORE = ("condition dropped", "exception dropped", "some for all", "only dropped")

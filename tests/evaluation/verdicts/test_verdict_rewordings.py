@@ -9,7 +9,7 @@ import pytest
 
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
-from ragqa.lab.labelled import DATA
+from ragqa.evaluation.verdicts.labelled import DATA
 from ragqa.sentences import split_sentences
 
 REWORDINGS = [json.loads(line) for line in (DATA / "verdict_rewordings.jsonl").read_text("utf-8").splitlines()]
