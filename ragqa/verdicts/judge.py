@@ -330,8 +330,7 @@ class Judge:
             if entailment[position] > self._coverage_threshold and not missing:
                 reason = f"Sentence {number + 1} says it in other words (entailment {entailment[position]:.2f})."
                 return ObligationVerdict(index, Cover.COVERED, reason, "entailment", number)
-            share = len(told.content & wanted.content) / max(1, len(wanted.content))
-            if not in_part and missing and (share >= TOLD_IN_PART or entailment[position] > self._threshold):
+            if not in_part and missing and (_tells_of(told, wanted) or entailment[position] > self._coverage_threshold):
                 words_missing = ", ".join(f"“{span.text}”" for span in missing)
                 reason = f"Sentence {number + 1} says it without {words_missing}."
                 in_part = ObligationVerdict(index, Cover.IN_PART, reason, "condition", number, missing)
@@ -359,6 +358,13 @@ def clash_counts(clash: Clash, evidence: Evidence) -> bool:
 
 def _weight(look: _Look) -> tuple[bool, float]:
     return look.clash is not None, look.evidence.contradiction + look.evidence.cosine
+
+
+def _tells_of(told: Reading, wanted: Reading) -> bool:
+    """Whether an answer sentence has enough of an obligation's words, and the first of them, who or what is obliged."""
+    first = next((word.stem for word in wanted.words if word.stem in wanted.content), None)
+    shared = told.content & wanted.content
+    return first in shared and len(shared) >= TOLD_IN_PART * len(wanted.content)
 
 
 def _missing(told: Reading, wanted: Reading) -> tuple[Span, ...]:
