@@ -12,7 +12,7 @@ from rich.table import Table
 
 from ragqa.cli.benchmarks import command_of, further_command
 from ragqa.cli.evaluate_answers import ablation, compare
-from ragqa.cli.evaluate_models import agreement, citations, nli, obligations
+from ragqa.cli.evaluate_models import agreement, citations, claims, nli, obligations
 from ragqa.cli.output import progress_bar, stderr, stdout
 from ragqa.config import Config
 from ragqa.corpus.questions import load_questions
@@ -23,7 +23,7 @@ from ragqa.pipeline import load_pipeline
 from ragqa.tables import plain
 
 app = typer.Typer(help="Measure.", no_args_is_help=True)
-OTHERS = (compare, ablation, citations, nli, agreement, obligations)
+OTHERS = (compare, ablation, citations, claims, nli, agreement, obligations)
 for benchmark in benchmarks().values():
     if benchmark.name in {*(command.__name__ for command in OTHERS), "speed"}:
         words = "a benchmark is called %r, as a command of `ragqa eval` is: it is on the page alone; rename it"

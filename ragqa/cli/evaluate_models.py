@@ -1,4 +1,4 @@
-"""`ragqa eval nli | agreement | obligations | citations`: what the models behind RePASs are worth."""
+"""`ragqa eval nli | agreement | obligations | citations | claims`: what the models behind RePASs are worth."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from ragqa.lab.labelled import (
     citation_groups,
     contrast_pairs,
     legal_pairs,
+    read_claims,
     read_pairs,
     rulebook_sentences,
 )
@@ -36,6 +37,7 @@ from ragqa.paths import Paths
 from ragqa.protocols import NliModel
 from ragqa.streams import returned
 from ragqa.tables import plain
+from ragqa.types import Verdict
 
 Model = Annotated[str, typer.Option(help="NLI model: embedded name, local folder or hub name.")]
 Precision = Annotated[PrecisionChoice | None, typer.Option(help="Of the NLI arithmetic.")]
@@ -168,6 +170,38 @@ def citations(
         if set(one.check.verified) != set(one.labelled.right):
             words = f"{one.labelled.written} → {one.check.verified}, right is {one.labelled.right}: {one.labelled.text}"
             stdout().print(plain(words))
+
+
+def claims(
+    file: Annotated[Path, typer.Argument(help="JSON lines of {claim, label, evidence}, may be gzipped (WiCE).")],
+    model: Model = "",
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Real claims against the sentences of the pages they cite: verdicts and raw probability, balanced accuracy."""
+    labelled = read_claims(file)[:limit]
+    scoring = _scoring(model, None)
+    with stderr().status("Loading the models"):
+        scorer = load_scorer(scoring, Paths.from_env())
+    with progress_bar() as bar:
+        steps = measures.check_claims(labelled, scorer)
+        checked = list(bar.track(steps, total=len(labelled), description="Checking"))
+    raw = {Verdict.SUPPORTED, Verdict.DISPUTED}
+    found = {
+        "verdicts": [(one.claim.is_supported, one.verdict is Verdict.SUPPORTED) for one in checked],
+        "raw P(entailment) at the threshold": [(one.claim.is_supported, one.raw in raw) for one in checked],
+    }
+    if as_json:
+        typer.echo(json.dumps({name: measures.balanced_accuracy(rows) for name, rows in found.items()}, indent=2))
+        return
+    table = _table(f"{len(checked)} claims, {scoring.entailment_model}", "", "balanced accuracy", "supported", "else")
+    for name, rows in found.items():
+        sides = [[said for is_so, said in rows if is_so is wanted] for wanted in (True, False)]
+        value = measures.balanced_accuracy(rows)
+        shares = [f"{sum(side)} of {len(side)}" for side in sides]
+        table.add_row(name, "undefined" if value is None else f"{value:.3f}", *shares)
+    stdout().print(table)
+    stdout().print("How many are called supported, of those that are and of all others.", style="dim")
 
 
 def _measured(bar: Progress, model: NliModel, pairs: Sequence[LabelledPair], name: str) -> PairReport:

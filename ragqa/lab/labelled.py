@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -162,28 +163,67 @@ def legal_pairs() -> list[LabelledPair]:
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A claim, the sentences of the page it cites, and whether these support all of it."""
+
+    text: str
+    evidence: tuple[str, ...]
+    is_supported: bool
+
+
+def read_claims(path: Path) -> list[Claim]:
+    """The claims of a JSON-lines file as WiCE has them ({claim, label, evidence}), gzipped or not. Raises CorpusError.
+
+    Only the label "supported" counts as supported, not "partially_supported".
+    """
+    return [
+        Claim(str(row["claim"]), tuple(map(str, row["evidence"])), row["label"] == "supported")
+        for _, row in _rows(path, "claim", "label", "evidence")
+    ]
+
+
 def read_pairs(path: Path) -> list[LabelledPair]:
     """The pairs of a JSON-lines file ({premise, hypothesis, label, set}), gzipped or not.
 
     Raises CorpusError naming the line where one is not such an object or its label is none of the three.
     """
+    pairs = []
+    for number, row in _rows(path, "premise", "hypothesis", "label"):
+        if row["label"] not in LABELS:
+            msg = f"{path.name}, line {number}: found the label {row['label']!r}, expected one of {', '.join(LABELS)}"
+            raise CorpusError(msg)
+        label = LABELS.index(row["label"])
+        pairs.append(LabelledPair(str(row["premise"]), str(row["hypothesis"]), label, str(row.get("set", ""))))
+    return pairs
+
+
+def _rows(path: Path, *keys: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """The numbered objects of a JSON-lines file, gzipped or not; each has these keys. CorpusError names the line."""
+    expected = f"expected JSON lines of {{{', '.join(keys)}}}, may be gzipped"
     try:
         with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-            return [_pair(line, number, path) for number, line in enumerate(lines, start=1) if line.strip()]
+            for number, line in enumerate(lines, start=1):
+                if not line.strip():
+                    continue
+                yield number, _row(line, f"{path.name}, line {number}", keys, expected)
     except (OSError, UnicodeDecodeError) as error:
-        msg = f"cannot read {path}: {error}; expected JSON lines of {{premise, hypothesis, label, set}}, may be gzipped"
+        msg = f"cannot read {path}: {error}; {expected}"
         raise CorpusError(msg) from error
 
 
-def _pair(line: str, number: int, path: Path) -> LabelledPair:
+def _row(line: str, where: str, keys: tuple[str, ...], expected: str) -> dict[str, Any]:
     try:
         row = json.loads(line)
-        return LabelledPair(
-            str(row["premise"]), str(row["hypothesis"]), LABELS.index(row["label"]), str(row.get("set", ""))
-        )
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        msg = f"{path.name}, line {number}: {error}; expected premise, hypothesis and a label of {', '.join(LABELS)}"
+    except ValueError as error:
+        msg = f"{where}: {error}; {expected}"
         raise CorpusError(msg) from error
+    missing = [key for key in keys if not isinstance(row, dict) or key not in row]
+    if missing:
+        msg = f"{where}: found no {missing[0]}; {expected}"
+        raise CorpusError(msg)
+    found: dict[str, Any] = row
+    return found
 
 
 def read_labelled_sentences(data: Path) -> list[LabelledSentence]:

@@ -16,11 +16,11 @@ from ragqa.errors import CorpusError
 from ragqa.evaluation.answer_file import AnswerItem, Figures, figures_of, score_item
 from ragqa.events.pipeline import Selected
 from ragqa.events.scoring import Scored, SentenceScored
-from ragqa.lab.labelled import CitationGroup, CitedSentence
+from ragqa.lab.labelled import CitationGroup, CitedSentence, Claim
 from ragqa.pipeline import Pipeline
 from ragqa.protocols import Scorer
 from ragqa.streams import returned
-from ragqa.types import Answer, AnswerSentence, CitationCheck, Passage, Question
+from ragqa.types import Answer, AnswerSentence, CitationCheck, Passage, Question, Verdict
 
 PARTS = ("entailment", "contradiction", "obligation_coverage", "composite")  # fields of `Figures`, firm ones first
 SCHEMA = (
@@ -125,6 +125,34 @@ def _counts(pairs: Iterable[tuple[set[int], set[int]]]) -> Counts:
     """Summed over (found, expected); a change that was expected is right, whichever way it goes."""
     rows = [(len(found & expected), len(found), len(expected)) for found, expected in pairs]
     return Counts(*(sum(column) for column in zip(*rows, strict=True))) if rows else Counts(0, 0, 0)
+
+
+# Claims -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedClaim:
+    """A claim, what the verdict says of it and what the raw probability says."""
+
+    claim: Claim
+    verdict: Verdict
+    raw: Verdict
+
+
+def check_claims(claims: Iterable[Claim], scorer: Scorer) -> Iterator[CheckedClaim]:
+    """Each claim as an answer of one sentence to passages of one evidence sentence each. Raises ScoringError."""
+    for claim in claims:
+        passages = [Passage(str(n), "evidence", text) for n, text in enumerate(claim.evidence, start=1)]
+        sentence = AnswerSentence(claim.text, 0, len(claim.text))
+        found = returned(scorer.stream(Answer(claim.text, (sentence,), "labelled", ""), passages)).paper
+        yield CheckedClaim(claim, found.verdicts[0].verdict, found.sentences[0].verdict)
+
+
+def balanced_accuracy(judged: Iterable[tuple[bool, bool]]) -> float | None:
+    """Mean of the shares right among those that are supported and those that are not, of (is, is said to be)."""
+    rows = list(judged)
+    shares = [[said == is_so for is_so, said in rows if is_so is wanted] for wanted in (True, False)]
+    return fmean(fmean(share) for share in shares) if all(shares) else None
 
 
 # Agreement ------------------------------------------------------------------------------------------------------------

@@ -20,6 +20,7 @@ from ragqa.lab.labelled import (
     LABELS,
     CitationGroup,
     CitedSentence,
+    Claim,
     LabelledPair,
     LabelledSentence,
     citation_groups,
@@ -34,6 +35,8 @@ from ragqa.lab.labelled import (
 from ragqa.lab.measures import (
     CaseAgreement,
     agreement,
+    balanced_accuracy,
+    check_claims,
     check_groups,
     citation_report,
     kind_of,
@@ -45,7 +48,7 @@ from ragqa.lab.obligations import ObligationMeasures, held_out_sentences, measur
 from ragqa.repass.scorer import RepassScorer
 from ragqa.sentences import split_sentences
 from ragqa.streams import returned
-from ragqa.types import NliProbabilities
+from ragqa.types import NliProbabilities, Verdict
 from tests.support.fakes import FakeNli, FakeObligations, passage
 
 CONTRADICTION, ENTAILMENT, NEUTRAL = range(3)
@@ -194,6 +197,18 @@ PUBLISHED = {
 def write(path, content):
     path.write_text(json.dumps(content), encoding="utf-8")
     return path
+
+
+def test_claims_are_judged_and_weighed_by_label():
+    claims = [
+        Claim("Firms must keep records.", ("Firms must keep records.", "The sky is blue."), is_supported=True),
+        Claim("Firms must sell boats.", ("The sky is blue.",), is_supported=False),
+    ]
+    nli = FakeNli()
+    checked = list(check_claims(claims, RepassScorer(nli, nli, FakeObligations(), ScoringConfig())))
+    assert [one.verdict for one in checked] == [Verdict.SUPPORTED, Verdict.UNSUPPORTED]
+    assert balanced_accuracy([(True, True), (True, False), (False, False)]) == pytest.approx(0.75)
+    assert balanced_accuracy([(True, True)]) is None
 
 
 @pytest.mark.parametrize("wrap", [lambda rows: rows, lambda rows: {"note": "…", "items": rows}])

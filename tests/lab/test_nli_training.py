@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ragqa.errors import CorpusError, ModelError
-from ragqa.lab.labelled import LABELS, LabelledPair, read_pairs
+from ragqa.lab.labelled import LABELS, LabelledPair, read_claims, read_pairs
 from ragqa.lab.nli import NliSources, NliTraining, batches_of_epoch, gather, hold_out, train_nli, weighed
 from ragqa.lab.nli_made_pairs import (
     another_number,
@@ -50,6 +50,16 @@ def test_a_bad_line_is_named(tmp_path, line):
     (tmp_path / "pairs.jsonl").write_text(f"{good}\n{line}\n")
     with pytest.raises(CorpusError, match=r"pairs\.jsonl, line 2"):
         read_pairs(tmp_path / "pairs.jsonl")
+
+
+def test_claims_are_supported_only_where_the_label_says_so(tmp_path):
+    labels = ["supported", "partially_supported", "not_supported"]
+    rows = [json.dumps({"claim": "It rains.", "label": label, "evidence": ["Rain."]}) for label in labels]
+    (tmp_path / "claims.jsonl").write_text("\n".join(rows))
+    assert [claim.is_supported for claim in read_claims(tmp_path / "claims.jsonl")] == [True, False, False]
+    (tmp_path / "claims.jsonl").write_text(rows[0] + '\n{"claim": "a"}')
+    with pytest.raises(CorpusError, match=r"claims\.jsonl, line 2: found no label"):
+        read_claims(tmp_path / "claims.jsonl")
 
 
 def test_a_missing_or_wrongly_zipped_file_is_an_error(tmp_path):
