@@ -30,7 +30,7 @@ from ragqa.verdicts.clashes import Clash, clashes, foreign_name, strength, unmat
 from ragqa.verdicts.language import ENGLISH, language_of
 from ragqa.verdicts.quantities import Date, Quantity
 from ragqa.verdicts.reading import Reading, read
-from ragqa.verdicts.scope import dropped_scope, widened
+from ragqa.verdicts.scope import dropped_scope, missing_deadline, widened
 from ragqa.verdicts.subject import covers, headings_of, is_elsewhere, knows_subject, unknown_names
 
 Similarity = Callable[[str, Sequence[str]], Sequence[float]]
@@ -369,7 +369,7 @@ def _tells_of(told: Reading, wanted: Reading) -> bool:
 
 def _missing(told: Reading, wanted: Reading) -> tuple[Span, ...]:
     """The conditions, periods and dates of an obligation that an answer sentence does not have."""
-    found = [dropped_scope(told, wanted)]
+    found = [dropped_scope(told, wanted), missing_deadline(told, wanted)]
     found += [one.span for one in unmatched(wanted.quantities, told.quantities, Quantity.equals)]
     found += [one.span for one in unmatched(wanted.dates, told.dates, Date.fits)]
     return tuple(dict.fromkeys(span for span in found if span))

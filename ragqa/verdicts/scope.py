@@ -30,6 +30,11 @@ _TELLS = re.compile(  # an answer that speaks of a condition, in whatever words
     r"|whenever|in the absence of|no|not|until|after|before|once)\b",
     re.IGNORECASE,
 )
+_DEADLINE = re.compile(
+    r"\bby (?:the )?(?:end|close) of [^,;.]{3,60}|\b(?:immediately|promptly|forthwith|at once|as soon as [^,;.]{3,40})\b"
+    r"|\bwithout (?:undue |any )?delay\b|\bno later than [^,;.]{3,60}|\bbefore (?:the |it |they )[^,;.]{3,60}",
+    re.IGNORECASE,
+)
 _OPENING = re.compile(r"(?:Below|Above|Under|Over|After|Before|During|Within|In the case of|For)\b[^,]{3,120},")
 _UNIVERSAL = re.compile(r"(?:In |To |For )?(?:all|every|each|no)\b", re.IGNORECASE)
 _SOME = re.compile(r"\b(?:some|many|most|several|certain|a few|often|usually)\b", re.IGNORECASE)
@@ -54,6 +59,14 @@ def dropped_scope(said: Reading, found: Reading) -> Span | None:
             continue
         return Span(found.text[start:end], start, end)
     return None
+
+
+def missing_deadline(said: Reading, found: Reading) -> Span | None:
+    """A deadline of the source without a number, such as "by the end of the next Business Day", that the answer lacks."""
+    deadline = _DEADLINE.search(found.text)
+    if deadline is None or _DEADLINE.search(said.text):
+        return None
+    return Span(deadline.group(), deadline.start(), deadline.end())
 
 
 def widened(said: Reading, found: Reading) -> Span | None:
