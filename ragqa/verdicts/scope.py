@@ -31,7 +31,8 @@ _TELLS = re.compile(  # an answer that speaks of a condition, in whatever words
     re.IGNORECASE,
 )
 _DEADLINE = re.compile(
-    r"\bby (?:the )?(?:end|close) of [^,;.]{3,60}|\b(?:immediately|promptly|forthwith|at once|as soon as [^,;.]{3,40})\b"
+    r"\bby (?:the )?(?:end|close) of [^,;.]{3,60}"
+    r"|\b(?:immediately|promptly|forthwith|at once|as soon as [^,;.]{3,40})\b"
     r"|\bwithout (?:undue |any )?delay\b|\bno later than [^,;.]{3,60}|\bbefore (?:the |it |they )[^,;.]{3,60}",
     re.IGNORECASE,
 )
@@ -62,7 +63,7 @@ def dropped_scope(said: Reading, found: Reading) -> Span | None:
 
 
 def missing_deadline(said: Reading, found: Reading) -> Span | None:
-    """A deadline of the source without a number, such as "by the end of the next Business Day", that the answer lacks."""
+    """A deadline without a number, such as "by the end of the next Business Day", that the answer lacks."""
     deadline = _DEADLINE.search(found.text)
     if deadline is None or _DEADLINE.search(said.text):
         return None
