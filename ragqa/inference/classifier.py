@@ -36,7 +36,7 @@ TOKEN_BUDGET = 768  # per batch, padding included
 TOKENS_PER_TURN = 6144  # batches computed side by side before another session has its turn: 0.4 s on two cores
 STREAMS = 2  # batches at a time: with the page's browser on the same two cores 1.2 times as fast as one, alone 1.05
 PAIRS_PER_ENCODING = 512  # tokenised at a time: bounds memory and how long the tokenizer is held
-TRIAL = (4, 104)  # pairs and their tokens, in each of the batches by which precisions are timed: pairs as they are
+TRIAL = (2, 104)  # pairs and their tokens, in each of the batches by which precisions are timed: pairs as they are
 GPU_DEVICE = Path("/dev/nvidiactl")  # looked for before torch is asked, whose import takes seconds
 
 logger = logging.getLogger(__name__)

@@ -40,7 +40,7 @@ from ragqa.retrieval.local_models import EMBEDDED, INSTEAD, EncoderWeights, Loca
 from ragqa.types import ModelInfo
 
 BERT_TOKENS_PER_BATCH: Final = 1536
-TRIAL: Final = (4, 192)  # passages and their tokens, in the batch by which precisions are timed
+TRIAL: Final = (2, 192)  # passages and their tokens, in the batch by which precisions are timed
 TOKENS_PER_BATCH: Final = 2048  # fits a core's caches: 95 passages/s against 70 at 32 texts per batch (2 cores)
 TEXTS_PER_CALL: Final = 4096  # tokenised and sorted by length at a time: bounds memory
 

@@ -4,6 +4,7 @@ import json
 import logging
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ def _fresh_process(monkeypatch):
         ([2.0], [1.0], "bf16"),
         ([1.0], [2.0], "fp32"),
         ([1.0], [1.0], "fp32"),
-        ([1.05], [1.0], "fp32"),  # no gain that is worth bf16's rounding
+        ([1.15], [1.0], "fp32"),  # no gain that is worth bf16's rounding
         ([1.0], [9.0, 9.0, 0.5], "bf16"),  # another program's bursts do not count
         ([9.0, 9.0, 0.5], [1.0], "fp32"),
         ([0.001], [0.0005], "bf16"),
@@ -89,6 +90,20 @@ def test_about_a_second_is_spent(tmp_path, fp32, bf16, rounds):
     bench = Bench(tmp_path, [fp32], [bf16])
     bench.faster()
     assert len(bench.ran) == pytest.approx(2 + 2 * rounds, abs=2)
+
+
+@pytest.mark.parametrize(("on_gpu", "expected"), [(False, "fp32"), (True, "bf16")])
+def test_other_programs_do_not_count_but_a_graphics_card_does(tmp_path, monkeypatch, on_gpu, expected):
+    """In bf16 the processor computes for longer and the clock on the wall goes on less."""
+    wall, processor = Bench(tmp_path / "wall"), Bench(tmp_path / "processor", fp32=[1.0], bf16=[2.0])
+    clocks = {"perf_counter": lambda: wall.now, "process_time": lambda: processor.now}
+    monkeypatch.setattr(precision, "time", SimpleNamespace(**clocks))
+    timings = Timings(tmp_path / "precision.json", tmp_path / "wall" / "cpuinfo")
+
+    def trial(wanted):
+        return lambda: (wall.run(wanted), processor.run(wanted))
+
+    assert timings.faster(Subject("scoring", "any", "ab", on_gpu), trial) == expected
 
 
 def test_the_log_names_the_choice_and_both_timings(tmp_path, caplog):
