@@ -76,7 +76,7 @@ class IndexingConfig:
     bm25_k1: float = 1.2  # term-frequency saturation, > 0; best in a trial on ADGM questions
     bm25_b: float = _ranged(0.75, 0.0, 1.0, "BM25 b")  # length normalisation; the usual value
     encoder: str = "all-MiniLM-L6-v2"  # a name the model registry resolves, or "none": no vectors
-    precision: Precision = "auto"  # of the passages' vectors: bf16 where the processor has instructions for it
+    precision: Precision = "auto"  # of the passages' vectors: the faster one on this machine, timed once
     analyser: str = ""  # one of `ragqa.analysers.ANALYSERS`; empty: regulation for rulebooks, english for text
     context_passages: int = _ranged(3, 0, 20, "context")  # on each side of a passage; 0: no context ranking
     rankings: tuple[str, ...] = ()  # further ones: document, splade:MODEL, late:MODEL, dense:ENCODER (several)
@@ -237,7 +237,7 @@ class ScoringConfig:
     coverage_input: CoverageInput = "pair"  # "joined": one text "answer sentence [SEP] obligation", as the script does
     obligation_model: str = "obligations-tfidf"  # likewise; RAGQA_OBLIGATION_MODEL
     sentence_splitter: SplitterName = "nupunkt"  # punkt (NLTK, where its data is installed) splits as the script does
-    precision: Precision = "auto"  # of the NLI arithmetic: bf16 where the processor has instructions for it
+    precision: Precision = "auto"  # of the NLI arithmetic: the faster one on this machine, timed once
 
     def __post_init__(self) -> None:
         _check(self.mode in set(ScoringMode), "RePASs mode", "paper or script", self.mode)

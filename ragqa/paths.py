@@ -34,6 +34,11 @@ class Paths:
         return self.home / "nli-pairs.sqlite3"
 
     @property
+    def precision_timings(self) -> Path:
+        """How fast bf16 and fp32 are on this machine; safe to delete at any time, they are timed again."""
+        return self.home / "precision.json"
+
+    @property
     def vector_cache(self) -> Path:
         """Vectors that embedding servers already made; safe to delete at any time, they are asked for again."""
         return self.home / "vectors.sqlite3"

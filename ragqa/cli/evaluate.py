@@ -17,6 +17,7 @@ from ragqa.cli.output import progress_bar, stderr, stdout
 from ragqa.config import Config
 from ragqa.corpus.questions import load_questions
 from ragqa.evaluation.catalogue import benchmarks
+from ragqa.inference.precision import timings
 from ragqa.lab.measures import measure_speed, summarise
 from ragqa.paths import Paths
 from ragqa.pipeline import load_pipeline
@@ -42,7 +43,10 @@ Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N questio
 
 @app.command()
 def speed(questions: Questions, index: IndexName = "rulebook", limit: Limit = 20) -> None:
-    """Median seconds per stage over the questions, models loaded; the pipeline's own work, nothing drawn."""
+    """Median seconds per stage over the questions, models loaded; the pipeline's own work, nothing drawn.
+
+    Below, what each model is computed in and, where two precisions were timed on this machine, both times.
+    """
     gold = load_questions(questions)[:limit]
     with stderr().status("Loading the models"):
         pipeline = load_pipeline(replace(Config.from_env(), index=index), Paths.from_env(), recording=False)
@@ -59,3 +63,6 @@ def speed(questions: Questions, index: IndexName = "rulebook", limit: Limit = 20
     for name, median, maximum in summarise(rows):
         table.add_row(name, f"{median:,.3f}", f"{maximum:,.3f}")
     stdout().print(table)
+    for role, info in pipeline.models.infos.items():
+        timed = map(str, timings().of_weights(info.fingerprint))
+        stdout().print(plain("; ".join((f"{role}: {info.name}, {info.precision}", *timed))))

@@ -77,7 +77,7 @@ def build(
         ),
     ] = IndexingConfig().encoder,
     precision: Annotated[
-        PrecisionChoice, typer.Option(help="Of the vectors; auto is bf16 where the processor is fast at it.")
+        PrecisionChoice, typer.Option(help="Of the vectors; auto is the faster one on this machine, timed once.")
     ] = PrecisionChoice.AUTO,
     vectors: Annotated[
         str,

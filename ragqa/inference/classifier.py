@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from ragqa.config import Precision
 from ragqa.errors import ModelError
-from ragqa.inference.bert_graph import OpenVinoEngine, bert_shape, choose_precision, openvino_version
+from ragqa.inference.bert_graph import OpenVinoEngine, bert_shape, openvino_version
 from ragqa.inference.pair_encoding import (
     EncodedPair,
     InputForm,
@@ -24,8 +25,9 @@ from ragqa.inference.pair_encoding import (
     padded_length,
     read_tokenizer,
 )
+from ragqa.inference.precision import INPUTS, Computed, Subject, timings, trial_batch
 from ragqa.inference.sharing import FairLock
-from ragqa.inference.torch_engine import TorchEngine, load_tokenizer, torch_version
+from ragqa.inference.torch_engine import TorchEngine, graphics_card, load_tokenizer, torch_version
 
 Pair = tuple[str, str]
 
@@ -34,31 +36,43 @@ TOKEN_BUDGET = 768  # per batch, padding included
 TOKENS_PER_TURN = 6144  # batches computed side by side before another session has its turn: 0.4 s on two cores
 STREAMS = 2  # batches at a time: with the page's browser on the same two cores 1.2 times as fast as one, alone 1.05
 PAIRS_PER_ENCODING = 512  # tokenised at a time: bounds memory and how long the tokenizer is held
-INPUTS = ("input_ids", "attention_mask", "token_type_ids")
+TRIAL = (2, 104)  # pairs and their tokens, in each of the batches by which precisions are timed: pairs as they are
 GPU_DEVICE = Path("/dev/nvidiactl")  # looked for before torch is asked, whose import takes seconds
 
 logger = logging.getLogger(__name__)
 
 
 class Engine(Protocol):
-    """What computes the logits of padded batches."""
+    """What computes the logits of padded batches, in ``precision``."""
+
+    precision: str
 
     def infer(self, batches: Sequence[Inputs]) -> list[npt.NDArray[np.float32]]:
         """float32 arrays of shape (n_rows, n_labels), one per batch."""
         ...
 
 
+AnEngine = TypeVar("AnEngine", bound=Engine)
+
+
 class SequenceClassifier:
     """A model folder, loaded. Locks itself, a few batches at a time, so that sessions take turns."""
 
-    def __init__(self, folder: Path, precision: Precision = "auto", form: InputForm = "pair") -> None:
-        """OpenVINO for BERT, PyTorch for others and on a GPU; ``arithmetic`` says which. Raises ModelError."""
+    def __init__(
+        self, folder: Path, precision: Precision = "auto", form: InputForm = "pair", fingerprint: str = ""
+    ) -> None:
+        """OpenVINO for BERT, PyTorch for others and on a GPU; ``arithmetic`` says which. Raises ModelError.
+
+        ``"auto"`` is the faster precision here, timed (`ragqa.inference.precision`) unless it is known of weights with
+        this ``fingerprint``; without one it is timed each time.
+        """
         self.config = read_config(folder)
-        chosen = choose_precision() if precision == "auto" else precision
-        self._engine, self.arithmetic = _load_engine(folder, self.config, chosen)
+        max_tokens = _max_tokens(folder, self.config)
+        batch = trial_batch(TRIAL[0], min(TRIAL[1], max_tokens))
+        self._engine, self.arithmetic = _load_engine(folder, self.config, precision, fingerprint, batch)
         if form == "joined":
             self.arithmetic += ", joined input"
-        self._encoder = PairEncoder(_tokenizer(folder, self.config), _max_tokens(folder, self.config), form)
+        self._encoder = PairEncoder(_tokenizer(folder, self.config), max_tokens, form)
         self._pad_id = int(self.config.get("pad_token_id") or 0)
         self._lock = FairLock()
 
@@ -102,7 +116,9 @@ def _turns(batches: Sequence[Sequence[int]], encoded: Sequence[EncodedPair]) -> 
         yield turn
 
 
-def _load_engine(folder: Path, config: dict[str, Any], precision: Precision) -> tuple[Engine, str]:
+def _load_engine(
+    folder: Path, config: dict[str, Any], precision: Precision, fingerprint: str, batch: Inputs
+) -> tuple[Engine, str]:
     """The engine, and its precision, library and version in words. Raises ModelError.
 
     Whatever OpenVINO does not take, PyTorch does, or says what is wrong with it.
@@ -110,20 +126,38 @@ def _load_engine(folder: Path, config: dict[str, Any], precision: Precision) -> 
     shape, version = (bert_shape(config), openvino_version()) if not GPU_DEVICE.exists() else (None, None)
     if shape and version:
         try:
-            engine = OpenVinoEngine(folder, shape, precision, streams=STREAMS)
+            library = f"OpenVINO {version}"
+            make = partial(OpenVinoEngine, folder, shape, streams=STREAMS)
+            engine = _made(make, precision, Subject("scoring", library, fingerprint), batch)
             # What the graph does not know about the model shows here, not in the middle of an answer.
             found = engine.infer([{name: np.ones((1, 8), np.int64) for name in INPUTS}])[0].shape
             if found == (1, len(config["id2label"])):
-                return engine, f"{precision}, OpenVINO {version}"
+                return engine, f"{engine.precision}, {library}"
             reason = f"its logits have the shape {found}"
         except (ModelError, RuntimeError) as error:
             reason = str(error).strip()[:300]
         logger.warning("OpenVINO cannot compute %s (%s): PyTorch does, about half as fast", folder.name, reason)
     elif shape:
         logger.warning("OpenVINO cannot be imported: %s is computed by PyTorch, about half as fast", folder.name)
-    by_torch = TorchEngine(folder, precision)
+    library, card = f"PyTorch {torch_version()}", graphics_card()
+    subject = Subject("scoring", f"{library} on {card}" if card else library, fingerprint, on_gpu=bool(card))
+    by_torch = _made(partial(TorchEngine, folder), precision, subject, batch)
     device = "" if by_torch.device == "cpu" else f" on {by_torch.device}"
-    return by_torch, f"{by_torch.precision}, PyTorch {torch_version()}{device}"
+    return by_torch, f"{by_torch.precision}, {library}{device}"
+
+
+def _made(make: Callable[[Computed], AnEngine], precision: Precision, subject: Subject, batch: Inputs) -> AnEngine:
+    """The engine of this precision; of the faster one where it is "auto"."""
+    if precision != "auto":
+        return make(precision)
+    made: dict[Computed, AnEngine] = {}
+
+    def trial(wanted: Computed) -> Callable[[], object]:
+        made[wanted] = make(wanted)
+        return partial(made[wanted].infer, [batch] * STREAMS)
+
+    chosen = timings().faster(subject, trial)
+    return made[chosen] if chosen in made else make(chosen)
 
 
 def read_config(folder: Path) -> dict[str, Any]:

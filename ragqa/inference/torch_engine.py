@@ -69,6 +69,13 @@ class TorchEngine:
         return True
 
 
+def graphics_card() -> str:
+    """The name of the graphics card that torch computes on; "" where it computes on the processor."""
+    import torch
+
+    return str(torch.cuda.get_device_name()) if torch.cuda.is_available() else ""
+
+
 def torch_version() -> str:
     """PyTorch's version without its build."""
     import torch

@@ -19,8 +19,9 @@ from torch import nn
 
 from ragqa.config import Precision
 from ragqa.errors import ConfigError, ModelError
-from ragqa.inference.bert_graph import ADAPTER_CONFIG, ADAPTER_WEIGHTS, PREFIX, choose_precision, merge_adapter
+from ragqa.inference.bert_graph import ADAPTER_CONFIG, ADAPTER_WEIGHTS, PREFIX, merge_adapter
 from ragqa.inference.pair_encoding import encodable, padded_length
+from ragqa.lab.training import trains_in_bf16
 from ragqa.retrieval.encoder import covers
 from ragqa.retrieval.local_models import EncoderWeights, weights_of
 
@@ -142,7 +143,6 @@ class RetrieverModel:
             raise ModelError(msg)
         self.base_sha256 = found.sha256
         self.device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-        self._bf16 = _in_bf16(precision, self.device)
         self._tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(found.folder, local_files_only=True)
         self.bert: PreTrainedModel = AutoModel.from_pretrained(
             found.folder,
@@ -156,6 +156,7 @@ class RetrieverModel:
         bert: Any = self.bert  # transformers types its parts as tensors or modules
         self._embeddings, self._layers = bert.embeddings, list(bert.encoder.layer)
         bert.to(self.device).eval()
+        self._bf16 = trains_in_bf16(self.bert, self.base_sha256, precision)
         self._n_frozen = int(self.bert.config.num_hidden_layers) - layers
 
     @torch.no_grad()
@@ -210,12 +211,6 @@ def _groups(rows: Sequence[Any]) -> Iterator[list[int]]:
     """Positions, the shortest first, 32 at a time."""
     order = sorted(range(len(rows)), key=lambda n: len(rows[n]))
     return (order[start : start + TEXTS_PER_PASS] for start in range(0, len(order), TEXTS_PER_PASS))
-
-
-def _in_bf16(precision: Precision, device: torch.device) -> bool:
-    if precision == "auto":
-        return torch.cuda.is_bf16_supported() if device.type == "cuda" else choose_precision() == "bf16"
-    return precision == "bf16"
 
 
 def _merge(bert: PreTrainedModel, found: EncoderWeights) -> None:

@@ -19,7 +19,7 @@ from ragqa.errors import CorpusError
 from ragqa.lab.labelled import LABELS, LabelledPair, read_pairs
 from ragqa.lab.model_folder import ModelCard, settings_of
 from ragqa.lab.nli_made_pairs import made_pairs, quoting_pairs
-from ragqa.lab.training import Progress, Run, Training, export_classifier, load_classifier, stamp_of
+from ragqa.lab.training import Progress, Run, Training, export_classifier, load_classifier, stamp_of, trains_in_bf16
 from ragqa.models import fingerprint, resolve_model
 from ragqa.protocols import NliModel
 from ragqa.sentences import split_sentences
@@ -202,13 +202,14 @@ def train_nli(
     )
     tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
     steps = training.epochs * -(-len(pairs) // training.batch_size)
-    stamp = stamp_of(asdict(training), fingerprint(base), pairs_sha256(pairs))
-    run = Run(model, training, steps, out, stamp)
+    base_sha256 = fingerprint(base)
+    bf16 = trains_in_bf16(model, base_sha256)
+    run = Run(model, training, steps, out, stamp_of(asdict(training), base_sha256, pairs_sha256(pairs)))
     yield from run.train(
         islice(_batches(training, pairs), run.done, None),
-        partial(_loss, model, tokenizer, training),
+        partial(_loss, model, tokenizer, training, bf16),
         partial(export_classifier, model, base, out, KIND),
-        partial(_accuracy, model, tokenizer, training, held_out) if held_out else None,
+        partial(_accuracy, model, tokenizer, training, bf16, held_out) if held_out else None,
     )
 
 
@@ -221,6 +222,7 @@ def _loss(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     training: NliTraining,
+    bf16: bool,
     batch: Sequence[LabelledPair],
 ) -> torch.Tensor:
     import torch
@@ -228,7 +230,7 @@ def _loss(
 
     model.train()
     labels = torch.tensor([pair.label for pair in batch], device=model.device)
-    logits = _logits(model, tokenizer, training, batch)
+    logits = _logits(model, tokenizer, training, bf16, batch)
     return functional.cross_entropy(logits.float(), labels, label_smoothing=training.label_smoothing)
 
 
@@ -236,6 +238,7 @@ def _accuracy(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     training: NliTraining,
+    bf16: bool,
     pairs: Sequence[LabelledPair],
 ) -> float:
     """Share of these pairs whose most probable label is their own, in [0, 1]."""
@@ -245,7 +248,7 @@ def _accuracy(
     right = 0
     for batch in batches_of_epoch(pairs, training.batch_size, 0):
         with torch.inference_mode():
-            found = _logits(model, tokenizer, training, batch).argmax(-1).tolist()
+            found = _logits(model, tokenizer, training, bf16, batch).argmax(-1).tolist()
         right += sum(label == pair.label for label, pair in zip(found, batch, strict=True))
     return right / len(pairs)
 
@@ -254,9 +257,10 @@ def _logits(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     training: NliTraining,
+    bf16: bool,
     batch: Sequence[LabelledPair],
 ) -> torch.Tensor:
-    """Shape (n_pairs, 3), computed in bf16."""
+    """Shape (n_pairs, 3)."""
     import torch
 
     encoded: BatchEncoding = tokenizer(
@@ -268,7 +272,7 @@ def _logits(
         pad_to_multiple_of=8,  # few shapes: torch keeps a compiled kernel for each, and gigabytes of them otherwise
         return_tensors="pt",
     )
-    with torch.autocast(model.device.type, torch.bfloat16):
+    with torch.autocast(model.device.type, torch.bfloat16, enabled=bf16):
         logits: torch.Tensor = model(**encoded.to(model.device)).logits
     return logits
 

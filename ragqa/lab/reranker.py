@@ -26,7 +26,7 @@ from ragqa.inference.pair_encoding import PairEncoder, padded_inputs
 from ragqa.inference.torch_engine import load_tokenizer
 from ragqa.lab.model_folder import ModelCard, settings_of
 from ragqa.lab.retriever import RetrieverData, drawn_steps
-from ragqa.lab.training import Progress, Run, Training, export_classifier, load_classifier, stamp_of
+from ragqa.lab.training import Progress, Run, Training, export_classifier, load_classifier, stamp_of, trains_in_bf16
 from ragqa.retrieval.local_models import weights_of
 from ragqa.retrieval.reranker import KIND
 from ragqa.types import Ranking
@@ -122,11 +122,12 @@ def train_reranker(training: RerankerTraining, data: RetrieverData, out: Path) -
     base, base_sha256 = base_folder(training.base)
     model = load_classifier(base, LABELS, dropout=training.dropout, seed=training.seed)
     encoder = PairEncoder(load_tokenizer(base), training.max_tokens)
+    bf16 = trains_in_bf16(model, base_sha256)
     steps = steps_of(data, training.epochs, training.batch_size)
     run = Run(model, training, steps, out, stamp_of(asdict(training), base_sha256, data.sha256))
     reports = run.train(
         groups_by_step(data, training.epochs, training.batch_size, training.negatives, training.seed, skip=run.done),
-        partial(_loss, model, encoder, data),
+        partial(_loss, model, encoder, data, bf16),
         partial(_export, model, base, out, encoder, training.max_tokens),
     )
     for now in reports:
@@ -149,7 +150,9 @@ def base_folder(name: str) -> tuple[Path, str]:
     return found.folder, found.sha256
 
 
-def _loss(model: PreTrainedModel, encoder: PairEncoder, data: RetrieverData, groups: Sequence[Group]) -> torch.Tensor:
+def _loss(
+    model: PreTrainedModel, encoder: PairEncoder, data: RetrieverData, bf16: bool, groups: Sequence[Group]
+) -> torch.Tensor:
     import torch
     from torch.nn import functional
 
@@ -170,7 +173,7 @@ def _loss(model: PreTrainedModel, encoder: PairEncoder, data: RetrieverData, gro
         }
         if not getattr(model.config, "type_vocab_size", 0) > 1:
             del tensors["token_type_ids"]
-        with torch.autocast(device.type, torch.bfloat16):
+        with torch.autocast(device.type, torch.bfloat16, enabled=bf16):
             found.append(model(**tensors).logits[:, 0].float())
         order += batch
     logits = torch.cat(found)[torch.argsort(torch.tensor(order, device=device))].view(len(groups), -1)

@@ -244,7 +244,7 @@ class RetrieverTraining(Training):
     temperature: float = 0.05  # > 0
     passage_tokens: int = 128  # a longer text is cut
     question_tokens: int = 96
-    precision: Precision = "auto"  # bf16 where the processor or the GPU computes in it
+    precision: Precision = "auto"  # the faster one on this processor; bf16 on a GPU that has it
 
 
 def train_retriever(training: RetrieverTraining, data: RetrieverData, out: Path) -> Iterator[Reading | Progress]:

@@ -19,8 +19,10 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from ragqa.config import Precision
 from ragqa.errors import ModelError
-from ragqa.inference.torch_engine import quiet_transformers
+from ragqa.inference.precision import Computed, Subject, timings
+from ragqa.inference.torch_engine import quiet_transformers, torch_version
 from ragqa.lab.model_folder import write_manifest
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ WEIGHTS = "model.safetensors"
 MOMENTS = ("exp_avg", "exp_avg_sq")  # what AdamW keeps per parameter, beside its step
 NOT_STAMPED = {"checkpoint_every", "stop_after"}  # settings that decide how often a run is saved, not what it learns
 REPORT_EVERY = 10  # steps
+TRIAL = (2, 96)  # texts and their tokens, in the step by which precisions are timed
 MAX_NORM = 1.0  # of the gradient; a longer one is scaled down to it
 
 Batch = TypeVar("Batch", bound=Sized)
@@ -163,6 +166,33 @@ def _adamw(trained: list[nn.Parameter], training: Training) -> torch.optim.AdamW
 def _learning_rate(training: Training, step: int, steps: int) -> float:
     """Of this step, from 1: rises over the warm-up while it falls linearly over all steps."""
     return training.learning_rate * min(1.0, step / max(1, training.warmup_steps)) * (1 - (step - 1) / steps)
+
+
+def trains_in_bf16(model: PreTrainedModel, weights: str, precision: Precision = "auto") -> bool:
+    """Whether to train this transformer, of weights with this sha256, in bf16 by autocast.
+
+    "auto": on a GPU where it computes in bf16; on a processor where a step, forward and back, is timed to be faster
+    (`ragqa.inference.precision`), for without bf16 instructions one takes six to nine times as long as in fp32. What
+    is timed is remembered, so that a training resumes in the precision it began with.
+    """
+    import torch
+
+    if precision != "auto":
+        return precision == "bf16"
+    if model.device.type == "cuda":
+        return bool(torch.cuda.is_bf16_supported())
+    ids = torch.ones(TRIAL[0], min(TRIAL[1], int(model.config.max_position_embeddings) - 2), dtype=torch.long)
+
+    def trial(wanted: Computed) -> Callable[[], None]:
+        def step() -> None:
+            with torch.autocast("cpu", torch.bfloat16, enabled=wanted == "bf16"):
+                found = model(input_ids=ids, attention_mask=torch.ones_like(ids))[0]
+            found.float().sum().backward()
+            model.zero_grad(set_to_none=True)
+
+        return step
+
+    return timings().faster(Subject("training", f"PyTorch {torch_version()}", weights), trial) == "bf16"
 
 
 # Checkpoints -------------------------------------------------------------------------------------------------------

@@ -125,9 +125,10 @@ class TransformerObligationClassifier(ObligationClassifier):
 
     def __init__(self, model: str, folder: Path, precision: Precision = "auto") -> None:
         """The model in ``folder``, which was named ``model``, loaded. Raises ModelError."""
-        self._classifier = SequenceClassifier(folder, precision, "text")
+        fingerprint = check_model(folder, KIND)
+        self._classifier = SequenceClassifier(folder, precision, "text", fingerprint)
         self._column = obligation_column(self._classifier.config, folder)
-        self._info = ModelInfo(shown_name(model, folder), check_model(folder, KIND), self._classifier.arithmetic)
+        self._info = ModelInfo(shown_name(model, folder), fingerprint, self._classifier.arithmetic)
 
     @property
     def info(self) -> ModelInfo:

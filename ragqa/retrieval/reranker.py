@@ -35,7 +35,7 @@ class CrossEncoderReranker(TextReranker):
         """The model of this hub name, or in this folder, checked and loaded. Raises ModelError."""
         folder = resolve_model(model, KIND)
         fingerprint = check_model(folder, KIND)
-        self._classifier = SequenceClassifier(folder, precision)
+        self._classifier = SequenceClassifier(folder, precision, fingerprint=fingerprint)
         if self._classifier.n_labels != 1:
             msg = (
                 f"The model in {folder} has {self._classifier.n_labels} outputs; expected one, as rerankers have. "

@@ -3,6 +3,7 @@
 import json
 import logging
 import sys
+from dataclasses import asdict
 
 import pytest
 from typer.testing import CliRunner
@@ -11,7 +12,9 @@ import ragqa.cli
 import ragqa.loading
 from ragqa.cli import app, main
 from ragqa.errors import ConfigError, GenerationError, RagqaError, ScoringError
+from ragqa.inference.precision import Timing, timings
 from ragqa.loading import Models
+from ragqa.paths import Paths
 from ragqa.records import AnswerRecord
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations, FakeReranker
 from tests.support.hostile import hostile_texts, write_hostile_corpus
@@ -193,7 +196,12 @@ def test_eval_prints_recall_and_map(call, tmp_path):
     report = json.loads(call("eval", "retrieval", "--index", "rules", "--questions", str(file), "--json")[1])
     assert report["measures"]["bm25"]["R@10"] == report["measures"]["bm25"]["AP@10"] == 1.0
     assert "MAP@10" in call("eval", "retrieval", "--index", "rules", "--questions", str(file))[1]
-    assert "milliseconds to selection" in call("eval", "speed", "--index", "rules", "--questions", str(file))[1]
+    timed = Timing("scoring", "OpenVINO", FakeNli.info.fingerprint, timings().processor, 0.25, 0.125)
+    Paths.from_env().precision_timings.write_text(json.dumps([asdict(timed)]))
+    said = call("eval", "speed", "--index", "rules", "--questions", str(file))[1]
+    assert "milliseconds to selection" in said
+    assert "entailment: fake-nli, fp32; scoring timed here: fp32 250.0 ms, bf16 125.0 ms\n" in said
+    assert f"encoder: {FakeEncoder().info.name}, fp32\n" in said
 
 
 @pytest.mark.long

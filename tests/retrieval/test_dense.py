@@ -24,6 +24,7 @@ from ragqa.retrieval.ranking import tie_order
 from ragqa.retrieval.vectors import read_vectors, write_vectors
 from ragqa.types import ModelInfo
 from tests.support.fakes import FakeEncoder, passage
+from tests.support.processor import has_bf16
 
 
 class TableEncoder:
@@ -361,9 +362,13 @@ class TestBertEncoder:
 
     def test_bf16_agrees_with_fp32(self):
         texts = [f"A firm of class {n} must keep records of {'client ' * n}money." for n in range(40)]
-        cosines = (BertEncoder(precision="bf16").encode(texts) * BertEncoder(precision="fp32").encode(texts)).sum(1)
+        coarse = BertEncoder(precision="bf16")
+        found, exact = coarse.encode(texts), BertEncoder(precision="fp32").encode(texts)
+        cosines = (found * exact).sum(1)
         assert cosines.mean() > 0.999
         assert cosines.min() > 0.99
+        assert np.array_equal(found, exact) != has_bf16()
+        assert coarse.info.precision.startswith("bf16, " if has_bf16() else "fp32, ")
 
     def test_a_text_has_the_same_bits_whatever_is_beside_it(self):
         encoder = BertEncoder()
