@@ -16,16 +16,42 @@ from ragqa.cleaning import without_controls
 from ragqa.records import RecordSummary
 from ragqa.registry import score_name
 from ragqa.repass.attribution import COPY_NOTE, MIN_RUN, citation_flag, marks
-from ragqa.repass.explanation import Explanation, explain, mode_differences, provenance, written_out
-from ragqa.types import Answer, Breakdown, CitationCheck, CitationStatus, Passage, ScoringMode, Selection, Verdict
+from ragqa.repass.explanation import (
+    Explanation,
+    counted,
+    doubt_words,
+    explain,
+    mode_differences,
+    provenance,
+    verdict_by_index,
+    written_out,
+)
+from ragqa.types import (
+    Answer,
+    Breakdown,
+    CitationCheck,
+    CitationStatus,
+    Cover,
+    ObligationScore,
+    ObligationVerdict,
+    Passage,
+    Premise,
+    ScoringMode,
+    Selection,
+    SentenceScore,
+    SentenceVerdict,
+    Verdict,
+)
 
 _STYLE = {
     Verdict.SUPPORTED: "green",
     Verdict.UNSUPPORTED: "",
     Verdict.CONTRADICTED: "red",
     Verdict.DISPUTED: "yellow",
+    Verdict.DISAGREEING: "yellow",
+    Verdict.NONE: "dim",
 }
-
+_COVER_STYLE = {Cover.COVERED: "green", Cover.IN_PART: "yellow", Cover.NOT_COVERED: "yellow"}
 
 LONGEST_WORD: Final = 12  # characters; a shorter word is never broken in a table
 TITLE_CHARS: Final = 48  # of a document's title where a passage is named
@@ -192,6 +218,7 @@ def scores_group(evaluation: Breakdown, passages: Sequence[Passage] = (), other:
     lines = [
         plain(f"RePASs ({evaluation.mode} mode) = {arithmetic.formula}", style="bold"),
         *(plain(f"  {part}") for part in arithmetic.parts),
+        *_verdict_lines(evaluation),
     ]
     if other:
         lines += _mode_lines(evaluation, other)
@@ -204,18 +231,27 @@ def scores_group(evaluation: Breakdown, passages: Sequence[Passage] = (), other:
     return Group(*tables, *lines)
 
 
+def _verdict_lines(evaluation: Breakdown) -> list[Text]:
+    """How many sentences have which verdict, and how much of C the verdicts do not believe."""
+    verdicts = verdict_by_index(evaluation.sentences, evaluation.verdicts).values()
+    what = "Verdicts" if evaluation.verdicts else "Raw verdicts, judged before there were rules"
+    counts = ", ".join(words for _, words in counted(verdicts))
+    lines = (f"{what}: {counts}." if counts else "", doubt_words(evaluation))
+    return [plain(line) for line in lines if line]
+
+
 def _sentence_table(evaluation: Breakdown, explanation: Explanation | None) -> FittedTable:
-    threshold = evaluation.verdict_threshold
-    title = f"Answer sentences (supported: E ≥ {threshold:.2f}, contradicted: C ≥ {threshold:.2f})"
-    table = FittedTable(title, show_lines=True)
+    threshold, judged = evaluation.verdict_threshold, {one.index: one for one in evaluation.verdicts}
+    raw = f"supported: E ≥ {threshold:.2f}, contradicted: C ≥ {threshold:.2f}"
+    table = FittedTable(f"Answer sentences ({'E, C: RePASs raw' if judged else raw})", show_lines=True)
     for heading in ("#", "verdict", "E", "C"):
         table.add_column(heading)
     table.add_column("sentence", least=16)
     table.add_column("deciding premise", 1, least=16)
+    verdicts = verdict_by_index(evaluation.sentences, evaluation.verdicts)
     for score in evaluation.sentences:
-        contradicted = score.verdict is Verdict.CONTRADICTED
-        premise = score.contradiction_premise if contradicted else score.entailment_premise
-        verdict = Text(score.verdict, style=_STYLE[score.verdict])
+        premise = _deciding_premise(score, judged.get(score.index), evaluation.premises)
+        verdict = Text(verdicts[score.index], style=_STYLE[verdicts[score.index]])
         if explanation:
             flag = citation_flag(explanation.citations[score.index])
             verdict.append(f"\n{flag}" if flag else "", style="yellow")
@@ -225,17 +261,38 @@ def _sentence_table(evaluation: Breakdown, explanation: Explanation | None) -> F
             verdict,
             f"{score.entailment:.3f}",
             f"{score.contradiction:.3f}",
-            plain(score.sentence.text, 200),
+            _with_reason(plain(score.sentence.text, 200), judged.get(score.index)),
             plain(where + premise.text, 200) if premise else "",
         )
     return table
 
 
+def _deciding_premise(
+    score: SentenceScore, judged: SentenceVerdict | None, premises: Sequence[Premise]
+) -> Premise | None:
+    """The source sentence that decided the verdict, where one did; of a raw one that with the highest probability."""
+    if judged:
+        return None if judged.deciding is None else premises[judged.deciding]
+    contradicted = score.verdict is Verdict.CONTRADICTED
+    return score.contradiction_premise if contradicted else score.entailment_premise
+
+
+def _with_reason(text: Text, judged: SentenceVerdict | ObligationVerdict | None) -> Text:
+    if not judged:
+        return text
+    missing = ", ".join(f"“{span.text}”" for span in judged.missing) if isinstance(judged, ObligationVerdict) else ""
+    words = f"{judged.reason} Missing: {missing}." if missing else judged.reason
+    return text.append("\n").append(plain(words, style="italic"))
+
+
 def _obligation_table(evaluation: Breakdown, explanation: Explanation | None) -> FittedTable:
-    covered = sum(score.covered for score in evaluation.obligations)
+    judged = {one.index: one for one in evaluation.obligation_verdicts}
+    covers = [_cover(score, judged.get(score.index)) for score in evaluation.obligations]
+    in_part = f", {covers.count(Cover.IN_PART)} in part" if Cover.IN_PART in covers else ""
+    rule = "best, margin: RePASs raw, " if judged else ""
     title = (
-        f"Obligations: {covered} of {len(evaluation.obligations)} covered "
-        f"(P(entailment) > {evaluation.coverage_threshold:.2f})"
+        f"Obligations: {covers.count(Cover.COVERED)} of {len(covers)} covered{in_part} "
+        f"({rule}P(entailment) > {evaluation.coverage_threshold:.2f})"
     )
     table = FittedTable(title, show_lines=True)
     for heading, priority in (("covered", 0), ("best", 0), ("margin", 2)):
@@ -243,17 +300,25 @@ def _obligation_table(evaluation: Breakdown, explanation: Explanation | None) ->
     table.add_column("obligation", least=16)
     table.add_column("answer sentence", 1)
     table.add_column("next best", 3)
-    for score in evaluation.obligations:
+    for score, cover in zip(evaluation.obligations, covers, strict=True):
         runner_up = explanation.runners_up[score.index] if explanation else None
+        obligation = plain(f"[{score.obligation.passage_index + 1}] {score.obligation.text}", 200)
         table.add_row(
-            Text("yes", style="green") if score.covered else Text("no", style="yellow"),
+            Text(_COVER_WORDS[cover], style=_COVER_STYLE[cover]),
             f"{score.best:.3f}",
             f"{score.margin:+.3f}",
-            plain(f"[{score.obligation.passage_index + 1}] {score.obligation.text}", 200),
+            _with_reason(obligation, judged.get(score.index)),
             "none compared" if score.answer_index is None else str(score.answer_index + 1),
             f"{runner_up.answer_index + 1} ({runner_up.probability:.3f})" if runner_up else "",
         )
     return table
+
+
+_COVER_WORDS = {Cover.COVERED: "yes", Cover.IN_PART: "in part", Cover.NOT_COVERED: "no"}
+
+
+def _cover(score: ObligationScore, judged: ObligationVerdict | None) -> Cover:
+    return judged.cover if judged else Cover.COVERED if score.covered else Cover.NOT_COVERED
 
 
 def _mode_lines(evaluation: Breakdown, other: Breakdown) -> list[Text]:
@@ -294,7 +359,7 @@ def _citation_line(checks: Sequence[CitationCheck]) -> Text:
         if check.status is not CitationStatus.CONFIRMED
     )
     return plain(
-        f"Citations checked by entailment: {confirmed} of {len(checks)} sentences cite what entails them"
+        f"Citations checked: {confirmed} of {len(checks)} sentences cite what supports them"
         + (f"; {others}. The record keeps what was written." if others else ".")
     )
 

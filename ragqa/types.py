@@ -334,6 +334,11 @@ class SentenceVerdict:
     said: tuple[Span, ...] = ()
     found: tuple[Span, ...] = ()
 
+    @property
+    def deciding(self) -> int | None:
+        """The position of the premise whose words ``found`` are; None where no premise decided."""
+        return next(iter((*self.contradicting, *self.supporting)), None)
+
 
 class Cover(StrEnum):
     """Whether the answer tells of an obligation."""
@@ -361,11 +366,11 @@ class ObligationVerdict:
 class CitationStatus(StrEnum):
     """What the check of a sentence's citations came to; see `ragqa.repass.attribution`."""
 
-    CONFIRMED = "confirmed"  # every passage it cites entails it
+    CONFIRMED = "confirmed"  # every passage it cites supports it
     CORRECTED = "corrected"  # those that do take the place of what was written
-    REMOVED = "removed"  # it cites passages, and none of all entails it
-    ADDED = "added"  # it cited nothing, and a passage entails it
-    MISSING = "missing"  # it cites nothing, and none entails it
+    REMOVED = "removed"  # it cites passages, and none of all supports it
+    ADDED = "added"  # it cited nothing, and a passage supports it
+    MISSING = "missing"  # it cites nothing, and none supports it
 
     @classmethod
     def _missing_(cls, value: object) -> CitationStatus | None:
@@ -374,7 +379,7 @@ class CitationStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PassageSupport:
-    """A kept passage, by number from 1, and the highest P(entailment) among its source sentences, in [0, 1].
+    """A kept passage, by number from 1, and the highest raw P(entailment) among its source sentences, in [0, 1].
 
     ``quoted``: the answer sentence is one of its source sentences, word for word.
     """
@@ -388,8 +393,8 @@ class PassageSupport:
 class CitationCheck:
     """What answer sentence ``index`` cites as it was written, and what it may cite. Numbers from 1, ascending.
 
-    ``verified`` is empty where no passage entails the sentence. ``support`` holds every passage that was written or
-    entails it, by number.
+    ``verified`` is empty where no passage supports the sentence. ``support`` holds every passage that was written or
+    supports it, by number.
     """
 
     index: int

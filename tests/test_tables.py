@@ -7,6 +7,7 @@ import pytest
 from rich.console import Console
 
 from ragqa.config import FilteringConfig, FusionConfig, ScoringConfig
+from ragqa.events.scoring import Scored
 from ragqa.filtering import select
 from ragqa.fusion import fuse
 from ragqa.repass.scorer import RepassScorer
@@ -15,6 +16,7 @@ from ragqa.types import Answer, NliProbabilities, Ranking, ScoredPassage, Scorin
 from tests.support.fakes import FakeNli, FakeObligations, answer, passage
 from tests.support.helpers import PASSAGES
 from tests.support.streams import result_of
+from tests.support.verdict_cases import SOURCES, before_rules, scored_by_hand
 
 LINES = "A firm must act at once.\nA firm may wait.\nThe moon is green."
 
@@ -28,7 +30,9 @@ def printed(renderable, width=200):
 def both_modes(given_answer=None, passages=PASSAGES, table=None):
     nli = FakeNli(table)
     given_answer = given_answer or answer(LINES, [(1,), (1,)])
-    return result_of(RepassScorer(nli, nli, FakeObligations(), ScoringConfig()).stream(given_answer, passages))
+    scorer = RepassScorer(nli, nli, FakeObligations(), ScoringConfig())
+    both = result_of(scorer.stream(given_answer, passages))
+    return Scored(before_rules(both.paper), before_rules(both.script))
 
 
 def test_the_arithmetic_is_written_out_with_how_each_part_came_about():
@@ -51,7 +55,7 @@ def test_with_passages_copying_growth_and_citations_that_do_not_hold_are_named()
     assert ".947 to .973" in " ".join(text.split())
     assert f"From the best passage alone to all 3: E {(0.9 + 0.1 + 0.1) / 3:.3f} to {(0.9 + 0.9 + 0.1) / 3:.3f}" in text
     words = " ".join(text.split())
-    assert "Citations checked by entailment: 1 of 3 sentences cite what entails them" in words
+    assert "Citations checked: 1 of 3 sentences cite what supports them" in words
     assert "sentence 2 corrected: [1] → [2]" in words
     assert "sentence 3 missing: nothing → nothing" in words
 
@@ -87,6 +91,31 @@ def test_a_contradicted_sentence_shows_the_premise_that_contradicts_it():
     evaluation = both_modes(table=clash).paper
     assert evaluation.sentences[2].verdict is Verdict.CONTRADICTED
     assert "[2] 17–35: It must not sleep." in printed(scores_group(evaluation, PASSAGES))
+
+
+def test_verdicts_stand_in_the_table_with_their_reasons_and_the_premise_that_decided():
+    text = printed(scores_group(scored_by_hand().paper, SOURCES), 220)
+    assert "RePASs raw" in text
+    for words in (
+        "sources disagree",
+        "[2] says six years, [3] two years.",
+        "[3] 0–64: Records of spills are kept for two years",  # what contradicts decides
+        "Quoted word for word from [1].",
+        "no verdict",
+        "Obligations: 1 of 3 covered, 1 in part",
+        "Missing: “the estimated volume”.",
+        "Verdicts: 1 supported, 1 contradicted, 1 where sources disagree, 1 unsupported, 1 without verdict.",
+        "C 0.550, of which 0.180 rests on source sentences that the verdicts do not believe.",
+        "verdicts by: rules by hand",
+    ):
+        assert words in text, words
+    assert "contradicted and supported" not in text
+
+
+def test_a_breakdown_from_before_the_rules_says_that_its_verdicts_are_raw():
+    text = printed(scores_group(before_rules(scored_by_hand().paper), SOURCES), 220)
+    assert "Raw verdicts, judged before there were rules: 1 supported, 1 contradicted, 2 contradicted and" in text
+    assert "do not believe" not in text
 
 
 def test_every_number_carries_model_weights_mode_and_splitter():

@@ -1,11 +1,12 @@
 """Where an answer's words come from: the passages each sentence may cite, and how much is copied word for word.
 
-Pure. A passage entails a sentence where the highest P(entailment) among the passage's source sentences reaches the
-verdict threshold, and where one of them is the sentence itself, word for word: an NLI model does not always see that a
-long quotation says what it quotes. The citations that the model wrote stay where the probabilities confirm all of them.
-Where only some are confirmed, those stay; where none is, the passages that entail the sentence take their place; where
-no passage entails it, nothing is cited. Nothing that was written is lost: a check holds both, and the answer itself is
-not changed. The limit: a sentence drawn from two passages, neither of which says all of it, is entailed by neither.
+Pure. A passage supports a sentence where a source sentence stands in it that the verdict on the sentence names as
+supporting. In records from before there were verdicts it does where the highest P(entailment) among its source
+sentences reaches the verdict threshold, and where one of them is the sentence itself, word for word. The citations that
+the model wrote stay where all of them support. Where only some do, those stay; where none does, the passages that
+support the sentence take their place; where no passage does, nothing is cited. Nothing that was written is lost: a
+check holds both, and the answer itself is not changed. The limit: a sentence drawn from two passages, neither of which
+says all of it, is supported by neither.
 """
 
 from __future__ import annotations
@@ -81,23 +82,32 @@ def check_citations(evaluation: Breakdown, passages: Sequence[Passage]) -> tuple
                 known = of_sentence.get(number, PassageSupport(number, 0.0))
                 quoted = known.quoted or bool(words and words == sentence)
                 of_sentence[number] = PassageSupport(number, max(known.entailment, probability), quoted)
+    if evaluation.verdicts:
+        supporting = [
+            {n for place in one.supporting for n in _passage_numbers(evaluation.premises[place], passages)}
+            for one in evaluation.verdicts
+        ]
+    else:
+        least = evaluation.verdict_threshold
+        supporting = [{n for n, one in of.items() if one.quoted or one.entailment >= least} for of in found]
     return tuple(
-        _check(score.index, score.sentence.citations, of_sentence, evaluation.verdict_threshold)
-        for score, of_sentence in zip(evaluation.sentences, found, strict=True)
+        _check(score.index, score.sentence.citations, of_sentence, tuple(sorted(numbers)))
+        for score, of_sentence, numbers in zip(evaluation.sentences, found, supporting, strict=True)
     )
 
 
-def _check(index: int, written: tuple[int, ...], found: dict[int, PassageSupport], threshold: float) -> CitationCheck:
-    entailing = tuple(n for n, support in sorted(found.items()) if support.quoted or support.entailment >= threshold)
-    agreed = tuple(number for number in written if number in entailing)
+def _check(
+    index: int, written: tuple[int, ...], found: dict[int, PassageSupport], supporting: tuple[int, ...]
+) -> CitationCheck:
+    agreed = tuple(number for number in written if number in supporting)
     if written:
-        verified = agreed or entailing
+        verified = agreed or supporting
         status = CitationStatus.CORRECTED if verified else CitationStatus.REMOVED
         status = CitationStatus.CONFIRMED if verified == written else status
     else:
-        verified = entailing
+        verified = supporting
         status = CitationStatus.ADDED if verified else CitationStatus.MISSING
-    support = tuple(found.get(number, PassageSupport(number, 0.0)) for number in sorted({*written, *entailing}))
+    support = tuple(found.get(number, PassageSupport(number, 0.0)) for number in sorted({*written, *supporting}))
     return CitationCheck(index, status, written, verified, support)
 
 
@@ -124,27 +134,27 @@ def citation_flag(check: CitationCheck) -> str:
         case CitationStatus.CORRECTED:
             return f"citation corrected: {marks(check.written)} → {marks(check.verified)}"
         case CitationStatus.REMOVED:
-            return f"citation removed: {marks(check.written)}, no passage entails this"
+            return f"citation removed: {marks(check.written)}, no passage supports this"
         case CitationStatus.ADDED:
             return f"citation added: {marks(check.verified)}"
         case CitationStatus.MISSING:
-            return "no citation: no passage entails this"
+            return "no citation: no passage supports this"
 
 
 def citation_words(check: CitationCheck) -> str:
     """The check in full: what was written, what became of it, and the highest entailment in each passage named."""
     written = f"As written it cites {marks(check.written)}" if check.written else "As written it cites nothing"
     outcome = {
-        CitationStatus.CONFIRMED: "confirmed, as it is entailed there",
+        CitationStatus.CONFIRMED: "confirmed, as it is supported there",
         CitationStatus.CORRECTED: f"corrected to {marks(check.verified)}",
-        CitationStatus.REMOVED: "removed, as no passage entails it",
-        CitationStatus.ADDED: f"and is entailed by {marks(check.verified)}, added",
-        CitationStatus.MISSING: "and no passage entails it",
+        CitationStatus.REMOVED: "removed, as no passage supports it",
+        CitationStatus.ADDED: f"and is supported by {marks(check.verified)}, added",
+        CitationStatus.MISSING: "and no passage supports it",
     }[check.status]
     found = ", ".join(
         f"[{support.number}] {support.entailment:.3f}" + (" and word for word" if support.quoted else "")
         for support in check.support
     )
     return f"{written}{'' if check.status is CitationStatus.ADDED else ','} {outcome}." + (
-        f" Highest entailment: {found}." if found else ""
+        f" Highest entailment, raw: {found}." if found else ""
     )

@@ -6,14 +6,25 @@ What is copied and what may be cited is in `ragqa.repass.attribution`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from ragqa.repass import arithmetic
 from ragqa.repass.attribution import Copied, check_citations, copied_share
-from ragqa.types import Breakdown, CitationCheck, ModelInfo, Passage, Premise, ScoringMode
+from ragqa.types import (
+    Breakdown,
+    CitationCheck,
+    ModelInfo,
+    Passage,
+    Premise,
+    ScoringMode,
+    SentenceScore,
+    SentenceVerdict,
+    Verdict,
+)
 
 SHOWN_TERMS = 6  # of a sum; a longer one is cut in the middle
 CHANGED = 0.0005  # a probability that moves less than this shows the same three decimals, or nearly
@@ -58,6 +69,7 @@ class Explanation:
     growth: tuple[PassageStep, ...]
     citations: tuple[CitationCheck, ...]
     runners_up: tuple[RunnerUp | None, ...]
+    doubt: str  # how much of C the verdicts do not believe, in a sentence; "" where nothing was judged
 
 
 def explain(evaluation: Breakdown, passages: Sequence[Passage]) -> Explanation:
@@ -69,6 +81,7 @@ def explain(evaluation: Breakdown, passages: Sequence[Passage]) -> Explanation:
         growth=_growth(evaluation, len(passages)),
         citations=check_citations(evaluation, passages),
         runners_up=tuple(_runner_up(evaluation, index) for index in range(len(evaluation.obligations))),
+        doubt=doubt_words(evaluation),
     )
 
 
@@ -118,6 +131,57 @@ def _mean_of_maxima(name: str, maxima: Sequence[float], result: str, evaluation:
 
 def _count(n: int, one: str) -> str:
     return f"{n:,} {one if n == 1 else one + 's'}"
+
+
+# Verdicts beside the numbers ----------------------------------------------------------------------------------------
+
+
+def verdict_by_index(scores: Sequence[SentenceScore], judged: Sequence[SentenceVerdict]) -> dict[int, Verdict]:
+    """What stands of each sentence: the verdict where one was given, else the raw one."""
+    return {score.index: score.verdict for score in scores} | {one.index: one.verdict for one in judged}
+
+
+def counted(verdicts: Iterable[Verdict]) -> tuple[tuple[Verdict, str], ...]:
+    """Each verdict that occurs with how often, in words; the best first and what was not decided last."""
+    counts = Counter(verdicts)
+    return tuple(
+        (verdict, _COUNT_WORDS[verdict].format(counts[verdict])) for verdict in _COUNT_WORDS if counts[verdict]
+    )
+
+
+_COUNT_WORDS = {
+    Verdict.SUPPORTED: "{} supported",
+    Verdict.CONTRADICTED: "{} contradicted",
+    Verdict.DISPUTED: "{} contradicted and supported",
+    Verdict.DISAGREEING: "{} where sources disagree",
+    Verdict.UNSUPPORTED: "{} unsupported",
+    Verdict.NONE: "{} without verdict",
+}
+
+
+def doubted_contradiction(evaluation: Breakdown) -> float:
+    """The part of C, from 0 to all of it, that rests on source sentences which the verdicts do not believe.
+
+    It is of those answer sentences whose highest P(contradiction) is a doubted source sentence's.
+    """
+    doubted = [
+        score.contradiction
+        for score, verdict in zip(evaluation.sentences, evaluation.verdicts, strict=True)
+        if score.contradiction_premise in [evaluation.premises[place] for place in verdict.doubted]
+    ]
+    return sum(doubted) / len(evaluation.sentences) if doubted else 0.0
+
+
+def doubt_words(evaluation: Breakdown) -> str:
+    """How much of C the verdicts do not believe; empty where nothing was judged."""
+    if not evaluation.verdicts:
+        return ""
+    part, mode = doubted_contradiction(evaluation), evaluation.mode
+    how_much = f"{number(part, mode)} rests" if part else "none rests"
+    return (
+        f"C {number(evaluation.repass.contradiction, mode)}, of which {how_much} on source sentences that the verdicts "
+        "do not believe."
+    )
 
 
 # Growth with the number of passages ---------------------------------------------------------------------------------
@@ -176,6 +240,10 @@ def provenance(evaluation: Breakdown) -> tuple[tuple[str, str], ...]:
         ("obligations found by", model_line(evaluation.obligation_model)),
         ("definition", f"{evaluation.mode} mode"),
         ("sentences split by", evaluation.sentence_splitter),
+        (
+            "verdicts by",
+            f"rules {evaluation.verdict_rules}" if evaluation.verdict_rules else "none: raw, before there were rules",
+        ),
         (
             "thresholds",
             f"verdict at {evaluation.verdict_threshold:.2f} or more, covered above {evaluation.coverage_threshold:.2f}",

@@ -86,18 +86,23 @@ def _fall_layers(selection: Selection, filtering: FilteringConfig) -> list[alt.C
     return [rule, label]
 
 
-def heat_map(evaluation: Breakdown, kind: str) -> alt.Chart:
+def heat_map(evaluation: Breakdown, kind: str) -> alt.LayerChart:
     """P(entailment) or P(contradiction) of every pair: source sentences down, answer sentences across.
 
-    ``kind`` is ``"entailment"`` or ``"contradiction"``. Hovering a cell names both sentences in full.
+    ``kind`` is ``"entailment"`` or ``"contradiction"``. Zero is transparent, so that it is the background's colour in
+    every theme. A cell that the verdict does not believe is hatched. Hovering a cell names both sentences in full.
     """
     matrix = evaluation.entailment_matrix if kind == "entailment" else evaluation.contradiction_matrix
+    doubted = {(place, one.index) for one in evaluation.verdicts for place in one.doubted}
+    names = [f"{row + 1} · [{premise.passage_index + 1}]" for row, premise in enumerate(evaluation.premises)]
     rows = [
         {
-            "source": f"{row + 1} · [{premise.passage_index + 1}]",
-            "order": row,
+            "source": names[row],
             "answer": column + 1,
             "probability": matrix[row][column],
+            "verdict": _NOT_BELIEVED
+            if (row, column) in doubted and matrix[row][column] >= evaluation.verdict_threshold
+            else "",
             "source sentence": premise.text,
             "answer sentence": score.sentence.text,
         }
@@ -105,32 +110,59 @@ def heat_map(evaluation: Breakdown, kind: str) -> alt.Chart:
         for column, score in enumerate(evaluation.sentences)
     ]
     row_height = max(LOWEST_ROW, min(HIGHEST_ROW, HEAT_MAP_HEIGHT // max(1, len(evaluation.premises))))
-    scheme = "greens" if kind == "entailment" else "reds"
-    return (
-        alt.Chart(pd.DataFrame(rows))
-        .mark_rect(stroke="#78879155", strokeWidth=0.5)
-        .encode(
-            x=alt.X("answer:O", title="answer sentence", axis=alt.Axis(labelAngle=0, orient="top")),
-            y=alt.Y(
-                "source:N",
-                title="source sentence · [passage]",
-                sort=alt.EncodingSortField("order"),
-                axis=alt.Axis(labelOverlap=True),
-            ),
-            color=alt.Color(
-                "probability:Q",
-                scale=alt.Scale(scheme=scheme, domain=[0, 1]),
-                title=f"P({kind})",
-                legend=alt.Legend(orient="bottom"),
-            ),
-            tooltip=[
-                alt.Tooltip("probability:Q", format=".3f", title=f"P({kind})"),
-                "answer sentence:N",
-                "source sentence:N",
-            ],
-        )
-        .properties(height=alt.Step(row_height))
+    colour = "#228b54" if kind == "entailment" else "#cc3333"
+    cells = alt.Chart(pd.DataFrame(rows)).encode(
+        x=alt.X(
+            "answer:O",
+            title="answer sentence",
+            axis=alt.Axis(labelAngle=0, orient="top"),
+            scale=alt.Scale(type="band", domain=[score.index + 1 for score in evaluation.sentences]),
+        ),
+        y=alt.Y(
+            "source:N",
+            title="source sentence · [passage]",
+            axis=alt.Axis(labelOverlap=True),
+            scale=alt.Scale(type="band", domain=names),
+        ),
+        tooltip=[
+            alt.Tooltip("probability:Q", format=".3f", title=f"P({kind})"),
+            "verdict:N",
+            "answer sentence:N",
+            "source sentence:N",
+        ],
     )
+    shade = alt.FillOpacity(
+        "probability:Q",
+        scale=alt.Scale(domain=[0, 1], range=[0, 1]),
+        title=f"P({kind})",
+        legend=alt.Legend(orient="bottom"),
+    )
+    filled = cells.mark_rect(fill=colour, stroke="#78879155", strokeWidth=0.5).encode(fillOpacity=shade)
+    return alt.layer(filled, *_hatched(cells)).properties(height=alt.Step(row_height))
+
+
+_NOT_BELIEVED = "not believed"
+_N_LINES = 6  # of a hatched cell, from its lower left to its upper right
+
+
+def _hatched(cells: alt.Chart) -> list[alt.Chart]:
+    """Slanted lines over the cells that are not believed; Vega knows no hatching of its own.
+
+    They are dark on light, so that they show on a full cell and on an empty background of either theme.
+    """
+    x, y = cells.encoding.x, cells.encoding.y
+    return [
+        cells.transform_filter(alt.datum.verdict == _NOT_BELIEVED)
+        .mark_rule(stroke=stroke, strokeWidth=width)
+        .encode(
+            x=x.copy().bandPosition(line / _N_LINES),
+            x2=alt.X2("answer:O", bandPosition=(line + 1) / _N_LINES),
+            y=y.copy().bandPosition(1),
+            y2=alt.Y2("source:N", bandPosition=0),
+        )
+        for stroke, width in (("#ffffff", 3), ("#17262b", 1.2))
+        for line in range(_N_LINES)
+    ]
 
 
 def growth_chart(growth: Sequence[PassageStep]) -> alt.Chart:

@@ -11,13 +11,16 @@ from urllib.parse import quote
 
 from ragqa.records import RecordSummary
 from ragqa.repass.attribution import citation_flag
-from ragqa.types import Answer, AnswerSentence, CitationCheck, Passage, SentenceScore, Verdict
+from ragqa.repass.explanation import verdict_by_index
+from ragqa.types import Answer, CitationCheck, Passage, SentenceScore, SentenceVerdict, Span, Verdict
 
 VERDICT_CLASS = {
     Verdict.SUPPORTED: "good",
     Verdict.UNSUPPORTED: "plain",
     Verdict.CONTRADICTED: "bad",
     Verdict.DISPUTED: "mixed",
+    Verdict.DISAGREEING: "mixed",
+    Verdict.NONE: "none",
 }
 _STAGES = ("retrieval", "fusion", "reranking", "filtering", "generation", "scoring")
 
@@ -35,6 +38,24 @@ def number_html(value: float | None, digits: int = 3) -> str:
 def badge_html(text: str, kind: str) -> str:
     """A word on a coloured ground; the word says it all, the colour only helps."""
     return f'<span class="rq-badge rq-{kind}">{escape(text)}</span>'
+
+
+def marked_html(text: str, spans: Sequence[Span], kind: str) -> str:
+    """The text, escaped, with these slices of it marked; where they overlap the earlier one is, what is outside not."""
+    pieces, position = [], 0
+    for span in sorted(spans, key=lambda one: one.start):
+        start, end = max(span.start, position), min(span.end, len(text))
+        if start < end:
+            words = f'<mark class="rq-word rq-mark-{kind}">{text_html(text[start:end])}</mark>'
+            pieces += [text_html(text[position:start]), words]
+            position = end
+    return "".join(pieces) + text_html(text[position:])
+
+
+def said_html(text: str, judged: SentenceVerdict | None) -> str:
+    """An answer sentence with the words that decide its verdict marked, where they are not all of it."""
+    spans = [span for span in judged.said if span.text != text] if judged else []
+    return marked_html(text, spans, VERDICT_CLASS[judged.verdict] if judged else "plain")
 
 
 def place(passage: Passage) -> str:
@@ -64,19 +85,22 @@ def answer_html(
     *,
     final: Collection[int] | None = None,
     checks: Sequence[CitationCheck] = (),
+    verdicts: Sequence[SentenceVerdict] = (),
 ) -> str:
-    """The answer as text; each sentence marked by its verdict once scored, each citation opening its passage.
+    """The answer as text; each sentence marked by its verdict once there is one, each citation opening its passage.
 
     ``final`` are the sentences whose verdict stands (None: all scored ones). With ``checks`` a citation that does not
-    hold is struck out, one that was put in is underlined, and a few words behind the sentence say so.
+    hold is struck out, one that was put in is underlined, and a few words behind the sentence say so. Without
+    ``verdicts`` the raw ones of ``scores`` are shown.
     """
-    verdicts = {score.index: score.verdict for score in scores}
+    known, judged = verdict_by_index(scores, verdicts), {one.index: one for one in verdicts}
     check_of = {check.index: check for check in checks}
     pieces, position = [], 0
     for index, sentence in enumerate(answer.sentences):
         between = answer.text[position : sentence.start]
         pieces.append(text_html(between) if between.strip() else (_BREAK if "\n" in between else " "))
-        pieces.append(_answer_sentence(sentence, verdicts.get(index), final=final is None or index in final))
+        is_final = final is None or index in final
+        pieces.append(_answer_sentence(sentence.text, known.get(index), judged.get(index), final=is_final))
         check = check_of.get(index)
         shown = sorted({*sentence.citations, *check.verified}) if check else sentence.citations
         pieces.extend(_citation(number, passages, check) for number in shown if number <= len(passages))
@@ -84,33 +108,45 @@ def answer_html(
             pieces.append(f'<span class="rq-flag">⚑ {escape(flag)}</span>')
         position = sentence.end
     pieces.append(text_html(answer.text[position:]))
-    legend = _LEGEND.format(_MAY_CHANGE if final is not None and not verdicts.keys() <= set(final) else "")
-    legend = legend if verdicts else ""
+    legend = _legend(known.values(), may_change=final is not None and not known.keys() <= set(final)) if known else ""
     return f'<div class="rq-answer">{"".join(pieces)}</div>{legend}'
 
 
-def _answer_sentence(sentence: AnswerSentence, verdict: Verdict | None, *, final: bool) -> str:
-    kind = VERDICT_CLASS[verdict] if verdict else "pending"
-    title = "not scored yet" if verdict is None else (str(verdict) if final else f"so far {verdict}")
-    state = "" if final or verdict is None else " rq-provisional"
-    return f'<span class="rq-sentence rq-u-{kind}{state}" title="{escape(title)}">{text_html(sentence.text)}</span>'
+def _answer_sentence(text: str, verdict: Verdict | None, judged: SentenceVerdict | None, *, final: bool) -> str:
+    """The sentence with its badge; words that tell the verdict and its reason appear on focus and under the pointer."""
+    if verdict is None:
+        return f'<span class="rq-sentence rq-u-pending" title="not scored yet">{text_html(text)}</span>'
+    kind, state = VERDICT_CLASS[verdict], "" if final else " rq-provisional"
+    words = str(verdict) if final else f"so far {verdict}"
+    reason = f" {escape(judged.reason)}" if judged else ""
+    why = f"{escape(words)}:{reason}" if reason else escape(words)
+    return (
+        f'<span class="rq-said" tabindex="0" role="group" aria-label="{why}">'
+        f'<span class="rq-sentence rq-u-{kind}{state}">{said_html(text, judged)}</span>'
+        f'<span class="rq-badge rq-{kind}{state}">{escape(_SIGNS.get(verdict, verdict))}</span>'
+        f'<span class="rq-tip" aria-hidden="true"><b>{escape(words)}</b>{reason}</span></span>'
+    )
 
 
+_SIGNS = {Verdict.SUPPORTED: "✓"}  # the others have their words in the text: they are what a reader looks for
 _BREAK = '<span class="rq-break"></span>'
-_LEGEND = (
-    '<p class="rq-fine">Underline: <span class="rq-sentence rq-u-good">supported</span>, '
-    '<span class="rq-sentence rq-u-plain">unsupported</span>, <span class="rq-sentence rq-u-bad">contradicted</span>, '
-    '<span class="rq-sentence rq-u-mixed">contradicted and supported</span>{}.</p>'
-)
-_MAY_CHANGE = "; thin and dashed: so far, may still change"
+_OF_EVERY_ANSWER = (Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED)
+
+
+def _legend(verdicts: Collection[Verdict], *, may_change: bool) -> str:
+    """What each underline means; of the rarer verdicts only those that are there."""
+    named = [verdict for verdict in Verdict if verdict in _OF_EVERY_ANSWER or verdict in verdicts]
+    words = ", ".join(f'<span class="rq-sentence rq-u-{VERDICT_CLASS[one]}">{escape(one)}</span>' for one in named)
+    change = "; thin and dashed: so far, may still change" if may_change else ""
+    return f'<p class="rq-fine">Underline: {words}{change}.</p>'
 
 
 def _citation(number: int, passages: Sequence[Passage], check: CitationCheck | None = None) -> str:
     passage, mark, state = passages[number - 1], f"[{number}]", ""
     if check and number not in check.verified:
-        mark, state = f"<del>{mark}</del>", ", cited but does not entail this"
+        mark, state = f"<del>{mark}</del>", ", cited but does not support this"
     elif check and number not in check.written:
-        mark, state = f"<ins>{mark}</ins>", ", not cited but entails this"
+        mark, state = f"<ins>{mark}</ins>", ", not cited but supports this"
     return (
         f'<details class="rq-cite"><summary aria-label="Passage {number}{state}">{mark}</summary>'
         f'<div class="rq-card"><strong>[{number}] {escape(place(passage))}</strong>'

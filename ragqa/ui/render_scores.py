@@ -14,19 +14,24 @@ from ragqa.types import (
     Breakdown,
     CitationCheck,
     CitationStatus,
+    Cover,
     ObligationScore,
+    ObligationVerdict,
     Passage,
     Premise,
     RePASs,
     SentenceScore,
+    SentenceVerdict,
 )
-from ragqa.ui.render import VERDICT_CLASS, badge_html, place, text_html
+from ragqa.ui.render import VERDICT_CLASS, badge_html, marked_html, said_html, text_html
+from ragqa.ui.render_verdicts import COVER_CLASS, covered_html, decided_html, in_passage_html, where_html
 
 
 def gauges_html(repass: RePASs, *, final: bool, mode: str, explanation: Explanation | None = None) -> str:
     """The three parts as bars, the composite, and the formula with its numbers.
 
-    ``explanation`` adds how each part came about, and how much of the answer is copied.
+    ``explanation`` adds how much of C the verdicts do not believe, how much of the answer is copied, and how each part
+    came about.
     """
     values = (
         ("Entailment E", repass.entailment, "good"),
@@ -42,7 +47,8 @@ def gauges_html(repass: RePASs, *, final: bool, mode: str, explanation: Explanat
     below = ""
     if explanation:
         written = explanation.arithmetic.formula.replace(" - ", " − ")
-        below = _copied(explanation.copied) + _parts(explanation.arithmetic.parts)
+        doubt = f'<p class="rq-doubt">{text_html(explanation.doubt)}</p>' if explanation.doubt else ""
+        below = doubt + _copied(explanation.copied) + _parts(explanation.arithmetic.parts)
     return (
         f'<div class="rq-gauges{"" if final else " rq-provisional"}"><div class="rq-composite">'
         f'<span class="rq-big">{repass.composite:.3f}</span>'
@@ -87,24 +93,33 @@ def sentence_table_html(
     *,
     final: Collection[int] | None = None,
     explanation: Explanation | None = None,
+    verdicts: Sequence[SentenceVerdict] = (),
+    premises: Sequence[Premise] = (),
 ) -> str:
     """One row per answer sentence; opened, it shows the premises that decided it, marked in their passages.
 
     ``final`` are the indexes whose scores will not change (None: all); the others name their premise without its
     passage, so that the rows are cheap to draw again. ``explanation`` adds what the check made of
-    the citations, and the share copied.
+    the citations, and the share copied. With ``verdicts``, whose positions are of ``premises``, those are told first
+    and the raw scores after them; without, the raw verdicts are.
     """
+    judged = {one.index: one for one in verdicts}
     rows = "".join(
-        _sentence_row(score, passages, threshold, explanation)
+        _sentence_row(score, judged.get(score.index), passages, premises, threshold, explanation)
         if final is None or score.index in final
-        else _provisional_sentence_row(score)
+        else _provisional_sentence_row(score, judged.get(score.index))
         for score in scores
     )
     return f'<div class="rq-rows">{rows}</div>'
 
 
 def _sentence_row(
-    score: SentenceScore, passages: Sequence[Passage], threshold: float, explanation: Explanation | None
+    score: SentenceScore,
+    judged: SentenceVerdict | None,
+    passages: Sequence[Passage],
+    premises: Sequence[Premise],
+    threshold: float,
+    explanation: Explanation | None,
 ) -> str:
     deciding = [
         _deciding("Entailment", score.entailment, score.entailment_premise, passages, threshold, "good"),
@@ -117,17 +132,37 @@ def _sentence_row(
         check, copied = explanation.citations[score.index], explanation.copied.per_sentence[score.index]
         flag = _flag_html(check)
         inside = f"<p>{text_html(citation_words(check))} Copied from the passages: {copied:.0%} of its words.</p>"
+    inside += "".join(deciding)
+    if judged:
+        raw = badge_html(score.verdict, VERDICT_CLASS[score.verdict])
+        inside = (
+            f"{decided_html(judged, premises, passages, threshold)}"
+            f'<div class="rq-raw"><p><b>RePASs raw:</b> {raw}</p>{inside}</div>'
+        )
     return (
-        f'<details class="rq-row"><summary><span class="rq-cells">'
-        f"{badge_html(score.verdict, VERDICT_CLASS[score.verdict])}"
-        f'<span class="rq-num">E {score.entailment:.3f}</span><span class="rq-num">C {score.contradiction:.3f}</span>'
-        f"{flag}</span><span>{score.index + 1}. {text_html(score.sentence.text)}</span></summary>"
-        f'<div class="rq-inside">{inside}{"".join(deciding)}</div></details>'
+        f'<details class="rq-row"><summary><span class="rq-cells">{_verdict_badge(score, judged)}'
+        f'<span class="rq-num">{"RePASs raw: " if judged else ""}E {score.entailment:.3f}</span>'
+        f'<span class="rq-num">C {score.contradiction:.3f}</span>'
+        f"{flag}</span>{_sentence_cell(score, judged)}</summary>"
+        f'<div class="rq-inside">{inside}</div></details>'
     )
 
 
-def _provisional_sentence_row(score: SentenceScore) -> str:
-    badge = badge_html(f"so far {score.verdict}", VERDICT_CLASS[score.verdict])
+def _verdict_badge(score: SentenceScore, judged: SentenceVerdict | None, so_far: str = "") -> str:
+    verdict = judged.verdict if judged else score.verdict
+    return badge_html(f"{so_far}{verdict}", VERDICT_CLASS[verdict])
+
+
+def _sentence_cell(score: SentenceScore, judged: SentenceVerdict | None) -> str:
+    return f"<span>{score.index + 1}. {said_html(score.sentence.text, judged)}{_reason(judged)}</span>"
+
+
+def _reason(judged: SentenceVerdict | ObligationVerdict | None) -> str:
+    return f'<span class="rq-reason">{text_html(judged.reason)}</span>' if judged else ""
+
+
+def _provisional_sentence_row(score: SentenceScore, judged: SentenceVerdict | None) -> str:
+    badge = _verdict_badge(score, judged, "so far ")
     found = (("Entailment", score.entailment_premise), ("Contradiction", score.contradiction_premise))
     premises = "".join(
         f"<p>{label}, highest so far against: {text_html(premise.text)}</p>" for label, premise in found if premise
@@ -136,7 +171,7 @@ def _provisional_sentence_row(score: SentenceScore) -> str:
         f'<details class="rq-row rq-provisional"><summary><span class="rq-cells">{badge}'
         f'<span class="rq-num">E at least {score.entailment:.3f}</span>'
         f'<span class="rq-num">C at least {score.contradiction:.3f}</span></span>'
-        f"<span>{score.index + 1}. {text_html(score.sentence.text)}</span></summary>"
+        f"{_sentence_cell(score, judged)}</summary>"
         f'<div class="rq-inside">{premises}<p>More source sentences are still to be compared.</p></div></details>'
     )
 
@@ -156,21 +191,8 @@ def _deciding(
     mark = kind if value >= threshold else "plain"  # a premise that decides nothing is pointed at, not coloured
     return (
         f"<p><b>{label} {value:.3f}</b>, {reached} {threshold:.2f}; highest against "
-        f"{_where(premise, passages)}:</p>{_marked(premise, passages, mark)}"
+        f"{where_html(premise, passages)}:</p>{in_passage_html(premise, passages, mark)}"
     )
-
-
-def _where(premise: Premise, passages: Sequence[Passage]) -> str:
-    name = escape(place(passages[premise.passage_index]))
-    return f"characters {premise.start} to {premise.end} of [{premise.passage_index + 1}] {name}"
-
-
-def _marked(premise: Premise, passages: Sequence[Passage], kind: str) -> str:
-    """The premise's passage with the premise highlighted."""
-    text = passages[premise.passage_index].text
-    before, inside, after = text[: premise.start], text[premise.start : premise.end], text[premise.end :]
-    mark = f'<mark class="rq-mark-{kind}">{text_html(inside)}</mark>'
-    return f'<div class="rq-passage" tabindex="0">{text_html(before)}{mark}{text_html(after)}</div>'
 
 
 # Obligations --------------------------------------------------------------------------------------------------------
@@ -183,25 +205,31 @@ def ledger_html(
     *,
     final: Collection[int] | None = None,
     explanation: Explanation | None = None,
+    verdicts: Sequence[ObligationVerdict] = (),
 ) -> str:
     """One row per obligation: covered or not, by which answer sentence, with what margin to the threshold.
 
-    ``final`` as in `sentence_table_html`; ``explanation`` adds the next best answer sentence.
+    ``final`` as in `sentence_table_html`; ``explanation`` adds the next best answer sentence, ``verdicts`` what is
+    missing where an obligation is covered in part.
     """
     runners_up = explanation.runners_up if explanation else ()
+    judged = {one.index: one for one in verdicts}
     rows = "".join(
-        _obligation_row(o, passages, threshold, runners_up[o.index] if runners_up else None)
+        _obligation_row(o, judged.get(o.index), passages, threshold, runners_up[o.index] if runners_up else None)
         if final is None or o.index in final
-        else _provisional_obligation_row(o)
+        else _provisional_obligation_row(o, judged.get(o.index))
         for o in obligations
     )
     return f'<div class="rq-rows">{rows}</div>'
 
 
 def _obligation_row(
-    score: ObligationScore, passages: Sequence[Passage], threshold: float, runner_up: RunnerUp | None
+    score: ObligationScore,
+    judged: ObligationVerdict | None,
+    passages: Sequence[Passage],
+    threshold: float,
+    runner_up: RunnerUp | None,
 ) -> str:
-    badge = badge_html("covered", "good") if score.covered else badge_html("not covered", "mixed")
     if score.answer_index is None:
         by, nearest = "<p>No answer sentence was compared with this obligation in this mode.</p>", "nothing compared"
     else:
@@ -214,25 +242,40 @@ def _obligation_row(
         nearest = f"{'by' if score.covered else 'nearest'} sentence {score.answer_index + 1}"
     if runner_up:
         by += f"<p>Next best: answer sentence {runner_up.answer_index + 1} with {runner_up.probability:.3f}.</p>"
+    missing = judged.missing if judged else ()
+    obligation = (
+        f"<p>The obligation: {where_html(score.obligation, passages)}:</p>"
+        f"{in_passage_html(score.obligation, passages, 'good', missing)}"
+    )
+    inside = by + obligation
+    if judged:
+        inside = f'{covered_html(judged)}{obligation}<div class="rq-raw"><p><b>RePASs raw</b></p>{by}</div>'
     return (
-        f'<details class="rq-row"><summary><span class="rq-cells">{badge}'
-        f'<span class="rq-num">best {score.best:.3f}</span>'
+        f'<details class="rq-row"><summary><span class="rq-cells">{_cover_badge(score, judged)}'
+        f'<span class="rq-num">{"RePASs raw: " if judged else ""}best {score.best:.3f}</span>'
         f'<span class="rq-num">margin {score.margin:+.3f}</span>'
         f'<span class="rq-num">{nearest}</span></span>'
-        f"<span>{text_html(score.obligation.text)}</span></summary>"
-        f'<div class="rq-inside">{by}<p>The obligation: {_where(score.obligation, passages)}:</p>'
-        f"{_marked(score.obligation, passages, 'good')}</div></details>"
+        f"{_obligation_cell(score, judged)}</summary>"
+        f'<div class="rq-inside">{inside}</div></details>'
     )
 
 
-def _provisional_obligation_row(score: ObligationScore) -> str:
-    badge = badge_html(
-        "so far " + ("covered" if score.covered else "not covered"), "good" if score.covered else "mixed"
-    )
+def _cover_badge(score: ObligationScore, judged: ObligationVerdict | None, so_far: str = "") -> str:
+    cover = judged.cover if judged else Cover.COVERED if score.covered else Cover.NOT_COVERED
+    return badge_html(f"{so_far}{cover}", COVER_CLASS[cover])
+
+
+def _obligation_cell(score: ObligationScore, judged: ObligationVerdict | None) -> str:
+    words = marked_html(score.obligation.text, judged.missing if judged else (), "mixed")
+    return f"<span>{words}{_reason(judged)}</span>"
+
+
+def _provisional_obligation_row(score: ObligationScore, judged: ObligationVerdict | None) -> str:
     return (
-        f'<details class="rq-row rq-provisional"><summary><span class="rq-cells">{badge}'
+        f'<details class="rq-row rq-provisional"><summary><span class="rq-cells">'
+        f"{_cover_badge(score, judged, 'so far ')}"
         f'<span class="rq-num">best so far {score.best:.3f}</span></span>'
-        f"<span>{text_html(score.obligation.text)}</span></summary>"
+        f"{_obligation_cell(score, judged)}</summary>"
         '<div class="rq-inside"><p>More answer sentences are still to be compared.</p></div></details>'
     )
 

@@ -6,7 +6,6 @@ elements by their position, so that one put in front of others shows those twice
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 
 import streamlit as st
@@ -16,9 +15,9 @@ from ragqa.analysers import Analyser
 from ragqa.config import Config
 from ragqa.events.scoring import Scored
 from ragqa.indexing import Index
-from ragqa.repass.explanation import Explanation, provenance
+from ragqa.repass.explanation import Explanation, provenance, verdict_by_index
 from ragqa.retrieval.analysis import matched_words
-from ragqa.types import Breakdown, ObligationScore, Selection, SentenceScore
+from ragqa.types import Breakdown, Cover, Selection
 from ragqa.ui.charts import growth_chart, heat_map, path_chart, score_curve
 from ragqa.ui.render import answer_html, notice_html, seconds_html, text_html
 from ragqa.ui.render_passages import passage_table_html
@@ -31,7 +30,8 @@ from ragqa.ui.render_scores import (
     sentence_table_html,
 )
 from ragqa.ui.render_trace import best_html, has_tree, score_path, trace_html, tree_html
-from ragqa.ui.view import WEAK_COSINE, View, provisional, reselect, uncovered, unread, weak_match, with_problems
+from ragqa.ui.render_verdicts import counts_html, disagreements_html
+from ragqa.ui.view import WEAK_COSINE, Shown, View, provisional, reselect, shown, unread, weak_match
 
 SHOWN_CANDIDATES = 30
 COLUMNS_BESIDE_CURVE = 3  # of scores that fit
@@ -50,10 +50,12 @@ def draw_passages(view: View, settings: Config, index: Index | None = None) -> N
 
 def draw_outcome(view: View, settings: Config) -> None:
     """The answer so far and its scores so far, or what went wrong."""
-    answer, trace, scores = st.container(), st.container(), st.container()  # always there: nothing there is moved
+    answer, switch, trace, scores = _slots(4)  # always there: nothing there is moved
+    raw = bool(view.verdicts) and _raw_switch(switch)
+    found = shown(view, settings.scoring.mode, raw=raw)
     with answer:
         if view.rankings and view.config.generation.generator != "none":
-            _answer(view, reselect(view, settings.fusion, settings.filtering, settings.reranking), settings)
+            _answer(view, reselect(view, settings.fusion, settings.filtering, settings.reranking), found)
         elif view.error:
             _error(view)
     if view.trace:
@@ -61,7 +63,19 @@ def draw_outcome(view: View, settings: Config) -> None:
             _trace(view)
     if view.answer:
         with scores:
-            _scores(view, settings)
+            _scores(view, found, settings)
+
+
+def _raw_switch(place: DeltaGenerator) -> bool:
+    """Whether to show what RePASs alone says; kept while the session lasts, under a key that is no widget's."""
+    st.session_state.setdefault("raw_verdicts", st.session_state.get("shows_raw", False))
+    chosen: bool = place.toggle(
+        "RePASs raw",
+        key="raw_verdicts",
+        help="Instead of the verdicts by rules: two thresholds on the highest raw probabilities, as RePASs has them.",
+    )
+    st.session_state["shows_raw"] = chosen
+    return chosen
 
 
 def _passages(view: View, current: Selection, settings: Config, index: Index | None) -> None:
@@ -116,9 +130,9 @@ def _slots(count: int) -> list[DeltaGenerator]:
     return [st.container() for _ in range(count)]
 
 
-def _answer(view: View, current: Selection, settings: Config) -> None:
+def _answer(view: View, current: Selection, found: Shown) -> None:
     st.subheader("Answer", anchor="answer")
-    stale, origin, text, note = _slots(4)
+    stale, origin, text, clash, note = _slots(5)
     written_from, answer = view.selection, view.answer
     if written_from is None:
         if view.error:
@@ -133,9 +147,10 @@ def _answer(view: View, current: Selection, settings: Config) -> None:
         stale.html(notice_html(words, "mixed"))
     if answer is None:
         if view.best:
-            scores = view.best.scored.of(view.config.scoring.mode).sentences if view.best.scored else ()
+            best = view.best.scored.of(view.config.scoring.mode) if view.best.scored else None
+            scores, verdicts = (best.sentences, best.verdicts) if best else ((), ())
             origin.html(best_html(view.best))
-            text.html(answer_html(view.best.answer, written_from.passages, scores))
+            text.html(answer_html(view.best.answer, written_from.passages, scores, verdicts=verdicts))
         elif view.text:
             text.html(f'<div class="rq-answer">{text_html(view.text)}</div>')
         if view.error:
@@ -145,10 +160,13 @@ def _answer(view: View, current: Selection, settings: Config) -> None:
     model = f", {answer.model}" if answer.model else ""
     origin.caption(f"Written by: {answer.generator}{model}. Numbers open the passage they cite.")
     if answer.text:
-        mode = settings.scoring.mode
-        scores = view.scored.of(mode).sentences if view.scored else view.sentences
-        checks = view.explained.of(mode).citations if view.explained and not answer.is_refusal else ()
-        text.html(answer_html(answer, written_from.passages, scores, final=view.final_sentences, checks=checks))
+        passages, verdicts = written_from.passages, found.verdicts
+        checks = found.explanation.citations if found.explanation and not answer.is_refusal else ()
+        final = view.final_sentences
+        text.html(answer_html(answer, passages, found.sentences, final=final, checks=checks, verdicts=verdicts))
+        disagreeing = disagreements_html(verdicts, found.sentences, found.premises, passages) if found.premises else ""
+        if disagreeing:
+            clash.html(disagreeing)
     if answer.note:
         remarkable = answer.finish_reason != "stop" or answer.rejected_citations or answer.is_refusal
         note.html(notice_html(answer.note, "mixed" if remarkable else "plain"))
@@ -171,13 +189,11 @@ def _trace(view: View) -> None:
         path.altair_chart(path_chart(points), width="stretch")
 
 
-def _scores(view: View, settings: Config) -> None:
+def _scores(view: View, found: Shown, settings: Config) -> None:
     st.subheader("RePASs", anchor="repass")
     assert view.answer is not None  # noqa: S101 - for the type checker; the caller looked
-    gauges, switch, rows, ledger, around, pairs, error = _slots(7)
-    mode = settings.scoring.mode if view.scored else view.config.scoring.mode
-    evaluation = view.scored.of(mode) if view.scored else None
-    explanation = view.explained.of(mode) if view.explained else None
+    gauges, counts, switch, rows, ledger, around, pairs, error = _slots(8)
+    mode, evaluation, explanation = found.mode, found.evaluation, found.explanation
     repass = evaluation.repass if evaluation else provisional(view)
     if view.error:
         with error:
@@ -191,20 +207,22 @@ def _scores(view: View, settings: Config) -> None:
         return
     if repass:
         gauges.html(gauges_html(repass, final=evaluation is not None, mode=mode, explanation=explanation))
-    scores = evaluation.sentences if evaluation else view.sentences
-    obligations = evaluation.obligations if evaluation else view.obligations
+        what = ("Verdicts" if found.verdicts else "Raw verdicts") + ("" if evaluation else " so far")
+        counts.html(counts_html(verdict_by_index(found.sentences, found.verdicts).values(), what=what))
+    if evaluation and not evaluation.verdicts:
+        counts.caption("Judged before there were rules: these verdicts are raw, two thresholds on the maxima.")
     only_problems = False
-    if evaluation and len(scores) + len(obligations) > LONG:
+    if evaluation and len(found.sentences) + len(found.obligations) > LONG:
         only_problems = switch.toggle(
             "Only problems",
             key="only_problems",
-            help="Sentences that are unsupported, contradicted or wrongly cited, and obligations that are not covered.",
+            help="Sentences that are not supported or wrongly cited, and obligations that are not covered in full.",
         )
     with rows:
-        _sentences(view, scores, explanation, settings, only_problems=only_problems)
+        _sentences(view, found, settings, only_problems=only_problems)
     with ledger:
-        if evaluation or obligations:
-            _ledger(view, obligations, explanation, settings, only_problems=only_problems)
+        if evaluation or found.obligations:
+            _ledger(view, found, settings, only_problems=only_problems)
     if evaluation and view.scored:
         with around:
             _around(view, view.scored, evaluation, explanation)
@@ -212,54 +230,56 @@ def _scores(view: View, settings: Config) -> None:
             _matrix(evaluation)
 
 
-def _sentences(
-    view: View,
-    scores: Sequence[SentenceScore],
-    explanation: Explanation | None,
-    settings: Config,
-    *,
-    only_problems: bool,
-) -> None:
+def _sentences(view: View, found: Shown, settings: Config, *, only_problems: bool) -> None:
     threshold = settings.scoring.verdict_threshold
-    shown = with_problems(scores, explanation) if only_problems else tuple(scores)
+    rows = found.sentences_with_problems if only_problems else found.sentences
     passages = view.selection.passages if view.selection else ()
     st.markdown(f"##### Answer sentences: {len(view.final_sentences)} of {view.n_sentences} final")
     table, legend = _slots(2)
-    if shown:
+    if rows:
         final = None if view.scored else view.final_sentences
-        table.html(sentence_table_html(shown, passages, threshold, final=final, explanation=explanation))
-        hidden = f"Shown: the {len(shown)} with a problem. " if only_problems else ""
-        legend.caption(
-            f"{hidden}supported: E ≥ {threshold:.2f}; contradicted: C ≥ {threshold:.2f}; both or neither is named so. "
-            "Open a row for the source sentence that decided."
+        table.html(
+            sentence_table_html(
+                rows,
+                passages,
+                threshold,
+                final=final,
+                explanation=found.explanation,
+                verdicts=found.verdicts,
+                premises=found.premises,
+            )
         )
-    elif scores:
+        hidden = f"Shown: the {len(rows)} with a problem. " if only_problems else ""
+        raw = f"supported: E ≥ {threshold:.2f}; contradicted: C ≥ {threshold:.2f}; both or neither is named so."
+        rules = "Verdicts are by rules that compare the words too; E and C are RePASs' raw maxima."
+        words = rules if found.verdicts else raw
+        legend.caption(f"{hidden}{words} Open a row for the source sentence that decided.")
+    elif found.sentences:
         table.html(notice_html("Every sentence is supported by what it cites.", "good"))
 
 
-def _ledger(
-    view: View,
-    obligations: Sequence[ObligationScore],
-    explanation: Explanation | None,
-    settings: Config,
-    *,
-    only_problems: bool,
-) -> None:
+def _ledger(view: View, found: Shown, settings: Config, *, only_problems: bool) -> None:
     passages = view.selection.passages if view.selection else ()
-    covered, total = sum(score.covered for score in obligations), max(view.n_obligations, len(obligations))
+    obligations, total = found.obligations, max(view.n_obligations, len(found.obligations))
+    in_part = sum(one.cover is Cover.IN_PART for one in found.obligation_verdicts)
+    covered = len(obligations) - len(found.uncovered)
     so_far = "" if view.scored else f" so far, {len(view.final_obligations)} of {total} final"
-    st.markdown(f"##### Obligation ledger: {covered} of {len(obligations) if view.scored else total} covered{so_far}")
+    partly = f", {in_part} in part" if in_part else ""
+    of = len(obligations) if view.scored else total
+    st.markdown(f"##### Obligation ledger: {covered} of {of} covered{partly}{so_far}")
     (table,) = _slots(1)
-    shown = uncovered(obligations) if only_problems else tuple(obligations)
+    rows = found.uncovered if only_problems else obligations
     if not obligations:
         words = "The kept passages hold no obligation: coverage is 0 by definition, so RePASs is at most 0.667 here."
         table.html(notice_html(words))
-    elif not shown:
+    elif not rows:
         table.html(notice_html("Every obligation is covered.", "good"))
     else:
         final = None if view.scored else view.final_obligations
-        threshold = settings.scoring.coverage_threshold
-        table.html(ledger_html(shown, passages, threshold, final=final, explanation=explanation))
+        threshold, verdicts = settings.scoring.coverage_threshold, found.obligation_verdicts
+        table.html(
+            ledger_html(rows, passages, threshold, final=final, explanation=found.explanation, verdicts=verdicts)
+        )
 
 
 def _around(view: View, scored: Scored, evaluation: Breakdown, explanation: Explanation | None) -> None:
@@ -285,6 +305,8 @@ def _matrix(evaluation: Breakdown) -> None:
     options = ["entailment", "contradiction"]
     kind = st.segmented_control("Probability shown", options, default=options[0], key="matrix_kind") or options[0]
     st.altair_chart(heat_map(evaluation, kind), width="stretch")
+    if any(one.doubted for one in evaluation.verdicts):
+        st.caption("Hatched: a probability that reaches the threshold and that the verdict does not believe.")
 
 
 def _error(view: View) -> None:

@@ -18,16 +18,21 @@ from ragqa.fusion import fuse, rerank, reranker_scores
 from ragqa.generation.fanout.merging import reselected, with_passages
 from ragqa.generation.trace_words import trace_words
 from ragqa.records import AnswerRecord
-from ragqa.repass.explanation import Explanation, explain, mode_differences
+from ragqa.repass.explanation import Explanation, explain, mode_differences, verdict_by_index
 from ragqa.types import (
     Answer,
+    Breakdown,
     CitationStatus,
+    Cover,
     ObligationScore,
+    ObligationVerdict,
+    Premise,
     Ranking,
     RePASs,
     ScoringMode,
     Selection,
     SentenceScore,
+    SentenceVerdict,
     Verdict,
 )
 
@@ -67,6 +72,8 @@ class View:
     obligations: tuple[ObligationScore, ...] = ()  # likewise
     final_obligations: frozenset[int] = frozenset()
     n_obligations: int = 0
+    verdicts: tuple[SentenceVerdict, ...] = ()  # likewise; () in records from before there were rules
+    obligation_verdicts: tuple[ObligationVerdict, ...] = ()
     scored: Scored | None = None
     explained: Explained | None = None
     record_id: str = ""
@@ -110,12 +117,14 @@ def advance(view: View, event: Event) -> View:
             return replace(view, trace=(*view.trace, step), best=best, phase=trace_words(event).partition("\n")[0])
         case Answered(answer):
             return replace(view, answer=answer, n_sentences=len(answer.sentences), phase="Scoring the answer")
-        case SentenceScored(score, _, total, final):
+        case SentenceScored(score, _, total, final, verdict):
             known = view.final_sentences | {score.index} if final else view.final_sentences
+            view = replace(view, verdicts=_put(view.verdicts, verdict)) if verdict else view
             sentences = _put(view.sentences, score)
             return _scoring(replace(view, sentences=sentences, final_sentences=known, n_sentences=total))
-        case ObligationScored(obligation, _, total, final):
+        case ObligationScored(obligation, _, total, final, cover):
             known = view.final_obligations | {obligation.index} if final else view.final_obligations
+            view = replace(view, obligation_verdicts=_put(view.obligation_verdicts, cover)) if cover else view
             obligations = _put(view.obligations, obligation)
             return _scoring(replace(view, obligations=obligations, final_obligations=known, n_obligations=total))
         case Scored():
@@ -219,27 +228,65 @@ def provisional(view: View) -> RePASs | None:
     )
 
 
-def with_problems(scores: Sequence[SentenceScore], explanation: Explanation | None) -> tuple[SentenceScore, ...]:
-    """The sentences that are not plainly supported by what they cite."""
-    return tuple(
-        score
-        for score in scores
-        if score.verdict is not Verdict.SUPPORTED
-        or (explanation and explanation.citations[score.index].status is not CitationStatus.CONFIRMED)
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The scores of a view in one mode, final where it has final ones, and the verdicts shown beside them.
+
+    Without verdicts (raw ones are asked for, or the record is from before there were rules) those of the scores count.
+    """
+
+    mode: ScoringMode
+    evaluation: Breakdown | None
+    explanation: Explanation | None
+    sentences: tuple[SentenceScore, ...]
+    obligations: tuple[ObligationScore, ...]
+    verdicts: tuple[SentenceVerdict, ...]
+    obligation_verdicts: tuple[ObligationVerdict, ...]
+
+    @property
+    def premises(self) -> tuple[Premise, ...]:
+        """The source sentences that verdicts name by position; not known before the scores are final."""
+        return self.evaluation.premises if self.evaluation else ()
+
+    @property
+    def sentences_with_problems(self) -> tuple[SentenceScore, ...]:
+        """The sentences that are not plainly supported by what they cite."""
+        verdicts, checks = verdict_by_index(self.sentences, self.verdicts), self.explanation
+        return tuple(
+            score
+            for score in self.sentences
+            if verdicts[score.index] is not Verdict.SUPPORTED
+            or (checks and checks.citations[score.index].status is not CitationStatus.CONFIRMED)
+        )
+
+    @property
+    def uncovered(self) -> tuple[ObligationScore, ...]:
+        """The obligations that the answer does not tell of, or not in full."""
+        covered = {one.index: one.cover is Cover.COVERED for one in self.obligation_verdicts}
+        return tuple(score for score in self.obligations if not covered.get(score.index, score.covered))
+
+
+def shown(view: View, mode: ScoringMode, *, raw: bool = False) -> Shown:
+    """What is shown of this view in this mode; while it is being scored there is only its own. ``raw``: no verdicts."""
+    mode = mode if view.scored else view.config.scoring.mode
+    of = view.scored.of(mode) if view.scored else None
+    return Shown(
+        mode,
+        of,
+        view.explained.of(mode) if view.explained else None,
+        of.sentences if of else view.sentences,
+        of.obligations if of else view.obligations,
+        () if raw else of.verdicts if of else view.verdicts,
+        () if raw else of.obligation_verdicts if of else view.obligation_verdicts,
     )
 
 
-def uncovered(scores: Sequence[ObligationScore]) -> tuple[ObligationScore, ...]:
-    """The obligations that no answer sentence covers."""
-    return tuple(score for score in scores if not score.covered)
+Indexed = TypeVar("Indexed", SentenceScore, ObligationScore, SentenceVerdict, ObligationVerdict)
 
 
-Score = TypeVar("Score", SentenceScore, ObligationScore)
-
-
-def _put(scores: tuple[Score, ...], score: Score) -> tuple[Score, ...]:
-    """The scores in index order with this one in place of an earlier one of its index."""
-    by_index = {known.index: known for known in scores} | {score.index: score}
+def _put(known: tuple[Indexed, ...], one: Indexed) -> tuple[Indexed, ...]:
+    """All in index order, this one in place of an earlier one of its index."""
+    by_index = {each.index: each for each in known} | {one.index: one}
     return tuple(by_index[index] for index in sorted(by_index))
 
 
@@ -265,6 +312,8 @@ def _with_scores(view: View, scored: Scored) -> View:
         obligations=evaluation.obligations,
         final_obligations=frozenset(range(len(evaluation.obligations))),
         n_obligations=len(evaluation.obligations),
+        verdicts=evaluation.verdicts,
+        obligation_verdicts=evaluation.obligation_verdicts,
         phase="Saving the record" if view.running else view.phase,
     )
 

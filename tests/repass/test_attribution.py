@@ -1,4 +1,7 @@
-"""What an answer sentence may cite: kept, corrected, removed, added, missing; and nothing that was written is lost."""
+"""What an answer sentence may cite: kept, corrected, removed, added, missing; and nothing that was written is lost.
+
+By raw probabilities, as in records from before there were verdicts, but where a test says that verdicts judge.
+"""
 
 from dataclasses import replace
 
@@ -11,6 +14,7 @@ from ragqa.types import CitationStatus, NliProbabilities, PassageSupport, Scorin
 from tests.repass.test_explanation import explained, scored
 from tests.support.fakes import answer, passage
 from tests.support.helpers import ANSWER, PASSAGES
+from tests.support.verdict_cases import SOURCES, before_rules, scored_by_hand
 
 SENTENCE = "A firm must act at once."  # entailed by passage 1 alone, with .9; .1 everywhere else
 
@@ -65,7 +69,7 @@ def test_a_quotation_is_entailed_by_what_it_quotes_whatever_the_model_says():
     table = {(SENTENCE, "A firm  must act at once!"): NliProbabilities(0.25, 0.25, 0.5)}
     check = checked((1,), sentence="A firm  must act at once!", table=table)
     assert (check.status, check.support) == (CitationStatus.CONFIRMED, (PassageSupport(1, 0.25, quoted=True),))
-    assert citation_words(check).endswith("Highest entailment: [1] 0.250 and word for word.")
+    assert citation_words(check).endswith("Highest entailment, raw: [1] 0.250 and word for word.")
     part = checked((1,), sentence="Act at once.")  # a part of a sentence may lack its condition
     assert part.status is CitationStatus.REMOVED
 
@@ -96,6 +100,33 @@ def test_a_breakdown_carries_its_checks_and_the_answer_keeps_what_was_written():
     assert ANSWER.sentences[1].citations == (2,)
 
 
+def test_a_verdict_says_which_passages_may_be_cited_whatever_the_raw_probabilities():
+    evaluation = scored_by_hand().paper
+    found = [(check.status, check.written, check.verified) for check in evaluation.citations]
+    assert found == [
+        (CitationStatus.CONFIRMED, (1,), (1,)),
+        (CitationStatus.CORRECTED, (3,), (2,)),  # [3] says otherwise
+        (CitationStatus.REMOVED, (1,), ()),
+        (CitationStatus.REMOVED, (2,), ()),  # though a source sentence in [4] entails it with .7
+        (CitationStatus.MISSING, (), ()),
+    ]
+    assert evaluation.citations[0].support == (PassageSupport(1, 0.9, quoted=True),)  # raw
+    assert evaluation.citations[3].support == (PassageSupport(2, 0.1),)
+    raw = check_citations(before_rules(evaluation), SOURCES)
+    assert (raw[3].status, raw[3].verified) == (CitationStatus.CORRECTED, (4,))
+
+
+def test_every_passage_of_a_supporting_source_sentence_may_be_cited():
+    heads = (passage("a", "Duties of firms"), passage("b", "must be met. The end."))
+    evaluation = scored(answer("Firms have duties.", [(2,)]), heads).script
+    first = replace(evaluation.verdicts[0], supporting=(0,))
+    check = check_citations(replace(evaluation, verdicts=(first,)), heads)[0]
+    assert (check.status, check.verified) == (CitationStatus.CONFIRMED, (2,))
+    uncited = replace(evaluation.sentences[0], sentence=replace(evaluation.sentences[0].sentence, citations=()))
+    evaluation = replace(evaluation, sentences=(uncited,), verdicts=(first,))
+    assert check_citations(evaluation, heads)[0].verified == (1, 2)
+
+
 numbers = st.sets(st.integers(1, 3)).map(lambda found: tuple(sorted(found)))
 probabilities = st.sampled_from([0.0, 0.3, 0.5, 0.9])
 
@@ -104,7 +135,7 @@ probabilities = st.sampled_from([0.0, 0.3, 0.5, 0.9])
 def test_what_is_verified_entails_the_sentence_and_what_agrees_is_never_dropped(written, entailments):
     evaluation = scored(answer("Nothing of the kind is said.", [written])).paper
     assert len(evaluation.premises) == 5
-    evaluation = replace(evaluation, entailment_matrix=tuple((value,) for value in entailments))
+    evaluation = replace(before_rules(evaluation), entailment_matrix=tuple((value,) for value in entailments))
     check = check_citations(evaluation, PASSAGES)[0]
     best = {
         n: max(entailments[i] for i, p in enumerate(evaluation.premises) if p.passage_index == n - 1) for n in (1, 2, 3)

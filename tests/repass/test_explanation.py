@@ -9,12 +9,24 @@ from hypothesis import strategies as st
 
 from ragqa.config import ScoringConfig
 from ragqa.repass.attribution import MIN_RUN, copied_share
-from ragqa.repass.explanation import explain, mode_differences, model_line, number, provenance, written_out
+from ragqa.repass.explanation import (
+    counted,
+    doubt_words,
+    doubted_contradiction,
+    explain,
+    mode_differences,
+    model_line,
+    number,
+    provenance,
+    verdict_by_index,
+    written_out,
+)
 from ragqa.repass.scorer import RepassScorer
-from ragqa.types import ModelInfo, NliProbabilities, ScoringMode
+from ragqa.types import ModelInfo, NliProbabilities, ScoringMode, Verdict
 from tests.support.fakes import FakeNli, FakeObligations, answer, passage
 from tests.support.helpers import ANSWER, PASSAGES
 from tests.support.streams import result_of
+from tests.support.verdict_cases import SOURCES, before_rules, scored_by_hand
 
 EIGHT = "one two three four five six seven eight"
 
@@ -26,7 +38,7 @@ def scored(given_answer=ANSWER, passages=PASSAGES, table=None, config=None):
 
 
 def explained(given_answer=ANSWER, passages=PASSAGES, mode=ScoringMode.PAPER, **changes):
-    evaluation = scored(given_answer, passages, **changes).of(mode)
+    evaluation = before_rules(scored(given_answer, passages, **changes).of(mode))
     return evaluation, explain(evaluation, passages)
 
 
@@ -129,6 +141,43 @@ def test_the_copied_words_are_those_a_slow_search_finds(sentence, source):
             if end > start and f" {' '.join(sentence[start:end])} " in text:
                 marked |= set(range(start, end))
     assert copied_share([" ".join(sentence)], [" ".join(source)]).n_copied == len(marked)
+
+
+# Verdicts -----------------------------------------------------------------------------------------------------------
+
+
+def test_c_of_sentences_decided_by_what_is_not_believed_is_added_up():
+    evaluation = scored_by_hand().paper  # C: .9 doubted, .8 and .85 believed, twice .1 of neither
+    assert doubted_contradiction(evaluation) == pytest.approx(0.9 / 5)
+    assert evaluation.repass.contradiction == pytest.approx((0.9 + 0.8 + 0.85 + 0.1 + 0.1) / 5)
+    words = "C 0.550, of which 0.180 rests on source sentences that the verdicts do not believe."
+    assert doubt_words(evaluation) == explain(evaluation, SOURCES).doubt == words
+    assert doubt_words(scored_by_hand().script).startswith("C 0.55000, of which 0.18000 rests on")
+
+
+def test_a_doubted_premise_that_did_not_decide_c_takes_nothing_from_it():
+    evaluation = scored_by_hand().paper
+    elsewhere = replace(evaluation.verdicts[0], doubted=(evaluation.verdicts[0].deciding,))
+    evaluation = replace(evaluation, verdicts=(elsewhere, *evaluation.verdicts[1:]))
+    assert doubted_contradiction(evaluation) == 0.0
+    assert "of which none rests on" in doubt_words(evaluation)
+
+
+def test_without_verdicts_nothing_is_doubted_and_nothing_said():
+    evaluation = before_rules(scored_by_hand().paper)
+    assert (doubt_words(evaluation), explain(evaluation, SOURCES).doubt) == ("", "")
+    assert ("verdicts by", "none: raw, before there were rules") in provenance(evaluation)
+    assert ("verdicts by", "rules by hand") in provenance(scored_by_hand().paper)
+
+
+def test_verdicts_are_counted_in_words_and_stand_for_the_raw_ones():
+    evaluation = scored_by_hand().paper
+    found = verdict_by_index(evaluation.sentences, evaluation.verdicts[1:])
+    assert found[0] is evaluation.sentences[0].verdict is Verdict.DISPUTED  # no verdict on it: the raw one
+    assert found[1] is Verdict.DISAGREEING
+    both = [Verdict.UNSUPPORTED, Verdict.SUPPORTED, Verdict.UNSUPPORTED]
+    assert counted(both) == ((Verdict.SUPPORTED, "1 supported"), (Verdict.UNSUPPORTED, "2 unsupported"))
+    assert {verdict for verdict, _ in counted(Verdict)} == set(Verdict)
 
 
 # Growth -------------------------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from ragqa.types import Passage, Question, Ranking, ScoredPassage
 from tests.support.fakes import FakeGenerator, FakeReranker, FakeRetriever, answer
 from tests.support.helpers import ANSWER, PASSAGES, make_pipeline
 from tests.support.server import ROOT
+from tests.support.verdict_cases import ALL_VERDICTS, SOURCES, HandJudged, before_rules
 
 pytestmark = pytest.mark.long
 
@@ -256,6 +257,42 @@ def test_a_record_from_before_the_coverage_matrix_is_still_drawn(app):
     assert "RePASs, paper mode" in text
     assert "Best near miss" in text
     assert "Next best" not in text
+
+
+def test_verdicts_are_shown_and_the_raw_ones_at_the_flick_of_a_switch_that_is_kept(app):
+    hits = [ScoredPassage(source, 9.0 - number / 10) for number, source in enumerate(SOURCES)]
+    found = tuple(FakeRetriever(Ranking(name, tuple(hits))) for name in ("bm25", "dense"))
+    at = app(retrievers=found, generator=FakeGenerator(ALL_VERDICTS), scorer=HandJudged())
+    at.slider(key="set_threshold").set_value(0.0)
+    at.slider(key="set_max_drop").set_value(1.0).run()
+    text = words(ask(at))
+    for part in (
+        "contradicted: [1] says two hours, the answer six.",
+        "Sources disagree on sentence 2",
+        "C 0.550, of which 0.180 rests on source sentences",
+        "1 of 3 covered, 1 in part",
+        "Hatched: a probability",
+    ):
+        assert part in text, part
+    assert "Judged before there were rules" not in text
+    at.toggle(key="raw_verdicts").set_value(True).run()
+    assert not at.exception
+    raw = words(at)
+    assert "Raw verdicts: " in raw
+    assert "2 contradicted and supported" in raw
+    for part in ("Sources disagree on", "[1] says two hours, the answer six.", "in part"):
+        assert part not in raw, part
+    assert "Raw verdicts: " in words(ask(at, "And who else?"))
+
+
+def test_a_record_from_before_there_were_rules_says_that_its_verdicts_are_raw(app):
+    last = list(make_pipeline(records=app.store, config=Config()).run(Question("Who must act?")))[-1]
+    record = app.store.load(last.record_id)
+    old = Scored(before_rules(record.scored.paper), before_rules(record.scored.script))
+    app.store.save(replace(record, scored=old))
+    text = records_page(last.record_id)
+    assert "Judged before there were rules" in text
+    assert "Raw verdicts: " in text
 
 
 @pytest.mark.parametrize(("question", "message"), [("  ", "question is empty"), ("x" * 100_000, "at most 8,000")])

@@ -34,6 +34,7 @@ from ragqa.ui.render_scores import (
 )
 from tests.support.fakes import answer, passage, ranking
 from tests.support.helpers import ANSWER, PASSAGES, make_pipeline
+from tests.support.verdict_cases import before_rules
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&[x](javascript:alert(1))"
 ALLOWED = {
@@ -67,7 +68,8 @@ def assert_harmless(html):
 def finished():
     events = list(make_pipeline().run(Question("Who must act?")))
     selection = next(event.selection for event in events if isinstance(event, Selected))
-    return selection, next(event for event in events if isinstance(event, Scored))
+    both = next(event for event in events if isinstance(event, Scored))
+    return selection, Scored(before_rules(both.paper), before_rules(both.script))
 
 
 def test_hostile_text_stays_text_everywhere(finished):
@@ -180,8 +182,8 @@ def test_a_provisional_row_says_so_in_words_and_names_no_final_number(finished):
     assert "so far covered" in text
     assert "so far not covered" in text
     answer_so_far = answer_html(ANSWER, selection.passages, scores, final={0})
-    assert 'title="so far unsupported"' in answer_so_far
-    assert 'title="supported"' in answer_so_far
+    assert 'aria-label="so far unsupported"' in answer_so_far
+    assert 'aria-label="supported"' in answer_so_far
 
 
 def recited(scored, citations):
@@ -199,13 +201,14 @@ def test_a_citation_that_another_passage_earns_is_corrected_in_the_table_and_in_
     text = assert_harmless(html).text
     assert "⚑ citation corrected: [2] → [1]" in text
     assert (
-        "As written it cites [2], corrected to [1]. Highest entailment: [1] 0.900 and word for word, [2] 0.100." in text
+        "As written it cites [2], corrected to [1]. Highest entailment, raw: [1] 0.900 and word for word, [2] 0.100."
+        in text
     )
     written = replace(ANSWER, sentences=tuple(score.sentence for score in evaluation.sentences))
     shown = answer_html(written, selection.passages, checks=explanation.citations)
     assert "<del>[2]</del>" in shown
     assert "<ins>[1]</ins>" in shown
-    assert 'aria-label="Passage 2, cited but does not entail this"' in shown
+    assert 'aria-label="Passage 2, cited but does not support this"' in shown
     assert "⚑ citation corrected: [2] → [1]" in assert_harmless(shown).text
 
 
@@ -223,7 +226,7 @@ def test_a_sentence_that_cites_nothing_gets_the_passage_that_entails_it(finished
     explanation = explain(evaluation, selection.passages)
     html = sentence_table_html(evaluation.sentences[:1], selection.passages, 0.5, explanation=explanation)
     assert "⚑ citation added: [1]" in Tags(html).text
-    assert "As written it cites nothing and is entailed by [1], added." in Tags(html).text
+    assert "As written it cites nothing and is supported by [1], added." in Tags(html).text
 
 
 def test_a_sentence_that_no_passage_entails_stays_and_is_marked(finished):
@@ -232,7 +235,7 @@ def test_a_sentence_that_no_passage_entails_stays_and_is_marked(finished):
     shown = answer_html(ANSWER, selection.passages, checks=explanation.citations)
     assert "The moon is green." in shown
     assert "<del>[2]</del>" in shown
-    assert "⚑ citation removed: [2], no passage entails this" in shown
+    assert "⚑ citation removed: [2], no passage supports this" in shown
 
 
 def test_a_row_carries_passage_offsets_and_the_share_copied(finished):

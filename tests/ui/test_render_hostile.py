@@ -6,7 +6,17 @@ import pytest
 
 from ragqa.events.scoring import Scored
 from ragqa.repass.explanation import explain
-from ragqa.types import ModelInfo, Premise, Question, RePASs
+from ragqa.types import (
+    Cover,
+    ModelInfo,
+    ObligationVerdict,
+    Premise,
+    Question,
+    RePASs,
+    SentenceVerdict,
+    Span,
+    Verdict,
+)
 from ragqa.ui.render import answer_html
 from ragqa.ui.render_scores import (
     gauges_html,
@@ -16,12 +26,14 @@ from ragqa.ui.render_scores import (
     provenance_html,
     sentence_table_html,
 )
+from ragqa.ui.render_verdicts import disagreements_html
 from tests.support.fakes import answer, passage
 from tests.support.helpers import make_pipeline
 from tests.ui.test_render import HOSTILE, assert_harmless
 
 BAD = passage("1:1", HOSTILE, title=HOSTILE, section=HOSTILE, number=HOSTILE)
 PREMISE = Premise(HOSTILE, "1:1", 0, 0, len(HOSTILE))
+PART = Span(HOSTILE[3:40], 3, 40)  # cuts a tag in two
 
 
 @pytest.fixture(scope="module")
@@ -44,16 +56,28 @@ def evaluation():
         coverage_matrix=((0.9,),),
         entailment_model=ModelInfo(HOSTILE, HOSTILE, HOSTILE),
         sentence_splitter=HOSTILE,
+        verdicts=(
+            SentenceVerdict(
+                0, Verdict.DISAGREEING, HOSTILE, HOSTILE, (0,), (0,), doubted=(0,), said=(PART,), found=(PART,)
+            ),
+        ),
+        obligation_verdicts=(ObligationVerdict(0, Cover.IN_PART, HOSTILE, HOSTILE, 0, (PART,)),),
+        verdict_rules=HOSTILE,
     )
 
 
 @pytest.mark.parametrize("final", [None, ()], ids=["final", "provisional"])
-def test_hostile_text_stays_text_in_the_breakdown(evaluation, final):
+@pytest.mark.parametrize("raw", [True, False], ids=["raw", "judged"])
+def test_hostile_text_stays_text_in_the_breakdown(evaluation, final, raw):
     explanation = explain(evaluation, [BAD])
+    scores, premises = evaluation.sentences, evaluation.premises
+    verdicts, covers = ((), ()) if raw else (evaluation.verdicts, evaluation.obligation_verdicts)
+    shown = {"final": final, "explanation": explanation}
     for html in (
-        sentence_table_html(evaluation.sentences, [BAD], 0.5, final=final, explanation=explanation),
-        ledger_html(evaluation.obligations, [BAD], 0.7, final=final, explanation=explanation),
-        answer_html(answer(HOSTILE), [BAD], evaluation.sentences, final=final, checks=evaluation.citations),
+        sentence_table_html(scores, [BAD], 0.5, verdicts=verdicts, premises=premises, **shown),
+        ledger_html(evaluation.obligations, [BAD], 0.7, verdicts=covers, **shown),
+        answer_html(answer(HOSTILE), [BAD], scores, final=final, checks=evaluation.citations, verdicts=verdicts),
+        disagreements_html(evaluation.verdicts, scores, premises, [BAD]),
         gauges_html(RePASs(0.5, 0.1, 0.25), final=final is None, mode=HOSTILE),
         modes_html(evaluation, evaluation, [HOSTILE]),
         provenance_html([(HOSTILE, HOSTILE)]),

@@ -12,7 +12,7 @@ from ragqa.events.scoring import ObligationScored, SentenceScored
 from ragqa.records import RecordStore
 from ragqa.types import Question, ScoringMode
 from ragqa.ui.run import Run
-from ragqa.ui.view import View, advance, from_record, provisional, reselect, uncovered, with_problems
+from ragqa.ui.view import View, advance, from_record, provisional, reselect, shown
 from tests.support.fakes import FakeGenerator, answer
 from tests.support.helpers import ANSWER, make_pipeline
 
@@ -128,10 +128,10 @@ def test_a_view_with_scores_carries_its_explanation_in_both_modes():
 def test_problems_are_what_is_not_plainly_supported_by_what_it_cites():
     lines = answer("A firm must act at once.\nA firm must act at once.\nThe moon is green.", [(1,), (2,)])
     view = Run("Who?", Config(), lambda: make_pipeline(generator=FakeGenerator(lines))).wait(20)
-    explanation = view.explained.of(ScoringMode.PAPER)
-    assert [score.index for score in with_problems(view.sentences, explanation)] == [1, 2]
-    assert [score.index for score in with_problems(view.sentences, None)] == [2]
-    assert [score.covered for score in uncovered(view.obligations)] == [False]
+    found = shown(view, ScoringMode.PAPER)
+    assert [score.index for score in found.sentences_with_problems] == [1, 2]
+    assert [score.index for score in replace(found, explanation=None).sentences_with_problems] == [2]
+    assert [score.covered for score in found.uncovered] == [False]
 
 
 def test_reselecting_changes_neither_the_view_nor_its_answer():
