@@ -14,6 +14,7 @@ from ragqa.ui.render import place
 from ragqa.ui.render_trace import PathStep
 
 HEAT_MAP_HEIGHT, LOWEST_ROW, HIGHEST_ROW = 900, 6, 22  # pixels; two hundred source sentences fit two screens
+HATCHES = 40  # lines over the width of a heat map; a phone still shows them apart
 
 _DECISIONS = ["kept", Drop.BELOW_THRESHOLD, Drop.AFTER_MAX_DROP, Drop.BEYOND_TOP_K]
 _COLOURS = ["#228b54", "#78879199", "#d68c14", "#4a7fb5"]
@@ -92,17 +93,14 @@ def heat_map(evaluation: Breakdown, kind: str) -> alt.LayerChart:
     ``kind`` is ``"entailment"`` or ``"contradiction"``. Zero is transparent, so that it is the background's colour in
     every theme. A cell that the verdict does not believe is hatched. Hovering a cell names both sentences in full.
     """
-    matrix = evaluation.entailment_matrix if kind == "entailment" else evaluation.contradiction_matrix
-    doubted = {(place, one.index) for one in evaluation.verdicts for place in one.doubted}
+    matrix, doubted = _matrix(evaluation, kind), doubted_cells(evaluation, kind)
     names = [f"{row + 1} · [{premise.passage_index + 1}]" for row, premise in enumerate(evaluation.premises)]
     rows = [
         {
             "source": names[row],
             "answer": column + 1,
             "probability": matrix[row][column],
-            "verdict": _NOT_BELIEVED
-            if (row, column) in doubted and matrix[row][column] >= evaluation.verdict_threshold
-            else "",
+            "verdict": _NOT_BELIEVED if (row, column) in doubted else "",
             "source sentence": premise.text,
             "answer sentence": score.sentence.text,
         }
@@ -110,7 +108,7 @@ def heat_map(evaluation: Breakdown, kind: str) -> alt.LayerChart:
         for column, score in enumerate(evaluation.sentences)
     ]
     row_height = max(LOWEST_ROW, min(HIGHEST_ROW, HEAT_MAP_HEIGHT // max(1, len(evaluation.premises))))
-    colour = "#228b54" if kind == "entailment" else "#cc3333"
+    hue = "34, 139, 84" if kind == "entailment" else "204, 51, 51"
     cells = alt.Chart(pd.DataFrame(rows)).encode(
         x=alt.X(
             "answer:O",
@@ -131,38 +129,44 @@ def heat_map(evaluation: Breakdown, kind: str) -> alt.LayerChart:
             "source sentence:N",
         ],
     )
-    shade = alt.FillOpacity(
-        "probability:Q",
-        scale=alt.Scale(domain=[0, 1], range=[0, 1]),
-        title=f"P({kind})",
-        legend=alt.Legend(orient="bottom"),
+    scale = alt.Scale(domain=[0, 1], range=[f"rgba({hue}, 0)", f"rgba({hue}, 1)"])
+    shade = alt.Color("probability:Q", scale=scale, title=f"P({kind})", legend=alt.Legend(orient="bottom"))
+    lines = cells.encode(stroke=alt.Stroke("probability:Q", scale=scale, legend=None))
+    filled = cells.mark_rect(stroke="#78879155", strokeWidth=0.5).encode(
+        color=shade,
+        fillOpacity=alt.condition(alt.datum.verdict == _NOT_BELIEVED, alt.value(0.3), alt.value(1)),
     )
-    filled = cells.mark_rect(fill=colour, stroke="#78879155", strokeWidth=0.5).encode(fillOpacity=shade)
-    return alt.layer(filled, *_hatched(cells)).properties(height=alt.Step(row_height))
+    n_lines = max(2, HATCHES // max(2, len(evaluation.sentences)))
+    return alt.layer(filled, _hatched(lines, n_lines)).properties(height=alt.Step(row_height))
+
+
+def doubted_cells(evaluation: Breakdown, kind: str) -> set[tuple[int, int]]:
+    """(row, column) of the probabilities of this kind that reach the threshold and are not believed."""
+    matrix = _matrix(evaluation, kind)
+    cells = {(row, one.index) for one in evaluation.verdicts for row in one.doubted}
+    return {(row, column) for row, column in cells if matrix[row][column] >= evaluation.verdict_threshold}
+
+
+def _matrix(evaluation: Breakdown, kind: str) -> tuple[tuple[float, ...], ...]:
+    return evaluation.entailment_matrix if kind == "entailment" else evaluation.contradiction_matrix
 
 
 _NOT_BELIEVED = "not believed"
-_N_LINES = 6  # of a hatched cell, from its lower left to its upper right
 
 
-def _hatched(cells: alt.Chart) -> list[alt.Chart]:
-    """Slanted lines over the cells that are not believed; Vega knows no hatching of its own.
-
-    They are dark on light, so that they show on a full cell and on an empty background of either theme.
-    """
+def _hatched(cells: alt.Chart, n_lines: int) -> alt.LayerChart:
+    """Slanted lines in the cells that are not believed, which are filled only faintly; Vega knows no hatching."""
     x, y = cells.encoding.x, cells.encoding.y
-    return [
-        cells.transform_filter(alt.datum.verdict == _NOT_BELIEVED)
-        .mark_rule(stroke=stroke, strokeWidth=width)
-        .encode(
-            x=x.copy().bandPosition(line / _N_LINES),
-            x2=alt.X2("answer:O", bandPosition=(line + 1) / _N_LINES),
+    lines = [
+        cells.mark_rule(strokeWidth=2).encode(
+            x=x.copy().bandPosition(line / n_lines),
+            x2=alt.X2("answer:O", bandPosition=(line + 1) / n_lines),
             y=y.copy().bandPosition(1),
             y2=alt.Y2("source:N", bandPosition=0),
         )
-        for stroke, width in (("#ffffff", 3), ("#17262b", 1.2))
-        for line in range(_N_LINES)
+        for line in range(n_lines)
     ]
+    return alt.layer(*lines).transform_filter(alt.datum.verdict == _NOT_BELIEVED)
 
 
 def growth_chart(growth: Sequence[PassageStep]) -> alt.Chart:

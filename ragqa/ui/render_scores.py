@@ -24,7 +24,7 @@ from ragqa.types import (
     SentenceVerdict,
 )
 from ragqa.ui.render import VERDICT_CLASS, badge_html, marked_html, said_html, text_html
-from ragqa.ui.render_verdicts import COVER_CLASS, covered_html, decided_html, in_passage_html, where_html
+from ragqa.ui.render_verdicts import COVER_CLASS, covered_html, decided_html, in_passage_html, shown_places, where_html
 
 
 def gauges_html(repass: RePASs, *, final: bool, mode: str, explanation: Explanation | None = None) -> str:
@@ -121,9 +121,10 @@ def _sentence_row(
     threshold: float,
     explanation: Explanation | None,
 ) -> str:
+    told = [premises[place] for place in shown_places(judged)] if judged and premises else []
     deciding = [
-        _deciding("Entailment", score.entailment, score.entailment_premise, passages, threshold, "good"),
-        _deciding("Contradiction", score.contradiction, score.contradiction_premise, passages, threshold, "bad"),
+        _deciding("Entailment", score.entailment, score.entailment_premise, passages, threshold, "good", told),
+        _deciding("Contradiction", score.contradiction, score.contradiction_premise, passages, threshold, "bad", told),
     ]
     if score.entailment < threshold and score.contradiction >= threshold:
         deciding.reverse()
@@ -132,13 +133,12 @@ def _sentence_row(
         check, copied = explanation.citations[score.index], explanation.copied.per_sentence[score.index]
         flag = _flag_html(check)
         inside = f"<p>{text_html(citation_words(check))} Copied from the passages: {copied:.0%} of its words.</p>"
-    inside += "".join(deciding)
     if judged:
         raw = badge_html(score.verdict, VERDICT_CLASS[score.verdict])
-        inside = (
-            f"{decided_html(judged, premises, passages, threshold)}"
-            f'<div class="rq-raw"><p><b>RePASs raw:</b> {raw}</p>{inside}</div>'
-        )
+        inside = decided_html(judged, premises, passages, threshold) + inside
+        inside += f'<div class="rq-raw"><p><b>RePASs raw:</b> {raw}</p>{"".join(deciding)}</div>'
+    else:
+        inside += "".join(deciding)
     return (
         f'<details class="rq-row"><summary><span class="rq-cells">{_verdict_badge(score, judged)}'
         f'<span class="rq-num">{"RePASs raw: " if judged else ""}E {score.entailment:.3f}</span>'
@@ -183,16 +183,23 @@ def _flag_html(check: CitationCheck) -> str:
 
 
 def _deciding(
-    label: str, value: float, premise: Premise | None, passages: Sequence[Passage], threshold: float, kind: str
+    label: str,
+    value: float,
+    premise: Premise | None,
+    passages: Sequence[Passage],
+    threshold: float,
+    kind: str,
+    told: Collection[Premise],
 ) -> str:
+    """The raw maximum and the source sentence that reached it, in its passage unless it was ``told`` already."""
     if premise is None:
         return f"<p>{label}: there was no source sentence to compare with.</p>"
     reached = "at or above" if value >= threshold else "below"
     mark = kind if value >= threshold else "plain"  # a premise that decides nothing is pointed at, not coloured
-    return (
-        f"<p><b>{label} {value:.3f}</b>, {reached} {threshold:.2f}; highest against "
-        f"{where_html(premise, passages)}:</p>{in_passage_html(premise, passages, mark)}"
-    )
+    words = f"<p><b>{label} {value:.3f}</b>, {reached} {threshold:.2f}; highest against"
+    if premise in told:
+        return f"{words} the source sentence above, of [{premise.passage_index + 1}].</p>"
+    return f"{words} {where_html(premise, passages)}:</p>{in_passage_html(premise, passages, mark)}"
 
 
 # Obligations --------------------------------------------------------------------------------------------------------
@@ -245,14 +252,14 @@ def _obligation_row(
     missing = judged.missing if judged else ()
     obligation = (
         f"<p>The obligation: {where_html(score.obligation, passages)}:</p>"
-        f"{in_passage_html(score.obligation, passages, 'good', missing)}"
+        f"{in_passage_html(score.obligation, passages, 'good', missing, 'mixed')}"
     )
     inside = by + obligation
     if judged:
         inside = f'{covered_html(judged)}{obligation}<div class="rq-raw"><p><b>RePASs raw</b></p>{by}</div>'
     return (
         f'<details class="rq-row"><summary><span class="rq-cells">{_cover_badge(score, judged)}'
-        f'<span class="rq-num">{"RePASs raw: " if judged else ""}best {score.best:.3f}</span>'
+        f'<span class="rq-num">{"raw: " if judged else ""}best {score.best:.3f}</span>'
         f'<span class="rq-num">margin {score.margin:+.3f}</span>'
         f'<span class="rq-num">{nearest}</span></span>'
         f"{_obligation_cell(score, judged)}</summary>"

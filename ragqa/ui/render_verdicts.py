@@ -27,40 +27,47 @@ def where_html(premise: Premise, passages: Sequence[Passage]) -> str:
     return f"characters {premise.start} to {premise.end} of [{premise.passage_index + 1}] {name}"
 
 
-def in_passage_html(premise: Premise, passages: Sequence[Passage], kind: str, words: Sequence[Span] = ()) -> str:
+def in_passage_html(
+    premise: Premise, passages: Sequence[Passage], kind: str, words: Sequence[Span] = (), words_kind: str = ""
+) -> str:
     """The premise's passage with the premise marked, and in it these words, by their offsets in the premise."""
     text = passages[premise.passage_index].text
     before, inside, after = text[: premise.start], text[premise.start : premise.end], text[premise.end :]
-    mark = f'<mark class="rq-mark-{kind}">{marked_html(inside, words, kind)}</mark>'
+    mark = f'<mark class="rq-mark-{kind}">{marked_html(inside, words, words_kind or kind)}</mark>'
     return f'<div class="rq-passage" tabindex="0">{text_html(before)}{mark}{text_html(after)}</div>'
 
 
 def decided_html(
     judged: SentenceVerdict, premises: Sequence[Premise], passages: Sequence[Passage], threshold: float
 ) -> str:
-    """The verdict with its reason and rule, then the source sentences that decided, the deciding one first.
+    """The rule that gave the verdict, then the source sentences that decided, the deciding one first.
 
     ``premises`` are those of the breakdown; empty while it is not there yet.
     """
-    head = (
-        f"<p>{badge_html(judged.verdict, VERDICT_CLASS[judged.verdict])} {text_html(judged.reason)} "
-        f'<span class="rq-rule">Rule: {escape(judged.rule)}.</span></p>'
-    )
+    head = _rule(judged)
     if not premises:
         return head
-    sides = (("Says otherwise", judged.contradicting, "bad"), ("Says so", judged.supporting, "good"))
     found = []
-    for label, places, kind in sides:
-        if not places:
-            continue
-        premise = premises[places[0]]
-        words = judged.found if places[0] == judged.deciding else ()
+    for at in shown_places(judged):
+        label, kind, places = ("Says so", "good", judged.supporting)
+        if at in judged.contradicting:
+            label, kind, places = ("Says otherwise", "bad", judged.contradicting)
+        words = judged.found if at == judged.deciding else ()
         more = f" and {len(places) - 1} more" if len(places) > 1 else ""
         found.append(
-            f"<p><b>{label}</b>{more}: {where_html(premise, passages)}:</p>"
-            f"{in_passage_html(premise, passages, kind, words)}"
+            f"<p><b>{label}</b>{more}: {where_html(premises[at], passages)}:</p>"
+            f"{in_passage_html(premises[at], passages, kind, words)}"
         )
     return head + "".join(found) + _doubted(len(judged.doubted), threshold)
+
+
+def _rule(judged: SentenceVerdict | ObligationVerdict) -> str:
+    return f'<p class="rq-fine">Decided by the rule “{text_html(judged.rule)}”.</p>'
+
+
+def shown_places(judged: SentenceVerdict) -> tuple[int, ...]:
+    """Positions of the source sentences shown with a verdict: the best that says otherwise, the best that says so."""
+    return (*judged.contradicting[:1], *judged.supporting[:1])
 
 
 def _doubted(count: int, threshold: float) -> str:
@@ -103,11 +110,6 @@ def _side(premise: Premise, words: str, spans: Sequence[Span], passages: Sequenc
 
 
 def covered_html(judged: ObligationVerdict) -> str:
-    """The verdict on an obligation with its reason and rule."""
+    """The rule that gave the verdict on an obligation, and what is missing."""
     missing = ", ".join(f"“{text_html(span.text)}”" for span in judged.missing)
-    return (
-        f"<p>{badge_html(judged.cover, COVER_CLASS[judged.cover])} {text_html(judged.reason)} "
-        f'<span class="rq-rule">Rule: {escape(judged.rule)}.</span>'
-        + (f" <b>Missing:</b> {missing}." if missing else "")
-        + "</p>"
-    )
+    return _rule(judged) + (f"<p><b>Missing:</b> {missing}.</p>" if missing else "")

@@ -18,7 +18,7 @@ from ragqa.indexing import Index
 from ragqa.repass.explanation import Explanation, provenance, verdict_by_index
 from ragqa.retrieval.analysis import matched_words
 from ragqa.types import Breakdown, Cover, Selection
-from ragqa.ui.charts import growth_chart, heat_map, path_chart, score_curve
+from ragqa.ui.charts import doubted_cells, growth_chart, heat_map, path_chart, score_curve
 from ragqa.ui.render import answer_html, notice_html, seconds_html, text_html
 from ragqa.ui.render_passages import passage_table_html
 from ragqa.ui.render_scores import (
@@ -192,7 +192,7 @@ def _trace(view: View) -> None:
 def _scores(view: View, found: Shown, settings: Config) -> None:
     st.subheader("RePASs", anchor="repass")
     assert view.answer is not None  # noqa: S101 - for the type checker; the caller looked
-    gauges, counts, switch, rows, ledger, around, pairs, error = _slots(8)
+    counts, gauges, switch, rows, ledger, around, pairs, error = _slots(8)
     mode, evaluation, explanation = found.mode, found.evaluation, found.explanation
     repass = evaluation.repass if evaluation else provisional(view)
     if view.error:
@@ -305,7 +305,7 @@ def _matrix(evaluation: Breakdown) -> None:
     options = ["entailment", "contradiction"]
     kind = st.segmented_control("Probability shown", options, default=options[0], key="matrix_kind") or options[0]
     st.altair_chart(heat_map(evaluation, kind), width="stretch")
-    if any(one.doubted for one in evaluation.verdicts):
+    if doubted_cells(evaluation, kind):
         st.caption("Hatched: a probability that reaches the threshold and that the verdict does not believe.")
 
 

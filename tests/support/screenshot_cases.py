@@ -1,7 +1,8 @@
-"""Five records that show the breakdown at its best and at its worst, one of a fan-out, and pictures of their pages.
+"""Six records that show the breakdown at its best and at its worst, one of a fan-out, and pictures of their pages.
 
 ``python -m tests.support.screenshot_cases FOLDER`` writes, for each record, its scores and its whole page in two sizes
-and two colour schemes. The texts are invented here; the scores come from the embedded models.
+and two colour schemes. The texts are invented here; the scores come from the embedded models, but for the case
+"verdicts", which has every verdict there is.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ragqa.types import Answer, Passage, Question, Ranking, ScoredPassage
 from tests.support.fakes import FakeEncoder, FakeGenerator, FakeRetriever, answer, passage
 from tests.support.helpers import make_pipeline
 from tests.support.server import CHROMIUM, CHROMIUM_FLAGS, running_app
+from tests.support.verdict_cases import ALL_VERDICTS, SOURCES, HandJudged
 
 SIZES = {"wide": (1440, 900), "phone": (390, 844)}
 SCHEMES = ("light", "dark")
@@ -125,11 +127,12 @@ CASES: dict[str, tuple[str, tuple[Passage, ...], Answer]] = {
         DESCRIPTION,
         answer("The lighthouse is forty metres high.\nIt was built in 1871 on red granite.", [(1,), (1,)]),
     ),
+    "verdicts": ("When is a spill reported, and how long are records kept?", SOURCES, ALL_VERDICTS),
 }
 
 
 def make_records(home: Path) -> dict[str, str]:
-    """Scores the five cases with the embedded models and keeps them in ``home``; their record ids by case."""
+    """Scores the cases with the embedded models and keeps them in ``home``; their record ids by case."""
     paths = Paths(home)
     config = Config(filtering=FilteringConfig(threshold=0.0, max_drop=1.0, top_k=10))
     nli, obligations = load_nli(config.scoring)[0], load_obligations(config.scoring)
@@ -141,7 +144,7 @@ def make_records(home: Path) -> dict[str, str]:
             config=config,
             retrievers=tuple(FakeRetriever(Ranking.of(retriever, hits)) for retriever in ("bm25", "dense")),
             generator=FakeGenerator(result),
-            scorer=scorer,
+            scorer=HandJudged() if name == "verdicts" else scorer,
             models=Models(FakeEncoder(), nli, nli, obligations),
             records=store,
         )

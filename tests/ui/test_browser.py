@@ -163,12 +163,12 @@ def test_the_finished_page_fits_the_screen(page, address):
         assert sideways(page) <= 1, f"at {width} pixels, {scheme}, the page scrolls sideways"
 
 
-# The breakdown in five cases ------------------------------------------------------------------------------------------
+# The breakdown in six cases -------------------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory):
-    """The address of a server over the five records of `tests.support.screenshot_cases`, and their ids by case."""
+    """The address of a server over the records of `tests.support.screenshot_cases`, and their ids by case."""
     home = tmp_path_factory.mktemp("cases")
     records = make_records(home)
     with running_app(home) as url:
@@ -177,10 +177,11 @@ def cases(tmp_path_factory):
 
 ESSENTIALS = {
     "good": ("supported", "Copied: ", "citation corrected: [1] → [2]", "covered", ".947 to .973"),
-    "contradicting": ("contradicted", "no citation: no passage entails this", "not covered"),
+    "contradicting": ("contradicted", "no citation: no passage supports this", "not covered"),
     "empty": ("nothing to score", "The model wrote nothing"),
     "long": ("40 of 40 final", "Only problems", "supported"),
     "no-obligation": ("hold no obligation", "OC = 0 by definition"),
+    "verdicts": ("Sources disagree on sentence 2", "[3] says otherwise", "1 without verdict", "1 in part", "Hatched: "),
 }
 
 
@@ -196,6 +197,24 @@ def test_the_breakdown_of_each_case_says_the_essentials_and_fits(page, cases, ca
             page.wait_for_function("words => document.body.innerText.includes(words)", arg=words)
         assert page.locator("[data-testid=stException]").count() == 0
         assert sideways(page) <= 1, f"at {width} pixels the page scrolls sideways"
+
+
+def test_the_reason_of_a_verdict_is_there_on_focus_and_under_the_pointer_and_stays_on_the_screen(page, cases):
+    url, records = cases
+    page.goto(f"{url}/records?record={records['verdicts']}")
+    wait_until_finished(page)
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        page.wait_for_function("width => window.innerWidth === width", arg=width)
+        for number, reach in ((2, "focus"), (3, "hover")):
+            sentence = page.locator(".rq-said").nth(number)
+            getattr(sentence, reach)()
+            tip = sentence.locator(".rq-tip")
+            tip.wait_for()
+            box = tip.bounding_box()
+            assert 0 <= box["x"] <= box["x"] + box["width"] <= width
+            assert box["y"] >= sentence.bounding_box()["y"]
+            assert sideways(page) <= 1
 
 
 def test_only_problems_leaves_out_what_is_well_supported(page, cases):
