@@ -131,13 +131,12 @@ def heat_map(evaluation: Breakdown, kind: str) -> alt.LayerChart:
     )
     scale = alt.Scale(domain=[0, 1], range=[f"rgba({hue}, 0)", f"rgba({hue}, 1)"])
     shade = alt.Color("probability:Q", scale=scale, title=f"P({kind})", legend=alt.Legend(orient="bottom"))
-    lines = cells.encode(stroke=alt.Stroke("probability:Q", scale=scale, legend=None))
     filled = cells.mark_rect(stroke="#78879155", strokeWidth=0.5).encode(
         color=shade,
         fillOpacity=alt.condition(alt.datum.verdict == _NOT_BELIEVED, alt.value(0.3), alt.value(1)),
     )
     n_lines = max(2, HATCHES // max(2, len(evaluation.sentences)))
-    return alt.layer(filled, _hatched(lines, n_lines)).properties(height=alt.Step(row_height))
+    return alt.layer(filled, _hatched(cells, f"rgba({hue}, 0.7)", n_lines)).properties(height=alt.Step(row_height))
 
 
 def doubted_cells(evaluation: Breakdown, kind: str) -> set[tuple[int, int]]:
@@ -154,11 +153,11 @@ def _matrix(evaluation: Breakdown, kind: str) -> tuple[tuple[float, ...], ...]:
 _NOT_BELIEVED = "not believed"
 
 
-def _hatched(cells: alt.Chart, n_lines: int) -> alt.LayerChart:
+def _hatched(cells: alt.Chart, colour: str, n_lines: int) -> alt.LayerChart:
     """Slanted lines in the cells that are not believed, which are filled only faintly; Vega knows no hatching."""
     x, y = cells.encoding.x, cells.encoding.y
     lines = [
-        cells.mark_rule(strokeWidth=2).encode(
+        cells.mark_rule(stroke=colour, strokeWidth=1.5).encode(
             x=x.copy().bandPosition(line / n_lines),
             x2=alt.X2("answer:O", bandPosition=(line + 1) / n_lines),
             y=y.copy().bandPosition(1),
