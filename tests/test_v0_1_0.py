@@ -13,7 +13,12 @@ from ragqa.preset_files import find_preset, presets_in, read_preset
 from ragqa.records import AnswerRecord, RecordStore
 from ragqa.ui.view import from_record
 
+LATER = {"verdicts", "obligation_verdicts", "verdict_rules"}  # fields that 0.1.0 did not know
 OLD = Path(__file__).parent / "fixtures" / "v0.1.0"
+
+
+def without_verdicts(found):
+    return {name: value for name, value in found.items() if name not in LATER or value}
 
 
 @pytest.mark.parametrize("name", ["record-1.json", "record-2.json"])
@@ -22,7 +27,8 @@ def test_a_record_reads_back_to_what_it_says(name):
     record = AnswerRecord.from_json(text)
     assert record.ragqa_version == "0.1.0"
     now = text.replace('"status": "kept"', '"status": "confirmed"').replace('"status":"kept"', '"status":"confirmed"')
-    assert json.loads(record.to_json()) == json.loads(now)  # a citation that holds has another word now
+    # a citation that holds has another word now, and there were no verdicts by rules
+    assert json.loads(record.to_json(), object_hook=without_verdicts) == json.loads(now)
     assert record.scored is not None
     assert from_record(record).question == record.question.text
 
