@@ -7,19 +7,23 @@ differ; whether they clash the NLI model decides, which is good at it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import TypeVar
 
 from ragqa.types import Span
-from ragqa.verdicts.quantities import EQUAL, Date, Quantity
-from ragqa.verdicts.reading import STOP_WORDS, Reading, Word
-
-T = TypeVar("T")
+from ragqa.verdicts.dates import Date
+from ragqa.verdicts.quantities import EQUAL, Quantity, unmatched
+from ragqa.verdicts.reading import Reading
+from ragqa.verdicts.words import STOP_WORDS, Word
 
 LONGEST_NAME, LONGEST_REPLACED = 5, 8  # words: a name or party, and what it took the place of
 ALIKE = 0.6  # share of words in common, in order, from which a replaced word is taken for an edit
+LONGEST_ALIGNED = 250  # words of a sentence in which replaced names are looked for: aligning takes up to their cube
+SHARED_BY_SWAPPED = 0.75  # share of the answer's content words that a source sentence with swapped roles has, too
+NEAR, REACH = 4, 7  # words before and after a verb among which its parties are looked for
 _COUNTS_AS_PARTY = frozenset(
     "firm person commission client controller processor auditor custodian operator member employee manager issuer bank "
     "broker trustee regulator authority board officer provider applicant holder owner buyer seller lender borrower "
@@ -87,14 +91,11 @@ def date_clash(said: Reading, found: Reading) -> Clash | None:
     return None
 
 
-def unmatched(mine: tuple[T, ...], others: tuple[T, ...], same: Callable[[T, T], bool]) -> list[T]:
-    """Those of ``mine`` that are the same as none of ``others``."""
-    return [one for one in mine if not any(same(one, other) for other in others)]
-
-
 def replaced_name(said: Reading, found: Reading) -> Clash | None:
     """A name or party in the place of another, in sentences that else say nearly the same in the same order."""
     mine, its = said.words, found.words
+    if max(len(mine), len(its)) > LONGEST_ALIGNED or _n_shared(mine, its) < ALIKE * len(mine):
+        return None
     matcher = SequenceMatcher(None, [word.stem for word in mine], [word.stem for word in its], autojunk=False)
     equal = sum(block.size for block in matcher.get_matching_blocks())
     if equal < ALIKE * len(mine):
@@ -111,7 +112,13 @@ def replaced_name(said: Reading, found: Reading) -> Clash | None:
     return None
 
 
+def _n_shared(mine: tuple[Word, ...], its: tuple[Word, ...]) -> int:
+    """How many words they have in common, in whatever order."""
+    return sum((Counter(word.stem for word in mine) & Counter(word.stem for word in its)).values())
+
+
 def _named(words: tuple[Word, ...]) -> list[Word]:
+    """Those that are written as names or name a party."""
     return [
         word
         for word in words
@@ -124,20 +131,14 @@ def _cover(reading: Reading, words: list[Word]) -> Span:
     return Span(reading.text[start:end], start, end)
 
 
-_DENIALS = ("and not", "not", "no longer", "rather than", "instead of")
+_DENIED = re.compile(r"\s(?:not|no longer|rather than|instead of)(?: the| a)?\s+$", re.IGNORECASE)
+_BEFORE = 24  # characters before a word in which its denial is looked for
 
 
 def denied_name(said: Reading, found: Reading) -> Clash | None:
     """A name or party that the answer denies ("and not the Controller") where the source names it without a denial."""
-    words = said.words
-    for word in words:
-        if not any(
-            said.text[: word.start].rstrip().casefold().endswith(f" {denial}{the}")
-            for denial in _DENIALS
-            for the in ("", " the", " a")
-        ):
-            continue
-        if not _named((word,)):
+    for word in _named(said.words):
+        if not _DENIED.search(said.text, max(0, word.start - _BEFORE), word.start):
             continue
         same = [other for other in found.words if other.stem == word.stem]
         if same and not any(_is_denied(found.text, other) for other in same):
@@ -146,7 +147,7 @@ def denied_name(said: Reading, found: Reading) -> Clash | None:
 
 
 def _is_denied(text: str, word: Word) -> bool:
-    before = text[: word.start].casefold().split()[-4:]
+    before = text[max(0, word.start - 60) : word.start].casefold().split()[-4:]
     return bool({"not", "no", "never", "neither", "nor", "than", "other"} & set(before))
 
 
@@ -155,7 +156,7 @@ def swapped_roles(said: Reading, found: Reading) -> Clash | None:
 
     Only where both are in the active voice or both in the passive, and nearly all words are shared.
     """
-    if len(said.content & found.content) < SAME_WORDS * len(said.content):
+    if len(said.content & found.content) < SHARED_BY_SWAPPED * len(said.content):
         return None
     places = {word.stem: n for n, word in enumerate(found.words)}
     for n, word in enumerate(said.words):
@@ -169,23 +170,17 @@ def swapped_roles(said: Reading, found: Reading) -> Clash | None:
         crossed = (left & its_right) - its_left, (right & its_left) - its_right
         if not all(crossed) or left & its_left:
             continue
-        one = [w for w in said.words[max(0, n - _NEAR) : n] if w.stem in crossed[0]]
-        other = [w for w in found.words[max(0, m - _NEAR) : m] if w.stem in crossed[1]]
+        one = [w for w in said.words[max(0, n - NEAR) : n] if w.stem in crossed[0]]
+        other = [w for w in found.words[max(0, m - NEAR) : m] if w.stem in crossed[1]]
         if _named((*one, *other)):
             return Clash("party", _cover(said, one), _cover(found, other))
     return None
 
 
-SAME_WORDS = (
-    0.75  # share of the answer's content words that a sentence with swapped roles has in common with its source
-)
-_NEAR, _REACH = 4, 7  # words before and after a verb among which its parties are looked for
-
-
 def _beside(words: tuple[Word, ...], n: int) -> tuple[set[str], set[str]]:
     """Stems of the content words left and right of a word."""
-    left = {word.stem for word in words[max(0, n - _NEAR) : n] if word.lower not in STOP_WORDS}
-    right = {word.stem for word in words[n + 1 : n + 1 + _REACH] if word.lower not in STOP_WORDS}
+    left = {word.stem for word in words[max(0, n - NEAR) : n] if word.lower not in STOP_WORDS}
+    right = {word.stem for word in words[n + 1 : n + 1 + REACH] if word.lower not in STOP_WORDS}
     return left, right - left
 
 
@@ -196,14 +191,10 @@ def _is_passive(words: tuple[Word, ...], n: int) -> bool:
 
 def foreign_name(said: Reading, found: Reading, context: frozenset[str]) -> Clash | None:
     """A name that neither the source sentence nor its headings have, beside one that the answer does not have."""
-    known = {word.stem for word in found.words} | context
-    for mine in said.names:
-        if set(mine.stems) & known:
-            continue
-        for its in found.names:
-            if not set(its.stems) & {word.stem for word in said.words}:
-                return Clash("entity", mine.span, its.span, is_certain=False)
-    return None
+    known = found.stems | context
+    mine = next((name for name in said.names if not known & set(name.stems)), None)
+    its = next((name for name in found.names if not said.stems & set(name.stems)), None)
+    return Clash("entity", mine.span, its.span, is_certain=False) if mine and its else None
 
 
 _STRENGTH = {

@@ -1,18 +1,23 @@
-"""Numbers with their units, and dates: found in the words of a text, and compared.
+"""Numbers with their units: found in the words of a text, and compared.
 
-A unit that is known has a dimension and a size, so that six months equal half a year and 72 hours are not 72 days.
+English only. A unit that is known has a dimension and a size, so that six months equal half a year and 72 hours are not 72 days.
 Numbers of rules, marks of lists and what is written like "4.2.1" are no quantities.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from ragqa.types import Span
+from ragqa.verdicts.words import Word
 
-NUMBER_WORDS: dict[str, float] = {
+T = TypeVar("T")
+
+_NUMBER_WORDS: dict[str, float] = {
     **{
         word: float(n)
         for n, word in enumerate(
@@ -21,19 +26,16 @@ NUMBER_WORDS: dict[str, float] = {
         )
     },
     **{word: 10.0 * n for n, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)},
-    "single": 1.0,
-    "dozen": 12.0,
-    "hundred": 100.0,
-    "twice": 2.0,
-    "double": 2.0,
-    "half": 0.5,
 }
+_SINGLE_WORDS = {"single": 1.0, "dozen": 12.0, "twice": 2.0, "double": 2.0, "half": 0.5}
 _ORDINALS = {
     word: float(n)
     for n, word in enumerate("first second third fourth fifth sixth seventh eighth ninth tenth".split(), 1)
 } | {"last": -1.0}
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "bn": 1e9}
-_SHARES = {"third": 3, "thirds": 3, "quarters": 4, "fifth": 5, "fifths": 5, "tenth": 10, "tenths": 10, "eighth": 8}
+_SHARES = {"third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
+_SHARES |= {f"{name}s": part for name, part in _SHARES.items()}
+_WHOLE = frozenset({"of", "the", "its", "their", "all"})  # after "half" and "a quarter": a share, not a period or number
 _YEAR = 365.25
 _UNITS: dict[str, tuple[str, float]] = {  # (dimension, size in the dimension's own unit)
     "second": ("time", 1 / 86400),
@@ -86,31 +88,20 @@ for _name, _size in _LENGTHS.items():
         f"square {_name}": ("area", _size**2),
         f"cubic {_name}": ("volume", _size**3),
     }
-_MONTHS = {
-    name: n
-    for n, name in enumerate(
-        "january february march april may june july august september october november december".split(), 1
-    )
-}
 # What a number is the name of, not the size of: Rule 4, Category 2, item 3.
 _NUMBERED = frozenset(
     "rule rules chapter chapters section sections article articles part parts category categories schedule appendix "
     "table paragraph paragraphs subsection clause item class tier basel form principle annex uranium no".split()
 )
 _NO_NOUN = frozenset("of to in at on for from and or the a an its their per more than less by with as is are".split())
+_SHORT_SCALES = {"k": 1e3, "m": 1e6, "mn": 1e6}  # after a currency: "USD 5m"
+_SIGNS = frozenset("$€£¥")
 _EACH = frozenset({"a", "an", "each", "every", "per"})
 _PERIODS = frozenset({"day", "week", "month", "quarter", "year"})
+_RANGES = frozenset({"to", "and", "or", "-", "–", "—"})
+MOST_COMPARED = 100  # quantities or dates of one sentence: what is longer is a table
+LISTED = 8  # words that a list of rule numbers may reach back: "Rules 4.1, 4.2 and 4.3"
 EQUAL = 0.006  # relative: 12 months are a year, 30 days are not a month
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A word or number as `ragqa.verdicts.reading` finds it."""
-
-    lower: str
-    start: int
-    end: int
-    is_capital: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,127 +119,152 @@ class Quantity:
         return self.dimension == other.dimension and math.isclose(self.size, other.size, rel_tol=EQUAL)
 
 
-@dataclass(frozen=True, slots=True)
-class Date:
-    """A date as far as it is given: year, month (1 to 12) and day, each may be None, one at least is not."""
-
-    year: int | None
-    month: int | None
-    day: int | None
-    span: Span
-
-    def fits(self, other: Date) -> bool:
-        """Whether nothing that both give differs, and they give at least one thing in common."""
-        pairs = [(self.year, other.year), (self.month, other.month), (self.day, other.day)]
-        both = [(mine, its) for mine, its in pairs if mine is not None and its is not None]
-        return bool(both) and all(mine == its for mine, its in both)
+def unmatched(mine: Sequence[T], others: Sequence[T], same: Callable[[T, T], bool]) -> list[T]:
+    """Those of the first hundred of ``mine`` that are the same as none of ``others``."""
+    return [one for one in mine[:MOST_COMPARED] if not any(same(one, other) for other in others)]
 
 
-def dates_of(text: str, words: Sequence[Token]) -> tuple[Date, ...]:
-    """The dates of a text: "14 January 1897", "July 1944", "1789", "31 January", "each January"; not "may" the verb."""
-    found: list[Date] = []
-    taken = 0
-    for n, word in enumerate(words):
-        if n < taken:
-            continue
-        month = _MONTHS.get(word.lower) if word.is_capital else None
-        if month and (word.lower != "may" or _has_number(words, n)):
-            first, last, day, year = n, n, None, None
-            if n > taken and _is_day(words[n - 1].lower):
-                first, day = n - 1, int(words[n - 1].lower)
-            elif n + 1 < len(words) and _is_day(words[n + 1].lower):
-                last, day = n + 1, int(words[n + 1].lower)
-            if last + 1 < len(words) and _is_year(words[last + 1].lower):
-                last += 1
-                year = int(words[last].lower)
-            found.append(Date(year, month, day, _span(text, words[first], words[last])))
-            taken = last + 1
-        elif _is_year(word.lower) and not _measured(words, n) and not _is_name(words, n):
-            found.append(Date(int(word.lower), None, None, _span(text, word, word)))
-            taken = n + 1
-    return tuple(found)
+def stands_in(place: int, spans: Sequence[Span]) -> bool:
+    """Whether a place of a text is in one of these spans, which are in order and do not overlap."""
+    n = bisect_right(spans, place, key=lambda span: span.start) - 1
+    return n >= 0 and place < spans[n].end
 
 
-def quantities_of(text: str, words: Sequence[Token], dates: Sequence[Date] = ()) -> tuple[Quantity, ...]:
+def quantities_of(text: str, words: Sequence[Word], dates: Sequence[Span] = ()) -> tuple[Quantity, ...]:
     """The numbers of a text with what they count or measure; none of what stands in ``dates``."""
-    found, n = [], 0
+    found: list[Quantity] = []
+    n = 0
     while n < len(words):
         word = words[n]
-        in_date = any(date.span.start <= word.start < date.span.end for date in dates)
-        read = None if in_date or _is_name(words, n) or _is_mark(text, word) else _number(words, n)
-        if read is None:
+        number = None
+        if not (stands_in(word.start, dates) or is_name(words, n) or _is_mark(text, word)):
+            number = _number(words, n)
+        if number is None:
             n += 1
             continue
-        number, after = read
-        quantity, n = _with_unit(text, words, n, number, after)
+        quantity, n = _with_unit(text, words, n, *number)
+        if found and text[found[-1].span.end : quantity.span.start].strip().casefold() in _RANGES:
+            found[-1] = _of_same_unit(found[-1], quantity)
         found.append(quantity)
     return tuple(found)
 
 
-def _number(words: Sequence[Token], n: int) -> tuple[float, int] | None:
-    """(value, position after it) of the number that begins here: "22,500", "4.5 billion", "two thirds", "seventh"."""
-    lower = words[n].lower
+def _of_same_unit(first: Quantity, last: Quantity) -> Quantity:
+    """The first number of a range with the unit of the last: "between 5 and 10 days"."""
+    if first.dimension != "count" or first.nouns or not last.number:
+        return first
+    return replace(
+        first, size=first.number * last.size / last.number, dimension=last.dimension, nouns=last.nouns
+    )
+
+
+def _number(words: Sequence[Word], n: int) -> tuple[float, int, bool] | None:
+    """(value, position after it, whether a share in per cent) of the number that begins here, None where none does.
+
+    "22,500", "4.5 billion", "three hundred and fifty", "two thirds", "seventh day", "each month".
+    """
+    lower, following = words[n].lower, words[n + 1].lower if n + 1 < len(words) else ""
     if lower[0].isdigit():
         plain = lower.replace(",", "")
-        if plain.count(".") > 1 or not plain.replace(".", "").isdigit():
+        if plain.count(".") > 1 or not plain.replace(".", "").isdecimal():
             return None
-        value = float(plain)
-    elif lower in NUMBER_WORDS:
-        value = NUMBER_WORDS[lower]
-        if lower == "one" and not _one_counts(words, n):
+        value, after = float(plain), n + 1
+        while after < len(words) and words[after].lower in _SCALES:
+            value, after = value * _SCALES[words[after].lower], after + 1
+    elif lower in _NUMBER_WORDS or lower in _SCALES or lower in {"a", "an"}:
+        if not _counts(words, n):
             return None
-    elif lower in _ORDINALS and _unit(words, n + 1):
-        return _ORDINALS[lower], n + 1
-    elif lower in {"a", "an"} and n + 1 < len(words) and words[n + 1].lower in {"third", "fifth", "tenth", "quarter"}:
-        value, n = 1.0, n
-    elif lower in _EACH and n + 1 < len(words) and words[n + 1].lower in _PERIODS:
-        return 1.0, n + 1
+        value, after = (1.0, n + 1) if lower in {"a", "an"} else _spelt(words, n)
+    elif lower in _SINGLE_WORDS:
+        if lower == "half" and following in _WHOLE:
+            return 50.0, n + 1, True
+        return _SINGLE_WORDS[lower], n + 1 + (lower == "half" and following in {"a", "an"}), False
+    elif (lower in _ORDINALS and unit_at(words, n + 1)) or (lower in _EACH and following in _PERIODS):
+        return _ORDINALS.get(lower, 1.0), n + 1, False
     else:
         return None
-    after = n + 1
-    following = words[after].lower if after < len(words) else ""
-    if value % 10 == 0 and 20 <= value <= 90 and 1 <= NUMBER_WORDS.get(following, 0) <= 9 and not lower[0].isdigit():
-        value, after = value + NUMBER_WORDS[following], after + 1
-    while after < len(words) and words[after].lower in _SCALES:
-        value, after = value * _SCALES[words[after].lower], after + 1
-    if after < len(words) and words[after].lower in _SHARES and value < 10:
-        return 100.0 * value / _SHARES[words[after].lower], after + 1
-    if lower == "half" and after < len(words) and words[after].lower in {"a", "an"}:
-        after += 1
-    return value, after
+    if value < max(_SHARES.values()) and _is_share(words, after):
+        return 100.0 * value / _SHARES[words[after].lower], after + 1, True
+    return value, after, False
 
 
-def _one_counts(words: Sequence[Token], n: int) -> bool:
-    """Whether "one" is a number here: "one year", "one of", not "the one" or "one must"."""
+def _counts(words: Sequence[Word], n: int) -> bool:
+    """Whether the word is a number here: "one year", "a third of", "a million"; not "the one", "one must", "a firm"."""
+    lower = words[n].lower
+    following = words[n + 1].lower if n + 1 < len(words) else ""
+    if lower in {"a", "an"}:
+        return _is_share(words, n + 1) or following in _PERIODS
     before = words[n - 1].lower if n else ""
-    return before not in {"the", "this", "that", "no", "every", "any", "another"} and bool(_unit(words, n + 1))
+    if lower in _SCALES:
+        return lower == "hundred" or before == "a"
+    if lower != "one" or following in _SCALES or _is_share(words, n + 1):
+        return True
+    return before not in {"the", "this", "that", "no", "every", "any", "another"} and bool(unit_at(words, n + 1))
 
 
-def _with_unit(text: str, words: Sequence[Token], n: int, number: float, after: int) -> tuple[Quantity, int]:
-    before = words[n - 1] if n else None
-    is_share = after > n + 1 and words[after - 1].lower in _SHARES
-    unit = ("share", 1.0, after) if is_share else _unit(words, after)
-    if text[words[after - 1].end :].lstrip()[:1] == "%":
+def _is_share(words: Sequence[Word], n: int) -> bool:
+    """Whether a part of a whole stands here: "thirds", "third of"; not the "third" of "a third party"."""
+    part = words[n].lower if n < len(words) else ""
+    following = words[n + 1].lower if n + 1 < len(words) else ""
+    if part == "quarter":
+        return following in _WHOLE
+    return part in _SHARES and (part.endswith("s") or not following or following in _NO_NOUN)
+
+
+def _spelt(words: Sequence[Word], n: int) -> tuple[float, int]:
+    """(value, position after it) of a number in words: "twenty-one", "one hundred and fifty thousand"."""
+    total = group = 0.0
+    at = n
+    while at < len(words):
+        lower = words[at].lower
+        following = [word.lower for word in words[at + 1 : at + 3]]
+        if lower in _NUMBER_WORDS:
+            if group % 100 and not (group % 10 == 0 and group % 100 >= 20 and _NUMBER_WORDS[lower] < 10):
+                break
+            group += _NUMBER_WORDS[lower]
+        elif lower == "hundred":
+            group = max(group, 1.0) * 100.0
+        elif lower in _SCALES:
+            total, group = total + max(group, 1.0) * _SCALES[lower], 0.0
+        elif not (lower == "and" and at > n and group % 100 == 0 and _goes_on(following, group)):
+            break
+        at += 1
+    return total + group, at
+
+
+def _goes_on(following: Sequence[str], group: float) -> bool:
+    """Whether what follows "and" belongs to the number before: not in "one hundred and two hundred"."""
+    scale = following[1] if len(following) > 1 else ""
+    return bool(following) and following[0] in _NUMBER_WORDS and scale not in (_SCALES if not group else {"hundred"})
+
+
+def _with_unit(
+    text: str, words: Sequence[Word], n: int, number: float, after: int, is_share: bool
+) -> tuple[Quantity, int]:
+    """(quantity, position after it) of the number that stands from ``n`` to before ``after``."""
+    if after < len(words) and _is_mark(text, words[after]) and words[after].lower == f"{number:g}":
+        after += 1  # "thirty (30) days"
+    unit = ("share", 1.0, after) if is_share else unit_at(words, after)
+    if text[words[after - 1].end : words[after - 1].end + 2].lstrip()[:1] == "%":
         unit = ("share", 1.0, after)
-    first = words[n]
+    currency = currency_at(text, words, n)
+    if currency is not None and after < len(words) and words[after].lower in _SHORT_SCALES:
+        number, after, unit = number * _SHORT_SCALES[words[after].lower], after + 1, None
     if unit:
         dimension, size, last = unit
-        return Quantity(number * size, dimension, frozenset(), _span(text, first, words[last - 1]), number), last
-    if (before and before.end + 1 >= first.start and _is_currency(text, before)) or text[: first.start].rstrip()[
-        -1:
-    ] in tuple("$€£¥"):
-        start = before if before and _is_currency(text, before) else first
-        return Quantity(number, "money", frozenset(), _span(text, start, words[after - 1]), number), after
+        return Quantity(number * size, dimension, frozenset(), span_of(text, words[n], words[last - 1]), number), last
+    if currency is not None:
+        return Quantity(number, "money", frozenset(), span_of(text, words[currency], words[after - 1]), number), after
     nouns = []
     for word in words[after : after + 3]:
         if word.lower in _NO_NOUN or not word.lower[0].isalpha():
             break
         nouns.append(word.lower.rstrip("s"))
-    last = max(after, min(after + 1, len(words))) if nouns else after
-    return Quantity(number, "count", frozenset(nouns), _span(text, first, words[last - 1]), number), after
+    span = span_of(text, words[n], words[after if nouns else after - 1])
+    return Quantity(number, "count", frozenset(nouns), span, number), after + bool(nouns)
 
 
-def _unit(words: Sequence[Token], n: int) -> tuple[str, float, int] | None:
+def unit_at(words: Sequence[Word], n: int) -> tuple[str, float, int] | None:
     """(dimension, size, position after it) of the unit that stands here, in up to two words."""
     for length in (2, 1):
         if n + length <= len(words):
@@ -264,39 +280,33 @@ def _inner_singular(unit: str) -> str:
     return " ".join(word.removesuffix("s") if word != "celsius" else word for word in unit.split())
 
 
-def _is_currency(text: str, word: Token) -> bool:
-    written = text[word.start : word.end]
-    return len(written) == 3 and written.isupper() and written.isalpha()
+def currency_at(text: str, words: Sequence[Word], n: int) -> int | None:
+    """Where an amount of money begins whose number stands here: at its "HMD", at the number after "$"; None: none."""
+    place = words[n].start
+    if text[max(0, place - 2) : place].rstrip()[-1:] in _SIGNS:
+        return n
+    if n and words[n - 1].end + 1 >= place:
+        written = text[words[n - 1].start : words[n - 1].end]
+        if len(written) == 3 and written.isupper():
+            return n - 1
+    return None
 
 
-def _is_year(word: str) -> bool:
-    return len(word) == 4 and word.isdigit() and 1000 <= int(word) <= 2100
+def is_name(words: Sequence[Word], n: int) -> bool:
+    """Whether a number is a name: "Rule 4", "Rules 4.1, 4.2 and 4.3"."""
+    if not n or not words[n].lower[0].isdigit():
+        return n > 0 and words[n - 1].lower in _NUMBERED
+    for word in reversed(words[max(0, n - LISTED) : n]):
+        if not (word.lower[0].isdigit() or word.lower in {"and", "or", "to"}):
+            return word.lower in _NUMBERED
+    return False
 
 
-def _is_day(word: str) -> bool:
-    return word.isdigit() and 1 <= int(word) <= 31
-
-
-def _has_number(words: Sequence[Token], n: int) -> bool:
-    beside = [words[m].lower for m in (n - 1, n + 1) if 0 <= m < len(words)]
-    return any(word.isdigit() for word in beside)
-
-
-def _measured(words: Sequence[Token], n: int) -> bool:
-    """Whether a number like 1500 has a unit, or a currency before it, and so is no year."""
-    before = words[n - 1] if n else None
-    return _unit(words, n + 1) is not None or bool(before and len(before.lower) == 3 and before.lower in {"hmd", "usd"})
-
-
-def _is_name(words: Sequence[Token], n: int) -> bool:
-    return n > 0 and words[n - 1].lower in _NUMBERED
-
-
-def _is_mark(text: str, word: Token) -> bool:
+def _is_mark(text: str, word: Word) -> bool:
     """Whether this is a list's mark, "(1)", or part of a longer number such as "4.2.1"."""
-    before, after = text[: word.start][-1:], text[word.end :][:1]
-    return (before == "(" and after == ")") or before in tuple("./") or after == "("
+    before, after = text[max(0, word.start - 1) : word.start], text[word.end : word.end + 1]
+    return (before == "(" and after == ")") or before in {".", "/"} or after == "("
 
 
-def _span(text: str, first: Token, last: Token) -> Span:
+def span_of(text: str, first: Word, last: Word) -> Span:
     return Span(text[first.start : last.end], first.start, last.end)

@@ -6,94 +6,72 @@ recognised takes no part in any comparison.
 
 from __future__ import annotations
 
-import re
-import threading
 from dataclasses import dataclass
-from functools import lru_cache
-
-import Stemmer
+from functools import cached_property, lru_cache
 
 from ragqa.types import Span
-from ragqa.verdicts.quantities import Date, Quantity, Token, dates_of, quantities_of
-
-_WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
-_local = threading.local()  # a Stemmer keeps one C buffer: two threads in it corrupt each other's stems
-
-# Words that say nothing about a subject: what two sentences share of these is not compared.
-STOP_WORDS = frozenset(
-    "a an the of to in on at by for with from and or as than that this these those it its itself they them their he "
-    "him his she her we us our i you your who whom whose which what when where while is are was were be been being "
-    "am has have had having do does did done will would shall should may might can could must not no nor never so "
-    "such there here then also too very more most less least other another any some each every all both either "
-    "neither one into onto out up down over under about between among through during before after again if unless "
-    "except only own same just even ever still yet but however although though because since until without within "
-    "upon per via".split()
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Word(Token):
-    """A word or number of a text; ``text[start:end]`` is it, ``lower`` in lower case without a possessive ending."""
-
-    stem: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """One sentence, read. Spans and offsets count characters of ``text``."""
-
-    text: str
-    words: tuple[Word, ...]
-    content: frozenset[str]  # stems of words that are not stop words
-    quantities: tuple[Quantity, ...]
-    dates: tuple[Date, ...]
-    names: tuple[Name, ...]
+from ragqa.verdicts.dates import Date, dates_of
+from ragqa.verdicts.quantities import Quantity, quantities_of, stands_in
+from ragqa.verdicts.words import STOP_WORDS, Word, words_of
 
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A proper name or defined term: words written with capitals, in lower case and stemmed, and where it stands."""
+    """A proper name or defined term: the stems of its words, written with capitals, and where it stands."""
 
     stems: tuple[str, ...]
     span: Span
 
 
+@dataclass(frozen=True)
+class Reading:
+    """One sentence, read. Spans and offsets count characters of ``text``.
+
+    Most source sentences are only asked for their words, so the rest is found when it is first wanted.
+    """
+
+    text: str
+    words: tuple[Word, ...]
+
+    @cached_property
+    def plain(self) -> tuple[str, ...]:
+        """The words in lower case: what a quotation has to repeat."""
+        return tuple(word.lower for word in self.words)
+
+    @cached_property
+    def stems(self) -> frozenset[str]:
+        return frozenset(word.stem for word in self.words)
+
+    @cached_property
+    def content(self) -> frozenset[str]:
+        """The stems of words that are not stop words."""
+        return frozenset(word.stem for word in self.words if word.lower not in STOP_WORDS)
+
+    @cached_property
+    def dates(self) -> tuple[Date, ...]:
+        return dates_of(self.text, self.words)
+
+    @cached_property
+    def quantities(self) -> tuple[Quantity, ...]:
+        return quantities_of(self.text, self.words, [date.span for date in self.dates])
+
+    @cached_property
+    def names(self) -> tuple[Name, ...]:
+        dates = [date.span for date in self.dates]
+        found = _names(self.text, self.words)
+        return tuple(
+            name for name in found if name.span.text not in _MEASURES and not stands_in(name.span.start, dates)
+        )
+
+
 @lru_cache(maxsize=20_000)
 def read(text: str) -> Reading:
     """The reading of a sentence; remembered, as a source sentence meets every sentence of an answer."""
-    words = words_of(text)
-    dates = dates_of(text, words)
-    return Reading(
-        text=text,
-        words=words,
-        content=frozenset(word.stem for word in words if word.lower not in STOP_WORDS),
-        quantities=quantities_of(text, words, dates),
-        dates=dates,
-        names=tuple(name for name in _names(text, words) if not _is_measure(name, dates)),
-    )
+    return Reading(text, words_of(text))
 
 
-def words_of(text: str) -> tuple[Word, ...]:
-    """The words of a text in order."""
-    found = []
-    for match in _WORD.finditer(text):
-        lower = match.group().casefold().replace("’", "'")
-        lower = lower.removesuffix("'s").removesuffix("'")
-        found.append(Word(lower, match.start(), match.end(), match.group()[0].isupper(), stem(lower)))
-    return tuple(found)
-
-
-@lru_cache(maxsize=50_000)
-def stem(word: str) -> str:
-    """The stem of a word in lower case."""
-    stemmer = getattr(_local, "stemmer", None)
-    if stemmer is None:
-        stemmer = _local.stemmer = Stemmer.Stemmer("english")
-    found: str = stemmer.stemWord(word)
-    return found
-
-
-_LINKS = frozenset({"of", "the", "and", "de", "van", "von", "la"})  # lower-case words within a name
+_MEASURES = frozenset({"Business Day", "Business Days", "Celsius", "Fahrenheit"})  # units, and no name of anything
+_LINKS = frozenset({"of", "and", "de", "van", "von", "la"})  # not told apart in a name
 _NO_NAMES = frozenset("i a an the it he she they we in on at by for if when where no not this that".split())
 
 
@@ -105,20 +83,8 @@ def _names(text: str, words: tuple[Word, ...]) -> tuple[Name, ...]:
             start += 1
             continue
         end = start + 1
-        while end < len(words):
-            if _is_apart(text, words[end - 1], words[end]):
-                break
-            if words[end].is_capital and words[end].lower not in _NO_NAMES:
-                end += 1
-            elif (
-                words[end].lower == "of"
-                and end + 1 < len(words)
-                and words[end + 1].is_capital
-                and not _is_apart(text, words[end], words[end + 1])
-            ):
-                end += 2
-            else:
-                break
+        while length := _further(text, words, end):
+            end += length
         run = words[start:end]
         if len(run) > 1 or not _begins(text, run[0]):
             stems = tuple(word.stem for word in run if word.lower not in _LINKS)
@@ -127,10 +93,17 @@ def _names(text: str, words: tuple[Word, ...]) -> tuple[Name, ...]:
     return tuple(names)
 
 
-def _is_measure(name: Name, dates: tuple[Date, ...]) -> bool:
-    """Whether this is a month of a date, a unit or a currency and no name of anything."""
-    within = any(date.span.start <= name.span.start < date.span.end for date in dates)
-    return within or name.span.text in {"Business Day", "Business Days", "Celsius", "Fahrenheit"}
+def _further(text: str, words: tuple[Word, ...], end: int) -> int:
+    """How many words from here go on with the name that stands before: another one, "of" and another, or none."""
+    for length, links in ((1, ()), (2, ("of",))):
+        more = words[end : end + length]
+        if len(more) < length or not more[-1].is_capital or more[-1].lower in _NO_NAMES:
+            continue
+        if tuple(word.lower for word in more[:-1]) == links and not any(
+            _is_apart(text, words[n - 1], words[n]) for n in range(end, end + length)
+        ):
+            return length
+    return 0
 
 
 def _is_apart(text: str, before: Word, after: Word) -> bool:
@@ -139,5 +112,7 @@ def _is_apart(text: str, before: Word, after: Word) -> bool:
 
 def _begins(text: str, word: Word) -> bool:
     """Whether a word opens the text, or a sentence or quotation in it."""
-    before = text[: word.start].rstrip(" \t\n\"'“‘(")
-    return not before or before[-1] in ".:;?!"
+    place = word.start
+    while place and (text[place - 1].isspace() or text[place - 1] in "\"'“‘("):
+        place -= 1
+    return not place or text[place - 1] in ".:;?!"

@@ -7,9 +7,17 @@ condition; what follows it, to the end of its clause, must be told by the answer
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
+from collections.abc import Sequence
 
 from ragqa.types import Span
-from ragqa.verdicts.reading import STOP_WORDS, Reading, Word
+from ragqa.verdicts.reading import Reading
+from ragqa.verdicts.words import STOP_WORDS, Word
+
+LONGEST_CLAUSE = 600  # characters: where no comma or full stop ends it, a condition ends here
+TOLD = 0.4  # share of a condition's content words that the answer must have to have told it
+NEAR = 0.5  # share of the words around a marker that the answer must have for the condition to concern it
+BESIDE = 10  # words on one side of a condition that it is taken to limit
 
 _MARKER = re.compile(
     r"\b(?:only(?: if| when| where| after| once| so far as| to the extent)?"
@@ -41,19 +49,18 @@ _UNIVERSAL = re.compile(r"(?:In |To |For )?(?:all|every|each|no)\b", re.IGNORECA
 _SOME = re.compile(r"\b(?:some|many|most|several|certain|a few|often|usually)\b", re.IGNORECASE)
 _STOP = re.compile(r"[;:]|, (?!and |or )|\.(?=\s|$)")
 _ALL = re.compile(r"\b(?:all|every|each|always)\b", re.IGNORECASE)
-TOLD = 0.4  # share of a condition's content words that the answer must have to have told it
-NEAR = 0.5  # share of the words around a marker that the answer must have for the condition to concern it
 
 
 def dropped_scope(said: Reading, found: Reading) -> Span | None:
     """The condition, exception or "only" of the source sentence that the answer leaves out; None where none."""
-    mine = {word.stem for word in said.words}
+    starts = [word.start for word in found.words]
     for start, end, is_only in _conditions(found.text):
-        clause = [word for word in found.words if start <= word.start < end]
-        content = [word.stem for word in clause if word.lower not in STOP_WORDS]
-        if not content or not _concerns(mine, found, start, end):
+        first, last = bisect_left(starts, start), bisect_left(starts, end)
+        content = _content(found.words[first:last])
+        beside = _content(found.words[max(0, first - BESIDE) : first]) or _content(found.words[last : last + BESIDE])
+        if not content or not beside or _share(beside, said) < NEAR:
             continue
-        told = sum(stem in mine for stem in content) / len(content)
+        told = _share(content, said)
         if told >= TOLD and not (is_only and not _restricts(said)):
             continue
         if told > 0 and _TELLS.search(said.text):
@@ -97,20 +104,17 @@ def _conditions(text: str) -> list[tuple[int, int, bool]]:
 
 
 def _end_of_clause(text: str, start: int, limit: int) -> int:
+    limit = min(limit, start + LONGEST_CLAUSE)
     stop = _STOP.search(text, start, limit)
     return stop.start() if stop else limit
 
 
-def _concerns(mine: set[str], found: Reading, start: int, end: int) -> bool:
-    """Whether the answer speaks of what the condition limits: the words beside it, up to the next clause."""
-    before = [word for word in found.words if word.start < start]
-    after = [word for word in found.words if word.start >= end]
-    beside = _content(before[-10:]) or _content(after[:10])
-    return bool(beside) and sum(stem in mine for stem in beside) / len(beside) >= NEAR
-
-
-def _content(words: list[Word]) -> list[str]:
+def _content(words: Sequence[Word]) -> list[str]:
     return [word.stem for word in words if word.lower not in STOP_WORDS]
+
+
+def _share(stems: Sequence[str], said: Reading) -> float:
+    return sum(stem in said.stems for stem in stems) / len(stems)
 
 
 def _restricts(said: Reading) -> bool:

@@ -31,7 +31,7 @@ def headings_of(passages: Sequence[Passage]) -> tuple[Headings, ...]:
     n_with = Counter(stem for title in set(titles) for stem in title)
     return tuple(
         Headings(
-            stems=frozenset(word.stem for word in read(f"{passage.title} {passage.section}").words),
+            stems=read(f"{passage.title} {passage.section}").stems,
             special=frozenset(stem for stem in title if n_with[stem] == min(n_with[other] for other in title)),
         )
         for passage, title in zip(passages, titles, strict=True)
@@ -40,30 +40,31 @@ def headings_of(passages: Sequence[Passage]) -> tuple[Headings, ...]:
 
 def is_elsewhere(said: Reading, found: Reading, headings: Headings) -> bool:
     """Whether the source sentence is about its title, by name or by a pronoun, and the answer does not name that."""
-    its = {word.stem for word in found.words}
-    about_title = bool(headings.special & its) or bool(found.words and found.words[0].lower in _PRONOUNS)
-    return bool(headings.special) and about_title and not headings.special & {word.stem for word in said.words}
+    about_title = bool(headings.special & found.stems) or bool(found.words and found.words[0].lower in _PRONOUNS)
+    return bool(headings.special) and about_title and not headings.special & said.stems
 
 
 def unknown_names(said: Reading, found: Reading, headings: Headings) -> int:
     """How many names of the answer sentence have a word that neither the source sentence nor its headings have."""
-    known = {word.stem for word in found.words} | headings.stems
+    known = found.stems | headings.stems
     return sum(not set(name.stems) <= known for name in said.names)
 
 
 def knows_subject(said: Reading, found: Reading, headings: Headings) -> bool:
     """Whether the first name of the answer sentence, most often its subject, is known; true where it names nothing."""
-    known = {word.stem for word in found.words} | headings.stems
+    known = found.stems | headings.stems
     return not said.names or set(said.names[0].stems) <= known
 
 
-def covers(said: Reading, found: Sequence[Reading], headings: Sequence[Headings]) -> list[float]:
+def covers(said: Reading, known: Sequence[frozenset[str]]) -> list[float]:
     """For each source sentence the share of the answer's content words it has, rare ones counting more, in [0, 1].
 
-    ``w = 1 + ln(n / n_with_it)`` over the ``n - 1`` source sentences; words of headings count as the sentence's own.
+    ``known`` are the stems of each source sentence and of its headings. ``w = 1 + ln(n / n_with_it)`` over these and
+    the answer's own sentence.
     """
-    texts = [reading.content | above.stems for reading, above in zip(found, headings, strict=True)]
-    n_with = Counter(stem for stems in texts for stem in stems & said.content)
-    weight = {stem: 1 + math.log((len(texts) + 1) / (1 + n_with[stem])) for stem in said.content}
+    n_with = Counter(stem for stems in known for stem in stems & said.content)
+    weight = {  # sorted, so that sums have the same bits in every process
+        stem: 1 + math.log((len(known) + 1) / (1 + n_with[stem])) for stem in sorted(said.content)
+    }
     total = sum(weight.values())
-    return [sum(weight[stem] for stem in said.content & stems) / total if total else 0.0 for stems in texts]
+    return [sum(weight[stem] for stem in weight if stem in stems) / total if total else 0.0 for stems in known]
