@@ -1,7 +1,7 @@
 """Numbers with their units: found in the words of a text, and compared.
 
-English only. A unit that is known has a dimension and a size, so that six months equal half a year and 72 hours are not 72 days.
-Numbers of rules, marks of lists and what is written like "4.2.1" are no quantities.
+English only. A unit that is known has a dimension and a size, so that six months equal half a year and 72 hours are
+not 72 days. Numbers of rules, marks of lists and what is written like "4.2.1" are no quantities.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ _ORDINALS = {
 _SCALES = {"hundred": 1e2, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12, "bn": 1e9}
 _SHARES = {"third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
 _SHARES |= {f"{name}s": part for name, part in _SHARES.items()}
-_WHOLE = frozenset({"of", "the", "its", "their", "all"})  # after "half" and "a quarter": a share, not a period or number
+_WHOLE = frozenset(
+    {"of", "the", "its", "their", "all"}
+)  # after "half" and "a quarter": a share, not a period or number
 _YEAR = 365.25
 _UNITS: dict[str, tuple[str, float]] = {  # (dimension, size in the dimension's own unit)
     "second": ("time", 1 / 86400),
@@ -153,9 +155,7 @@ def _of_same_unit(first: Quantity, last: Quantity) -> Quantity:
     """The first number of a range with the unit of the last: "between 5 and 10 days"."""
     if first.dimension != "count" or first.nouns or not last.number:
         return first
-    return replace(
-        first, size=first.number * last.size / last.number, dimension=last.dimension, nouns=last.nouns
-    )
+    return replace(first, size=first.number * last.size / last.number, dimension=last.dimension, nouns=last.nouns)
 
 
 def _number(words: Sequence[Word], n: int) -> tuple[float, int, bool] | None:
@@ -309,4 +309,5 @@ def _is_mark(text: str, word: Word) -> bool:
 
 
 def span_of(text: str, first: Word, last: Word) -> Span:
+    """From one word to another, both with it."""
     return Span(text[first.start : last.end], first.start, last.end)

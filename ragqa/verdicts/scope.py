@@ -51,6 +51,17 @@ _STOP = re.compile(r"[;:]|, (?!and |or )|\.(?=\s|$)")
 _ALL = re.compile(r"\b(?:all|every|each|always)\b", re.IGNORECASE)
 
 
+_DENIED = re.compile(
+    r"\b(?:not|no|never|neither|nor|nobody|none|cannot|said|says?|claim(?:s|ed)?|believed?|denied|denies|deny|whether)\b",
+    re.IGNORECASE,
+)
+
+
+def has_limit(text: str) -> bool:
+    """Whether words beside a quotation may limit it: a condition, an exception, "only", a negation, a report."""
+    return bool(_MARKER.search(text) or _DENIED.search(text))
+
+
 def dropped_scope(said: Reading, found: Reading) -> Span | None:
     """The condition, exception or "only" of the source sentence that the answer leaves out; None where none."""
     starts = [word.start for word in found.words]
@@ -58,9 +69,9 @@ def dropped_scope(said: Reading, found: Reading) -> Span | None:
         first, last = bisect_left(starts, start), bisect_left(starts, end)
         content = _content(found.words[first:last])
         beside = _content(found.words[max(0, first - BESIDE) : first]) or _content(found.words[last : last + BESIDE])
-        if not content or not beside or _share(beside, said) < NEAR:
+        if not beside or _share(beside, said) < NEAR or not (content or is_only):
             continue
-        told = _share(content, said)
+        told = _share(content, said) if content else 1.0
         if told >= TOLD and not (is_only and not _restricts(said)):
             continue
         if told > 0 and _TELLS.search(said.text):
