@@ -99,7 +99,7 @@ _NO_NOUN = frozenset("of to in at on for from and or the a an its their per more
 _SHORT_SCALES = {"k": 1e3, "m": 1e6, "mn": 1e6}  # after a currency: "USD 5m"
 _SIGNS = frozenset("$€£¥")
 _EACH = frozenset({"a", "an", "each", "every", "per"})
-_PERIODS = frozenset({"day", "week", "month", "quarter", "year"})
+_PERIODS = frozenset({"day", "week", "fortnight", "month", "quarter", "year"})
 _RANGES = frozenset({"to", "and", "or", "-", "–", "—"})
 MOST_COMPARED = 100  # quantities or dates of one sentence: what is longer is a table
 LISTED = 8  # words that a list of rule numbers may reach back: "Rules 4.1, 4.2 and 4.3"
@@ -244,9 +244,7 @@ def _with_unit(
     """(quantity, position after it) of the number that stands from ``n`` to before ``after``."""
     if after < len(words) and _is_mark(text, words[after]) and words[after].lower == f"{number:g}":
         after += 1  # "thirty (30) days"
-    unit = ("share", 1.0, after) if is_share else unit_at(words, after)
-    if text[words[after - 1].end : words[after - 1].end + 2].lstrip()[:1] == "%":
-        unit = ("share", 1.0, after)
+    unit = ("share", 1.0, after) if is_share or _percent(text, words[after - 1].end) else unit_at(words, after)
     currency = currency_at(text, words, n)
     if currency is not None and after < len(words) and words[after].lower in _SHORT_SCALES:
         number, after, unit = number * _SHORT_SCALES[words[after].lower], after + 1, None
@@ -256,8 +254,11 @@ def _with_unit(
     if currency is not None:
         return Quantity(number, "money", frozenset(), span_of(text, words[currency], words[after - 1]), number), after
     nouns = []
-    for word in words[after : after + 3]:
-        if word.lower in _NO_NOUN or not word.lower[0].isalpha():
+    for at, word in enumerate(words[after : after + 3], after):
+        is_currency = (
+            at + 1 < len(words) and words[at + 1].lower[0].isdigit() and currency_at(text, words, at + 1) == at
+        )
+        if word.lower in _NO_NOUN or not word.lower[0].isalpha() or is_currency:
             break
         nouns.append(word.lower.rstrip("s"))
     span = span_of(text, words[n], words[after if nouns else after - 1])
@@ -308,6 +309,13 @@ def _is_mark(text: str, word: Word) -> bool:
     return (before == "(" and after == ")") or before in {".", "/"} or after == "("
 
 
+def _percent(text: str, end: int) -> int:
+    """How many characters from here a sign of per cent takes: 0 where there is none."""
+    return text[end : end + 2].find("%") + 1 if text[end : end + 2].lstrip()[:1] == "%" else 0
+
+
 def span_of(text: str, first: Word, last: Word) -> Span:
-    """From one word to another, both with it."""
-    return Span(text[first.start : last.end], first.start, last.end)
+    """From one word to another, both with it, and a sign of money before or of per cent after them."""
+    start = first.start - (text[max(0, first.start - 1) : first.start] in _SIGNS)
+    end = last.end + _percent(text, last.end)
+    return Span(text[start:end], start, end)

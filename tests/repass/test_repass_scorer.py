@@ -4,7 +4,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragqa.config import ScoringConfig
@@ -401,6 +401,7 @@ probability_triples = st.tuples(st.floats(0.001, 1), st.floats(0.001, 1), st.flo
 WORDS = ["Ships must sail.", "Ducks swim.", "Banks must lend.", "Rain falls.", "Trains must stop."]
 
 
+@settings(deadline=None)  # the first other language loads a model
 @given(
     st.lists(st.sampled_from(WORDS), max_size=6),
     st.lists(st.sampled_from(WORDS), max_size=4),
