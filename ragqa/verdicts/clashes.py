@@ -137,10 +137,12 @@ _BEFORE = 24  # characters before a word in which its denial is looked for
 
 def denied_name(said: Reading, found: Reading) -> Clash | None:
     """A name or party that the answer denies ("and not the Controller") where the source names it without a denial."""
+    denied: dict[str, Word] = {}
     for word in _named(said.words):
-        if not _DENIED.search(said.text, max(0, word.start - _BEFORE), word.start):
-            continue
-        same = [other for other in found.words if other.stem == word.stem]
+        if _DENIED.search(said.text, max(0, word.start - _BEFORE), word.start):
+            denied.setdefault(word.stem, word)
+    for stem, word in denied.items():
+        same = [other for other in found.words if other.stem == stem]
         if same and not any(_is_denied(found.text, other) for other in same):
             return Clash("party", _cover(said, [word]), _cover(found, same[:1]))
     return None

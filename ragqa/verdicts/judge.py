@@ -241,9 +241,11 @@ class Judge:
 
     def _disagrees(self, text: str, look: _Look) -> bool:
         """Whether a source sentence says the same as one quoted, but for one number or date: a finding of its own."""
-        said, found = read(text).content, self._readings[look.position].content
-        alike = bool(found) and len(said & found) / len(found) >= SAME
-        return bool(look.clash) and alike and look.evidence.cover >= SAME and look.evidence.cosine >= NEARLY_EQUAL
+        if look.clash is None or look.evidence.cosine < NEARLY_EQUAL:
+            return False
+        said = read(text).content - read(look.clash.said.text).stems
+        found = self._readings[look.position].content - read(look.clash.found.text).stems
+        return len(said & found) >= SAME * max(len(said), len(found), 1)
 
     # What is looked at ----------------------------------------------------------------------------------------------
 

@@ -1,13 +1,15 @@
 """Numbers with their units, and dates: what is found, what is equal, what is no quantity at all."""
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ragqa.types import Span
 from ragqa.verdicts.dates import Date
 from ragqa.verdicts.quantities import Quantity, stands_in, unmatched
 from ragqa.verdicts.reading import read
-from ragqa.types import Span
 
 YEAR = 365.25
 
@@ -201,7 +203,7 @@ def test_every_quantity_and_date_is_a_slice_in_order_and_equal_to_itself(text):
     for one in (*reading.quantities, *reading.dates):
         assert text[one.span.start : one.span.end] == one.span.text != ""
     for spans in ([one.span for one in reading.quantities], [one.span for one in reading.dates]):
-        assert all(before.end <= after.start for before, after in zip(spans, spans[1:], strict=False))
+        assert all(before.end <= after.start for before, after in pairwise(spans))
     assert all(one.equals(one) for one in reading.quantities)
     assert all(one.fits(one) for one in reading.dates)
     assert unmatched(reading.quantities, reading.quantities, Quantity.equals) == []

@@ -1,6 +1,7 @@
 """Words and names of a sentence; whether both speak of the same thing; which language it is in."""
 
 import sys
+from itertools import pairwise
 from threading import Thread
 
 import pytest
@@ -38,7 +39,7 @@ def test_a_possessive_ending_is_no_part_of_a_word():
 def test_every_word_is_a_slice_of_the_text_in_order(text):
     words = words_of(text)
     assert all(word.end > word.start and word.lower for word in words)
-    assert all(one.end <= other.start for one, other in zip(words, words[1:], strict=False))
+    assert all(one.end <= other.start for one, other in pairwise(words))
     reading = read(text)
     assert reading.content <= reading.stems
     assert all(text[name.span.start : name.span.end] == name.span.text for name in reading.names)
