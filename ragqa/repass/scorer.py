@@ -183,7 +183,7 @@ class _Watched:
 
     def _news(self, unit: Unit, *, again: bool = False) -> list[Event]:
         """The event of this unit, if it says more than the last one did or is wanted again."""
-        if unit.is_known():
+        if unit.is_known() and not unit.results.missing(self._second_looks(unit)):
             self._final.add(unit.key)
         event = self._event(unit, final=unit.key in self._final)
         before = self._told.get(unit.key)
@@ -192,6 +192,10 @@ class _Watched:
         self._told[unit.key] = event
         self._last = [event]
         return self._last
+
+    def _second_looks(self, unit: Unit) -> list[Pair]:
+        """What the verdict wants beyond the score: in a provisional round a unit's own pairs may be known before it."""
+        return [] if unit.of_obligation else self._judge.second_looks(self._shown.sentences[unit.index])
 
     def _event(self, unit: Unit, *, final: bool) -> Event:
         done = sum(of_obligation is unit.of_obligation for of_obligation, _ in self._final)
