@@ -23,7 +23,8 @@ class Evidence:
     lacks_numbers: bool  # the answer has a number or date that the source sentence lacks
     is_elsewhere: bool  # the source sentence is about another subject
     knows_subject: bool  # the first name of the answer stands in the source sentence or its headings
-    differs_in_strength: bool  # another modal verb, negation or quantifier
+    differs_in_strength: bool  # another modal verb, negation or frequency
+    is_opposed: bool = False  # the one forbids what the other permits, or the like
 
 
 # Fitted: logistic, negatives weighing as much as positives; then the bias lowered until 19 of 20 sentences whose source
@@ -38,9 +39,12 @@ SUPPORT = {
 }
 MIN_COSINE, MIN_COVER = 0.6, 0.45  # below, two sentences are not taken to speak of the same thing
 SAME_WORDS = 0.85  # cover from which a sentence is taken for an edited copy
-# P(contradiction) that is believed: of an edited copy and else, where strength or negation differ; where they do not.
-NEEDED_OF_COPY, NEEDED, NEEDED_OF_EQUAL_STRENGTH = 0.4, 0.55, 0.85
+# P(contradiction) that is believed: of an edited copy, or where strengths are opposed; where they differ; else.
+NEEDED_OF_COPY, NEEDED, NEEDED_OF_EQUAL_STRENGTH = 0.4, 0.6, 0.85
 DOUBT, DOUBT_OF_EQUAL_STRENGTH = 0.5, 0.7  # P(contradiction) that takes a support away
+
+
+CLEAR_ENTAILMENT, CLEAR_COSINE = 0.8, 0.55  # from which the model's word is enough, where no name or number is new
 
 
 def support(evidence: Evidence) -> float:
@@ -53,6 +57,12 @@ def support(evidence: Evidence) -> float:
         + SUPPORT["names"] * min(evidence.unknown_names, 1)
         + SUPPORT["numbers"] * evidence.lacks_numbers
     )
+
+
+def is_clear(evidence: Evidence) -> bool:
+    """Whether the model's word alone is enough to support: it is sure, and nothing in the answer is new."""
+    is_new = evidence.unknown_names or evidence.lacks_numbers
+    return evidence.entailment >= CLEAR_ENTAILMENT and evidence.cosine >= CLEAR_COSINE and not is_new
 
 
 def log_odds(probability: float) -> float:
@@ -72,6 +82,8 @@ def is_on_subject(evidence: Evidence) -> bool:
 
 def is_doubtful(evidence: Evidence) -> bool:
     """Whether too much speaks against a support: the model sees a contradiction, if not one that is believed."""
+    if evidence.is_opposed and evidence.cover >= MIN_COVER:
+        return True
     return evidence.contradiction >= (DOUBT if evidence.differs_in_strength else DOUBT_OF_EQUAL_STRENGTH)
 
 
@@ -79,6 +91,6 @@ def contradicts(evidence: Evidence) -> bool:
     """Whether the model's word that they contradict each other is believed."""
     needed = NEEDED_OF_EQUAL_STRENGTH
     if evidence.differs_in_strength:
-        needed = NEEDED_OF_COPY if evidence.cover >= SAME_WORDS else NEEDED
+        needed = NEEDED_OF_COPY if evidence.cover >= SAME_WORDS or evidence.is_opposed else NEEDED
     believed = evidence.contradiction >= needed and evidence.contradiction > evidence.entailment
     return believed and is_on_subject(evidence)

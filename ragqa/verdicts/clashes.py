@@ -15,14 +15,15 @@ from difflib import SequenceMatcher
 
 from ragqa.types import Span
 from ragqa.verdicts.dates import Date
-from ragqa.verdicts.quantities import EQUAL, Quantity, unmatched
+from ragqa.verdicts.quantities import EQUAL, RECURRENCE, Quantity, unmatched
 from ragqa.verdicts.reading import Reading
 from ragqa.verdicts.words import STOP_WORDS, Word
 
 LONGEST_NAME, LONGEST_REPLACED = 5, 8  # words: a name or party, and what it took the place of
 ALIKE = 0.6  # share of words in common, in order, from which a replaced word is taken for an edit
+NEARLY_COPIED = 0.85  # share from which even the first word may be a name in the place of another
 LONGEST_ALIGNED = 250  # words of a sentence in which replaced names are looked for: aligning takes up to their cube
-SHARED_BY_SWAPPED = 0.75  # share of the answer's content words that a source sentence with swapped roles has, too
+SHARED_BY_SWAPPED = 0.85  # share of the answer's content words that a source sentence with swapped roles has, too
 NEAR, REACH = 4, 7  # words before and after a verb among which its parties are looked for
 _COUNTS_AS_PARTY = frozenset(
     "firm person commission client controller processor auditor custodian operator member employee manager issuer bank "
@@ -30,6 +31,7 @@ _COUNTS_AS_PARTY = frozenset(
     "landlord tenant supplier customer insurer insured agent principal employer director committee panel tribunal "
     "court delegate recipient subject body governing compliance data".split()
 )
+_ANYBODY = frozenset("whoever anyone anybody everyone everybody nobody someone somebody persons people".split())
 _TIMES = frozenset({"time", "business time"})
 
 
@@ -63,10 +65,10 @@ def quantity_clash(said: Reading, found: Reading) -> Clash | None:
     """A quantity that the source does not have, beside one of the source's that the answer does not have."""
     for mine in unmatched(said.quantities, found.quantities, Quantity.equals):
         for its in unmatched(found.quantities, said.quantities, Quantity.equals):
-            if mine.number == its.number and mine.dimension != "count" and its.dimension != "count":
+            if mine.number == its.number and {mine.dimension, its.dimension}.isdisjoint({"count", RECURRENCE}):
                 return Clash("unit", mine.span, its.span)
             if _comparable(mine, its):
-                kind = "number" if mine.dimension in {"count", *_TIMES} else "amount"
+                kind = "number" if mine.dimension in {"count", RECURRENCE, *_TIMES} else "amount"
                 return Clash(kind, mine.span, its.span)
     return None
 
@@ -104,6 +106,8 @@ def replaced_name(said: Reading, found: Reading) -> Clash | None:
         if what != "replace":
             continue
         one, other = _named(mine[first:last]), _named(its[its_first:its_last])
+        if first == 0 and equal < NEARLY_COPIED * len(mine):  # any word is written with a capital there
+            one = [word for word in one if word.lower.rstrip("s") in _COUNTS_AS_PARTY]
         if last - first > LONGEST_NAME or its_last - its_first > LONGEST_REPLACED:
             continue
         if one and other and not {word.stem for word in one} & {word.stem for word in other}:
@@ -118,11 +122,11 @@ def _n_shared(mine: tuple[Word, ...], its: tuple[Word, ...]) -> int:
 
 
 def _named(words: tuple[Word, ...]) -> list[Word]:
-    """Those that are written as names or name a party."""
+    """Those that are written as names or name a party; "whoever" names nobody."""
     return [
         word
         for word in words
-        if (word.is_capital and word.lower not in STOP_WORDS) or word.lower.rstrip("s") in _COUNTS_AS_PARTY
+        if (word.is_capital and word.lower not in STOP_WORDS | _ANYBODY) or word.lower.rstrip("s") in _COUNTS_AS_PARTY
     ]
 
 
@@ -174,7 +178,7 @@ def swapped_roles(said: Reading, found: Reading) -> Clash | None:
             continue
         one = [w for w in said.words[max(0, n - NEAR) : n] if w.stem in crossed[0]]
         other = [w for w in found.words[max(0, m - NEAR) : m] if w.stem in crossed[1]]
-        if _named((*one, *other)):
+        if _named((*one[1:], *other[1:])) or any(word.lower.rstrip("s") in _COUNTS_AS_PARTY for word in (*one, *other)):
             return Clash("party", _cover(said, one), _cover(found, other))
     return None
 
@@ -200,23 +204,43 @@ def foreign_name(said: Reading, found: Reading, context: frozenset[str]) -> Clas
 
 
 _STRENGTH = {
-    "negation": "not no never neither nor nobody none nothing cannot without lacks fails refuses",
-    "duty": "must shall required obliged obligation duty compulsory mandatory needs",
-    "permission": "may can could might allowed permitted entitled free open enough sufficient acceptable possible",
-    "ban": "forbidden prohibited barred banned impossible unable prevented ruled excluded",
-    "advice": "should encouraged recommended expected ought goodwill optional voluntary choose",
-    "seldom": "seldom rarely hardly occasionally sometimes exceptionally scarcely",
-    "often": "usually generally commonly often always mostly nearly most widely regularly",
+    kind: re.compile(pattern, re.IGNORECASE)
+    for kind, pattern in {
+        "ban": r"\b(?:must|may|shall|can|could) not\b|\bcannot\b|\bnot (?:be )?(?:allowed|permitted|entitled|open)\b"
+        r"|^(?:in |to )?no(?:body| one| \w+)(?: \w+){0,5} (?:may|must|can|shall)\b"
+        r"|\b(?:forbidden|prohibited|barred|banned|impossible|unable|ruled out|never)\b",
+        "duty": r"\b(?:must|shall)\b(?! not)|(?<!not )\b(?:required|obliged|compulsory|mandatory)\b",
+        "permission": r"\b(?:may|can|could|might)\b(?! not)"
+        r"|(?<!not )(?<!not be )\b(?:allowed|permitted|entitled|free to|open to|enough|sufficient|possible)\b",
+        "advice": r"\b(?:should|encouraged|recommended|ought|goodwill|optional|voluntary|not (?:required|obliged))\b",
+        "negation": r"\b(?:not|no|neither|nor|nobody|none|nothing|lacks|fails|refuses)\b",
+        "seldom": r"\b(?:seldom|rarely|hardly|occasionally|sometimes|exceptionally|scarcely)\b",
+        "often": r"\b(?:usually|generally|commonly|often|always|mostly|nearly|most|widely|regularly)\b",
+    }.items()
 }
-_STRENGTH_OF = {word: kind for kind, words in _STRENGTH.items() for word in words.split()}
+_OPPOSED = (
+    ("ban", "permission"),
+    ("duty", "advice"),
+    ("duty", "permission"),
+    ("negation", "seldom"),
+    ("seldom", "often"),
+)
 
 
 def strength(reading: Reading) -> frozenset[str]:
-    """Which kinds of strength a sentence's words have: negation, duty, permission, ban, advice, seldom, often.
+    """Which kinds of strength a sentence's words have: ban, duty, permission, advice, negation, seldom, often.
 
-    A negated duty or permission is a ban: "must not", "may not", "no person may".
+    "must not", "may not" and "no person may" are bans, and no negation beside that.
     """
-    kinds = {_STRENGTH_OF[word.lower] for word in reading.words if word.lower in _STRENGTH_OF}
-    if "negation" in kinds and kinds & {"duty", "permission"}:
-        kinds = kinds - {"negation", "duty", "permission"} | {"ban"}
-    return frozenset(kinds)
+    rest = _STRENGTH["ban"].sub(" ", reading.text)
+    kinds = {kind for kind, pattern in _STRENGTH.items() if pattern.search(rest)}
+    return frozenset(kinds | ({"ban"} if rest != reading.text else set()))
+
+
+def opposed(said: Reading, found: Reading) -> bool:
+    """Whether the one forbids what the other permits, obliges where the other advises, or the like."""
+    mine, its = strength(said), strength(found)
+    return any(
+        (one in mine - its and other in its - mine) or (other in mine - its and one in its - mine)
+        for one, other in _OPPOSED
+    )

@@ -24,8 +24,8 @@ from ragqa.types import (
     Verdict,
 )
 from ragqa.verdicts import RULES_VERSION
-from ragqa.verdicts.belief import Evidence, contradicts, is_doubtful, support
-from ragqa.verdicts.clashes import Clash, clashes, foreign_name, strength
+from ragqa.verdicts.belief import Evidence, contradicts, is_clear, is_doubtful, support
+from ragqa.verdicts.clashes import Clash, clashes, foreign_name, opposed, strength
 from ragqa.verdicts.dates import Date
 from ragqa.verdicts.language import ENGLISH, language_of
 from ragqa.verdicts.obligations import cover_of
@@ -142,10 +142,10 @@ class Judge:
             return self._disagreeing(index, quoted, other, other.clash) if other and other.clash else at_once
         against = sorted((look for look in looks if look.contradicts), key=_weight, reverse=True)
         backing = sorted((look for look in looks if self._backs(look)), key=lambda look: -look.support)
-        if against:
+        best = backing[0] if backing else None
+        if against and not (best and _closeness(best) >= max(map(_closeness, against))):
             return self._contradicted(index, text, against)
-        if backing:
-            best = backing[0]
+        if best:
             reason = (
                 f"{self._number(best.position)} says the same in other words "
                 f"(entailment {best.evidence.entailment:.2f}, similarity {best.evidence.cosine:.2f})."
@@ -229,6 +229,7 @@ class Judge:
             is_elsewhere=is_elsewhere(said, found, headings),
             knows_subject=knows_subject(said, found, headings),
             differs_in_strength=strength(said) != strength(found),
+            is_opposed=opposed(said, found),
         )
         clash = next(clashes(said, found), None) or foreign_name(said, found, headings.stems)
         believed = clash if clash and clash_counts(clash, evidence) else None
@@ -236,7 +237,7 @@ class Judge:
         return _Look(n, evidence, support(evidence), believed, bool(believed) or contradicts(evidence), missing)
 
     def _backs(self, look: _Look) -> bool:
-        believed = look.support > 0 and not look.missing and not look.contradicts
+        believed = (look.support > 0 or is_clear(look.evidence)) and not look.missing and not look.contradicts
         return believed and not is_doubtful(look.evidence)
 
     def _disagrees(self, text: str, look: _Look) -> bool:
@@ -316,6 +317,11 @@ def clash_counts(clash: Clash, evidence: Evidence) -> bool:
 
 def _weight(look: _Look) -> tuple[bool, float]:
     return look.clash is not None, look.evidence.contradiction + look.evidence.cosine
+
+
+def _closeness(look: _Look) -> float:
+    """How near a source sentence is: what is clearly entailed outweighs a contradiction by one that is further off."""
+    return look.evidence.cosine + look.evidence.cover
 
 
 def judged(breakdown: Breakdown, judge: Judge, table: Table | None = None) -> Breakdown:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ragqa.types import AnswerSentence, Cover, ObligationVerdict, Premise, Span
+from ragqa.verdicts.clashes import clashes, opposed
 from ragqa.verdicts.dates import Date
 from ragqa.verdicts.quantities import Quantity, unmatched
 from ragqa.verdicts.quotations import is_quoted
@@ -40,6 +41,8 @@ def cover_of(
     in_part = None
     for position in sorted(range(len(said)), key=lambda n: -entailment[n]):
         number, told = said[position][0], read(said[position][1].text)
+        if next(clashes(told, wanted), None):
+            continue  # another period or party: that is no part of it
         missing, is_entailed = _missing(told, wanted), entailment[position] > threshold
         if is_entailed and not missing:
             reason = f"Sentence {number + 1} says it in other words (entailment {entailment[position]:.2f})."
@@ -55,7 +58,7 @@ def _tells_of(told: Reading, wanted: Reading) -> bool:
     """Whether an answer sentence has enough of an obligation's words, and the first of them, who or what is obliged."""
     first = next((word.stem for word in wanted.words if word.stem in wanted.content), None)
     shared = told.content & wanted.content
-    return first in shared and len(shared) >= TOLD_IN_PART * len(wanted.content)
+    return not opposed(told, wanted) and first in shared and len(shared) >= TOLD_IN_PART * len(wanted.content)
 
 
 def _missing(told: Reading, wanted: Reading) -> tuple[Span, ...]:
