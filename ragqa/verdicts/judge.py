@@ -137,22 +137,13 @@ class Judge:
             for n in self._candidates(text)
             if n not in quoted
         ]
-        if at_once:
-            other = next((look for look in looks if self._disagrees(text, look)), None)
-            return self._disagreeing(index, quoted, other, other.clash) if other and other.clash else at_once
         against = sorted((look for look in looks if look.contradicts), key=_weight, reverse=True)
         backing = sorted((look for look in looks if self._backs(look)), key=lambda look: -look.support)
-        if against:
-            return self._contradicted(index, text, against)
-        if backing:
-            best = backing[0]
-            reason = (
-                f"{self._number(best.position)} says the same in other words "
-                f"(entailment {best.evidence.entailment:.2f}, similarity {best.evidence.cosine:.2f})."
-            )
-            positions = tuple(look.position for look in backing)
-            return SentenceVerdict(index, Verdict.SUPPORTED, reason, "entailment", positions)
-        return self._unsupported(index, text, looks)
+        if at_once:
+            return self._unless_disagreeing(at_once, text, against)
+        if backing and (not against or _outweighs(backing[0], against)):
+            return self._unless_disagreeing(self._supported(index, backing), text, against)
+        return self._contradicted(index, against) if against else self._unsupported(index, looks)
 
     def _quoted_or_unread(self, index: int, text: str) -> SentenceVerdict | None:
         """What needs no probabilities: a quotation is supported, and a language that nobody reads has no verdict."""
@@ -165,7 +156,16 @@ class Judge:
         reason = f"The model cannot read this language ({self._language(text)}); only a word-for-word quotation counts."
         return SentenceVerdict(index, Verdict.NONE, reason, "language")
 
-    def _contradicted(self, index: int, text: str, against: Sequence[_Look]) -> SentenceVerdict:
+    def _supported(self, index: int, backing: Sequence[_Look]) -> SentenceVerdict:
+        best = backing[0]
+        reason = (
+            f"{self._number(best.position)} says the same in other words "
+            f"(entailment {best.evidence.entailment:.2f}, similarity {best.evidence.cosine:.2f})."
+        )
+        positions = tuple(look.position for look in backing)
+        return SentenceVerdict(index, Verdict.SUPPORTED, reason, "entailment", positions)
+
+    def _contradicted(self, index: int, against: Sequence[_Look]) -> SentenceVerdict:
         first, positions = against[0], tuple(look.position for look in against)
         number = self._number(first.position)
         if first.clash:
@@ -183,20 +183,22 @@ class Judge:
         )
         return SentenceVerdict(index, Verdict.CONTRADICTED, reason, "contradiction", contradicting=positions)
 
-    def _disagreeing(self, index: int, quotes: Sequence[int], other: _Look, clash: Clash) -> SentenceVerdict:
-        reason = f"{self._number(quotes[0])} says this word for word, but {self._number(other.position)} {clash.words}."
-        return SentenceVerdict(
-            index,
-            Verdict.DISAGREEING,
-            reason,
-            clash.kind,
-            tuple(quotes),
-            (other.position,),
-            said=(clash.said,),
-            found=(clash.found,),
-        )
+    def _unless_disagreeing(self, supported: SentenceVerdict, text: str, against: Sequence[_Look]) -> SentenceVerdict:
+        """The same verdict, or that sources disagree, where another one says the same but for what clashes."""
+        for look in against:
+            if look.clash and self._disagrees(text, look, look.clash):
+                return replace(
+                    supported,
+                    verdict=Verdict.DISAGREEING,
+                    reason=f"{supported.reason[:-1]}, but {self._number(look.position)} {look.clash.words}.",
+                    rule=look.clash.kind,
+                    contradicting=(look.position,),
+                    said=(look.clash.said,),
+                    found=(look.clash.found,),
+                )
+        return supported
 
-    def _unsupported(self, index: int, text: str, looks: Sequence[_Look]) -> SentenceVerdict:
+    def _unsupported(self, index: int, looks: Sequence[_Look]) -> SentenceVerdict:
         for look in looks:
             if look.missing and look.support > 0:
                 left_out = look.missing.text
@@ -239,13 +241,12 @@ class Judge:
         believed = look.support > 0 and not look.missing and not look.contradicts
         return believed and not is_doubtful(look.evidence)
 
-    def _disagrees(self, text: str, look: _Look) -> bool:
-        """Whether a source sentence says the same as one quoted, but for one number or date: a finding of its own."""
-        if look.clash is None or look.evidence.cosine < NEARLY_EQUAL:
-            return False
-        said = read(text).content - read(look.clash.said.text).stems
-        found = self._readings[look.position].content - read(look.clash.found.text).stems
-        return len(said & found) >= SAME * max(len(said), len(found), 1)
+    def _disagrees(self, text: str, look: _Look, clash: Clash) -> bool:
+        """Whether a source sentence says the same but for one number or date: a finding of its own."""
+        said = read(text).content - read(clash.said.text).stems
+        found = self._readings[look.position].content - read(clash.found.text).stems
+        alike = len(said & found) >= SAME * max(len(said), len(found), 1)
+        return alike and look.evidence.cosine >= NEARLY_EQUAL
 
     # What is looked at ----------------------------------------------------------------------------------------------
 
@@ -299,6 +300,7 @@ class Judge:
 
 SAME = 0.8  # share of words from which two sentences say the same of the same thing but for what clashes
 NEARLY_EQUAL = 0.85  # cosine likewise
+CLEAR = 1.0  # support from which a source sentence outweighs others that say otherwise
 CLASH_COSINE, CLASH_COVER = 0.6, 0.4
 NAME_COSINE, NAME_COVER = 0.7, 0.4
 NAME_CONTRADICTION = 0.1  # P of the model that a name in place of another wants beside it
@@ -312,6 +314,13 @@ def clash_counts(clash: Clash, evidence: Evidence) -> bool:
         is_close = evidence.cosine >= NAME_COSINE and evidence.cover >= NAME_COVER
         return is_close and (clash.is_certain or evidence.contradiction >= NAME_CONTRADICTION)
     return evidence.knows_subject and evidence.cosine >= CLASH_COSINE and evidence.cover >= CLASH_COVER
+
+
+def _outweighs(best: _Look, against: Sequence[_Look]) -> bool:
+    """Whether a source sentence clearly says it, numbers and all, and is nearer than any that says otherwise."""
+    nearest = max(look.evidence.cosine + look.evidence.cover for look in against)
+    is_nearer = best.evidence.cosine + best.evidence.cover >= nearest
+    return best.support >= CLEAR and is_nearer and not best.evidence.lacks_numbers
 
 
 def _weight(look: _Look) -> tuple[bool, float]:
