@@ -100,8 +100,8 @@ def test_a_source_that_says_otherwise_beside_a_quotation_is_a_finding():
 
 
 def test_a_source_that_clearly_says_it_outweighs_one_that_says_otherwise_of_something_near():
-    red, blue = "The red lake in the park is 5 metres deep.", "The blue lake is 7 metres deep, warm and dark."
-    said = "In the park the red lake has a depth of 5 metres."
+    red, blue = "The red lake in the park is 5 metres deep.", "The blue lake in the park is 7 metres deep."
+    said = "In the park the red lake is all of 5 metres deep."
     shares = {"entailment": [0.95, 0.0], "contradiction": [0.0, 0.95], "cosine": 0.9}
     verdict = verdict_of(said, red, blue, backwards=0.95, **shares)
     assert (verdict.verdict, verdict.supporting, verdict.doubted) == (Verdict.SUPPORTED, (0,), (1,))
