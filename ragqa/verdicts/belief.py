@@ -6,6 +6,7 @@ Fitted on the labelled cases (`ragqa/verdicts/README.md` says how and with what 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -43,16 +44,20 @@ NEEDED_OF_COPY, NEEDED, NEEDED_OF_EQUAL_STRENGTH = 0.4, 0.55, 0.85
 DOUBT, DOUBT_OF_EQUAL_STRENGTH = 0.5, 0.7  # P(contradiction) that takes a support away
 
 
-def support(evidence: Evidence) -> float:
+def support(evidence: Evidence, weights: Mapping[str, float] = SUPPORT) -> float:
     """How far the source sentence supports the answer sentence; above 0 it does."""
-    return (
-        SUPPORT["bias"]
-        + SUPPORT["entailment"] * log_odds(evidence.entailment)
-        + SUPPORT["cosine"] * evidence.cosine
-        + SUPPORT["backwards"] * log_odds(evidence.backwards)
-        + SUPPORT["names"] * min(evidence.unknown_names, 1)
-        + SUPPORT["numbers"] * evidence.lacks_numbers
-    )
+    return weights["bias"] + sum(weights[name] * value for name, value in features(evidence).items())
+
+
+def features(evidence: Evidence) -> dict[str, float]:
+    """What the weights of `support` weigh; `ragqa train verdicts` fits them."""
+    return {
+        "entailment": log_odds(evidence.entailment),
+        "cosine": evidence.cosine,
+        "backwards": log_odds(evidence.backwards),
+        "names": float(min(evidence.unknown_names, 1)),
+        "numbers": float(evidence.lacks_numbers),
+    }
 
 
 def log_odds(probability: float) -> float:

@@ -24,7 +24,7 @@ from ragqa.types import (
     Verdict,
 )
 from ragqa.verdicts import RULES_VERSION
-from ragqa.verdicts.belief import Evidence, contradicts, is_doubtful, support
+from ragqa.verdicts.belief import SUPPORT, Evidence, contradicts, is_doubtful, support
 from ragqa.verdicts.clashes import Clash, clashes, foreign_name, strength
 from ragqa.verdicts.dates import Date
 from ragqa.verdicts.language import ENGLISH, language_of
@@ -62,15 +62,16 @@ class Judge:
         passages: Sequence[Passage],
         config: ScoringConfig,
         similarity: Similarity | None = None,
+        weights: Mapping[str, float] = SUPPORT,
     ) -> None:
         """``premises`` are the source sentences of ``passages`` (kept, best first).
 
         ``similarity`` gives the cosine of one text to each of others; without it cosines are estimated from the words
-        in common. It is asked for the source sentences with the most words in common only.
+        in common. It is asked for the source sentences with the most words in common only. ``weights`` are those of `ragqa.verdicts.belief.support`.
         """
         self.premises = premises
         self._threshold, self._coverage_threshold = config.verdict_threshold, config.coverage_threshold
-        self._similarity = similarity
+        self._similarity, self._weights = similarity, weights
         self._languages = [language_of(passage.text) for passage in passages]
         self._readable = [n for n, premise in enumerate(premises) if self._languages[premise.passage_index] == ENGLISH]
         above = headings_of(passages)
@@ -144,6 +145,21 @@ class Judge:
         if backing and (not against or _outweighs(backing[0], against)):
             return self._unless_disagreeing(self._supported(index, backing), text, against)
         return self._contradicted(index, against) if against else self._unsupported(index, looks)
+
+    def evidence(
+        self, sentence: AnswerSentence, entailment: Sequence[float], contradiction: Sequence[float], table: Table
+    ) -> list[Evidence]:
+        """What is known of each source sentence that only its support may decide on; none where another rule decides.
+
+        Arguments as of `sentence`.
+        """
+        text = sentence.text
+        if self._quoted_or_unread(0, text):
+            return []
+        looks = [self._look(text, n, entailment[n], contradiction[n], table) for n in self._candidates(text)]
+        if any(look.contradicts for look in looks):
+            return []
+        return [look.evidence for look in looks if not look.missing and not is_doubtful(look.evidence)]
 
     def _quoted_or_unread(self, index: int, text: str) -> SentenceVerdict | None:
         """What needs no probabilities: a quotation is supported, and a language that nobody reads has no verdict."""
@@ -235,7 +251,9 @@ class Judge:
         clash = next(clashes(said, found), None) or foreign_name(said, found, headings.stems)
         believed = clash if clash and clash_counts(clash, evidence) else None
         missing = dropped_scope(said, found) or widened(said, found)
-        return _Look(n, evidence, support(evidence), believed, bool(believed) or contradicts(evidence), missing)
+        return _Look(
+            n, evidence, support(evidence, self._weights), believed, bool(believed) or contradicts(evidence), missing
+        )
 
     def _backs(self, look: _Look) -> bool:
         believed = look.support > 0 and not look.missing and not look.contradicts
