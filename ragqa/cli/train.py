@@ -1,4 +1,4 @@
-"""`ragqa train nli | obligations | retriever | reranker | ranker`: weights of labelled data or a corpus."""
+"""`ragqa train nli | obligations | retriever | reranker | ranker | verdicts`: weights of labelled data or a corpus."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import typer
 
 from ragqa.cli.output import options_of, progress_bar, stderr, stdout
 from ragqa.cli.rankings import rankings_of, reranked_results
+from ragqa.cli.train_verdicts import verdicts
 from ragqa.config import Config, RerankingConfig
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import ConfigError
@@ -35,6 +36,7 @@ from ragqa.types import Ranking
 RERANKER_WEIGHTS = (0.2, 0.3, 0.5, 1.0)  # of the reranker, measured with --fold
 
 app = typer.Typer(help="Make the embedded weights.", no_args_is_help=True)
+app.command()(verdicts)
 
 
 @app.callback()

@@ -6,6 +6,7 @@ Fitted on the labelled cases (`ragqa/verdicts/README.md` says how and with what 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -47,16 +48,20 @@ DOUBT, DOUBT_OF_EQUAL_STRENGTH = 0.5, 0.7  # P(contradiction) that takes a suppo
 CLEAR_ENTAILMENT, CLEAR_COSINE = 0.8, 0.55  # from which the model's word is enough, where no name or number is new
 
 
-def support(evidence: Evidence) -> float:
+def support(evidence: Evidence, weights: Mapping[str, float] = SUPPORT) -> float:
     """How far the source sentence supports the answer sentence; above 0 it does."""
-    return (
-        SUPPORT["bias"]
-        + SUPPORT["entailment"] * log_odds(evidence.entailment)
-        + SUPPORT["cosine"] * evidence.cosine
-        + SUPPORT["backwards"] * log_odds(evidence.backwards)
-        + SUPPORT["names"] * min(evidence.unknown_names, 1)
-        + SUPPORT["numbers"] * evidence.lacks_numbers
-    )
+    return weights["bias"] + sum(weights[name] * value for name, value in features(evidence).items())
+
+
+def features(evidence: Evidence) -> dict[str, float]:
+    """What the weights of `support` weigh; `ragqa train verdicts` fits them."""
+    return {
+        "entailment": log_odds(evidence.entailment),
+        "cosine": evidence.cosine,
+        "backwards": log_odds(evidence.backwards),
+        "names": float(min(evidence.unknown_names, 1)),
+        "numbers": float(evidence.lacks_numbers),
+    }
 
 
 def is_clear(evidence: Evidence) -> bool:

@@ -24,7 +24,7 @@ from ragqa.types import (
     Verdict,
 )
 from ragqa.verdicts import RULES_VERSION
-from ragqa.verdicts.belief import Evidence, contradicts, is_clear, is_doubtful, support
+from ragqa.verdicts.belief import SUPPORT, Evidence, contradicts, is_clear, is_doubtful, support
 from ragqa.verdicts.clashes import Clash, clashes, foreign_name, opposed, strength
 from ragqa.verdicts.dates import Date
 from ragqa.verdicts.language import ENGLISH, language_of
@@ -62,15 +62,17 @@ class Judge:
         passages: Sequence[Passage],
         config: ScoringConfig,
         similarity: Similarity | None = None,
+        weights: Mapping[str, float] = SUPPORT,
     ) -> None:
         """``premises`` are the source sentences of ``passages`` (kept, best first).
 
         ``similarity`` gives the cosine of one text to each of others; without it cosines are estimated from the words
         in common. It is asked for the source sentences with the most words in common only.
+        ``weights`` are those of `ragqa.verdicts.belief.support`.
         """
         self.premises = premises
         self._threshold, self._coverage_threshold = config.verdict_threshold, config.coverage_threshold
-        self._similarity = similarity
+        self._similarity, self._weights = similarity, weights
         self._languages = [language_of(passage.text) for passage in passages]
         self._readable = [n for n, premise in enumerate(premises) if self._languages[premise.passage_index] == ENGLISH]
         above = headings_of(passages)
@@ -137,22 +139,28 @@ class Judge:
             for n in self._candidates(text)
             if n not in quoted
         ]
-        if at_once:
-            other = next((look for look in looks if self._disagrees(text, look)), None)
-            return self._disagreeing(index, quoted, other, other.clash) if other and other.clash else at_once
         against = sorted((look for look in looks if look.contradicts), key=_weight, reverse=True)
         backing = sorted((look for look in looks if self._backs(look)), key=lambda look: -look.support)
-        best = backing[0] if backing else None
-        if against and not (best and _closeness(best) >= max(map(_closeness, against))):
-            return self._contradicted(index, text, against)
-        if best:
-            reason = (
-                f"{self._number(best.position)} says the same in other words "
-                f"(entailment {best.evidence.entailment:.2f}, similarity {best.evidence.cosine:.2f})."
-            )
-            positions = tuple(look.position for look in backing)
-            return SentenceVerdict(index, Verdict.SUPPORTED, reason, "entailment", positions)
-        return self._unsupported(index, text, looks)
+        if at_once:
+            return self._unless_disagreeing(at_once, text, against)
+        if backing and (not against or _outweighs(backing[0], against)):
+            return self._unless_disagreeing(self._supported(index, backing), text, against)
+        return self._contradicted(index, against) if against else self._unsupported(index, looks)
+
+    def evidence(
+        self, sentence: AnswerSentence, entailment: Sequence[float], contradiction: Sequence[float], table: Table
+    ) -> list[Evidence]:
+        """What is known of each source sentence that only its support may decide on; none where another rule decides.
+
+        Arguments as of `sentence`.
+        """
+        text = sentence.text
+        if self._quoted_or_unread(0, text):
+            return []
+        looks = [self._look(text, n, entailment[n], contradiction[n], table) for n in self._candidates(text)]
+        if any(look.contradicts for look in looks):
+            return []
+        return [look.evidence for look in looks if not look.missing and not is_doubtful(look.evidence)]
 
     def _quoted_or_unread(self, index: int, text: str) -> SentenceVerdict | None:
         """What needs no probabilities: a quotation is supported, and a language that nobody reads has no verdict."""
@@ -165,7 +173,16 @@ class Judge:
         reason = f"The model cannot read this language ({self._language(text)}); only a word-for-word quotation counts."
         return SentenceVerdict(index, Verdict.NONE, reason, "language")
 
-    def _contradicted(self, index: int, text: str, against: Sequence[_Look]) -> SentenceVerdict:
+    def _supported(self, index: int, backing: Sequence[_Look]) -> SentenceVerdict:
+        best = backing[0]
+        reason = (
+            f"{self._number(best.position)} says the same in other words "
+            f"(entailment {best.evidence.entailment:.2f}, similarity {best.evidence.cosine:.2f})."
+        )
+        positions = tuple(look.position for look in backing)
+        return SentenceVerdict(index, Verdict.SUPPORTED, reason, "entailment", positions)
+
+    def _contradicted(self, index: int, against: Sequence[_Look]) -> SentenceVerdict:
         first, positions = against[0], tuple(look.position for look in against)
         number = self._number(first.position)
         if first.clash:
@@ -183,20 +200,22 @@ class Judge:
         )
         return SentenceVerdict(index, Verdict.CONTRADICTED, reason, "contradiction", contradicting=positions)
 
-    def _disagreeing(self, index: int, quotes: Sequence[int], other: _Look, clash: Clash) -> SentenceVerdict:
-        reason = f"{self._number(quotes[0])} says this word for word, but {self._number(other.position)} {clash.words}."
-        return SentenceVerdict(
-            index,
-            Verdict.DISAGREEING,
-            reason,
-            clash.kind,
-            tuple(quotes),
-            (other.position,),
-            said=(clash.said,),
-            found=(clash.found,),
-        )
+    def _unless_disagreeing(self, supported: SentenceVerdict, text: str, against: Sequence[_Look]) -> SentenceVerdict:
+        """The same verdict, or that sources disagree, where another one says the same but for what clashes."""
+        for look in against:
+            if look.clash and self._disagrees(text, look, look.clash):
+                return replace(
+                    supported,
+                    verdict=Verdict.DISAGREEING,
+                    reason=f"{supported.reason[:-1]}, but {self._number(look.position)} {look.clash.words}.",
+                    rule=look.clash.kind,
+                    contradicting=(look.position,),
+                    said=(look.clash.said,),
+                    found=(look.clash.found,),
+                )
+        return supported
 
-    def _unsupported(self, index: int, text: str, looks: Sequence[_Look]) -> SentenceVerdict:
+    def _unsupported(self, index: int, looks: Sequence[_Look]) -> SentenceVerdict:
         for look in looks:
             if look.missing and look.support > 0:
                 left_out = look.missing.text
@@ -234,19 +253,20 @@ class Judge:
         clash = next(clashes(said, found), None) or foreign_name(said, found, headings.stems)
         believed = clash if clash and clash_counts(clash, evidence) else None
         missing = dropped_scope(said, found) or widened(said, found)
-        return _Look(n, evidence, support(evidence), believed, bool(believed) or contradicts(evidence), missing)
+        return _Look(
+            n, evidence, support(evidence, self._weights), believed, bool(believed) or contradicts(evidence), missing
+        )
 
     def _backs(self, look: _Look) -> bool:
         believed = (look.support > 0 or is_clear(look.evidence)) and not look.missing and not look.contradicts
         return believed and not is_doubtful(look.evidence)
 
-    def _disagrees(self, text: str, look: _Look) -> bool:
-        """Whether a source sentence says the same as one quoted, but for one number or date: a finding of its own."""
-        if look.clash is None or look.evidence.cosine < NEARLY_EQUAL:
-            return False
-        said = read(text).content - read(look.clash.said.text).stems
-        found = self._readings[look.position].content - read(look.clash.found.text).stems
-        return len(said & found) >= SAME * max(len(said), len(found), 1)
+    def _disagrees(self, text: str, look: _Look, clash: Clash) -> bool:
+        """Whether a source sentence says the same but for one number or date: a finding of its own."""
+        said = read(text).content - read(clash.said.text).stems
+        found = self._readings[look.position].content - read(clash.found.text).stems
+        alike = len(said & found) >= SAME * max(len(said), len(found), 1)
+        return alike and look.evidence.cosine >= NEARLY_EQUAL
 
     # What is looked at ----------------------------------------------------------------------------------------------
 
@@ -300,6 +320,7 @@ class Judge:
 
 SAME = 0.8  # share of words from which two sentences say the same of the same thing but for what clashes
 NEARLY_EQUAL = 0.85  # cosine likewise
+CLEAR = 1.0  # support from which a source sentence outweighs others that say otherwise
 CLASH_COSINE, CLASH_COVER = 0.6, 0.4
 NAME_COSINE, NAME_COVER = 0.7, 0.4
 NAME_CONTRADICTION = 0.1  # P of the model that a name in place of another wants beside it
@@ -315,13 +336,16 @@ def clash_counts(clash: Clash, evidence: Evidence) -> bool:
     return evidence.knows_subject and evidence.cosine >= CLASH_COSINE and evidence.cover >= CLASH_COVER
 
 
+def _outweighs(best: _Look, against: Sequence[_Look]) -> bool:
+    """Whether a source sentence clearly says it, numbers and all, and is nearer than any that says otherwise."""
+    nearest = max(look.evidence.cosine + look.evidence.cover for look in against)
+    is_nearer = best.evidence.cosine + best.evidence.cover >= nearest
+    is_sure = best.support >= CLEAR or is_clear(best.evidence)
+    return is_sure and is_nearer and not best.evidence.lacks_numbers
+
+
 def _weight(look: _Look) -> tuple[bool, float]:
     return look.clash is not None, look.evidence.contradiction + look.evidence.cosine
-
-
-def _closeness(look: _Look) -> float:
-    """How near a source sentence is: what is clearly entailed outweighs a contradiction by one that is further off."""
-    return look.evidence.cosine + look.evidence.cover
 
 
 def judged(breakdown: Breakdown, judge: Judge, table: Table | None = None) -> Breakdown:

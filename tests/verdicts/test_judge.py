@@ -95,8 +95,36 @@ def test_a_source_that_says_otherwise_beside_a_quotation_is_a_finding():
     verdict = verdict_of(KEEP, KEEP, other, cosine=0.95)
     assert (verdict.verdict, verdict.rule) == (Verdict.DISAGREEING, "number")
     assert (verdict.supporting, verdict.contradicting) == ((0,), (1,))
-    assert verdict.reason == "[1] says this word for word, but [2] says two years, the answer six years."
+    assert verdict.reason == "Quoted word for word from [1], but [2] says two years, the answer six years."
     assert [span.text for span in (*verdict.said, *verdict.found)] == ["six years", "two years"]
+
+
+def test_a_source_that_clearly_says_it_outweighs_one_that_says_otherwise_of_something_near():
+    red, blue = "The red lake in the park is 5 metres deep.", "The blue lake in the park is 7 metres deep."
+    said = "In the park the red lake is all of 5 metres deep."
+    shares = {"entailment": [0.95, 0.0], "contradiction": [0.0, 0.95], "cosine": 0.9}
+    verdict = verdict_of(said, red, blue, backwards=0.95, **shares)
+    assert (verdict.verdict, verdict.supporting, verdict.doubted) == (Verdict.SUPPORTED, (0,), (1,))
+    unclear = shares | {"entailment": 0.1}
+    assert verdict_of(said, red, blue, backwards=0.05, **unclear).verdict is Verdict.CONTRADICTED
+    edited = said.replace("5", "7")
+    assert verdict_of(edited, red, blue, backwards=0.95, **shares).verdict is Verdict.CONTRADICTED
+
+
+def test_what_says_it_in_other_words_may_be_disagreed_with_too():
+    other = "In the park the red lake has a depth of 7 metres."
+    said = other.replace("7", "5")
+    verdict = verdict_of(
+        said,
+        "The red lake in the park is 5 metres in depth.",
+        other,
+        entailment=[0.95, 0.0],
+        contradiction=[0.0, 0.95],
+        backwards=0.95,
+        cosine=0.9,
+    )
+    assert (verdict.verdict, verdict.supporting, verdict.contradicting) == (Verdict.DISAGREEING, (0,), (1,))
+    assert verdict.reason.endswith("similarity 0.90), but [2] says 7 metres, the answer 5 metres.")
 
 
 @pytest.mark.parametrize("other", ["A Bank must tell its clients of two funds.", KEEP, "Ducks swim."])
