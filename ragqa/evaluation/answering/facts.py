@@ -1,0 +1,90 @@
+"""Whether an answer says what was to be said: its text against the expected facts of a case. See ORIGIN.md.
+
+A fact is a part of the question with patterns, any of which shows it; `wrong` are patterns of typical false answers. No
+model is asked, so the same answer is always judged alike; right words that nobody thought of count as missing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from ragqa.types import Answer
+
+DATA: Final = Path(__file__).parent
+QUESTIONS, UNANSWERABLE, FOLLOW_UPS = "questions.jsonl", "unanswerable.jsonl", "follow_ups.jsonl"
+
+_PLAIN: Final = str.maketrans("‘’“”‐‑‒–—−", "''\"\"------", "*`")  # quotes and dashes; marks of Markdown go
+_THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_PER_CENT: Final = re.compile(r"\s?(?:%|\bper ?cent\b)", re.IGNORECASE)
+
+
+class Outcome(StrEnum):
+    """What an answer is worth beside the expected facts."""
+
+    FULL = "full"  # every part, nothing wrong
+    PART = "part"  # some parts, nothing wrong
+    WRONG = "wrong"  # a typical false answer, whatever else it says
+    NONE = "none"  # no part, nothing known to be wrong
+    REFUSED = "refused"  # it says that the passages do not answer
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a right answer says, part by part, and patterns of wrong ones."""
+
+    parts: Mapping[str, tuple[re.Pattern[str], ...]]
+    wrong: tuple[re.Pattern[str], ...] = ()
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Facts:
+        """The facts of a line of `questions.jsonl`. Raises re.error for a pattern that does not compile."""
+        return cls({fact["part"]: patterns(fact["any_of"]) for fact in row["facts"]}, patterns(row["wrong"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The outcome, with the parts that were found, those that were not, and what was said wrongly, as it was said."""
+
+    outcome: Outcome
+    found: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
+    wrong: tuple[str, ...] = ()
+
+
+def judge(answer: Answer, facts: Facts) -> Judgement:
+    """How much of the expected facts the answer says; the text of a refusal is not read."""
+    if answer.is_refusal:
+        return Judgement(Outcome.REFUSED, missing=tuple(facts.parts))
+    text = plain(answer.text)
+    found = tuple(part for part, ways in facts.parts.items() if any(way.search(text) for way in ways))
+    missing = tuple(part for part in facts.parts if part not in found)
+    wrong = tuple(match[0] for way in facts.wrong if (match := way.search(text)))
+    if wrong:
+        return Judgement(Outcome.WRONG, found, missing, wrong)
+    if not found:
+        return Judgement(Outcome.NONE, found, missing)
+    return Judgement(Outcome.PART if missing else Outcome.FULL, found, missing)
+
+
+def plain(text: str) -> str:
+    """The text as patterns expect it: one line, no accents, 1234 for 1,234, % for per cent, straight quotes."""
+    letters = (one for one in unicodedata.normalize("NFKD", text.translate(_PLAIN)) if not unicodedata.combining(one))
+    line = _THOUSANDS.sub("", " ".join("".join(letters).split()))
+    return re.sub(r"^[^\w(]+(?=[A-Za-z])", "", _PER_CENT.sub("%", line))
+
+
+def patterns(sources: list[str]) -> tuple[re.Pattern[str], ...]:
+    """Compiled to be searched in `plain` text, case ignored."""
+    return tuple(re.compile(source, re.IGNORECASE) for source in sources)
+
+
+def rows(name: str) -> list[dict[str, Any]]:
+    """The lines of one of the files beside this module."""
+    return [json.loads(line) for line in (DATA / name).read_text(encoding="utf-8").splitlines()]
