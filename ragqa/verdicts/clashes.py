@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 from ragqa.types import Span
 from ragqa.verdicts.dates import Date
@@ -232,9 +233,14 @@ def strength(reading: Reading) -> frozenset[str]:
 
     "must not", "may not" and "no person may" are bans, and no negation beside that.
     """
-    rest = _STRENGTH["ban"].sub(" ", reading.text)
+    return _strength(reading.text)
+
+
+@lru_cache(maxsize=20_000)
+def _strength(text: str) -> frozenset[str]:
+    rest = _STRENGTH["ban"].sub(" ", text)
     kinds = {kind for kind, pattern in _STRENGTH.items() if pattern.search(rest)}
-    return frozenset(kinds | ({"ban"} if rest != reading.text else set()))
+    return frozenset(kinds | ({"ban"} if rest != text else set()))
 
 
 def opposed(said: Reading, found: Reading) -> bool:

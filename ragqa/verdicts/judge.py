@@ -160,7 +160,8 @@ class Judge:
         looks = [self._look(text, n, entailment[n], contradiction[n], table) for n in self._candidates(text)]
         if any(look.contradicts for look in looks):
             return []
-        return [look.evidence for look in looks if not look.missing and not is_doubtful(look.evidence)]
+        found = [look.evidence for look in looks if not look.missing and not is_doubtful(look.evidence)]
+        return [] if any(map(is_clear, found)) else found
 
     def _quoted_or_unread(self, index: int, text: str) -> SentenceVerdict | None:
         """What needs no probabilities: a quotation is supported, and a language that nobody reads has no verdict."""

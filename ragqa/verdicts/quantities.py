@@ -7,7 +7,6 @@ not 72 days. Numbers of rules, marks of lists and what is written like "4.2.1" a
 from __future__ import annotations
 
 import math
-import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -105,8 +104,7 @@ _RANGES = frozenset({"to", "and", "or", "-", "–", "—"})
 MOST_COMPARED = 100  # quantities or dates of one sentence: what is longer is a table
 LISTED = 8  # words that a list of rule numbers may reach back: "Rules 4.1, 4.2 and 4.3"
 RECURRENCE = "interval"  # "every six months", "twice a year": how often, not how long
-_EVERY, _ONCE = re.compile(r"\b(?:every|each|per)\s+$", re.I), re.compile(r"\bonce (?:in |per )?\s*$", re.I)
-_TIMES_A = re.compile(r"\s*(?:times)?\s*", re.IGNORECASE)
+_EVERY = frozenset({"every", "each", "per"})
 EQUAL = 0.006  # relative: 12 months are a year, 30 days are not a month
 
 
@@ -149,26 +147,32 @@ def quantities_of(text: str, words: Sequence[Word], dates: Sequence[Span] = ()) 
         if number is None:
             n += 1
             continue
-        quantity, n = _with_unit(text, words, n, *number)
-        quantity = _as_interval(text, words, quantity, found)
+        quantity, after = _with_unit(text, words, n, *number)
+        quantity, n = _as_interval(text, words, n, quantity, found), after
         if found and text[found[-1].span.end : quantity.span.start].strip().casefold() in _RANGES:
             found[-1] = _of_same_unit(found[-1], quantity)
         found.append(quantity)
     return tuple(found)
 
 
-def _as_interval(text: str, words: Sequence[Word], quantity: Quantity, before: list[Quantity]) -> Quantity:
-    """A period after "every", or after "twice", as an interval; takes that "twice" away from those found ``before``."""
-    if quantity.dimension not in {"time", "business time"}:
+def _as_interval(text: str, words: Sequence[Word], n: int, quantity: Quantity, before: list[Quantity]) -> Quantity:
+    """A period after "every" or "twice", as an interval; it begins at word ``n``, and "twice" leaves those ``before``."""
+    if quantity.dimension != "time":
         return quantity
-    if _EVERY.search(text, 0, quantity.span.start) or quantity.span.text.casefold().startswith(
-        ("each", "every", "per")
+    leading = [word.lower for word in words[max(0, n - 2) : n + 1]]
+    if (
+        _EVERY & set(leading[-2:])
+        or "once" in leading[-2:-1]
+        or (leading[0] == "once" and leading[-2] in {"in", "per"})
     ):
         return replace(quantity, dimension=RECURRENCE)
-    if _ONCE.search(text, 0, quantity.span.start):
-        return replace(quantity, dimension=RECURRENCE)
-    if before and _TIMES_A.fullmatch(text, before[-1].span.end, quantity.span.start):
-        often = before.pop()
+    often = before[-1] if before else None
+    if (
+        often
+        and (often.dimension == "count" and often.nouns <= {"time"})
+        and not text[often.span.end : quantity.span.start].strip()
+    ):
+        before.pop()
         span = Span(text[often.span.start : quantity.span.end], often.span.start, quantity.span.end)
         return replace(quantity, dimension=RECURRENCE, size=quantity.size / max(often.number, 1.0), span=span)
     return quantity

@@ -31,7 +31,9 @@ SOURCE = "Banks lend money to firms in spring."
 TEXT = "In spring firms borrow from banks."
 
 
-def case(kind: str, number: int, *, entailment: float, contradiction: float = 0.0, text: str = TEXT) -> Case:
+def case(
+    kind: str, number: int, *, entailment: float, contradiction: float = 0.0, text: str = TEXT, cosine: float = 0.5
+) -> Case:
     """A sentence of document ``number`` and one source sentence; the model says the same of both directions."""
     passages = [passage("a", SOURCE)]
     judge = partial(
@@ -39,7 +41,7 @@ def case(kind: str, number: int, *, entailment: float, contradiction: float = 0.
         source_premises(passages, ScoringMode.PAPER),
         passages,
         ScoringConfig(),
-        lambda _, others: [0.6] * len(others),
+        lambda _, others: [cosine] * len(others),
     )
     table = {(text, SOURCE): NliProbabilities(0.0, entailment, 1 - entailment)}
     return Case(kind, f"document {number}", sentence(text), ([entailment], [contradiction], table), judge)
@@ -69,10 +71,13 @@ def test_at_most_one_in_twenty_without_its_source_is_supported():
 
 def test_what_another_rule_decides_is_not_learnt_from():
     quoted = case(REMOVED, 0, entailment=0.99, text=SOURCE)
-    denied = case(REMOVED, 0, entailment=0.0, contradiction=0.99, text="Banks lend no money to firms in spring.")
-    assert quoted.evidence() == denied.evidence() == []
+    clear = case(REMOVED, 0, entailment=0.99, cosine=0.8)
+    denied = case(
+        REMOVED, 0, entailment=0.0, contradiction=0.99, cosine=0.8, text="Banks lend no money to firms in spring."
+    )
+    assert quoted.evidence() == clear.evidence() == denied.evidence() == []
     assert denied.verdict(SUPPORT) is Verdict.CONTRADICTED
-    assert fitted([*cases(), quoted, denied]) == fitted(cases())
+    assert fitted([*cases(), quoted, clear, denied]) == fitted(cases())
 
 
 @pytest.mark.parametrize("kind", [REWORDED, REMOVED])

@@ -35,7 +35,7 @@ class RecordingNli(FakeNli):
     def _default(self, premise, hypothesis):
         for source, said in zip(SOURCE, SAID, strict=True):
             if source == premise and said in hypothesis:
-                return NliProbabilities(0.0, 0.95, 0.05)
+                return NliProbabilities(0.0, 0.6, 0.4)  # unsure: the other way round decides
             if source == hypothesis and said in premise:
                 return NliProbabilities(0.0, self.backwards, 1 - self.backwards)
         return NliProbabilities(0.0, 0.0, 1.0)

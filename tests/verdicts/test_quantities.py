@@ -138,6 +138,14 @@ def test_the_first_number_of_a_range_has_the_unit_of_the_last():
     assert found("two directors and 3 months") == [(2, "count"), (pytest.approx(YEAR / 4), "time")]
 
 
+def test_how_often_is_no_amount_and_no_business_day_is_a_day():
+    assert found("three times a year") == [(pytest.approx(YEAR / 3), "interval")]
+    assert found("HMD 500 a year") == [(500, "money"), (YEAR, "time")]
+    assert found("2 firms a year") == [(2, "count"), (YEAR, "time")]
+    assert found("every 10 Business Days") == [(10, "business time")]
+    assert found("once in 5 years") == [(5 * YEAR, "interval")]
+
+
 def test_what_is_counted_stands_after_the_number():
     (quantity,) = read("at least 12 independent directors of the firm").quantities
     assert quantity.nouns == {"independent", "director"}
