@@ -156,7 +156,7 @@ def quantities_of(text: str, words: Sequence[Word], dates: Sequence[Span] = ()) 
 
 
 def _as_interval(text: str, words: Sequence[Word], n: int, quantity: Quantity, before: list[Quantity]) -> Quantity:
-    """A period after "every" or "twice", as an interval; it begins at word ``n``, and "twice" leaves those ``before``."""
+    """A period, which begins at word ``n``, as an interval after "every" or "twice"; takes "twice" from ``before``."""
     if quantity.dimension != "time":
         return quantity
     leading = [word.lower for word in words[max(0, n - 2) : n + 1]]
