@@ -41,7 +41,7 @@ SUPPORT = {
 MIN_COSINE, MIN_COVER = 0.6, 0.45  # below, two sentences are not taken to speak of the same thing
 SAME_WORDS = 0.85  # cover from which a sentence is taken for an edited copy
 # P(contradiction) that is believed: of an edited copy, or where strengths are opposed; where they differ; else.
-NEEDED_OF_COPY, NEEDED, NEEDED_OF_EQUAL_STRENGTH = 0.4, 0.6, 0.85
+NEEDED_OF_COPY, NEEDED, NEEDED_OF_EQUAL_STRENGTH = 0.4, 0.85, 0.95
 DOUBT, DOUBT_OF_EQUAL_STRENGTH = 0.5, 0.7  # P(contradiction) that takes a support away
 CLEAR_ENTAILMENT, CLEAR_COSINE = 0.8, 0.55  # from which the model's word is enough, where no name or number is new
 

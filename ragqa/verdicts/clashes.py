@@ -179,6 +179,8 @@ def swapped_roles(said: Reading, found: Reading) -> Clash | None:
             continue
         one = [w for w in said.words[max(0, n - NEAR) : n] if w.stem in crossed[0]]
         other = [w for w in found.words[max(0, m - NEAR) : m] if w.stem in crossed[1]]
+        if {w.stem for w in one} & {w.stem for w in other}:
+            continue
         if _named((*one[1:], *other[1:])) or any(word.lower.rstrip("s") in _COUNTS_AS_PARTY for word in (*one, *other)):
             return Clash("party", _cover(said, one), _cover(found, other))
     return None
