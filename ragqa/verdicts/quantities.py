@@ -283,7 +283,7 @@ def _with_unit(
     nouns = []
     for at, word in enumerate(words[after : after + 3], after):
         is_currency = (
-            at + 1 < len(words) and words[at + 1].lower[0].isdigit() and currency_at(text, words, at + 1) == at
+            at + 1 < len(words) and _number(words, at + 1) is not None and currency_at(text, words, at + 1) == at
         )
         if word.lower in _NO_NOUN or not word.lower[0].isalpha() or is_currency:
             break
