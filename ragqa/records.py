@@ -12,7 +12,7 @@ import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -34,7 +34,7 @@ from ragqa.errors import RecordError
 from ragqa.events.generation import TraceEvent
 from ragqa.events.scoring import Scored
 from ragqa.record_versions import SCHEMA_VERSION, current_version
-from ragqa.types import Answer, Drop, ModelInfo, Passage, Question, Ranking, ScoredPassage
+from ragqa.types import Answer, Candidate, Drop, ModelInfo, Passage, Question, Ranking, ScoredPassage, Selection
 
 PATIENCE_SECONDS = 30.0
 
@@ -66,11 +66,11 @@ class AnswerRecord:
     """One question with all that followed from it. Only the API key is left out.
 
     ``fuse`` of `ranked` under ``fusion``, where ``reranking`` names a model ``rerank`` by ``reranker_scores`` (raw, by
-    passage_id, the best fused passage first), and ``select`` under ``filtering`` give ``candidates`` again; re-scoring
-    ``answer`` against ``kept`` with the same ``models`` gives ``scored`` again. ``trace`` is what LOC, VRR or a fan-out
-    did, in order; a fan-out's candidates are those of `ragqa.generation.fanout.merging.reselected`, and its evidence is
-    among
-    ``passages``. ``status`` is ``"answered"``, ``"scored"``, ``"scoring failed"``, the last with ``error``, or, while
+    passage_id, the best fused passage first), and ``select`` under ``filtering`` give ``candidates`` again while the
+    rules are those of its day; where they are not, ``candidates`` counts. Re-scoring ``answer`` against ``kept`` with
+    the same ``models`` gives ``scored`` again. ``trace`` is what LOC, VRR or a fan-out did, in order; a fan-out's
+    candidates are those of `ragqa.generation.fanout.merging.reselected`, and its evidence is among ``passages``.
+    ``status`` is ``"answered"``, ``"scored"``, ``"scoring failed"``, the last with ``error``, or, while
     the answer is the best so far, ``"writing"``, and ``"stopped"`` where it stayed so at the reader's request.
     """
 
@@ -118,6 +118,29 @@ class AnswerRecord:
             )
             for entry in self.rankings
         )
+
+    def selection(self, again: Selection) -> Selection:
+        """What was decided when this was recorded, whatever today's rules make of the same rankings.
+
+        That is ``again``, of which only the parts of each score are taken: a record does not keep them.
+        """
+        hits = {one.passage.passage_id: one.hit for one in (*again.kept, *again.dropped)}
+        by_id, previous, found = self._passage_by_id(), 1.0, []
+        for entry in self.candidates:
+            hit = hits.get(entry.passage_id, ScoredPassage(by_id[entry.passage_id], entry.score))
+            found.append(
+                Candidate(
+                    replace(hit, score=entry.score),
+                    entry.rank,
+                    entry.relevance,
+                    previous - entry.relevance,
+                    entry.drop,
+                    entry.explanation,
+                )
+            )
+            previous = entry.relevance
+        kept = tuple(one for one in found if one.drop is None)
+        return Selection(kept, tuple(one for one in found if one.drop is not None))
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """The record as JSON text; `from_json` reads it back to an equal record."""

@@ -159,7 +159,9 @@ def plain(text: str, limit: int | None = None, style: str = "") -> Text:
 
 
 def passage_table(selection: Selection, limit: int = 10) -> FittedTable:
-    """Everything kept and the best of the rest, ``limit`` at least, with scores and the reason each fell.
+    """Everything kept and the best of the rest, ``limit`` at least, with scores and which limit dropped each.
+
+    The decision in words, `Candidate.explanation`, is on the page and in the record: a row has no room for it.
 
     Where they were reranked also the fused score with the rank before, and the reranker's with the rank it gives; of a
     fan-out the question's own and the best sub-question's, in place of the retrievers'.

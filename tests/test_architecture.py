@@ -55,6 +55,7 @@ LEVELS = {
     "tables": 5,
     "cli": 9,
     "ui": 9,
+    "__main__": 10,
 }
 # Each outside library in the rooms named, nowhere else.
 HOMES = {

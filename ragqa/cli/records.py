@@ -37,7 +37,7 @@ def show(record_id: Annotated[str, typer.Argument(help="As `ragqa records list` 
     ranking = fuse(record.ranked, record.fusion)
     if record.reranker_scores:
         ranking = rerank(ranking, dict(record.reranker_scores), record.reranking)
-    selection = reselected(ranking, trace, record.filtering)
+    selection = record.selection(reselected(ranking, trace, record.filtering))
     out = stdout()
     out.print(plain(record.question.text, style="bold"), passage_table(selection))
     for event in record.trace:

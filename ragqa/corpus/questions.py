@@ -122,21 +122,21 @@ ID_KEYS = ("question_id", "id", "_id")
 GOLD, ANSWERS = "gold_passage_ids", "answers"
 
 
-def load_paragraph_questions(path: Path) -> tuple[GoldQuestion, ...]:
+def load_paragraph_questions(path: Path, *, needs_gold: bool = True) -> tuple[GoldQuestion, ...]:
     """The questions of one .jsonl or .jsonl.gz file, in its order, gold being the ids of the lines that answer them.
 
     Each line has question and gold_passage_ids, a list of whole numbers or texts, read as texts: the ids of
     `load_jsonl`, which are passage ids where no text was long enough to be chunked and document ids always. An id
     stands under question_id, id or _id; without one it is the question's ordinal, "1" for the first. answers, a list
-    of texts, may be missing; other keys are not read. Raises CorpusError where something is not as described here, an
-    id repeats or there is no question.
+    of texts, may be missing, and gold where ``needs_gold`` is False; other keys are not read. Raises CorpusError where
+    something is not as described here, an id repeats or there is no question.
     """
     if not path.is_file():
         msg = f"no file {path}; expected JSON lines of {{question, {GOLD}}}; check the path and try again"
         raise CorpusError(msg)
     questions: dict[str, GoldQuestion] = {}
     for number, item in enumerate(read_json_lines(path, path.name), start=1):
-        question = _line_question(item, number)
+        question = _line_question(item, number, needs_gold=needs_gold)
         question_id = question.question.question_id
         if question_id in questions:
             found = f"{question_id[:40]!r}, which a question above has"
@@ -149,11 +149,11 @@ def load_paragraph_questions(path: Path) -> tuple[GoldQuestion, ...]:
     return tuple(questions.values())
 
 
-def _line_question(item: Item, number: int) -> GoldQuestion:
+def _line_question(item: Item, number: int, *, needs_gold: bool) -> GoldQuestion:
     given = next((item.identifier(key) for key in ID_KEYS if item.values.get(key) is not None), "")
     return GoldQuestion(
         Question(item.line("question"), given or str(number)),
-        frozenset(_identifiers(item, GOLD)),
+        frozenset(_identifiers(item, GOLD)) if needs_gold or GOLD in item else frozenset(),
         item.texts(ANSWERS) if ANSWERS in item else (),
     )
 
@@ -188,15 +188,15 @@ def load_gold(path: Path, passages: Iterable[Passage]) -> tuple[tuple[GoldQuesti
 
 
 def load_asked(path: Path) -> tuple[Question, ...]:
-    """The questions of a JSON list of {QuestionID, Question}, of JSON lines with gold, or of PandaChat's data set.
+    """The questions of a JSON list of {QuestionID, Question}, of JSON lines of {question}, or of PandaChat's data set.
 
     Raises CorpusError where there is no such file, it is something else, it holds no question, or an id stands twice.
     """
     if not path.is_file():
-        msg = f"no file {path}; expected a JSON list of {{QuestionID, Question}}"
+        msg = f"no file {path}; expected a JSON list of {{QuestionID, Question}} or JSON lines of {{question}}"
         raise CorpusError(msg)
     if looks_like_jsonl(path):
-        questions = tuple(gold.question for gold in load_paragraph_questions(path))
+        questions = tuple(gold.question for gold in load_paragraph_questions(path, needs_gold=False))
     elif looks_like_pandachat(path):
         questions = tuple(found.question for found in load_pandachat_questions(path))
     else:

@@ -1,4 +1,4 @@
-"""A benchmark is a value: what it asks of its user, and six functions. `ragqa.evaluation.run` runs any of them.
+"""A benchmark is a value: what it asks of its user, and seven functions. `ragqa.evaluation.run` runs any of them.
 
 ::
 

@@ -1,19 +1,18 @@
 """Which benchmarks there are: the folders of this room that hold one, and those of other packages; and their files.
 
-Nobody lists them: a folder ``ragqa/evaluation/NAME/`` with a ``benchmark.py`` that holds ``BENCHMARK`` is one.
+Nobody lists them: a folder ``ragqa/evaluation/NAME/`` with an ``__init__.py`` and a ``benchmark.py`` that holds
+``BENCHMARK`` is one.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import pkgutil
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 import ragqa.evaluation as room
@@ -31,11 +30,12 @@ _MOST_FILES = 2_000  # looked at in one folder, its own and those one level belo
 def benchmarks() -> Mapping[str, Benchmark]:
     """Every benchmark by its name, in the order of their names."""
     found = {}
-    for module in pkgutil.iter_modules(room.__path__):
-        name = f"{room.__name__}.{module.name}.benchmark"
-        if module.ispkg and find_spec(name):
-            one: Benchmark = import_module(name).BENCHMARK
-            found[one.name] = one
+    for file in Path(room.__path__[0]).glob("*/benchmark.py"):
+        if not file.with_name("__init__.py").is_file():
+            _logger.warning("the benchmark in %s is left out: expected an __init__.py beside it; add one", file)
+            continue
+        one: Benchmark = import_module(f"{room.__name__}.{file.parent.name}.benchmark").BENCHMARK
+        found[one.name] = one
     for name in registry.entry_points_of(registry.BENCHMARKS):
         try:
             added = registry.load(registry.BENCHMARKS, name)

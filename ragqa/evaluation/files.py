@@ -28,7 +28,7 @@ def has_gold(path: Path) -> bool:
 
 def has_questions(path: Path) -> bool:
     """Whether it may hold questions, with or without gold."""
-    return _listed(path) or has_gold(path)
+    return _listed(path) or has_gold(path) or (looks_like_jsonl(path) and _lines(path, "question"))
 
 
 def has_answers(path: Path) -> bool:

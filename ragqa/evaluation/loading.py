@@ -9,12 +9,12 @@ import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 from ragqa import loading
-from ragqa.config import Config, FusionConfig, IndexingConfig
+from ragqa.config import Config, FusionConfig, IndexingConfig, prompt_folder
 from ragqa.corpus.files import read_utf8
 from ragqa.errors import ConfigError, IndexNotFoundError
 from ragqa.evaluation.benchmark import Settings
@@ -24,6 +24,7 @@ from ragqa.paths import Paths
 from ragqa.pipeline import Pipeline, load_pipeline
 from ragqa.preset_files import find_preset
 from ragqa.protocols import Retriever
+from ragqa.recorder import without_credentials
 from ragqa.retrieval import retrievers_for
 from ragqa.retrieval.names import fitting_fusion
 
@@ -112,6 +113,23 @@ def stamp_of(questions: Path, index: Index, **settings: Any) -> dict[str, Any]: 
         "encoder": manifest.encoder,
         "encoder_fingerprint": manifest.encoder_fingerprint,
         "settings": settings,
+    }
+
+
+def answer_stamp_of(questions: Path, pipeline: Pipeline) -> dict[str, Any]:
+    """As `stamp_of`, with all that decides what the pipeline answers: generator and settings, models, prompts.
+
+    How patiently and how many at a time a server is asked decides nothing, so that a run may continue with other values
+    of these. Raises CorpusError where the file cannot be read.
+    """
+    config = pipeline.config
+    plain = asdict(replace(config, generation=without_credentials(config.generation)))
+    for name in ("timeout_seconds", "max_retries", "parallel_calls"):
+        del plain["generation"][name]
+    return stamp_of(questions, pipeline.index) | {
+        "settings": plain,
+        "models": {role: asdict(info) for role, info in pipeline.infos.items()},
+        "prompts": str(prompt_folder() or ""),
     }
 
 

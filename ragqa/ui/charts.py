@@ -73,7 +73,8 @@ def score_curve(selection: Selection, filtering: FilteringConfig, limit: int) ->
 
 def _fall_layers(selection: Selection, filtering: FilteringConfig) -> list[alt.Chart]:
     """A vertical mark at the first fall of max drop or more, if there is one."""
-    fallen = [c for c in selection.dropped if c.fall >= filtering.max_drop and filtering.max_drop < 1 and c.rank > 1]
+    candidates = (*selection.kept, *selection.dropped)
+    fallen = [c for c in candidates if c.fall >= filtering.max_drop and filtering.max_drop < 1 and c.rank > 1]
     if not fallen:
         return []
     first = min(fallen, key=lambda c: c.rank)

@@ -162,7 +162,7 @@ def from_record(record: AnswerRecord) -> View:
         reranker_scores=dict(record.reranker_scores),
         trace=with_passages(record.trace, by_id),
     )
-    selection = reselect(view, record.fusion, record.filtering, record.reranking)
+    selection = record.selection(reselect(view, record.fusion, record.filtering, record.reranking))
     view = replace(
         view,
         selection=selection,
@@ -183,12 +183,15 @@ def reselect(
 ) -> Selection:
     """What these settings would keep of the passages already retrieved, those of a fan-out's sub-questions included.
 
-    Nothing is retrieved, read or generated.
+    Nothing is retrieved, read or generated. Under the answer's own settings it is what the answer was written from.
 
     ``reranking`` (none where not given) applies the scores of the reranker that has read these passages; another
     one's are not known, and what it would put first neither. Where fusion moved since, some of the best passages may
     not have been read: see `unread`.
     """
+    own = view.config
+    if view.answer and view.selection and (fusion, filtering, reranking) == (own.fusion, own.filtering, own.reranking):
+        return view.selection
     fused = fuse(view.rankings, fusion)
     if reranking and _was_read_by(view, reranking):
         fused = rerank(fused, view.reranker_scores, reranking)

@@ -2,8 +2,9 @@
 
 import json
 import logging
+import subprocess
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 from typer.testing import CliRunner
@@ -15,7 +16,7 @@ from ragqa.errors import ConfigError, GenerationError, RagqaError, ScoringError
 from ragqa.inference.precision import Timing, timings
 from ragqa.loading import Models
 from ragqa.paths import Paths
-from ragqa.records import AnswerRecord
+from ragqa.records import AnswerRecord, RecordStore
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations, FakeReranker
 from tests.support.hostile import hostile_texts, write_hostile_corpus
 from tests.support.openai_server import OpenAIServer, answer
@@ -60,6 +61,15 @@ def call(monkeypatch, places):
             code, _, _, error = run("index", "build", name, "--source", str(places / name))
             assert code == 0, error
     return run
+
+
+@pytest.mark.long
+def test_python_m_ragqa_is_the_command(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+    command = [sys.executable, "-m", "ragqa", "records", "show", "nope"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 6, done.stderr
+    assert "ragqa records list" in " ".join(done.stderr.split())
 
 
 @pytest.mark.long
@@ -131,6 +141,10 @@ def test_ask_json_is_the_whole_record_and_nothing_else(call, tmp_path):
     assert (record.fusion.weights, record.scoring.mode) == ({"bm25": 0.3, "dense": 0.7}, "script")
     exported = call("records", "export", record.record_id)[1]
     assert AnswerRecord.from_json(exported) == record
+    today = replace(record, filtering=replace(record.filtering, top_k=1))  # as if the rule were another one since
+    RecordStore(Paths.from_env().records).save(today)
+    assert "Passages: kept 2 of" in call("records", "show", record.record_id)[1]
+    RecordStore(Paths.from_env().records).save(record)
     target = tmp_path / "record.json"
     assert call("records", "export", record.record_id, "--out", str(target))[0] == 0
     assert AnswerRecord.from_json(target.read_text()) == record

@@ -318,6 +318,15 @@ def test_the_catalogue_finds_what_lies_in_its_folders():
         benchmark_of("nothing")
 
 
+def test_a_folder_without_init_is_left_out_and_named(tmp_path, monkeypatch, caplog):
+    (tmp_path / "words").mkdir()
+    (tmp_path / "words" / "benchmark.py").write_text("raise AssertionError\n")
+    monkeypatch.setattr(ragqa.evaluation, "__path__", [str(tmp_path)])
+    assert benchmarks.__wrapped__().keys().isdisjoint({"words", "retrieval"})
+    assert "expected an __init__.py beside it" in caplog.text
+    assert str(tmp_path / "words") in caplog.text
+
+
 @pytest.mark.model
 def test_the_benchmark_that_the_readme_shows_runs_is_offered_files_and_reports(tmp_path):
     text = (Path(ragqa.__file__).parent / "evaluation" / "README.md").read_text(encoding="utf-8")

@@ -24,6 +24,7 @@ ANSWER = answer("A firm must act at once.\nThe moon is green.", [(1,), (2,)])
 class FakeManifest:
     name: str = "rulebook"
     encoder: str = "fake-encoder"
+    encoder_fingerprint: str = "fake"
     indexed_text: str = "text"
 
 

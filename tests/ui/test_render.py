@@ -301,6 +301,8 @@ def test_the_score_curve_draws_threshold_and_drop(finished):
     assert "threshold 0.70" in str(spec)
     with_drop = select(ranking("fused", {"a": 1.0, "b": 0.7, "c": 0.0}), FilteringConfig(threshold=0.5))
     assert "drop 0.30" in str(score_curve(with_drop, FilteringConfig(threshold=0.5), 30).to_dict())
+    all_kept = select(ranking("fused", {"a": 1.0, "b": 0.7, "c": 0.0}), FilteringConfig(threshold=0.5, max_drop=1.0))
+    assert "drop 0.30" in str(score_curve(all_kept, FilteringConfig(threshold=0.5), 30).to_dict())  # by another rule
 
 
 def test_the_heat_map_has_a_cell_per_pair_with_both_sentences(finished):

@@ -8,9 +8,10 @@ import pytest
 
 from ragqa.config import Config, FilteringConfig
 from ragqa.errors import GenerationError
+from ragqa.events.pipeline import Selected
 from ragqa.events.scoring import ObligationScored, SentenceScored
 from ragqa.records import RecordStore
-from ragqa.types import Question, ScoringMode
+from ragqa.types import CitationStatus, Question, ScoringMode
 from ragqa.ui.run import Run
 from ragqa.ui.view import View, advance, from_record, provisional, reselect, shown
 from tests.support.fakes import FakeGenerator, answer
@@ -52,6 +53,22 @@ def test_a_record_gives_the_same_view_as_the_run(tmp_path):
     again = from_record(store.load(last.record_id))
     for name in ("question", "rankings", "selection", "answer", "scored", "sentences", "obligations"):
         assert getattr(again, name) == getattr(last, name), name
+
+
+def test_a_record_shows_its_own_decisions_where_todays_rule_decides_otherwise(tmp_path):
+    store = RecordStore(tmp_path / "records.sqlite3")
+    everything = Config(filtering=FilteringConfig(threshold=0.0, max_drop=1.0))
+    lines = answer("Nothing here matters.", [(3,)])
+    events = list(make_pipeline(config=everything, generator=FakeGenerator(lines), records=store).run(Question("Who?")))
+    record = store.load(events[-1].record_id)
+    strict = FilteringConfig(threshold=1.0, top_k=1)  # as if the rule had changed: today it keeps one of the three
+    view = from_record(replace(record, filtering=strict))
+    assert view.selection == next(event.selection for event in events if isinstance(event, Selected))
+    assert view.selection.passages == record.kept
+    assert view.explained.paper.citations[0].status is CitationStatus.CONFIRMED
+    assert reselect(view, view.config.fusion, strict, view.config.reranking) == view.selection
+    moved = reselect(view, view.config.fusion, replace(strict, top_k=2), view.config.reranking)
+    assert len(moved.kept) == 1
 
 
 def test_a_record_that_was_never_scored_is_shown_with_its_error(tmp_path):

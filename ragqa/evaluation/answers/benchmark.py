@@ -15,15 +15,12 @@ An answer is on disk before it is scored, and so is every completion it is made 
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from ragqa.config import prompt_folder
-from ragqa.corpus.files import read_utf8
 from ragqa.corpus.obliqa import load_item_ids
 from ragqa.corpus.questions import load_asked, load_gold
 from ragqa.errors import ConfigError, CorpusError
@@ -47,12 +44,10 @@ from ragqa.evaluation.benchmark import (
     Task,
 )
 from ragqa.evaluation.files import has_questions, holds_gold
-from ragqa.evaluation.journal import digest
-from ragqa.evaluation.loading import config_of, pipeline_for
+from ragqa.evaluation.loading import answer_stamp_of, config_of, pipeline_for
 from ragqa.evaluation.report import CheckedSentence, Column, Figure, File, Hit, Report, Row, shown
 from ragqa.paths import Paths
 from ragqa.pipeline import Pipeline
-from ragqa.recorder import without_credentials
 from ragqa.registry import needs_language_model
 from ragqa.types import Question, Verdict
 
@@ -77,10 +72,10 @@ PRICE_IN = Option("price_in", "Price of a million tokens sent, for the cost.", "
 PRICE_OUT = Option("price_out", "Price of a million tokens written.", "float", least=0, decides=False)
 QUESTIONS = Option(
     "questions",
-    "JSON list of {QuestionID, Question}; gold is not needed.",
+    "JSON list of {QuestionID, Question}, or JSON lines of {question}; gold is not needed.",
     "file",
     label="Questions",
-    accepts="a JSON list of {QuestionID, Question}; gold passages may stand beside",
+    accepts="a JSON list of {QuestionID, Question}, or JSON lines of {question}; gold passages may stand beside",
     counts=lambda path: len(load_asked(path)),
     suits=has_questions,
 )
@@ -134,33 +129,20 @@ def prices_of(settings: Settings) -> tuple[float, float] | None:
 def task_of(pipeline: Pipeline, settings: Settings, variant: str = "") -> Task:
     """The task of this pipeline; ``variant`` names what its settings do not say.
 
-    How patiently and how many at a time a server is asked decides nothing, so that a run may continue with other values
-    of these. Raises ConfigError where the generator writes nothing, CorpusError where a file cannot be read.
+    Raises ConfigError where the generator writes nothing, CorpusError where a file cannot be read.
     """
     if pipeline.generator is None:
         msg = "the generator must write answers, got 'none'; name another with --generator"
         raise ConfigError(msg)
-    questions, config = Path(settings["questions"]), pipeline.config
+    questions = Path(settings["questions"])
     items = tuple(
         Item(number, question if question.question_id else Question(question.text, str(number)))
         for number, question in enumerate(load_asked(questions), start=1)
     )
-    plain = asdict(replace(config, generation=without_credentials(config.generation)))
-    for name in ("timeout_seconds", "max_retries", "parallel_calls"):
-        del plain["generation"][name]
-    stamp = {
-        "schema_version": SCHEMA_VERSION,
-        "input": questions.name,
-        "input_sha256": hashlib.sha256(read_utf8(questions, questions.name).encode()).hexdigest(),
-        "index_sha256": digest({"files": [entry.sha256 for entry in pipeline.index.manifest.files]}),
-        "settings": plain,
-        "models": {role: asdict(info) for role, info in pipeline.models.infos.items()},
-        "prompts": str(prompt_folder() or ""),
-        "variant": variant,
-    }
+    stamp = {**answer_stamp_of(questions, pipeline), "schema_version": SCHEMA_VERSION, "variant": variant}
     docids = load_item_ids(Path(settings["docids"])) if settings.get("docids") else None
     loaded = Loaded(pipeline, _gold(questions, pipeline), prices_of(settings), docids)
-    columns = (*COLUMNS, *TOKENS) if needs_language_model(config.generation.generator) else COLUMNS
+    columns = (*COLUMNS, *TOKENS) if needs_language_model(pipeline.config.generation.generator) else COLUMNS
     return Task(items, stamp, loaded, columns, parallel=settings["parallel"])
 
 

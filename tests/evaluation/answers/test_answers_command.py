@@ -14,13 +14,15 @@ from ragqa.errors import CorpusError, GenerationError, RagqaError
 from ragqa.evaluation.answer_file import read_answers
 from ragqa.evaluation.answers.measures import MEASURES, lix, means
 from ragqa.evaluation.benchmark import Status
+from ragqa.evaluation.files import has_gold, has_questions
 from ragqa.evaluation.journal import held
+from ragqa.evaluation.loading import answer_stamp_of
 from ragqa.evaluation.run import MAX_FAILURES_IN_A_ROW, run
 from ragqa.evaluation.run_files import read_run
 from ragqa.paths import Paths
 from ragqa.types import Question, Usage
 from tests.support.answers_entry import load_pipeline
-from tests.support.fakes import FakeGenerator, answer
+from tests.support.fakes import FakeEncoder, FakeGenerator, answer
 from tests.support.helpers import ANSWER, PASSAGES
 from tests.support.openai_server import OpenAIServer
 from tests.support.openai_server import answer as server_answer
@@ -263,8 +265,35 @@ def test_questions_come_with_or_without_gold(place, tmp_path):
     (tmp_path / "gold.json").write_text(json.dumps(gold))
     assert load_asked(tmp_path / "gold.json") == (Question("Why?", "g"),)
     assert len(load_asked(place / "questions.json")) == 4
+    lines = tmp_path / "plain.jsonl"
+    lines.write_text('{"question": "Why?"}\n{"question": "How?", "id": "h", "gold_passage_ids": [1]}\n')
+    assert load_asked(lines) == (Question("Why?", "1"), Question("How?", "h"))
+    assert (has_questions(lines), has_gold(lines)) == (True, True)
+    lines.write_text('{"question": "Why?", "gold_passage_ids": 1}\n')
+    with pytest.raises(CorpusError, match="expected a list of ids"):
+        load_asked(lines)
+    lines.write_text('{"question": "Why?"}\n')
+    assert (has_questions(lines), has_gold(lines)) == (True, False)
+    lines.write_text('{"id": 1, "text": "A question?"}\n')
+    assert not has_questions(lines)
     with pytest.raises(CorpusError, match="no file"):
         load_asked(tmp_path / "nowhere.json")
+
+
+def test_the_stamp_of_an_answer_holds_all_that_decides_it_and_nothing_else(place, monkeypatch):
+    def stamp(**changes):
+        config = Config(generation=replace(Config().generation, **changes))
+        return answer_stamp_of(place / "questions.json", load_pipeline(0.0, config, generator=Writer()))
+
+    monkeypatch.delenv("RAGQA_PROMPTS", raising=False)
+    plain = stamp()
+    assert stamp(timeout_seconds=7.0, max_retries=0, parallel_calls=2) == plain
+    assert stamp(base_url="http://me:secret@localhost/v1") == stamp(base_url="http://localhost/v1") != plain
+    assert plain["models"]["encoder"]["name"] == FakeEncoder().info.name
+    assert stamp(generator="vrr") != plain
+    assert stamp(model="another") != plain
+    monkeypatch.setenv("RAGQA_PROMPTS", str(place))
+    assert stamp() == plain | {"prompts": str(place)}
 
 
 @pytest.mark.parametrize(
