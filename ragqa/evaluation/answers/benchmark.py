@@ -146,7 +146,8 @@ def task_of(pipeline: Pipeline, settings: Settings, variant: str = "") -> Task:
         for number, question in enumerate(load_asked(questions), start=1)
     )
     plain = asdict(replace(config, generation=without_credentials(config.generation)))
-    for name in ("timeout_seconds", "max_retries", "parallel_calls"):
+    later = () if config.generation.local_model else ("local_model",)  # runs of earlier versions know none
+    for name in ("timeout_seconds", "max_retries", "parallel_calls", *later):
         del plain["generation"][name]
     stamp = {
         "schema_version": SCHEMA_VERSION,

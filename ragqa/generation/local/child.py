@@ -51,6 +51,7 @@ def _serve(told: dict[str, Any]) -> Any:  # noqa: ANN401 - the library has no ty
     params.n_ctx = told["context"]
     params.n_parallel = 1  # memory for one; further questions wait their turn in the parent
     params.cache_ram_mib = 0
+    params.load_mode = xllamacpp.llama_load_mode.LLAMA_LOAD_MODE_NONE  # weights are repacked: mapped, twice there
     params.n_batch = params.n_ubatch = READ_AT_ONCE
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = told["threads"]
     params.sleep_idle_seconds = IDLE_SECONDS
