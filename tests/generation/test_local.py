@@ -26,7 +26,6 @@ pytestmark = pytest.mark.long
 
 QUESTION = Question("What must a Firm do?")
 PASSAGES = [Passage(f"p{number}", "d1", f"A Firm must do thing {number}.", "Conduct Rules") for number in (1, 2, 3)]
-REAL_MODEL = os.environ.get("RAGQA_LOCAL_TEST_MODEL", "")  # read here: tests see no variables of ragqa
 
 
 @pytest.fixture
@@ -224,14 +223,13 @@ def test_the_key_is_the_process_own(host, tmp_path):
 @pytest.mark.slow
 def test_a_real_model_writes_an_answer(monkeypatch, tmp_path):
     """The whole path: the library in the child, loading, prompt, stream, end. RAGQA_LOCAL_TEST_MODEL names the file."""
-    if not REAL_MODEL:
+    file = os.environ.get("RAGQA_LOCAL_TEST_MODEL", "")
+    if not file:
         pytest.skip("RAGQA_LOCAL_TEST_MODEL names no GGUF file (ragqa models fetch smollm2-135m)")
     if not local.has_library():
         pytest.skip("the library is not installed: make local")
     monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
-    asked = LlmGenerator(
-        GenerationConfig(generator="llm", local_model=REAL_MODEL, max_tokens=40, timeout_seconds=120.0)
-    )
+    asked = LlmGenerator(GenerationConfig(generator="llm", local_model=file, max_tokens=40, timeout_seconds=120.0))
     try:
         events, answered = drain(asked.stream(QUESTION, PASSAGES))
     finally:

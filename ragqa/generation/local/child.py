@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import threading
 import time
+from contextlib import suppress
 from typing import Any, TextIO
 
 READ_AT_ONCE = 128  # tokens of the prompt, between two words on how far it is; larger reads no faster on a processor
@@ -26,6 +28,7 @@ def main() -> None:
     told = json.loads(sys.stdin.readline())
     parent = os.getppid()
     threading.Thread(target=_leave_at_end_of, args=(sys.stdin,), daemon=True).start()
+    _be_ended_with(sys.stdin)
     if hasattr(os, "nice"):
         os.nice(NICE)
     try:
@@ -64,6 +67,16 @@ def _serve(told: dict[str, Any]) -> Any:  # noqa: ANN401 - the library has no ty
 def _say(out: TextIO, **words: str) -> None:
     out.write(json.dumps(words) + "\n")
     out.flush()
+
+
+def _be_ended_with(stream: TextIO) -> None:
+    """Has the system end this process with the stream: the library lets no thread of ours run while it loads."""
+    with suppress(ImportError, OSError):
+        import fcntl
+
+        signal.signal(signal.SIGIO, signal.SIG_DFL)
+        fcntl.fcntl(stream, fcntl.F_SETOWN, os.getpid())
+        fcntl.fcntl(stream, fcntl.F_SETFL, fcntl.fcntl(stream, fcntl.F_GETFL) | os.O_ASYNC)
 
 
 def _leave_at_end_of(stream: TextIO) -> None:
