@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PORT   ?= 8501
+MODEL  ?= qwen2.5-coder-1.5b
 WORKERS ?= 3
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: app test quick check format reference indexes benchmark growth clean help \
+.PHONY: app local test quick check format reference indexes benchmark growth clean help \
   prove-kills prove-soak prove-growth prove-dump prove-repass prove-hostile
 
 help: ## show this list
@@ -50,6 +51,14 @@ check: $(VENV)/.dev ## lint and type-check
 format: $(VENV)/.dev ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+$(VENV)/.local: $(VENV)/.app
+	@echo "Installing the library that runs language models…"
+	$(PIP) install --constraint constraints.txt --editable '.[local]'
+	@touch $@
+
+local: $(VENV)/.local ## a language model that answers on this machine, 1.1 GB (make local MODEL=smollm2-135m: 0.1 GB)
+	$(BIN)/ragqa models fetch $(MODEL)
 
 indexes: $(VENV)/.app ## rebuild the two demonstration indexes
 	$(BIN)/ragqa index build rulebook --source ragqa/corpus/demo/rulebook --format obliqa --precision fp32

@@ -173,6 +173,7 @@ class GenerationConfig:
     max_sentences: int = _ranged(12, 1, 100, "most sentences")  # extractive: a page's worth; concise: fewer
     model: str = "gpt-4o-mini"  # LLM: name sent to the server
     base_url: str = ""  # LLM: OpenAI-compatible server, empty for the client's own default
+    local_model: str = ""  # LLM on this machine, before any server: a catalogued name or a GGUF file
     temperature: float = _ranged(0.0, 0.0, 2.0, "temperature")  # LLM: 0 for answers that can be repeated
     max_tokens: int = _ranged(800, 1, 32768, "most tokens")  # LLM: in the answer
     timeout_seconds: float = 60.0  # LLM: per request and between two pieces of a stream, > 0
@@ -314,20 +315,28 @@ class Config:
         """The defaults with what the environment says.
 
         ``RAGQA_INDEX`` names the corpus opened first; ``RAGQA_MODEL`` and ``OPENAI_BASE_URL`` the language model, which
-        is chosen when a key or a server is given (`has_llm`). The key itself is never kept here.
+        is chosen when a key or a server is given (`has_llm`), ``RAGQA_LOCAL_MODEL`` one on this machine, which goes
+        before them. The key itself is never kept here.
         """
         env = os.environ if environ is None else environ
         generation = GenerationConfig(
             generator="llm" if has_llm(env) else "concise",
             model=env.get("RAGQA_MODEL") or GenerationConfig().model,
             base_url=env.get("OPENAI_BASE_URL", ""),
+            local_model=env.get("RAGQA_LOCAL_MODEL", ""),
         )
         index = env.get("RAGQA_INDEX") or "rulebook"
         return cls(index=index, generation=generation, scoring=scoring_from_env(env))
 
 
 def has_llm(environ: Mapping[str, str] | None = None) -> bool:
-    """Whether a language model is configured: a key, or a server of one's own (which may need none)."""
+    """Whether a language model is configured: one behind a server, or one on this machine."""
+    env = os.environ if environ is None else environ
+    return has_server(env) or bool(env.get("RAGQA_LOCAL_MODEL"))
+
+
+def has_server(environ: Mapping[str, str] | None = None) -> bool:
+    """Whether a server of language models is configured: a key, or a server of one's own (which may need none)."""
     env = os.environ if environ is None else environ
     return bool(env.get("OPENAI_API_KEY") or env.get("OPENAI_BASE_URL"))
 
@@ -369,6 +378,7 @@ ENVIRONMENT: Final = (
     Variable("OPENAI_API_KEY", "key of the language model, and of models called `openai:MODEL`"),
     Variable("OPENAI_BASE_URL", "address of their server", "OpenAI's own"),
     Variable("RAGQA_MODEL", "the language model, as its server names it", "gpt-4o-mini"),
+    Variable("RAGQA_LOCAL_MODEL", "a language model on this machine: a name of `ragqa models list`, or a GGUF file"),
     Variable("VOYAGE_API_KEY", "key of models called `voyage:MODEL`"),
     Variable("VOYAGE_BASE_URL", "address of their server", "Voyage's own"),
     Variable("RAGQA_SCORING_PROFILE", "RePASs' models and splitter: `embedded` or `reference`", "embedded"),

@@ -49,6 +49,11 @@ class Paths:
         return self.home / "wikipedia"
 
     @property
+    def local_models(self) -> Path:
+        """Language models that were fetched to write answers here; it need not exist."""
+        return self.home / "models"
+
+    @property
     def presets(self) -> Path:
         """A folder of preset files, ``*.json``; it need not exist."""
         return self.home / "presets"

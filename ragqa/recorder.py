@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
 from ragqa import __version__
 from ragqa.config import Config, GenerationConfig
 from ragqa.errors import ScoringError
-from ragqa.events.generation import BestSoFar, EvidenceFound, TraceEvent
+from ragqa.events.generation import BestSoFar, EvidenceFound, Token, TraceEvent
 from ragqa.events.pipeline import Answered, Event, Fused, Reranked, Retrieved, Selected
 from ragqa.events.scoring import Scored
 from ragqa.fusion import reranker_scores
 from ragqa.records import AnswerRecord, CandidateEntry, RankingEntry, RecordStore, new_record_id
+from ragqa.registry import needs_language_model
 from ragqa.types import Answer, ModelInfo, Passage, Question, Ranking, Selection
 
 if TYPE_CHECKING:
@@ -32,6 +35,15 @@ _STAGES: dict[type, str] = {
     Answered: "generation",
     Scored: "scoring",
 }
+
+
+FIRST_WORDS = "first words"  # beside the stages, of which it is a part: how long generation took to its first words
+
+
+def words_per_second(text: str, seconds: Mapping[str, float]) -> float | None:
+    """How fast a language model wrote this text in one stream; None where it did not, or nobody took the time."""
+    writing = seconds.get("generation", 0.0) - seconds.get(FIRST_WORDS, math.inf)
+    return len(text.split()) / writing if writing > 0 else None
 
 
 class Recorder:
@@ -56,6 +68,7 @@ class Recorder:
         self._evidence: dict[str, Passage] = {}  # by id, of a fan-out's sub-questions
         self._record: AnswerRecord | None = None
         self._trace: list[TraceEvent] = []
+        self._waits_for_words = needs_language_model(config.generation.generator)
         self._spent = 0.0
         self._resumed = time.perf_counter()
 
@@ -72,6 +85,8 @@ class Recorder:
         match event:
             case Retrieved(rankings):
                 self._rankings = rankings
+            case Token() if self._waits_for_words and FIRST_WORDS not in self.seconds:
+                self.seconds[FIRST_WORDS] = self._spent
             case Reranked(ranking):
                 self._reranker_scores = reranker_scores(ranking)
             case Selected(selection):
@@ -154,7 +169,9 @@ def _distinct_passages(rankings: tuple[Ranking, ...], evidence: Mapping[str, Pas
 
 
 def without_credentials(generation: GenerationConfig) -> GenerationConfig:
-    """The settings with any ``user:password@`` and query cut out of the server's address."""
+    """The settings with any ``user:password@`` and query cut out of the server's address, a file by its name alone."""
+    if generation.local_model:
+        generation = replace(generation, local_model=Path(generation.local_model).name)
     if not generation.base_url:
         return generation
     parts = urlsplit(generation.base_url)

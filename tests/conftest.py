@@ -11,7 +11,12 @@ import pytest
 from hypothesis import settings
 
 settings.register_profile("quick", max_examples=20)  # make quick
-KEPT = {"RAGQA_DATA", "RAGQA_SCREENSHOTS", "RAGQA_HOSTILE"}  # what a person sets for the tests
+KEPT = {
+    "RAGQA_DATA",
+    "RAGQA_SCREENSHOTS",
+    "RAGQA_HOSTILE",
+    "RAGQA_LOCAL_TEST_MODEL",
+}  # what a person sets for the tests
 DATA = Path(os.environ.get("RAGQA_DATA", Path(__file__).resolve().parents[1].parent / "shared" / "data"))
 
 

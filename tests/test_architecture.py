@@ -63,6 +63,7 @@ HOMES = {
     "altair": {"ui"},
     "pandas": {"ui"},
     "openai": {"generation"},
+    "xllamacpp": {"generation"},
     "httpx2": {"corpus", "http_client"},
     "html_to_markdown": {"corpus"},
     "libzim": {"corpus"},
@@ -204,7 +205,7 @@ def test_no_modules_import_each_other_in_a_circle():
 HEAVY = {
     *("torch", "transformers", "sentence_transformers", "openvino", "faiss", "bm25s", "scipy", "sklearn", "lightgbm"),
     *("pandas", "altair", "streamlit", "openai", "httpx2", "fanoutqa", "spacy", "ir_measures", "huggingface_hub"),
-    *("libzim", "nltk", "nupunkt", "html_to_markdown"),
+    *("libzim", "nltk", "nupunkt", "html_to_markdown", "xllamacpp"),
 }
 LIGHT_ROOMS = ("retrieval", "inference", "repass", "models", "http_client", "disk_cache")
 
@@ -275,7 +276,7 @@ def test_public_names_are_pinned():
 HEAVY = {
     *("torch", "transformers", "sentence_transformers", "openvino", "faiss", "bm25s", "lightgbm", "sklearn", "scipy"),
     *("streamlit", "pandas", "altair", "openai", "httpx2", "ir_measures", "huggingface_hub", "nupunkt", "nltk"),
-    *("spacy", "fanoutqa", "libzim", "html_to_markdown"),
+    *("spacy", "fanoutqa", "libzim", "html_to_markdown", "xllamacpp"),
 }
 
 

@@ -15,7 +15,7 @@ import typer
 from ragqa.cli.ask import ask
 from ragqa.cli.evaluate import app as evaluate_app
 from ragqa.cli.index import app as index_app
-from ragqa.cli.models import models
+from ragqa.cli.models import app as models_app
 from ragqa.cli.output import fail
 from ragqa.cli.records import app as records_app
 from ragqa.cli.score import score
@@ -35,7 +35,7 @@ app = typer.Typer(
 app.command("ask")(ask)
 app.command("score")(score)
 app.command("tune")(tune)
-app.command("models")(models)
+app.add_typer(models_app, name="models")
 app.add_typer(index_app, name="index")
 app.add_typer(records_app, name="records")
 app.add_typer(evaluate_app, name="eval")

@@ -18,6 +18,7 @@ from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
 from ragqa.generation.trace_words import trace_words
 from ragqa.paths import Paths
 from ragqa.preset_files import find_preset
+from ragqa.recorder import words_per_second
 from ragqa.registry import GENERATORS, RERANKERS, RETRIEVERS, listed
 from ragqa.tables import answer_panel, passage_table, plain, scores_group
 from ragqa.types import Question, ScoringMode, Selection
@@ -47,6 +48,9 @@ def ask(
     ] = None,
     model: Annotated[
         str | None, typer.Option(help="Language model, as the server names it; `ragqa models` lists them.")
+    ] = None,
+    local_model: Annotated[
+        str | None, typer.Option(help="Language model on this machine: of `ragqa models list`, or a GGUF file.")
     ] = None,
     mode: Annotated[ScoringMode | None, typer.Option(help="Which RePASs definition.")] = None,
     fusion: Annotated[FusionChoice | None, typer.Option(help="How rankings are merged.")] = None,
@@ -83,8 +87,9 @@ def ask(
         top_k if top_k is not None else config.filtering.top_k,
     )
     chosen: dict[str, Any] = {
-        "generator": generator,
+        "generator": generator or ("llm" if local_model else None),
         "model": model,
+        "local_model": "" if model and local_model is None else local_model,
         "candidates": candidates,
         "rounds": rounds,
         "tries": tries,
@@ -115,6 +120,7 @@ def _run(question: Question, config: Config, *, as_json: bool) -> None:
 
     paths = Paths.from_env()
     out, err = stdout(), stderr()
+    written = ""
     status = err.status("Loading the models")
     selection = Selection((), ())
     with status:
@@ -141,6 +147,7 @@ def _run(question: Question, config: Config, *, as_json: bool) -> None:
                 case _ if isinstance(event, TraceEvent):
                     err.print(plain(trace_words(event), style="dim"))
                 case Answered(answer):
+                    written = answer.raw
                     status.update("Scoring the answer")
                     if not as_json:
                         out.print(answer_panel(answer, selection.passages))
@@ -156,6 +163,8 @@ def _run(question: Question, config: Config, *, as_json: bool) -> None:
                         typer.echo(RecordStore(paths.records).load(record_id).to_json())
                     else:
                         times = ", ".join(f"{stage} {value:.2f} s" for stage, value in seconds.items())
+                        pace = words_per_second(written, seconds)
+                        times += f", {pace:.1f} words a second" if pace else ""
                         out.print(plain(f"record {record_id}; {times}", style="dim"))
 
 

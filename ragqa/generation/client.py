@@ -1,4 +1,7 @@
-"""One language model behind an OpenAI-compatible server: its address, its key, and the text it streams."""
+"""One language model behind an OpenAI-compatible server: its address, its key, and the text it streams.
+
+A local model is such a server, too: `ragqa.generation.local.server` starts it at the first question.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,15 @@ import logging
 import re
 from collections.abc import Generator as Pieces
 from collections.abc import Iterator, Sequence
-from contextlib import closing
-from dataclasses import dataclass
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from ragqa.cleaning import without_controls
 from ragqa.config import GenerationConfig
 from ragqa.errors import ConfigError, GenerationError, RateLimitedError, RefusedError, TimedOutError
+from ragqa.generation.local.server import Local, Turn
 from ragqa.generation.prompts import Message
 from ragqa.generation.reply import Reply
 from ragqa.generation.reply_cache import reply_cache, request_key
@@ -53,6 +57,7 @@ class Server:
     model: str
     timeout_seconds: float
     n_tries: int
+    is_local: bool = False
 
     @property
     def name(self) -> str:
@@ -120,6 +125,7 @@ def _scrub(error: BaseException | None, key: str) -> None:
         error = error.__cause__ or error.__context__
 
 
+_CHECK_SECONDS = 3.0  # for the list of models; a server that takes longer is asked without
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
 CONNECT_TIMEOUT_SECONDS = 10.0  # a running server accepts a connection at once, however long it then takes to answer
 
@@ -130,28 +136,37 @@ class ChatClient:
     """Asks one model, as the settings say. The key goes nowhere but into the request's header. Share it by threads."""
 
     def __init__(self, config: GenerationConfig, api_key: str | None = None) -> None:
-        """Asks no server yet. Raises ConfigError for a base URL or key that cannot work.
+        """Asks no server yet. Raises ConfigError for a base URL or key that cannot work, ModelError for a local model.
 
         ``api_key`` may be empty for a server that wants none.
         """
-        import openai  # takes most of a second: only those who ask a language model pay for it
-
-        self._config = config
+        self._local = Local(config.local_model) if config.local_model else None
+        self._config = config = replace(config, model=self._local.name) if self._local else config
         self._key = _checked_key(api_key)
         base_url = _checked_url(config.base_url or DEFAULT_BASE_URL)
         self.server = Server(base_url, config.model, config.timeout_seconds, config.max_retries + 1)
-        self._client = openai.OpenAI(
-            api_key=self._key or "none",
+        self._reported = ""
+        self._is_listed = bool(self._local)
+        self._client = self._connected(base_url, self._key)
+
+    def _connected(self, base_url: str, key: str, *, is_local: bool = False) -> openai.OpenAI:
+        import openai  # takes most of a second: only those who ask a language model pay for it
+
+        config = self._config
+        return openai.OpenAI(
+            api_key=key or "none",
             base_url=base_url,
             timeout=openai.Timeout(
                 config.timeout_seconds, connect=min(config.timeout_seconds, CONNECT_TIMEOUT_SECONDS)
             ),
-            max_retries=config.max_retries,  # after 408, 409, 429, 5xx, a time-out or no connection
+            max_retries=0 if is_local else config.max_retries,  # after 408, 409, 429, 5xx, a time-out or no connection
+            http_client=openai.DefaultHttpxClient(trust_env=False) if is_local else None,  # past any proxy
         )
 
     @property
     def model(self) -> str:
-        return self._config.model
+        """The model that answered last, as its server called it; before that the configured name."""
+        return self._reported or self._config.model
 
     def close(self) -> None:
         """Closes the open connections; the client cannot be used afterwards."""
@@ -172,6 +187,9 @@ class ChatClient:
     ) -> Pieces[str, None, None]:
         """Yields the text as it arrives and collects everything in ``reply``; temperature None: the configured one.
 
+        An empty piece means that ``reply.progress`` says something new: a local model waits for its turn, is loaded
+        and reads the prompt before it writes.
+
         A stream that breaks after some text ends here and says so in ``reply.broke``; before any text it raises
         RateLimitedError, TimedOutError, RefusedError or, for anything else, GenerationError. A reply that
         `ragqa.generation.reply_cache` holds is not asked for again.
@@ -179,12 +197,39 @@ class ChatClient:
         cache = reply_cache()
         key = request_key(messages, self._config.temperature if temperature is None else temperature, seed)
         if cache and (cached := cache.get(key)) is not None:
-            yield reply.restore(cached)
+            text = reply.restore(cached)
+            self._reported = reply.model
+            yield text
             return
-        response, reply.left_out = self._open(messages, temperature, seed)
+        with ExitStack() as held:
+            asked = _Asked(self._client, self.server, self._key)
+            if self._local:
+                turn = held.enter_context(self._local.turn())
+                for reply.progress in self._local.waiting(turn):
+                    yield ""
+                asked = self._asked_locally(turn)
+                held.callback(asked.client.close)
+            yield from self._written(asked, messages, reply, temperature, seed)
+        self._reported = reply.model
+        if cache and not reply.broke:
+            cache.put(key, reply.to_json())
+
+    def _asked_locally(self, turn: Turn) -> _Asked:
+        url, key = turn.address.base_url, turn.address.key
+        return _Asked(
+            self._connected(url, key, is_local=True), replace(self.server, base_url=url, n_tries=1), key, turn
+        )
+
+    def _written(
+        self, asked: _Asked, messages: Sequence[Message], reply: Reply, temperature: float | None, seed: int | None
+    ) -> Pieces[str, None, None]:
+        response, reply.left_out = self._open(asked, messages, temperature, seed)
         with closing(response):
             try:
-                for chunk in self._chunks(response):
+                for chunk in self._chunks(asked, response):
+                    if progress := _progress(chunk):
+                        reply.progress = progress
+                        yield ""
                     if text := reply.take(chunk):
                         yield text
                     if reply.is_too_long:
@@ -197,12 +242,30 @@ class ChatClient:
         if text := reply.finish():
             yield text
         if reply.is_nothing:
-            raise self.server.explained(ValueError("a stream without any text, broken off or never begun"), self._key)
-        if cache and not reply.broke:
-            cache.put(key, reply.to_json())
+            raise asked.explained(ValueError("a stream without any text, broken off or never begun"))
+
+    def _check_listed(self, asked: _Asked) -> None:
+        """Raises RefusedError where the server lists its models and not this one. A server that lists none is asked."""
+        if self._is_listed:
+            return
+        try:
+            patient = asked.client.with_options(timeout=_CHECK_SECONDS, max_retries=0)
+            listed = sorted({str(model.id) for model in patient.models.list()})
+        except Exception as error:  # many servers have no such address
+            logger.debug("no list of models: %s", type(error).__name__)
+            listed = []
+        name = self._config.model
+        if listed and not {name, f"{name}:latest"} & set(listed):  # Ollama's way of naming a model without its tag
+            shown = redacted(", ".join(listed[:20]) + (" …" if len(listed) > 20 else ""), self._key)
+            msg = (
+                f"expected a model that the server at {asked.server.name} lists ({shown}), found {name!r}; name one of "
+                f"them in RAGQA_MODEL or --model, {_INSTEAD}"
+            )
+            raise RefusedError(msg)
+        self._is_listed = True
 
     def _open(
-        self, messages: Sequence[Message], temperature: float | None, seed: int | None
+        self, asked: _Asked, messages: Sequence[Message], temperature: float | None, seed: int | None
     ) -> tuple[openai.Stream[ChatCompletionChunk], tuple[str, ...]]:
         """The stream of chunks, and the optional parameters that the server made us leave out."""
         options: dict[str, Any] = {
@@ -212,16 +275,19 @@ class ChatClient:
         }
         if seed is not None:
             options["seed"] = seed
+        if self._local:
+            options["extra_body"] = {"return_progress": True}
+        self._check_listed(asked)
         left_out: list[str] = []
         while True:
             try:
-                response = self._client.chat.completions.create(
-                    model=self.model, messages=cast("Any", messages), stream=True, **options
+                response = asked.client.chat.completions.create(
+                    model=self._config.model, messages=cast("Any", messages), stream=True, **options
                 )
             except Exception as error:  # a server can make the client raise anything; a reader gets it explained
                 unsupported = _unsupported(error, options)
                 if unsupported is None:
-                    raise self.server.explained(error, self._key) from error
+                    raise asked.explained(error) from error
                 value = options.pop(unsupported)
                 if unsupported == "max_tokens":  # renamed for reasoning models
                     options["max_completion_tokens"] = value
@@ -230,11 +296,45 @@ class ChatClient:
             else:
                 return cast("openai.Stream[ChatCompletionChunk]", response), tuple(left_out)
 
-    def _chunks(self, response: openai.Stream[ChatCompletionChunk]) -> Iterator[ChatCompletionChunk]:
+    def _chunks(self, asked: _Asked, response: openai.Stream[ChatCompletionChunk]) -> Iterator[ChatCompletionChunk]:
         try:
             yield from response
         except Exception as error:  # as above: cut connection, time-out, malformed chunk, error inside the stream
-            raise self.server.explained(error, self._key) from error
+            raise asked.explained(error) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Who is asked this time: the server of the settings, or the local model as it runs now."""
+
+    client: openai.OpenAI
+    server: Server
+    key: str
+    turn: Turn | None = None
+
+    def explained(self, error: Exception) -> GenerationError:
+        """As `Server.explained`; where the local model's process has ended, that is the reason."""
+        explained = self.server.explained(error, self.key)
+        why = self.turn.why_gone() if self.turn else ""
+        if not why:
+            return explained
+        return GenerationError(
+            f"expected the local model {self.server.model} to answer to the end, found that {why}; ask again, which "
+            f"starts it anew, {_INSTEAD}"
+        )
+
+
+def _progress(chunk: ChatCompletionChunk) -> str:
+    """How far a llama.cpp server is with reading the prompt, in words; empty where the chunk does not say."""
+    found = getattr(chunk, "prompt_progress", None)
+    if not isinstance(found, dict):
+        return ""
+    counts = [found.get(name) for name in ("total", "processed", "cache", "time_ms")]
+    total, done, cached, ms = (count if isinstance(count, int | float) else 0 for count in counts)
+    if done >= total:
+        return "Writing the answer"
+    pace = f", {1000 * (done - cached) / ms:.0f} a second" if ms > 0 else ""
+    return f"Reading the prompt: {done:,} of {total:,} tokens{pace}"
 
 
 def _unsupported(error: Exception, options: dict[str, Any]) -> str | None:

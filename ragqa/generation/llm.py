@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from ragqa.config import GenerationConfig
-from ragqa.events.generation import Token
+from ragqa.events.generation import Token, Working
 from ragqa.generation.answers import nothing_kept
 from ragqa.generation.client import ChatClient
 from ragqa.generation.prompts import build_prompt, load_prompt, obligations_only
@@ -40,13 +40,13 @@ class LlmGenerator:
 
     @property
     def model(self) -> str:
-        return self._config.model
+        return self._client.model
 
     def close(self) -> None:
         """Closes the open connections; the generator cannot be used afterwards."""
         self._client.close()
 
-    def stream(self, question: Question, passages: Sequence[Passage]) -> Stream[Token, None, Answer]:
+    def stream(self, question: Question, passages: Sequence[Passage]) -> Stream[Token | Working, None, Answer]:
         """Yields the text as it arrives, returns the answer with the citations that hold.
 
         Nothing is asked where no passage was kept. A stream that breaks after some text leaves an answer with finish
@@ -59,7 +59,7 @@ class LlmGenerator:
         reply = Reply()
         with closing(self._client.write(prompt.messages, reply, seed=self._config.seed)) as pieces:
             for text in pieces:
-                yield Token(text)
+                yield Token(text) if text else Working(reply.progress)
         return reply.answer(self, prompt, max_tokens=self._config.max_tokens)
 
     def _context(self, passages: Sequence[Passage]) -> Sequence[Passage]:

@@ -43,7 +43,7 @@ class LocGenerator:
 
     @property
     def model(self) -> str:
-        return self.config.model
+        return self.client.model
 
     def close(self) -> None:
         """Closes the open connections; the generator cannot be used afterwards."""

@@ -99,6 +99,7 @@ def reads_as_refusal(sentences: Sequence[AnswerSentence]) -> bool:
     return any(pattern.search(first) for pattern in _PATTERNS)
 
 
+MAX_MODEL_CHARS = 200  # of the name that a server reports
 MAX_ANSWER_CHARS = 200_000  # a server that never stops is stopped here; above 32,768 tokens, the highest setting
 
 
@@ -116,13 +117,16 @@ class Reply:
     """Collects the chunks of one stream. Parts of a chunk that are not what the protocol says count as absent.
 
     ``broke`` says why the stream broke, empty where it did not; ``left_out`` names parameters of the request that the
-    server did not understand. Both are set by whoever reads the stream.
+    server did not understand; ``progress`` says what is done before the text comes. All are set by whoever reads the
+    stream. ``model`` is what the server says answers, empty where it does not say.
     """
 
     def __init__(self, max_chars: int = 0) -> None:
         """``max_chars`` end the reply earlier than `MAX_ANSWER_CHARS`; 0: not earlier."""
         self.broke = ""
         self.left_out: tuple[str, ...] = ()
+        self.progress = ""
+        self.model = ""
         self._max_chars = max_chars
         self._pieces: list[str] = []
         self._n_chars = 0
@@ -162,6 +166,7 @@ class Reply:
     def take(self, chunk: object) -> str:
         """The new text of this chunk, cleaned of control characters; often empty. Reasoning is not text."""
         self._usage = _usage(getattr(chunk, "usage", None)) or self._usage
+        self.model = without_controls(_text(chunk, "model"))[:MAX_MODEL_CHARS].strip() or self.model
         choices = getattr(chunk, "choices", None)
         choice = choices[0] if isinstance(choices, list) and choices else None
         reason = getattr(choice, "finish_reason", None)
@@ -188,6 +193,7 @@ class Reply:
             "finish_reason": self._finish_reason,
             "refusal": self._refusal,
             "left_out": list(self.left_out),
+            "model": self.model,
         }
 
     def restore(self, cached: Mapping[str, Any]) -> str:
@@ -195,6 +201,7 @@ class Reply:
         self._usage = Usage(*cached["usage"])
         self._finish_reason, self._refusal = cached["finish_reason"], cached["refusal"]
         self.left_out = tuple(cached["left_out"])
+        self.model = cached.get("model", "")  # unknown to earlier versions
         return self._add(cached["raw"])
 
     def answer(self, writer: Writer, prompt: Prompt, *, max_tokens: int, n_passages: int | None = None) -> Answer:
@@ -216,7 +223,7 @@ class Reply:
             text=cited.text,
             sentences=cited.sentences,
             generator=writer.name,
-            model=writer.model,
+            model=self.model or writer.model,
             raw=self.raw,
             usage=self._usage,
             finish_reason=finish_reason,
@@ -250,8 +257,8 @@ class Reply:
         return "stop", refusal
 
 
-def _text(delta: object, name: str) -> str:
-    value = getattr(delta, name, None)
+def _text(part: object, name: str) -> str:
+    value = getattr(part, name, None)
     return value if isinstance(value, str) else ""
 
 

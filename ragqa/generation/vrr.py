@@ -36,7 +36,7 @@ class VrrGenerator:
 
     @property
     def model(self) -> str:
-        return self._config.model
+        return self._client.model
 
     def close(self) -> None:
         """Closes the open connections; the generator cannot be used afterwards."""

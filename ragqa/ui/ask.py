@@ -7,13 +7,14 @@ from functools import partial
 
 import streamlit as st
 
-from ragqa.config import Config, has_llm
+from ragqa.config import Config
 from ragqa.corpus.demo import DEMOS
 from ragqa.errors import RagqaError
 from ragqa.paths import Paths
 from ragqa.pipeline import clean_question
 from ragqa.types import Question
 from ragqa.ui import resources
+from ragqa.ui.model_choice import can_ask
 from ragqa.ui.render import notice_html, question_html, record_link_html
 from ragqa.ui.run import Run
 from ragqa.ui.sections import download_record, draw_outcome, draw_passages, draw_seconds
@@ -39,7 +40,7 @@ def ask_page() -> None:
     index = _corpus_choice(names, defaults)
     config = settings_panel(index, defaults, *resources.rankings_of(index, paths))
     _question_form(index)
-    if not has_llm():
+    if not can_ask():
         st.caption("No language model is configured: answers are quoted from the passages.")
     with st.container():  # always there, so that a message here moves nothing below
         if st.session_state.pop("ask_now", False):

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from urllib.parse import quote
 
+from ragqa.recorder import FIRST_WORDS
 from ragqa.records import RecordSummary
 from ragqa.repass.attribution import citation_flag
 from ragqa.repass.explanation import verdict_by_index
@@ -22,7 +23,7 @@ VERDICT_CLASS = {
     Verdict.DISAGREEING: "mixed",
     Verdict.NONE: "none",
 }
-_STAGES = ("retrieval", "fusion", "reranking", "filtering", "generation", "scoring")
+_STAGES = ("retrieval", "fusion", "reranking", "filtering", FIRST_WORDS, "generation", "scoring")
 
 
 def text_html(value: str) -> str:
@@ -181,10 +182,12 @@ def records_html(records: Sequence[RecordSummary]) -> str:
     )
 
 
-def seconds_html(seconds: Mapping[str, float]) -> str:
-    """Seconds per stage, in the order of the work."""
+def seconds_html(seconds: Mapping[str, float], words_per_second: float | None = None) -> str:
+    """Seconds per stage, in the order of the work, and how fast a language model wrote."""
     known = [(stage, seconds[stage]) for stage in _STAGES if stage in seconds]
     cells = "".join(f"<span>{stage} <b>{_duration(value)}</b></span>" for stage, value in known)
+    if words_per_second:
+        cells += f"<span>words a second <b>{words_per_second:.1f}</b></span>"
     return f'<div class="rq-seconds" aria-label="Seconds per stage">{cells}</div>'
 
 

@@ -15,6 +15,7 @@ from ragqa.analysers import Analyser
 from ragqa.config import Config
 from ragqa.events.scoring import Scored
 from ragqa.indexing import Index
+from ragqa.recorder import words_per_second
 from ragqa.repass.explanation import Explanation, provenance, verdict_by_index
 from ragqa.retrieval.analysis import matched_words
 from ragqa.types import Breakdown, Cover, Selection
@@ -316,7 +317,8 @@ def _error(view: View) -> None:
 def draw_seconds(view: View) -> None:
     """Seconds per stage, once there are any."""
     if view.seconds:
-        st.html(seconds_html(view.seconds))
+        pace = words_per_second(view.answer.raw, view.seconds) if view.answer else None
+        st.html(seconds_html(view.seconds, pace))
 
 
 def download_record(record_id: str, body: str) -> None:

@@ -19,7 +19,6 @@ from ragqa.config import (
     RerankingConfig,
     RetrievalConfig,
     ScoringConfig,
-    has_llm,
     page_models,
     ranges,
 )
@@ -29,7 +28,7 @@ from ragqa.preset_files import presets_in
 from ragqa.presets import PRESETS, Preset
 from ragqa.retrieval.names import also_option, fitting_weights, lacking_rankings
 from ragqa.types import ScoringMode
-from ragqa.ui.model_choice import model_widget
+from ragqa.ui.model_choice import can_ask, model_widget
 
 _STORE = "settings"  # plain key: widget keys vanish when the page changes
 _WRITING = {name: found for name, found in ranges(GenerationConfig).items() if found.explanation}
@@ -156,7 +155,7 @@ def _answer_widgets(values: dict[str, Any], defaults: GenerationConfig) -> None:
         values,
         "generator",
         "Generator",
-        {part.name: part.label for part in registry.parts(registry.GENERATORS) if has_llm() or not _asks(part)},
+        {part.name: part.label for part in registry.parts(registry.GENERATORS) if can_ask() or not _asks(part)},
         "Who writes the answer; none shows what retrieval finds, at once.",
     )
     chosen = registry.find(registry.GENERATORS, values["generator"])
@@ -166,8 +165,9 @@ def _answer_widgets(values: dict[str, Any], defaults: GenerationConfig) -> None:
         allowed = _WRITING[name]
         label = allowed.name.removeprefix("most ").capitalize()
         _slider(values, name, label, (allowed.low, allowed.high, 1), allowed.explanation)
-    if not has_llm():
-        st.caption("No language model is configured. Set OPENAI_API_KEY or OPENAI_BASE_URL and start again to use one.")
+    if not can_ask():
+        how = "run `make local`, or set OPENAI_API_KEY or OPENAI_BASE_URL and start again"
+        st.caption(f"No language model is configured. To use one, {how}.")
     modes = {ScoringMode.PAPER: "paper", ScoringMode.SCRIPT: "script"}
     _radio(
         values, "mode", "RePASs mode", modes, "The paper's definition, or the reference script's for published figures."
@@ -202,7 +202,7 @@ def _radio(values: dict[str, Any], name: str, label: str, options: dict[Any, str
 
 
 def _values(preset: Preset, defaults: Config) -> dict[str, Any]:
-    generation = {name: getattr(defaults.generation, name) for name in ("generator", "model", *_WRITING)}
+    generation = {name: getattr(defaults.generation, name) for name in ("generator", "model", "local_model", *_WRITING)}
     return _preset_values(preset) | generation | _reranking_values(defaults.reranking) | {"mode": defaults.scoring.mode}
 
 
@@ -253,7 +253,11 @@ def _config(
 ) -> Config:
     writing: dict[str, Any] = {name: int(values[name]) for name in _WRITING}
     generation: GenerationConfig = replace(
-        defaults.generation, generator=values["generator"], model=values["model"], **writing
+        defaults.generation,
+        generator=values["generator"],
+        model=values["model"],
+        local_model=values["local_model"],
+        **writing,
     )
     scoring: ScoringConfig = replace(defaults.scoring, mode=ScoringMode(values["mode"]))
     return Config(

@@ -1,5 +1,6 @@
 """The command line in-process: real corpus, index, fusion, filter, generator, scorer and records around fake models."""
 
+import hashlib
 import json
 import logging
 import subprocess
@@ -15,6 +16,7 @@ from ragqa.cli import app, main
 from ragqa.errors import ConfigError, GenerationError, RagqaError, ScoringError
 from ragqa.inference.precision import Timing, timings
 from ragqa.loading import Models
+from ragqa.models.catalogue import LocalModel
 from ragqa.paths import Paths
 from ragqa.records import AnswerRecord, RecordStore
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations, FakeReranker
@@ -342,12 +344,33 @@ def test_models_lists_what_the_server_offers(call, monkeypatch):
         assert "does not list other" in call("models")[2]
 
 
-def test_models_without_a_server_says_what_to_set(call, monkeypatch):
+def test_models_without_a_server_lists_those_for_this_machine(call, monkeypatch):
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    error = call("models")[3]
-    assert isinstance(error, ConfigError)
-    assert "OPENAI_BASE_URL" in str(error)
+    monkeypatch.setenv("RAGQA_LOCAL_MODEL", "smollm2-135m")
+    code, out, _, _ = call("models", "list")
+    assert code == 0
+    assert "* smollm2-135m (local, not fetched): SmolLM2 135M Instruct, Q4_1, Apache-2.0, 98 MB" in " ".join(
+        out.split()
+    )
+
+
+def test_a_local_model_is_fetched_from_a_file_listed_and_removed(call, monkeypatch, tmp_path):
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path / "home"))
+    own = tmp_path / "own.gguf"
+    own.write_bytes(b"GGUF weights")
+    model = LocalModel("tiny", "Tiny", "MIT", "tiny.gguf", 12, hashlib.sha256(own.read_bytes()).hexdigest(), ())
+    for module in ("ragqa.models.catalogue", "ragqa.cli.models"):
+        monkeypatch.setattr(f"{module}.LOCAL_MODELS", (model,))
+    monkeypatch.setattr("ragqa.generation.local.server.has_library", lambda: True)
+    code, out, _, error = call("models", "fetch", "tiny", "--from", str(own))
+    assert code == 0, error
+    assert "ragqa ask --local-model tiny" in " ".join(out.split())
+    assert "tiny (local, here)" in call("models", "list")[1]
+    assert "0 MB freed" in call("models", "remove", "tiny")[1]
+    assert "tiny (local, not fetched)" in call("models", "list")[1]
+    assert "expected one of the models tiny" in str(call("models", "fetch", "other")[3])
+    assert "ragqa models fetch tiny" in str(call("ask", "What?", "--index", "rules", "--local-model", "tiny")[3])
 
 
 def test_ask_names_the_model(call, monkeypatch):

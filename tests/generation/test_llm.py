@@ -589,3 +589,37 @@ def test_a_server_that_lists_none_says_so():
         with closing(ChatClient(config, KEY)) as client, pytest.raises(GenerationError, match="HTTP 404") as caught:
             client.models()
     assert KEY not in str(caught.value)
+
+
+# Which model answers ------------------------------------------------------------------------------------------------
+
+
+def test_the_answer_names_the_model_that_the_server_reports():
+    def behave(exchange):
+        exchange.begin_stream()
+        exchange.chunk({"content": "Yes [1]."}, model="test-model-2026\x07-11-22")
+        exchange.chunk({}, "stop", model="test-model-2026-11-22")
+        exchange.end_stream()
+
+    with OpenAIServer(behave) as server:
+        generator = generator_for(server)
+        assert generator.model == "test-model"
+        _, answered = run(generator)
+    assert (answered.model, generator.model) == ("test-model-2026-11-22", "test-model-2026-11-22")
+
+
+@pytest.mark.parametrize("listed", [(), ("test-model",), ("other", "test-model:latest")])
+def test_a_listed_name_is_asked_and_so_is_any_where_nothing_is_listed(listed):
+    with OpenAIServer(answer("Yes [1]."), models=listed) as server:
+        _, answered = run(generator_for(server))
+    assert answered.finish_reason == "stop"
+
+
+def test_a_name_the_server_does_not_list_is_refused_before_asking():
+    with OpenAIServer(answer("Yes [1]."), models=("large", "tiny")) as server:
+        with pytest.raises(RefusedError) as raised:
+            run(generator_for(server))
+        assert server.requests == []
+    for part in ("lists (large, tiny)", "found 'test-model'", "RAGQA_MODEL or --model"):
+        assert part in str(raised.value)
+    assert KEY not in str(raised.value)

@@ -64,7 +64,7 @@ def test_every_generator_completes_end_to_end(server, tmp_path, generator):
     small = ("--candidates", "2", "--rounds", "1", "--tries", "1", "--max-calls", "5", "--top-k", "2")
     record, told = ask(server, tmp_path, "--generator", generator, *small)
     answer = record["answer"]
-    assert answer["model"] == server[1]
+    assert answer["model"] == f"{server[1]}@main"  # as the server reports it, with the revision
     assert answer["sentences"]
     assert {word for word in answer["text"].split() if word.isalpha()} <= set(VOCABULARY)
     for mode in ("paper", "script"):

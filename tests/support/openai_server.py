@@ -83,7 +83,8 @@ class Exchange:
         choices = []
         if delta is not None or finish_reason is not None:
             choices = [{"index": 0, "delta": delta or {}, "finish_reason": finish_reason}]
-        chunk = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0, "model": "test"}
+        chunk = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 0}
+        chunk["model"] = self.request.body.get("model", "test")
         self.data(json.dumps({**chunk, "choices": choices, **fields}))
 
     def text(self, text: str, seconds_per_piece: float = 0.0) -> None:

@@ -1,10 +1,15 @@
 """The page with the generators that ask a language model: their settings, their trace, the best answer at Stop."""
 
+import hashlib
 import re
+import sys
 
 import pytest
 
+from ragqa.generation.llm import LlmGenerator
+from ragqa.generation.local import server as local
 from ragqa.generation.vrr import VrrGenerator
+from ragqa.models.catalogue import LocalModel
 from ragqa.repass.verifier import RepassVerifier
 from tests.support.helpers import make_pipeline
 from tests.support.openai_server import OpenAIServer, answer, stall_after
@@ -147,3 +152,53 @@ def test_where_no_models_are_listed_the_configured_one_stays(app, server):
     (choice,) = [box for box in at.selectbox if box.label == "Model"]
     assert choice.options == [choice.value]
     assert not at.exception
+
+
+@pytest.fixture
+def local_model(monkeypatch, tmp_path):
+    """A local model that is there, and a scripted process in place of the one that would run it."""
+    weights = b"GGUF weights"
+    model = LocalModel("tiny", "Tiny", "MIT", "tiny.gguf", len(weights), hashlib.sha256(weights).hexdigest(), ())
+    monkeypatch.setattr("ragqa.models.catalogue.LOCAL_MODELS", (model,))
+    monkeypatch.setattr(local, "LOCAL_MODELS", (model,))
+    for module in ("ragqa.models.catalogue", "ragqa.generation.local.server"):
+        monkeypatch.setattr(f"{module}.has_library", lambda: True)
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path / "home"))
+    (tmp_path / "home" / "models").mkdir(parents=True)
+    (tmp_path / "home" / "models" / "tiny.gguf").write_bytes(weights)
+    host = local.Host((sys.executable, "-m", "tests.support.local_child", "answer"))
+    monkeypatch.setattr(local, "HOST", host)
+    yield host
+    host.stop()
+
+
+def test_a_local_model_is_offered_without_any_server_and_writes_the_answer(app, monkeypatch, local_model):
+    import ragqa.ui.resources as resources
+
+    at = app()
+    assert "No language model is configured" not in words(at)
+    monkeypatch.setattr(resources, "pipeline", lambda config, paths: make_pipeline(
+        config=config, records=app.store, generator=LlmGenerator(config.generation)
+    ))  # fmt: skip
+    assert at.radio(key="set_generator").value == "concise"
+    at.radio(key="set_generator").set_value("llm").run()
+    (choice,) = [box for box in at.selectbox if box.label == "Model"]
+    assert (choice.options, choice.value) == (["tiny (local model)"], "tiny (local model)")
+    assert "no key, no network" in words(at)
+    assert local_model.pid is None
+    at = ask(at)
+    assert not at.exception
+    view = at.session_state["run"].view
+    assert (view.config.generation.local_model, view.answer.model) == ("tiny", "tiny")
+    assert view.seconds["first words"] > 0
+    assert "first words" in words(at)
+
+
+def test_a_local_model_stands_beside_those_of_the_server(app, server, local_model):
+    server(answer("A firm must act [1]."), models=("large",))
+    at = app()
+    at.radio(key="set_generator").set_value("llm").run()
+    (choice,) = [box for box in at.selectbox if box.label == "Model"]
+    assert choice.options[1:] == ["large", "tiny (local model)"]
+    choice.set_value("tiny (local model)").run()
+    assert ask(at).session_state["run"].view.config.generation.local_model == "tiny"

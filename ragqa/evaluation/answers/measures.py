@@ -11,6 +11,7 @@ from typing import Any
 from ragqa.evaluation.answer_file import figures_of
 from ragqa.evaluation.report import Column
 from ragqa.events.scoring import Scored
+from ragqa.recorder import FIRST_WORDS
 from ragqa.repass.attribution import copied_share
 from ragqa.types import Answer, CitationStatus, Passage, Usage, Verdict
 
@@ -58,7 +59,7 @@ def measure(
         "sentences": float(len(sentences)),
         "supported": sum(supported) / len(supported) if supported else None,
         "citations_kept": sum(c.status is CitationStatus.CONFIRMED for c in checks) / len(checks) if checks else None,
-        "seconds": sum(seconds.values()),
+        "seconds": sum(spent for stage, spent in seconds.items() if stage != FIRST_WORDS),
         "prompt_tokens": float(usage.prompt_tokens),
         "completion_tokens": float(usage.completion_tokens),
     }

@@ -107,6 +107,7 @@ def stamp_of(questions: Sequence[FanOutQuestion], solver: Solver, config: Genera
         "setting": str(solver.setting),
         "model": config.model,
         "base_url": without_credentials(config).base_url,
+        **({"local_model": without_credentials(config).local_model} if config.local_model else {}),
         "temperature": config.temperature,
         "max_tokens": config.max_tokens,
         "seed": config.seed,

