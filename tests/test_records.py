@@ -12,6 +12,7 @@ from ragqa.events.pipeline import Answered, Fused, Retrieved, Selected
 from ragqa.events.scoring import Scored
 from ragqa.filtering import select
 from ragqa.fusion import fuse
+from ragqa.recorder import words_per_second
 from ragqa.records import AnswerRecord, RecordStore, new_record_id
 from ragqa.types import CitationCheck, CitationStatus, Question
 from tests.support.helpers import make_pipeline
@@ -153,3 +154,9 @@ def test_a_citation_check_of_version_0_1_0_opens_as_confirmed():
         "status": "kept",
     }
     assert adapter.validate_json(json.dumps(fields), strict=True).status is CitationStatus.CONFIRMED
+
+
+def test_words_a_second_count_from_the_first_words():
+    seconds = {"filtering": 9.0, "first words": 1.0, "generation": 3.0}
+    assert words_per_second("one two three four", seconds) == 2.0
+    assert words_per_second("one two", {"generation": 3.0}) is None  # no language model wrote it, or in no stream

@@ -194,6 +194,17 @@ def test_a_parent_killed_outright_takes_the_process_along():
     assert gone(child)
 
 
+def test_no_thread_of_ours_is_needed_to_end_with_the_parent():
+    """The library holds Python while it loads, so the system itself ends the process with its standard input."""
+    code = "import sys, time; from ragqa.generation.local.child import _be_ended_with as end; end(sys.stdin); "
+    code += "print('ready', flush=True); time.sleep(600)"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", code], **pipes) as process:
+        assert process.stdout.readline() == b"ready\n"
+        process.stdin.close()
+        assert process.wait(60) == -signal.SIGIO
+
+
 def test_no_file_no_library_no_gguf_are_said_before_anything_starts(host, tmp_path, monkeypatch):
     running = host("answer")
     (tmp_path / "text.gguf").write_text("no model")
