@@ -1,0 +1,261 @@
+"""`ragqa eval answering`: does an answer say what a right one says, and is what the corpus lacks refused?
+
+Each case is asked of the corpus that it was written for (`both-as-fits`), or the cases of one corpus of that alone.
+Answers are judged by expected facts (`facts`), so that no model decides; with other facts the same folder is judged
+again without asking. RePASs is not computed: an answer may be faithful and answer something else.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from statistics import fmean
+from typing import Any, Final
+
+from ragqa.config import prompt_folder
+from ragqa.errors import ConfigError
+from ragqa.evaluation.answering import facts
+from ragqa.evaluation.answering.facts import Facts
+from ragqa.evaluation.answers.solving import Answered, answered
+from ragqa.evaluation.benchmark import (
+    GENERATOR,
+    LIMIT,
+    PARALLEL,
+    PRESET,
+    Benchmark,
+    Item,
+    Json,
+    Option,
+    Outcome,
+    Settings,
+    Status,
+    Task,
+)
+from ragqa.evaluation.journal import digest
+from ragqa.evaluation.loading import config_of, pipeline_for
+from ragqa.evaluation.report import Column, Comparison, Figure, File, Hit, Line, Matched, Report, Row, shown
+from ragqa.paths import Paths
+from ragqa.pipeline import Pipeline
+from ragqa.recorder import without_credentials
+from ragqa.types import Question
+
+SCHEMA_VERSION: Final = 1
+PARTS: Final = ("open", "sealed")
+CORPORA: Final = ("rulebook", "encyclopedia")
+BOTH: Final = "both-as-fits"
+OUTCOMES: Final = tuple(facts.Outcome)
+ANSWERED: Final = "answered"  # of an unanswerable question: what should have been refused
+COLUMNS: Final = (Column("full", "full", 0), Column("words", "words", 0), Column("seconds", "seconds", 1))
+OPTIONS: Final = (
+    Option(
+        "index",
+        "Whose cases: those of one demonstration corpus, or all, each asked of its own.",
+        "choice",
+        BOTH,
+        choices=(*CORPORA, BOTH),
+        label="Corpus",
+    ),
+    Option(
+        "part",
+        "Sealed cases are for figures that are reported, never to choose a rule by.",
+        "choice",
+        PARTS[0],
+        choices=PARTS,
+        label="Part",
+    ),
+    GENERATOR,
+    PRESET,
+    LIMIT,
+    PARALLEL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A question of a corpus; ``facts`` None: the corpus does not answer it, and a refusal is right."""
+
+    corpus: str
+    kind: str
+    facts: Facts | None
+
+
+def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
+    """A pipeline for each corpus, and the cases. Raises ConfigError where the generator writes nothing."""
+    asked = CORPORA if settings["index"] == BOTH else (settings["index"],)
+    pipelines: dict[str, Pipeline] = {}
+    for name in asked:
+        yield f"Loading the index {name} and its models"
+        pipelines[name] = pipeline_for(config_of({**settings, "index": name}, paths), paths)
+        if pipelines[name].generator is None:
+            msg = "the generator must write answers, got 'none'; name another with --generator"
+            raise ConfigError(msg)
+    config = pipelines[asked[0]].config
+    plain = asdict(replace(config, index="", generation=without_credentials(config.generation)))
+    for name in ("timeout_seconds", "max_retries", "parallel_calls"):
+        del plain["generation"][name]
+    rows = _rows(settings["part"], asked)
+    stamp = {
+        "schema_version": SCHEMA_VERSION,
+        "part": settings["part"],
+        "indexes": {
+            name: digest({"files": [entry.sha256 for entry in one.index.manifest.files]})
+            for name, one in pipelines.items()
+        },
+        "settings": plain,
+        "models": {role: asdict(info) for role, info in pipelines[asked[0]].models.infos.items()},
+        "prompts": str(prompt_folder() or ""),
+    }
+    items = tuple(_item(number, row) for number, row in enumerate(rows, start=1))
+    return Task(items, stamp, pipelines, COLUMNS, {"cases": digest({"rows": rows})}, parallel=settings["parallel"])
+
+
+def _rows(part: str, corpora: Sequence[str]) -> list[dict[str, Any]]:
+    found = [*facts.rows(facts.QUESTIONS), *facts.rows(facts.UNANSWERABLE)]
+    return [row for row in found if row["part"] == part and row["corpus"] in corpora]
+
+
+def _item(number: int, row: Mapping[str, Any]) -> Item:
+    case = Case(row["corpus"], row["kind"], Facts.of(row) if "facts" in row else None)
+    question = Question(row["question"], row["id"])
+    return Item(number, question, case, digest({"corpus": case.corpus, "id": row["id"], "text": question.text}))
+
+
+def solve(task: Task, item: Item) -> Json:
+    """The answer with what it was written from."""
+    return asdict(answered(task.context[item.content.corpus], item.question))
+
+
+def score(_: Task, item: Item, solution: Json) -> Json:
+    """The outcome, and which facts were found, missed and said wrongly."""
+    found, case = Answered.of(solution), item.content
+    judged: dict[str, Any]
+    if case.facts is None:
+        refused = found.answer.is_refusal
+        judged = {"outcome": facts.Outcome.REFUSED if refused else ANSWERED, "right": refused}
+    else:
+        judged = asdict(facts.judge(found.answer, case.facts))
+        judged["right"] = judged["outcome"] == facts.Outcome.FULL
+    words, seconds = len(found.answer.text.split()), sum(found.seconds.values())
+    return {"status": Status.SCORED, **judged, "words": words, "seconds": seconds}
+
+
+def row(_: Task, outcome: Outcome) -> Row:
+    """The question with its answer, passages and facts; right where all of them are said, or the refusal is."""
+    case, scores = outcome.item.content, outcome.scores
+    question = outcome.item.question
+    found = Row(outcome.item.number, question.question_id, question.text, note=outcome.note, restored=outcome.restored)
+    if outcome.solution is None or scores is None:
+        return found
+    kept = Answered.of(outcome.solution)
+    relevance = dict(kept.ranking)
+    facts_found = ((part, name == "found") for name in ("found", "missing") for part in scores.get(name, ()))
+    return replace(
+        found,
+        right=scores["right"],
+        values={"full": float(scores["right"]), "words": scores["words"], "seconds": scores["seconds"]},
+        hits=tuple(
+            Hit(passage.passage_id, passage.document_id, relevance.get(passage.passage_id)) for passage in kept.passages
+        ),
+        answer=kept.answer.text,
+        matches=tuple(Matched(part, is_said) for part, is_said in facts_found),
+        steps=(
+            f"{case.corpus}, {case.kind}: {scores['outcome']}",
+            *(f"wrong: {one}" for one in scores.get("wrong", ())),
+        ),
+        note=kept.answer.note,
+    )
+
+
+def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
+    """The shares of questions answered in full and of unanswerable ones refused."""
+    cases = {item.question.question_id: item.content for item in task.items}
+    done = [(cases[one.question_id], one) for one in rows if one.right is not None]
+    answerable = [float(bool(one.right)) for case, one in done if case.facts is not None]
+    refused = [float(bool(one.right)) for case, one in done if case.facts is None]
+    return (
+        Figure("Full", shown(fmean(answerable) if answerable else None), "every expected fact is said, nothing wrong"),
+        Figure("Refused", shown(fmean(refused) if refused else None), "of the questions that the corpus cannot answer"),
+    )
+
+
+def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
+    """Outcomes by corpus and kind of question, as tables and as JSON, and every answer that is not right."""
+    done = [(outcome, scores) for outcome in outcomes if (scores := outcome.scores)]
+    answerable, unanswerable = Counter[tuple[str, str, str]](), Counter[tuple[str, str, str]]()
+    for outcome, scores in done:
+        case = outcome.item.content
+        counts = unanswerable if case.facts is None else answerable
+        for group in ((case.corpus, case.kind), (case.corpus, "all"), ("all", case.kind), ("all", "all")):
+            counts[(*group, str(scores["outcome"]))] += 1
+    rows = [row(task, outcome) for outcome, _ in done]
+    data = {
+        "run": dict(task.stamp),
+        "n_done": len(done),
+        "answerable": _data(answerable),
+        "unanswerable": _data(unanswerable),
+        "words": fmean(scores["words"] for _, scores in done) if done else None,
+        "not_right": [
+            {
+                "id": one.question_id,
+                "steps": one.steps,
+                "question": one.question,
+                "answer": one.answer,
+                "note": one.note,
+            }
+            for one in rows
+            if not one.right
+        ],
+    }
+    tables = (
+        _table("Questions that the corpus answers", answerable, [str(one) for one in OUTCOMES]),
+        _table("Questions that it does not answer", unanswerable, [str(facts.Outcome.REFUSED), ANSWERED]),
+    )
+    return Report(figures(task, rows), COLUMNS, tuple(one for one in tables if one.lines), data=data)
+
+
+def _data(counts: Counter[tuple[str, str, str]]) -> list[dict[str, Any]]:
+    groups = dict.fromkeys((corpus, kind) for corpus, kind, _ in counts)
+    return [
+        {
+            "corpus": corpus,
+            "kind": kind,
+            **{outcome: n for (a, b, outcome), n in counts.items() if (a, b) == (corpus, kind)},
+        }
+        for corpus, kind in sorted(groups)
+    ]
+
+
+def _table(title: str, counts: Counter[tuple[str, str, str]], outcomes: Sequence[str]) -> Comparison:
+    lines = []
+    for corpus, kind in sorted({(corpus, kind) for corpus, kind, _ in counts}):
+        numbers = [counts[(corpus, kind, outcome)] for outcome in outcomes]
+        name = "all questions" if corpus == kind else f"{corpus}, {kind}"
+        lines.append(
+            Line(name, (*(f"{n}" for n in numbers), f"{sum(numbers)}", shown(numbers[0] / sum(numbers))), "this run")
+        )
+    caption = f"How many of each outcome; the last column is the share of {outcomes[0]!r}."
+    return Comparison((*outcomes, "asked", "share"), tuple(lines), caption, title, "corpus, kind")
+
+
+def export(*_: object) -> Sequence[File]:
+    """Nothing beside ``report.json``."""
+    return ()
+
+
+BENCHMARK: Final = Benchmark(
+    name="answering",
+    title="Answers and refusals",
+    description="Questions with the facts that a right answer says, and questions that the corpus does not answer, on "
+    "the demonstration corpora: answered in full, in part, wrongly, or refused.",
+    options=OPTIONS,
+    load=load,
+    solve=solve,
+    score=score,
+    row=row,
+    figures=figures,
+    report=report,
+    export=export,
+    right="the answer says every expected fact and nothing wrong, or what the corpus does not answer is refused",
+    doing="Answering",
+)
