@@ -169,8 +169,9 @@ class FilteringConfig:
 class GenerationConfig:
     """Who writes the answer. The key itself is never stored here: see `Config.from_env`."""
 
-    generator: str = "concise"  # needs no language model; "none" stops at the passages; see `ragqa.registry`
+    generator: str = "direct"  # needs no language model; "none" stops at the passages; see `ragqa.registry`
     max_sentences: int = _ranged(12, 1, 100, "most sentences")  # extractive: a page's worth; concise: fewer
+    quote_anyway: bool = False  # direct: quote the nearest sentences of what the corpus seems not to answer
     model: str = "gpt-4o-mini"  # LLM: name sent to the server
     base_url: str = ""  # LLM: OpenAI-compatible server, empty for the client's own default
     local_model: str = ""  # LLM on this machine, before any server: a catalogued name or a GGUF file
@@ -320,7 +321,7 @@ class Config:
         """
         env = os.environ if environ is None else environ
         generation = GenerationConfig(
-            generator="llm" if has_llm(env) else "concise",
+            generator="llm" if has_llm(env) else "direct",
             model=env.get("RAGQA_MODEL") or GenerationConfig().model,
             base_url=env.get("OPENAI_BASE_URL", ""),
             local_model=env.get("RAGQA_LOCAL_MODEL", ""),

@@ -6,6 +6,9 @@ Source: RIRAG 5.2 (threshold 0.7, drop 0.2, ten passages), AUEB 4.1. The same ru
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
+
 from ragqa.config import FilteringConfig
 from ragqa.normalisation import min_max_norm
 from ragqa.types import Candidate, Drop, Ranking, ScoredPassage, Selection
@@ -32,6 +35,18 @@ def select(ranking: Ranking, config: FilteringConfig) -> Selection:
         (kept if candidate.drop is None else dropped).append(candidate)
         previous = relevance
     return Selection(tuple(kept), tuple(dropped))
+
+
+def with_added(selection: Selection, passage_ids: Collection[str]) -> Selection:
+    """The selection with these of the dropped passages kept as well, in their places in the ranking."""
+    added = [
+        replace(one, drop=None, explanation=f"kept: it holds a sentence of the answer; by the filter {one.explanation}")
+        for one in selection.dropped
+        if one.passage.passage_id in passage_ids
+    ]
+    kept = sorted((*selection.kept, *added), key=lambda candidate: candidate.rank)
+    dropped = tuple(one for one in selection.dropped if one.passage.passage_id not in passage_ids)
+    return Selection(tuple(kept), dropped) if added else selection
 
 
 def _judge(

@@ -57,9 +57,15 @@ _LLM: Final = (LANGUAGE_MODEL,)
 OURS: Final[Mapping[str, tuple[Part, ...]]] = {
     GENERATORS: (
         Part(
+            "direct",
+            "direct, no language model",
+            "The sentence that answers first, then its evidence, quoted; or that the corpus does not answer.",
+            "ragqa.generation.direct.generator:DirectGenerator",
+        ),
+        Part(
             "concise",
             "concise, no language model",
-            "The few sentences that answer the question, quoted.",
+            "The few sentences nearest to the question, quoted.",
             "ragqa.generation.concise:ConciseGenerator",
         ),
         Part(

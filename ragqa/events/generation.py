@@ -219,6 +219,14 @@ class SubQuestionAnswered:
     kind: Literal["sub-question answered"] = "sub-question answered"
 
 
+@dataclass(frozen=True, slots=True)
+class PassagesAdded:
+    """Direct answer: the ids of passages that are kept beyond the filter, as each holds a sentence of the answer."""
+
+    passage_ids: tuple[str, ...]
+    kind: Literal["passages added"] = "passages added"
+
+
 TraceEvent = (
     CallsPlanned
     | CandidateWritten
@@ -230,8 +238,9 @@ TraceEvent = (
     | SubQuestionsAsked
     | EvidenceFound
     | SubQuestionAnswered
+    | PassagesAdded
 )
-"""What a record stores of the work of LOC, VRR and a fan-out."""
+"""What a record stores of the work of LOC, VRR, a fan-out and a direct answer."""
 
 GenerationEvent = Token | Working | TraceEvent
 """What a generator yields."""

@@ -10,6 +10,7 @@ from ragqa.events.generation import (
     EvidenceFound,
     ObligationAnswered,
     ObligationsInserted,
+    PassagesAdded,
     SentencesRemoved,
     SubQuestionAnswered,
     SubQuestionsAsked,
@@ -60,5 +61,8 @@ def trace_words(event: TraceEvent) -> str:
             if event.is_refusal or not text:
                 return f"{whose}: no answer in its evidence"
             return f"{whose}: answered from {len(cited)} passage{'s' * (len(cited) != 1)}"
+        case PassagesAdded(ids):
+            n = len(ids)
+            return f"Kept {n} passage{'s' * (n != 1)} beyond the filter, for sentences of the answer"
         case BestSoFar(_, step, repass):
             return f"Best so far: {step}" + (f", RePASs {repass.composite:.3f}" if repass else "")

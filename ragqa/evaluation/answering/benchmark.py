@@ -38,7 +38,7 @@ from ragqa.evaluation.report import Column, Comparison, Figure, File, Hit, Line,
 from ragqa.paths import Paths
 from ragqa.pipeline import Pipeline
 from ragqa.recorder import without_credentials
-from ragqa.types import Question
+from ragqa.types import Answer, Question
 
 SCHEMA_VERSION: Final = 1
 PARTS: Final = ("open", "sealed")
@@ -46,7 +46,12 @@ CORPORA: Final = ("rulebook", "encyclopedia")
 BOTH: Final = "both-as-fits"
 OUTCOMES: Final = tuple(facts.Outcome)
 ANSWERED: Final = "answered"  # of an unanswerable question: what should have been refused
-COLUMNS: Final = (Column("full", "full", 0), Column("words", "words", 0), Column("seconds", "seconds", 1))
+COLUMNS: Final = (
+    Column("full", "full", 0),
+    Column("first", "first", 0),
+    Column("words", "words", 0),
+    Column("seconds", "seconds", 1),
+)
 OPTIONS: Final = (
     Option(
         "index",
@@ -136,8 +141,14 @@ def score(_: Task, item: Item, solution: Json) -> Json:
     else:
         judged = asdict(facts.judge(found.answer, case.facts))
         judged["right"] = judged["outcome"] == facts.Outcome.FULL
+        judged["first"] = bool(facts.judge(replace(found.answer, text=_first(found.answer)), case.facts).found)
     words, seconds = len(found.answer.text.split()), sum(found.seconds.values())
     return {"status": Status.SCORED, **judged, "words": words, "seconds": seconds}
+
+
+def _first(answer: Answer) -> str:
+    """The first sentence: where an answer that answers begins with it."""
+    return answer.sentences[0].text if answer.sentences else answer.text
 
 
 def row(_: Task, outcome: Outcome) -> Row:
@@ -153,7 +164,12 @@ def row(_: Task, outcome: Outcome) -> Row:
     return replace(
         found,
         right=scores["right"],
-        values={"full": float(scores["right"]), "words": scores["words"], "seconds": scores["seconds"]},
+        values={
+            "full": float(scores["right"]),
+            "first": float(scores.get("first", False)),
+            "words": scores["words"],
+            "seconds": scores["seconds"],
+        },
         hits=tuple(
             Hit(passage.passage_id, passage.document_id, relevance.get(passage.passage_id)) for passage in kept.passages
         ),
@@ -172,9 +188,11 @@ def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
     cases = {item.question.question_id: item.content for item in task.items}
     done = [(cases[one.question_id], one) for one in rows if one.right is not None]
     answerable = [float(bool(one.right)) for case, one in done if case.facts is not None]
+    first = [one.values["first"] or 0.0 for case, one in done if case.facts is not None]
     refused = [float(bool(one.right)) for case, one in done if case.facts is None]
     return (
         Figure("Full", shown(fmean(answerable) if answerable else None), "every expected fact is said, nothing wrong"),
+        Figure("First", shown(fmean(first) if first else None), "the first sentence says an expected fact"),
         Figure("Refused", shown(fmean(refused) if refused else None), "of the questions that the corpus cannot answer"),
     )
 

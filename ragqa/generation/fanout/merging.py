@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ragqa.config import FilteringConfig
-from ragqa.events.generation import EvidenceFound, SubQuestionAnswered, SubQuestionsAsked, TraceEvent
-from ragqa.filtering import select
+from ragqa.events.generation import EvidenceFound, PassagesAdded, SubQuestionAnswered, SubQuestionsAsked, TraceEvent
+from ragqa.filtering import select, with_added
 from ragqa.generation.answers import composed, separator_after
 from ragqa.generation.fanout.names import plain_name
 from ragqa.normalisation import min_max_norm
@@ -263,8 +263,12 @@ def found_in(trace: Sequence[TraceEvent]) -> tuple[Found, ...]:
 
 
 def reselected(ranking: Ranking, trace: Sequence[TraceEvent], filtering: FilteringConfig) -> Selection:
-    """What these settings keep of the question's own ranking and of its sub-questions' evidence, where there is any."""
-    return gather(ranking, found_in(trace), filtering)
+    """What these settings keep of the question's own ranking and of its sub-questions' evidence, where there is any.
+
+    Passages that were added for a direct answer are kept whatever the filter says.
+    """
+    added = {name for event in trace if isinstance(event, PassagesAdded) for name in event.passage_ids}
+    return with_added(gather(ranking, found_in(trace), filtering), added)
 
 
 def with_passages(trace: Sequence[TraceEvent], passages: Mapping[str, Passage]) -> tuple[TraceEvent, ...]:

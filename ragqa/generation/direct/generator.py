@@ -1,0 +1,181 @@
+"""The default without a language model: the sentence that answers first, then a few of evidence; or a refusal.
+
+The sentences of the best passages are read, also of some that the filter drops: where one of those answers, its passage
+is kept as well (`PassagesAdded`). What is quoted is verbatim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator as Stream
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ragqa.config import FilteringConfig, GenerationConfig
+from ragqa.events.generation import GenerationEvent, PassagesAdded, Token
+from ragqa.events.pipeline import Selected
+from ragqa.filtering import select, with_added
+from ragqa.generation.answers import NOTHING_KEPT, Quote, empty_answer, pieces_of, quoted
+from ragqa.generation.direct.answerability import Answerability, answerability
+from ragqa.generation.direct.asking import Part, parts_of
+from ragqa.generation.direct.weighing import Evidence, Source, is_readable, measured, score, vectors_of
+from ragqa.generation.prompts import NO_TEXT
+from ragqa.protocols import Encoder, Search
+from ragqa.types import Answer, Passage, Question, Ranking, Selection
+
+EVIDENCE: Final = 3  # sentences after those that answer
+EVIDENCE_WORDS: Final = 150  # of them together
+NEWS: Final = 4.0  # on the score of a sentence of evidence, for the share of the question's words that it alone has
+NEAREST: Final = 3  # passages that a refusal names
+REFUSAL: Final = "The corpus does not answer the question."
+ANYWAY: Final = "The corpus may not answer the question; its nearest sentences are quoted all the same."
+HOW_ON: Final = "Ask in the words of the corpus, or have the nearest sentences quoted anyway."
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """The sentences with their scores for each part, and of each part the place of the best one."""
+
+    sources: tuple[Source, ...]
+    scores: tuple[tuple[float, ...], ...]  # one row per part
+    best: tuple[int, ...]  # one per part, no two the same where there are enough
+    answerable: tuple[Answerability, ...]  # one per part
+
+
+class DirectGenerator:
+    """Quotes the sentence that answers each part of the question, then its evidence. May be shared by threads."""
+
+    name = "direct, no language model"
+    model = ""
+
+    def __init__(self, encoder: Encoder, config: GenerationConfig, filtering: FilteringConfig) -> None:
+        self._encoder = encoder
+        self._config = config
+        self._filtering = filtering
+
+    def stream_searching(
+        self, question: Question, ranking: Ranking, search: Search
+    ) -> Stream[GenerationEvent | Selected, None, tuple[Answer, Selection]]:
+        """Yields what is selected and one token per quoted sentence; returns the answer and what its citations count.
+
+        A question none of whose parts is answerable is refused, unless ``quote_anyway``: an answer that cites nothing,
+        has no sentence to be scored, and names the nearest passages. A part without evidence is named in the note.
+        """
+        del search  # one search is enough: the ranking goes deeper than what is kept
+        selection = select(ranking, self._filtering)
+        evidence, parts = Evidence(ranking), parts_of(question.text)
+        sources = tuple(filter(is_readable, evidence.sentences)) or evidence.sentences
+        if not selection.kept or not sources:
+            yield Selected(selection)
+            note = NO_TEXT if selection.kept else NOTHING_KEPT
+            return empty_answer(self.name, self.model, note), selection
+        weighed = self._weighed(question, parts, sources, evidence)
+        is_refused = not any(one.is_enough for one in weighed.answerable)
+        if is_refused and not self._config.quote_anyway:
+            yield Selected(selection)
+            answer = self._refusal(weighed, evidence)
+            yield Token(answer.text)
+            return answer, selection
+        chosen = self._chosen(parts, weighed, evidence)
+        selection = yield from _with_their_passages(selection, chosen, evidence)
+        quotes = [Quote(source.text, _citations(source, selection.passages)) for source in chosen]
+        yield from (Token(piece) for piece in pieces_of(quotes))
+        return quoted(quotes, self.name, _note(parts, weighed, is_refused=is_refused)), selection
+
+    def _weighed(
+        self, question: Question, parts: Sequence[Part], sources: tuple[Source, ...], evidence: Evidence
+    ) -> Weighed:
+        vectors = self._encoder.encode([source.text for source in sources])
+        scores, best, answerable = [], [], []
+        for part, asked in zip(parts, vectors_of(parts, question.text, self._encoder), strict=True):
+            cosines = (vectors @ asked[0]).tolist()
+            of_part = [
+                measured(part, source, cosine, evidence) for source, cosine in zip(sources, cosines, strict=True)
+            ]
+            scores.append(tuple(map(score, of_part)))
+            free = [place for place in range(len(sources)) if place not in best] or list(range(len(sources)))
+            best.append(max(free, key=lambda place: (scores[-1][place], -place)))
+            top = max(range(len(sources)), key=lambda place: (scores[-1][place], -place))
+            answerable.append(answerability(part, of_part[top], evidence))
+        return Weighed(sources, tuple(scores), tuple(best), tuple(answerable))
+
+    def _chosen(self, parts: Sequence[Part], weighed: Weighed, evidence: Evidence) -> list[Source]:
+        """The sentence of each part that is answerable, of all where none is; then evidence in the passages' order."""
+        is_any = any(one.is_enough for one in weighed.answerable)
+        places = [
+            place
+            for place, found in zip(weighed.best, weighed.answerable, strict=True)
+            if found.is_enough or not is_any
+        ]
+        leads = list(dict.fromkeys(places))[: self._config.max_sentences]
+        further: list[int] = []
+        weights = {stem: evidence.rarity(stem) for part in parts for stem in part.content}
+        total = sum(weights.values()) or 1.0
+        n_words = 0
+        while len(further) < min(EVIDENCE, self._config.max_sentences - len(leads)):
+            said = frozenset().union(*(weighed.sources[place].reading.stems for place in (*leads, *further)))
+            new = {stem: weight / total for stem, weight in weights.items() if stem not in said}
+            room = EVIDENCE_WORDS - n_words
+            values = {
+                place: max(row[place] for row in weighed.scores)
+                + NEWS * sum(weight for stem, weight in new.items() if stem in source.reading.stems)
+                for place, source in enumerate(weighed.sources)
+                if place not in (*leads, *further) and len(source.text.split()) <= room
+            }
+            if not values:
+                break
+            further.append(max(values, key=lambda place: (values[place], -place)))
+            n_words += len(weighed.sources[further[-1]].text.split())
+        return [weighed.sources[place] for place in (*leads, *sorted(further))]
+
+    def _refusal(self, weighed: Weighed, evidence: Evidence) -> Answer:
+        nearest = list(dict.fromkeys(weighed.sources[place].rank for place in weighed.best))
+        ranks = [*nearest, *(rank for rank in range(len(evidence.passages)) if rank not in nearest)][:NEAREST]
+        names = "; ".join(_name(evidence.passages[rank]) for rank in ranks)
+        text = f"{REFUSAL} Nearest to it, without answering it: {names}."
+        likeliest = max(weighed.answerable, key=lambda one: one.value)
+        return Answer(
+            text, (), self.name, self.model, raw=text, note=f"{_measured(likeliest)} {HOW_ON}", is_refusal=True
+        )
+
+
+def _with_their_passages(
+    selection: Selection, chosen: Sequence[Source], evidence: Evidence
+) -> Stream[GenerationEvent | Selected, None, Selection]:
+    """The selection with every passage that a chosen sentence is of."""
+    kept = {candidate.passage.passage_id for candidate in selection.kept}
+    ids = dict.fromkeys(evidence.passages[source.rank].passage_id for source in chosen)
+    added = tuple(name for name in ids if name not in kept)
+    selection = with_added(selection, added)
+    if added:
+        yield PassagesAdded(added)
+    yield Selected(selection)
+    return selection
+
+
+def _citations(source: Source, passages: Sequence[Passage]) -> tuple[int, ...]:
+    """The numbers of the kept passages that have the sentence."""
+    return tuple(
+        number for number, passage in enumerate(passages, start=1) if source.text in " ".join(passage.text.split())
+    )
+
+
+def _name(passage: Passage) -> str:
+    """As a reader finds it: its title with its number or heading, else its id."""
+    return " ".join(filter(None, (passage.title, passage.number or passage.section))) or passage.passage_id
+
+
+def _note(parts: Sequence[Part], weighed: Weighed, *, is_refused: bool) -> str:
+    if is_refused:
+        likeliest = max(weighed.answerable, key=lambda one: one.value)
+        return f"{ANYWAY} {_measured(likeliest)}"
+    lacking = [
+        part.text.rstrip("?. ") for part, one in zip(parts, weighed.answerable, strict=True) if not one.is_enough
+    ]
+    return f"Not found: {'; '.join(lacking)}." if lacking else ""
+
+
+def _measured(found: Answerability) -> str:
+    """``"Answerability 0.12 (below 0.5): no passage found has "espresso"; …."``."""
+    reasons = f": {'; '.join(found.reasons)}" if found.reasons else ""
+    return f"Answerability {found.value:.2f}{reasons}."
