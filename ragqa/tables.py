@@ -201,6 +201,8 @@ def answer_panel(answer: Answer, passages: Sequence[Passage]) -> RenderableType:
         body.append(plain(sentence.text))
         body.append("".join(f" [{number}]" for number in sentence.citations), style="cyan")
         body.append("\n")
+    if not answer.sentences and answer.text:
+        body.append(plain(f"{answer.text}\n"))
     if answer.note:
         body.append(plain(answer.note, style="italic"))
     cited = sorted({number for sentence in answer.sentences for number in sentence.citations})

@@ -77,8 +77,8 @@ def test_environment_chooses_the_language_model_and_the_places(tmp_path):
     assert "sk-secret" not in repr(config)
 
 
-def test_without_a_key_the_concise_generator_is_chosen():
-    assert Config.from_env({}).generation.generator == "concise"
+def test_without_a_key_the_direct_generator_is_chosen():
+    assert Config.from_env({}).generation.generator == "direct"
     assert (has_llm({}), api_key({})) == (False, None)
     assert Paths.from_env({}).indexes.name == "indexes"
 

@@ -70,6 +70,9 @@ def ask(
     threshold: Annotated[float | None, typer.Option(help="Lowest relevance kept, 0 to 1.")] = None,
     max_drop: Annotated[float | None, typer.Option(help="A fall this large ends the list, 0 to 1 (1 = off).")] = None,
     top_k: Annotated[int | None, typer.Option(help="Most passages kept.")] = None,
+    quote_anyway: Annotated[
+        bool, typer.Option("--quote-anyway", help="direct: quote the nearest sentences instead of refusing.")
+    ] = False,
     candidates: Annotated[int | None, typer.Option(help=option_help("candidates"))] = None,
     rounds: Annotated[int | None, typer.Option(help=option_help("rounds"))] = None,
     tries: Annotated[int | None, typer.Option(help=option_help("tries"))] = None,
@@ -88,6 +91,7 @@ def ask(
     )
     chosen: dict[str, Any] = {
         "generator": generator or ("llm" if local_model else None),
+        "quote_anyway": quote_anyway or None,
         "model": model,
         "local_model": "" if model and local_model is None else local_model,
         "candidates": candidates,

@@ -161,6 +161,13 @@ def _answer_widgets(values: dict[str, Any], defaults: GenerationConfig) -> None:
     chosen = registry.find(registry.GENERATORS, values["generator"])
     if chosen and _asks(chosen):
         model_widget(values, defaults)
+    if values["generator"] == "direct":
+        st.session_state.setdefault("set_quote_anyway", values["quote_anyway"])
+        values["quote_anyway"] = st.toggle(
+            "Quote anyway",
+            key="set_quote_anyway",
+            help="Quotes the nearest sentences of what the corpus seems not to answer, instead of refusing.",
+        )
     for name in chosen.options if chosen else ():
         allowed = _WRITING[name]
         label = allowed.name.removeprefix("most ").capitalize()
@@ -202,7 +209,8 @@ def _radio(values: dict[str, Any], name: str, label: str, options: dict[Any, str
 
 
 def _values(preset: Preset, defaults: Config) -> dict[str, Any]:
-    generation = {name: getattr(defaults.generation, name) for name in ("generator", "model", "local_model", *_WRITING)}
+    writing = ("generator", "model", "local_model", "quote_anyway", *_WRITING)
+    generation = {name: getattr(defaults.generation, name) for name in writing}
     return _preset_values(preset) | generation | _reranking_values(defaults.reranking) | {"mode": defaults.scoring.mode}
 
 
@@ -257,6 +265,7 @@ def _config(
         generator=values["generator"],
         model=values["model"],
         local_model=values["local_model"],
+        quote_anyway=values["quote_anyway"],
         **writing,
     )
     scoring: ScoringConfig = replace(defaults.scoring, mode=ScoringMode(values["mode"]))

@@ -47,7 +47,8 @@ _FORMS: Final = (  # the one that begins first decides; of several, the first he
     (Asked.REASON, r"\bwhy\b|\bwhat (?:caused|made|set|illness)\b"),
     (
         Asked.LIST,
-        r"\b(?:name|list) the\b|\bwhat are the\b|\ball the\b|\b(?:which|what) (?:[\w-]+ ){0,2}(?!does)\w{3,}s\b",
+        r"\b(?:name|list) the\b|\bwhat are the\b|\ball the\b"
+        r"|\b(?:which|what) (?:[\w-]+ ){0,2}(?!(?:does|happens|makes|means)\b)\w{3,}s\b",
     ),
     (Asked.YES_NO, rf"(?:\A|[.?!,] ){_AUXILIARY}\b"),
 )

@@ -25,6 +25,7 @@ from ragqa.types import Answer, Passage, Question, Ranking, Selection
 
 EVIDENCE: Final = 3  # sentences after those that answer
 EVIDENCE_WORDS: Final = 150  # of them together
+NEAR: Final = 0.8  # a sentence of evidence reaches this share of the lowest score among those that answer
 NEWS: Final = 4.0  # on the score of a sentence of evidence, for the share of the question's words that it alone has
 NEAREST: Final = 3  # passages that a refusal names
 REFUSAL: Final = "The corpus does not answer the question."
@@ -108,24 +109,8 @@ class DirectGenerator:
             if found.is_enough or not is_any
         ]
         leads = list(dict.fromkeys(places))[: self._config.max_sentences]
-        further: list[int] = []
-        weights = {stem: evidence.rarity(stem) for part in parts for stem in part.content}
-        total = sum(weights.values()) or 1.0
-        n_words = 0
-        while len(further) < min(EVIDENCE, self._config.max_sentences - len(leads)):
-            said = frozenset().union(*(weighed.sources[place].reading.stems for place in (*leads, *further)))
-            new = {stem: weight / total for stem, weight in weights.items() if stem not in said}
-            room = EVIDENCE_WORDS - n_words
-            values = {
-                place: max(row[place] for row in weighed.scores)
-                + NEWS * sum(weight for stem, weight in new.items() if stem in source.reading.stems)
-                for place, source in enumerate(weighed.sources)
-                if place not in (*leads, *further) and len(source.text.split()) <= room
-            }
-            if not values:
-                break
-            further.append(max(values, key=lambda place: (values[place], -place)))
-            n_words += len(weighed.sources[further[-1]].text.split())
+        n_further = min(EVIDENCE, self._config.max_sentences - len(leads))
+        further = _further(parts, weighed, leads, n_further, evidence)
         return [weighed.sources[place] for place in (*leads, *sorted(further))]
 
     def _refusal(self, weighed: Weighed, evidence: Evidence) -> Answer:
@@ -137,6 +122,30 @@ class DirectGenerator:
         return Answer(
             text, (), self.name, self.model, raw=text, note=f"{_measured(likeliest)} {HOW_ON}", is_refusal=True
         )
+
+
+def _further(parts: Sequence[Part], weighed: Weighed, leads: Sequence[int], most: int, evidence: Evidence) -> list[int]:
+    """The places of at most ``most`` sentences beside the leads: of those near enough, each time what adds most."""
+    weights = {stem: evidence.rarity(stem) for part in parts for stem in part.content}
+    total = sum(weights.values()) or 1.0
+    highest = [max(column) for column in zip(*weighed.scores, strict=True)]
+    floor = NEAR * min(highest[place] for place in leads)
+    chosen: list[int] = []
+    room = EVIDENCE_WORDS
+    said = frozenset().union(*(weighed.sources[place].reading.stems for place in leads))
+    while len(chosen) < most:
+        values = {
+            place: highest[place]
+            + NEWS * sum(weights[one] for one in weights.keys() - said if one in source.reading.stems) / total
+            for place, source in enumerate(weighed.sources)
+            if place not in (*leads, *chosen) and highest[place] >= floor and len(source.text.split()) <= room
+        }
+        if not values:
+            break
+        chosen.append(max(values, key=lambda place: (values[place], -place)))
+        said |= weighed.sources[chosen[-1]].reading.stems
+        room -= len(weighed.sources[chosen[-1]].text.split())
+    return chosen
 
 
 def _with_their_passages(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from functools import cached_property
 from typing import Final
@@ -85,7 +85,7 @@ class Measured:
     cover: float  # the share of the part's words that it has, rare ones counting more
     passage_cover: float  # the same of its passage with title and headings
     fit: float  # whether it has the kind of answer that is asked for
-    names: float  # the share of the question's names that it or its title has
+    names: float  # the share of the question's names that it or its title has; half where only its passage has one
     condition: float  # it begins with a condition
     length: float  # in words, over 60
 
@@ -104,7 +104,7 @@ def measured(part: Part, source: Source, cosine: float, evidence: Evidence) -> M
         cover(part, own, evidence),
         cover(part, around, evidence),
         part.fit(source.reading),
-        _share(name & titled == name for name in part.names),
+        _share([1.0 if name <= titled else 0.5 if name <= around else 0.0 for name in part.names]),
         float(bool(_CONDITION.search(source.text))),
         min(1.0, len(source.text.split()) / 60),
     )
@@ -118,9 +118,8 @@ def cover(part: Part, stems: frozenset[str], evidence: Evidence) -> float:
     return sum(weight for one, weight in weights.items() if one in stems) / total if total else 0.0
 
 
-def _share(flags: Iterable[bool]) -> float:
-    found = list(flags)
-    return sum(found) / len(found) if found else 1.0
+def _share(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 1.0
 
 
 def vectors_of(parts: Sequence[Part], question: str, encoder: Encoder) -> list[FloatMatrix]:
@@ -139,7 +138,7 @@ def is_readable(source: Source) -> bool:
     return not is_heading and FEWEST_WORDS <= len(text.split()) <= MOST_WORDS
 
 
-WEIGHTS: Final = (3.7, 2.4, 3.0, 2.4, 2.8, 0.5, -0.8, 0.9)  # in the order of `NAMES`
+WEIGHTS: Final = (3.7, 2.4, 3.0, 2.4, 2.8, 0.6, -0.8, 0.9)  # in the order of `NAMES`
 
 
 def score(found: Measured) -> float:

@@ -1,0 +1,80 @@
+"""`ragqa eval answering`: every case of a part is asked of its corpus, and outcomes are counted by corpus and kind."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from ragqa.cli import app
+from ragqa.errors import ConfigError
+from ragqa.evaluation.answering.benchmark import BENCHMARK, Case
+from ragqa.evaluation.answering.facts import Facts, patterns
+from ragqa.evaluation.answers.solving import Answered
+from ragqa.evaluation.benchmark import Item, Task
+from ragqa.evaluation.catalogue import benchmark_of
+from ragqa.types import Question
+from tests.support.fakes import answer
+
+FACTS = Facts({"year": patterns(["1912"]), "place": patterns(["belfast"])}, patterns(["1913"]))
+
+
+def outcome_of(said, facts=FACTS, **fields):
+    solution = asdict(Answered(answer(said, **fields), (), (), {"retrieval": 0.5}))
+    item = Item(1, Question("When, and where?", "answer-1"), Case("encyclopedia", "two-part", facts))
+    return BENCHMARK.score(Task((item,), {}, {}), item, solution)
+
+
+@pytest.mark.parametrize(
+    ("said", "outcome", "right", "first"),
+    [
+        ("In 1912.\nIt was built in Belfast.", "full", True, True),
+        ("It sank.\nIn 1912.", "part", False, False),
+        ("In 1913.\nIn Belfast.", "wrong", False, False),
+        ("It sank.", "none", False, False),
+    ],
+)
+def test_an_answer_is_judged_by_its_facts_and_its_first_sentence_by_itself(said, outcome, right, first):
+    scores = outcome_of(said)
+    assert (scores["outcome"], scores["right"], scores["first"]) == (outcome, right, first)
+    assert scores["words"] == len(said.split())
+    assert scores["seconds"] == 0.5
+
+
+def test_a_refusal_is_right_only_where_the_corpus_does_not_answer():
+    assert outcome_of("The corpus does not answer.", is_refusal=True)["outcome"] == "refused"
+    assert not outcome_of("The corpus does not answer.", is_refusal=True)["right"]
+    assert outcome_of("The corpus does not answer.", None, is_refusal=True)["right"]
+    assert outcome_of("In 1912.", None) | {"words": 0} == {
+        "status": "scored",
+        "outcome": "answered",
+        "right": False,
+        "words": 0,
+        "seconds": 0.5,
+    }
+
+
+def test_it_is_found_by_its_folder():
+    assert benchmark_of("answering") is BENCHMARK
+    assert "--part" in CliRunner().invoke(app, ["eval", "answering", "--help"], env={"COLUMNS": "100"}).output
+
+
+def test_a_generator_that_writes_nothing_is_refused():
+    result = CliRunner().invoke(app, ["eval", "answering", "--generator", "none", "--index", "rulebook"])
+    assert isinstance(result.exception, ConfigError)
+    assert "the generator must write answers" in str(result.exception)
+
+
+@pytest.mark.model
+def test_a_run_counts_by_corpus_and_kind_and_continues(tmp_path):
+    options = ["eval", "answering", "--index", "encyclopedia", "--out", str(tmp_path / "run"), "--json"]
+    first = CliRunner().invoke(app, [*options, "--limit", "3"])
+    assert first.exit_code == 0, first.output
+    report = json.loads(first.stdout)
+    assert report["n_done"] == 3
+    total = next(row for row in report["answerable"] if row["corpus"] == row["kind"] == "all")
+    assert sum(n for name, n in total.items() if name not in ("corpus", "kind")) == 3
+    again = CliRunner().invoke(app, [*options[:-1], "--limit", "3"], env={"COLUMNS": "150"})
+    assert "Questions that the corpus answers" in again.stdout
+    assert Path(tmp_path / "run" / "journal.jsonl").exists()

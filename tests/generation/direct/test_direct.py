@@ -1,0 +1,162 @@
+"""The direct answer: which sentence comes first, what is named as not found, what is refused."""
+
+from zlib import crc32
+
+import numpy as np
+import pytest
+
+from ragqa.config import FilteringConfig, GenerationConfig
+from ragqa.events.generation import PassagesAdded
+from ragqa.events.pipeline import Selected
+from ragqa.filtering import select
+from ragqa.generation.answers import NOTHING_KEPT
+from ragqa.generation.direct.generator import ANYWAY, EVIDENCE, EVIDENCE_WORDS, REFUSAL, DirectGenerator
+from ragqa.generation.fanout.merging import reselected
+from ragqa.generation.reply import reads_as_refusal
+from ragqa.types import AnswerSentence, Drop, ModelInfo, Question, Ranking, ScoredPassage
+from ragqa.verdicts.words import STOP_WORDS, words_of
+from tests.support.fakes import passage
+from tests.support.streams import drain
+
+DENSITY = "The density of gold is 19.3 grams per cubic centimetre, which is nearly twice the density of copper."
+MELTS = "Gold melts at 1,064 degrees Celsius."
+MELTING = "At what temperature does gold melt?"
+TITANIC = (
+    "The Titanic was built in Belfast.",
+    "The Titanic sank on 15 April 1912.",
+    "Its wreck lies at a depth of 3,800 metres.",
+)
+
+
+class Encoder:
+    """A text is the sum of its words, so that a cosine is high where words are shared."""
+
+    info = ModelInfo("words", "0" * 64)
+
+    def encode(self, texts):
+        found = np.zeros((len(texts), 512), dtype=np.float32)
+        for row, text in zip(found, texts, strict=True):
+            for word in words_of(text):
+                row[crc32(word.stem.encode()) % 512] += word.lower not in STOP_WORDS
+        return found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1e-9)
+
+    def encode_query(self, text):
+        return self.encode([text])
+
+
+def ranked(*texts, scores=None):
+    scores = scores or [1 - number / 100 for number in range(len(texts))]
+    found = [passage(f"{n}:1", text, title=f"Title {n}") for n, text in enumerate(texts, start=1)]
+    return Ranking.of("fused", [ScoredPassage(one, score) for one, score in zip(found, scores, strict=True)])
+
+
+def asked(question, ranking, filtering=None, **config):
+    generator = DirectGenerator(Encoder(), GenerationConfig(**config), filtering or FilteringConfig(0.0, 1.0))
+    events, (answer, selection) = drain(generator.stream_searching(Question(question), ranking, None))
+    assert [event for event in events if isinstance(event, Selected)] == [Selected(selection)]
+    return events, answer, selection
+
+
+def test_the_sentence_with_what_is_asked_for_comes_first_however_short():
+    _, answer, selection = asked(MELTING, ranked(f"{DENSITY} {MELTS}", "Iron is a metal that rusts in water and air."))
+    assert answer.sentences[0] == AnswerSentence(MELTS, 0, len(MELTS), (1,))
+    assert all(one.text in selection.passages[one.citations[0] - 1].text for one in answer.sentences)
+    assert answer.generator == "direct, no language model"
+    assert not answer.is_refusal
+    assert answer.note == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("When did the Titanic sink?", TITANIC[1]),
+        ("Where was the Titanic built?", TITANIC[0]),
+        ("How deep lies the wreck of the Titanic?", TITANIC[2]),
+    ],
+)
+def test_the_kind_of_answer_decides_among_sentences_about_the_same(question, first):
+    assert asked(question, ranked(" ".join(TITANIC)), quote_anyway=True)[1].sentences[0].text == first
+
+
+def test_every_part_of_a_question_is_answered_in_its_order():
+    _, answer, _ = asked(
+        "When was it that the Titanic sank, and where was the Titanic built?", ranked(" ".join(TITANIC))
+    )
+    assert [one.text for one in answer.sentences[:2]] == [TITANIC[1], TITANIC[0]]
+
+
+def test_a_part_without_evidence_is_named():
+    question = "When was it that the Titanic sank, and how much does a ticket for the Eiffel Tower cost?"
+    _, answer, _ = asked(question, ranked(" ".join(TITANIC)))
+    assert answer.sentences[0].text == TITANIC[1]
+    assert answer.note == "Not found: how much does a ticket for the Eiffel Tower cost."
+
+
+def test_a_passage_that_the_filter_drops_is_kept_where_its_sentence_answers():
+    ranking = ranked(DENSITY, "Lead is a soft metal.", MELTS, scores=[1.0, 0.5, 0.4])
+    events, answer, selection = asked(MELTING, ranking, FilteringConfig())
+    assert [one.passage_id for one in select(ranking, FilteringConfig()).passages] == ["1:1"]
+    added = next(event for event in events if isinstance(event, PassagesAdded))
+    assert "3:1" in added.passage_ids
+    assert answer.sentences[0].text == MELTS
+    cited = selection.kept[answer.sentences[0].citations[0] - 1]
+    assert cited.passage.passage_id == "3:1"
+    assert cited.explanation.startswith("kept: it holds a sentence of the answer; by the filter dropped")
+    assert reselected(ranking, events, FilteringConfig()) == selection  # what a record opens as
+    assert {one.drop for one in selection.dropped} <= {Drop.BELOW_THRESHOLD, Drop.AFTER_MAX_DROP}
+
+
+def test_a_sentence_is_cited_from_every_kept_passage_that_has_it():
+    assert asked(MELTING, ranked(MELTS, f"{DENSITY} {MELTS}"))[1].sentences[0].citations == (1, 2)
+
+
+def test_evidence_is_short_and_near():
+    near = [f"Gold melts at {number} degrees Celsius in furnace {number}." for number in range(20, 40)]
+    _, answer, _ = asked(MELTING, ranked(" ".join(near), "A Rule about Clients that nobody asked for."))
+    assert len(answer.sentences) == 1 + EVIDENCE
+    assert all("melts" in one.text for one in answer.sentences)
+    long = "Gold melts at 30 degrees Celsius " + "and so on " * 40 + "here."
+    _, answer, _ = asked(MELTING, ranked(f"{MELTS} {long} {long[:-1]} too."))
+    assert sum(len(one.text.split()) for one in answer.sentences[1:]) <= EVIDENCE_WORDS
+    assert len(asked(MELTING, ranked(" ".join(near)), max_sentences=1)[1].sentences) == 1
+
+
+def test_what_the_corpus_does_not_answer_is_refused_with_reasons_and_the_nearest_passages():
+    events, answer, selection = asked("How do I descale an espresso machine?", ranked(*TITANIC))
+    assert answer.is_refusal
+    assert answer.sentences == ()  # nothing to be scored, so nothing is green
+    assert answer.text.startswith(REFUSAL)
+    assert "Title 1" in answer.text
+    assert 'no passage found has "descale", "espresso", "machine"' in answer.note
+    assert answer.note.startswith("Answerability 0.")
+    assert selection == select(ranked(*TITANIC), FilteringConfig(0.0, 1.0))
+    assert not any(isinstance(event, PassagesAdded) for event in events)
+
+
+def test_a_refusal_begins_with_words_that_are_recognised_as_one():
+    assert reads_as_refusal([AnswerSentence(REFUSAL, 0, len(REFUSAL))])
+
+
+def test_a_near_miss_is_refused_because_what_is_asked_for_is_missing():
+    _, answer, _ = asked("How much did the ticket for the Titanic cost?", ranked(" ".join(TITANIC)))
+    assert answer.is_refusal
+    assert "does not have what is asked for (a number)" in answer.note
+
+
+def test_quoting_anyway_quotes_and_says_so():
+    _, answer, _ = asked("How do I descale an espresso machine?", ranked(*TITANIC), quote_anyway=True)
+    assert not answer.is_refusal
+    assert answer.sentences
+    assert answer.note.startswith(ANYWAY)
+
+
+def test_nothing_retrieved_and_nothing_readable_say_so():
+    _, answer, _ = asked(MELTING, Ranking("fused", ()))
+    assert (answer.text, answer.note, answer.finish_reason) == ("", NOTHING_KEPT, "empty")
+    _, answer, _ = asked(MELTING, ranked("\t"))
+    assert answer.finish_reason == "empty"
+
+
+def test_headings_are_no_answers_where_there_is_anything_else():
+    _, answer, _ = asked(MELTING, ranked("GOLD AND THE TEMPERATURE AT WHICH IT MELTS", MELTS))
+    assert answer.sentences[0].text == MELTS
