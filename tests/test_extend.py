@@ -295,7 +295,7 @@ class TestErrorsNameThePackage:
 
     def test_settings_take_the_name_while_the_package_is_there(self, monkeypatch):
         assert GenerationConfig(generator="echo").generator == "echo"
-        with pytest.raises(ConfigError, match="concise, .*echo"):
+        with pytest.raises(ConfigError, match="direct, .*echo"):
             GenerationConfig(generator="ech")
 
     def test_models_are_made_by_name(self):
@@ -309,7 +309,7 @@ class TestErrorsNameThePackage:
 
 
 def test_without_the_package_its_names_are_none():
-    with pytest.raises(ConfigError, match="generator must be concise, .*got 'echo'"):
+    with pytest.raises(ConfigError, match="generator must be direct, .*got 'echo'"):
         GenerationConfig(generator="echo")
     assert registry.entry_points_of(registry.BENCHMARKS) == {}
 

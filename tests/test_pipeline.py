@@ -155,7 +155,7 @@ class Careless:
     ],
 )
 def test_a_generator_of_a_package_that_gives_no_good_answer_is_named(result, message, monkeypatch):
-    monkeypatch.setattr(registry, "entry_points_of", lambda group: {"concise": None})
+    monkeypatch.setattr(registry, "entry_points_of", lambda group: {"direct": None})
     pipeline = make_pipeline(generator=Careless(result))
-    with pytest.raises(GenerationError, match=f"the generator 'concise' {message}"):
+    with pytest.raises(GenerationError, match=f"the generator 'direct' {message}"):
         list(pipeline.run(Question("What must a firm do?")))

@@ -13,7 +13,13 @@ from ragqa.preset_files import find_preset, presets_in, read_preset
 from ragqa.records import AnswerRecord, RecordStore
 from ragqa.ui.view import from_record
 
-LATER = {"verdicts", "obligation_verdicts", "verdict_rules", "local_model"}  # fields that 0.1.0 did not know
+LATER = {
+    "verdicts",
+    "obligation_verdicts",
+    "verdict_rules",
+    "local_model",
+    "quote_anyway",
+}  # fields that 0.1.0 did not know
 OLD = Path(__file__).parent / "fixtures" / "v0.1.0"
 
 

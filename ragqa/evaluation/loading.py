@@ -124,7 +124,7 @@ def answer_stamp_of(questions: Path, pipeline: Pipeline) -> dict[str, Any]:
     """
     config = pipeline.config
     plain = asdict(replace(config, generation=without_credentials(config.generation)))
-    later = () if config.generation.local_model else ("local_model",)  # runs of earlier versions know none
+    later = [name for name in ("local_model", "quote_anyway") if not plain["generation"][name]]  # unknown before 0.3.0
     for name in ("timeout_seconds", "max_retries", "parallel_calls", *later):
         del plain["generation"][name]
     return stamp_of(questions, pipeline.index) | {

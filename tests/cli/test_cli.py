@@ -97,7 +97,7 @@ def test_a_damaged_index_is_listed_with_what_is_wrong(call, places):
 def test_ask_prints_passages_answer_scores_and_the_record(call):
     code, out, _, error = call("ask", "Which conduct must a firm report?", "--index", "rules")
     assert code == 0, error
-    for part in ("Passages: kept", "A firm must report suspicious conduct", "concise, no language model", "RePASs"):
+    for part in ("Passages: kept", "A firm must report suspicious conduct", "direct, no language model", "RePASs"):
         assert part in out
     record_id = out.split("record ")[1].split(";")[0]
     assert record_id in call("records", "list")[1]

@@ -180,7 +180,7 @@ def test_a_local_model_is_offered_without_any_server_and_writes_the_answer(app, 
     monkeypatch.setattr(resources, "pipeline", lambda config, paths: make_pipeline(
         config=config, records=app.store, generator=LlmGenerator(config.generation)
     ))  # fmt: skip
-    assert at.radio(key="set_generator").value == "concise"
+    assert at.radio(key="set_generator").value == "direct"
     at.radio(key="set_generator").set_value("llm").run()
     (choice,) = [box for box in at.selectbox if box.label == "Model"]
     assert (choice.options, choice.value) == (["tiny (local model)"], "tiny (local model)")

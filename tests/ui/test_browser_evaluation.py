@@ -91,7 +91,7 @@ def test_leaving_and_reloading_find_the_run_again(page, address):
     page.goto(f"{address}/records")
     page.locator("h1", has_text="Records").wait_for()
     open_evaluation(page, address)
-    page.get_by_text("concise, first 6 questions").first.wait_for()
+    page.get_by_text("direct, first 6 questions").first.wait_for()
     wait_until_ended(page)
     shown = page.locator(".rq-tile-number").first.inner_text()
     assert 0 < float(shown) <= 1

@@ -13,7 +13,6 @@ from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import Any, Final
 
-from ragqa.config import prompt_folder
 from ragqa.errors import ConfigError
 from ragqa.evaluation.answering import facts
 from ragqa.evaluation.answering.facts import Facts
@@ -33,11 +32,10 @@ from ragqa.evaluation.benchmark import (
     Task,
 )
 from ragqa.evaluation.journal import digest
-from ragqa.evaluation.loading import config_of, pipeline_for
+from ragqa.evaluation.loading import answer_stamp_of, config_of, pipeline_for
 from ragqa.evaluation.report import Column, Comparison, Figure, File, Hit, Line, Matched, Report, Row, shown
 from ragqa.paths import Paths
 from ragqa.pipeline import Pipeline
-from ragqa.recorder import without_credentials
 from ragqa.types import Answer, Question
 
 SCHEMA_VERSION: Final = 1
@@ -95,22 +93,11 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
         if pipelines[name].generator is None:
             msg = "the generator must write answers, got 'none'; name another with --generator"
             raise ConfigError(msg)
-    config = pipelines[asked[0]].config
-    plain = asdict(replace(config, index="", generation=without_credentials(config.generation)))
-    for name in ("timeout_seconds", "max_retries", "parallel_calls"):
-        del plain["generation"][name]
     rows = _rows(settings["part"], asked)
-    stamp = {
-        "schema_version": SCHEMA_VERSION,
-        "part": settings["part"],
-        "indexes": {
-            name: digest({"files": [entry.sha256 for entry in one.index.manifest.files]})
-            for name, one in pipelines.items()
-        },
-        "settings": plain,
-        "models": {role: asdict(info) for role, info in pipelines[asked[0]].models.infos.items()},
-        "prompts": str(prompt_folder() or ""),
-    }
+    stamps = {name: answer_stamp_of(facts.DATA / facts.QUESTIONS, one) for name, one in pipelines.items()}
+    for one in stamps.values():
+        del one["input"], one["input_sha256"]  # a question is known by its item, its facts may change
+    stamp = {"schema_version": SCHEMA_VERSION, "part": settings["part"], "corpora": stamps}
     items = tuple(_item(number, row) for number, row in enumerate(rows, start=1))
     return Task(items, stamp, pipelines, COLUMNS, {"cases": digest({"rows": rows})}, parallel=settings["parallel"])
 
