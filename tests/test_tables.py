@@ -11,7 +11,7 @@ from ragqa.events.scoring import Scored
 from ragqa.filtering import select
 from ragqa.fusion import fuse
 from ragqa.repass.scorer import RepassScorer
-from ragqa.tables import passage_name, passage_table, scores_group
+from ragqa.tables import answer_panel, passage_name, passage_table, scores_group
 from ragqa.types import Answer, NliProbabilities, Ranking, ScoredPassage, ScoringMode, Verdict
 from tests.support.fakes import FakeNli, FakeObligations, answer, passage
 from tests.support.helpers import PASSAGES
@@ -176,3 +176,10 @@ def test_a_passage_is_named_by_title_and_number():
     long = replace(PAGE, title="Outsourcing and Operational Resilience Rules of the Harrowmere Commission")
     assert passage_name(long) == "Outsourcing and Operational Resilience Rules… 3.3.3"
     assert passage_name(replace(PAGE, title="", number="")) == "8"
+
+
+def test_a_refusal_has_no_sentences_and_is_printed_all_the_same():
+    refusal = Answer("The corpus does not answer [it].", (), "direct", "", note="Answerability 0.10.", is_refusal=True)
+    text = printed(answer_panel(refusal, ()))
+    assert "The corpus does not answer [it]." in text
+    assert "Answerability 0.10." in text

@@ -11,9 +11,11 @@ from ragqa.generation.local import server as local
 from ragqa.generation.vrr import VrrGenerator
 from ragqa.models.catalogue import LocalModel
 from ragqa.repass.verifier import RepassVerifier
+from ragqa.types import Answer
+from tests.support.fakes import FakeGenerator
 from tests.support.helpers import make_pipeline
 from tests.support.openai_server import OpenAIServer, answer, stall_after
-from tests.ui.test_app import WITHOUT_A_MODEL, ask, words
+from tests.ui.test_app import WITHOUT_A_MODEL, ask, html, words
 from tests.ui.test_app import app as app
 
 pytestmark = pytest.mark.long
@@ -202,3 +204,15 @@ def test_a_local_model_stands_beside_those_of_the_server(app, server, local_mode
     assert choice.options[1:] == ["large", "tiny (local model)"]
     choice.set_value("tiny (local model)").run()
     assert ask(at).session_state["run"].view.config.generation.local_model == "tiny"
+
+
+def test_a_refusal_is_shown_with_its_reasons_and_nothing_green_and_may_be_quoted_anyway(app):
+    text = "The corpus does not answer the question."
+    refusal = Answer(text, (), "direct", "", note="Answerability 0.10.", is_refusal=True)
+    at = ask(app(generator=FakeGenerator(refusal)))
+    assert text in words(at)
+    assert "Answerability 0.10." in words(at)
+    assert "rq-sentence rq-u-good" not in html(at)
+    assert not at.session_state["run"].view.config.generation.quote_anyway
+    at.toggle(key="set_quote_anyway").set_value(True).run()
+    assert ask(at).session_state["run"].view.config.generation.quote_anyway

@@ -25,7 +25,7 @@ from ragqa.types import Answer, Passage, Question, Ranking, Selection
 
 EVIDENCE: Final = 3  # sentences after those that answer
 EVIDENCE_WORDS: Final = 150  # of them together
-NEAR: Final = 0.8  # a sentence of evidence reaches this share of the lowest score among those that answer
+NEAR, BESIDE = 0.8, 0.5  # shares of the lowest score among those that answer: other passages' evidence, their own
 NEWS: Final = 4.0  # on the score of a sentence of evidence, for the share of the question's words that it alone has
 NEAREST: Final = 3  # passages that a refusal names
 REFUSAL: Final = "The corpus does not answer the question."
@@ -129,7 +129,8 @@ def _further(parts: Sequence[Part], weighed: Weighed, leads: Sequence[int], most
     weights = {stem: evidence.rarity(stem) for part in parts for stem in part.content}
     total = sum(weights.values()) or 1.0
     highest = [max(column) for column in zip(*weighed.scores, strict=True)]
-    floor = NEAR * min(highest[place] for place in leads)
+    lowest, own = min(highest[place] for place in leads), {weighed.sources[place].rank for place in leads}
+    floors = [lowest * (BESIDE if source.rank in own else NEAR) for source in weighed.sources]
     chosen: list[int] = []
     room = EVIDENCE_WORDS
     said = frozenset().union(*(weighed.sources[place].reading.stems for place in leads))
@@ -138,7 +139,7 @@ def _further(parts: Sequence[Part], weighed: Weighed, leads: Sequence[int], most
             place: highest[place]
             + NEWS * sum(weights[one] for one in weights.keys() - said if one in source.reading.stems) / total
             for place, source in enumerate(weighed.sources)
-            if place not in (*leads, *chosen) and highest[place] >= floor and len(source.text.split()) <= room
+            if place not in (*leads, *chosen) and highest[place] >= floors[place] and len(source.text.split()) <= room
         }
         if not values:
             break
