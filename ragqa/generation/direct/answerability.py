@@ -13,7 +13,7 @@ from ragqa.verdicts.words import words_of
 LINE: Final = 0.5  # below it a part counts as not answered
 # Fitted on the open half of `ragqa.evaluation.answering` and its questions asked of the other corpus, then shifted so
 # that about a thirtieth of the answerable questions lies below `LINE`.
-COSINE, COVER, ABSENT, NAMES, LACKS, CONSTANT = 4.6, 1.0, -0.5, 1.8, -5.0, -3.65
+COSINE, COVER, ABSENT, NAMES, LACKS, CONSTANT = 4.6, 1.0, -0.5, 1.8, -1.8, -3.0
 _FAR: Final = 0.35  # a cosine below it is said to be far
 _MANY: Final = 0.5  # a kind of answer that is missing this much is said to be missing
 
