@@ -34,7 +34,7 @@ from ragqa.repass.breakdown import (
     sentence_score,
     source_premises,
 )
-from ragqa.types import Answer, NliProbabilities, Passage, ScoringMode
+from ragqa.types import Answer, NliProbabilities, Passage, ScoringMode, SentenceVerdict
 from ragqa.verdicts.judge import Judge, judged
 
 Event = SentenceScored | ObligationScored
@@ -106,11 +106,15 @@ class RepassScorer:
         shown = _Watched(inputs[self.config.mode], entailment, coverage, self.config, judges[self.config.mode])
         yield from shown.events(inputs[other], judges[other])
         models = ScoringModels(self.entailment.info, self.coverage.info, self.obligations.info)
+        told = shown.verdicts()
+        is_same = inputs[ScoringMode.PAPER].premises == inputs[ScoringMode.SCRIPT].premises
+        made = {mode: told if is_same or mode is self.config.mode else {} for mode in ScoringMode}
         found = (
             judged(
                 breakdown_of(inputs[mode], entailment.known, coverage.known, self.config, models),
                 judges[mode],
                 entailment.known,
+                made[mode],
             )
             for mode in (ScoringMode.PAPER, ScoringMode.SCRIPT)
         )
@@ -171,6 +175,11 @@ class _Watched:
         yield from self._round(
             _looked_at_twice(units, self._shown, self._judge), None, _looked_at_twice(rest, other, judge)
         )
+
+    def verdicts(self) -> dict[int, SentenceVerdict]:
+        """The final verdicts that were told, by the sentence's index."""
+        told = (event for event in self._told.values() if isinstance(event, SentenceScored) and event.final)
+        return {event.score.index: event.verdict for event in told if event.verdict}
 
     def _round(self, units: Sequence[Unit], provisional: Round | None, rest: Sequence[Unit] = ()) -> Iterator[Event]:
         watched = set(units)

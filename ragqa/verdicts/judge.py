@@ -354,14 +354,21 @@ def _weight(look: _Look) -> tuple[bool, float]:
     return look.clash is not None, look.evidence.contradiction + look.evidence.cosine
 
 
-def judged(breakdown: Breakdown, judge: Judge, table: Table | None = None) -> Breakdown:
-    """The breakdown with the verdicts on its sentences and obligations; its numbers stay as they are."""
+def judged(
+    breakdown: Breakdown, judge: Judge, table: Table | None = None, made: Mapping[int, SentenceVerdict] | None = None
+) -> Breakdown:
+    """The breakdown with the verdicts on its sentences and obligations; its numbers stay as they are.
+
+    ``made`` are verdicts on sentences, by index, that stand already: from the same source sentences and probabilities.
+    """
+    made = made or {}
     said = [(n, breakdown.sentences[n].sentence) for n in breakdown.looked_at]
     entailing, contradicting = breakdown.entailment_matrix, breakdown.contradiction_matrix
     return replace(
         breakdown,
         verdicts=tuple(
-            judge.sentence(
+            made.get(score.index)
+            or judge.sentence(
                 score.index,
                 score.sentence,
                 [row[score.index] for row in entailing],

@@ -9,6 +9,7 @@ from ragqa.errors import ScoringError
 from ragqa.events.scoring import SentenceScored
 from ragqa.repass.scorer import PAIRS_PER_CALL, CosineOf, RepassScorer
 from ragqa.types import NliProbabilities, ScoringMode, Verdict
+from ragqa.verdicts.judge import Judge
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations, answer, passage
 from tests.support.streams import drain
 
@@ -124,3 +125,19 @@ def test_an_encoder_that_fails_is_one_clear_message():
 
     with pytest.raises(ScoringError, match=r"the encoder fake-encoder failed on \d+ sentences .*no memory"):
         scored(SAID, PASSAGES, Broken())
+
+
+def test_a_sentence_is_judged_once_for_its_event_and_both_modes(monkeypatch):
+    judged = []
+    real = Judge.sentence
+
+    def counted(self, index, *rest):
+        judged.append(index)
+        return real(self, index, *rest)
+
+    monkeypatch.setattr(Judge, "sentence", counted)
+    scorer = RepassScorer(FakeNli(), FakeNli(), FakeObligations(), ScoringConfig(), FakeEncoder())
+    _, scored = drain(scorer.stream(answer("\n".join(SAID)), [passage("a", " ".join(SOURCE))]))
+    assert scored.paper.premises == scored.script.premises
+    assert scored.paper.verdicts == scored.script.verdicts
+    assert sorted(judged) == [0, 1, 2, 3]
