@@ -1,6 +1,6 @@
-"""When a model's word is believed: two small calibrated scores over what is known of one pair of sentences.
+"""When what was found of one pair of sentences is believed: the weights of a support, the thresholds of all else.
 
-Fitted on the labelled cases (`ragqa/verdicts/README.md` says how and with what figures). A score above 0 is believed.
+The weights are fitted and the thresholds chosen on labelled cases (`ragqa/verdicts/README.md` says how).
 """
 
 from __future__ import annotations
@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from ragqa.verdicts.clashes import Clash
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,6 @@ class Evidence:
     entailment: float  # P(entailment | source, answer)
     contradiction: float  # P(contradiction | source, answer)
     backwards: float  # P(entailment | answer, source): high where the two say the same
-    backwards_contradiction: float  # P(contradiction | answer, source): what contradicts does so both ways
     cosine: float  # of the two sentences' vectors, in [-1, 1]
     cover: float  # share of the answer's content words in the source sentence, rare ones counting more
     unknown_names: int  # names of the answer that the source sentence and its headings lack
@@ -25,7 +26,7 @@ class Evidence:
     is_elsewhere: bool  # the source sentence is about another subject
     knows_subject: bool  # the first name of the answer stands in the source sentence or its headings
     differs_in_strength: bool  # another modal verb, negation or frequency
-    is_opposed: bool = False  # the one forbids what the other permits, or the like
+    is_opposed: bool  # the one forbids what the other permits, or the like
 
 
 # Fitted: logistic, negatives weighing as much as positives; then the bias lowered until 19 of 20 sentences whose source
@@ -44,6 +45,10 @@ SAME_WORDS = 0.85  # cover from which a sentence is taken for an edited copy
 NEEDED_OF_COPY, NEEDED, NEEDED_OF_EQUAL_STRENGTH = 0.4, 0.85, 0.95
 DOUBT, DOUBT_OF_EQUAL_STRENGTH = 0.5, 0.7  # P(contradiction) that takes a support away
 CLEAR_ENTAILMENT, CLEAR_COSINE = 0.8, 0.55  # from which the model's word is enough, where no name or number is new
+
+# Of clashes: how close two sentences must be, those with another name closer; P(contradiction) a name wants beside it.
+CLASH_COSINE, CLASH_COVER = 0.6, 0.4
+NAME_COSINE, NAME_COVER, NAME_CONTRADICTION = 0.7, 0.4, 0.1
 
 
 def support(evidence: Evidence, weights: Mapping[str, float] = SUPPORT) -> float:
@@ -97,3 +102,13 @@ def contradicts(evidence: Evidence) -> bool:
         needed = NEEDED_OF_COPY if evidence.cover >= SAME_WORDS or evidence.is_opposed else NEEDED
     believed = evidence.contradiction >= needed and evidence.contradiction > evidence.entailment
     return believed and is_on_subject(evidence)
+
+
+def clashes_on_subject(clash: Clash, evidence: Evidence) -> bool:
+    """Whether a clash is of the same thing: names clash only in sentences that are closer to each other."""
+    if evidence.is_elsewhere:
+        return False
+    if clash.kind in {"entity", "party"}:
+        is_close = evidence.cosine >= NAME_COSINE and evidence.cover >= NAME_COVER
+        return is_close and (clash.is_certain or evidence.contradiction >= NAME_CONTRADICTION)
+    return evidence.knows_subject and evidence.cosine >= CLASH_COSINE and evidence.cover >= CLASH_COVER

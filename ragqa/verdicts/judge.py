@@ -24,7 +24,15 @@ from ragqa.types import (
     Verdict,
 )
 from ragqa.verdicts import RULES_VERSION
-from ragqa.verdicts.belief import SUPPORT, Evidence, contradicts, is_clear, is_doubtful, support
+from ragqa.verdicts.belief import (
+    SUPPORT,
+    Evidence,
+    clashes_on_subject,
+    contradicts,
+    is_clear,
+    is_doubtful,
+    support,
+)
 from ragqa.verdicts.clashes import Clash, clashes, foreign_name, opposed, strength
 from ragqa.verdicts.dates import Date
 from ragqa.verdicts.language import ENGLISH, language_of
@@ -233,12 +241,11 @@ class Judge:
     def _look(self, text: str, n: int, entailment: float, contradiction: float, table: Table) -> _Look:
         said, found, headings = read(text), self._readings[n], self._headings[n]
         cover, cosine = (values[n] for values in self._similarities(text))
-        back = table.get((text, self.premises[n].text), NliProbabilities(contradiction, entailment, 0.0))
+        back = table.get((text, self.premises[n].text))
         evidence = Evidence(
             entailment=entailment,
             contradiction=contradiction,
-            backwards=back.entailment,
-            backwards_contradiction=back.contradiction,
+            backwards=back.entailment if back else entailment,
             cosine=cosine,
             cover=cover,
             unknown_names=unknown_names(said, found, headings),
@@ -252,7 +259,7 @@ class Judge:
             is_opposed=opposed(said, found),
         )
         clash = next(clashes(said, found), None) or foreign_name(said, found, headings.stems)
-        believed = clash if clash and clash_counts(clash, evidence) else None
+        believed = clash if clash and clashes_on_subject(clash, evidence) else None
         missing = dropped_scope(said, found) or widened(said, found)
         return _Look(
             n, evidence, support(evidence, self._weights), believed, bool(believed) or contradicts(evidence), missing
@@ -327,19 +334,6 @@ class Judge:
 SAME = 0.9  # share of words from which two sentences say the same of the same thing but for what clashes
 NEARLY_EQUAL = 0.85  # cosine likewise
 CLEAR = 1.0  # support from which a source sentence outweighs others that say otherwise
-CLASH_COSINE, CLASH_COVER = 0.6, 0.4
-NAME_COSINE, NAME_COVER = 0.7, 0.4
-NAME_CONTRADICTION = 0.1  # P of the model that a name in place of another wants beside it
-
-
-def clash_counts(clash: Clash, evidence: Evidence) -> bool:
-    """Whether a clash is of the same thing: names clash only in sentences that are closer to each other."""
-    if evidence.is_elsewhere:
-        return False
-    if clash.kind in {"entity", "party"}:
-        is_close = evidence.cosine >= NAME_COSINE and evidence.cover >= NAME_COVER
-        return is_close and (clash.is_certain or evidence.contradiction >= NAME_CONTRADICTION)
-    return evidence.knows_subject and evidence.cosine >= CLASH_COSINE and evidence.cover >= CLASH_COVER
 
 
 def _outweighs(best: _Look, against: Sequence[_Look]) -> bool:
