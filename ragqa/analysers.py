@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, fields
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from ragqa.errors import ConfigError
+
+_per_thread = threading.local()
 
 Field = Literal["number", "title", "section", "text"]
 
@@ -54,6 +57,16 @@ def _languages() -> tuple[str, ...]:
     import Stemmer  # half a millisecond
 
     return tuple(Stemmer.algorithms())
+
+
+def stemmer(language: str) -> Any:  # noqa: ANN401 - a Stemmer.Stemmer
+    """This thread's stemmer of a language: it keeps one C buffer, and two threads in it corrupt each other's stems."""
+    import Stemmer
+
+    stemmers: dict[str, Any] = _per_thread.__dict__.setdefault("stemmers", {})
+    if language not in stemmers:
+        stemmers[language] = Stemmer.Stemmer(language)
+    return stemmers[language]
 
 
 ANALYSERS: dict[str, Analyser] = {

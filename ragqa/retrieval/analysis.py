@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-import threading
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise, takewhile
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
-import Stemmer
 
-from ragqa.analysers import Analyser
+from ragqa.analysers import Analyser, stemmer
 from ragqa.sentences import reads_as_heading
 from ragqa.types import Passage, Span
 
@@ -32,7 +30,6 @@ SHORTEST_STEM: Final = 3  # letters of a short word before its ending: "vrt", "v
 LONGEST_ENDING: Final = 2  # letters: "vrtom"; longer words with longer endings share half their pieces anyway
 VOWELS: Final = frozenset("aeiouy")
 _SHOWN_WORD = re.compile(r"(?u)\d+(?:\.\d+)+|[\w\u0300-\u036f]+")  # an accent may be a character of its own
-_per_thread = threading.local()  # a Stemmer keeps one C buffer: two threads in it corrupt each other's stems
 
 
 def tokenise(text: str, analyser: Analyser) -> list[str]:
@@ -50,7 +47,7 @@ def tokenise(text: str, analyser: Analyser) -> list[str]:
         stop_words = _stop_words()
         tokens = [token for token in tokens if token not in stop_words]
     if analyser.language:
-        tokens = _stemmer(analyser.language).stemWords(tokens)
+        tokens = stemmer(analyser.language).stemWords(tokens)
     if analyser.character_ngrams:
         tokens = [piece for token in tokens for piece in _pieces(token, analyser.character_ngrams)]
     if analyser.bigrams:
@@ -64,13 +61,6 @@ def _stop_words() -> frozenset[str]:
     from bm25s.stopwords import STOPWORDS_EN_PLUS
 
     return frozenset(STOPWORDS_EN_PLUS)
-
-
-def _stemmer(language: str) -> Any:  # noqa: ANN401 - a Stemmer.Stemmer
-    stemmers: dict[str, Any] = _per_thread.__dict__.setdefault("stemmers", {})
-    if language not in stemmers:
-        stemmers[language] = Stemmer.Stemmer(language)
-    return stemmers[language]
 
 
 def _pieces(word: str, length: int) -> list[str]:

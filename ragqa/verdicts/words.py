@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-import threading
 from functools import lru_cache
 from typing import NamedTuple
 
-import Stemmer
+from ragqa.analysers import stemmer
 
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+(?:['’][^\W\d_]+)?")
-_local = threading.local()  # a Stemmer keeps one C buffer: two threads in it corrupt each other's stems
 
 # What two sentences share of these is not compared.
 STOP_WORDS = frozenset(
@@ -49,8 +47,5 @@ def words_of(text: str) -> tuple[Word, ...]:
 @lru_cache(maxsize=50_000)
 def stem(word: str) -> str:
     """The stem of a word in lower case."""
-    stemmer = getattr(_local, "stemmer", None)
-    if stemmer is None:
-        stemmer = _local.stemmer = Stemmer.Stemmer("english")
-    found: str = stemmer.stemWord(word)
+    found: str = stemmer("english").stemWord(word)
     return found
