@@ -1,4 +1,4 @@
-"""A benchmark is a value: what it asks of its user, and seven functions. `ragqa.evaluation.run` runs any of them.
+"""A benchmark is a value: what it asks of its user, and six or seven functions. `ragqa.evaluation.run` runs them.
 
 ::
 
@@ -160,6 +160,11 @@ class Outcome:
         """What `Benchmark.score` gave, likewise."""
         return self.read("scores")
 
+    def row(self) -> Row:
+        """The row of an item of which nothing else is known yet."""
+        question = self.item.question
+        return Row(self.item.number, question.question_id, question.text, note=self.note, restored=self.restored)
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -199,7 +204,7 @@ class Benchmark:
     row: Callable[[Task, Outcome], Row]
     figures: Callable[[Task, Sequence[Row]], tuple[Figure, ...]]
     report: Callable[[Task, Sequence[Outcome]], Report]
-    export: Callable[[Task, Sequence[Outcome], Report, Path], Sequence[File]]
+    export: Callable[[Task, Sequence[Outcome], Report, Path], Sequence[File]] = lambda *_: ()  # report.json alone
     published: Callable[[Settings], Report] | None = None  # what the page shows before anything has run
     right: str = ""
     verdicts: tuple[str, str] = ("right", "wrong")

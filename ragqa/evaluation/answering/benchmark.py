@@ -33,7 +33,7 @@ from ragqa.evaluation.benchmark import (
 )
 from ragqa.evaluation.journal import digest
 from ragqa.evaluation.loading import answer_stamp_of, config_of, pipeline_for
-from ragqa.evaluation.report import Column, Comparison, Figure, File, Hit, Line, Matched, Report, Row, shown
+from ragqa.evaluation.report import Column, Comparison, Figure, Line, Matched, Report, Row, shown
 from ragqa.paths import Paths
 from ragqa.pipeline import Pipeline
 from ragqa.types import Answer, Question
@@ -140,13 +140,10 @@ def _first(answer: Answer) -> str:
 
 def row(_: Task, outcome: Outcome) -> Row:
     """The question with its answer, passages and facts; right where all of them are said, or the refusal is."""
-    case, scores = outcome.item.content, outcome.scores
-    question = outcome.item.question
-    found = Row(outcome.item.number, question.question_id, question.text, note=outcome.note, restored=outcome.restored)
+    case, scores, found = outcome.item.content, outcome.scores, outcome.row()
     if outcome.solution is None or scores is None:
         return found
     kept = Answered.of(outcome.solution)
-    relevance = dict(kept.ranking)
     facts_found = ((part, name == "found") for name in ("found", "missing") for part in scores.get(name, ()))
     return replace(
         found,
@@ -157,9 +154,7 @@ def row(_: Task, outcome: Outcome) -> Row:
             "words": scores["words"],
             "seconds": scores["seconds"],
         },
-        hits=tuple(
-            Hit(passage.passage_id, passage.document_id, relevance.get(passage.passage_id)) for passage in kept.passages
-        ),
+        hits=kept.hits(),
         answer=kept.answer.text,
         matches=tuple(Matched(part, is_said) for part, is_said in facts_found),
         steps=(
@@ -243,11 +238,6 @@ def _table(title: str, counts: Counter[tuple[str, str, str]], outcomes: Sequence
     return Comparison((*outcomes, "asked", "share"), tuple(lines), caption, title, "corpus, kind")
 
 
-def export(*_: object) -> Sequence[File]:
-    """Nothing beside ``report.json``."""
-    return ()
-
-
 BENCHMARK: Final = Benchmark(
     name="answering",
     title="Answers and refusals",
@@ -260,7 +250,6 @@ BENCHMARK: Final = Benchmark(
     row=row,
     figures=figures,
     report=report,
-    export=export,
     right="the answer says every expected fact and nothing wrong, or what the corpus does not answer is refused",
     doing="Answering",
 )

@@ -45,7 +45,7 @@ from ragqa.evaluation.benchmark import (
 )
 from ragqa.evaluation.files import has_questions, holds_gold
 from ragqa.evaluation.loading import answer_stamp_of, config_of, pipeline_for
-from ragqa.evaluation.report import CheckedSentence, Column, Figure, File, Hit, Report, Row, shown
+from ragqa.evaluation.report import CheckedSentence, Column, Figure, File, Report, Row, shown
 from ragqa.paths import Paths
 from ragqa.pipeline import Pipeline
 from ragqa.registry import needs_language_model
@@ -169,15 +169,7 @@ def row(task: Task, outcome: Outcome) -> Row:
     """The question with its answer, passages and values; right where RePASs finds nothing amiss."""
     question = outcome.item.question
     wanted = task.context.gold.get(question.question_id, frozenset())
-    found = Row(
-        outcome.item.number,
-        question.question_id,
-        question.text,
-        right=False,
-        gold=tuple(sorted(wanted)),
-        note=outcome.note,
-        restored=outcome.restored,
-    )
+    found = replace(outcome.row(), right=False, gold=tuple(sorted(wanted)))
     if outcome.solution is None:
         return found
     kept, scores = Answered.of(outcome.solution), outcome.scores or {"values": {}, "sentences": ()}
@@ -185,21 +177,13 @@ def row(task: Task, outcome: Outcome) -> Row:
     values = {column.key: scores["values"].get(column.key) for column in task.columns}
     if TOKENS[0] in task.columns:
         values |= {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
-    relevance, sentences = dict(kept.ranking), tuple(map(_sentence, scores["sentences"]))
+    sentences = tuple(map(_sentence, scores["sentences"]))
     is_supported = all(sentence.verdict == Verdict.SUPPORTED for sentence in sentences)
     return replace(
         found,
         right=bool(sentences) and is_supported and (values["obligation_coverage"] or 0.0) >= 1,
         values=values,
-        hits=tuple(
-            Hit(
-                passage.passage_id,
-                passage.document_id,
-                relevance.get(passage.passage_id),
-                bool({passage.passage_id, passage.document_id} & wanted),
-            )
-            for passage in kept.passages
-        ),
+        hits=kept.hits(wanted),
         answer=kept.answer.text,
         sentences=sentences,
         steps=tuple(f"{stage}: {seconds:.2f} s" for stage, seconds in kept.seconds.items()),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 from ragqa.errors import GenerationError
 from ragqa.evaluation.answers.measures import measure, sentence_rows
 from ragqa.evaluation.benchmark import Json, Status
+from ragqa.evaluation.report import Hit
 from ragqa.events.generation import CandidateScored, ObligationsInserted, SentencesRemoved
 from ragqa.events.pipeline import Answered as AnsweredEvent
 from ragqa.events.pipeline import Event, Fused, Reranked, Retrieved, Selected
@@ -51,6 +52,18 @@ class Answered:
         """As it was before it became JSON."""
         found: Answered = _adapter().validate_python(solution)
         return found
+
+    def hits(self, gold: Collection[str] = ()) -> tuple[Hit, ...]:
+        """The passages it was written from, for a row; ``gold`` are ids of passages or documents."""
+        relevance = dict(self.ranking)
+        return tuple(
+            Hit(one.passage_id, one.document_id, relevance.get(one.passage_id), not {*gold}.isdisjoint(_ids(one)))
+            for one in self.passages
+        )
+
+
+def _ids(passage: Passage) -> tuple[str, str]:
+    return passage.passage_id, passage.document_id
 
 
 @cache

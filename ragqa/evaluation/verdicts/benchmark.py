@@ -18,7 +18,7 @@ from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmark import INDEX, PRESET, Benchmark, Item, Json, Option, Outcome, Settings, Status, Task
 from ragqa.evaluation.journal import digest
 from ragqa.evaluation.loading import config_of, pipeline_for
-from ragqa.evaluation.report import CheckedSentence, Column, Figure, File, Hit, Report, Row
+from ragqa.evaluation.report import CheckedSentence, Column, Figure, Hit, Report, Row
 from ragqa.evaluation.verdicts.edits import MAKERS
 from ragqa.evaluation.verdicts.judging import JUDGES, judged, passages_for, stated_in
 from ragqa.evaluation.verdicts.labelled import PARTS, labelled
@@ -266,11 +266,6 @@ def _wrong(outcome: Outcome, scores: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def export(*_: object) -> Sequence[File]:
-    """Nothing beside ``report.json``."""
-    return ()
-
-
 BENCHMARK: Final = Benchmark(
     name="verdicts",
     title="Verdicts on this corpus",
@@ -283,7 +278,6 @@ BENCHMARK: Final = Benchmark(
     row=row,
     figures=figures,
     report=report,
-    export=export,
     right="the verdict is the one that is known to be right",
     doing="Judging probes",
     lacks=lacks,
