@@ -16,7 +16,6 @@ from ragqa.errors import ConfigError, ModelError
 
 LIBRARY: Final = "xllamacpp"  # imported by the model's own process only
 _MAGIC: Final = b"GGUF"
-_BLOCK_BYTES: Final = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +181,8 @@ def noted_file(file: Path) -> Path:
 
 def sha256_of(file: Path) -> str:
     """In hexadecimal."""
-    digest = hashlib.sha256()
     with file.open("rb") as stream:
-        while block := stream.read(_BLOCK_BYTES):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _noted(file: Path) -> Any:  # noqa: ANN401 - whatever is in that file
