@@ -30,10 +30,11 @@ $(VENV)/.dev: $(VENV)/.app
 app: $(VENV)/.app ## open the page at http://localhost:8501
 	$(BIN)/streamlit run app.py --server.port $(PORT)
 
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+PYTEST := -m pytest -n $(WORKERS) --dist worksteal
 
 test: $(VENV)/.dev ## run the tests this machine can run in six minutes, with coverage (SLOW=1 adds those that take longer)
-	$(PYTEST) $(if $(SLOW),,-m "not slow") --cov --cov-report=term:skip-covered --cov-fail-under=90
+	$(BIN)/python -m slipcover --json --out .coverage.json $(PYTEST) $(if $(SLOW),,-m "not slow")
+	@$(BIN)/python -m slipcover --merge .coverage.json --out .coverage.json --skip-covered --fail-under 90
 
 # What is left out whole, besides the marks, imports torch or streamlit before its first test.
 LEFT_OUT := $(addprefix --ignore=tests/,lab inference) $(addprefix --ignore-glob=tests/,\
@@ -41,7 +42,7 @@ LEFT_OUT := $(addprefix --ignore=tests/,lab inference) $(addprefix --ignore-glob
   retrieval/test_late_interaction.py retrieval/test_learned_ranker.py)
 
 quick: $(VENV)/.dev ## run the tests without browser, models and data, in less than a minute
-	$(PYTEST) $(LEFT_OUT) --hypothesis-profile quick -m "not slow and not long and not browser and not model and not data"
+	$(BIN)/python $(PYTEST) $(LEFT_OUT) --hypothesis-profile quick -m "not slow and not long and not browser and not model and not data"
 
 check: $(VENV)/.dev ## lint and type-check
 	$(BIN)/ruff check .
@@ -74,7 +75,7 @@ growth: $(VENV)/.dev ## measure indexes of up to 1.3 million passages (make grow
 	$(BIN)/python -m tests.benchmarks.growth $(OPTIONS)
 
 prove-kills: $(VENV)/.dev ## kill runs, trainings and index builds at many moments and continue them (half an hour)
-	$(PYTEST) -m slow -k "kill or crash or interrupt" $(OPTIONS)
+	$(BIN)/python $(PYTEST) -m slow -k "kill or crash or interrupt" $(OPTIONS)
 
 prove-soak: $(VENV)/.dev ## eight sessions of the page at once, then 200 questions in one (OPTIONS="--questions 50")
 	$(BIN)/python -m tests.benchmarks.soak $(OPTIONS)

@@ -21,14 +21,8 @@ DATA = Path(os.environ.get("RAGQA_DATA", Path(__file__).resolve().parents[1].par
 
 
 def pytest_collection_modifyitems(items):
-    """Tests with a browser first: they take longest, and the last ones to run should be short.
-
-    Coverage is not counted in them: the page they drive is another process.
-    """
+    """Tests with a browser first: they take longest, and the last ones to run should be short."""
     items.sort(key=lambda item: item.get_closest_marker("browser") is None)
-    for item in items:
-        if item.get_closest_marker("browser"):
-            item.add_marker(pytest.mark.no_cover)
 
 
 @pytest.fixture(scope="session")
