@@ -39,9 +39,14 @@ if TYPE_CHECKING:
     from ragqa.protocols import Reranker as Reranker
     from ragqa.protocols import Retriever as Retriever
     from ragqa.protocols import SearchingGenerator as SearchingGenerator
+    from ragqa.records import RecordStore as RecordStore
+    from ragqa.thread import follow_up as follow_up
+    from ragqa.thread import rewrite as rewrite
+    from ragqa.thread.before import Turn as Turn
     from ragqa.types import Answer as Answer
     from ragqa.types import AnswerSentence as AnswerSentence
     from ragqa.types import Breakdown as Breakdown
+    from ragqa.types import FollowUp as FollowUp
     from ragqa.types import ModelInfo as ModelInfo
     from ragqa.types import Passage as Passage
     from ragqa.types import Question as Question
@@ -60,7 +65,10 @@ _NAMES = {
     "indexing": "build_index open_index",
     "pipeline": "Pipeline load_pipeline",
     "protocols": "Encoder Generator NliModel Reranker Retriever SearchingGenerator",
-    "types": "Answer AnswerSentence Breakdown ModelInfo Passage Question Ranking RePASs ScoredPassage",
+    "records": "RecordStore",
+    "thread": "follow_up rewrite",
+    "thread.before": "Turn",
+    "types": "Answer AnswerSentence Breakdown FollowUp ModelInfo Passage Question Ranking RePASs ScoredPassage",
 }
 _HOMES = {name: f"ragqa.{module}" for module, names in _NAMES.items() for name in names.split()}
 

@@ -127,7 +127,7 @@ def clean_question(question: Question) -> Question:
             "Shorten it to the question itself."
         )
         raise QuestionError(msg)
-    return Question(text, question.question_id)
+    return replace(question, text=text)
 
 
 def assemble(

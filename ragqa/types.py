@@ -41,11 +41,27 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True)
+class FollowUp:
+    """How a question was asked in the light of earlier ones, the last of which ``record_id`` holds.
+
+    ``asked`` is as it was typed, ``rewritten`` as it was proposed to stand alone, by rules or by a language model; what
+    was asked in the end is the question's text. ``note`` says what a reader must know about the rewriting.
+    """
+
+    record_id: str
+    asked: str
+    rewritten: str
+    by: str = "rules"
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Question:
     """What the analyst asks. ``question_id`` is empty for a question typed by hand."""
 
     text: str
     question_id: str = ""
+    follow_up: FollowUp | None = None
 
 
 # Retrieval and fusion -----------------------------------------------------------------------------------------------

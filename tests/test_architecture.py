@@ -49,6 +49,7 @@ LEVELS = {
     "indexing": 4,
     "recorder": 4,
     "loading": 5,
+    "thread": 5,
     "pipeline": 6,
     "evaluation": 7,
     "lab": 8,
@@ -236,6 +237,7 @@ def test_public_names_are_pinned():
         "Encoder",
         "Event",
         "FilteringConfig",
+        "FollowUp",
         "Fused",
         "FusionConfig",
         "GenerationConfig",
@@ -249,6 +251,7 @@ def test_public_names_are_pinned():
         "RagqaError",
         "Ranking",
         "RePASs",
+        "RecordStore",
         "Recorded",
         "Reranked",
         "Reranker",
@@ -262,11 +265,14 @@ def test_public_names_are_pinned():
         "SentenceScored",
         "Stored",
         "Token",
+        "Turn",
         "Working",
         "__version__",
         "build_index",
+        "follow_up",
         "load_pipeline",
         "open_index",
+        "rewrite",
     ]
     assert all(getattr(ragqa, name) is not None for name in ragqa.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

@@ -19,6 +19,7 @@ LATER = {
     "verdict_rules",
     "local_model",
     "quote_anyway",
+    "follow_up",
 }  # fields that 0.1.0 did not know
 OLD = Path(__file__).parent / "fixtures" / "v0.1.0"
 

@@ -19,8 +19,10 @@ from ragqa.generation.trace_words import trace_words
 from ragqa.paths import Paths
 from ragqa.preset_files import find_preset
 from ragqa.recorder import words_per_second
+from ragqa.records import RecordStore
 from ragqa.registry import GENERATORS, RERANKERS, RETRIEVERS, listed
 from ragqa.tables import answer_panel, passage_table, plain, scores_group
+from ragqa.thread import follow_up
 from ragqa.types import Question, ScoringMode, Selection
 
 
@@ -40,6 +42,13 @@ class FusionChoice(StrEnum):
 
 def ask(
     question: Annotated[str, typer.Argument(help="The question, in quotes.")],
+    follow: Annotated[
+        str | None,
+        typer.Option(help="Record that it follows: rewritten to stand alone, shown, and asked of that corpus."),
+    ] = None,
+    instead: Annotated[
+        str | None, typer.Option("--as", help="With --follow: ask this in place of the rewriting.")
+    ] = None,
     index: Annotated[str | None, typer.Option(help="Which corpus; `ragqa index list` shows them.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole record as JSON and nothing else.")] = False,
     preset: Annotated[str | None, typer.Option(help="Named settings, as on the page, or a file of them.")] = None,
@@ -81,6 +90,10 @@ def ask(
     max_calls: Annotated[int | None, typer.Option(help=option_help("max_calls"))] = None,
 ) -> None:
     """Answer a question from a corpus and score the answer: passages, answer, RePASs."""
+    if instead and not follow:
+        msg = "--as changes the rewriting of a follow-up, got no --follow; name the record that the question follows"
+        raise ConfigError(msg)
+    before = RecordStore(Paths.from_env().records).load(follow) if follow else None
     config = with_preset(Config.from_env(), preset)
     shares = _shares(weight) if weight else config.fusion.weights
     fused = FusionConfig.of(fusion.value if fusion else config.fusion.method, **shares)
@@ -103,7 +116,7 @@ def ask(
     }
     config = replace(
         config,
-        index=index or config.index,
+        index=index or (before.index if before else config.index),
         retrieval=replace(config.retrieval, bm25_backend=bm25_library.value) if bm25_library else config.retrieval,
         fusion=fused,
         reranking=RerankingConfig(
@@ -115,12 +128,27 @@ def ask(
         generation=replace(config.generation, **{name: value for name, value in chosen.items() if value is not None}),
         scoring=replace(config.scoring, mode=mode or config.scoring.mode),
     )
-    _run(Question(question), config, as_json=as_json)
+    asked = Question(question)
+    if before:
+        asked = _standing_alone(question, before.record_id, config, instead)
+    _run(asked, config, as_json=as_json)
+
+
+def _standing_alone(asked: str, record_id: str, config: Config, instead: str | None) -> Question:
+    """The follow-up as it is asked of the corpus, which is said before anything is looked up."""
+    found = follow_up(asked, record_id, RecordStore(Paths.from_env().records), config.generation)
+    text = instead or found.rewritten
+    err = stderr()
+    err.print(plain(f"Asked as: {text}", style="bold"))
+    if found.note:
+        err.print(plain(found.note, style="dim"))
+    if text == found.rewritten != asked:
+        err.print(plain(f'Rewritten by {found.by} from "{asked}"; --as "…" asks something else.', style="dim"))
+    return Question(text, follow_up=found)
 
 
 def _run(question: Question, config: Config, *, as_json: bool) -> None:
     from ragqa.pipeline import load_pipeline
-    from ragqa.records import RecordStore
 
     paths = Paths.from_env()
     out, err = stdout(), stderr()

@@ -39,6 +39,8 @@ def show(record_id: Annotated[str, typer.Argument(help="As `ragqa records list` 
         ranking = rerank(ranking, dict(record.reranker_scores), record.reranking)
     selection = record.selection(reselected(ranking, trace, record.filtering))
     out = stdout()
+    if found := record.question.follow_up:
+        out.print(plain(f'Follows record {found.record_id}; asked as "{found.asked}".', style="dim"))
     out.print(plain(record.question.text, style="bold"), passage_table(selection))
     for event in record.trace:
         out.print(plain(trace_words(event), style="dim"))

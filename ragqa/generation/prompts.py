@@ -21,7 +21,7 @@ from ragqa.cleaning import without_invisible
 from ragqa.errors import ConfigError
 from ragqa.types import Passage, PromptVersion, Question
 
-PROMPT_NAMES = ("answer", "obligations", "one_obligation", "insert", "plan", "sub_answer", "combine")
+PROMPT_NAMES = ("answer", "obligations", "one_obligation", "insert", "plan", "sub_answer", "combine", "follow_up")
 PROMPT_MAX_CHARS = 20_000  # about 5,000 tokens; longer is not an instruction but a document
 VERSION_DIGITS = 12
 
@@ -97,6 +97,7 @@ PASSAGE_MAX_CHARS = 6_000  # about 1,500 tokens; the longest kept passages are t
 PASSAGES_MAX_CHARS = 60_000  # all passages together: ten of the longest, about 15,000 tokens
 ANSWER_MAX_CHARS = 30_000  # of an answer to correct; a longer one is not sent
 MIN_PASSAGE_CHARS = 200  # a passage that would be cut below this is not sent at all
+TURN_MAX_CHARS = 1_500  # of each question and answer of a thread
 SOURCE_MAX_CHARS = 200  # title and section above a passage
 
 _CUT = " […]"
@@ -171,6 +172,32 @@ def build_numbered_prompt(
         version=text.version,
         note=_note(asked_cut=asked_cut, n_cut=n_cut, n_left_out=len(passages) - len(texts)),
     )
+
+
+def build_follow_up_prompt(asked: str, turns: Sequence[tuple[str, str]], text: PromptText) -> Prompt:
+    """The messages that ask for a follow-up as a question that stands alone.
+
+    ``turns`` are the questions before it with their answers, oldest first. Each part is cut to `TURN_MAX_CHARS`.
+    """
+    parts = [
+        _bounded(without_invisible(part).strip(), TURN_MAX_CHARS)[0] for turn in (*turns, (asked,)) for part in turn
+    ]
+    code = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
+    tags = [
+        tag
+        for number, _ in enumerate(turns, start=1)
+        for tag in (f"question-{code} {number}", f"answer-{code} {number}")
+    ]
+    blocks = [_framed(tag, part) for tag, part in zip([*tags, f"question-{code}"], parts, strict=True)]
+    user: Message = {"role": "user", "content": "\n\n".join(blocks)}
+    return Prompt(({"role": "system", "content": text.system(code)}, user), 0, text.version)
+
+
+def _framed(tag: str, body: str) -> str:
+    """The text between tags; what follows a space of ``tag`` is the number of the turn."""
+    name, _, number = tag.partition(" ")
+    opening = f'{name} number="{number}"' if number else name
+    return f"<{opening}>\n{_defused(body)}\n</{name}>"
 
 
 def _fitting(texts: Sequence[str]) -> tuple[list[str], int]:

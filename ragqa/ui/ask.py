@@ -14,6 +14,7 @@ from ragqa.paths import Paths
 from ragqa.pipeline import clean_question
 from ragqa.types import Question
 from ragqa.ui import resources
+from ragqa.ui.follow_up import PENDING, draw_follow_up, origin_html
 from ragqa.ui.model_choice import can_ask
 from ragqa.ui.render import notice_html, question_html, record_link_html
 from ragqa.ui.run import Run
@@ -102,21 +103,22 @@ def _ask_chosen(key: str) -> None:
 def _start(config: Config, paths: Paths) -> None:
     """A new run in place of the one before; a question that cannot be asked leaves that one on the page."""
     try:
-        question = clean_question(Question(st.session_state["question"]))
+        question = clean_question(Question(st.session_state["question"], follow_up=st.session_state.pop(PENDING, None)))
     except RagqaError as error:
         st.html(notice_html(str(error), "mixed"))
         return
     before: Run | None = st.session_state.get("run")
     if before:
         before.stop()
-    st.session_state["run"] = Run(question.text, config, partial(resources.pipeline, config, paths))
+    load = partial(resources.pipeline, config, paths)
+    st.session_state["run"] = Run(question.text, config, load, question.follow_up)
 
 
 def _results(run: Run, config: Config, paths: Paths) -> None:
     """The question and its passages, drawn once; below them what changes while the question runs."""
     view = run.view
     st.divider()
-    st.html(question_html(view.question))
+    st.html(question_html(view.question) + origin_html(view.follow_up))
     with st.container():  # always there, so that what follows keeps its place
         draw_passages(view, config, resources.corpus_or_none(view.config.index, paths) if view.rankings else None)
     if view.running and view.has_every_score:
@@ -167,6 +169,7 @@ def _outcome(run: Run, config: Config, paths: Paths, *, passages_shown: bool) ->
         st.rerun()
     draw_seconds(view)
     if view.record_id:
+        draw_follow_up(view, config, resources.record_store(paths.records))
         _record_links(view.record_id, paths)
 
 

@@ -8,6 +8,7 @@ from ragqa.errors import RagqaError
 from ragqa.paths import Paths
 from ragqa.records import AnswerRecord, RecordSummary
 from ragqa.ui import resources
+from ragqa.ui.follow_up import origin_html
 from ragqa.ui.render import notice_html, question_html, records_html
 from ragqa.ui.sections import download_record, draw_outcome, draw_passages, draw_seconds
 from ragqa.ui.view import from_record
@@ -38,7 +39,7 @@ def _all(records: tuple[RecordSummary, ...]) -> None:
 def _one(record: AnswerRecord) -> None:
     view = from_record(record)
     st.caption(f"Record {record.record_id}, {record.created_at[:16].replace('T', ' ')} UTC, corpus {record.index}.")
-    st.html(question_html(view.question))
+    st.html(question_html(view.question) + origin_html(view.follow_up))
     draw_passages(view, view.config)
     draw_outcome(view, view.config)
     draw_seconds(view)

@@ -24,6 +24,7 @@ from ragqa.types import (
     Breakdown,
     CitationStatus,
     Cover,
+    FollowUp,
     ObligationScore,
     ObligationVerdict,
     Premise,
@@ -58,6 +59,7 @@ class View:
 
     question: str
     config: Config
+    follow_up: FollowUp | None = None  # how it was asked, where it follows another question
     phase: str = "Starting"
     rankings: tuple[Ranking, ...] = ()
     reranker_scores: Mapping[str, float] = field(default_factory=dict)  # raw, by passage_id; empty without a reranker
@@ -158,6 +160,7 @@ def from_record(record: AnswerRecord) -> View:
     view = View(
         record.question.text,
         config,
+        record.question.follow_up,
         rankings=record.ranked,
         reranker_scores=dict(record.reranker_scores),
         trace=with_passages(record.trace, by_id),

@@ -379,3 +379,18 @@ def test_ask_names_the_model(call, monkeypatch):
         options = ("--index", "rules", "--generator", "llm", "--model", "tiny")
         assert call("ask", "What must a firm report?", *options)[0] == 0
         assert server.requests[0].body["model"] == "tiny"
+
+
+def test_a_follow_up_is_shown_as_it_stands_alone_and_asked_of_the_same_corpus(call):
+    first = AnswerRecord.from_json(call("ask", "How long must records be kept?", "--index", "rules", "--json")[1])
+    code, out, err, error = call("ask", "--follow", first.record_id, "And why?", "--json")
+    record = AnswerRecord.from_json(out)
+    assert code == 0, error
+    assert "Asked as: Why must records be kept?" in err
+    assert (record.index, record.question.text) == ("rules", "Why must records be kept?")
+    found = record.question.follow_up
+    assert (found.record_id, found.asked, found.rewritten) == (first.record_id, "And why?", record.question.text)
+    assert 'asked as "And why?"' in call("records", "show", record.record_id)[1]
+    other = call("ask", "--follow", first.record_id, "And why?", "--as", "Why are records kept?", "--json")[1]
+    assert AnswerRecord.from_json(other).question.text == "Why are records kept?"
+    assert "no --follow" in str(call("ask", "And why?", "--as", "Why are records kept?")[3])

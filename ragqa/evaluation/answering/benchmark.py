@@ -50,6 +50,14 @@ COLUMNS: Final = (
     Column("words", "words", 0),
     Column("seconds", "seconds", 1),
 )
+PART: Final = Option(
+    "part",
+    "Sealed cases are for figures that are reported, never to choose a rule by.",
+    "choice",
+    PARTS[0],
+    choices=PARTS,
+    label="Part",
+)
 OPTIONS: Final = (
     Option(
         "index",
@@ -59,14 +67,7 @@ OPTIONS: Final = (
         choices=(*CORPORA, BOTH),
         label="Corpus",
     ),
-    Option(
-        "part",
-        "Sealed cases are for figures that are reported, never to choose a rule by.",
-        "choice",
-        PARTS[0],
-        choices=PARTS,
-        label="Part",
-    ),
+    PART,
     GENERATOR,
     PRESET,
     LIMIT,

@@ -88,3 +88,10 @@ def patterns(sources: list[str]) -> tuple[re.Pattern[str], ...]:
 def rows(name: str) -> list[dict[str, Any]]:
     """The lines of one of the files beside this module."""
     return [json.loads(line) for line in (DATA / name).read_text(encoding="utf-8").splitlines()]
+
+
+def is_right_rewriting(text: str, row: Mapping[str, Any]) -> bool:
+    """Whether a follow-up was made to stand alone as a line of `follow_ups.jsonl` wants it. Raises re.error."""
+    line = plain(text)
+    has_all = all(way.search(line) for way in patterns(row["must"]))
+    return has_all and not any(way.search(line) for way in patterns(row["must_not"]))

@@ -1,0 +1,362 @@
+"""The noun phrases, the verb and the object of a short English question or sentence, by lists of words. Pure.
+
+Shallow on purpose, as `ragqa.verdicts.reading` is: a list a reader can check decides what is a verb, and of a run of
+words that could all be nouns the last one that can be a verb is it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Final
+
+from ragqa.verdicts.words import stem
+
+DETERMINERS: Final = frozenset(
+    "a an the any every each no all some both either another my our your its their his her".split()
+)
+PREPOSITIONS: Final = frozenset(
+    "of for to in on at by with from under over after before during within about against between into through as than "
+    "per since until without upon regarding towards near".split()
+)
+BE: Final = frozenset("is are was were be been being".split())
+MODALS: Final = frozenset("do does did can could may might must should shall will would don't doesn't didn't".split())
+HAVE: Final = frozenset("has have had".split())
+AUXILIARIES: Final = BE | MODALS | HAVE
+WH: Final = frozenset("who whom whose what which when where why how".split())
+_LINKS: Final = frozenset(
+    "if unless when while because although though that which who where and or but whether".split()
+)
+_PRONOUNS: Final = frozenset("i you he she it we they me him us them this that these those there one ones not".split())
+_BASES: Final = frozenset(
+    """accept acknowledge acquire act admit advise affect agree allow answer appeal apply appoint approve arise ask
+    assess attend audit avoid become begin belong bind borrow breach break bring build buy calculate call cancel
+    carry cause cease certify change charge check choose claim climb close collect come commit complain complete
+    comply compose conduct confirm connect conquer consider consist consult contain control convert copy correct
+    cost count cover create cross cure deal decide declare define delay delegate deliver deny depend deposit
+    describe design destroy develop die differ direct disclose discover discuss distribute divide draw earn
+    elect employ end ensure enter erect establish examine exceed exclude execute exempt exercise exist expire
+    explain export extend fail fall feed fight file find finish fix flow follow form found freeze generate get
+    give go grant grow guard handle happen harm hear hire hold identify implement impose improve include
+    increase influence inform inspect introduce invent invest involve issue join keep kill know lapse last
+    launch lay lead learn leave lend lie live lose maintain make manage market matter mean measure meet melt
+    monitor move name need notify obtain occur offer open operate orbit order outsource oversee own paint pass
+    pay perform permit play possess prepare prevent process produce prohibit promote propose protect prove
+    provide publish purchase put raise reach react read receive recognise reconcile record recover reduce refer
+    refuse register reject release rely remain remove renew repay replace reply report represent request require
+    rescue reside resign respond restrict result retain retire return reveal review revoke rise rule run satisfy
+    save say see seek segregate select sell send separate serve set settle share show sign sink solve speak
+    spend spread stand start state stay stop store study submit succeed supervise supply support survive suspend
+    take teach tell terminate test think trade train transfer translate travel treat try turn understand update
+    use vary verify visit vote waive want warn wear win withdraw work write""".split()
+)
+_SMALL_IN_NAMES: Final = frozenset("of for the and de da di van von der la".split())
+_IRREGULAR: Final = dict(
+    pair.split(":")
+    for pair in """became:become began:begin begun:begin born: bought:buy broke:break broken:break brought:bring
+    built:build came:come chose:choose chosen:choose drawn:draw drew:draw fell:fall fought:fight
+    found:find froze:freeze gave:give given:give grew:grow held:hold kept:keep knew:know known:know
+    laid:lay lay:lie led:lead left:leave lent:lend lost:lose made:make meant:mean met:meet paid:pay
+    ran:run rose:rise said:say sank:sink saw:see seen:see sent:send sold:sell spent:spend
+    spoke:speak stood:stand taken:take taught:teach thought:think told:tell took:take went:go
+    won:win written:write wrote:write""".split()
+)
+_NO_NOUNS: Final = frozenset(
+    "due worth valid binding true allowed required unanswered up out back off down well soon often long high much many "
+    "far ever always never still also too only just again together first last most least about open able "
+    "once now today twice".split()
+)
+_PREDICATE: Final = re.compile(r"(?:ous|ful|[aiu]ble|ly)\Z")
+_TOKEN: Final = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+(?:['’.&/-][^\W_]+)*['’]?|[^\w\s]")
+_ROLES: Final = frozenset(
+    map(
+        stem,
+        """agent applicant auditor author authority bank board body borrower broker child client commission committee
+        company customer delegate director emperor employee employer firm fund holder institution insurer
+        investor issuer king lawyer lender man manager member mlro officer operator owner people person
+        president provider queen staff supplier team tenant trader trustee woman worker writer""".split(),
+    )
+)
+_AGENT: Final = re.compile(r"[^aeiou](?:ist|ian)s?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word or mark of the text, ``tag`` is its part in the sentence: det, prep, aux, link, pron, wh, verb, word."""
+
+    text: str
+    start: int
+    end: int
+    tag: str
+
+    @property
+    def lower(self) -> str:
+        return self.text.lower().replace("’", "'")
+
+
+@dataclass(frozen=True, slots=True)
+class Phrase:
+    """A noun phrase. ``text[start:end]`` is it with what "of" adds; ``whole_end`` ends it with further prepositions."""
+
+    source: str
+    start: int
+    end: int
+    whole_end: int
+    head_end: int  # of the words before the first "of"
+    in_question: bool = False  # "how many members": what is asked for
+
+    @property
+    def text(self) -> str:
+        return self.source[self.start : self.end]
+
+    @property
+    def whole(self) -> str:
+        return self.source[self.start : self.whole_end]
+
+    @property
+    def head(self) -> str:
+        """The last word before "of", in lower case and without its possessive ending."""
+        return self._words[-1].lower().removesuffix("'s").removesuffix("'")
+
+    @property
+    def _words(self) -> list[str]:
+        return self.source[self.start : self.head_end].replace("’", "'").split()
+
+    @property
+    def determiner(self) -> str:
+        first = self._words[0].lower()
+        return first if first in DETERMINERS else ""
+
+    @property
+    def is_name(self) -> bool:
+        words = self._words[1:] if self.determiner else self._words
+        plain = [word for word in words if word not in _SMALL_IN_NAMES]
+        return bool(plain) and all(word[0].isupper() or word[0].isdigit() for word in plain)
+
+    @property
+    def is_joined(self) -> bool:
+        return " and " in self.text
+
+    @property
+    def is_plural(self) -> bool:
+        singular = {"a", "an", "each", "every", "another", "either"}
+        is_s = self.head.endswith("s") and not self.head.endswith(("ss", "us", "is"))
+        return self.is_joined or (is_s and self.determiner not in singular)
+
+    @property
+    def is_person(self) -> bool:
+        """Whether it can be somebody: a role, or a name that is no plural."""
+        return stem(self.head) in _ROLES or bool(_AGENT.search(self.head))
+
+    @property
+    def begins_possessive(self) -> bool:
+        return self.source[self.end :].startswith(("'s", "’s", "'", "’"))
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A question or statement, taken apart as far as the lists go."""
+
+    text: str
+
+    @cached_property
+    def tokens(self) -> tuple[Token, ...]:
+        """The words with their tags."""
+        plain = [Token(m[0], m.start(), m.end(), _closed(m[0])) for m in _TOKEN.finditer(self.text)]
+        first_aux = next((n for n, token in enumerate(plain) if token.tag == "aux"), None)
+        is_asking = bool(plain) and any(token.tag == "wh" for token in plain[:2])
+        begin = first_aux if is_asking and first_aux is not None and not _has_link(plain[1:first_aux]) else 0
+        return tuple(plain[:begin]) + tuple(_with_verbs(plain[begin:]))
+
+    @cached_property
+    def auxiliary(self) -> Token | None:
+        """That which stands before the subject of a question: "must" of "How soon must a firm …"."""
+        for token in self.tokens:
+            if token.tag == "aux":
+                return token
+            if token.tag in {"verb", "link"}:
+                return None
+        return None
+
+    @cached_property
+    def verb(self) -> Token | None:
+        """The main verb: the first, which an auxiliary may precede."""
+        return next((token for token in self.tokens if token.tag == "verb"), None)
+
+    @cached_property
+    def phrases(self) -> tuple[Phrase, ...]:
+        """The noun phrases in order, none inside another but after "of", "for", … ."""
+        return tuple(_phrases(self.text, self.tokens))
+
+    @property
+    def subject(self) -> Phrase | None:
+        """The first phrase that is not what is asked for."""
+        return next((phrase for phrase in self.phrases if not phrase.in_question), None)
+
+    @property
+    def action(self) -> tuple[str, str]:
+        """The main verb's base and all after it: ("acknowledge", "a complaint"); empty without one, or after "be"."""
+        verb = self.verb
+        if verb is None or self.is_passive or not is_base(base_of(verb.lower)):
+            return "", ""
+        return base_of(verb.lower), self.text[verb.end :].strip()
+
+    @property
+    def is_passive(self) -> bool:
+        return any(token.lower in BE for token in self.tokens if self.verb and token.start < self.verb.start)
+
+    @property
+    def is_asked_of_subject(self) -> bool:
+        """Whether the question word is the subject: "Who must approve …", "Which firm built …"."""
+        if not self.tokens or self.tokens[0].tag != "wh" or self.tokens[0].lower not in {"who", "what", "which"}:
+            return False
+        start = self.auxiliary.end if self.auxiliary else self.tokens[0].end
+        before = (
+            token for token in self.tokens if token.start >= start and (not self.verb or token.end <= self.verb.start)
+        )
+        return self.verb is not None and not any(token.tag in {"word", "pron", "det"} for token in before)
+
+
+def _closed(text: str) -> str:
+    """The tag of a word of a closed class, "mark", or "word" for any other."""
+    lower = text.lower().replace("’", "'")
+    classes = (
+        ("wh", WH), ("aux", AUXILIARIES), ("link", _LINKS), ("pron", _PRONOUNS), ("prep", PREPOSITIONS),
+        ("det", DETERMINERS),
+    )  # fmt: skip
+    if not text[0].isalnum():
+        return "mark"
+    if lower.endswith("n't"):
+        return "aux"
+    return next((tag for tag, words in classes if lower.removesuffix("'s") in words), "word")
+
+
+def _has_link(tokens: Sequence[Token]) -> bool:
+    return any(token.lower in {"if", "unless", "when", "that", "because"} for token in tokens)
+
+
+def _with_verbs(tokens: Sequence[Token]) -> list[Token]:
+    """The tokens with the verbs tagged: where one is wanted, the last word of a run that can be one."""
+    found, wanted = list(tokens), "any"  # form: "any", "base" after "must" or "to", "participle" after "be" or a verb
+    for n, token in enumerate(tokens):
+        if token.tag in {"link", "mark", "wh"}:
+            wanted = "any"
+        elif token.tag == "aux" or token.lower == "to":
+            wanted = "base" if token.lower in MODALS or token.lower == "to" else "participle"
+        elif token.tag == "word" and _is_verb(token, tokens[n - 1] if n else None, wanted):
+            after = tokens[n + 1] if n + 1 < len(tokens) else None
+            if wanted == "base" and after is not None and after.lower in BE | HAVE:  # "must the report be …"
+                continue
+            if wanted == "participle" or after is None or after.tag != "word" or not _is_verb(after, token, wanted):
+                found[n] = Token(token.text, token.start, token.end, "verb")
+                wanted = "participle"
+    return found
+
+
+def _is_verb(token: Token, before: Token | None, wanted: str) -> bool:
+    """Whether the word can be a verb of the form that is wanted here."""
+    is_after_noun_marker = before is not None and (before.tag == "det" or before.lower.endswith(("'s", "s'")))
+    is_after_preposition = before is not None and before.tag == "prep" and before.lower != "to"
+    if (token.text[0].isupper() and before is not None) or is_after_noun_marker or is_after_preposition:
+        return False
+    if token.lower in _IRREGULAR or (token.lower.endswith("ed") and len(token.lower) > 4):
+        return True
+    return token.lower in _BASES if wanted == "base" else wanted == "any" and base_of(token.lower) in _BASES
+
+
+def base_of(verb: str) -> str:
+    """A verb without its ending: "leaves" is "leave", "carried" is "carry", "built" is "build"; as it is if unknown."""
+    if verb in _BASES or verb in _IRREGULAR:
+        return _IRREGULAR.get(verb, verb)
+    endings = (("ies", "y"), ("es", ""), ("s", ""), ("ied", "y"), ("ed", ""), ("d", ""))
+    forms = (verb.removesuffix(ending) + new for ending, new in endings if verb.endswith(ending))
+    return next((form for form in forms if form in _BASES), verb)
+
+
+def is_base(verb: str) -> bool:
+    """Whether this is the plain form of a verb that the list has."""
+    return verb in _BASES
+
+
+def gerund(verb: str) -> str:
+    """The "-ing" form: "leaves" -> "leaving", "cancel" -> "cancelling"."""
+    base = base_of(verb)
+    if base.endswith("ie"):
+        return base[:-2] + "ying"
+    if base.endswith("e") and not base.endswith(("ee", "oe")):
+        return base[:-1] + "ing"
+    doubled = re.search(r"(?:\A|[^aeiou])[aeiou][bdgmnpt]\Z", base) and len(base) < 5
+    return base + (base[-1] if doubled or base.endswith("cel") else "") + "ing"
+
+
+def third_person(base: str) -> str:
+    """The form after "it": "pay" -> "pays", "carry" -> "carries"."""
+    if re.search(r"[^aeiou]y\Z", base):
+        return base[:-1] + "ies"
+    return base + ("es" if base.endswith(("s", "sh", "ch", "x", "o")) else "s")
+
+
+def _phrases(text: str, tokens: Sequence[Token]) -> list[Phrase]:
+    runs = _runs(tokens)
+    found = []
+    for n, (run, is_asked) in enumerate(runs):
+        last, head_end, whole = run[-1], run[-1].end, run[-1]
+        is_of = True
+        for (before, _), (after, _) in pairwise(runs[n:]):
+            between = [token for token in tokens if before[-1].end <= token.start < after[0].start]
+            words = [token.lower for token in between]
+            if not words and before is not run and _is_owner(before[-1]):  # "share of Clients' Virtual Assets"
+                last, whole = (after[-1] if is_of else last), after[-1]
+                continue
+            if len(words) != 1 or (words[0] not in PREPOSITIONS and words[0] != "and"):
+                break
+            is_all = before[0].start == 0 and after[-1] is tokens[-1]  # "Polonium and radium"
+            is_name = (is_all and words[0] == "and") or (
+                words[0] in {"and", "for"} and _is_capital(before) and _is_capital(after)
+            )
+            is_of = is_of and (words[0] == "of" or is_name)
+            last, whole = (after[-1] if is_of else last), after[-1]
+        end = last.end - len(re.search(r"['’]?s?['’]?\Z", last.text)[0]) if _is_owner(last) else last.end  # type: ignore[index]
+        found.append(Phrase(text, run[0].start, end, max(whole.end, end), min(head_end, end), is_asked))
+    return found
+
+
+def _is_capital(run: Sequence[Token]) -> bool:
+    return run[-1].text[0].isupper()
+
+
+def _is_owner(token: Token) -> bool:
+    return token.lower.endswith(("'s", "s'"))
+
+
+def _runs(tokens: Sequence[Token]) -> list[tuple[list[Token], bool]]:
+    """Runs of words that can be a noun phrase, and whether a question word opens each: "how many members"."""
+    runs: list[tuple[list[Token], bool]] = []
+    run: list[Token] = []
+    is_asked = False
+    for token in tokens:
+        if token.tag == "word" or (token.tag == "det" and not run):
+            run.append(token)
+            if not _is_owner(token):
+                continue
+        if kept := _trimmed(run):
+            runs.append((kept, is_asked))
+            is_asked = False
+        run = [token] if token.tag == "det" else []
+        is_asked = (token.tag == "wh" and token.lower in {"which", "what", "how"}) or (is_asked and token.tag == "prep")
+    if kept := _trimmed(run):
+        runs.append((kept, is_asked))
+    return runs
+
+
+def _trimmed(run: Sequence[Token]) -> list[Token]:
+    """Without words at either end that are no part of a noun phrase; empty where nothing is left but a determiner."""
+    kept = list(run)
+    while kept and (kept[-1].lower in _NO_NOUNS or _PREDICATE.search(kept[-1].lower) or kept[-1].tag == "det"):
+        kept.pop()
+    while kept and kept[0].tag != "det" and kept[0].lower in _NO_NOUNS - {"first", "last", "open"}:
+        kept.pop(0)
+    return kept

@@ -1,0 +1,259 @@
+"""A follow-up question made to stand alone by rules for English: no model, nothing learnt, the same every time. Pure.
+
+What points back ("it", "they", "and for X?", "why?") is replaced by what the question before it speaks of. Tried in
+this order, the first that applies wins: "does that go for X?" and "and X?", a condition alone ("and if we do not?"), a
+question word alone, and pronouns with what they leave unsaid. A question that points nowhere is left as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from ragqa.thread.before import Before, Turn, lowered
+from ragqa.thread.phrases import AUXILIARIES, PREPOSITIONS, WH, Phrase, Sentence, base_of, gerund
+from ragqa.thread.pronouns import without_pronouns
+from ragqa.verdicts.reading import read
+from ragqa.verdicts.words import stem
+
+_CONNECTIVE: Final = re.compile(
+    r"\A(?:(?:and|but|or|so|then|also|ok|okay|well|now|thanks|yes|no)\b[\s,.]*)+", re.IGNORECASE
+)
+_ABOUT: Final = re.compile(r"\A(?:what|how) (?:about|of)\s+(?P<x>.+)\Z", re.IGNORECASE)
+_SAME: Final = re.compile(
+    r"\A(?:does|do|did|is|are|would|can|could|will) (?:that|this|it|the same|those|these|they|the rule)"
+    r"(?: also| still)? (?:(?:go|apply|hold|count|be)(?: (?:the case|true|the same|so))?"
+    r"|the (?:same|case)|true|so|different|required|allowed)"
+    r" (?P<prep>for|to|of|in|with|at) (?P<x>.+)\Z",
+    re.IGNORECASE,
+)
+_THE_SAME: Final = re.compile(r"\A(?:and )?the same (?P<prep>for|with|to|in) (?P<x>.+)\Z", re.IGNORECASE)
+_TOO: Final = re.compile(r",? (?:too|as well|also|then|instead|though)\Z", re.IGNORECASE)
+_CONDITION: Final = re.compile(
+    r"\A(?P<what>what(?: happens| would happen| then)?,? )?(?P<if>if|when|unless|in case|once|after|before)"
+    r" (?!(?:is|are|was|were|do|does|did|must|may|can|should|will|has|have)\b)(?P<rest>.+)\Z",
+    re.IGNORECASE,
+)
+_DO_NOT: Final = re.compile(
+    r"\b(?P<not>(?:do|does|did|can|could|will|would|is|are|has|have)(?: not|n['’]t)|cannot|never do|fails? to)"
+    r"(?: (?:do )?(?:so|that|it))?\Z",
+    re.IGNORECASE,
+)
+_DO_SO: Final = re.compile(r"\bdo (?:so|that|this|it)\b", re.IGNORECASE)
+_FAILING: Final = re.compile(r"\bnot\b|n['’]t\b|\b(?:fail|miss|refus|late|breach|forget|lose|wrong)", re.IGNORECASE)
+_WANTS_OBJECT: Final = frozenset("answer pay file keep hold report notify disclose refuse cancel make submit".split())
+_QUESTION_WORD: Final = re.compile(
+    r"\A(?P<wh>(?:(?:for|until|till|since|by|from|in|at|on|under|to|with|after|within) )?"
+    r"(?:who|whom|what|when|where|why|how|which)"
+    r"(?: (?:long|soon|often|much|many|far|not|late|early|else|so|high|old))?(?: (?!of\b)[\w-]+){0,3}?)\Z",
+    re.IGNORECASE,
+)
+_BRIDGE: Final = re.compile(
+    r"\b(?:else|others?|another|more|instead|otherwise|exceptions?|exemptions?|such|same)\b", re.IGNORECASE
+)
+_RELATIONAL: Final = re.compile(  # what is always something's: "the deadline" alone is that of what was spoken of
+    r"\b(?:the|a|any|there) (?:\w+ )?(?:amount|architect|author|capital|cause|composer|conductor|consequence|cost"
+    r"|date|deadline|designer|duration|effect|end|exception|fee|fine|form|founder|frequency|height|inventor|leader|length|limit|maximum"
+    r"|minimum|name|notice|number|origin|owner|party|penalty|period|price|procedure|process|purpose|rate|reason|remainder"
+    r"|requirement|rest|result|role|sanction|scope|share|size|source|speed|start|summit|threshold|time|total|value|weight"
+    r"|winner|year)s?\b(?! (?:of|for|to|in|on|from|that|which|when|if)\b)",
+    re.IGNORECASE,
+)
+_ORDINAL: Final = re.compile(
+    r"\b(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last)\b", re.IGNORECASE
+)
+MAX_WORDS: Final = 60  # a longer follow-up is no follow-up
+_ORDERS: Final = frozenset("name list tell give explain describe compare show define say".split())
+_RULES: Final = frozenset("must may can should shall do does could".split())
+
+
+def rewritten(follow_up: str, thread: Sequence[Turn]) -> str:
+    """The follow-up as a question that stands alone; as it is where it does already, or nothing is known before it.
+
+    ``thread`` is the questions before it with their answers, oldest first; most is taken of the last.
+    """
+    text = " ".join(follow_up.split())
+    thread = [turn for turn in thread if re.search(r"\w", turn.question)]
+    if not thread or not text or len(text.split()) > MAX_WORDS:
+        return text
+    bare = _CONNECTIVE.sub("", text).rstrip("?!. ")
+    was_linked = bare != text.rstrip("?!. ")
+    if not bare:
+        bare = text.rstrip("?!. ")
+    before = Before(thread[-1])
+    rules: tuple[Callable[[str, Before], str], ...] = (_swapped, _conditional, _question_word, _resolved)
+    found = next(filter(None, (rule(bare, before) for rule in rules)), "")
+    if not found and len(thread) > 1:
+        return rewritten(follow_up, thread[:-1])
+    if not found and not was_linked:
+        return text
+    case = re.match(r"what happens? ((?:if|when) .+)\Z", before.asked.text, re.IGNORECASE)
+    if not found and case and len(read(bare).content) <= 2:
+        found = f"{bare} {case[1]}"
+    return _tidy(found or bare)
+
+
+def _swapped(bare: str, before: Before) -> str:
+    """For "And for X?", "What about X?", "Does that go for X?": the question before with X in place of its like."""
+    match = _SAME.match(bare) or _THE_SAME.match(bare) or _ABOUT.match(bare)
+    fragment = match["x"] if match else bare
+    preposition = match.groupdict().get("prep") or "" if match else ""
+    fragment = re.sub(r"\A(?:not )?(?:even|just|only) ", "", _TOO.sub("", fragment), flags=re.IGNORECASE)
+    first, _, rest = fragment.partition(" ")
+    if first.lower() in PREPOSITIONS and rest:
+        preposition, fragment = first, rest
+    if not match and (not _is_fragment(bare) or _CONDITION.match(bare)):
+        return ""
+    fragment = without_pronouns(fragment, before) or fragment
+    return _in_place(fragment, preposition.lower(), before) or f"{before.asked.text} {preposition.lower()} {fragment}"
+
+
+def _is_fragment(bare: str) -> bool:
+    """Whether nothing is said of what is named: no question word, no auxiliary, at most six words."""
+    words = [re.sub(r"['’]s\Z", "", word.lower().strip(",")) for word in bare.split()]
+    if not words or len(words) > 6 or words[0] in _ORDERS:
+        return False
+    return not any(word in AUXILIARIES | WH or word.endswith("n't") for word in words)
+
+
+def _in_place(fragment: str, preposition: str, before: Before) -> str:
+    """The question before with ``fragment`` where its like stands; empty where nothing is like it."""
+    ordinal, place = _ORDINAL.search(fragment), _ORDINAL.search(before.asked.text)
+    if ordinal and place and ordinal.end() == len(fragment):  # "And the First?"
+        return f"{before.asked.text[: place.start()]}{ordinal[0]}{before.asked.text[place.end() :]}"
+    asked, new = before.asked, _as_phrase(fragment)
+    if new is None:
+        return ""
+    scored = [(_likeness(new, phrase, preposition), -n, phrase) for n, phrase in enumerate(asked.phrases)]
+    if not scored:
+        return ""
+    likeness, _, phrase = max(scored)
+    if preposition and likeness < (2.0 if preposition == "for" else 5.0):
+        return ""
+    if fragment.startswith(f"{phrase.text}'s"):  # "gold's density" after "the melting point of gold"
+        phrase = next((one for one in asked.phrases if one.start < phrase.start < one.end), phrase)
+    end = phrase.end
+    is_part_of = new.determiner == "the" and phrase.determiner == "the" and " of " not in new.text
+    if is_part_of and phrase.head_end < phrase.end:  # "And the melting point?" after "the density of gold"
+        end = phrase.head_end
+    return f"{asked.text[: phrase.start]}{fragment}{asked.text[end:]}"
+
+
+def _as_phrase(fragment: str) -> Phrase | None:
+    """All of the fragment as one phrase, whatever of its words could be a verb."""
+    words = re.split(r"\s(?:of|for|in|with|from|to|on|at)\s", fragment)[0]
+    return Phrase(fragment, 0, len(fragment), len(fragment), len(words)) if words else None
+
+
+def _likeness(new: Phrase, old: Phrase, preposition: str) -> float:
+    """How far the two could stand in the same place of a question."""
+    stands_after = old.source[: old.start].rstrip().rpartition(" ")[2].lower()
+    is_acronym = new.head.upper() in new.text and len(new.head) > 2 and new.text.split()[-1].isupper()
+    points = 4.0 * (stem(new.head) == stem(old.head))
+    points += 3.0 * bool(preposition and stands_after == preposition)
+    points += 1.5 * (is_acronym and old.head[0] == new.head[-1])
+    points += 2.0 if new.is_person == old.is_person else -1.0
+    points += 2.0 * (new.is_name and old.is_name) - 1.0 * (new.is_name != old.is_name and not is_acronym)
+    points += 1.0 * (new.is_plural == old.is_plural) + 1.0 * (bool(new.determiner) == bool(old.determiner))
+    return points - 1.0 * old.in_question
+
+
+def _conditional(bare: str, before: Before) -> str:
+    """For "What if they do not?": what happens then, or the question before under that condition."""
+    match = _CONDITION.match(bare)
+    if not match or (not match["what"] and "," in bare):
+        return ""
+    rest = _TOO.sub("", match["rest"])
+    condition = without_pronouns(rest, before) or rest
+    verb, after = before.action
+    if (not_done := _DO_NOT.search(condition)) and verb:
+        aux = not_done["not"]
+        aux = re.sub(r"\b(?:is|are|has|have)\b", "does", aux, flags=re.IGNORECASE)
+        condition = f"{condition[: not_done.start()]}{aux} {verb} {after}"
+    elif not_done and before.asked.is_passive and before.asked.verb:  # "What if it isn't?"
+        condition = f"{condition} {before.asked.text[before.asked.verb.start :]}"
+    else:
+        condition = _with_object(condition, before)
+    link = match["if"].lower()
+    if _FAILING.search(rest) or "happen" in (match["what"] or "") or not before.asked.auxiliary:
+        return f"what happens {link} {condition}"
+    return f"{before.asked.text} {link} {condition}"
+
+
+def _with_object(clause: str, before: Before) -> str:
+    """A clause that ends with a verb that wants an object is given that of the question before, or its subject."""
+    last = clause.rpartition(" ")[2].lower()
+    if base_of(last) not in _WANTS_OBJECT:
+        return clause
+    known = read(clause).stems
+    objects = [phrase for phrase in before.asked.phrases if not phrase.in_question and stem(phrase.head) not in known]
+    things = [phrase for phrase in objects if not phrase.is_person]
+    return f"{clause} {lowered(things[0].text)}" if things else clause
+
+
+def _question_word(bare: str, before: Before) -> str:
+    """For "Until when?", "Why?", "In which currency?": the question before, asked so; or its answer, asked about."""
+    bare = re.sub(r"\A(?:why (?:is|was) (?:that|this|it)(?: so)?|how come|why so)\Z", "why", bare, flags=re.IGNORECASE)
+    match = _QUESTION_WORD.match(_TOO.sub("", bare))
+    if (
+        not match
+        or Sentence(bare).auxiliary
+        or (len(bare.split()) > 2 and Sentence(bare).verb and " which " not in f" {bare}")
+    ):
+        return ""
+    words, clause = match["wh"], before.clause
+    asks_how_much = any(phrase.in_question for phrase in before.asked.phrases)
+    if asks_how_much and before.statement:
+        clause = before.statement
+    if words.lower() == "why not" and before.asked.auxiliary and before.asked.subject:
+        aux, subject = before.asked.auxiliary, before.asked.subject
+        return f"why {aux.text.lower()} {subject.text} not{before.asked.text[subject.end :]}"
+    clause = clause[:1].lower() + clause[1:]
+    return f"{words} {clause}" if clause else f"{words}, regarding {before.topic}" if before.topic else ""
+
+
+def _resolved(bare: str, before: Before) -> str:
+    """Pronouns replaced by what they mean, and what the question leaves unsaid; empty where it leaves nothing so."""
+    verb, after = before.action
+    if verb:
+        bare = _DO_SO.sub(f"{verb} {after}", bare)
+    resolved = without_pronouns(bare, before)
+    if resolved:
+        return _with_context(_with_object(resolved, before), bare, before)
+    verb, after = before.action
+    is_somebody = before.asked.subject is not None and before.asked.subject.is_person
+    doing = f"{gerund(verb)} {after}" if verb and after and is_somebody else ""
+    if not before.topic:
+        return ""
+    if (noun := _RELATIONAL.search(bare)) and len(read(bare).content) <= 3 and not read(bare).names:
+        return f"{bare[: noun.end()]} {'for' if doing else 'of'} {doing or before.topic}{bare[noun.end() :]}"
+    is_short = len(read(bare).content) <= 3 and not read(bare).names
+    return (
+        f"{bare} {'when' if doing else 'regarding'} {doing or before.topic}"
+        if _BRIDGE.search(bare) and is_short
+        else ""
+    )
+
+
+def _with_context(resolved: str, bare: str, before: Before) -> str:
+    """What was done in the question before, where the rewriting says little by itself: "… when cancelling …"."""
+    verb, after = before.action
+    own = read(bare).content - {stem(word) for word in "get have take need long many much often soon".split()}
+    known = read(resolved).stems
+    aux = before.asked.auxiliary
+    is_rule = aux.lower in _RULES if aux else before.asked.text.lower().startswith("what happens")
+    unsaid = {stem(phrase.head) for phrase in Sentence(after).phrases} - known
+    says_enough = len(own) > 2 or not unsaid or stem(verb) in known or " when " in resolved
+    case = re.search(r"(?<!happens) (?:if|when) .+\Z", before.asked.text)
+    if case and is_rule and len(own) <= 2 and not _CONDITION.search(resolved):
+        return f"{resolved}{case[0]}"
+    if not verb or verb in {"happen", "mean"} or not is_rule or says_enough:
+        return resolved
+    return f"{resolved} when {gerund(verb)} {after}"
+
+
+def _tidy(text: str) -> str:
+    """Single spaces, a capital first, one question mark at the end."""
+    line = re.sub(r"\s+([,;:?.])", r"\1", " ".join(text.split())).rstrip("?,;. ")
+    return f"{line[:1].upper()}{line[1:]}?"
