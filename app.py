@@ -9,7 +9,7 @@ from ragqa.ui.evaluation.page import evaluation_page
 from ragqa.ui.records_page import records_page
 from ragqa.ui.resources import ICON
 
-st.set_page_config(page_title="ragqa", page_icon=str(ICON), layout="wide")
+st.set_page_config(page_title="ragqa", page_icon=str(ICON), layout="wide", initial_sidebar_state="collapsed")
 st.navigation(
     [
         st.Page(ask_page, title="Ask", icon=":material/search:", url_path="ask", default=True),

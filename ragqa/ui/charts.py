@@ -9,12 +9,9 @@ import pandas as pd
 
 from ragqa.config import FilteringConfig
 from ragqa.repass.explanation import PassageStep
-from ragqa.types import Breakdown, Drop, Selection
+from ragqa.types import Drop, Selection
 from ragqa.ui.render import place
 from ragqa.ui.render_trace import PathStep
-
-HEAT_MAP_HEIGHT, LOWEST_ROW, HIGHEST_ROW = 900, 6, 22  # pixels; two hundred source sentences fit two screens
-HATCHES = 40  # lines over the width of a heat map; a phone still shows them apart
 
 _DECISIONS = ["kept", Drop.BELOW_THRESHOLD, Drop.AFTER_MAX_DROP, Drop.BEYOND_TOP_K]
 _COLOURS = ["#228b54", "#78879199", "#d68c14", "#4a7fb5"]
@@ -86,87 +83,6 @@ def _fall_layers(selection: Selection, filtering: FilteringConfig) -> list[alt.C
         .encode(x="rank:Q", y=alt.value(4), text="label:N")
     )
     return [rule, label]
-
-
-def heat_map(evaluation: Breakdown, kind: str) -> alt.LayerChart:
-    """P(entailment) or P(contradiction) of every pair: source sentences down, answer sentences across.
-
-    ``kind`` is ``"entailment"`` or ``"contradiction"``. Zero is transparent, so that it is the background's colour in
-    every theme. A cell that the verdict does not believe is hatched. Hovering a cell names both sentences in full.
-    """
-    matrix, doubted = _matrix(evaluation, kind), doubted_cells(evaluation, kind)
-    names = [f"{row + 1} · [{premise.passage_index + 1}]" for row, premise in enumerate(evaluation.premises)]
-    rows = [
-        {
-            "source": names[row],
-            "answer": column + 1,
-            "probability": matrix[row][column],
-            "verdict": _NOT_BELIEVED if (row, column) in doubted else "",
-            "source sentence": premise.text,
-            "answer sentence": score.sentence.text,
-        }
-        for row, premise in enumerate(evaluation.premises)
-        for column, score in enumerate(evaluation.sentences)
-    ]
-    row_height = max(LOWEST_ROW, min(HIGHEST_ROW, HEAT_MAP_HEIGHT // max(1, len(evaluation.premises))))
-    hue = "34, 139, 84" if kind == "entailment" else "204, 51, 51"
-    cells = alt.Chart(pd.DataFrame(rows)).encode(
-        x=alt.X(
-            "answer:O",
-            title="answer sentence",
-            axis=alt.Axis(labelAngle=0, orient="top"),
-            scale=alt.Scale(type="band", domain=[score.index + 1 for score in evaluation.sentences]),
-        ),
-        y=alt.Y(
-            "source:N",
-            title="source sentence · [passage]",
-            axis=alt.Axis(labelOverlap=True),
-            scale=alt.Scale(type="band", domain=names),
-        ),
-        tooltip=[
-            alt.Tooltip("probability:Q", format=".3f", title=f"P({kind})"),
-            "verdict:N",
-            "answer sentence:N",
-            "source sentence:N",
-        ],
-    )
-    scale = alt.Scale(domain=[0, 1], range=[f"rgba({hue}, 0)", f"rgba({hue}, 1)"])
-    shade = alt.Color("probability:Q", scale=scale, title=f"P({kind})", legend=alt.Legend(orient="bottom"))
-    filled = cells.mark_rect(stroke="#78879155", strokeWidth=0.5).encode(
-        color=shade,
-        fillOpacity=alt.condition(alt.datum.verdict == _NOT_BELIEVED, alt.value(0.3), alt.value(1)),
-    )
-    n_lines = max(2, HATCHES // max(2, len(evaluation.sentences)))
-    return alt.layer(filled, _hatched(cells, f"rgba({hue}, 0.7)", n_lines)).properties(height=alt.Step(row_height))
-
-
-def doubted_cells(evaluation: Breakdown, kind: str) -> set[tuple[int, int]]:
-    """(row, column) of the probabilities of this kind that reach the threshold and are not believed."""
-    matrix = _matrix(evaluation, kind)
-    cells = {(row, one.index) for one in evaluation.verdicts for row in one.doubted}
-    return {(row, column) for row, column in cells if matrix[row][column] >= evaluation.verdict_threshold}
-
-
-def _matrix(evaluation: Breakdown, kind: str) -> tuple[tuple[float, ...], ...]:
-    return evaluation.entailment_matrix if kind == "entailment" else evaluation.contradiction_matrix
-
-
-_NOT_BELIEVED = "not believed"
-
-
-def _hatched(cells: alt.Chart, colour: str, n_lines: int) -> alt.LayerChart:
-    """Slanted lines in the cells that are not believed, which are filled only faintly; Vega knows no hatching."""
-    x, y = cells.encoding.x, cells.encoding.y
-    lines = [
-        cells.mark_rule(stroke=colour, strokeWidth=1.5).encode(
-            x=x.copy().bandPosition(line / n_lines),
-            x2=alt.X2("answer:O", bandPosition=(line + 1) / n_lines),
-            y=y.copy().bandPosition(1),
-            y2=alt.Y2("source:N", bandPosition=0),
-        )
-        for line in range(n_lines)
-    ]
-    return alt.layer(*lines).transform_filter(alt.datum.verdict == _NOT_BELIEVED)
 
 
 def growth_chart(growth: Sequence[PassageStep]) -> alt.Chart:

@@ -20,10 +20,12 @@ PENDING = "follow_up"  # the `FollowUp` of the question that is about to be aske
 
 def draw_follow_up(view: View, config: Config, records: RecordStore) -> None:
     """A field for a follow-up to this finished answer and, once something is typed, its rewriting and a button."""
-    if st.session_state.get("ask_now"):
-        st.rerun()  # the whole page asks: this may be drawn in a fragment
     asked = st.text_input(
-        "Ask a follow-up", key=f"{ASKED}_{view.record_id}", placeholder="And what if they do not?", max_chars=1000
+        "Ask a follow-up",
+        key=f"{ASKED}_{view.record_id}",
+        placeholder="Ask a follow-up, as “And what if they do not?”",
+        max_chars=1000,
+        label_visibility="collapsed",
     ).strip()
     if not asked:
         return
@@ -50,9 +52,7 @@ def _ask(key: str, found: FollowUp) -> None:
     st.session_state["ask_now"] = True
 
 
-def origin_html(found: FollowUp | None) -> str:
-    """What a question follows and how it was typed; empty for one that follows nothing."""
-    if found is None:
-        return ""
+def origin_html(found: FollowUp) -> str:
+    """What a question follows, and how it was typed."""
     before = f'<a href="records?record={quote(found.record_id)}" target="_blank">the answer before</a>'
     return f'<p class="rq-fine">A follow-up to {before}, asked as “{text_html(found.asked)}”</p>'

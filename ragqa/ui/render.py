@@ -13,7 +13,7 @@ from ragqa.recorder import FIRST_WORDS
 from ragqa.records import RecordSummary
 from ragqa.repass.attribution import citation_flag
 from ragqa.repass.explanation import verdict_by_index
-from ragqa.types import Answer, CitationCheck, Passage, SentenceScore, SentenceVerdict, Span, Verdict
+from ragqa.types import Answer, AnswerSentence, CitationCheck, Passage, SentenceScore, SentenceVerdict, Span, Verdict
 
 VERDICT_CLASS = {
     Verdict.SUPPORTED: "good",
@@ -72,8 +72,8 @@ def notice_html(text: str, kind: str = "plain") -> str:
 
 
 def question_html(question: str) -> str:
-    """The question the results below belong to; the box above may hold another by now."""
-    return f'<p class="rq-question">{text_html(question)}</p>'
+    """The question that the answer below belongs to; the box above may hold another by now."""
+    return f'<h2 class="rq-question">{text_html(question)}</h2>'
 
 
 # Answer -------------------------------------------------------------------------------------------------------------
@@ -81,18 +81,19 @@ def question_html(question: str) -> str:
 
 def answer_html(
     answer: Answer,
-    passages: Sequence[Passage],
     scores: Sequence[SentenceScore] = (),
     *,
+    n_passages: int,
     final: Collection[int] | None = None,
     checks: Sequence[CitationCheck] = (),
     verdicts: Sequence[SentenceVerdict] = (),
 ) -> str:
-    """The answer as text; each sentence marked by its verdict once there is one, each citation opening its passage.
+    """The answer as text; each sentence marked by its verdict once there is one, each citation showing its passage.
 
-    ``final`` are the sentences whose verdict stands (None: all scored ones). With ``checks`` a citation that does not
-    hold is struck out, one that was put in is underlined, and a few words behind the sentence say so. Without
-    ``verdicts`` the raw ones of ``scores`` are shown.
+    Sentence ``i`` shows the card ``s{i}``, its citation of passage ``n`` the card ``s{i}.{n}``. ``final`` are the
+    sentences whose verdict stands (None: all scored ones). With ``checks`` a citation that does not hold is struck
+    out, one that was put in is underlined, and a few words behind the sentence say so. Without ``verdicts`` the raw
+    ones of ``scores`` are shown.
     """
     known, judged = verdict_by_index(scores, verdicts), {one.index: one for one in verdicts}
     check_of = {check.index: check for check in checks}
@@ -101,58 +102,52 @@ def answer_html(
         between = answer.text[position : sentence.start]
         pieces.append(text_html(between) if between.strip() else (_BREAK if "\n" in between else " "))
         is_final = final is None or index in final
-        pieces.append(_answer_sentence(sentence.text, known.get(index), judged.get(index), final=is_final))
+        pieces.append(_answer_sentence(index, sentence.text, known.get(index), judged.get(index), final=is_final))
         check = check_of.get(index)
-        shown = sorted({*sentence.citations, *check.verified}) if check else sentence.citations
-        pieces.extend(_citation(number, passages, check) for number in shown if number <= len(passages))
+        cited = cited_by(sentence, check)
+        pieces.extend(_citation(index, number, check) for number in cited if number <= n_passages)
         if check and (flag := citation_flag(check)):
             pieces.append(f'<span class="rq-flag">⚑ {escape(flag)}</span>')
         position = sentence.end
     pieces.append(text_html(answer.text[position:]))
-    legend = _legend(known.values(), may_change=final is not None and not known.keys() <= set(final)) if known else ""
-    return f'<div class="rq-answer">{"".join(pieces)}</div>{legend}'
+    return f'<div class="rq-answer">{"".join(pieces)}</div>'
 
 
-def _answer_sentence(text: str, verdict: Verdict | None, judged: SentenceVerdict | None, *, final: bool) -> str:
+def cited_by(sentence: AnswerSentence, check: CitationCheck | None) -> tuple[int, ...]:
+    """The passages shown behind a sentence: those it cites and those that the check put in."""
+    return tuple(sorted({*sentence.citations, *check.verified})) if check else sentence.citations
+
+
+def _answer_sentence(
+    index: int, text: str, verdict: Verdict | None, judged: SentenceVerdict | None, *, final: bool
+) -> str:
     """The sentence with its badge; words that tell the verdict and its reason appear on focus and under the pointer."""
     if verdict is None:
         return f'<span class="rq-sentence rq-u-pending" title="not scored yet">{text_html(text)}</span>'
     kind, state = VERDICT_CLASS[verdict], "" if final else " rq-provisional"
     words = str(verdict) if final else f"so far {verdict}"
     reason = f" {escape(judged.reason)}" if judged else ""
-    why = f"{escape(words)}:{reason}" if reason else escape(words)
     return (
-        f'<span class="rq-said" tabindex="0" role="group" aria-label="{why}">'
+        f'<span class="rq-said" tabindex="0" role="button" data-show="s{index}" aria-describedby="rq-why-{index}">'
         f'<span class="rq-sentence rq-u-{kind}{state}">{said_html(text, judged)}</span>'
         f'<span class="rq-badge rq-{kind}{state}">{escape(_SIGNS.get(verdict, verdict))}</span>'
-        f'<span class="rq-tip" aria-hidden="true"><b>{escape(words)}</b>{reason}</span></span>'
+        f'<span class="rq-tip" id="rq-why-{index}" aria-hidden="true"><b>{escape(words)}</b>'
+        f"{':' if reason else ''}{reason}</span></span>"
     )
 
 
 _SIGNS = {Verdict.SUPPORTED: "✓"}  # the others have their words in the text: they are what a reader looks for
 _BREAK = '<span class="rq-break"></span>'
-_OF_EVERY_ANSWER = (Verdict.SUPPORTED, Verdict.UNSUPPORTED, Verdict.CONTRADICTED)
 
 
-def _legend(verdicts: Collection[Verdict], *, may_change: bool) -> str:
-    """What each underline means; of the rarer verdicts only those that are there."""
-    named = [verdict for verdict in Verdict if verdict in _OF_EVERY_ANSWER or verdict in verdicts]
-    words = ", ".join(f'<span class="rq-sentence rq-u-{VERDICT_CLASS[one]}">{escape(one)}</span>' for one in named)
-    change = "; thin and dashed: so far, may still change" if may_change else ""
-    return f'<p class="rq-fine">Underline: {words}{change}.</p>'
-
-
-def _citation(number: int, passages: Sequence[Passage], check: CitationCheck | None = None) -> str:
-    passage, mark, state = passages[number - 1], f"[{number}]", ""
+def _citation(index: int, number: int, check: CitationCheck | None = None) -> str:
+    mark, state = f"[{number}]", ""
     if check and number not in check.verified:
         mark, state = f"<del>{mark}</del>", ", cited but does not support this"
     elif check and number not in check.written:
         mark, state = f"<ins>{mark}</ins>", ", not cited but supports this"
-    return (
-        f'<details class="rq-cite"><summary aria-label="Passage {number}{state}">{mark}</summary>'
-        f'<div class="rq-card"><strong>[{number}] {escape(place(passage))}</strong>'
-        f'<div class="rq-passage">{text_html(passage.text)}</div></div></details>'
-    )
+    label = f"Passage {number}{state}"
+    return f'<button type="button" class="rq-cite" data-show="s{index}.{number}" aria-label="{label}">{mark}</button>'
 
 
 # Stages -------------------------------------------------------------------------------------------------------------
@@ -179,6 +174,14 @@ def records_html(records: Sequence[RecordSummary]) -> str:
     return (
         '<div class="rq-scroll rq-tall" tabindex="0" role="region" aria-label="Records"><table class="rq-table">'
         f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def progress_html(phase: str, seconds: float) -> str:
+    """What a run does now and for how long it has been at work."""
+    return (
+        f'<div class="rq-progress"><span class="rq-busy" aria-hidden="true"></span><b>{escape(phase)}</b>'
+        f"<span>{seconds:.0f} s</span></div>"
     )
 
 

@@ -50,12 +50,15 @@ def _row(candidate: Candidate, matcher: Matcher | None, neighbours: Neighbours |
     second = candidate.hit.reranking[1].retriever if candidate.hit.reranking else ""
     last = {"": "fused", "sub-question": "merged"}.get(second, "reranked")
     around = _around_html(*neighbours(passage)) if neighbours else ""
+    shows = f"p{candidate.rank}"
     return (
         f'<tr class="{"rq-kept" if drop is None else "rq-dropped"}"><td>{candidate.rank}{_moved(candidate)}</td>'
-        f'<td class="rq-wide"><details><summary><b>{escape(name)}</b>'
-        f'<span class="rq-snippet">{_snippet(passage.text, spans)}</span></summary>'
-        f'<p class="rq-fine">{escape(place(passage))}<br>{escape(candidate.explanation)}</p>'
-        f'<div class="rq-passage">{_marked(passage.text, spans, 0, len(passage.text))}</div>{around}</details></td>'
+        f'<td class="rq-wide"><button type="button" class="rq-pick" data-show="{shows}"><b>{escape(name)}</b>'
+        f'<span class="rq-snippet">{_snippet(passage.text, spans)}</span></button>'
+        f'<div data-card="{shows}" class="rq-hidden">'
+        f'<p class="rq-card-head"><b>{escape(place(passage))}</b> {decision}</p>'
+        f'<p class="rq-reason">{escape(candidate.explanation)}</p>'
+        f'<div class="rq-passage">{_marked(passage.text, spans, 0, len(passage.text))}</div>{around}</div></td>'
         f'<td title="{escape(candidate.explanation)}">{decision}</td>'
         f'<td>{number_html(candidate.relevance)}<span class="rq-norm">{last} {number_html(candidate.hit.score)}</span>'
         f"</td>{parts}</tr>"

@@ -1,30 +1,27 @@
-"""RePASs -> HTML: gauges, the sentence table, the obligation ledger. Pure, like `ragqa.ui.render`.
+"""RePASs -> HTML: the score line, gauges, sentences, obligations, every pair. Pure, like `ragqa.ui.render`.
 
 A number that can still change says so in words ("so far", "at least") and by a dashed edge, never by colour alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from html import escape
 
-from ragqa.repass.attribution import COPY_NOTE, MIN_RUN, Copied, citation_flag, citation_words
-from ragqa.repass.explanation import Explanation, PassageStep, RunnerUp
+from ragqa.repass.attribution import COPY_NOTE, MIN_RUN, Copied
+from ragqa.repass.explanation import Explanation, PassageStep, counted
 from ragqa.types import (
     Breakdown,
-    CitationCheck,
-    CitationStatus,
-    Cover,
     ObligationScore,
     ObligationVerdict,
     Passage,
-    Premise,
     RePASs,
     SentenceScore,
     SentenceVerdict,
+    Verdict,
 )
 from ragqa.ui.render import VERDICT_CLASS, badge_html, marked_html, said_html, text_html
-from ragqa.ui.render_verdicts import COVER_CLASS, covered_html, decided_html, in_passage_html, shown_places, where_html
+from ragqa.ui.render_cards import cover_badge, in_passage_html, obligation_card, reason_html, where_html
 
 
 def gauges_html(repass: RePASs, *, final: bool, mode: str, explanation: Explanation | None = None) -> str:
@@ -83,129 +80,66 @@ def _gauge(label: str, value: float, kind: str, *, final: bool) -> str:
     )
 
 
-# Answer sentences ---------------------------------------------------------------------------------------------------
+# Answer sentences and obligations -----------------------------------------------------------------------------------
+
+
+def score_line_html(
+    repass: RePASs, verdicts: Iterable[Verdict], *, final: bool, mode: str, raw: bool = False, covered: str = ""
+) -> str:
+    """RePASs and how many sentences have which verdict, in one line below the answer."""
+    badges = " ".join(badge_html(words, VERDICT_CLASS[verdict]) for verdict, words in counted(verdicts))
+    parts = (("E", repass.entailment), ("C", repass.contradiction), ("OC", repass.obligation_coverage))
+    numbers = "".join(f'<span title="{_PART_WORDS[name]}">{name} {value:.2f}</span>' for name, value in parts)
+    so_far = "" if final else badge_html("so far", "mixed")
+    return (
+        f'<div class="rq-line{"" if final else " rq-provisional"}">'
+        f'<span class="rq-composite" title="{_COMPOSITE_WORDS}">'
+        f'<b class="rq-big">{repass.composite:.3f}</b> RePASs, {escape(mode)}{so_far}</span>'
+        f'<span class="rq-parts">{numbers}</span>'
+        f'<span class="rq-counts">{"Raw verdicts: " if raw else ""}{badges} {covered}</span></div>'
+    )
+
+
+_PART_WORDS = {
+    "E": "Entailment: how surely the passages say what each sentence says; 1 is best",
+    "C": "Contradiction: how surely a passage says otherwise; 0 is best",
+    "OC": "Obligation coverage: the share of the passages’ obligations that the answer tells; 1 is best",
+}
+_COMPOSITE_WORDS = "RePASs: how well the passages bear the answer out, (E − C + OC + 1) / 3; 1 is best"
 
 
 def sentence_table_html(
-    scores: Sequence[SentenceScore],
-    passages: Sequence[Passage],
-    threshold: float,
-    *,
-    final: Collection[int] | None = None,
-    explanation: Explanation | None = None,
-    verdicts: Sequence[SentenceVerdict] = (),
-    premises: Sequence[Premise] = (),
+    scores: Sequence[SentenceScore], verdicts: Sequence[SentenceVerdict] = (), final: Collection[int] | None = None
 ) -> str:
-    """One row per answer sentence; opened, it shows the premises that decided it, marked in their passages.
+    """One row per answer sentence with its verdict and its raw scores; chosen, it shows the sentence's card.
 
-    ``final`` are the indexes whose scores will not change (None: all); the others name their premise without its
-    passage, so that the rows are cheap to draw again. ``explanation`` adds what the check made of
-    the citations, and the share copied. With ``verdicts``, whose positions are of ``premises``, those are told first
-    and the raw scores after them; without, the raw verdicts are.
+    ``final`` are the indexes whose scores will not change (None: all). Without ``verdicts`` the raw ones are told.
     """
-    judged = {one.index: one for one in verdicts}
-    rows = "".join(
-        _sentence_row(score, judged.get(score.index), passages, premises, threshold, explanation)
-        if final is None or score.index in final
-        else _provisional_sentence_row(score, judged.get(score.index))
-        for score in scores
-    )
-    return f'<div class="rq-rows">{rows}</div>'
+    judged, rows = {one.index: one for one in verdicts}, []
+    for score in scores:
+        verdict, is_final = judged.get(score.index), final is None or score.index in final
+        found = verdict.verdict if verdict else score.verdict
+        so_far, least = ("", "") if is_final else ("so far ", "at least ")
+        cells = (
+            badge_html(f"{so_far}{found}", VERDICT_CLASS[found])
+            + f'<span class="rq-num">E {least}{score.entailment:.3f}</span>'
+            + f'<span class="rq-num">C {least}{score.contradiction:.3f}</span>'
+        )
+        words = f"{score.index + 1}. {said_html(score.sentence.text, verdict)}{reason_html(verdict)}"
+        rows.append(_row(f"s{score.index}", cells, words, is_final=is_final))
+    return f'<div class="rq-rows">{"".join(rows)}</div>'
 
 
-def _sentence_row(
-    score: SentenceScore,
-    judged: SentenceVerdict | None,
-    passages: Sequence[Passage],
-    premises: Sequence[Premise],
-    threshold: float,
-    explanation: Explanation | None,
-) -> str:
-    told = [premises[place] for place in shown_places(judged)] if judged and premises else []
-    deciding = [
-        _deciding("Entailment", score.entailment, score.entailment_premise, passages, threshold, "good", told),
-        _deciding("Contradiction", score.contradiction, score.contradiction_premise, passages, threshold, "bad", told),
-    ]
-    if score.entailment < threshold and score.contradiction >= threshold:
-        deciding.reverse()
-    flag, inside = "", ""
-    if explanation:
-        check, copied = explanation.citations[score.index], explanation.copied.per_sentence[score.index]
-        flag = _flag_html(check)
-        inside = f"<p>{text_html(citation_words(check))} Copied from the passages: {copied:.0%} of its words.</p>"
-    if judged:
-        raw = badge_html(score.verdict, VERDICT_CLASS[score.verdict])
-        inside = decided_html(judged, premises, passages, threshold) + inside
-        inside += f'<div class="rq-raw"><p><b>RePASs raw:</b> {raw}</p>{"".join(deciding)}</div>'
-    else:
-        inside += "".join(deciding)
+def _row(shows: str, cells: str, words: str, *, is_final: bool, card: str = "") -> str:
+    """A row that shows a card beside the answer: one that the answer has, or its own ``card``."""
+    hidden = f'<div data-card="{shows}" class="rq-hidden">{card}</div>' if card else ""
     return (
-        f'<details class="rq-row"><summary><span class="rq-cells">{_verdict_badge(score, judged)}'
-        f'<span class="rq-num">{"RePASs raw: " if judged else ""}E {score.entailment:.3f}</span>'
-        f'<span class="rq-num">C {score.contradiction:.3f}</span>'
-        f"{flag}</span>{_sentence_cell(score, judged)}</summary>"
-        f'<div class="rq-inside">{inside}</div></details>'
+        f'<button type="button" class="rq-row rq-pick{"" if is_final else " rq-provisional"}" data-show="{shows}">'
+        f'<span class="rq-cells">{cells}</span><span>{words}</span></button>{hidden}'
     )
 
 
-def _verdict_badge(score: SentenceScore, judged: SentenceVerdict | None, so_far: str = "") -> str:
-    verdict = judged.verdict if judged else score.verdict
-    return badge_html(f"{so_far}{verdict}", VERDICT_CLASS[verdict])
-
-
-def _sentence_cell(score: SentenceScore, judged: SentenceVerdict | None) -> str:
-    return f"<span>{score.index + 1}. {said_html(score.sentence.text, judged)}{_reason(judged)}</span>"
-
-
-def _reason(judged: SentenceVerdict | ObligationVerdict | None) -> str:
-    return f'<span class="rq-reason">{text_html(judged.reason)}</span>' if judged else ""
-
-
-def _provisional_sentence_row(score: SentenceScore, judged: SentenceVerdict | None) -> str:
-    badge = _verdict_badge(score, judged, "so far ")
-    found = (("Entailment", score.entailment_premise), ("Contradiction", score.contradiction_premise))
-    premises = "".join(
-        f"<p>{label}, highest so far against: {text_html(premise.text)}</p>" for label, premise in found if premise
-    )
-    return (
-        f'<details class="rq-row rq-provisional"><summary><span class="rq-cells">{badge}'
-        f'<span class="rq-num">E at least {score.entailment:.3f}</span>'
-        f'<span class="rq-num">C at least {score.contradiction:.3f}</span></span>'
-        f"{_sentence_cell(score, judged)}</summary>"
-        f'<div class="rq-inside">{premises}<p>More source sentences are still to be compared.</p></div></details>'
-    )
-
-
-def _flag_html(check: CitationCheck) -> str:
-    flag = citation_flag(check)
-    kind = "plain" if check.status is CitationStatus.ADDED else "mixed"
-    return badge_html(f"⚑ {flag}", kind) if flag else ""
-
-
-def _deciding(
-    label: str,
-    value: float,
-    premise: Premise | None,
-    passages: Sequence[Passage],
-    threshold: float,
-    kind: str,
-    told: Collection[Premise],
-) -> str:
-    """The raw maximum and the source sentence that reached it, in its passage unless it was ``told`` already."""
-    if premise is None:
-        return f"<p>{label}: there was no source sentence to compare with.</p>"
-    reached = "at or above" if value >= threshold else "below"
-    mark = kind if value >= threshold else "plain"  # a premise that decides nothing is pointed at, not coloured
-    words = f"<p><b>{label} {value:.3f}</b>, {reached} {threshold:.2f}; highest against"
-    if premise in told:
-        return f"{words} the source sentence above, of [{premise.passage_index + 1}].</p>"
-    return f"{words} {where_html(premise, passages)}:</p>{in_passage_html(premise, passages, mark)}"
-
-
-# Obligations --------------------------------------------------------------------------------------------------------
-
-
-def ledger_html(
+def obligations_html(
     obligations: Sequence[ObligationScore],
     passages: Sequence[Passage],
     threshold: float,
@@ -216,75 +150,68 @@ def ledger_html(
 ) -> str:
     """One row per obligation: covered or not, by which answer sentence, with what margin to the threshold.
 
-    ``final`` as in `sentence_table_html`; ``explanation`` adds the next best answer sentence, ``verdicts`` what is
-    missing where an obligation is covered in part.
+    Chosen, it shows the obligation in its passage. ``final`` as in `sentence_table_html`; ``explanation`` adds the next
+    best answer sentence, ``verdicts`` what is missing where an obligation is covered in part.
     """
-    runners_up = explanation.runners_up if explanation else ()
-    judged = {one.index: one for one in verdicts}
-    rows = "".join(
-        _obligation_row(o, judged.get(o.index), passages, threshold, runners_up[o.index] if runners_up else None)
-        if final is None or o.index in final
-        else _provisional_obligation_row(o, judged.get(o.index))
-        for o in obligations
-    )
-    return f'<div class="rq-rows">{rows}</div>'
+    runners_up, judged, rows = explanation.runners_up if explanation else (), {one.index: one for one in verdicts}, []
+    for score in obligations:
+        verdict, is_final = judged.get(score.index), final is None or score.index in final
+        cells = cover_badge(score, verdict, "" if is_final else "so far ")
+        cells += f'<span class="rq-num">{"raw: " if verdict else ""}best {score.best:.3f}</span>'
+        if is_final:
+            cells += f'<span class="rq-num">margin {score.margin:+.3f}</span>'
+        words = marked_html(score.obligation.text, verdict.missing if verdict else (), "mixed") + reason_html(verdict)
+        runner_up = runners_up[score.index] if runners_up else None
+        card = obligation_card(score, verdict, passages, threshold, runner_up) if is_final else ""
+        rows.append(_row(f"o{score.index}", cells, words, is_final=is_final, card=card))
+    return f'<div class="rq-rows">{"".join(rows)}</div>'
 
 
-def _obligation_row(
-    score: ObligationScore,
-    judged: ObligationVerdict | None,
-    passages: Sequence[Passage],
-    threshold: float,
-    runner_up: RunnerUp | None,
-) -> str:
-    if score.answer_index is None:
-        by, nearest = "<p>No answer sentence was compared with this obligation in this mode.</p>", "nothing compared"
-    else:
-        verb = "Covered by" if score.covered else "Best near miss:"
-        by = (
-            f"<p><b>{verb}</b> answer sentence {score.answer_index + 1}; P(entailment) {score.best:.3f} is "
-            f"{abs(score.margin):.3f} {'above' if score.margin > 0 else 'short of'} the threshold {threshold:.2f}:</p>"
-            f'<div class="rq-passage">{text_html(score.answer_text)}</div>'
+# Pairs --------------------------------------------------------------------------------------------------------------
+
+
+def pairs_html(evaluation: Breakdown, passages: Sequence[Passage], kind: str) -> str:
+    """P(entailment) or P(contradiction) of every pair: source sentences down, answer sentences across.
+
+    ``kind`` is ``"entailment"`` or ``"contradiction"``. A cell that the verdict does not believe is hatched. A cell
+    shows the source sentence in its passage.
+    """
+    matrix, doubted = _matrix(evaluation, kind), doubted_cells(evaluation, kind)
+    heads = "".join(f'<th scope="col">{score.index + 1}</th>' for score in evaluation.sentences)
+    rows, cards = [], []
+    for at, premise in enumerate(evaluation.premises):
+        cells = "".join(
+            f'<td data-show="x{at}.{column}" style="--p:{value:.2f}" title="P({kind}) {value:.3f}'
+            + (', not believed" class="rq-hatched">' if (at, column) in doubted else '">')
+            + f'<span class="rq-unseen">{value:.2f}</span></td>'
+            for column, value in enumerate(matrix[at])
         )
-        nearest = f"{'by' if score.covered else 'nearest'} sentence {score.answer_index + 1}"
-    if runner_up:
-        by += f"<p>Next best: answer sentence {runner_up.answer_index + 1} with {runner_up.probability:.3f}.</p>"
-    missing = judged.missing if judged else ()
-    obligation = (
-        f"<p>The obligation: {where_html(score.obligation, passages)}:</p>"
-        f"{in_passage_html(score.obligation, passages, 'good', missing, 'mixed')}"
-    )
-    inside = by + obligation
-    if judged:
-        inside = f'{covered_html(judged)}{obligation}<div class="rq-raw"><p><b>RePASs raw</b></p>{by}</div>'
+        rows.append(f'<tr><th scope="row">{at + 1} · [{premise.passage_index + 1}]</th>{cells}</tr>')
+        inside = f"<p>{where_html(premise, passages)}</p>{in_passage_html(premise, passages, _KINDS[kind])}"
+        cards.append(f'<div data-card="m{at}" class="rq-hidden">{inside}</div>')
+    first = rows[0].replace("<td ", '<td tabindex="0" ', 1) if rows else ""
     return (
-        f'<details class="rq-row"><summary><span class="rq-cells">{_cover_badge(score, judged)}'
-        f'<span class="rq-num">{"raw: " if judged else ""}best {score.best:.3f}</span>'
-        f'<span class="rq-num">margin {score.margin:+.3f}</span>'
-        f'<span class="rq-num">{nearest}</span></span>'
-        f"{_obligation_cell(score, judged)}</summary>"
-        f'<div class="rq-inside">{inside}</div></details>'
+        f'<div class="rq-scroll rq-pairs rq-{_KINDS[kind]}-pairs"><table class="rq-table"><thead><tr>'
+        f'<th scope="col">source sentence · [passage]</th>{heads}</tr></thead><tbody>{first}{"".join(rows[1:])}</tbody>'
+        f"</table></div>{''.join(cards)}"
     )
 
 
-def _cover_badge(score: ObligationScore, judged: ObligationVerdict | None, so_far: str = "") -> str:
-    cover = judged.cover if judged else Cover.COVERED if score.covered else Cover.NOT_COVERED
-    return badge_html(f"{so_far}{cover}", COVER_CLASS[cover])
+_KINDS = {"entailment": "good", "contradiction": "bad"}
 
 
-def _obligation_cell(score: ObligationScore, judged: ObligationVerdict | None) -> str:
-    words = marked_html(score.obligation.text, judged.missing if judged else (), "mixed")
-    return f"<span>{words}{_reason(judged)}</span>"
+def doubted_cells(evaluation: Breakdown, kind: str) -> set[tuple[int, int]]:
+    """(row, column) of the probabilities of this kind that reach the threshold and are not believed."""
+    matrix = _matrix(evaluation, kind)
+    cells = {(row, one.index) for one in evaluation.verdicts for row in one.doubted}
+    return {(row, column) for row, column in cells if matrix[row][column] >= evaluation.verdict_threshold}
 
 
-def _provisional_obligation_row(score: ObligationScore, judged: ObligationVerdict | None) -> str:
-    return (
-        f'<details class="rq-row rq-provisional"><summary><span class="rq-cells">'
-        f"{_cover_badge(score, judged, 'so far ')}"
-        f'<span class="rq-num">best so far {score.best:.3f}</span></span>'
-        f"{_obligation_cell(score, judged)}</summary>"
-        '<div class="rq-inside"><p>More answer sentences are still to be compared.</p></div></details>'
-    )
+def _matrix(evaluation: Breakdown, kind: str) -> tuple[tuple[float, ...], ...]:
+    return evaluation.entailment_matrix if kind == "entailment" else evaluation.contradiction_matrix
+
+
+# How the numbers came about -----------------------------------------------------------------------------------------
 
 
 def modes_html(paper: Breakdown, script: Breakdown, differences: Sequence[str] = ()) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
+import time
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
@@ -26,7 +27,9 @@ class Run:
         self, question: str, config: Config, load: Callable[[], Pipeline], follow_up: FollowUp | None = None
     ) -> None:
         """Starts at once. ``load`` gives the pipeline; it is called in the thread, since it may load models."""
+        self.id = secrets.token_urlsafe(16)
         self.view = View(question, config, follow_up, phase="Loading the models (once)")
+        self._started = time.monotonic()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._work, args=(load,), name="ragqa-run", daemon=True)
         self._thread.start()
@@ -34,6 +37,11 @@ class Run:
     def stop(self) -> None:
         """Ends the run after the event it is at; what is there stays, a best answer so far as the answer."""
         self._stopped.set()
+
+    @property
+    def seconds(self) -> float:
+        """How long ago it began."""
+        return time.monotonic() - self._started
 
     def wait(self, timeout_seconds: float | None = None) -> View:
         """The view when the run has ended, or when the time is up."""

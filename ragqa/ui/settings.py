@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from ragqa import registry
 from ragqa.config import (
@@ -36,21 +37,33 @@ _FUSIONS = {"wsum": "weighted sum", "rrf": "reciprocal rank"}
 
 
 def settings_panel(
-    index: str, defaults: Config, rankings: Sequence[str] = tuple(FusionConfig().weights), encoder: str = ""
+    index: str,
+    defaults: Config,
+    rankings: Sequence[str] = tuple(FusionConfig().weights),
+    encoder: str = "",
+    place: DeltaGenerator | None = None,
 ) -> Config:
-    """Draws the panel in the sidebar and returns the settings as they stand.
+    """Draws the panel in the sidebar, the preset in ``place`` beside the question; returns the settings as they stand.
 
     ``rankings`` are the names of the index's retrievers, each of which gets a slider; ``encoder`` made its ``dense``.
     """
     weights = partial(_weight_values, rankings=rankings, encoder=encoder)
     values: dict[str, Any] = st.session_state.setdefault(_STORE, _values(PRESETS[0], defaults))
     with st.sidebar:
-        st.header("Settings")
+        st.html('<p class="rq-drawer">Settings</p>')
         own, problems = presets_in(Paths.from_env().presets)
         presets = _served_first((*PRESETS, *own), rankings, encoder)
         if st.session_state.get("preset") not in presets:  # its file is gone
             st.session_state.pop("preset", None)
-        st.selectbox("Preset", list(presets), key="preset", on_change=_apply_preset, args=(presets, weights))
+        (place or st).selectbox(
+            "Preset",
+            list(presets),
+            format_func=lambda name: f"Preset: {name}",
+            key="preset",
+            on_change=_apply_preset,
+            args=(presets, weights),
+            label_visibility="collapsed",
+        )
         preset = presets[st.session_state["preset"]]
         for name, value in weights(preset).items():  # of rankings that the corpus before this one had not
             values.setdefault(name, value)
@@ -86,13 +99,18 @@ def _missing(names: Sequence[str], index: str) -> str:
     )
 
 
+def _group(name: str) -> str:
+    """A heading to the eye; the page's own headings begin below, after its name."""
+    return f'<p class="rq-group">{name}</p>'
+
+
 def _verbatim(text: str) -> str:
     """Text of a file as Markdown that shows it as it is: no link, picture or formula in it comes alive."""
     return re.sub(r"([^\w\s])", r"\\\1", text)
 
 
 def _retrieval_widgets(values: dict[str, Any], rankings: Sequence[str]) -> None:
-    st.subheader("Retrieval and fusion")
+    st.html(_group("Retrieval and fusion"))
     _radio(values, "fusion", "Fusion", _FUSIONS, "A weighted sum of normalised scores, or of 1/(60 + rank).")
     for name in rankings:
         part, encoder = registry.find(registry.RETRIEVERS, name), name.removeprefix("dense:")
@@ -112,7 +130,7 @@ def _rerankers(presets: Iterable[Preset]) -> tuple[str, ...]:
 
 
 def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset]) -> None:
-    st.subheader("Reranker")
+    st.html(_group("Reranker"))
     offered = _rerankers(presets)
     chosen = st.session_state.setdefault("set_reranker", values["reranker"])
     if chosen not in offered:
@@ -140,7 +158,7 @@ def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset]) -> Non
 
 
 def _filtering_widgets(values: dict[str, Any]) -> None:
-    st.subheader("Filter")
+    st.html(_group("Filter"))
     _slider(values, "threshold", "Threshold", (0.0, 1.0, 0.01), "Lowest relevance kept. The best passage always is.")
     _slider(
         values, "max_drop", "Max drop", (0.0, 1.0, 0.01), "A fall this large between neighbours ends the list. 1 = off."
@@ -150,7 +168,7 @@ def _filtering_widgets(values: dict[str, Any]) -> None:
 
 
 def _answer_widgets(values: dict[str, Any], defaults: GenerationConfig) -> None:
-    st.subheader("Answer and scores")
+    st.html(_group("Answer and scores"))
     _radio(
         values,
         "generator",

@@ -25,11 +25,11 @@ WATCH = """() => {
   const seen = window.ragqaSeen = {}, once = name => { seen[name] ??= performance.now(); };
   const has = (where, words) => [...document.querySelectorAll(where)].some(e => e.textContent.includes(words));
   const look = () => {
-    if (!seen.answer && has('[data-testid=stCaptionContainer]', 'Written by:')) once('answer');
-    if (!seen.first && document.querySelector('.rq-rows details')) once('first');
-    const composite = document.querySelector('.rq-composite');
-    if (!seen.complete && composite && has('h5', 'Obligation ledger')) once('complete');
-    if (!seen.final && composite && /final/.test(composite.textContent)) once('final');
+    if (!seen.answer && has('.rq-left .rq-fine', 'Written by:')) once('answer');
+    if (!seen.first && document.querySelector('.rq-said')) once('first');
+    const pending = document.querySelector('.rq-u-pending');
+    if (!seen.complete && has('.rq-counts', 'obligations') && !pending) once('complete');
+    if (!seen.final && document.querySelector('.rq-line:not(.rq-provisional)')) once('final');
   };
   let waits = false;
   const soon = () => { if (!waits) { waits = true; requestAnimationFrame(() => { waits = false; look(); }); } };

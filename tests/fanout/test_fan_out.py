@@ -22,7 +22,7 @@ from tests.support.fan_out_world import BRIDGE, COMPARISON, CORPUS, EBEN, HOLM, 
 from tests.support.helpers import FakeManifest, make_pipeline
 from tests.support.hostile import hostile_texts
 from tests.ui.test_app import app as app
-from tests.ui.test_app import ask, html, words
+from tests.ui.test_app import ask, html, tab, words
 
 ALBUMS = passage("albums:1", "An album is studied by many.", title="Albums")
 
@@ -229,7 +229,7 @@ def test_the_page_shows_tree_evidence_answer_and_scores(app):
     at.radio(key="set_generator").set_value("fan-out").run()
     assert {slider.key for slider in at.slider} >= {"set_max_sub_questions"}
     assert "set_depth" not in {slider.key for slider in at.slider}
-    text = words(ask(at, COMPARISON))
+    text = words(ask(at, COMPARISON)) + tab(at, "written")
     for part in ("Sub-questions", "sub-question 1: answered", "Tarn Peak was climbed in 1888.", "RePASs",
                  "Written by: fan-out, no language model", "found by sub-question 2"):  # fmt: skip
         assert part in text, part

@@ -1,7 +1,7 @@
 """Six records that show the breakdown at its best and at its worst, one of a fan-out, and pictures of their pages.
 
-``python -m tests.support.screenshot_cases FOLDER`` writes, for each record, its scores and its whole page in two sizes
-and two colour schemes. The texts are invented here; the scores come from the embedded models, but for the case
+``python -m tests.support.screenshot_cases FOLDER`` writes, for each record, its first screen and its whole page in two
+sizes and two colour schemes. The texts are invented here; the scores come from the embedded models, but for the case
 "verdicts", which has every verdict there is.
 """
 
@@ -168,13 +168,12 @@ def make_fan_out_record(home: Path) -> str:
 def open_record(page, address: str, record_id: str) -> None:
     """The record's page, once it is drawn to its last element."""
     page.goto(f"{address}/records?record={record_id}")
-    page.get_by_role("button", name="Download the record (JSON)").wait_for(timeout=60_000)
-    page.wait_for_function("document.querySelectorAll('.rq-composite').length === 1")
+    page.locator(".rq-panes .rq-fine").last.wait_for(timeout=60_000)
     page.wait_for_timeout(700)  # charts draw after the page
 
 
 def shoot_all(folder: Path) -> None:
-    """Writes CASE-SIZE-SCHEME.png (the RePASs part) and …-full.png (the whole page) into ``folder``."""
+    """Writes CASE-SIZE-SCHEME.png (the first screen) and …-full.png (the whole page) into ``folder``."""
     from playwright.sync_api import sync_playwright
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -193,15 +192,8 @@ def shoot_all(folder: Path) -> None:
 
 
 def _shoot(page, stem: Path, width: int, height: int) -> None:
-    """Streamlit scrolls inside the page, so for the whole of it the window is made as high as its content.
-
-    The whole page has the first row of each table open.
-    """
-    page.evaluate("document.getElementById('repass')?.scrollIntoView()")
-    page.wait_for_timeout(200)
+    """Streamlit scrolls inside the page, so for the whole of it the window is made as high as its content."""
     page.screenshot(path=f"{stem}.png")
-    for table in page.locator(".rq-rows").all():
-        table.locator("details.rq-row").first.locator("summary").click()
     content = page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight")
     page.set_viewport_size({"width": width, "height": max(height, content)})
     page.wait_for_timeout(300)

@@ -1,5 +1,6 @@
 """The page by Streamlit's own tester: every state has its words, nothing shown ever disappears, no exception."""
 
+import json
 from dataclasses import replace
 from html import unescape
 
@@ -44,7 +45,17 @@ def app(monkeypatch, tmp_path):
 
 
 def html(at):
-    return " ".join(element.proto.body for element in at.get("html") if hasattr(element.proto, "body"))
+    panes = [json.loads(element.proto.json) for element in at.get("bidi_component")]
+    shown = [part for one in panes for part in (*one["cards"].values(), *map(str, one.values()))]
+    return " ".join([element.proto.body for element in at.get("html") if hasattr(element.proto, "body")] + shown)
+
+
+def tab(at, name):
+    """The words of this tab's page; which tab is open stays."""
+    at.session_state["tab"] = name
+    at.run()
+    assert not at.exception
+    return words(at)
 
 
 def words(at):
@@ -66,7 +77,7 @@ def ask(at, question="Who must act?"):
 def test_the_first_screen_offers_examples_and_says_there_is_no_language_model(app):
     at = app()
     assert not at.exception
-    assert at.title[0].value == "Ask"
+    assert "each sentence beside the words that prove it" in words(at)
     assert len([button for button in at.button if button.key and button.key.startswith("example_")]) == 3
     assert "No language model is configured" in words(at)
     assert [radio.options for radio in at.radio if radio.label == "Generator"] == [WITHOUT_A_MODEL]
@@ -74,9 +85,16 @@ def test_the_first_screen_offers_examples_and_says_there_is_no_language_model(ap
 
 def test_a_question_ends_with_answer_scores_and_record(app):
     at = ask(app())
-    text = words(at)
-    for part in ("Passages: kept", "Answer", "RePASs", "(E − C + OC + 1) / 3", "Obligation ledger", "supported"):
-        assert part in text
+    for name, part in (
+        ("passages", "Kept 2 of 3."),
+        ("passages", "RePASs, paper"),
+        ("scores", "(E − C + OC + 1) / 3"),
+        ("obligations", "tells of 1 of 2 obligations"),
+        ("pairs", "pairs compared"),
+        ("written", "Written in one step"),
+        ("record", "Kept as record <a href"),
+    ):
+        assert part in tab(at, name), part
     assert len(app.store.list()) == 1
 
 
@@ -84,13 +102,13 @@ def test_passages_only_ends_with_the_passages_and_keeps_nothing(app):
     at = app()
     at.radio(key="set_generator").set_value("none").run()
     text = words(ask(at))
-    assert "Passages: kept" in text
-    assert "Obligation ledger" not in text
+    assert "Kept 2 of 3." in text
+    assert "RePASs, paper" not in text
     assert "Stop" not in [button.label for button in at.button]
     assert app.store.list() == ()
     at.slider(key="set_top_k").set_value(1)
     at.slider(key="set_threshold").set_value(0.0).run()
-    assert "Passages: kept 1 of" in words(at)
+    assert "Kept 1 of 3." in words(at)
 
 
 def test_a_reranker_is_chosen_in_the_panel_and_its_ranks_are_shown(app, monkeypatch):
@@ -150,7 +168,7 @@ def test_switching_the_mode_needs_no_second_run(app):
     at = ask(app())
     run = at.session_state["run"]
     at.radio(key="set_mode").set_value("script").run()
-    assert "RePASs, script mode" in words(at)
+    assert "RePASs, script" in words(at)
     assert at.session_state["run"] is run
 
 
@@ -158,7 +176,7 @@ def test_a_generator_that_fails_leaves_the_passages_and_what_it_wrote(app):
     broken = FakeGenerator(ANSWER, GenerationError("no server at localhost:1; start it"), error_after=4)
     text = words(ask(app(generator=broken)))
     assert "no server at localhost:1; start it" in text
-    assert "Passages: kept" in text
+    assert "Kept 2 of 3." in text
     assert "A firm must act" in text
 
 
@@ -202,11 +220,12 @@ def test_nothing_found_has_its_own_words(app):
 def test_an_answer_without_obligations_says_what_coverage_means(app):
     first = make_pipeline().retrievers[0].result.hits[2]
     only = (FakeRetriever(Ranking("bm25", (first,))), FakeRetriever(Ranking("dense", ())))
-    assert "hold no obligation" in words(ask(app(retrievers=only)))
+    assert "hold no obligation" in tab(ask(app(retrievers=only)), "obligations")
 
 
 def test_the_finished_page_explains_its_numbers(app):
-    text = words(ask(app()))
+    at = ask(app())
+    text = tab(at, "scores") + tab(at, "obligations")
     for part in (
         "Copied: 60%",  # 6 of the answer's 10 words: its whole first sentence stands in the first passage
         ".947 to .973",
@@ -225,13 +244,14 @@ def test_a_long_answer_can_be_cut_down_to_its_problems(app):
     only = (FakeRetriever(Ranking("bm25", (hit,))), FakeRetriever(Ranking("dense", ())))
     wrote = answer("\n".join([*rules[:6], "The moon is green."]), [(1,)] * 7)
     at = ask(app(retrievers=only, generator=FakeGenerator(wrote)))
-    assert "7. The moon is green." in words(at)
-    assert "1. A firm must keep book 0." in words(at)
+    text = tab(at, "scores")
+    assert "7. The moon is green." in text
+    assert "1. A firm must keep book 0." in text
     at.toggle(key="only_problems").set_value(True).run()
     assert not at.exception
-    assert "Shown: the 1 with a problem." in words(at)
+    assert "7. The moon is green." in words(at)
     assert "1. A firm must keep book 0." not in words(at)
-    assert "A firm must keep book 7." in words(at)
+    assert "A firm must keep book 7." in tab(at, "obligations")
 
 
 def test_a_long_answer_without_problems_says_so(app):
@@ -239,8 +259,11 @@ def test_a_long_answer_without_problems_says_so(app):
     hit = ScoredPassage(Passage("1:1", "1", " ".join(rules)), 1.0)
     only = (FakeRetriever(Ranking("bm25", (hit,))), FakeRetriever(Ranking("dense", ())))
     at = ask(app(retrievers=only, generator=FakeGenerator(answer("\n".join(rules), [(1,)] * 8))))
+    tab(at, "scores")
     at.toggle(key="only_problems").set_value(True).run()
     assert "Every sentence is supported by what it cites." in words(at)
+    tab(at, "obligations")
+    at.toggle(key="only_problems").set_value(True).run()
     assert "Every obligation is covered." in words(at)
 
 
@@ -249,8 +272,8 @@ def test_a_record_from_before_the_coverage_matrix_is_still_drawn(app):
     record = app.store.load(last.record_id)
     old = [replace(e, looked_at=(), coverage_matrix=()) for e in (record.scored.paper, record.scored.script)]
     app.store.save(replace(record, scored=Scored(*old)))
-    text = records_page(last.record_id)
-    assert "RePASs, paper mode" in text
+    text = records_page(last.record_id, "obligations")
+    assert "RePASs, paper" in text
     assert "Best near miss" in text
     assert "Next best" not in text
 
@@ -261,12 +284,13 @@ def test_verdicts_are_shown_and_the_raw_ones_at_the_flick_of_a_switch_that_is_ke
     at = app(retrievers=found, generator=FakeGenerator(ALL_VERDICTS), scorer=HandJudged())
     at.slider(key="set_threshold").set_value(0.0)
     at.slider(key="set_max_drop").set_value(1.0).run()
-    text = words(ask(at))
+    ask(at)
+    text = tab(at, "scores") + tab(at, "pairs")
     for part in (
-        "contradicted: [1] says two hours, the answer six.",
+        "<b>contradicted</b>: [1] says two hours, the answer six.",
         "Sources disagree on sentence 2",
         "C 0.550, of which 0.180 rests on source sentences",
-        "1 of 3 covered, 1 in part",
+        "1 of 3 obligations (1 more in part) covered",
         "Hatched: a probability",
     ):
         assert part in text, part
@@ -313,8 +337,10 @@ def test_a_language_model_can_be_chosen_where_there_is_one(app, monkeypatch):
     assert "No language model is configured" not in words(at)
 
 
-def records_page(query=None):
+def records_page(query=None, tab=None):
     at = AppTest.from_function(_records_script, default_timeout=30)
+    if tab:
+        at.session_state["tab"] = tab
     if query:
         at.query_params["record"] = query
     at.run()
@@ -332,5 +358,5 @@ def test_the_records_page_lists_and_opens_and_says_when_there_is_nothing(app):
     assert "No question has been answered" in (app(), records_page())[1]
     events = list(make_pipeline(records=app.store, config=Config()).run(Question("Who must act?")))
     assert "Who must act?" in records_page()
-    assert "RePASs, paper mode" in records_page(events[-1].record_id)
+    assert "RePASs, paper" in records_page(events[-1].record_id)
     assert "no record" in records_page("nothing")

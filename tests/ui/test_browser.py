@@ -45,9 +45,21 @@ def ask_first_example(page):
 
 
 def wait_until_finished(page):
-    """The last redraw is there, and Streamlit has taken away what the redraws before it left."""
+    """The scores are final, and the tab of the record is open with the record in it."""
+    page.locator(".rq-line:not(.rq-provisional)").wait_for(timeout=PATIENCE)
+    open_tab(page, "Record")
     page.get_by_role("button", name="Download the record (JSON)").first.wait_for(timeout=PATIENCE)
-    assert "final" in only_text(page, ".rq-composite")
+
+
+def open_tab(page, name):
+    page.locator(".st-key-tab button", has_text=name).first.click()
+    page.locator(".st-key-tab button[aria-checked=true], .st-key-tab button[kind$=Active]", has_text=name).wait_for()
+
+
+def downloaded(page):
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download the record (JSON)").first.click()
+    return AnswerRecord.from_json(Path(download.value.path()).read_text(encoding="utf-8"))
 
 
 def only_text(page, selector):
@@ -74,93 +86,100 @@ def shoot(page, name):
         page.screenshot(path=str(folder / f"{name}.png"), full_page=False)
 
 
-@pytest.mark.parametrize(
-    "title",
-    ["Rulebook of an invented regulator", pytest.param("Small encyclopedia", marks=pytest.mark.slow)],
-)
-def test_from_question_to_downloaded_record(page, address, title):
+def bottom(page, selector):
+    box = page.locator(selector).first.bounding_box()
+    return box["y"] + box["height"]
+
+
+LIT = """async () => {
+  const said = [...document.querySelectorAll('.rq-said')], took = [];
+  for (let turn = 0; turn < 11; turn++) {
+    const start = performance.now();
+    said[turn % said.length].click();
+    document.querySelector('.rq-evidence mark').getBoundingClientRect();
+    await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+    took.push(performance.now() - start);
+  }
+  return took.sort((a, b) => a - b)[5];
+}"""
+
+
+def test_from_a_question_to_its_evidence_by_keyboard_and_to_its_record(page, address):
+    """One visit: ask, walk sentences and a citation with keys alone, what the first screen has, what stands below."""
     page.goto(address)
-    choose_corpus(page, re.compile(title, re.I))
-    ask_first_example(page)
-
-    row = page.locator("details.rq-row").first
-    row.locator("summary").first.click()
-    row.locator("mark").first.wait_for()
-
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download the record (JSON)").first.click()
-    record = AnswerRecord.from_json(Path(download.value.path()).read_text(encoding="utf-8"))
+    page.locator(".st-key-examples button").first.wait_for()
+    page.get_by_role("textbox", name="Question").focus()
+    page.keyboard.type("How many days before outsourcing a critical function must the Commission be told?")
+    page.keyboard.press("Control+Enter")
+    wait_until_finished(page)
+    record = downloaded(page)
     assert record.status == "scored"
-    composite = record.scored.of(record.scoring.mode).repass.composite
-    assert f"{composite:.3f}" in only_text(page, ".rq-big")
-    assert [entry.drop for entry in record.candidates].count(None) == len(record.kept)
     assert any(entry.drop is Drop.BELOW_THRESHOLD for entry in record.candidates)
+    composite = record.scored.of(record.scoring.mode).repass.composite
+    assert f"{composite:.3f}" in only_text(page, ".rq-panes .rq-big")
+    assert bottom(page, ".rq-line") <= 900
+    assert bottom(page, ".rq-evidence mark") <= 900
+
+    page.locator(".rq-said").first.focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    assert "Sentence 1" in only_text(page, ".rq-evidence-body .rq-card-head")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className").startswith("rq-cite")
+    page.keyboard.press("Enter")
+    page.wait_for_function("document.querySelector('.rq-evidence-body').innerText.includes('Cited by sentence 1')")
+    assert page.evaluate(LIT) < 2000  # a safety net; the figure stands in the room's README
 
     answer = answer_text(page)
-    slider = page.get_by_role("slider", name="Threshold")
-    slider.focus()
-    for _ in range(30):
-        slider.press("ArrowRight")
-    page.get_by_text("belongs to an earlier selection").first.wait_for()
+    for name, row in (("Passages", "td .rq-pick"), ("Obligations", "button.rq-row"), ("Pairs", ".rq-pairs td")):
+        open_tab(page, name)
+        page.locator(row).first.wait_for()
+        page.locator(row).first.focus()
+        page.keyboard.press("Enter")
+        page.locator(".rq-evidence .rq-passage").first.wait_for()
+        page.keyboard.press("Escape")
     assert answer_text(page) == answer
     assert page.locator("[data-testid=stException]").count() == 0
 
-
-def test_a_citation_opens_its_passage_by_keyboard(page, address):
-    page.goto(address)
-    ask_first_example(page)
-    citation = page.locator("details.rq-cite summary").first
-    citation.focus()
-    page.keyboard.press("Enter")
-    page.locator(".rq-card").first.wait_for()
-
-
-def test_an_empty_question_is_told_so_and_keeps_the_answer_before_it(page, address):
-    page.goto(address)
-    ask_first_example(page)
-    answer = answer_text(page)
-    page.get_by_role("textbox", name="Question").fill("   ")
-    page.get_by_role("button", name="Ask", exact=True).click()
-    page.get_by_text("The question is empty").first.wait_for()
-    assert answer_text(page) == answer
-
-
-def test_a_record_has_a_page_of_its_own(page, address):
-    page.goto(address)
-    ask_first_example(page)
-    record_id = only_text(page, "a[href^='records?record=']")
     page.goto(f"{address}/records")
     page.locator(".rq-table a").first.wait_for()
-    page.goto(f"{address}/records?record={record_id}")
+    page.goto(f"{address}/records?record={record.record_id}")
     wait_until_finished(page)
+    assert answer_text(page) == answer
     page.goto(f"{address}/records?record=nothing")
     page.get_by_text("no record 'nothing'").first.wait_for()
-
-
-def sideways(page):
-    """By how many pixels the page is wider than the screen."""
-    return page.evaluate(
-        "() => { const m = document.querySelector('[data-testid=stMain]'); return m.scrollWidth - m.clientWidth; }"
-    )
 
 
 SIZES = ((1440, 900), (390, 844))
 
 
-def test_the_finished_page_fits_the_screen(page, address):
+def fits(page, width, height, what):
+    """Waits until nothing is wider than the screen; charts are drawn anew some time after the window changed."""
+    page.set_viewport_size({"width": width, "height": height})
+    page.wait_for_function("width => window.innerWidth === width", arg=width)
+    page.wait_for_function(
+        "() => { const main = document.querySelector('[data-testid=stMain]');"
+        " return main && main.scrollWidth - main.clientWidth <= 1; }",
+        timeout=PATIENCE,
+    )
+    shoot(page, f"{what}-{width}")
+
+
+def test_the_finished_page_fits_the_screen_and_on_a_phone_evidence_is_a_sheet(page, address):
     page.goto(address)
     page.locator(".st-key-examples button").first.wait_for()
     ask_first_example(page)
     for scheme, (width, height) in product(("light", "dark"), SIZES):
         page.emulate_media(color_scheme=scheme)
-        page.set_viewport_size({"width": width, "height": height})
-        page.wait_for_function("width => window.innerWidth === width", arg=width)
-        page.wait_for_timeout(300)  # charts are drawn anew
-        for number, anchor in enumerate(["ask", "passages", "answer", "repass"] if SCREENSHOTS else []):
-            page.evaluate("id => document.getElementById(id)?.scrollIntoView()", anchor)
-            page.wait_for_timeout(250)
-            shoot(page, f"{number}-{anchor}-{width}-{scheme}")
-        assert sideways(page) <= 1, f"at {width} pixels, {scheme}, the page scrolls sideways"
+        for name in ("Passages", "Scores"):
+            open_tab(page, name)
+            fits(page, width, height, f"{name}-{scheme}")
+    page.locator(".rq-said").first.click()
+    page.locator(".rq-evidence.rq-sheet mark").first.wait_for()
+    fits(page, *SIZES[1], "sheet")
+    page.keyboard.press("Escape")
+    page.locator(".rq-evidence.rq-sheet").wait_for(state="detached")
+    assert page.evaluate("document.activeElement.dataset.show") == "s0"
 
 
 # The breakdown in six cases -------------------------------------------------------------------------------------------
@@ -176,56 +195,27 @@ def cases(tmp_path_factory):
 
 
 ESSENTIALS = {
-    "good": ("supported", "Copied: ", "citation corrected: [1] → [2]", "covered", ".947 to .973"),
-    "contradicting": ("contradicted", "no citation: no passage supports this", "not covered"),
-    "empty": ("nothing to score", "The model wrote nothing"),
-    "long": ("40 of 40 final", "Only problems", "supported"),
-    "no-obligation": ("hold no obligation", "OC = 0 by definition"),
-    "verdicts": ("Sources disagree on sentence 2", "[3] says otherwise", "1 without verdict", "1 in part", "Hatched: "),
+    "good": ("Scores", "supported", "Copied: ", "citation corrected: [1] → [2]", "obligations", ".947 to .973"),
+    "contradicting": ("Obligations", "contradicted", "no citation: no passage supports this", "not covered"),
+    "empty": ("Scores", "nothing to score", "The model wrote nothing"),
+    "long": ("Scores", "40 of 40 final", "Only problems", "supported"),
+    "no-obligation": ("Obligations", "hold no obligation"),
+    "verdicts": ("Pairs", "Sources disagree on sentence 2", "1 without verdict", "1 more in part", "Hatched: "),
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ESSENTIALS)
 def test_the_breakdown_of_each_case_says_the_essentials_and_fits(page, cases, case):
     url, records = cases
     page.goto(f"{url}/records?record={records[case]}")
-    wait_until_finished(page)
+    tab, *essentials = ESSENTIALS[case]
+    open_tab(page, tab)
     for width, height in SIZES:
-        page.set_viewport_size({"width": width, "height": height})
-        page.wait_for_function("width => window.innerWidth === width", arg=width)
-        for words in ESSENTIALS[case]:
+        fits(page, width, height, case)
+        for words in essentials:
             page.wait_for_function("words => document.body.innerText.includes(words)", arg=words)
         assert page.locator("[data-testid=stException]").count() == 0
-        assert sideways(page) <= 1, f"at {width} pixels the page scrolls sideways"
-
-
-def test_the_reason_of_a_verdict_is_there_on_focus_and_under_the_pointer_and_stays_on_the_screen(page, cases):
-    url, records = cases
-    page.goto(f"{url}/records?record={records['verdicts']}")
-    wait_until_finished(page)
-    for width, height in SIZES:
-        page.set_viewport_size({"width": width, "height": height})
-        page.wait_for_function("width => window.innerWidth === width", arg=width)
-        for number, reach in ((2, "focus"), (3, "hover")):
-            sentence = page.locator(".rq-said").nth(number)
-            getattr(sentence, reach)()
-            tip = sentence.locator(".rq-tip")
-            tip.wait_for()
-            box = tip.bounding_box()
-            assert 0 <= box["x"] <= box["x"] + box["width"] <= width
-            assert box["y"] >= sentence.bounding_box()["y"]
-            assert sideways(page) <= 1
-
-
-def test_only_problems_leaves_out_what_is_well_supported(page, cases):
-    url, records = cases
-    page.goto(f"{url}/records?record={records['long']}")
-    wait_until_finished(page)
-    page.wait_for_function("document.querySelectorAll('.rq-rows').length === 2")
-    all_rows = page.locator("details.rq-row").count()
-    page.get_by_text("Only problems").first.click()
-    page.get_by_text("with a problem").first.wait_for()
-    page.wait_for_function("all => document.querySelectorAll('details.rq-row').length < all", arg=all_rows)
 
 
 # A language model -----------------------------------------------------------------------------------------------------
@@ -271,21 +261,21 @@ def test_hostile_passages_and_questions_run_no_script_and_show_no_trace(page, tm
         dialogs = []
         page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
         page.goto(url)
-        asked, record = 0, ""
+        page.get_by_test_id("stExpandSidebarButton").click()
+        asked, before = 0, ""
         for number, text in enumerate(hostile_texts()[::step]):
-            if number % 2:
-                page.get_by_text("extractive, no language model", exact=True).first.click()
-            else:
-                page.get_by_text("language model", exact=True).first.click()
+            wanted = "extractive, no language model" if number % 2 else "language model"
+            page.get_by_text(wanted, exact=True).first.click()
             page.get_by_role("textbox", name="Question").fill(text)
             page.get_by_role("button", name="Ask", exact=True).click()
             asked += 1
-            found = page.wait_for_function(
-                "before => { const links = document.querySelectorAll('a[href*=\"records?record=\"]');"
-                " return links.length === 1 && links[0].textContent !== before ? links[0].textContent : null; }",
-                arg=record,
+            page.wait_for_function(
+                "before => { const all = document.querySelectorAll('.rq-line:not(.rq-provisional), .rq-notice');"
+                " const asked = document.querySelector('.rq-question')?.textContent;"
+                " return all.length && asked && asked !== before ? asked : null; }",
+                arg=before,
             )
-            record = found.json_value()
+            before = page.locator(".rq-question").text_content()
             page.wait_for_timeout(400)
             assert page.evaluate("window.ragqaBroken") is None, text
             assert not dialogs, text

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 import pytest
 
 from ragqa.events.generation import EvidenceFound, SubQuestionAnswered
-from ragqa.records import AnswerRecord
 from tests.support.openai_server import answer
 from tests.support.screenshot_cases import FAN_OUT
 from tests.support.server import CHROMIUM
-from tests.ui.test_browser import SIZES, answer_text, choose_corpus, only_text, shoot, wait_until_finished
+from tests.ui.test_browser import (
+    SIZES,
+    answer_text,
+    choose_corpus,
+    downloaded,
+    fits,
+    only_text,
+    open_tab,
+    wait_until_finished,
+)
 
 pytestmark = [
     pytest.mark.browser,
@@ -27,6 +34,7 @@ YEARS = ("7 June 1913", "14 January 1897", "6 October 1889")
 
 def ask(page, generator, question=FAN_OUT):
     choose_corpus(page, re.compile("Small encyclopedia", re.I))
+    page.get_by_test_id("stExpandSidebarButton").click()
     page.get_by_text(generator, exact=True).click()
     page.get_by_role("slider", name="Sub-questions").wait_for()
     page.get_by_label("Question", exact=True).fill(question)
@@ -34,15 +42,11 @@ def ask(page, generator, question=FAN_OUT):
     wait_until_finished(page)
 
 
-def downloaded(page):
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download the record (JSON)").first.click()
-    return AnswerRecord.from_json(Path(download.value.path()).read_text(encoding="utf-8"))
-
-
 def test_a_fan_out_shows_its_tree_evidence_and_answer(page, address):
     page.goto(address)
     ask(page, "fan-out, no language model")
+    record = downloaded(page)
+    open_tab(page, "How it was written")
     tree = only_text(page, ".rq-tree")
     for name in MOUNTAINS:
         assert f"{name}: was climbed first?" in tree
@@ -56,19 +60,15 @@ def test_a_fan_out_shows_its_tree_evidence_and_answer(page, address):
     row.get_by_text("cited").first.wait_for()
     assert "The first ascent of the main summit of Denali" in row.locator(".rq-passage").first.inner_text()
     for width, height in SIZES:
-        page.set_viewport_size({"width": width, "height": height})
-        page.wait_for_function("width => window.innerWidth === width", arg=width)
-        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
-        page.evaluate("document.querySelector('.rq-tree').scrollIntoView({block: 'center'})")
-        shoot(page, f"fan-out-{width}")
+        fits(page, width, height, "fan-out")
+    page.set_viewport_size({"width": 1440, "height": 900})
 
-    record = downloaded(page)
     assert record.status == "scored"
     assert [event.number for event in record.trace if isinstance(event, EvidenceFound)] == [1, 2, 3]
     assert len([event for event in record.trace if isinstance(event, SubQuestionAnswered)]) == 3
 
     page.goto(f"{address}/records?record={record.record_id}")
-    page.get_by_role("button", name="Download the record (JSON)").wait_for()
+    open_tab(page, "How it was written")
     assert only_text(page, ".rq-tree") == tree
 
 
@@ -84,10 +84,10 @@ def test_a_fan_out_with_a_language_model_shows_its_plan_and_two_levels(page, mod
     server.script = (answer(reply),)
     page.goto(url)
     ask(page, "fan-out, language model", "Who climbed Denali first, and how deep are the deep lakes?")
+    open_tab(page, "How it was written")
     tree = only_text(page, ".rq-tree")
     for part in ("Who climbed Denali first?", "Which lakes are deep?", "How deep is Lake Baikal?"):
         assert part in tree
     assert page.locator(".rq-tree .rq-below .rq-row").count() == 1
     assert "It will take 2 to 10 calls" in page.locator("body").inner_text()
     assert answer_text(page).startswith("It is so.")
-    shoot(page, "fan-out-llm")

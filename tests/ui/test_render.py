@@ -14,7 +14,7 @@ from ragqa.filtering import select
 from ragqa.records import RecordSummary
 from ragqa.repass.explanation import explain, mode_differences, provenance
 from ragqa.types import Question, Ranking, RePASs
-from ragqa.ui.charts import growth_chart, heat_map, score_curve
+from ragqa.ui.charts import growth_chart, score_curve
 from ragqa.ui.render import (
     answer_html,
     notice_html,
@@ -23,15 +23,18 @@ from ragqa.ui.render import (
     seconds_html,
     text_html,
 )
+from ragqa.ui.render_cards import sentence_cards
 from ragqa.ui.render_passages import passage_table_html
 from ragqa.ui.render_scores import (
     gauges_html,
     growth_html,
-    ledger_html,
     modes_html,
+    obligations_html,
+    pairs_html,
     provenance_html,
     sentence_table_html,
 )
+from ragqa.ui.view import Shown
 from tests.support.fakes import answer, passage, ranking
 from tests.support.helpers import ANSWER, PASSAGES, make_pipeline
 from tests.support.verdict_cases import before_rules
@@ -39,19 +42,20 @@ from tests.support.verdict_cases import before_rules
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&[x](javascript:alert(1))"
 ALLOWED = {
     *("div", "span", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "p", "b", "strong", "mark"),
-    *("br", "a", "ul", "li", "del", "ins"),
+    *("br", "a", "ul", "li", "del", "ins", "button", "h2"),
 }
 
 
 class Tags(HTMLParser):
     def __init__(self, html):
         super().__init__()
-        self.names, self.attributes, self.text = [], [], ""
+        self.names, self.attributes, self.pairs, self.text = [], [], [], ""
         self.feed(html)
 
     def handle_starttag(self, tag, attrs):
         self.names.append(tag)
         self.attributes += [name for name, _ in attrs]
+        self.pairs += attrs
 
     def handle_data(self, data):
         self.text += data
@@ -62,6 +66,20 @@ def assert_harmless(html):
     assert set(tags.names) <= ALLOWED
     assert not [name for name in tags.attributes if name.startswith("on")]
     return tags
+
+
+def cards_of(evaluation, passages, explanation=None, **changes):
+    """The cards of a breakdown's sentences, by the id that shows them."""
+    found = Shown(
+        evaluation.mode,
+        evaluation,
+        explanation,
+        evaluation.sentences,
+        evaluation.obligations,
+        evaluation.verdicts,
+        evaluation.obligation_verdicts,
+    )
+    return sentence_cards(found, passages, 0.5, **changes)
 
 
 @pytest.fixture(scope="module")
@@ -81,12 +99,12 @@ def test_hostile_text_stays_text_everywhere(finished):
     html = "".join(
         [
             passage_table_html(selection, 5),
-            answer_html(answer(HOSTILE, [(1,)]), [bad]),
+            answer_html(answer(HOSTILE, [(1,)]), n_passages=1),
             notice_html(HOSTILE),
             records_html([RecordSummary(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, None)]),
             record_link_html(HOSTILE),
-            sentence_table_html(scored.paper.sentences, [bad] * 3, 0.5),
-            ledger_html(scored.paper.obligations, [bad] * 3, 0.7),
+            obligations_html(scored.paper.obligations, [bad] * 3, 0.7),
+            *cards_of(scored.paper, [bad] * 3).values(),
         ]
     )
     assert "alert(1)" in assert_harmless(html).text
@@ -110,23 +128,18 @@ def test_the_passage_table_names_every_score_and_decision(finished):
     assert "no passage" in Tags(passage_table_html(select(Ranking("fused", ()), FilteringConfig()), 5)).text.lower()
 
 
-def test_the_answer_marks_verdicts_and_opens_citations(finished):
+def test_the_answer_marks_verdicts_and_each_citation_shows_its_passage(finished):
     selection, scored = finished
-    before = answer_html(ANSWER, selection.passages)
-    after = answer_html(ANSWER, selection.passages, scored.paper.sentences)
-    assert before.count("rq-u-pending") == 2
-    marked, legend = after.split("Underline:")
-    assert marked.count("rq-u-good") == 1
-    assert marked.count("rq-u-plain") == 1
-    assert "contradicted" in legend
-    assert PASSAGES[0].text in Tags(after).text
-    assert after.count("<details") == 2
+    assert answer_html(ANSWER, n_passages=2).count("rq-u-pending") == 2
+    after = assert_harmless(answer_html(ANSWER, scored.paper.sentences, n_passages=2))
+    cards = cards_of(scored.paper, selection.passages)
+    assert {value for name, value in after.pairs if name == "data-show"} == set(cards)
+    assert PASSAGES[0].text in Tags(cards["s0.1"]).text
 
 
-def test_a_sentence_row_shows_the_deciding_premise_marked_in_its_passage(finished):
+def test_the_card_of_a_sentence_has_the_deciding_premise_marked_in_its_passage(finished):
     selection, scored = finished
-    html = sentence_table_html(scored.paper.sentences, selection.passages, 0.5)
-    assert "supported" in Tags(html).text
+    html = "".join(cards_of(scored.paper, selection.passages).values())
     assert "unsupported" in Tags(html).text
     assert '<mark class="rq-mark-good">A firm must act at once.</mark> The sky is blue.' in html
     assert "at or above 0.50" in html
@@ -135,7 +148,7 @@ def test_a_sentence_row_shows_the_deciding_premise_marked_in_its_passage(finishe
 
 def test_the_ledger_says_covered_by_which_sentence_with_what_margin(finished):
     selection, scored = finished
-    text = Tags(ledger_html(scored.paper.obligations, selection.passages, 0.7)).text
+    text = Tags(obligations_html(scored.paper.obligations, selection.passages, 0.7)).text
     assert "covered" in text
     assert "not covered" in text
     assert f"margin {0.9 - 0.7:+.3f}" in text
@@ -171,9 +184,8 @@ def test_the_gauges_say_how_each_part_came_about_and_what_is_copied(finished):
 def test_a_provisional_row_says_so_in_words_and_names_no_final_number(finished):
     selection, scored = finished
     scores, obligations = scored.paper.sentences, scored.paper.obligations
-    html = sentence_table_html(scores, selection.passages, 0.5, final={0}) + ledger_html(
-        obligations, selection.passages, 0.7, final=()
-    )
+    html = sentence_table_html(scores, final={0})
+    html += obligations_html(obligations, selection.passages, 0.7, final=())
     text = assert_harmless(html).text
     assert html.count("rq-provisional") == 1 + 2
     assert "so far unsupported" in text
@@ -181,9 +193,10 @@ def test_a_provisional_row_says_so_in_words_and_names_no_final_number(finished):
     assert "E 0.900" in text
     assert "so far covered" in text
     assert "so far not covered" in text
-    answer_so_far = answer_html(ANSWER, selection.passages, scores, final={0})
-    assert 'aria-label="so far unsupported"' in answer_so_far
-    assert 'aria-label="supported"' in answer_so_far
+    answer_so_far = answer_html(ANSWER, scores, n_passages=2, final={0})
+    assert "<b>so far unsupported</b>" in answer_so_far
+    assert "<b>supported</b>" in answer_so_far
+    assert "still to be compared" in cards_of(scored.paper, selection.passages, final={0})["s1"]
 
 
 def recited(scored, citations):
@@ -197,15 +210,16 @@ def test_a_citation_that_another_passage_earns_is_corrected_in_the_table_and_in_
     selection, scored = finished
     evaluation = recited(scored, (2,))
     explanation = explain(evaluation, selection.passages)
-    html = sentence_table_html(evaluation.sentences, selection.passages, 0.5, explanation=explanation)
-    text = assert_harmless(html).text
-    assert "⚑ citation corrected: [2] → [1]" in text
+    cards = cards_of(evaluation, selection.passages, explanation)
+    text = assert_harmless(cards["s0"]).text
+    assert "which it does not support" in cards["s0.2"]
+    assert "which it supports" in cards["s0.1"]
     assert (
         "As written it cites [2], corrected to [1]. Highest entailment, raw: [1] 0.900 and word for word, [2] 0.100."
         in text
     )
     written = replace(ANSWER, sentences=tuple(score.sentence for score in evaluation.sentences))
-    shown = answer_html(written, selection.passages, checks=explanation.citations)
+    shown = answer_html(written, n_passages=2, checks=explanation.citations)
     assert "<del>[2]</del>" in shown
     assert "<ins>[1]</ins>" in shown
     assert 'aria-label="Passage 2, cited but does not support this"' in shown
@@ -216,58 +230,41 @@ def test_citations_that_hold_are_shown_as_they_were_written(finished):
     selection, scored = finished
     explanation = explain(scored.paper, selection.passages)
     first = [explanation.citations[0]]
-    assert answer_html(ANSWER, selection.passages, checks=first) == answer_html(ANSWER, selection.passages)
-    assert "⚑" not in sentence_table_html(scored.paper.sentences[:1], selection.passages, 0.5, explanation=explanation)
+    assert answer_html(ANSWER, n_passages=2, checks=first) == answer_html(ANSWER, n_passages=2)
 
 
 def test_a_sentence_that_cites_nothing_gets_the_passage_that_entails_it(finished):
     selection, scored = finished
     evaluation = recited(scored, ())
     explanation = explain(evaluation, selection.passages)
-    html = sentence_table_html(evaluation.sentences[:1], selection.passages, 0.5, explanation=explanation)
-    assert "⚑ citation added: [1]" in Tags(html).text
-    assert "As written it cites nothing and is supported by [1], added." in Tags(html).text
+    cards = cards_of(evaluation, selection.passages, explanation)
+    assert "As written it cites nothing and is supported by [1], added." in Tags(cards["s0"]).text
 
 
 def test_a_sentence_that_no_passage_entails_stays_and_is_marked(finished):
     selection, scored = finished
     explanation = explain(scored.paper, selection.passages)
-    shown = answer_html(ANSWER, selection.passages, checks=explanation.citations)
+    shown = answer_html(ANSWER, n_passages=2, checks=explanation.citations)
     assert "The moon is green." in shown
     assert "<del>[2]</del>" in shown
     assert "⚑ citation removed: [2], no passage supports this" in shown
 
 
-def test_a_row_carries_passage_offsets_and_the_share_copied(finished):
+def test_a_card_carries_passage_offsets_and_the_share_copied(finished):
     selection, scored = finished
-    explanation = explain(scored.paper, selection.passages)
-    text = Tags(sentence_table_html(scored.paper.sentences, selection.passages, 0.5, explanation=explanation)).text
+    card = cards_of(scored.paper, selection.passages, explain(scored.paper, selection.passages))["s0"]
     premise = scored.paper.sentences[0].entailment_premise
-    assert f"characters {premise.start} to {premise.end} of [1] General Rules" in text
-    assert "Copied from the passages: 100% of its words." in text
+    assert f'title="characters {premise.start} to {premise.end}">[1] General Rules' in card
+    assert "Copied from the passages: 100% of its words." in card
 
 
 def test_the_ledger_names_the_near_miss_and_the_next_best(finished):
     selection, scored = finished
     explanation = explain(scored.paper, selection.passages)
-    text = Tags(ledger_html(scored.paper.obligations, selection.passages, 0.7, explanation=explanation)).text
+    text = Tags(obligations_html(scored.paper.obligations, selection.passages, 0.7, explanation=explanation)).text
     assert "Covered by answer sentence 1; P(entailment) 0.900 is 0.200 above the threshold 0.70" in text
     assert "Best near miss: answer sentence 1; P(entailment) 0.100 is 0.600 short of the threshold 0.70" in text
     assert "Next best: answer sentence 2 with 0.100." in text
-
-
-def test_a_heat_map_of_many_source_sentences_stays_on_two_screens(finished):
-    _, scored = finished
-    few = scored.paper
-    n_rows = 200
-    many = replace(
-        few,
-        premises=few.premises[:1] * n_rows,
-        entailment_matrix=few.entailment_matrix[:1] * n_rows,
-        contradiction_matrix=few.contradiction_matrix[:1] * n_rows,
-    )
-    heights = [heat_map(evaluation, "entailment").to_dict()["height"]["step"] for evaluation in (few, many)]
-    assert heights == [22, 6]
 
 
 def test_growth_is_told_in_words_and_drawn(finished):
@@ -305,12 +302,11 @@ def test_the_score_curve_draws_threshold_and_drop(finished):
     assert "drop 0.30" in str(score_curve(all_kept, FilteringConfig(threshold=0.5), 30).to_dict())  # by another rule
 
 
-def test_the_heat_map_has_a_cell_per_pair_with_both_sentences(finished):
-    _, scored = finished
+@pytest.mark.parametrize("kind", ["entailment", "contradiction"])
+def test_every_pair_has_a_cell_and_every_source_sentence_a_card(finished, kind):
+    selection, scored = finished
     evaluation = scored.paper
-    for kind in ("entailment", "contradiction"):
-        spec = heat_map(evaluation, kind).to_dict()
-        (rows,) = spec["datasets"].values()
-        assert len(rows) == len(evaluation.premises) * len(evaluation.sentences)
-        assert rows[0]["source sentence"] == evaluation.premises[0].text
-        assert rows[0]["answer sentence"] == evaluation.sentences[0].sentence.text
+    tags = assert_harmless(pairs_html(evaluation, selection.passages, kind))
+    assert tags.names.count("td") == len(evaluation.premises) * len(evaluation.sentences)
+    cards = [value for name, value in tags.pairs if name == "data-card"]
+    assert cards == [f"m{row}" for row in range(len(evaluation.premises))]

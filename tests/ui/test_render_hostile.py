@@ -21,15 +21,15 @@ from ragqa.ui.render import answer_html
 from ragqa.ui.render_scores import (
     gauges_html,
     growth_html,
-    ledger_html,
     modes_html,
+    obligations_html,
+    pairs_html,
     provenance_html,
     sentence_table_html,
 )
-from ragqa.ui.render_verdicts import disagreements_html
 from tests.support.fakes import answer, passage
 from tests.support.helpers import make_pipeline
-from tests.ui.test_render import HOSTILE, assert_harmless
+from tests.ui.test_render import HOSTILE, assert_harmless, cards_of
 
 BAD = passage("1:1", HOSTILE, title=HOSTILE, section=HOSTILE, number=HOSTILE)
 PREMISE = Premise(HOSTILE, "1:1", 0, 0, len(HOSTILE))
@@ -70,14 +70,15 @@ def evaluation():
 @pytest.mark.parametrize("raw", [True, False], ids=["raw", "judged"])
 def test_hostile_text_stays_text_in_the_breakdown(evaluation, final, raw):
     explanation = explain(evaluation, [BAD])
-    scores, premises = evaluation.sentences, evaluation.premises
+    scores = evaluation.sentences
     verdicts, covers = ((), ()) if raw else (evaluation.verdicts, evaluation.obligation_verdicts)
     shown = {"final": final, "explanation": explanation}
     for html in (
-        sentence_table_html(scores, [BAD], 0.5, verdicts=verdicts, premises=premises, **shown),
-        ledger_html(evaluation.obligations, [BAD], 0.7, verdicts=covers, **shown),
-        answer_html(answer(HOSTILE), [BAD], scores, final=final, checks=evaluation.citations, verdicts=verdicts),
-        disagreements_html(evaluation.verdicts, scores, premises, [BAD]),
+        sentence_table_html(scores, verdicts, final),
+        obligations_html(evaluation.obligations, [BAD], 0.7, verdicts=covers, **shown),
+        answer_html(answer(HOSTILE), scores, n_passages=1, final=final, checks=evaluation.citations, verdicts=verdicts),
+        *cards_of(replace(evaluation, verdicts=verdicts), [BAD], explanation, final=final).values(),
+        pairs_html(evaluation, [BAD], "entailment"),
         gauges_html(RePASs(0.5, 0.1, 0.25), final=final is None, mode=HOSTILE),
         modes_html(evaluation, evaluation, [HOSTILE]),
         provenance_html([(HOSTILE, HOSTILE)]),

@@ -7,13 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragqa.repass.explanation import explain, verdict_by_index
-from ragqa.types import Span, Verdict
-from ragqa.ui.charts import heat_map
+from ragqa.types import Span
 from ragqa.ui.render import answer_html, marked_html
-from ragqa.ui.render_scores import gauges_html, ledger_html, sentence_table_html
-from ragqa.ui.render_verdicts import counts_html, disagreements_html
-from tests.support.verdict_cases import ALL_VERDICTS, REPORT, SIX, SOURCES, TWO, before_rules, scored_by_hand
-from tests.ui.test_render import Tags, assert_harmless
+from ragqa.ui.render_scores import (
+    gauges_html,
+    obligations_html,
+    pairs_html,
+    score_line_html,
+    sentence_table_html,
+)
+from tests.support.verdict_cases import ALL_VERDICTS, REPORT, SOURCES, before_rules, scored_by_hand
+from tests.ui.test_render import Tags, assert_harmless, cards_of
 
 
 @pytest.fixture(scope="module")
@@ -22,32 +26,25 @@ def evaluation():
 
 
 def answer_of(evaluation, **changes):
-    return answer_html(ALL_VERDICTS, SOURCES, evaluation.sentences, verdicts=evaluation.verdicts, **changes)
-
-
-def table_of(evaluation, **changes):
-    shown = {"verdicts": evaluation.verdicts, "premises": evaluation.premises} | changes
-    return sentence_table_html(evaluation.sentences, SOURCES, 0.5, **shown)
-
-
-def row_of(html, number):
-    return html.split('<details class="rq-row')[number]
+    changes = {"verdicts": evaluation.verdicts} | changes
+    return answer_html(ALL_VERDICTS, evaluation.sentences, n_passages=len(SOURCES), **changes)
 
 
 def test_each_sentence_of_the_answer_has_its_badge_and_its_reason_on_focus_and_under_the_pointer(evaluation):
     html = answer_of(evaluation)
-    marked, legend = html.split("Underline:")
-    for kind, words in (
-        ("good", "supported: Quoted word for word from [1]."),
-        ("mixed", "sources disagree: [2] says six years, [3] two years."),
-        ("bad", "contradicted: [1] says two hours, the answer six."),
-        ("plain", "unsupported: No source says this."),
-        ("none", "no verdict: In Slovenian, which the model cannot read."),
+    assert_harmless(html)
+    for number, (kind, words) in enumerate(
+        (
+            ("good", "<b>supported</b>: Quoted word for word from [1]."),
+            ("mixed", "<b>sources disagree</b>: [2] says six years, [3] two years."),
+            ("bad", "<b>contradicted</b>: [1] says two hours, the answer six."),
+            ("plain", "<b>unsupported</b>: No source says this."),
+            ("none", "<b>no verdict</b>: In Slovenian, which the model cannot read."),
+        )
     ):
-        assert f'tabindex="0" role="group" aria-label="{words}"' in marked
-        assert marked.count(f'class="rq-sentence rq-u-{kind}"') == 1
-    assert marked.count('<span class="rq-tip" aria-hidden="true">') == 5
-    assert "sources disagree, no verdict" in assert_harmless(legend).text
+        assert f'data-show="s{number}" aria-describedby="rq-why-{number}"' in html
+        assert f'id="rq-why-{number}" aria-hidden="true">{words}' in html
+        assert html.count(f'class="rq-sentence rq-u-{kind}"') == 1
 
 
 def test_the_words_that_decide_are_marked_in_the_answer(evaluation):
@@ -61,32 +58,31 @@ def test_the_words_that_decide_are_marked_in_the_answer(evaluation):
 
 def test_without_verdicts_the_raw_ones_are_shown(evaluation):
     raw = answer_of(before_rules(evaluation))
-    assert 'aria-label="contradicted and supported"' in raw
+    assert "<b>contradicted and supported</b>" in raw
     assert "Quoted word for word" not in raw
-    assert "contradicted and supported" in raw.split("Underline:")[1]
-    assert "RePASs raw" not in table_of(before_rules(evaluation), verdicts=())
+    assert "RePASs raw" not in "".join(cards_of(before_rules(evaluation), SOURCES).values())
 
 
 def test_a_verdict_so_far_says_so(evaluation):
-    html = answer_of(evaluation, final={0})
-    assert 'aria-label="so far contradicted: [1] says two hours, the answer six."' in html
-    row = row_of(table_of(evaluation, final={0}), 3)
-    assert "so far contradicted" in row
-    assert "[1] says two hours, the answer six." in row
+    assert "<b>so far contradicted</b>: [1] says two hours, the answer six." in answer_of(evaluation, final={0})
+    for html in (
+        sentence_table_html(evaluation.sentences, evaluation.verdicts, final={0}),
+        cards_of(evaluation, SOURCES, final={0})["s2"],
+    ):
+        assert "so far contradicted" in html
+        assert "[1] says two hours, the answer six." in html
 
 
-def test_a_row_tells_verdict_reason_and_rule_then_what_decided_then_the_raw_scores(evaluation):
-    html = row_of(table_of(evaluation), 3)
+def test_a_card_tells_verdict_and_reason_then_what_decided_and_the_rule_then_the_raw_scores(evaluation):
+    html = cards_of(evaluation, SOURCES)["s2"]
     text = assert_harmless(html).text
     places = [
         text.index(words)
         for words in (
             "contradicted",
-            "RePASs raw: E 0.100",
-            "C 0.850",
             "[1] says two hours, the answer six.",
+            "Says otherwise: [1] Harbour Rules",
             "Decided by the rule “number”.",
-            "Says otherwise: characters 0 to 83 of [1] Harbour Rules",
             "RePASs raw: contradicted",
             "Contradiction 0.850, at or above 0.50; highest against the source sentence above, of [1].",
         )
@@ -97,43 +93,43 @@ def test_a_row_tells_verdict_reason_and_rule_then_what_decided_then_the_raw_scor
 
 
 def test_what_is_not_believed_is_counted(evaluation):
-    text = Tags(row_of(table_of(evaluation), 1)).text
-    assert "Not believed: 1 source sentence whose raw probability of entailment or contradiction reaches 0.50" in text
-    assert "Not believed" not in Tags(row_of(table_of(evaluation), 2)).text
+    cards = cards_of(evaluation, SOURCES)
+    words = "Not believed: 1 source sentence whose raw probability of entailment or contradiction reaches 0.50"
+    assert words in Tags(cards["s0"]).text
+    assert "Not believed" not in Tags(cards["s1"]).text
 
 
-def test_sources_that_disagree_stand_side_by_side_with_their_numbers(evaluation):
-    html = disagreements_html(evaluation.verdicts, evaluation.sentences, evaluation.premises, SOURCES)
-    text = assert_harmless(html).text
-    assert html.count("rq-notice") == 1
-    assert f"Sources disagree on sentence 2: {SIX}" in text
-    assert text.index("[2] says so") < text.index(SIX, text.index("[2] says so")) < text.index("[3] says otherwise")
-    assert text.index("[3] says otherwise") < text.index(TWO)
-    assert '<mark class="rq-word rq-mark-bad">two years</mark>' in html
-    agreeing = [one for one in evaluation.verdicts if one.verdict is not Verdict.DISAGREEING]
-    assert disagreements_html(agreeing, evaluation.sentences, evaluation.premises, SOURCES) == ""
+def test_sources_that_disagree_stand_in_one_card_each_with_its_words(evaluation):
+    text = Tags(cards_of(evaluation, SOURCES)["s1"]).text
+    assert text.index("Says otherwise: [3]") < text.index("two years in the harbour") < text.index("Says so: [2]")
 
 
-def test_the_ledger_says_what_is_missing_beside_the_raw_margin(evaluation):
-    html = ledger_html(evaluation.obligations, SOURCES, 0.7, verdicts=evaluation.obligation_verdicts)
-    covered, in_part, uncovered = (assert_harmless(row_of(html, number)).text for number in (1, 2, 3))
-    assert "coveredraw: best 0.900margin +0.200" in covered
-    assert "covered in part" in in_part
+def test_a_citation_shows_what_the_verdict_rests_on_in_that_passage(evaluation):
+    cards = cards_of(evaluation, SOURCES)
+    assert '<mark class="rq-mark-good">' in cards["s0.1"]
+    assert '<mark class="rq-mark-bad">' in cards["s1.3"]
+
+
+def test_an_obligation_says_what_is_missing_beside_the_raw_margin(evaluation):
+    html = obligations_html(evaluation.obligations, SOURCES, 0.7, verdicts=evaluation.obligation_verdicts)
+    covered, in_part, uncovered = html.split('<button type="button"')[1:]
+    assert "coveredraw: best 0.900margin +0.200" in assert_harmless("<button" + covered).text
     assert "Sentence 1 tells of the report." in in_part
-    assert "Decided by the rule “part”.Missing: “the estimated volume”." in in_part
-    assert row_of(html, 2).count('<mark class="rq-word rq-mark-mixed">the estimated volume</mark>') == 2
+    assert "Decided by the rule “part”." in in_part
+    assert "Missing:</b> “the estimated volume”." in in_part
+    assert in_part.count('<mark class="rq-word rq-mark-mixed">the estimated volume</mark>') == 2
     assert "not covered" in uncovered
     assert "No sentence of the answer says this." in uncovered
-    raw = Tags(ledger_html(evaluation.obligations, SOURCES, 0.7)).text
+    raw = Tags(obligations_html(evaluation.obligations, SOURCES, 0.7)).text
     assert "in part" not in raw
     assert "RePASs raw" not in raw
 
 
 def test_counts_and_doubt_stand_near_the_scores(evaluation):
     verdicts = verdict_by_index(evaluation.sentences, evaluation.verdicts).values()
-    text = assert_harmless(counts_html(verdicts, what="Verdicts")).text
-    assert text == "Verdicts: 1 supported 1 contradicted 1 where sources disagree 1 unsupported 1 without verdict"
-    assert counts_html([], what="Verdicts") == ""
+    line = score_line_html(evaluation.repass, verdicts, final=True, mode="paper", covered="1 of 3 obligations covered")
+    text = assert_harmless(line).text
+    assert "1 supported 1 contradicted 1 where sources disagree 1 unsupported 1 without verdict 1 of 3" in text
     explanation = explain(evaluation, SOURCES)
     gauges = gauges_html(evaluation.repass, final=True, mode="paper", explanation=explanation)
     assert "C 0.550, of which 0.180 rests on source sentences" in assert_harmless(gauges).text
@@ -141,17 +137,12 @@ def test_counts_and_doubt_stand_near_the_scores(evaluation):
     assert "rq-doubt" not in gauges_html(evaluation.repass, final=True, mode="paper", explanation=without)
 
 
-@pytest.mark.parametrize(("kind", "doubted"), [("contradiction", (1, 0.9)), ("entailment", (4, 0.7))])
-def test_a_cell_that_is_not_believed_is_hatched_and_zero_is_the_background(evaluation, kind, doubted):
-    spec = heat_map(evaluation, kind).to_dict()
-    (rows,) = spec["datasets"].values()
-    assert [(row["answer"], row["probability"]) for row in rows if row["verdict"]] == [doubted]
-    filled, hatched = spec["layer"]
-    assert filled["encoding"]["color"]["scale"]["range"][0].endswith(", 0)")  # transparent
-    assert "not believed" in hatched["transform"][0]["filter"]
-    assert len(hatched["layer"]) > 2
-    (rows,) = heat_map(before_rules(evaluation), kind).to_dict()["datasets"].values()
-    assert not [row for row in rows if row["verdict"]]
+@pytest.mark.parametrize(("kind", "doubted"), [("contradiction", "0.900"), ("entailment", "0.700")])
+def test_a_cell_that_is_not_believed_is_hatched(evaluation, kind, doubted):
+    html = pairs_html(evaluation, SOURCES, kind)
+    assert html.count("rq-hatched") == 1
+    assert f'P({kind}) {doubted}, not believed" class="rq-hatched"' in html
+    assert "rq-hatched" not in pairs_html(before_rules(evaluation), SOURCES, kind)
 
 
 spans = st.tuples(st.integers(-3, 12), st.integers(-3, 12)).map(lambda ends: Span("", min(ends), max(ends)))

@@ -1,0 +1,132 @@
+"""What the panes show of a `View`: answer, score line, notes, the card of each sentence. Pure: no streamlit here."""
+
+from __future__ import annotations
+
+from ragqa.config import Config
+from ragqa.repass.explanation import verdict_by_index
+from ragqa.types import Cover, Selection, Verdict
+from ragqa.ui.panes import Panes
+from ragqa.ui.render import answer_html, notice_html, question_html, record_link_html, text_html
+from ragqa.ui.render_cards import sentence_cards
+from ragqa.ui.render_scores import score_line_html
+from ragqa.ui.render_trace import best_html
+from ragqa.ui.view import WEAK_COSINE, Shown, View, provisional, reselect, shown, weak_match
+
+
+def panes_of(view: View, settings: Config, shown_id: str, *, raw: bool = False) -> Panes:
+    """The panes as they stand under these settings, which may have moved on since the answer was written."""
+    found = shown(view, settings.scoring.mode, raw=raw)
+    final = None if view.scored or not view.answer else view.final_sentences
+    passages = view.selection.passages if view.selection else ()
+    cards = sentence_cards(found, passages, settings.scoring.verdict_threshold, final) if view.answer else {}
+    return Panes(
+        id=shown_id,
+        question=question_html(view.question),
+        answer=_answer(view, found),
+        scores=_scores(view, found),
+        notes=_notes(view, settings, found),
+        cards=cards,
+        status=_status(view, found),
+    )
+
+
+def _answer(view: View, found: Shown) -> str:
+    if view.selection is None:
+        return ""
+    n_passages = len(view.selection.passages)
+    if view.answer is not None:
+        checks = found.explanation.citations if found.explanation and not view.answer.is_refusal else ()
+        final = None if view.scored else view.final_sentences
+        return answer_html(
+            view.answer, found.sentences, n_passages=n_passages, final=final, checks=checks, verdicts=found.verdicts
+        )
+    if view.best:
+        best = view.best.scored.of(view.config.scoring.mode) if view.best.scored else None
+        scores, verdicts = (best.sentences, best.verdicts) if best else ((), ())
+        return best_html(view.best) + answer_html(view.best.answer, scores, n_passages=n_passages, verdicts=verdicts)
+    return f'<div class="rq-answer">{text_html(view.text)}</div>' if view.text else ""
+
+
+def _scores(view: View, found: Shown) -> str:
+    repass = found.evaluation.repass if found.evaluation else provisional(view)
+    if view.answer is None or repass is None:
+        return ""
+    verdicts = verdict_by_index(found.sentences, found.verdicts).values()
+    covered = f"{coverage_words(view, found)} covered" if found.obligations else ""
+    final = found.evaluation is not None
+    return score_line_html(repass, verdicts, final=final, mode=found.mode, raw=not found.verdicts, covered=covered)
+
+
+def coverage_words(view: View, found: Shown) -> str:
+    """How many obligations are covered, of how many."""
+    total = max(view.n_obligations, len(found.obligations))
+    in_part = sum(one.cover is Cover.IN_PART for one in found.obligation_verdicts)
+    partly = f" ({in_part} more in part)" if in_part else ""
+    return f"{len(found.obligations) - len(found.uncovered)} of {total} obligations{partly}"
+
+
+def _notes(view: View, settings: Config, found: Shown) -> str:
+    """What a reader must know beside the answer, the weightiest first."""
+    notes = [notice_html(view.error, "bad")] if view.error else []
+    for judged in found.verdicts:
+        if judged.verdict is Verdict.DISAGREEING and judged.supporting and judged.contradicting:
+            words = f"Sources disagree on sentence {judged.index + 1}: {judged.reason}"
+            notes.append(
+                f'<button type="button" class="rq-notice rq-mixed rq-pick" data-show="s{judged.index}">'
+                f"{text_html(words)}</button>"
+            )
+    if view.answer and view.answer.note:
+        answer = view.answer
+        remarkable = answer.finish_reason != "stop" or answer.rejected_citations or answer.is_refusal
+        notes.append(notice_html(answer.note, "mixed" if remarkable else "plain"))
+    if view.rankings and not any(ranking.hits for ranking in view.rankings):
+        notes.append(notice_html("No passage shares a word or a meaning with this question in this corpus.", "mixed"))
+    weak = weak_match(view.rankings)
+    if weak is not None:
+        words = (
+            f"The nearest passage has a cosine of only {weak:.2f} with this question: this corpus may not speak of it. "
+            f"Nearly every question that a corpus answers reaches {WEAK_COSINE:.2f}."
+        )
+        notes.append(notice_html(words, "mixed"))
+    stale = _stale(view, settings)
+    if stale:
+        notes.append(notice_html(stale, "mixed"))
+    if view.scored and view.answer and not view.answer.sentences:
+        words = "The answer has no sentence, so there is nothing to score: E, C and OC are 0 by definition."
+        notes.append(notice_html(words))
+    if found.evaluation and not found.evaluation.verdicts:
+        words = "Judged before there were rules: these verdicts are raw, two thresholds on the maxima."
+        notes.append(notice_html(words))
+    return "".join(notes) + _written(view)
+
+
+def _stale(view: View, settings: Config) -> str:
+    """That the settings would now keep other passages than the answer was written from; "" where they would not."""
+    if view.selection is None:
+        return ""
+    current: Selection = reselect(view, settings.fusion, settings.filtering, settings.reranking)
+    if {c.passage.passage_id for c in current.kept} == {c.passage.passage_id for c in view.selection.kept}:
+        return ""
+    return (
+        f"This answer belongs to an earlier selection of {len(view.selection.kept)} passages; the settings now "
+        f"keep {len(current.kept)}. Ask again to answer from those."
+    )
+
+
+def _written(view: View) -> str:
+    if view.answer is None or not view.answer.text:
+        return ""
+    model = f", {view.answer.model}" if view.answer.model else ""
+    origin = f"Written by: {view.answer.generator}{model}. Choose a sentence to see what proves it; ↑ ↓ go on."
+    return f'<p class="rq-fine">{text_html(origin)}</p>' + (record_link_html(view.record_id) if view.record_id else "")
+
+
+def _status(view: View, found: Shown) -> str:
+    """For a screen reader: the stage while it works, the outcome once."""
+    if view.running:
+        return f"{view.phase.split(':')[0].split(',')[0]}." if not view.answer else "The answer is there; scoring it."
+    if view.error:
+        return view.error
+    if found.evaluation and view.answer and view.answer.sentences:
+        return f"Finished: {len(found.sentences)} sentences, RePASs {found.evaluation.repass.composite:.2f}."
+    return "Finished."

@@ -1,0 +1,175 @@
+// Shows what the server sends and, of it, the card of whatever is chosen. Nothing here asks the server anything.
+
+const TAGS = new Set(("div span p b strong mark br a ul li del ins table thead tbody tr th td details summary button"
+  + " h2 h3 q").split(" "));
+const ATTRIBUTES = new Set(("class data-show data-card data-text aria-label aria-describedby aria-hidden aria-valuenow"
+  + " aria-valuemin aria-valuemax title tabindex role id type scope colspan style href target").split(" "));
+
+/** A copy of this HTML with nothing but the elements and attributes above; parsed where no script runs. */
+function copied(html) {
+  const into = document.createDocumentFragment();
+  const copy = (from, to) => from.childNodes.forEach((node) => {
+    if (node.nodeType === Node.TEXT_NODE) to.append(node.data);
+    if (node.nodeType !== Node.ELEMENT_NODE) return;
+    const name = node.localName;
+    const made = TAGS.has(name) ? document.createElement(name) : to;
+    if (made !== to) {
+      for (const { name: key, value } of node.attributes) {
+        if (!ATTRIBUTES.has(key) || value === "status") continue; // one live region is enough
+        if (key !== "href" || value.startsWith("records?")) made.setAttribute(key, value);
+      }
+      to.append(made);
+    }
+    copy(node, made);
+  });
+  copy(new DOMParser().parseFromString(html, "text/html").body, into);
+  return into;
+}
+
+const NARROW = "(max-width: 900px)";
+const SENTENCE = ".rq-left [data-show^='s']";
+
+/** What one mounted pair of panes does; made once, fed with `update`. */
+function panesIn(root) {
+  const section = root.querySelector(".rq-panes");
+  const evidence = root.querySelector(".rq-evidence");
+  const body = root.querySelector(".rq-evidence-body");
+  const live = root.querySelector(".rq-live");
+  const known = {};
+  let data = {}, chosen = "", shown = "", origin = null;
+
+  const onPage = (key, id) => document.querySelector(`[data-${key}="${CSS.escape(id)}"]`);
+  const escaped = (text) => text.replace(/[&<>]/g, (one) => `&#${one.charCodeAt(0)};`);
+
+  /** The HTML of a card; that of a pair is its number, the answer sentence and the card of its row. */
+  function cardOf(id) {
+    const pair = /^x(\d+)\.(\d+)$/.exec(id);
+    if (!pair) return data.cards?.[id] ?? onPage("card", id)?.innerHTML;
+    const cell = onPage("show", id);
+    const said = section.querySelector(`[data-show="s${pair[2]}"] .rq-sentence`)?.textContent ?? "";
+    return cell && `<p class="rq-card-head"><b>Sentence ${+pair[2] + 1} against source sentence ${+pair[1] + 1}</b></p>`
+      + `<p class="rq-reason">${escaped(cell.title)}</p><p class="rq-quote">${escaped(said)}</p>`
+      + onPage("card", `m${pair[1]}`)?.innerHTML;
+  }
+
+  function draw() {
+    const html = chosen && cardOf(chosen);
+    evidence.hidden = !html;
+    if (html && html !== shown) {
+      shown = html;
+      body.replaceChildren(copied(html));
+      const mark = body.querySelector("mark");
+      body.scrollTop = 0;
+      if (mark) {
+        const below = mark.getBoundingClientRect().bottom - body.getBoundingClientRect().bottom;
+        if (below > 0) body.scrollTop = below + body.clientHeight / 3;
+      }
+    }
+    document.querySelectorAll("[data-show]").forEach((each) => {
+      each.classList.toggle("rq-chosen", each.dataset.show === chosen);
+      if (each.matches(".rq-said, .rq-cite, .rq-pick")) each.setAttribute("aria-pressed", each.dataset.show === chosen);
+    });
+  }
+
+  function close() {
+    if (!evidence.classList.contains("rq-sheet")) return;
+    evidence.classList.remove("rq-sheet");
+    origin?.focus({ preventScroll: true });
+  }
+
+  /** Shows the card of this id; as a sheet over the page where its pane is not in sight. */
+  function choose(id, from, asked) {
+    if (cardOf(id) === undefined) return;
+    chosen = id;
+    draw();
+    if (!asked) return;
+    origin = from;
+    const box = evidence.getBoundingClientRect();
+    const inSight = box.top < innerHeight * 0.6 && box.bottom > 160;
+    if (matchMedia(NARROW).matches || !inSight) evidence.classList.add("rq-sheet");
+    else if (!from.closest(".rq-evidence")) evidence.classList.remove("rq-sheet");
+  }
+
+  const onClick = (event) => {
+    const from = event.target.closest("[data-show]");
+    if (from) choose(from.dataset.show, from, true);
+  };
+  const onFocus = (event) => {
+    const from = event.target.closest(SENTENCE);
+    if (from && from.dataset.show !== chosen) choose(from.dataset.show, from, false);
+  };
+  const onKey = (event) => {
+    if (event.key === "Escape") return close();
+    const from = event.target.closest?.("[data-show]");
+    if (!from) return undefined;
+    if ((event.key === "Enter" || event.key === " ") && from.tagName !== "BUTTON") {
+      event.preventDefault();
+      return choose(from.dataset.show, from, true);
+    }
+    return walk(event, from);
+  };
+  /** Up and down among the sentences, and among the rows of a list; in the map of pairs in all directions. */
+  function walk(event, from) {
+    const steps = { ArrowDown: 1, ArrowUp: -1 };
+    let to = null;
+    if (from.tagName === "TD") {
+      const row = { ArrowDown: from.parentElement.nextElementSibling, ArrowUp: from.parentElement.previousElementSibling };
+      to = { ArrowRight: from.nextElementSibling, ArrowLeft: from.previousElementSibling }[event.key]
+        ?? row[event.key]?.cells[from.cellIndex];
+    } else if (steps[event.key]) {
+      const alike = from.matches(SENTENCE) || from.closest(".rq-left") ? SENTENCE : ".rq-pick";
+      const all = [...document.querySelectorAll(alike)];
+      const here = all.indexOf(from) >= 0 ? all.indexOf(from) : all.findIndex((one) => one.contains(from));
+      to = all[here + steps[event.key]];
+    }
+    if (!to?.dataset?.show) return;
+    event.preventDefault();
+    if (to.tabIndex < 0) to.tabIndex = -1;
+    to.focus();
+    choose(to.dataset.show, to, from.tagName === "TD" || !to.matches(SENTENCE));
+  }
+
+  root.querySelector(".rq-close").addEventListener("click", close);
+  document.addEventListener("click", onClick);
+  document.addEventListener("focusin", onFocus);
+  document.addEventListener("keydown", onKey);
+
+  return {
+    update(next) {
+      const before = data;
+      data = next;
+      if (before.id !== next.id) { chosen = shown = ""; evidence.classList.remove("rq-sheet"); }
+      section.hidden = !next.id;
+      const focused = document.activeElement?.closest?.(".rq-left [data-show]")?.dataset.show;
+      root.querySelectorAll("[data-part]").forEach((part) => {
+        const html = next[part.dataset.part] ?? "";
+        if (known[part.dataset.part] === html) return;
+        known[part.dataset.part] = html;
+        part.replaceChildren(copied(html));
+      });
+      if (cardOf(chosen) === undefined) chosen = "";
+      if (!chosen && next.cards.s0) chosen = "s0";
+      draw();
+      if (focused && focused !== document.activeElement?.dataset?.show) {
+        section.querySelector(`[data-show="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+      }
+      if (next.status !== before.status) live.textContent = next.status;
+    },
+    remove() {
+      document.removeEventListener("click", onClick);
+      document.removeEventListener("focusin", onFocus);
+      document.removeEventListener("keydown", onKey);
+    },
+  };
+}
+
+const mounted = new WeakMap();
+
+export default function ({ parentElement, data }) {
+  const root = parentElement.querySelector(".rq-panes")?.parentElement;
+  if (!root) return undefined;
+  if (!mounted.has(root)) mounted.set(root, panesIn(root));
+  const panes = mounted.get(root);
+  panes.update(data);
+  return () => { panes.remove(); mounted.delete(root); };
+}

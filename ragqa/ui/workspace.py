@@ -1,0 +1,73 @@
+"""A question under way or a stored answer on the page: the progress bar, the two panes, the tabs below them."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from ragqa.config import Config
+from ragqa.errors import RagqaError
+from ragqa.indexing import Index
+from ragqa.paths import Paths
+from ragqa.records import AnswerRecord
+from ragqa.ui import resources
+from ragqa.ui.answer import panes_of
+from ragqa.ui.follow_up import draw_follow_up, origin_html
+from ragqa.ui.panes import draw_panes
+from ragqa.ui.render import progress_html
+from ragqa.ui.run import Run
+from ragqa.ui.tabs import draw_tabs, shows_raw
+from ragqa.ui.view import from_record
+
+POLL_SECONDS = 0.25
+TAB_SECONDS = 1.0  # the tabs are heavier than the panes, and nobody reads them while they change
+
+
+def draw_run(run: Run, settings: Config, paths: Paths) -> None:
+    """The run as it stands; while it goes on, panes and tabs are drawn again by themselves."""
+    view = run.view
+    if not view.running:
+        st.session_state["finished"] = run
+    poll, slow = (POLL_SECONDS, TAB_SECONDS) if view.running else (None, None)
+    if view.follow_up:
+        st.html(origin_html(view.follow_up))
+    st.fragment(partial(_live, run, settings), run_every=poll)()
+    if view.record_id and not view.running:
+        draw_follow_up(view, settings, resources.record_store(paths.records))
+    index = resources.corpus_or_none(view.config.index, paths) if view.rankings else None
+    st.fragment(partial(_tabs, run, settings, index, paths), run_every=slow)()
+
+
+def _live(run: Run, settings: Config) -> None:
+    """Progress and panes. Asks for the whole page when the run has ended: that stops the drawing."""
+    view = run.view
+    with st.container():
+        if view.running:
+            with st.container(key="progress", horizontal=True, vertical_alignment="center"):
+                st.html(progress_html(view.phase, run.seconds))
+                st.button("Stop", on_click=run.stop, key="stop")
+    draw_panes(panes_of(view, settings, run.id, raw=shows_raw(view)))
+    if not view.running and st.session_state.get("finished") is not run:
+        st.session_state["finished"] = run
+        st.rerun()
+
+
+def _tabs(run: Run, settings: Config, index: Index | None, paths: Paths) -> None:
+    view, record = run.view, ""
+    if view.record_id and not view.running:
+        try:
+            record = resources.record_store(paths.records).load(view.record_id).to_json()
+        except RagqaError as error:
+            st.error(str(error))
+    if view.rankings or view.error:
+        draw_tabs(view, settings, index, record)
+
+
+def draw_record(record: AnswerRecord) -> None:
+    """A stored answer as it was."""
+    view = from_record(record)
+    if view.follow_up:
+        st.html(origin_html(view.follow_up))
+    draw_panes(panes_of(view, view.config, record.record_id, raw=shows_raw(view)))
+    draw_tabs(view, view.config, record=record.to_json())
