@@ -9,6 +9,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from ragqa.version import __version__
+
 if TYPE_CHECKING:
     from ragqa.config import Config as Config
     from ragqa.config import FilteringConfig as FilteringConfig
@@ -53,8 +55,6 @@ if TYPE_CHECKING:
     from ragqa.types import Ranking as Ranking
     from ragqa.types import RePASs as RePASs
     from ragqa.types import ScoredPassage as ScoredPassage
-
-__version__ = "0.2.0"
 
 _NAMES = {
     "config": "Config FilteringConfig FusionConfig GenerationConfig RerankingConfig",

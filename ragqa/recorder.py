@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-from ragqa import __version__
 from ragqa.config import Config, GenerationConfig
 from ragqa.errors import ScoringError
 from ragqa.events.generation import BestSoFar, EvidenceFound, Token, TraceEvent
@@ -23,6 +22,7 @@ from ragqa.fusion import reranker_scores
 from ragqa.records import AnswerRecord, CandidateEntry, RankingEntry, RecordStore, new_record_id
 from ragqa.registry import needs_language_model
 from ragqa.types import Answer, ModelInfo, Passage, Question, Ranking, Selection
+from ragqa.version import __version__
 
 if TYPE_CHECKING:
     from ragqa.manifest import Manifest

@@ -21,12 +21,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from ragqa import __version__
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.journal import digest
 from ragqa.evaluation.report import Column, Figure, File, Report, Row
 from ragqa.paths import Paths
 from ragqa.types import Question
+from ragqa.version import __version__
 
 if TYPE_CHECKING:
     from ragqa.indexing import Index

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
-from importlib.metadata import version
+from functools import cache
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,6 +38,7 @@ Building = Generator[BuildProgress, None, Manifest]
 Step = Generator[BuildProgress, None, None]
 
 LIBRARIES: Final = ("bm25s", "PyStemmer", "faiss-cpu", "sentence-transformers", "transformers", "torch", "numpy")
+version: Final = cache(metadata.version)
 
 
 def build_index(

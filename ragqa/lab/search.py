@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from ragqa import __version__
 from ragqa.config import FilteringConfig, FusionConfig, RetrievalConfig
 from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.errors import ConfigError
@@ -31,6 +30,7 @@ from ragqa.lab.tuning import Setting, Tuned, TunedFilter
 from ragqa.models import fingerprint
 from ragqa.preset_files import preset_text
 from ragqa.presets import Preset
+from ragqa.version import __version__
 
 BESIDE = "R@10"  # reported with the measure that decides
 

@@ -512,13 +512,23 @@ def flip(path):
     path.write_bytes(data)
 
 
+@pytest.fixture(scope="module")
+def built_once(tmp_path_factory):
+    """Indexes as `build` leaves them, to copy and damage."""
+    folder = tmp_path_factory.mktemp("built")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ragqa.indexing.build.open_stream", lambda *_, **__: replace(in_memory(OLD), name="old"))
+        build(folder)
+    return folder
+
+
 class TestRefusedIndex:
     @pytest.mark.parametrize("path", [*INDEX_FILES, MANIFEST])
     @pytest.mark.parametrize("damage", [truncate, flip, Path.unlink, lambda path: path.write_bytes(b"")])
     @pytest.mark.parametrize("action", [open_index, verify_index])
     @pytest.mark.long
-    def test_damage_says_what_to_run(self, indexes, path, damage, action):
-        build(indexes)
+    def test_damage_says_what_to_run(self, indexes, built_once, path, damage, action):
+        shutil.copytree(built_once, indexes)
         damage(indexes / "demo" / path)
         if path == MANIFEST and damage is truncate:  # the last byte is the line end
             assert action("demo", indexes)
