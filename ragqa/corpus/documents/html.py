@@ -25,14 +25,15 @@ _NEVER: Final = frozenset(
 )
 _ROLES: Final = frozenset("navigation banner contentinfo search complementary dialog alertdialog menu toolbar".split())
 _FURNITURE: Final = re.compile(
-    r"(?:^|[\s_-])(?:cookies?|consent|gdpr|breadcrumbs?|nav|navbar|navigation|menu|sidebar|social|share|sharing|"
-    r"skip-?(?:link|to|nav)\w*|newsletter|subscribe|pagination|pager|toolbar|popup|modal|advert\w*|sr-only|toc|"
-    r"table-of-contents|site-header|site-footer|masthead|related)(?:$|[\s_-])",
+    r"(?:\w+[-_])?(?:cookies?|consent|gdpr|breadcrumbs?|nav|navbar|navigation|menu|sidebar|social|share|sharing|skip|"
+    r"newsletter|subscribe|pagination|pager|toolbar|popup|modal|adverts?|toc|table-of-contents|masthead|footer)"
+    r"(?:[-_]?(?:bar|banner|links?|list|menu|notice|overlay|policy|box|block|wrapper|container|content|inner|nav|to))*",
     re.IGNORECASE,
-)
+)  # of a class, as a whole
+_MOST: Final = 0.3  # of a page's text: what holds more is no furniture, whatever it is called
 _BLOCKS: Final = frozenset(
-    "address article blockquote body center dd details div dl dt fieldset figcaption figure h1 h2 h3 h4 h5 h6 header "
-    "hgroup hr li main ol p pre section summary table tbody td tfoot th thead tr ul caption".split()
+    "address article aside blockquote body center dd details div dl dt fieldset figcaption figure h1 h2 h3 h4 h5 h6 "
+    "header hgroup hr li main ol p pre section summary table tbody td tfoot th thead tr ul caption".split()
 )
 _LISTS: Final = ("ol", "ul")
 _HIDDEN: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
@@ -88,7 +89,7 @@ def _main(root: HtmlElement) -> HtmlElement:
 
 
 def _n_chars(element: HtmlElement) -> int:
-    return sum(len(text) for text in element.itertext("p", "li", "td", "div", "span", "h1", "h2", "h3", "h4"))
+    return sum(map(len, element.itertext()))
 
 
 class _Walk:
@@ -132,6 +133,8 @@ class _Walk:
         elif tag in _LISTS:
             for number, item in _items(element, tag):
                 self.walk(item, depth, indent + 1, "" if is_label(_first_word(item)) else number)
+        elif _is_note(element):
+            self._add(_text(element), "note", "", 0, indent)
         elif tag == "table":
             self._table(element, depth, indent)
         elif tag == "pre":
@@ -182,19 +185,34 @@ def _dropped(element: HtmlElement, tag: str) -> str:
     """Why this element is left out; empty where it stays."""
     if not tag or tag in {"script", "style", "noscript", "template", "link", "meta"}:
         return "script or style"
+    if _is_note(element) or (tag == "aside" and "note" in (element.get("class") or "")):
+        return ""
     if tag in _NEVER:
         return "navigation, form or embedded object"
     if (element.get("role") or "").lower() in _ROLES:
         return "navigation, form or embedded object"
+    if tag == "a" and (element.text or "").strip() in {"¶", "#", "§", "🔗"}:
+        return "link to its own heading"
     if element.get("hidden") is not None or element.get("aria-hidden") == "true":
         return "hidden text"
     if _HIDDEN.search(element.get("style") or ""):
         return "hidden text"
     if tag == "header" and element.getparent() is not None and element.getparent().tag == "body":
         return "banner or menu"
-    if _FURNITURE.search(f"{element.get('id') or ''} {element.get('class') or ''}") and tag not in {"body", "main"}:
+    if any(map(_FURNITURE.fullmatch, (element.get("class") or "").split())) and _is_small(element):
         return "banner or menu"
     return ""
+
+
+def _is_note(element: HtmlElement) -> bool:
+    """Whether this is one footnote, as HTML writers mark them."""
+    marks = f"{element.get('class') or ''} {element.get('role') or ''}".split()
+    return element.tag in {"aside", "div", "dl", "li"} and not {"footnote", "doc-footnote", "endnote"}.isdisjoint(marks)
+
+
+def _is_small(element: HtmlElement) -> bool:
+    body = element.getroottree().find(".//body")
+    return body is None or _n_chars(element) < _MOST * _n_chars(body)
 
 
 def _holds_blocks(element: HtmlElement) -> bool:

@@ -65,7 +65,7 @@ def check(path: Path, kind: str) -> None:
 
 
 def _named(kind: str) -> str:
-    return f"{'an' if kind[0] in 'EHaeh' and kind != 'HTML' else 'a'} {kind} file" if " " not in kind else kind
+    return f"{'an' if kind in {'HTML', 'Excel'} else 'a'} {kind} file" if " " not in kind else kind
 
 
 def _kind_of_bytes(head: bytes, path: Path) -> str:

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 _EDGE: Final = 0.12  # of a page's height: where headers and footers stand
 _MIN_CHARS: Final = 25  # a page with fewer and a large picture is a scan
-_MIN_RULES: Final = 4  # ruling lines: fewer make no table
+_MIN_RULES: Final = 2  # ruling lines each way: fewer make no table
+_RULE_POINTS: Final = 8  # what is shorter is no ruling line
 _LEADERS: Final = re.compile(r"(?:\.\s?){4,}\s*[\divxlc]+$|…+\s*\d+$")
 _PAGE_NUMBER: Final = re.compile(r"(?i)(?:page\s*)?[-–—]?\s*(\d{1,4}|[ivxlc]{1,6})\s*[-–—]?(?:\s*(?:of|/)\s*\d{1,4})?$")
 _ENDS: Final = (".", ":", ";", "?", "!", "—", "–", "”", '"')
@@ -96,8 +97,7 @@ def _read_pages(document: PdfDocument, path: Path) -> tuple[list[_Page], list[in
         width, height = page.get_size()
         if sum(len(word.text) for word in words) < _MIN_CHARS and _is_picture(page, raw, width * height):
             scanned.append(index + 1)
-        n_rules = sum(1 for _ in page.get_objects(filter=[raw.FPDF_PAGEOBJ_PATH], max_depth=2))
-        if n_rules >= _MIN_RULES:
+        if _is_ruled(page, raw):
             ruled.append(index)
         pages.append(_Page(index + 1, height, lines_of(words, index + 1)))
         textpage.close()
@@ -111,6 +111,20 @@ def _is_picture(page: Any, raw: Any, area: float) -> bool:  # noqa: ANN401
     for found in page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=2):
         left, bottom, right, top = found.get_bounds()
         if (right - left) * (top - bottom) > area / 3:
+            return True
+    return False
+
+
+def _is_ruled(page: Any, raw: Any) -> bool:  # noqa: ANN401
+    """Whether lines or boxes are drawn across and down, as around cells."""
+    across, down = set(), set()
+    for found in page.get_objects(filter=[raw.FPDF_PAGEOBJ_PATH], max_depth=2):
+        left, bottom, right, top = map(round, found.get_bounds())
+        if right - left > _RULE_POINTS:
+            across |= {top, bottom}
+        if top - bottom > _RULE_POINTS:
+            down |= {left, right}
+        if len(across) > _MIN_RULES and len(down) > _MIN_RULES:
             return True
     return False
 
