@@ -18,7 +18,8 @@ class Passage:
 
     ``passage_id`` is unique in its corpus. ``number`` is the passage's own name in its document: the section number of
     a rulebook (ObliQA's PassageID) or the ordinal of a chunk. ``section`` is the readable path of headings above it.
-    ``start`` and ``end`` are character offsets in the source document, both 0 where the source has none.
+    ``start`` and ``end`` are character offsets in the source document, both 0 where the source has none. ``place``
+    points into a file: ``page=12&box=72,540,520,610``, ``anchor=ID``; see `ragqa.corpus.documents.model`.
     """
 
     passage_id: str
@@ -29,6 +30,7 @@ class Passage:
     number: str = ""
     start: int = 0
     end: int = 0
+    place: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,7 @@ HOMES = {
     "httpx2": {"corpus", "http_client"},
     "html_to_markdown": {"corpus"},
     "libzim": {"corpus"},
+    **{library: {"corpus"} for library in ("lxml", "docx", "openpyxl", "pypdfium2", "pdfplumber")},
     "faiss": {"retrieval"},
     "bm25s": {"retrieval"},
     "rank_bm25": {"retrieval", "evaluation"},
@@ -198,6 +199,7 @@ HEAVY = {
     *("torch", "transformers", "sentence_transformers", "openvino", "faiss", "bm25s", "scipy", "sklearn", "lightgbm"),
     *("pandas", "altair", "streamlit", "openai", "httpx2", "fanoutqa", "spacy", "ir_measures", "huggingface_hub"),
     *("libzim", "nltk", "nupunkt", "html_to_markdown", "xllamacpp"),
+    *("lxml", "docx", "openpyxl", "pypdfium2", "pdfplumber"),
 }
 LIGHT_ROOMS = ("retrieval", "inference", "repass", "models", "http_client", "disk_cache")
 
@@ -273,6 +275,7 @@ HEAVY = {
     *("torch", "transformers", "sentence_transformers", "openvino", "faiss", "bm25s", "lightgbm", "sklearn", "scipy"),
     *("streamlit", "pandas", "altair", "openai", "httpx2", "ir_measures", "huggingface_hub", "nupunkt", "nltk"),
     *("spacy", "fanoutqa", "libzim", "html_to_markdown", "xllamacpp"),
+    *("lxml", "docx", "openpyxl", "pypdfium2", "pdfplumber"),
 }
 
 

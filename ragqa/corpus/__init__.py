@@ -1,4 +1,4 @@
-"""A source folder or file -> passages: ObliQA's JSON, Markdown or text, JSON lines, PandaChat's set, a wiki's dump."""
+"""A source folder or file -> passages: documents of many kinds, ObliQA's JSON, text, JSON lines, a wiki's dump."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from ragqa.corpus import jsonl, obliqa, pandachat, text
+from ragqa.corpus.documents import DOCUMENT_FORMATS
 from ragqa.corpus.streams import Format, LoadedStream, PassageStream, corpus_sha256, loaded
 from ragqa.corpus.wikipedia import dump, zim
 from ragqa.errors import CorpusError
@@ -33,6 +34,7 @@ FORMATS: Final[Mapping[str, Format]] = {
     "pandachat": pandachat,
     "dump": dump,
     "zim": zim,
+    **DOCUMENT_FORMATS,
 }
 SERVER_FORMATS: Final = ("mediawiki", "kiwix")  # of `ragqa.corpus.wikipedia.pages`: an address and a list of titles
 
@@ -93,7 +95,10 @@ def detect_format(source: Path) -> str:
     """The name in `FORMATS` of what the files at ``source`` look like. Raises CorpusError for several or none."""
     if len(pandachat.files(source)) == 1:  # JSON as ObliQA's documents are, but with keys of its own
         return "pandachat"
-    counts = {name: len(format.files(source)) for name, format in FORMATS.items() if name != "pandachat"}
+    single = {"pandachat", *DOCUMENT_FORMATS} - {"documents"}
+    counts = {name: len(format.files(source)) for name, format in FORMATS.items() if name not in single}
+    if counts["documents"]:
+        counts["text"] = 0  # read with the documents
     found = [name for name, count in counts.items() if count]
     if len(found) == 1:
         return found[0]
@@ -102,7 +107,7 @@ def detect_format(source: Path) -> str:
         msg = f"{source} holds {held} files; say which by --format {' or '.join(found)}"
     else:
         msg = (
-            f"{source} holds neither JSON documents nor .md, .markdown, .txt, .jsonl, .zim or dump (.xml) files; "
-            "choose another source, or say what it is with --format"
+            f"{source} holds neither JSON documents nor PDF, Word, HTML, Excel, CSV, .md, .txt, .zip, .jsonl, .zim or "
+            "dump (.xml) files; choose another source, or say what it is with --format"
         )
     raise CorpusError(msg)

@@ -4,13 +4,42 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+import os
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ragqa.corpus.cleaning import clean_line, clean_text
 from ragqa.errors import CorpusError
+
+
+def files_below(source: Path, suffixes: Collection[str]) -> tuple[Path, ...]:
+    """The files with one of these suffixes, sorted by their path in the folder, the same on every system.
+
+    Hidden files and folders are skipped; linked folders are not entered, and linked files count only where they lie
+    inside ``source``. Raises CorpusError where a folder cannot be read.
+    """
+    if source.is_file():
+        return (source,) if source.suffix.lower() in suffixes else ()
+    inside = source.resolve()
+    found = []
+    for folder, folders, names in os.walk(source, onerror=_raise_unreadable):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        paths = (Path(folder) / name for name in names if not name.startswith("."))
+        found += [path for path in paths if path.suffix.lower() in suffixes and path.is_file()]
+    inner = [path for path in found if path.resolve().is_relative_to(inside)]
+    return tuple(sorted(inner, key=lambda path: path.relative_to(source).as_posix()))
+
+
+def storable_name(name: str) -> str:
+    """The name with bytes that are not UTF-8 spelled out, so that it can be stored."""
+    return name.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _raise_unreadable(error: OSError) -> None:
+    msg = f"folder {error.filename} cannot be read: {error.strerror}; check its permissions and try again"
+    raise CorpusError(msg) from error
 
 
 def read_utf8(path: Path, name: str) -> str:

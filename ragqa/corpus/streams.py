@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,11 +44,21 @@ class PassageStream(Protocol):
         ...
 
 
+@runtime_checkable
+class TellingStream(PassageStream, Protocol):
+    """A stream that says how far it is and what it left out; who shows a message takes it out."""
+
+    messages: deque[str]
+    progress: tuple[int, int]  # documents read, of how many
+
+
 class Format(Protocol):
     """What a module that reads one kind of source has; `ragqa.corpus.FORMATS` lists the modules by name."""
 
-    LABEL: str
-    """How a message calls its files: ``"JSON lines"``."""
+    @property
+    def LABEL(self) -> str:  # noqa: N802 - a constant of modules
+        """How a message calls its files: ``"JSON lines"``."""
+        ...
 
     def files(self, source: Path) -> Sequence[Path]:
         """The files of this kind at ``source``, in the order they are read; none where it holds something else."""
@@ -120,7 +131,11 @@ def file_identity(path: Path, *settings: object) -> str:
 
 def files_identity(paths: Iterable[Path], *settings: object) -> str:
     """sha256 over the names and the `file_identity` of several files."""
-    parts = [f"{path.name} {file_identity(path, *settings)}" for path in paths]
+    return identity_of(f"{path.name} {file_identity(path, *settings)}" for path in paths)
+
+
+def identity_of(parts: Iterable[str]) -> str:
+    """sha256 over these texts."""
     return hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
 

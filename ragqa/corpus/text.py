@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 from ragqa.corpus.chunking import chunk, markdown_outline, plain_outline
-from ragqa.corpus.files import read_utf8
+from ragqa.corpus.files import files_below, read_utf8, storable_name
 from ragqa.corpus.streams import LoadedStream, check_max_tokens, loaded
 from ragqa.errors import CorpusError
 from ragqa.types import Passage
@@ -34,12 +33,12 @@ def load_text(folder: Path, max_tokens: int = 128) -> tuple[Passage, ...]:
         msg = f"no text file in {folder}; expected {', '.join(SUFFIXES)} files in UTF-8"
         raise CorpusError(msg)
     root = folder if folder.is_dir() else folder.parent
-    names = [_storable(path.relative_to(root)) for path in found]
+    names = [storable_name(path.relative_to(root).as_posix()) for path in found]
     taken = Counter([*names, *(_without_suffix(name) for name in names)])
     passages: list[Passage] = []
     for path, name in zip(found, names, strict=True):
         short = _without_suffix(name)
-        passages += _chunks(path, name, short if taken[short] == 1 else name, max_tokens)
+        passages += chunks(path, name, short if taken[short] == 1 else name, max_tokens)
     if not passages:
         msg = f"the {len(found):,} text files in {folder} hold no text below their headings; nothing to index"
         raise CorpusError(msg)
@@ -57,16 +56,7 @@ def files(source: Path) -> tuple[Path, ...]:
     Hidden files and folders are skipped; linked folders are not entered, and linked files count only where they lie
     inside ``source``.
     """
-    if source.is_file():
-        return (source,) if source.suffix.lower() in SUFFIXES else ()
-    inside = source.resolve()
-    found = []
-    for folder, folders, names in os.walk(source, onerror=_raise_unreadable):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        paths = (Path(folder) / name for name in names if not name.startswith("."))
-        found += [path for path in paths if path.suffix.lower() in SUFFIXES and path.is_file()]
-    inner = [path for path in found if path.resolve().is_relative_to(inside)]
-    return tuple(sorted(inner, key=lambda path: path.relative_to(source).as_posix()))
+    return files_below(source, SUFFIXES)
 
 
 def read_text(path: Path, name: str = "") -> str:
@@ -79,21 +69,12 @@ def read_text(path: Path, name: str = "") -> str:
     return text
 
 
-def _raise_unreadable(error: OSError) -> None:
-    msg = f"folder {error.filename} cannot be read: {error.strerror}; check its permissions and try again"
-    raise CorpusError(msg) from error
-
-
-def _storable(path: Path) -> str:
-    """The path with forward slashes; bytes of a name that are not UTF-8 are spelled out, so that it can be stored."""
-    return path.as_posix().encode("utf-8", "backslashreplace").decode("utf-8")
-
-
 def _without_suffix(name: str) -> str:
     return name[: name.rindex(".")]
 
 
-def _chunks(path: Path, name: str, document_id: str, max_tokens: int) -> Iterator[Passage]:
+def chunks(path: Path, name: str, document_id: str, max_tokens: int) -> Iterator[Passage]:
+    """The chunks of one file, as `load_text` makes them; ``name`` is its path in the folder."""
     text = read_text(path, name)
     outline = markdown_outline(text) if path.suffix.lower() in MARKDOWN else plain_outline(text)
     title = outline.title or _without_suffix(name.rpartition("/")[2])

@@ -113,7 +113,7 @@ class PositionOf(Mapping[str, int]):
 
 def line_of(passage: Passage) -> bytes:
     """A passage's line of the file: a JSON object in UTF-8."""
-    values = {name: getattr(passage, name) for name in _FIELDS}
+    values = {name: getattr(passage, name) for name in _FIELDS if name != "place" or passage.place}
     return (json.dumps(values, ensure_ascii=False) + "\n").encode()
 
 

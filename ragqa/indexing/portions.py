@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragqa.analysers import Analyser
-from ragqa.corpus.streams import PassageStream
+from ragqa.corpus.streams import PassageStream, TellingStream
 from ragqa.errors import CorpusError
 from ragqa.indexing.folders import flush
 from ragqa.indexing.journal import BuildProgress, Journal, tokens_of
@@ -140,6 +140,7 @@ def read_portions(
             return
         keys = np.sort(gathered(journal, "ids"))
         for position, passages in source.articles(journal.next_article):
+            yield from _told(source)
             portion += passages
             n_articles += 1
             n_chars += sum(len(passage.text) for passage in passages)
@@ -154,11 +155,21 @@ def read_portions(
         if portion:
             _write(portion, keys, file, place, journal, reading)
             journal.n_articles += n_articles
+    yield from _told(source)
     if not journal.n_passages:
         msg = f"expected passages in {place}, found none; choose a folder with documents in it"
         raise CorpusError(msg)
     journal.is_read = True
     journal.save()
+
+
+def _told(source: PassageStream) -> Iterator[BuildProgress]:
+    """What the source has to say, a message each, and how far it is."""
+    if isinstance(source, TellingStream):
+        done, total = source.progress
+        while source.messages:
+            yield BuildProgress("corpus", done, total, message=source.messages.popleft())
+        yield BuildProgress("corpus", done, total, f"{done:,} of {total:,} documents")
 
 
 def _write(

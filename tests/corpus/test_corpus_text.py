@@ -415,8 +415,8 @@ def test_ambiguous_and_empty_sources_ask_for_the_format(tmp_path):
 def test_unknown_source_and_format(tmp_path):
     with pytest.raises(CorpusError, match="does not exist"):
         load_corpus(tmp_path / "nowhere")
-    with pytest.raises(CorpusError, match="unknown corpus format 'pdf'; expected one of: obliqa, text"):
-        load_corpus(tmp_path, "pdf")
+    with pytest.raises(CorpusError, match="unknown corpus format 'tex'; expected one of: obliqa, documents"):
+        load_corpus(tmp_path, "tex")
 
 
 def test_the_chunk_size_reaches_the_chunker(tmp_path):

@@ -1,0 +1,159 @@
+"""Folders of PDF, Word, HTML, Excel and CSV files, of text, and ZIP archives of these -> passages.
+
+What cannot be read is left out with one line each in ``messages``; the rest is indexed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from ragqa.corpus.documents.kinds import SUFFIXES, advice, kind_of
+from ragqa.corpus.documents.model import UnreadableError
+from ragqa.corpus.documents.process import Heading, Reader, Reading
+from ragqa.corpus.files import files_below, storable_name
+from ragqa.corpus.streams import check_max_tokens, file_identity, identity_of
+from ragqa.errors import CorpusError
+from ragqa.types import Passage
+
+__all__ = ["DOCUMENT_FORMATS", "DocumentFormat", "DocumentStream", "Heading", "Reader", "Reading", "UnreadableError"]
+
+VERSION: Final = 1  # of parsers and cutting: an index being built with another one starts anew
+
+
+@dataclass(frozen=True)
+class DocumentFormat:
+    """A `ragqa.corpus.streams.Format` of files with these suffixes; ZIP archives of them count."""
+
+    name: str
+    LABEL: str
+    kinds: frozenset[str]
+
+    def files(self, source: Path) -> Sequence[Path]:
+        """The files that would be read, sorted by path; a folder ``X_files`` beside a saved page ``X.html`` is not."""
+        wanted = {suffix for suffix, kind in SUFFIXES.items() if kind in self.kinds}
+        found = files_below(source, wanted)
+        pages = {path.with_suffix("") for path in found if kind_of(path.name) == "HTML"}
+        beside = {page.with_name(f"{page.name}{end}") for page in pages for end in ("_files", "-Dateien", "_fichiers")}
+        return tuple(path for path in found if not beside.intersection(path.parents))
+
+    def stream(self, source: Path, chunk_max_tokens: int) -> DocumentStream:
+        """The passages, read as they are asked for. Raises CorpusError where there is no such file, ConfigError."""
+        check_max_tokens(chunk_max_tokens)
+        kinds = self.kinds | {"ZIP"} | ({"text"} if self.name == "documents" else set())
+        files = DocumentFormat(self.name, self.LABEL, kinds).files(source)
+        if not files:
+            msg = f"no file of the format {self.name!r} in {source}; expected {', '.join(self._suffixes())} files"
+            raise CorpusError(msg)
+        return DocumentStream(source, tuple(files), self.name, kinds, chunk_max_tokens)
+
+    def _suffixes(self) -> list[str]:
+        return [suffix for suffix, kind in SUFFIXES.items() if kind in self.kinds]
+
+
+@dataclass(slots=True)
+class DocumentStream:
+    """A `ragqa.corpus.streams.PassageStream`; an article is a file, or a member of an archive.
+
+    ``messages`` are lines about files left out and about what to know of others; who shows one takes it out.
+    ``progress`` is how many files of how many have been read.
+    """
+
+    source: Path
+    paths: tuple[Path, ...]
+    format: str
+    kinds: frozenset[str]
+    max_tokens: int
+    messages: deque[str] = field(default_factory=deque)
+    progress: tuple[int, int] = (0, 1)
+
+    @property
+    def name(self) -> str:
+        return self.source.resolve().name
+
+    def identity(self) -> str:
+        settings = self.format, VERSION, self.max_tokens
+        return identity_of(f"{self._named(path)} {file_identity(path, *settings)}" for path in self.paths)
+
+    def articles(self, start: int = 0) -> Iterator[tuple[int, tuple[Passage, ...]]]:
+        names = [self._named(path) for path in self.paths]
+        bare = Counter(name.rpartition(".")[0] for name in names)
+        number = 0
+        if not start:
+            self.messages.extend(_left_out(self.source))
+        with Reader() as reader:
+            for done, (path, name) in enumerate(zip(self.paths, names, strict=True), start=1):
+                stem = name.rpartition(".")[0]
+                document_id = stem if bare[stem] == 1 else name
+                for member in self._members(reader, path, name):
+                    if number >= start:
+                        passages = self._read(reader, path, name, document_id, member)
+                        self.progress = (done, len(self.paths))
+                        if passages:
+                            yield number, passages
+                    number += 1
+
+    def _members(self, reader: Reader, path: Path, name: str) -> tuple[str, ...]:
+        """The empty name for a file that is no archive."""
+        if kind_of(path.name) != "ZIP":
+            return ("",)
+        try:
+            found = reader.members(path)
+        except UnreadableError as error:
+            self.messages.append(f"{name}: {error}")
+            return ()
+        wanted = sorted(member for member in found if kind_of(member) in self.kinds and not _is_clutter(member))
+        if not wanted:
+            self.messages.append(f"{name}: expected documents in the archive, found none; take it out")
+        return tuple(wanted)
+
+    def _read(self, reader: Reader, path: Path, name: str, document_id: str, member: str) -> tuple[Passage, ...]:
+        if member:
+            name, document_id = f"{name}/{member}", f"{document_id}/{member}"
+        kind = kind_of(name)
+        if kind == "ZIP":
+            self.messages.append(f"{name}: expected documents, found an archive within an archive; unpack it")
+            return ()
+        try:
+            reading = reader.read(path, kind, storable_name(document_id), self.max_tokens, member)
+        except UnreadableError as error:
+            self.messages.append(f"{name}: {error}")
+            return ()
+        self.messages.extend(f"{name}: {warning}" for warning in reading.warnings)
+        return reading.passages
+
+    def _named(self, path: Path) -> str:
+        root = self.source if self.source.is_dir() else self.source.parent
+        return storable_name(path.relative_to(root).as_posix())
+
+
+def _is_clutter(member: str) -> bool:
+    """Whether an archive's member is what systems add to it."""
+    parts = PurePosixPath(member).parts
+    return any(part.startswith(".") or part == "__MACOSX" for part in parts)
+
+
+def _left_out(source: Path) -> Iterator[str]:
+    """A line on each document of a kind that is not read."""
+    if source.is_dir():
+        for folder, _, names in sorted(os.walk(source)):
+            for name in sorted(names):
+                if what := advice(name):
+                    shown = storable_name((Path(folder) / name).relative_to(source).as_posix())
+                    yield f"{shown}: expected PDF, .docx, HTML, .xlsx, CSV or text, found {Path(name).suffix}; {what}"
+
+
+_KINDS: Final = {
+    "pdf": ("PDF", {"PDF"}),
+    "docx": ("Word", {"Word"}),
+    "html": ("HTML", {"HTML"}),
+    "sheets": ("table", {"Excel", "CSV"}),
+    "documents": ("PDF, Word, HTML or table", {"PDF", "Word", "HTML", "Excel", "CSV", "ZIP"}),
+}
+DOCUMENT_FORMATS: Final = {
+    name: DocumentFormat(name, label, frozenset(kinds)) for name, (label, kinds) in _KINDS.items()
+}

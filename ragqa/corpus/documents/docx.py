@@ -1,0 +1,212 @@
+"""Word documents: python-docx opens the package, the body is read from its XML, so that nothing visible is lost.
+
+python-docx itself passes over insertions and content controls, prints hidden text and knows no list numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from ragqa.corpus.cleaning import clean_line
+from ragqa.corpus.documents.docx_numbering import Numbering, W
+from ragqa.corpus.documents.kinds import members
+from ragqa.corpus.documents.labels import is_label
+from ragqa.corpus.documents.model import Block, Parsed, UnreadableError
+from ragqa.corpus.documents.sheets import table_text
+
+_SKIPPED: Final = frozenset(
+    f"{W}{name}" for name in ("del", "moveFrom", "pPr", "rPr", "instrText", "delText", "sectPr")
+)
+_WRAPPERS: Final = frozenset(f"{W}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"))
+_NOTES: Final = {"footnotes": "footnote", "endnotes": "endnote"}
+_MAX_STYLES: Final = 20  # styles based on one another
+
+
+def parse_docx(path: Path) -> Parsed:
+    """Paragraphs with the numbers Word prints, tables and footnotes. Raises UnreadableError."""
+    from docx import Document
+    from docx.opc.exceptions import PackageNotFoundError
+    from lxml import etree
+
+    names = {info.filename for info in members(path)}
+    try:
+        with path.open("rb") as file:
+            document = Document(file)
+        parts = {str(part.partname).rpartition("/")[2]: part for part in document.part.package.iter_parts()}
+        numbering = Numbering(etree.fromstring(parts["numbering.xml"].blob) if "numbering.xml" in parts else None)
+        reading = _Reading(document, numbering)
+        reading.read()
+        for name, tag in _NOTES.items():
+            if f"{name}.xml" in parts:
+                reading.read_notes(etree.fromstring(parts[f"{name}.xml"].blob), tag)
+    except (PackageNotFoundError, KeyError, ValueError, OSError, etree.XMLSyntaxError) as error:
+        why = str(error)[:80]
+        msg = f"expected a whole Word document, found a damaged one ({why}); open it in Word and save it again"
+        raise UnreadableError(msg) from error
+    parsed = reading.parsed
+    if any(name.endswith("vbaProject.bin") for name in names):
+        parsed.warnings.append("its macros are not read")
+    headings = (
+        block.text for block in parsed.blocks if block.kind == "heading" and block.level == 0 and not block.label
+    )
+    parsed.title = next(headings, "") or clean_line(document.core_properties.title or "")
+    return parsed
+
+
+class _Reading:
+    """One pass over a document's body; paragraphs are counted from 1, those of tables too."""
+
+    def __init__(self, document: Any, numbering: Numbering) -> None:  # noqa: ANN401 - docx.document.Document
+        self.parsed = Parsed()
+        self._body = document.element.body
+        self._numbering = numbering
+        self._styles = {style.get(f"{W}styleId"): style for style in document.styles.element.findall(f"{W}style")}
+        self._n_paragraphs = 0
+
+    def read(self) -> None:
+        for element in _children(self._body):
+            if element.tag == f"{W}p":
+                self._paragraph(element)
+            elif element.tag == f"{W}tbl":
+                self._table(element)
+
+    def read_notes(self, root: Any, tag: str) -> None:  # noqa: ANN401
+        """Footnotes, after the text; their separators are none."""
+        for note in root.findall(f"{W}{tag}"):
+            if note.get(f"{W}type") is None:
+                text = clean_line(" ".join(_text(paragraph) for paragraph in note.iter(f"{W}p")))
+                self.parsed.add(Block(text, "note", note.get(f"{W}id") or ""))
+
+    def _paragraph(self, paragraph: Any) -> None:  # noqa: ANN401
+        self._n_paragraphs += 1
+        style = _of(paragraph, "pStyle") or ""
+        chain = self._chain(style)
+        names = [(_of(found, "name") or "").lower() for found in chain]
+        text = clean_line(_text(paragraph))
+        label, indent = self._number(paragraph, chain)
+        if any(re.match(r"toc\b", name) for name in names):
+            self.parsed.dropped["table of contents"] += 1
+            return
+        level = self._level(paragraph, chain, names)
+        kind = "heading" if level is not None and len(text.split()) <= 30 else "text"
+        place = f"paragraph={self._n_paragraphs}"
+        if text:
+            self.parsed.add(Block(text, "heading" if kind == "heading" else "text", label, level or 0, indent, place))
+
+    def _chain(self, style: str) -> list[Any]:
+        """The style and those it is based on."""
+        found: list[Any] = []
+        while style in self._styles and len(found) < _MAX_STYLES:
+            found.append(self._styles[style])
+            style = _of(found[-1], "basedOn") or ""
+        return found
+
+    def _level(self, paragraph: Any, chain: list[Any], names: list[str]) -> int | None:  # noqa: ANN401
+        """1 to 9 of a heading, 0 of the document's title, None of anything else."""
+        if "title" in names:
+            return 0
+        for found in (paragraph, *chain):
+            outline = found.find(f"{W}pPr/{W}outlineLvl")
+            if outline is not None and (outline.get(f"{W}val") or "9").isdigit():
+                number = int(outline.get(f"{W}val"))
+                return number + 1 if number < 9 else None
+        for name in names:
+            if heading := re.fullmatch(r"heading (\d)", name):
+                return int(heading[1])
+        return None
+
+    def _number(self, paragraph: Any, chain: list[Any]) -> tuple[str, float]:  # noqa: ANN401
+        """The automatic number and where the text begins, in points."""
+        number_id, place = None, None
+        for found in (paragraph, *chain):
+            number = found.find(f"{W}pPr/{W}numPr")
+            if number is not None:
+                number_id = number_id or _of(number, "numId", direct=True)
+                place = place if place is not None else _of(number, "ilvl", direct=True)
+                style = found.get(f"{W}styleId")
+                if place is None and style in self._numbering.by_style:
+                    place = str(self._numbering.by_style[style][1])
+        level = int(place) if place and place.isdigit() else 0
+        known = self._numbering.level(number_id, level) if number_id and number_id != "0" else None
+        indent = next((left for found in (paragraph, *chain) if (left := _indent(found)) is not None), None)
+        if known is None or number_id is None:
+            return "", indent or 0.0
+        own = _indent(paragraph)
+        return self._numbering.next(number_id, level), own if own is not None else known.indent or indent or 0.0
+
+    def _table(self, table: Any) -> None:  # noqa: ANN401
+        rows = [[cell for cell in _children(row) if cell.tag == f"{W}tc"] for row in _rows(table)]
+        first = self._n_paragraphs + 1
+        texts = [[clean_line(" ".join(map(_text, cell.iter(f"{W}p")))) for cell in row] for row in rows]
+        filled = [row for row in texts if any(row)]
+        if filled and all(len(row) == 2 for row in filled) and all(is_label(row[0]) or not row[0] for row in filled):
+            for row, cells in zip(texts, rows, strict=True):
+                if any(row):
+                    self._place_row(row, cells)
+            return
+        self._n_paragraphs += sum(1 for _ in table.iter(f"{W}p"))
+        self.parsed.add(Block(table_text(texts), "table", place=f"paragraph={first}"))
+
+    def _place_row(self, row: list[str], cells: list[Any]) -> None:
+        """A row that only sets a number beside its text: the number is the label of the first paragraph."""
+        self._n_paragraphs += sum(1 for _ in cells[0].iter(f"{W}p"))
+        before = len(self.parsed.blocks)
+        for element in _children(cells[1]):
+            if element.tag == f"{W}p":
+                self._paragraph(element)
+        if len(self.parsed.blocks) > before and row[0] and not self.parsed.blocks[before].label:
+            block = self.parsed.blocks[before]
+            self.parsed.blocks[before] = Block(block.text, block.kind, row[0], block.level, block.indent, block.place)
+        elif row[0] and len(self.parsed.blocks) == before:
+            self.parsed.add(Block("", label=row[0], place=f"paragraph={self._n_paragraphs}"))
+
+
+def _children(element: Any) -> Iterator[Any]:  # noqa: ANN401
+    """What stands below, content controls and accepted insertions opened; deletions and tables of contents left out."""
+    for child in element:
+        if child.tag in _WRAPPERS:
+            gallery = child.find(f"{W}sdtPr/{W}docPartObj/{W}docPartGallery")
+            if gallery is None or gallery.get(f"{W}val") != "Table of Contents":
+                yield from _children(child)
+        elif child.tag not in _SKIPPED:
+            yield child
+
+
+def _rows(table: Any) -> Iterator[Any]:  # noqa: ANN401
+    return (row for row in _children(table) if row.tag == f"{W}tr")
+
+
+def _text(element: Any) -> str:  # noqa: ANN401
+    """The words of a paragraph as they are printed: insertions in, deletions and hidden text out."""
+    pieces = []
+    for child in _children(element):
+        if child.tag == f"{W}r":
+            hidden = child.find(f"{W}rPr/{W}vanish")
+            if hidden is not None and hidden.get(f"{W}val") not in {"0", "false"}:
+                continue
+            pieces.append(_text(child))
+        elif child.tag == f"{W}t":
+            pieces.append(child.text or "")
+        elif child.tag in {f"{W}tab", f"{W}br", f"{W}cr"}:
+            pieces.append("\t")
+        elif child.tag == f"{W}noBreakHyphen":
+            pieces.append("-")
+        elif child.tag in {f"{W}hyperlink", f"{W}fldSimple", f"{W}dir", f"{W}bdo"}:
+            pieces.append(_text(child))
+    return "".join(pieces)
+
+
+def _of(element: Any, name: str, *, direct: bool = False) -> str | None:  # noqa: ANN401
+    found = element.find(f"{W}{name}")
+    if found is None and not direct:
+        found = element.find(f"{W}pPr/{W}{name}")
+    return None if found is None else found.get(f"{W}val")
+
+
+def _indent(element: Any) -> float | None:  # noqa: ANN401
+    found = element.find(f"{W}pPr/{W}ind")
+    left = (found.get(f"{W}left") or found.get(f"{W}start")) if found is not None else None
+    return int(left) / 20 if left and left.lstrip("-").isdigit() else None

@@ -1,0 +1,142 @@
+"""The numbers that Word prints before paragraphs and does not store: counted again from the numbering part."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ragqa.corpus.documents.labels import letters, roman
+
+W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_LEVELS: Final = 9
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One level of a list: how its number looks (``%1.%2``), where it starts, where its text is indented (points)."""
+
+    start: int = 1
+    format: str = "decimal"
+    text: str = ""
+    restart: int | None = None  # after which level (from 1) it starts anew; None: after any above; 0: never
+    legal: bool = False  # numbers of other levels are shown as decimals
+    indent: float = 0.0
+    style: str = ""
+
+
+class Numbering:
+    """Counts as Word does: lists of the same abstract definition share their counters."""
+
+    def __init__(self, root: Any) -> None:  # noqa: ANN401 - an lxml element, or None where there is no numbering part
+        self._levels: dict[str, tuple[str, dict[int, Level]]] = {}  # by numId: abstract id and its levels
+        self._counts: dict[str, list[int | None]] = {}
+        self._started: set[tuple[str, int]] = set()
+        self.by_style: dict[str, tuple[str, int]] = {}
+        if root is None:
+            return
+        abstract = {found.get(f"{W}abstractNumId"): found for found in root.findall(f"{W}abstractNum")}
+        by_link = {
+            link.get(f"{W}val"): found
+            for found in abstract.values()
+            if (link := found.find(f"{W}styleLink")) is not None
+        }
+        self._overrides: dict[str, dict[int, int]] = {}
+        for number in root.findall(f"{W}num"):
+            number_id, ref = number.get(f"{W}numId"), number.find(f"{W}abstractNumId")
+            found = abstract.get(ref.get(f"{W}val")) if ref is not None else None
+            if found is None:
+                continue
+            link = found.find(f"{W}numStyleLink")
+            found = by_link.get(link.get(f"{W}val"), found) if link is not None else found
+            levels = _levels(found)
+            self._overrides[number_id] = {}
+            for override in number.findall(f"{W}lvlOverride"):
+                place = int(override.get(f"{W}ilvl") or 0)
+                levels |= _levels(override)
+                start = override.find(f"{W}startOverride")
+                if start is not None:
+                    self._overrides[number_id][place] = _whole(start.get(f"{W}val"), 1)
+            self._levels[number_id] = (found.get(f"{W}abstractNumId"), levels)
+            for place, level in levels.items():
+                if level.style:
+                    self.by_style.setdefault(level.style, (number_id, place))
+
+    def level(self, number_id: str, place: int) -> Level | None:
+        """What this level of this list looks like; None for no list."""
+        return self._levels[number_id][1].get(place) if number_id in self._levels else None
+
+    def next(self, number_id: str, place: int) -> str:
+        """The number of the next paragraph of this list at this level; empty for bullets and unknown lists."""
+        level = self.level(number_id, place)
+        if level is None or not 0 <= place < _LEVELS:
+            return ""
+        name, levels = self._levels[number_id]
+        counts = self._counts.setdefault(name, [None] * _LEVELS)
+        override = self._overrides[number_id].get(place)
+        if override is not None and (number_id, place) not in self._started:
+            counts[place] = override
+        else:
+            before = counts[place]
+            counts[place] = level.start if before is None else before + 1
+        self._started.add((number_id, place))
+        for deeper in range(place + 1, _LEVELS):
+            rule = levels[deeper].restart if deeper in levels else None
+            if rule is None or (rule and place < rule):
+                counts[deeper] = None
+        for above in range(place):
+            if counts[above] is None:
+                counts[above] = levels[above].start if above in levels else 1
+        if level.format in {"bullet", "none"}:
+            return ""
+
+        def shown(found: re.Match[str]) -> str:
+            other = int(found[1]) - 1
+            known = levels.get(other, level)
+            plain = level.legal and other != place
+            return _formatted(counts[other] or known.start, "decimal" if plain else known.format)
+
+        return re.sub(r"%([1-9])", shown, level.text).strip()
+
+
+def _levels(root: Any) -> dict[int, Level]:  # noqa: ANN401
+    found = {}
+    for level in root.findall(f"{W}lvl"):
+        indent = level.find(f"{W}pPr/{W}ind")
+        left = (indent.get(f"{W}left") or indent.get(f"{W}start")) if indent is not None else None
+        restart = _value(level, "lvlRestart")
+        found[int(level.get(f"{W}ilvl") or 0)] = Level(
+            start=_whole(_value(level, "start"), 1),
+            format=_value(level, "numFmt") or "decimal",
+            text=_value(level, "lvlText") or "",
+            restart=None if restart is None else _whole(restart, 0),
+            legal=level.find(f"{W}isLgl") is not None,
+            indent=_whole(left, 0) / 20,
+            style=_value(level, "pStyle") or "",
+        )
+    return found
+
+
+def _value(element: Any, name: str) -> str | None:  # noqa: ANN401
+    found = element.find(f"{W}{name}")
+    return None if found is None else found.get(f"{W}val")
+
+
+def _whole(text: str | None, otherwise: int) -> int:
+    return int(text) if text and re.fullmatch(r"-?\d{1,6}", text) else otherwise
+
+
+def _formatted(number: int, format: str) -> str:
+    match format:
+        case "lowerLetter":
+            return letters(number)
+        case "upperLetter":
+            return letters(number).upper()
+        case "lowerRoman":
+            return roman(number)
+        case "upperRoman":
+            return roman(number).upper()
+        case "decimalZero":
+            return f"{number:02}"
+        case _:
+            return str(number)

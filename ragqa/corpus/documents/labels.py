@@ -1,0 +1,202 @@
+"""How legal texts number their parts: the label at the start of a text, and what may follow what.
+
+A label is one or more steps: ``4.2.1``, ``4.2.1(1)``, ``Part 3``, ``(a)``, ``12.``, ``B.``, ``Guidance``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+Value = tuple[tuple[int, str], ...]  # of "3.6A.4": (3, ""), (6, "A"), (4, "")
+
+RANKS: Final = {
+    **dict.fromkeys(("schedule", "annex", "annexure", "appendix", "app", "book", "volume"), 0),
+    "part": 1,
+    "title": 2,
+    "chapter": 3,
+    **dict.fromkeys(("division", "subdivision", "section"), 4),
+    **dict.fromkeys(("article", "rule", "regulation", "recital"), 5),
+}
+GUIDANCE: Final = "guidance"
+WORDS: Final = "|".join(RANKS)
+
+_NUMBER = r"\d{1,3}[A-Z]{0,2}"
+_WORD = re.compile(
+    rf"(?i:({WORDS}))\s?(?:({_NUMBER})|(?-i:([IVXLC]+|[A-Z])))\b(?![.,]?\d)[.:]?(?=\s|$|[–—-])\s*[–—:-]?\s*"
+)
+_DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)\.?(?=\s|$|\()")
+_BARE = re.compile(rf"({_NUMBER})(?=\s+\S|$)")
+_ROUND = re.compile(rf"\(({_NUMBER}|[a-z]{{1,6}}|[A-Z]{{1,6}})\)")
+_MARKED = re.compile(rf"({_NUMBER}|[a-z]{{1,6}}|[A-Z])([.)])(?=\s|$|\()")
+_GUIDANCE = re.compile(r"(Guidance|GUIDANCE)(?: notes?)?(?: on .{3,80})?:?$|(Notes?|Examples?|Explanatory notes?):?$")
+_ROMAN_DIGITS: Final = (
+    (100, "c"),
+    (90, "xc"),
+    (50, "l"),
+    (40, "xl"),
+    (10, "x"),
+    (9, "ix"),
+    (5, "v"),
+    (4, "iv"),
+    (1, "i"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a number. ``style`` is what its siblings share; ``value`` orders them.
+
+    ``other`` is the second reading of a letter that may be a Roman number: its style and value.
+    """
+
+    printed: str
+    style: str
+    value: Value
+    other: tuple[str, Value] | None = None
+
+    def readings(self) -> Iterator[tuple[str, Value]]:
+        yield self.style, self.value
+        if self.other:
+            yield self.other
+
+
+def letters(number: int) -> str:
+    """1 -> a, 26 -> z, 27 -> aa, 28 -> bb, as Word and legal drafting count."""
+    return chr(97 + (number - 1) % 26) * ((number - 1) // 26 + 1) if number > 0 else ""
+
+
+def roman(number: int) -> str:
+    """4 -> iv; empty below 1 and from 400 on."""
+    if not 0 < number < 400:
+        return ""
+    found = ""
+    for value, digits in _ROMAN_DIGITS:
+        found += digits * (number // value)
+        number %= value
+    return found
+
+
+def from_roman(text: str) -> int:
+    """Iv -> 4; 0 for what is no Roman number below 400."""
+    lowered, number, place = text.lower(), 0, 0
+    for value, digits in _ROMAN_DIGITS:
+        while lowered.startswith(digits, place):
+            number += value
+            place += len(digits)
+    return number if roman(number) == lowered else 0
+
+
+def is_label(text: str) -> bool:
+    """Whether all of the text is a label; a bare number is one."""
+    steps, rest = read_label(text.strip(), bare=True)
+    return bool(steps) and not rest
+
+
+def split_label(text: str, *, bare: bool = False) -> tuple[str, str]:
+    """The label as printed, without white space around, and the rest of the text."""
+    steps, rest = read_label(text, bare=bare)
+    return (text[: len(text) - len(rest)].strip(), rest) if steps else ("", text)
+
+
+def read_label(text: str, *, bare: bool = False) -> tuple[tuple[Step, ...], str]:
+    """The steps of the label at the start, none where there is none, and the rest without white space before it.
+
+    ``bare``: a number without a mark behind it counts, as in a heading ("4 Reporting") or in a column of its own.
+    """
+    steps: list[Step] = []
+    place = 0
+    if found := _GUIDANCE.match(text):
+        return (Step(found[1] or found[2], GUIDANCE, ((0, ""),)),), "" if len(text.split()) < 3 else text
+    first = _word(text) or _dotted(text) or _number(text, bare=bare)
+    if first:
+        steps.append(first[0])
+        place = first[1]
+    while (found := _ROUND.match(text, place)) and (step := _step("(", found[1], ")")):
+        begins = any(opens(value) for _, value in step.readings())
+        if steps and not begins and text[place - 1].isspace():
+            break
+        steps.append(step)
+        place = _behind(text, found.end())
+    rest = text[place:].lstrip()
+    if steps and steps[-1].style.startswith("(") and text[:place].rstrip() == text[:place] and rest:
+        return (), text  # "(a)bc": no label
+    return tuple(steps), rest
+
+
+def _word(text: str) -> tuple[Step, int] | None:
+    found = _WORD.match(text)
+    if not found:
+        return None
+    number = found[2] or found[3]
+    value = component(number) if found[2] else (from_roman(number) or ord(number[0]) - 64, "")
+    printed = re.sub(r"[\s.:–—-]+$", "", found[0])
+    return Step(printed, found[1].lower(), (value,)), found.end()
+
+
+def _dotted(text: str) -> tuple[Step, int] | None:
+    found = _DOTTED.match(text)
+    if not found:
+        return None
+    return Step(found[1], "dotted", tuple(component(piece) for piece in found[1].split("."))), _behind(
+        text, found.end()
+    )
+
+
+def _number(text: str, *, bare: bool) -> tuple[Step, int] | None:
+    found = _MARKED.match(text)
+    step = _step("", found[1], found[2]) if found else None
+    if not step and bare and (found := _BARE.match(text)):
+        step = Step(found[1], "1.", (component(found[1]),))
+    return (step, _behind(text, found.end())) if found and step else None
+
+
+def _step(before: str, text: str, after: str) -> Step | None:
+    """A number, letter or Roman number between its marks; None for a word."""
+    printed = f"{before}{text}{after}"
+    if text[0].isdigit():
+        return Step(printed, f"{before}1{after}", (component(text),))
+    lowered = text.lower()
+    as_roman = from_roman(lowered)
+    letter = "a" if text.islower() else "A"
+    styles = f"{before}{letter}{after}", f"{before}{'i' if text.islower() else 'I'}{after}"
+    if len(set(lowered)) == 1 and len(text) < 4:
+        value = ((26 * (len(text) - 1) + ord(lowered[0]) - 96, ""),)
+        return Step(printed, styles[0], value, (styles[1], ((as_roman, ""),)) if as_roman else None)
+    return Step(printed, styles[1], ((as_roman, ""),)) if as_roman else None
+
+
+def component(text: str) -> tuple[int, str]:
+    """6A -> (6, "A"); letters before a number count behind it: A2 -> (2, "A")."""
+    digits = re.search(r"\d+", text)
+    if not digits:
+        return (0, text)
+    return int(digits[0]), text[: digits.start()] + text[digits.end() :]
+
+
+def follows(before: Value, after: Value) -> bool:
+    """Whether the second may be the next sibling of the first: 3 -> 4, 3 -> 3A, 3A -> 3B, 3B -> 4."""
+    if len(before) != len(after) or before[:-1] != after[:-1]:
+        return False
+    (number, suffix), (next_number, next_suffix) = before[-1], after[-1]
+    if next_number == number + 1:
+        return not next_suffix or next_suffix == "A" or next_suffix == suffix
+    return next_number == number and next_suffix > suffix
+
+
+def is_later(before: Value, after: Value) -> bool:
+    """Whether the second may be a later sibling of the first, some between them missing."""
+    return len(before) == len(after) and before[:-1] == after[:-1] and after[-1] > before[-1]
+
+
+def opens(value: Value) -> bool:
+    """Whether a list may begin so."""
+    return value[-1][0] in {0, 1} and value[-1][1] in {"", "A"}
+
+
+def _behind(text: str, place: int) -> int:
+    while place < len(text) and text[place].isspace():
+        place += 1
+    return place

@@ -1,0 +1,65 @@
+"""What a parser gives, whatever the file: blocks in reading order, each with its place in the source.
+
+A place is a short text: ``page=12&box=72,540,520,610`` (points from the top left; several pages joined by ``;``),
+``anchor=ID``, ``paragraph=118``, ``sheet=NAME&row=12``, ``line=7``; empty where nothing can be pointed at.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from ragqa.errors import CorpusError
+
+Kind = Literal["text", "heading", "table", "note"]
+
+MAX_BYTES: Final = 200 * 2**20  # of a file, and of all that an archive holds unpacked
+MAX_PAGES: Final = 5_000
+MAX_BLOCKS: Final = 400_000  # a parser stops there: no document that somebody wrote has more
+MAX_CHARS: Final = 40_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A paragraph, heading, list item, table or footnote.
+
+    ``label`` is a number that stands apart from the text: an automatic list number, a column of its own. ``level`` is
+    that of a heading (1 to 9), 0 where the source does not say. ``indent`` is where the text begins, in points or list
+    levels, comparable within one document. A table's text has a row a line, cells parted by `` | ``, headings first.
+    """
+
+    text: str
+    kind: Kind = "text"
+    label: str = ""
+    level: int = 0
+    indent: float = 0.0
+    place: str = ""
+
+
+@dataclass(slots=True)
+class Parsed:
+    """A document's blocks. ``dropped`` counts what was left out, by what it was; ``warnings`` are for the reader."""
+
+    title: str = ""
+    blocks: list[Block] = field(default_factory=list)
+    dropped: Counter[str] = field(default_factory=Counter)
+    warnings: list[str] = field(default_factory=list)
+    n_chars: int = 0
+
+    def add(self, block: Block) -> None:
+        """Appends what has text or a label. Raises UnreadableError where the document is too large."""
+        if not (block.text or block.label):
+            return
+        self.n_chars += len(block.text)
+        if len(self.blocks) >= MAX_BLOCKS or self.n_chars > MAX_CHARS:
+            msg = (
+                f"expected at most {MAX_BLOCKS:,} paragraphs and {MAX_CHARS // 10**6} million characters, found more; "
+                "split the document"
+            )
+            raise UnreadableError(msg)
+        self.blocks.append(block)
+
+
+class UnreadableError(CorpusError):
+    """A file that is left out, in one line without its name: expected, found, what to do next."""

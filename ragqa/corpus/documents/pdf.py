@@ -1,0 +1,338 @@
+"""PDF: words and their boxes by PDFium, tables with ruling lines by pdfplumber; furniture of pages goes.
+
+PDFium is not thread-safe: this runs in the worker process only (see `ragqa.corpus.documents.process`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ragqa.corpus.cleaning import clean_line
+from ragqa.corpus.documents.labels import read_label, split_label
+from ragqa.corpus.documents.model import MAX_PAGES, Block, Parsed, UnreadableError
+from ragqa.corpus.documents.pdf_lines import Line, Word, lines_of, words_of
+from ragqa.corpus.documents.sheets import table_text
+
+if TYPE_CHECKING:
+    from pypdfium2 import PdfDocument
+
+_EDGE: Final = 0.12  # of a page's height: where headers and footers stand
+_MIN_CHARS: Final = 25  # a page with fewer and a large picture is a scan
+_MIN_RULES: Final = 2  # ruling lines each way: fewer make no table
+_RULE_POINTS: Final = 8  # what is shorter is no ruling line
+_LEADERS: Final = re.compile(r"(?:\.\s?){4,}\s*[\divxlc]+$|…+\s*\d+$")
+_PAGE_NUMBER: Final = re.compile(r"(?i)(?:page\s*)?[-–—]?\s*(\d{1,4}|[ivxlc]{1,6})\s*[-–—]?(?:\s*(?:of|/)\s*\d{1,4})?$")
+_ENDS: Final = (".", ":", ";", "?", "!", "—", "–", "”", '"')
+
+
+@dataclass(slots=True)
+class _Page:
+    """What stands on a page: lines in reading order, and tables where they begin."""
+
+    number: int
+    height: float
+    lines: list[Line]
+    tables: list[tuple[float, str, tuple[float, float, float, float]]] = field(default_factory=list)
+
+
+def parse_pdf(path: Path) -> Parsed:
+    """Paragraphs with their pages and boxes. Raises UnreadableError, also for a scan without text."""
+    import pypdfium2
+
+    parsed = Parsed()
+    try:
+        document = pypdfium2.PdfDocument(path)
+    except pypdfium2.PdfiumError as error:
+        raise UnreadableError(_why(str(error))) from error
+    try:
+        n_pages = len(document)
+        if not 0 < n_pages <= MAX_PAGES:
+            msg = f"expected 1 to {MAX_PAGES:,} pages, found {n_pages:,}; split the document"
+            raise UnreadableError(msg)
+        pages, scanned = _read_pages(document, path)
+        meta = clean_line(document.get_metadata_value("Title"))
+    finally:
+        document.close()
+    if scanned and len(scanned) * 2 > n_pages:
+        msg = (
+            f"expected text, found pictures of it on {len(scanned):,} of {n_pages:,} pages: a scan; recognise its text "
+            "first, for instance with `ocrmypdf FILE.pdf FILE-text.pdf`, and add what that writes"
+        )
+        raise UnreadableError(msg)
+    if scanned:
+        shown = ", ".join(map(str, scanned[:8])) + (" …" if len(scanned) > 8 else "")
+        parsed.warnings.append(f"{len(scanned):,} pages are pictures without text and are not read: {shown}")
+    _without_furniture(pages, parsed.dropped)
+    body = _body_size(pages)
+    for block in _blocks(pages, body):
+        parsed.add(block)
+    if not parsed.blocks:
+        msg = f"expected text, found none on {n_pages:,} pages; print the document to PDF again from its source"
+        raise UnreadableError(msg)
+    headings = [block.text for block in parsed.blocks[:3] if block.kind == "heading" and not split_label(block.text)[0]]
+    parsed.title = meta if len(meta.split()) > 1 and not re.search(r"\.\w{2,4}$", meta) else next(iter(headings), meta)
+    return parsed
+
+
+def _why(error: str) -> str:
+    if "password" in error.lower():
+        return "expected an open PDF, found one that is protected by a password; save it without one"
+    return f"expected a whole PDF, found a damaged one ({error[:80]}); download or print it to PDF again"
+
+
+def _read_pages(document: PdfDocument, path: Path) -> tuple[list[_Page], list[int]]:
+    """The pages, and the numbers (from 1) of those that are pictures of text."""
+    import pypdfium2.raw as raw
+
+    pages, scanned, ruled = [], [], []
+    for index in range(len(document)):
+        page = document[index]
+        textpage = page.get_textpage()
+        words = words_of(page, textpage)
+        width, height = page.get_size()
+        if sum(len(word.text) for word in words) < _MIN_CHARS and _is_picture(page, raw, width * height):
+            scanned.append(index + 1)
+        if _is_ruled(page, raw):
+            ruled.append(index)
+        pages.append(_Page(index + 1, height, lines_of(words, index + 1)))
+        textpage.close()
+        page.close()
+    if ruled:
+        _find_tables(path, pages, ruled)
+    return pages, scanned
+
+
+def _is_picture(page: Any, raw: Any, area: float) -> bool:  # noqa: ANN401
+    for found in page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=2):
+        left, bottom, right, top = found.get_bounds()
+        if (right - left) * (top - bottom) > area / 3:
+            return True
+    return False
+
+
+def _is_ruled(page: Any, raw: Any) -> bool:  # noqa: ANN401
+    """Whether lines or boxes are drawn across and down, as around cells."""
+    across, down = set(), set()
+    for found in page.get_objects(filter=[raw.FPDF_PAGEOBJ_PATH], max_depth=2):
+        left, bottom, right, top = map(round, found.get_bounds())
+        if right - left > _RULE_POINTS:
+            across |= {top, bottom}
+        if top - bottom > _RULE_POINTS:
+            down |= {left, right}
+        if len(across) > _MIN_RULES and len(down) > _MIN_RULES:
+            return True
+    return False
+
+
+def _find_tables(path: Path, pages: Sequence[_Page], ruled: Sequence[int]) -> None:
+    """Takes the words of tables out of the lines of these pages and keeps their cells instead."""
+    import pdfplumber
+
+    with pdfplumber.open(path) as document:
+        for index in ruled:
+            page, found = pages[index], document.pages[index]
+            for table in found.find_tables():
+                rows = [[clean_line(cell or "") for cell in row] for row in table.extract()]
+                if len(rows) < 2 or max(map(len, rows)) < 2:
+                    continue
+                x0, top, x1, bottom = box = tuple(table.bbox)
+                inside = {id(word) for line in page.lines for word in line.words if _is_inside(word, box)}
+                page.lines = [
+                    Line(kept, line.page)
+                    for line in page.lines
+                    if (kept := tuple(word for word in line.words if id(word) not in inside))
+                ]
+                page.tables.append((top, table_text(rows), (x0, top, x1, bottom)))
+            found.close()
+
+
+def _is_inside(word: Word, box: tuple[float, ...]) -> bool:
+    x, y = (word.left + word.right) / 2, (word.top + word.bottom) / 2
+    return box[0] - 1 <= x <= box[2] + 1 and box[1] - 1 <= y <= box[3] + 1
+
+
+# Furniture of pages -------------------------------------------------------------------------------------------------
+
+
+def _without_furniture(pages: Sequence[_Page], dropped: Counter[str]) -> None:
+    """Takes out running headers and footers, page numbers and tables of contents."""
+    seen = Counter(key for page in pages for key in {_key(line) for line in page.lines if _is_edge(line, page)})
+    least = min(3, max(2, len(pages)))
+    for page in pages:
+        kept = []
+        contents = sum(bool(_LEADERS.search(line.text)) for line in page.lines) >= 3
+        for line in page.lines:
+            if _is_edge(line, page) and (seen[_key(line)] >= least or _is_page_number(line, page)):
+                dropped["page number" if _PAGE_NUMBER.match(line.text) else "header or footer"] += 1
+            elif _LEADERS.search(line.text) or (contents and line.text.lower() in {"contents", "table of contents"}):
+                dropped["table of contents"] += 1
+            else:
+                kept.append(line)
+        page.lines = kept
+
+
+def _is_edge(line: Line, page: _Page) -> bool:
+    return line.bottom < page.height * _EDGE or line.top > page.height * (1 - _EDGE)
+
+
+def _key(line: Line) -> tuple[str, int]:
+    return re.sub(r"\d+", "#", line.text.lower()), round(line.base / 4)
+
+
+def _is_page_number(line: Line, page: _Page) -> bool:
+    """Whether the line is a page's number alone, outermost on the page."""
+    if not _PAGE_NUMBER.match(line.text):
+        return False
+    others = [other.base for other in page.lines if other is not line]
+    return not others or line.base > max(others) or line.base < min(others)
+
+
+# Paragraphs ---------------------------------------------------------------------------------------------------------
+
+
+def _body_size(pages: Sequence[_Page]) -> float:
+    sizes = Counter[float]()
+    for page in pages:
+        for line in page.lines:
+            sizes[round(line.size * 2) / 2] += len(line.text)
+    return sizes.most_common(1)[0][0] if sizes else 10.0
+
+
+@dataclass(slots=True)
+class _Paragraph:
+    """Lines that read on; ``label`` is the number that a gap parts from the text, ``indent`` where the text begins."""
+
+    lines: list[Line]
+    label: str
+    indent: float
+    hanging: bool
+
+    @property
+    def last(self) -> Line:
+        return self.lines[-1]
+
+
+def _blocks(pages: Sequence[_Page], body: float) -> Iterator[Block]:
+    leading = _leading(pages)
+    paragraph: _Paragraph | None = None
+    for page in pages:
+        right = max((line.right for line in page.lines), default=0.0)
+        tables = sorted(page.tables)
+        for line in page.lines:
+            while tables and tables[0][0] < line.top:
+                if paragraph:
+                    yield _block(paragraph, body)
+                    paragraph = None
+                yield _table_block(tables.pop(0), page)
+            if paragraph and _reads_on(paragraph, line, leading, right, body):
+                paragraph.lines.append(line)
+                continue
+            if paragraph:
+                yield _block(paragraph, body)
+            paragraph = _begun(line)
+        for table in tables:
+            if paragraph:
+                yield _block(paragraph, body)
+                paragraph = None
+            yield _table_block(table, page)
+    if paragraph:
+        yield _block(paragraph, body)
+
+
+def _table_block(table: tuple[float, str, tuple[float, float, float, float]], page: _Page) -> Block:
+    return Block(table[1], "table", place=_place([(page.number, *table[2])]))
+
+
+def _leading(pages: Sequence[_Page]) -> float:
+    """The usual distance between two baselines of one paragraph."""
+    steps = Counter[float]()
+    for page in pages:
+        for before, after in zip(page.lines, page.lines[1:], strict=False):
+            if 0 < after.base - before.base < 40:
+                steps[round((after.base - before.base) * 2) / 2] += 1
+    common = [step for step, _ in steps.most_common(3)]
+    return min(common) if common else 12.0
+
+
+def _begun(line: Line) -> _Paragraph:
+    label, n_words = _hanging_label(line)
+    if n_words:
+        return _Paragraph([line], label, line.words[n_words].left if n_words < len(line.words) else line.left, True)
+    return _Paragraph([line], "", line.left, False)
+
+
+def _hanging_label(line: Line) -> tuple[str, int]:
+    """A number at the line's start with a gap behind it (or alone), and how many words it takes."""
+    for n_words in (1, 2, 3):
+        if n_words > len(line.words):
+            break
+        head = " ".join(word.text for word in line.words[:n_words])
+        steps, rest = read_label(head, bare=True)
+        if steps and not rest and (n_words == len(line.words) or line.gap_after(n_words) > line.size * 0.6):
+            return head, n_words
+    return "", 0
+
+
+def _reads_on(paragraph: _Paragraph, line: Line, leading: float, right: float, body: float) -> bool:
+    """Whether the line goes on with the paragraph."""
+    last = paragraph.last
+    if abs(line.size - last.size) > 0.6 or line.bold != last.bold:
+        return False
+    _, n_words = _hanging_label(line)
+    fits = abs(line.left - paragraph.indent) < line.size * 0.6
+    ended = last.text.endswith(_ENDS) or last.right < right - 8 * body
+    if n_words and not (paragraph.hanging and fits and not last.text.endswith((".", ";", ":"))):
+        return False
+    if (
+        not n_words
+        and split_label(line.text)[0]
+        and last.text.endswith((*_ENDS, "; and", "; or", " and", " or"))
+        and not (paragraph.hanging and fits)
+    ):
+        return False
+    if last.page != line.page or line.base < last.base:  # another page or column
+        return not last.text.endswith((".", ":", ";")) and (fits or line.text[:1].islower())
+    if line.base - last.base > leading * 1.35 + (body if line.size > body * 1.15 else 0):
+        return False
+    if len(paragraph.lines) == 1 and not paragraph.hanging:
+        fits = line.left <= paragraph.indent + 3 * body  # a first line may stand further in
+    if not fits and line.left < paragraph.indent and paragraph.hanging:
+        return not ended and len(paragraph.lines) == 1
+    return fits or not ended
+
+
+def _block(paragraph: _Paragraph, body: float) -> Block:
+    text = _joined_text(paragraph.lines)
+    label = paragraph.label
+    if label:
+        text = text.removeprefix(label).strip()
+    boxes = [(line.page, line.left, line.top, line.right, line.bottom) for line in paragraph.lines]
+    first = paragraph.lines[0]
+    large = first.size > body * 1.12
+    heading = (
+        len(text.split()) <= 25 and (large or all(line.bold for line in paragraph.lines)) and not text.endswith(";")
+    )
+    return Block(text, "heading" if heading else "text", label, 0, round(paragraph.indent, 1), _place(boxes))
+
+
+def _joined_text(lines: Sequence[Line]) -> str:
+    """The lines as one text; a hyphen at a line's end stays, the words are joined."""
+    text = ""
+    for line in lines:
+        text = f"{text}{line.text}" if text.endswith("-") and not text.endswith(" -") else f"{text} {line.text}"
+    return clean_line(text)
+
+
+def _place(boxes: Sequence[tuple[int, float, float, float, float]]) -> str:
+    """One box a page."""
+    found = []
+    for number in dict.fromkeys(box[0] for box in boxes):
+        own = [box[1:] for box in boxes if box[0] == number]
+        edges = (min(b[0] for b in own), min(b[1] for b in own), max(b[2] for b in own), max(b[3] for b in own))
+        found.append(f"page={number}&box={','.join(f'{edge:.0f}' for edge in edges)}")
+    return ";".join(found)

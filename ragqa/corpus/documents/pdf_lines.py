@@ -1,0 +1,208 @@
+"""A page's characters -> words -> lines in reading order.
+
+The order in which a PDF draws is not the order in which it reads, so lines are built from boxes: columns are found,
+and what stands on one baseline in a column is one line, however it was drawn. Coordinates are points from the top left.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby, pairwise
+from typing import Any, Final
+
+_MAX_CHARS: Final = 200_000  # of a page
+_MIN_GUTTER: Final = 10.0  # points between two columns
+_MIN_COLUMN_LINES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A run of characters without a space; ``base`` is the height of its baseline from the top."""
+
+    text: str
+    left: float
+    right: float
+    top: float
+    bottom: float
+    base: float
+    size: float
+    bold: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Words on one baseline. ``label`` is the first word where a wide gap parts it from the rest, else empty."""
+
+    words: tuple[Word, ...]
+    page: int
+
+    @property
+    def text(self) -> str:
+        return " ".join(word.text for word in self.words)
+
+    @property
+    def left(self) -> float:
+        return self.words[0].left
+
+    @property
+    def right(self) -> float:
+        return self.words[-1].right
+
+    @property
+    def top(self) -> float:
+        return min(word.top for word in self.words)
+
+    @property
+    def bottom(self) -> float:
+        return max(word.bottom for word in self.words)
+
+    @property
+    def base(self) -> float:
+        return self.words[-1].base
+
+    @property
+    def size(self) -> float:
+        return statistics.median(word.size for word in self.words)
+
+    @property
+    def bold(self) -> bool:
+        return sum(word.bold for word in self.words) * 2 > len(self.words)
+
+    def gap_after(self, n_words: int) -> float:
+        """The white space behind the first ``n_words``, in points; 0 at the line's end."""
+        return self.words[n_words].left - self.words[n_words - 1].right if n_words < len(self.words) else 0.0
+
+
+def words_of(page: Any, textpage: Any) -> list[Word]:  # noqa: ANN401 - pypdfium2's PdfPage and PdfTextPage
+    """Every word that is drawn upright on the page."""
+    import pypdfium2.raw as raw
+
+    left, bottom, right, top = page.get_bbox()
+    text, n_chars = textpage.raw, min(textpage.count_chars(), _MAX_CHARS)
+    x, y, box = ctypes.c_double(), ctypes.c_double(), raw.FS_RECTF()
+    words: list[Word] = []
+    held: list[tuple[str, float, float, float, float, float]] = []
+    start = 0
+
+    def close() -> None:
+        if held:
+            size = raw.FPDFText_GetFontSize(text, start) or 1.0
+            weight = raw.FPDFText_GetFontWeight(text, start)
+            scaled = max(top - bottom for _, _, _, top, bottom, _ in held)
+            size = size if size > 2 else scaled  # a matrix scales a font of size 1
+            words.append(
+                Word(
+                    "".join(char for char, *_ in held),
+                    min(item[1] for item in held),
+                    max(item[2] for item in held),
+                    min(item[3] for item in held),
+                    max(item[4] for item in held),
+                    held[0][5],
+                    size,
+                    weight >= 600 or _is_bold(raw, text, start),
+                )
+            )
+            held.clear()
+
+    for n in range(n_chars):
+        code = raw.FPDFText_GetUnicode(text, n)
+        char = chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else ""
+        if not char or char.isspace() or code in {0xFFFE, 0xFFFF}:
+            close()
+            continue
+        if code == 2:  # PDFium's mark for a hyphen at a line's end
+            char = "-"
+        raw.FPDFText_GetCharOrigin(text, n, x, y)
+        if not raw.FPDFText_GetLooseCharBox(text, n, box) or abs(raw.FPDFText_GetCharAngle(text, n)) > 0.1:
+            continue
+        item = (char, box.left - left, box.right - left, top - box.top, top - box.bottom, top - y.value)
+        width = max(item[4] - item[3], 1.0)
+        if held and (abs(item[5] - held[-1][5]) > width * 0.5 or not -width < item[1] - held[-1][2] < width * 0.25):
+            close()
+        if not held:
+            start = n
+        held.append(item)
+    close()
+    return [word for word in words if -5 <= word.left <= right - left + 5 and -5 <= word.top <= top - bottom + 5]
+
+
+def _is_bold(raw: Any, text: Any, place: int) -> bool:  # noqa: ANN401
+    name, flags = ctypes.create_string_buffer(128), ctypes.c_int()
+    raw.FPDFText_GetFontInfo(text, place, name, 128, flags)
+    return b"bold" in name.value.lower()
+
+
+def lines_of(words: Sequence[Word], page: int) -> list[Line]:
+    """The lines of a page in reading order: a column after the other, what crosses both between them."""
+    lines = list(_joined(words, page))
+    gutter = _gutter(lines)
+    if gutter is None:
+        return lines
+    found: list[Line] = []
+    for crosses, band in groupby(lines, key=lambda line: _crosses(line, gutter)):
+        group = list(band)
+        if crosses:
+            found += group
+            continue
+        halves = [
+            [word for line in group for word in line.words if (word.left < gutter) == first] for first in (True, False)
+        ]
+        for half in halves:
+            found += _joined(half, page)
+    return found
+
+
+def _joined(words: Sequence[Word], page: int) -> Iterator[Line]:
+    """Words by their baselines; raised ones, as marks of footnotes, stay in their line."""
+    held: list[Word] = []
+    for word in sorted(words, key=lambda word: (word.base, word.left)):
+        if held and word.base - held[0].base > 0.4 * max(word.size, held[0].size, 4):
+            yield Line(tuple(sorted(held, key=lambda word: word.left)), page)
+            held = []
+        held.append(word)
+    if held:
+        yield Line(tuple(sorted(held, key=lambda word: word.left)), page)
+
+
+def _crosses(line: Line, gutter: float) -> bool:
+    return any(
+        before.right > gutter - 1 and after.left - before.right < _MIN_GUTTER
+        for before, after in pairwise(line.words)
+        if before.left < gutter < after.right
+    ) or any(word.left < gutter < word.right for word in line.words)
+
+
+def _gutter(lines: Sequence[Line]) -> float | None:
+    """The middle of the white space between two columns; None on a page with one.
+
+    Both columns must hold running text, so that hanging numbers and tables make none.
+    """
+    if len(lines) < _MIN_COLUMN_LINES:
+        return None
+    left, right = min(line.left for line in lines), max(line.right for line in lines)
+    middle, width = (left + right) / 2, right - left
+    gaps = [
+        (before.right, after.left)
+        for line in lines
+        for before, after in pairwise(line.words)
+        if after.left - before.right >= _MIN_GUTTER
+        and before.right < middle + width / 8
+        and after.left > middle - width / 8
+    ]
+    if len(gaps) < _MIN_COLUMN_LINES or len(gaps) * 2 < len(lines):
+        return None
+    begin, end = max(gap[0] for gap in gaps), min(gap[1] for gap in gaps)
+    if end - begin < _MIN_GUTTER / 2:
+        return None
+    gutter = (begin + end) / 2
+    sides = [
+        [word for line in lines for word in line.words if (word.left < gutter) == first] for first in (True, False)
+    ]
+    for side in sides:
+        filled = [line.right - line.left for line in _joined(side, 0)]
+        if len(filled) < _MIN_COLUMN_LINES or statistics.median(filled) < width * 0.3:
+            return None
+    return gutter

@@ -1,0 +1,125 @@
+"""Documents read in a process of their own, which may take a bounded time and memory and may die.
+
+One process reads one document after another; after one that it dies of, or that takes too long, a new one goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+from ragqa.corpus.documents.model import UnreadableError
+from ragqa.types import Passage
+
+SECONDS: Final = 600.0  # for one document: 5,000 pages take some five minutes on a slow machine
+_MAX_REPLY: Final = 256 * 2**20  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A line of a document's outline: how deep it stands, what it is (part, rule, table, …), its number and words."""
+
+    depth: int
+    kind: str
+    number: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A document as it would be indexed. ``dropped`` counts what was left out, by what it was."""
+
+    title: str
+    passages: tuple[Passage, ...]
+    outline: tuple[Heading, ...] = ()
+    dropped: tuple[tuple[str, int], ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+class Reader:
+    """Reads documents; close it, or use it in a ``with``."""
+
+    def __init__(self, seconds: float = SECONDS) -> None:
+        self._seconds = seconds
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Reader:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the process, whatever it is at."""
+        if self._process:
+            self._process.kill()
+            self._process.wait()
+            for pipe in (self._process.stdin, self._process.stdout):
+                if pipe:
+                    with suppress(OSError):
+                        pipe.close()
+            self._process = None
+
+    def members(self, path: Path) -> tuple[str, ...]:
+        """The names of the files in this archive. Raises UnreadableError."""
+        return tuple(self._ask({"path": str(path.resolve())})["members"])
+
+    def read(self, path: Path, kind: str, document_id: str, max_tokens: int, member: str = "") -> Reading:
+        """The document of this kind at ``path``, or the member of the archive there. Raises UnreadableError."""
+        request = {"path": str(path.resolve()), "member": member, "kind": kind}
+        reply = self._ask({**request, "document_id": document_id, "max_tokens": max_tokens})
+        return Reading(
+            reply["title"],
+            tuple(Passage(**passage) for passage in reply["passages"]),
+            tuple(Heading(**heading) for heading in reply.get("outline", ())),
+            tuple(reply.get("dropped", {}).items()),
+            tuple(reply.get("warnings", ())),
+        )
+
+    def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        if self._process is None or self._process.poll() is not None:
+            self.close()
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "ragqa.corpus.documents.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+            )
+        process = self._process
+        timer = threading.Timer(self._seconds, process.kill)
+        timer.start()
+        try:
+            reply = self._exchange(process, json.dumps(request).encode() + b"\n")
+        finally:
+            in_time = timer.is_alive()
+            timer.cancel()
+        if not reply.endswith(b"\n"):
+            self.close()
+            found = "one that ended the reader" if in_time else "one that takes longer"
+            msg = f"expected a document that can be read in {self._seconds:.0f} s and 2 GB, found {found}; split it"
+            raise UnreadableError(msg)
+        answer: dict[str, Any] = json.loads(reply)
+        if "refused" in answer:
+            raise UnreadableError(answer["refused"])
+        return answer
+
+    def _exchange(self, process: subprocess.Popen[bytes], request: bytes) -> bytes:
+        """The line that the process writes; what there is of one where it ends."""
+        if process.stdin is None or process.stdout is None:
+            return b""
+        try:
+            process.stdin.write(request)
+            process.stdin.flush()
+            return process.stdout.readline(_MAX_REPLY)
+        except OSError:
+            return b""

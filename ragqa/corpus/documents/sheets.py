@@ -1,0 +1,109 @@
+"""Spreadsheets: XLSX through openpyxl (values, never formulas or macros) and CSV; a sheet becomes a table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from ragqa.corpus.cleaning import clean_line
+from ragqa.corpus.documents.model import Block, Parsed, UnreadableError
+
+CELLS: Final = " | "
+_MAX_ROWS: Final = 100_000
+_MAX_COLUMNS: Final = 256
+_ROWS_AT_ONCE: Final = 20  # of a table in one block, under its headings
+
+
+def parse_xlsx(path: Path) -> Parsed:
+    """Every visible sheet's cells as they were last computed."""
+    from openpyxl import load_workbook
+    from openpyxl.utils.exceptions import InvalidFileException
+
+    parsed = Parsed()
+    try:
+        book = load_workbook(path, read_only=True, data_only=True, keep_links=False)
+    except (InvalidFileException, KeyError, ValueError, OSError, SyntaxError, TypeError) as error:
+        msg = f"expected a whole workbook, found a damaged one ({str(error)[:80]}); open it in Excel and save it again"
+        raise UnreadableError(msg) from error
+    if path.suffix.lower() == ".xlsm":
+        parsed.warnings.append("its macros are not read")
+    for sheet in book.worksheets:
+        if sheet.sheet_state != "visible":
+            parsed.dropped["hidden sheet"] += 1
+            continue
+        sheet.reset_dimensions()
+        rows = ([_shown(value) for value in row[:_MAX_COLUMNS]] for row in sheet.iter_rows(values_only=True))
+        if not re.fullmatch(r"Sheet ?\d*", sheet.title):
+            parsed.add(Block(clean_line(sheet.title), "heading", level=1, place=f"sheet={sheet.title}"))
+        _add_table(parsed, rows, f"sheet={sheet.title}&row=")
+    book.close()
+    return parsed
+
+
+def parse_csv(path: Path) -> Parsed:
+    """The rows, in UTF-8, UTF-16 or else Windows-1252, parted by what parts most cells of the first lines alike."""
+    text, parsed = decoded(path.read_bytes()), Parsed()
+    try:
+        dialect: type[csv.Dialect] = csv.Sniffer().sniff(text[:20_000], delimiters=",;\t|")
+    except csv.Error:
+        dialect = csv.excel_tab if path.suffix.lower() == ".tsv" else csv.excel
+    rows = csv.reader(io.StringIO(text, newline=""), dialect)
+    try:
+        _add_table(parsed, ([clean_line(cell) for cell in row[:_MAX_COLUMNS]] for row in rows), "row=")
+    except csv.Error as error:
+        msg = f"expected rows of cells, found row {rows.line_num:,} that is none ({error}); mend it"
+        raise UnreadableError(msg) from error
+    return parsed
+
+
+def decoded(data: bytes) -> str:
+    """Text of a file that does not say how it is encoded."""
+    for mark, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"), (b"", "utf-8-sig")):
+        if data.startswith(mark):
+            try:
+                return data.decode(encoding)
+            except UnicodeDecodeError:
+                break
+    return data.decode("cp1252", "replace")
+
+
+def table_text(rows: Iterable[Sequence[str]]) -> str:
+    """A row a line; empty rows go."""
+    return "\n".join(CELLS.join(row).strip() for row in rows if any(row))
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return clean_line(str(value))
+
+
+def _add_table(parsed: Parsed, rows: Iterator[list[str]], place: str) -> None:
+    """Blocks of some rows each, all under the headings: the first row with as many cells as most have."""
+    heading: list[str] = []
+    waiting: list[list[str]] = []
+    first = number = 0
+    for number, row in enumerate(islice(rows, _MAX_ROWS), start=1):
+        if not any(row):
+            continue
+        while row and not row[-1]:
+            row.pop()
+        if not heading and len(row) > 1:
+            heading = row
+            continue
+        first = first or number
+        waiting.append(row)
+        if len(waiting) == _ROWS_AT_ONCE:
+            parsed.add(Block(table_text([heading, *waiting]), "table", place=f"{place}{first}"))
+            waiting, first = [], 0
+    if waiting or (heading and not first):
+        parsed.add(Block(table_text([heading, *waiting]), "table", place=f"{place}{first or 1}"))
+    if number == _MAX_ROWS and next(rows, None) is not None:
+        parsed.warnings.append(f"only the first {_MAX_ROWS:,} rows of a sheet are read")

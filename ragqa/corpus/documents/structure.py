@@ -1,0 +1,269 @@
+"""Blocks -> a tree of numbered units: which number stands under which, whatever the file was.
+
+A label alone does not say where it belongs: "2." may go on with a list of guidance or begin chapter 2, "(i)" may follow
+"(h)" or begin a list of its own. So every place where it could stand is weighed: what it follows, whether both are
+headings, how far both are indented (`_Builder._place`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from ragqa.corpus.documents.labels import GUIDANCE, RANKS, Step, Value, component, follows, is_later, opens, read_label
+from ragqa.corpus.documents.model import Block
+
+DOTTED: Final = "dotted"
+_ITEM_WORDS: Final = 25  # a numbered text of so many words at most may be a heading
+_TOLERANCE: Final = 6.0  # points within which two indents are one
+_NO_HEADING_ENDS: Final = (".", ";", ",", ":", "—", "–", " and", " or")
+
+
+@dataclass(slots=True, eq=False)
+class Unit:
+    """What one number stands for, or a paragraph, table or heading without one.
+
+    ``number`` is the whole of it as ObliQA writes it: ``4.2.1.(1)``, ``Part 3.18.(2)``, ``1.2.1.Guidance.1.``.
+    ``parts`` are its own texts and the units below it, in their order. ``captions`` are the headings without a number
+    that it stands under.
+    """
+
+    style: str
+    value: Value
+    label: str
+    number: str
+    parent: Unit | None
+    kind: str = "text"
+    indent: float = 0.0
+    is_heading: bool = False
+    captions: tuple[str, ...] = ()
+    parts: list[Block | Unit] = field(default_factory=list)
+
+    @property
+    def texts(self) -> tuple[Block, ...]:
+        return tuple(part for part in self.parts if isinstance(part, Block))
+
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        return tuple(part for part in self.parts if isinstance(part, Unit))
+
+    @property
+    def heading(self) -> str:
+        """Its heading with its label; empty where it has none."""
+        texts = self.texts
+        if self.is_heading and texts:
+            return f"{self.label} {texts[0].text}".strip()
+        return self.label if self.style in RANKS or self.style == GUIDANCE else ""
+
+    def above(self) -> Iterator[Unit]:
+        """The units it stands in, innermost first, without the root."""
+        unit = self.parent
+        while unit is not None and unit.parent is not None:
+            yield unit
+            unit = unit.parent
+
+    def walk(self) -> Iterator[Unit]:
+        """The units below it in the order of the text."""
+        for unit in self.units:
+            yield unit
+            yield from unit.walk()
+
+
+def build(blocks: Iterable[Block]) -> Unit:
+    """The root of the document's units."""
+    builder = _Builder()
+    for block in blocks:
+        builder.add(block)
+    return builder.root
+
+
+def read_block(block: Block) -> tuple[tuple[Step, ...], str]:
+    """The steps of a block's number and its text without them."""
+    is_heading = block.kind == "heading"
+    if block.label:
+        steps, rest = read_label(block.label, bare=True)
+        if not steps or rest:
+            return (), f"{block.label} {block.text}".strip()
+        further, text = read_label(block.text)
+        if (
+            further
+            and further[0].style.startswith("(")
+            and opens_list(further[0])
+            and not steps[-1].style.startswith("(")
+        ):
+            return (*steps, *further), text
+        return steps, block.text
+    steps, rest = read_label(block.text, bare=is_heading)
+    if not steps:
+        return (), block.text
+    style = steps[0].style
+    if style in RANKS and not is_heading and rest:
+        named = rest[0].isupper() and len(rest.split()) <= _ITEM_WORDS and not rest.endswith(_NO_HEADING_ENDS)
+        return (steps, rest) if named else ((), block.text)
+    if style in {DOTTED, "1."} and len(steps) == 1 and rest[:1].islower():
+        return (), block.text
+    return steps, rest
+
+
+def opens_list(step: Step) -> bool:
+    """Whether a list may begin with this step, in one of its readings."""
+    return any(opens(value) for _, value in step.readings())
+
+
+class _Builder:
+    def __init__(self) -> None:
+        self.root = Unit("", (), "", "", None)
+        self._stack = [self.root]
+        self._captions: list[tuple[int, str, int]] = []  # level, text, how deep the stack was
+        self._last: dict[str, Value] = {}  # of each style, anywhere: sections are counted on through parts
+
+    def add(self, block: Block) -> None:
+        if block.kind in {"table", "note"}:
+            self._unnumbered(block, block.kind)
+            return
+        steps, text = read_block(block)
+        if not steps:
+            if block.kind == "heading":
+                self._caption(block)
+            else:
+                self._go_on(block)
+            return
+        heading = block.kind == "heading" or self._reads_as_heading(steps[-1], text)
+        for step in steps:
+            unit = self._placed(step, block.indent, is_heading=heading and step is steps[-1])
+        if text:
+            unit.parts.append(Block(text, block.kind, "", block.level, block.indent, block.place))
+        else:
+            unit.parts.append(Block("", block.kind, "", block.level, block.indent, block.place))
+
+    def _reads_as_heading(self, step: Step, text: str) -> bool:
+        """Whether a numbered text names what follows rather than says something."""
+        if step.style.startswith("(") or step.style in {"1)", "a)", "i)"}:
+            return False
+        return 0 < len(text.split()) <= 15 and not text.endswith(_NO_HEADING_ENDS) and not text[:1].islower()
+
+    def _caption(self, block: Block) -> None:
+        """A heading without a number: it ends lists and names what follows."""
+        while self._is_item(self._stack[-1]):
+            self._stack.pop()
+        level = block.level or 7
+        depth = len(self._stack)
+        self._captions = [held for held in self._captions if held[0] < level and held[2] <= depth]
+        self._unnumbered(block, "heading")
+        self._captions.append((level, block.text, depth))
+
+    def _is_item(self, unit: Unit) -> bool:
+        return unit.style.startswith("(") or unit.style in {"a.", "i.", "a)", "i)", "1)"}
+
+    def _unnumbered(self, block: Block, kind: str) -> None:
+        parent = self._stack[-1]
+        parent.parts.append(self._made(Step("", "", ()), parent, kind, block.indent, [block]))
+
+    def _go_on(self, block: Block) -> None:
+        """Text without a number: the rest of the unit it stands in, by its indent where there are any."""
+        depth = len(self._stack) - 1
+        while depth and self._is_item(self._stack[depth]) and self._ends_before(self._stack[depth], block):
+            depth -= 1
+        unit = self._stack[depth]
+        if unit is self.root or unit.style in RANKS or any(held[2] > depth for held in self._captions):
+            self._stack = self._stack[: depth + 1]
+            self._unnumbered(block, "text")
+        elif unit.texts and not unit.units and not unit.texts[-1].text:
+            unit.parts[-1] = Block(
+                block.text, block.kind, "", block.level, block.indent, unit.texts[-1].place or block.place
+            )
+        else:
+            unit.parts.append(block)
+
+    def _ends_before(self, unit: Unit, block: Block) -> bool:
+        """Whether the text stands further out than this item does, and so is none of its own."""
+        if block.indent and unit.indent:
+            return block.indent < unit.indent - 0.5 * (_TOLERANCE if unit.indent > 10 else 1)
+        return block.text[:1].islower()
+
+    # Numbers --------------------------------------------------------------------------------------------------------
+
+    def _placed(self, step: Step, indent: float, *, is_heading: bool) -> Unit:
+        if step.style in RANKS:
+            depth, chosen = self._under_rank(RANKS[step.style]), step
+        elif step.style == DOTTED:
+            depth, chosen = self._under_prefix(step.value), step
+        elif step.style == GUIDANCE:
+            depth = max(n for n, unit in enumerate(self._stack) if n == 0 or not self._is_item(unit))
+            inside = [n for n, unit in enumerate(self._stack) if unit.style == GUIDANCE]
+            depth, chosen = (inside[0] - 1 if inside else depth), step
+        else:
+            depth, chosen = self._weighed(step, indent, is_heading)
+        self._stack = self._stack[: depth + 1]
+        self._captions = [held for held in self._captions if held[2] <= depth + 1]
+        unit = self._made(chosen, self._stack[-1], "numbered", indent, [], is_heading=is_heading)
+        self._stack[-1].parts.append(unit)
+        self._stack.append(unit)
+        self._last[chosen.style] = chosen.value
+        return unit
+
+    def _under_rank(self, rank: int) -> int:
+        return max(n for n, unit in enumerate(self._stack) if n == 0 or RANKS.get(unit.style, 9) < rank)
+
+    def _under_prefix(self, value: Value) -> int:
+        """The innermost unit whose number begins this one, else the innermost part, chapter or the like."""
+        found = 0
+        for n, unit in enumerate(self._stack):
+            if unit.style in RANKS:
+                found = max(found, n)
+            own = _whole_value(unit)
+            if own and len(own) < len(value) and value[: len(own)] == own:
+                found = n
+        return found
+
+    def _weighed(self, step: Step, indent: float, is_heading: bool) -> tuple[int, Step]:
+        best, chosen, place = -9.0, step, len(self._stack) - 1
+        for style, value in step.readings():
+            read = Step(step.printed, style, value)
+            for n, unit in enumerate(self._stack):
+                if unit.style != style:
+                    continue
+                weight = 3.0 if follows(unit.value, value) else 0.5 if is_later(unit.value, value) else -3.0
+                weight += 0.01 * n + (1 if unit.is_heading == is_heading else -1) + _aligned(unit.indent, indent)
+                if weight > best:
+                    best, chosen, place = weight, read, n - 1
+            last = self._last.get(style)
+            weight = 2.0 if opens(value) else 1.5 if last and follows(last, value) else -2.0
+            top = self._stack[-1]
+            if top.indent and indent and indent < top.indent - _TOLERANCE:
+                weight -= 1.5
+            if weight > best:
+                best, chosen, place = weight, read, len(self._stack) - 1
+        return place, chosen
+
+    def _made(
+        self, step: Step, parent: Unit, kind: str, indent: float, parts: list[Block | Unit], *, is_heading: bool = False
+    ) -> Unit:
+        captions = tuple(text for _, text, _ in self._captions)
+        number = _number(step, parent)
+        return Unit(step.style, step.value, step.printed, number, parent, kind, indent, is_heading, captions, parts)
+
+
+def _aligned(before: float, after: float) -> float:
+    if not before or not after:
+        return 0.0
+    return 1.0 if abs(before - after) <= (_TOLERANCE if max(before, after) > 10 else 0.1) else -1.0
+
+
+def _whole_value(unit: Unit) -> Value:
+    """A unit's value as the beginning of dotted numbers: of "4." (4, ""), of "D." (0, "D")."""
+    if unit.style in {DOTTED, "1."}:
+        return unit.value
+    return (component(unit.label.rstrip(".")),) if unit.style == "A." else ()
+
+
+def _number(step: Step, parent: Unit) -> str:
+    if not step.printed:
+        return parent.number
+    base: Unit | None = parent
+    if step.style == DOTTED:
+        while base is not None and (own := _whole_value(base)) and step.value[: len(own)] == own:
+            base = base.parent
+    above = base.number.rstrip(".") if base is not None else ""
+    return f"{above}.{step.printed}" if above else step.printed

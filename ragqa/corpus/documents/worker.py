@@ -1,0 +1,130 @@
+"""The process that reads documents: `python -m ragqa.corpus.documents.worker`, a JSON object a line in and out.
+
+It reads untrusted files, so it has bounded memory, writes only to a temporary folder, and may be killed at any moment;
+see `ragqa.corpus.documents.process` for the other side.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from ragqa.corpus.documents.docx import parse_docx
+from ragqa.corpus.documents.html import parse_html
+from ragqa.corpus.documents.kinds import check, members
+from ragqa.corpus.documents.model import MAX_BYTES, Parsed, UnreadableError
+from ragqa.corpus.documents.passages import passages_of
+from ragqa.corpus.documents.pdf import parse_pdf
+from ragqa.corpus.documents.sheets import parse_csv, parse_xlsx
+from ragqa.corpus.documents.structure import Unit, build
+from ragqa.corpus.text import chunks
+from ragqa.errors import CorpusError
+
+MAX_MEMORY: Final = 2 * 2**30
+_PARSERS: Final[Mapping[str, Callable[[Path], Parsed]]] = {
+    "PDF": parse_pdf,
+    "Word": parse_docx,
+    "HTML": parse_html,
+    "Excel": parse_xlsx,
+    "CSV": parse_csv,
+}
+
+
+def read_document(path: Path, kind: str, document_id: str, max_tokens: int) -> dict[str, Any]:
+    """What `ragqa.corpus.documents.process.Reading` holds, of this file. Raises CorpusError."""
+    check(path, kind)
+    if kind == "text":
+        passages = tuple(chunks(path, path.name, document_id, max_tokens))
+        if not passages:
+            msg = "expected text, found none below its headings; take it out"
+            raise UnreadableError(msg)
+        return {"title": passages[0].title, "passages": [asdict(passage) for passage in passages]}
+    parsed = _PARSERS[kind](path)
+    root = build(parsed.blocks)
+    title = parsed.title[:300] or document_id.rpartition("/")[2]
+    return {
+        "title": title,
+        "passages": [asdict(passage) for passage in passages_of(root, document_id, title, max_tokens)],
+        "outline": [_shown(unit) for unit in root.walk() if unit.kind != "text"],
+        "dropped": dict(parsed.dropped),
+        "warnings": parsed.warnings,
+    }
+
+
+def _shown(unit: Unit) -> dict[str, Any]:
+    first = next((block.text for block in unit.texts if block.text), "")
+    kind = (
+        unit.style
+        if unit.style.isalpha()
+        else "rule"
+        if unit.style == "dotted"
+        else "item"
+        if unit.style
+        else unit.kind
+    )
+    return {
+        "depth": sum(1 for _ in unit.above()),
+        "kind": kind,
+        "number": unit.number if unit.style else "",
+        "text": first[:120],
+    }
+
+
+def answer(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The reply to one request; ``refused`` is the line that says why there is none."""
+    try:
+        path = Path(request["path"])
+        if "kind" not in request:
+            check(path, "ZIP")
+            return {"members": [info.filename for info in members(path)]}
+        arguments = request["kind"], request["document_id"], request["max_tokens"]
+        if not request["member"]:
+            return read_document(path, *arguments)
+        with tempfile.TemporaryDirectory() as folder:
+            return read_document(_unpacked(path, request["member"], Path(folder)), *arguments)
+    except CorpusError as error:
+        return {"refused": str(error)}
+    except MemoryError:
+        return {"refused": f"expected a document that can be read in {MAX_MEMORY >> 30} GB, found more; split it"}
+    except RecursionError:
+        return {"refused": "expected a document, found one nested too deeply to be read; save it again"}
+    except Exception as error:  # a parser of untrusted bytes may raise anything
+        why = f"{type(error).__name__}: {str(error)[:80]}"
+        return {"refused": f"expected a whole file, found one that cannot be read ({why}); save it again"}
+
+
+def _unpacked(path: Path, member: str, folder: Path) -> Path:
+    """The member in a file of its own; only its suffix is taken from its name."""
+    target = folder / f"member{Path(member).suffix.lower()}"
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open(member) as packed:
+            target.write_bytes(packed.read(MAX_BYTES + 1))
+    except (zipfile.BadZipFile, OSError, KeyError, NotImplementedError, EOFError, zlib.error) as error:
+        msg = f"expected a whole file in the archive, found a damaged one ({str(error)[:80]}); pack it again"
+        raise UnreadableError(msg) from error
+    return target
+
+
+def main() -> None:
+    """Answers requests until there are none."""
+    for limit, most in ((resource.RLIMIT_AS, MAX_MEMORY), (resource.RLIMIT_FSIZE, 2 * MAX_BYTES)):
+        resource.setrlimit(limit, (most, most))
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)  # what a library prints is no reply
+    for line in sys.stdin:
+        json.dump(answer(json.loads(line)), out)
+        out.write("\n")
+        out.flush()
+
+
+if __name__ == "__main__":
+    main()
