@@ -284,7 +284,7 @@ def test_failures_inside_the_pipeline_have_their_own_codes(call, monkeypatch, ca
 
 
 @pytest.mark.parametrize(
-    ("index", "every"), [("rules", 10), ("hostile", 5), pytest.param("hostile", 1, marks=pytest.mark.slow)]
+    ("index", "every"), [("rules", 40), ("hostile", 20), pytest.param("hostile", 1, marks=pytest.mark.slow)]
 )
 def test_hostile_questions_end_in_an_answer(call, index, every):
     for text in hostile_texts()[::every]:

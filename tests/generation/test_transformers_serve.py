@@ -59,7 +59,8 @@ def ask(server, home, *options):
     return json.loads(done.stdout), done.stderr
 
 
-@pytest.mark.parametrize("generator", ["vrr", pytest.param("loc", marks=pytest.mark.slow)])
+@pytest.mark.slow  # 65 s: a server that loads transformers
+@pytest.mark.parametrize("generator", ["vrr", "loc"])
 def test_every_generator_completes_end_to_end(server, tmp_path, generator):
     small = ("--candidates", "2", "--rounds", "1", "--tries", "1", "--max-calls", "5", "--top-k", "2")
     record, told = ask(server, tmp_path, "--generator", generator, *small)

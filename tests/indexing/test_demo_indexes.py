@@ -24,7 +24,7 @@ def encoder():
     return BertEncoder(precision="fp32")
 
 
-@pytest.mark.parametrize("name", sorted(DEMOS))
+@pytest.mark.parametrize("name", [pytest.param("rulebook", marks=pytest.mark.slow), *sorted({*DEMOS} - {"rulebook"})])
 def test_rebuilding_gives_the_committed_index(name, encoder, tmp_path):
     demo = DEMOS[name]
     build_index(name, demo.source, indexes=tmp_path, config=IndexingConfig(), encoder=encoder, format=demo.format)

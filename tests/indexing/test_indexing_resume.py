@@ -295,6 +295,7 @@ class TestGoingOn:
             assert left(indexes) == []
             delete_index("demo", indexes)
 
+    @pytest.mark.slow
     def test_killed_again_and_again(self, indexes, tmp_path):
         """kill -9 of a process of its own, each time a little later, until one lives to the end."""
         script = textwrap.dedent("""

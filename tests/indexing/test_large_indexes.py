@@ -80,7 +80,7 @@ class TestScoresInBlocks:
             for path in (tmp_path / "whole").iterdir():
                 assert path.read_bytes() == (tmp_path / str(block) / path.name).read_bytes()
 
-    @pytest.mark.parametrize(("block", "at_once"), [(1, 1), (50, 100), (10_000, 10_000)])
+    @pytest.mark.parametrize(("block", "at_once"), [(17, 61), (50, 100), (10_000, 10_000)])
     def test_written_in_pieces_are_the_files_of_the_whole(self, monkeypatch, tmp_path, block, at_once):
         texts = random_texts(120)
         save_bm25(build_bm25(texts, K1, B), tmp_path / "whole")

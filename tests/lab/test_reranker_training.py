@@ -127,6 +127,7 @@ def test_what_is_written_scores_as_training_did(base, trained, tmp_path):  # noq
 
 
 @pytest.mark.model
+@pytest.mark.slow
 def test_a_training_that_was_interrupted_ends_as_if_it_had_not_been(base, tmp_path):  # noqa: F811
     data, training = gathered(), training_of(base, epochs=7, dropout=0.1)
     whole = list(train_reranker(training, data, tmp_path / "whole"))
@@ -187,6 +188,7 @@ def call(indexed, tmp_path, monkeypatch):  # noqa: F811
 
 
 @pytest.mark.model
+@pytest.mark.slow
 def test_the_command_writes_a_reranker_with_its_card_and_eval_measures_it(call, base, tmp_path):  # noqa: F811
     out = tmp_path / "model"
     options = ["--out", str(out), "--batch", "12", "--negatives", "3", "--lr", "0.003"]

@@ -222,6 +222,7 @@ def test_files_that_do_not_fit_are_refused(ranker):
 
 
 @pytest.mark.model
+@pytest.mark.slow
 def test_the_command_measures_out_of_fold_and_writes_a_ranker_that_eval_uses(call, tmp_path):  # noqa: F811
     out = tmp_path / "ranker"
     options = ["--out", str(out), "--folds", "3", "--trees", "5", "--depth", "10"]

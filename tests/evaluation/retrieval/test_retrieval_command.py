@@ -99,6 +99,7 @@ def test_the_fan_out_is_measured_beside_single_shot(tmp_path):
 
 
 @pytest.mark.model
+@pytest.mark.slow
 def test_on_the_demonstration_encyclopedia_fan_out_is_no_worse_than_single_shot():
     result = invoke("--fan-out", "--json", index="encyclopedia", questions=ENCYCLOPEDIA)
     for one in json.loads(result.stdout)["fan_out"]["measures"]:

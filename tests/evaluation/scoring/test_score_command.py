@@ -205,7 +205,7 @@ class Disk:
         return self.real[name](*arguments)
 
 
-@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [9, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("manner", ["before", "halfway", "after"])
 def test_a_crash_at_any_step_on_disk_loses_and_doubles_nothing(
     scorers, file, expected, tmp_path, monkeypatch, manner, every

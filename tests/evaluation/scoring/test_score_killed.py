@@ -56,7 +56,7 @@ def assert_a_row_per_item(folder, items):
         assert [line["number"] for line in lines if line["step"] == step] == list(range(1, len(items) + 1))
 
 
-@pytest.mark.parametrize("n_kills", [4, pytest.param(KILLS, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [1, pytest.param(KILLS, marks=pytest.mark.slow)])
 def test_killed_many_times_and_run_again(tmp_path, n_kills):
     items = [
         {
