@@ -198,13 +198,13 @@ def random_columns(rng, n_questions, grid):
 def test_as_fuse_and_ir_measures_on_random_rankings_ties_included(grid, unit, monkeypatch):
     monkeypatch.setattr("ragqa.lab.tuning.NUMBERS_AT_ONCE", 150)  # several blocks
     rng = np.random.default_rng(grid)
-    ids, columns = random_columns(rng, 40, grid)
+    ids, columns = random_columns(rng, 16, grid)
     pool = [*ids, "nowhere:1"] if unit == "passage" else [*"012345", "nowhere"]
-    questions = [ask(*rng.choice(pool, size=rng.integers(1, 5), replace=False).tolist()) for _ in range(40)]
+    questions = [ask(*rng.choice(pool, size=rng.integers(1, 5), replace=False).tolist()) for _ in range(16)]
     extra = (FusionConfig(), FusionConfig.of("rrf", bm25=1, dense=2), FusionConfig.of(bm25=1, other=1))
     fusions = (*candidates(NAMES, 0.1), *candidates(NAMES, 1 / 3), *extra)
     found = values_of(questions, columns, fusions, MEASURES, unit)
-    assert found.shape == (40, len(MEASURES), len(fusions))
+    assert found.shape == (16, len(MEASURES), len(fusions))
     np.testing.assert_allclose(found, one_by_one(questions, columns, fusions, MEASURES, unit), rtol=0, atol=1e-9)
 
 
