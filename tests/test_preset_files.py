@@ -133,7 +133,7 @@ def test_the_page_offers_presets_of_the_folder_after_its_own(panel):
     (folder / "bad.json").write_text("{")
     at.run()
     assert not at.exception
-    options = at.selectbox(key="preset").options
+    options = [option.removeprefix("Preset: ") for option in at.selectbox(key="preset").options]
     assert sorted(options) == sorted([*(preset.name for preset in PRESETS), "mine"])
     assert options.index("dense only") < options.index("mine") < options.index("RIRAG ColBERTv2")  # served first
     (warning,) = at.warning

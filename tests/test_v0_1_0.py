@@ -20,6 +20,7 @@ LATER = {
     "local_model",
     "quote_anyway",
     "follow_up",
+    "place",
 }  # fields that 0.1.0 did not know
 OLD = Path(__file__).parent / "fixtures" / "v0.1.0"
 

@@ -182,6 +182,8 @@ def open_question(at, number):
 def test_the_first_screen_works_on_a_fresh_machine(world):
     at = page()
     assert at.radio(key="evaluate_benchmark").options == [one.title for one in benchmarks().values() if one.on_page]
+    assert not next(button for button in at.button if button.label == "Run").disabled
+    choose(at, "retrieval")
     assert next(box for box in at.selectbox if box.label == "Index").value == "rulebook"
     assert not next(button for button in at.button if button.label == "Run").disabled
     assert "Earlier runs" not in words(at)
