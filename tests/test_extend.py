@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
+from typer.testing import CliRunner
 
 from ragqa import registry
+from ragqa.cli import app
 from ragqa.config import ENVIRONMENT, Config, FusionConfig, GenerationConfig, environment_table
 from ragqa.errors import ConfigError
 from ragqa.loading import load_encoder, load_further, load_nli, load_reranker
@@ -222,30 +224,27 @@ def test_a_retrieval_evaluation_has_a_row_for_it_and_a_broken_one_stops_nothing(
 
 
 @pytest.mark.model
-def test_one_with_files_joins_an_index(site, tmp_path):
+@pytest.mark.usefixtures("installed")
+def test_one_with_files_joins_an_index(tmp_path, monkeypatch):
     source = tmp_path / "rules.txt"
     source.write_text("A firm must keep records.\n\nA branch need not.\n")
     folder = tmp_path / "indexes"
-    site_env = {"RAGQA_INDEXES": str(folder)}
-    os.environ.update(site_env)
-    try:
-        build = ("index", "build", "rules", "--source", str(source), "--encoder", "none")
-        ran(site, tmp_path, *build, "--also", "lengths")
-        assert (folder / "rules" / "further" / "lengths" / "lengths.txt").is_file()
-        ran(site, tmp_path, "index", "verify", "rules")
-        ask = ("ask", "Who must keep records?", "--index", "rules", "--generator", "none", "--weight", "lengths=1")
-        out, _ = ran(site, tmp_path, *ask, "--json")
-        assert json.loads(out)["kept"]
-        ran(site, tmp_path, *build, "--format", "lines")  # of the package, too
-        _, err = ran(site, tmp_path, *build, "--format", "scrolls", code=2)
-        assert "--format must be one of obliqa, " in err
-        _, err = ran(site, tmp_path, *build, "--also", "titles", code=2)
-        assert "the ranking 'titles' has no files" in err
-        ran(site, tmp_path, *build)
-        _, err = ran(site, tmp_path, *ask, code=2)
-        assert "--also lengths" in err
-    finally:
-        del os.environ["RAGQA_INDEXES"]
+    monkeypatch.setenv("RAGQA_INDEXES", str(folder))
+
+    def run(*arguments):
+        return CliRunner().invoke(app, arguments, catch_exceptions=True)
+
+    build = ("index", "build", "rules", "--source", str(source), "--encoder", "none")
+    assert run(*build, "--also", "lengths").exit_code == 0
+    assert (folder / "rules" / "further" / "lengths" / "lengths.txt").is_file()
+    assert run("index", "verify", "rules").exit_code == 0
+    ask = ("ask", "Who must keep records?", "--index", "rules", "--generator", "none", "--weight", "lengths=1")
+    assert json.loads(run(*ask, "--json").stdout)["kept"]
+    assert run(*build, "--format", "lines").exit_code == 0  # of the package, too
+    assert "--format must be one of obliqa, " in str(run(*build, "--format", "scrolls").exception)
+    assert "the ranking 'titles' has no files" in str(run(*build, "--also", "titles").exception)
+    assert run(*build).exit_code == 0
+    assert "--also lengths" in str(run(*ask).exception)
 
 
 @pytest.mark.model
