@@ -20,6 +20,7 @@ from ragqa.events.scoring import Scored
 from ragqa.filtering import select
 from ragqa.fusion import fuse, rerank
 from ragqa.generation.answers import check_answer
+from ragqa.generation.given import GivenText
 from ragqa.indexing import Index, open_index
 from ragqa.loading import Models, added_retrievers, load_further, load_models, with_reranker
 from ragqa.paths import Paths
@@ -57,35 +58,47 @@ class Pipeline:
         Where only passages are wanted (`generator` is None) nothing follows `Selected`, and nothing is stored.
         """
         question = clean_question(question)
+        generator = self._generator_of(question)
         recorder = Recorder(question, self.config, self.index.manifest, self.infos, self.records)
         with recorder.storing_failures():
-            for event in self._stages(question):
+            for event in self._stages(question, generator):
                 recorder.observe(event)
                 yield event
                 if isinstance(event, BestSoFar):
                     yield Stored(recorder.record_id)
                 recorder.resume()
-        if self.generator is not None:
+        if generator is not None:
             yield Recorded(recorder.record_id, dict(recorder.seconds))
 
-    def _stages(self, question: Question) -> Iterator[Event]:
+    def check(self, text: str, question: str = "") -> Iterator[Event]:
+        """The events of a text written elsewhere, with the question it answers or without: as `run`, but nobody writes.
+
+        Passages are retrieved for each of its sentences and for the whole, and it is scored, judged and recorded as an
+        answer would be. Raises QuestionError and ScoringError as `run` does.
+        """
+        return self.run(Question(question, given=text or " "))
+
+    def _generator_of(self, question: Question) -> Generator | SearchingGenerator | None:
+        return GivenText(self.config.filtering) if question.given else self.generator
+
+    def _stages(self, question: Question, generator: Generator | SearchingGenerator | None) -> Iterator[Event]:
         config = self.config
-        rankings = rank(self.retrievers, question.text, config.retrieval.top_k)
+        rankings = rank(self.retrievers, question.query, config.retrieval.top_k)
         yield Retrieved(rankings)
         ranking = fuse(rankings, config.fusion)
         yield Fused(ranking)
         if self.models.reranker:
-            ranking = self._reranked(question.text, ranking)
+            ranking = self._reranked(question.query, ranking)
             yield Reranked(ranking)
-        if isinstance(self.generator, SearchingGenerator):
-            answer, selection = yield from self.generator.stream_searching(question, ranking, self.search)
+        if isinstance(generator, SearchingGenerator):
+            answer, selection = yield from generator.stream_searching(question, ranking, self.search)
         else:
             selection = select(ranking, config.filtering)
             yield Selected(selection)
-            if self.generator is None:
+            if generator is None:
                 return
-            answer = yield from self.generator.stream(question, selection.passages)
-        if self.config.generation.generator in registry.entry_points_of(registry.GENERATORS):
+            answer = yield from generator.stream(question, selection.passages)
+        if config.generation.generator in registry.entry_points_of(registry.GENERATORS):
             check_answer(answer, len(selection.passages), self.config.generation.generator)
         yield Answered(answer)
         scored: Scored = yield from self.scorer.stream(answer, selection.passages)
@@ -111,23 +124,30 @@ class Pipeline:
 
 
 def clean_question(question: Question) -> Question:
-    """The question without control characters and surrounding white space.
+    """The question, and the text to be checked where one is given, without control characters and white space around.
 
     Raises QuestionError when nothing is left or more than 8,000 characters are.
     """
-    text = " ".join(
-        without_controls(question.text.replace("\r", " ")).replace("\N{REPLACEMENT CHARACTER}", " ").split()
-    )
-    if not text:
+    text = " ".join(_clean(question.text).split())
+    given = "\n".join(" ".join(line.split()) for line in _clean(question.given).split("\n")).strip()
+    if question.given and not given:
+        msg = "The text to check is empty; paste a sentence or more, or choose one of the examples."
+        raise QuestionError(msg)
+    if not text and not given:
         msg = "The question is empty; type a question, or choose one of the examples."
         raise QuestionError(msg)
-    if len(text) > MAX_QUESTION_CHARS:
-        msg = (
-            f"The question has {len(text):,} characters; at most {MAX_QUESTION_CHARS:,} can be asked. "
-            "Shorten it to the question itself."
-        )
-        raise QuestionError(msg)
-    return replace(question, text=text)
+    for what, found, instead in (("question", text, "the question itself"), ("text", given, "a part of it")):
+        if len(found) > MAX_QUESTION_CHARS:
+            msg = (
+                f"The {what} has {len(found):,} characters; at most {MAX_QUESTION_CHARS:,} can be "
+                f"{'checked' if what == 'text' else 'asked'}. Shorten it to {instead}."
+            )
+            raise QuestionError(msg)
+    return replace(question, text=text, given=given)
+
+
+def _clean(text: str) -> str:
+    return without_controls(text.replace("\r\n", "\n").replace("\r", " ")).replace("\N{REPLACEMENT CHARACTER}", " ")
 
 
 def assemble(

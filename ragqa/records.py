@@ -221,7 +221,7 @@ class RecordStore:
         row = (
             record.record_id,
             record.created_at,
-            record.question.text,
+            record.question.title,
             record.index,
             record.answer.generator,
             record.status,

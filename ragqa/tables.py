@@ -164,7 +164,8 @@ def passage_table(selection: Selection, limit: int = 10) -> FittedTable:
     The decision in words, `Candidate.explanation`, is on the page and in the record: a row has no room for it.
 
     Where they were reranked also the fused score with the rank before, and the reranker's with the rank it gives; of a
-    fan-out the question's own and the best sub-question's, in place of the retrievers'.
+    fan-out the question's own and the best sub-question's, of a checked text its own and the best sentence's, in place
+    of the retrievers'.
     """
     limit = max(limit, *(candidate.rank for candidate in selection.kept), 0)
     table = FittedTable(f"Passages: kept {len(selection.kept)} of {len(selection.kept) + len(selection.dropped)}")
@@ -173,7 +174,7 @@ def passage_table(selection: Selection, limit: int = 10) -> FittedTable:
     candidates = sorted((*selection.kept, *selection.dropped), key=lambda c: c.rank)[:limit]
     names = [part.retriever for part in candidates[0].hit.parts] if candidates else []
     further = [part.retriever for part in candidates[0].hit.reranking] if candidates else []
-    if "sub-question" in further:
+    if {"sub-question", "sentence"} & set(further):
         names = []  # what the retrievers gave is in the question's own score
     shown = map(score_name, names)
     for priority, heading in enumerate(("relevance", *further, *shown), start=1):

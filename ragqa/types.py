@@ -59,11 +59,29 @@ class FollowUp:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What the analyst asks. ``question_id`` is empty for a question typed by hand."""
+    """What the analyst asks. ``question_id`` is empty for a question typed by hand.
+
+    ``given`` is a text that is checked, in place of an answer that is written; ``text`` may be empty then.
+    """
 
     text: str
     question_id: str = ""
     follow_up: FollowUp | None = None
+    given: str = ""
+
+    @property
+    def query(self) -> str:
+        """What passages are retrieved for: the question, the text that is checked, or one after the other."""
+        return "\n".join(part for part in (self.text, self.given) if part)
+
+    @property
+    def title(self) -> str:
+        """The question, or how the text that is checked begins, on one line."""
+        words = " ".join(self.given.split())
+        return self.text or (words if len(words) <= TITLE_CHARS else f"{words[:TITLE_CHARS].rsplit(' ', 1)[0]} …")
+
+
+TITLE_CHARS = 100  # of a text that stands for itself in a list
 
 
 # Retrieval and fusion -----------------------------------------------------------------------------------------------
@@ -139,7 +157,7 @@ class Drop(StrEnum):
     BELOW_THRESHOLD = "below threshold"
     AFTER_MAX_DROP = "after max drop"
     BEYOND_TOP_K = "beyond top-k"
-    NOT_EVIDENCE = "not evidence"  # fan-out: neither the question nor a sub-question keeps it
+    NOT_EVIDENCE = "not evidence"  # fan-out: neither the question nor a sub-question (or sentence) keeps it
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +204,7 @@ class SubQuestion:
     ``number`` counts from 1 in the order they were asked, ``parent`` is that of the question it is part of, 0 for the
     analyst's own. ``reason`` says in words why it is asked. ``name`` is what it is about, where that is a name: a
     passage with this title is the corpus's own on it. ``is_bridge``: the name was found in a passage, not in a
-    question.
+    question. ``is_sentence``: it is no question, but a sentence of a text that is checked.
     """
 
     number: int
@@ -195,6 +213,12 @@ class SubQuestion:
     reason: str = ""
     name: str = ""
     is_bridge: bool = False
+    is_sentence: bool = False
+
+    @property
+    def kind(self) -> str:
+        """What a reader calls it."""
+        return "sentence" if self.is_sentence else "sub-question"
 
 
 # Generation ---------------------------------------------------------------------------------------------------------

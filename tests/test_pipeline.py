@@ -13,6 +13,7 @@ from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
 from ragqa.pipeline import clean_question
 from ragqa.records import RecordStore
 from ragqa.types import Question, Ranking, Selection, Verdict
+from ragqa.ui.view import from_record
 from tests.support.fakes import FakeGenerator, FakeRetriever, answer
 from tests.support.helpers import ANSWER, make_pipeline
 
@@ -112,6 +113,35 @@ def test_the_consumers_time_is_not_counted(monkeypatch):
 def test_filtering_settings_reach_the_selection():
     events = run(config=Config(filtering=FilteringConfig(threshold=0.0, max_drop=1.0, top_k=2)))
     assert len(next(event.selection for event in events if isinstance(event, Selected)).kept) == 2
+
+
+def test_a_text_is_checked_without_a_writer_and_kept_as_a_record(tmp_path):
+    store, generator = RecordStore(tmp_path / "records.sqlite3"), FakeGenerator(ANSWER)
+    pipeline = make_pipeline(records=store, generator=generator)
+    events = list(pipeline.check("A firm must act at once [3]. The moon is green.", "Who must act?"))
+    whole, *sentences = [call[0] for call in pipeline.retrievers[0].calls]
+    assert whole == "Who must act?\nA firm must act at once [3]. The moon is green."
+    assert sentences == ["A firm must act at once.", "The moon is green."]
+    assert generator.calls == []
+    answered = next(event.answer for event in events if isinstance(event, Answered))
+    assert answered.text == "A firm must act at once. The moon is green."
+    assert "[3] count other passages" in answered.note
+    scored = next(event for event in events if isinstance(event, Scored))
+    assert [one.verdict for one in scored.paper.verdicts] == [Verdict.SUPPORTED, Verdict.UNSUPPORTED]
+    kept = next(event.selection for event in events if isinstance(event, Selected)).kept
+    assert "found by the text as a whole (rank 1), found by sentence 1 (rank 1 there)" in kept[0].explanation
+    record = store.load(events[-1].record_id)
+    assert record.question == Question("Who must act?", given="A firm must act at once [3]. The moon is green.")
+    assert record.kept == tuple(one.passage for one in kept)
+    assert from_record(record).selection.kept == kept
+    list(make_pipeline(records=store, generator=None).check("Nothing is\nasked here."))
+    assert store.list()[0].question == "Nothing is asked here."
+
+
+@pytest.mark.parametrize(("text", "message"), [("", "text to check is empty"), ("x" * 8_001, "at most 8,000 can")])
+def test_a_text_that_cannot_be_checked_is_refused(text, message):
+    with pytest.raises(QuestionError, match=message):
+        next(make_pipeline().check(text, "Who?"))
 
 
 @pytest.mark.parametrize("text", ["", "  \n\t", "\x00\x07", "\ud800"])

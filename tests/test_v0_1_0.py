@@ -21,6 +21,8 @@ LATER = {
     "quote_anyway",
     "follow_up",
     "place",
+    "given",
+    "is_sentence",
 }  # fields that 0.1.0 did not know
 OLD = Path(__file__).parent / "fixtures" / "v0.1.0"
 

@@ -1,4 +1,4 @@
-"""`ragqa ask | score | tune | models | index | records | eval | train`: thin commands over the page's own pipeline.
+"""`ragqa ask | check | score | tune | models | index | records | eval | train`: thin commands over the pipeline.
 
 Exit codes: 0 done, 1 a bug in ragqa, 2 wrong usage or setting, 3 index, corpus or model, 4 no answer could be written,
 5 answered but not scored, 6 records, 130 stopped by Ctrl-C.
@@ -13,6 +13,7 @@ import sys
 import typer
 
 from ragqa.cli.ask import ask
+from ragqa.cli.check import check
 from ragqa.cli.evaluate import app as evaluate_app
 from ragqa.cli.index import app as index_app
 from ragqa.cli.models import app as models_app
@@ -33,6 +34,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.command("ask")(ask)
+app.command("check")(check)
 app.command("score")(score)
 app.command("tune")(tune)
 app.add_typer(models_app, name="models")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,6 +25,11 @@ from ragqa.registry import GENERATORS, RERANKERS, RETRIEVERS, listed
 from ragqa.tables import answer_panel, passage_table, plain, scores_group
 from ragqa.thread import follow_up
 from ragqa.types import Question, ScoringMode, Selection
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+    from ragqa.pipeline import Pipeline
 
 
 class Bm25Choice(StrEnum):
@@ -131,7 +137,7 @@ def ask(
     asked = Question(question)
     if before:
         asked = _standing_alone(question, before.record_id, config, instead)
-    _run(asked, config, as_json=as_json)
+    answer_all([asked], config, as_json=as_json)
 
 
 def _standing_alone(asked: str, record_id: str, config: Config, instead: str | None) -> Question:
@@ -147,57 +153,65 @@ def _standing_alone(asked: str, record_id: str, config: Config, instead: str | N
     return Question(text, follow_up=found)
 
 
-def _run(question: Question, config: Config, *, as_json: bool) -> None:
+def answer_all(questions: Sequence[Question], config: Config, *, as_json: bool) -> None:
+    """Answers, or checks, each of these and prints what comes of it; everything is loaded once."""
     from ragqa.pipeline import load_pipeline
 
-    paths = Paths.from_env()
-    out, err = stdout(), stderr()
-    written = ""
-    status = err.status("Loading the models")
-    selection = Selection((), ())
-    with status:
+    paths, err = Paths.from_env(), stderr()
+    with err.status("Loading the models") as status:
         pipeline = load_pipeline(config, paths)
         if not pipeline.index.manifest.has_vectors:
             err.print(plain("no vectors in this index: lexical only", style="dim"))
-        status.update("Retrieving passages")
-        for event in pipeline.run(question):
-            match event:
-                case Retrieved(rankings):
-                    status.update(f"Retrieved {' + '.join(str(len(r.hits)) for r in rankings)} passages")
-                case Fused(ranking):
-                    status.update(f"Fused into {len(ranking.hits)} candidates")
-                case Reranked(ranking):
-                    status.update(f"Reranked the best {min(config.reranking.depth, len(ranking.hits))} candidates")
-                case Selected(selection):
-                    status.update("Writing the answer")
-                    if not as_json:
-                        out.print(passage_table(selection))
-                    elif config.generation.generator == "none":
-                        typer.echo(json.dumps(asdict(selection), ensure_ascii=False, indent=2))
-                case Working(phase):
-                    status.update(phase)
-                case _ if isinstance(event, TraceEvent):
-                    err.print(plain(trace_words(event), style="dim"))
-                case Answered(answer):
-                    written = answer.raw
-                    status.update("Scoring the answer")
-                    if not as_json:
-                        out.print(answer_panel(answer, selection.passages))
-                case SentenceScored(_, done, total):
-                    status.update(f"Scoring the answer: {done} of {total} sentences final")
-                case ObligationScored(_, done, total):
-                    status.update(f"Scoring the answer: {done} of {total} obligations final")
-                case Scored(paper, script) if not as_json:
-                    shown, other = (paper, script) if config.scoring.mode is ScoringMode.PAPER else (script, paper)
-                    out.print(scores_group(shown, selection.passages, other))
-                case Recorded(record_id, seconds):
-                    if as_json:
-                        typer.echo(RecordStore(paths.records).load(record_id).to_json())
-                    else:
-                        times = ", ".join(f"{stage} {value:.2f} s" for stage, value in seconds.items())
-                        pace = words_per_second(written, seconds)
-                        times += f", {pace:.1f} words a second" if pace else ""
-                        out.print(plain(f"record {record_id}; {times}", style="dim"))
+        for question in questions:
+            status.update("Retrieving passages")
+            if len(questions) > 1 and not as_json:
+                stdout().print(plain(question.title, style="bold"))
+            _show(pipeline, question, status, as_json=as_json)
+
+
+def _show(pipeline: Pipeline, question: Question, status: Status, *, as_json: bool) -> None:
+    config, out, err = pipeline.config, stdout(), stderr()
+    written, selection = "", Selection((), ())
+    for event in pipeline.run(question):
+        match event:
+            case Retrieved(rankings):
+                status.update(f"Retrieved {' + '.join(str(len(r.hits)) for r in rankings)} passages")
+            case Fused(ranking):
+                status.update(f"Fused into {len(ranking.hits)} candidates")
+            case Reranked(ranking):
+                status.update(f"Reranked the best {min(config.reranking.depth, len(ranking.hits))} candidates")
+            case Selected(selection):
+                status.update("Comparing" if question.given else "Writing the answer")
+                if not as_json:
+                    out.print(passage_table(selection))
+                elif config.generation.generator == "none" and not question.given:
+                    typer.echo(json.dumps(asdict(selection), ensure_ascii=False, indent=2))
+            case Working(phase):
+                status.update(phase)
+            case _ if isinstance(event, TraceEvent):
+                if question.given:  # the table of passages says which sentence found what
+                    continue
+                err.print(plain(trace_words(event), style="dim"))
+            case Answered(answer):
+                written = answer.raw
+                status.update("Scoring the answer")
+                if not as_json:
+                    out.print(answer_panel(answer, selection.passages))
+            case SentenceScored(_, done, total):
+                status.update(f"Scoring the answer: {done} of {total} sentences final")
+            case ObligationScored(_, done, total):
+                status.update(f"Scoring the answer: {done} of {total} obligations final")
+            case Scored(paper, script) if not as_json:
+                shown, other = (paper, script) if config.scoring.mode is ScoringMode.PAPER else (script, paper)
+                out.print(scores_group(shown, selection.passages, other))
+            case Recorded(record_id, seconds):
+                if as_json:
+                    typer.echo(RecordStore(Paths.from_env().records).load(record_id).to_json())
+                else:
+                    times = ", ".join(f"{stage} {value:.2f} s" for stage, value in seconds.items())
+                    pace = words_per_second(written, seconds)
+                    times += f", {pace:.1f} words a second" if pace else ""
+                    out.print(plain(f"record {record_id}; {times}", style="dim"))
 
 
 def with_preset(config: Config, name: str | None) -> Config:

@@ -41,7 +41,7 @@ def show(record_id: Annotated[str, typer.Argument(help="As `ragqa records list` 
     out = stdout()
     if found := record.question.follow_up:
         out.print(plain(f'Follows record {found.record_id}; asked as "{found.asked}".', style="dim"))
-    out.print(plain(record.question.text, style="bold"), passage_table(selection))
+    out.print(plain(record.question.title, style="bold"), passage_table(selection))
     for event in record.trace:
         out.print(plain(trace_words(event), style="dim"))
     out.print(answer_panel(record.answer, record.kept))

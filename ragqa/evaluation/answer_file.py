@@ -69,17 +69,26 @@ def read_answers(path: Path) -> AnswerFile:
     """
     try:
         content = path.read_bytes()
-        text = content.decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        msg = f"cannot read {path} as UTF-8 text: {error}; give a JSON file with {SCHEMA}"
+    except OSError as error:
+        msg = f"cannot read {path}: {error}; give a JSON file with {SCHEMA}"
         raise CorpusError(msg) from error
-    rows = _rows(text, path.name)
-    items = tuple(_item(row, number, path.name) for number, row in enumerate(rows, start=1))
+    return answers_in(content, path.name)
+
+
+def answers_in(content: bytes, name: str) -> AnswerFile:
+    """The items of a file with this content, as `read_answers` reads them."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        msg = f"cannot read {name} as UTF-8 text: {error}; give a JSON file with {SCHEMA}"
+        raise CorpusError(msg) from error
+    rows = _rows(text, name)
+    items = tuple(_item(row, number, name) for number, row in enumerate(rows, start=1))
     if rows and not any(isinstance(row, dict) and "Answer" in row for row in rows):
         keys = ", ".join(map(repr, list(rows[0])[:10])) or "no key at all"
-        msg = f"{path.name}: none of the {len(rows):,} items has 'Answer', the first has {keys}; expected {SCHEMA}"
+        msg = f"{name}: none of the {len(rows):,} items has 'Answer', the first has {keys}; expected {SCHEMA}"
         raise CorpusError(msg)
-    return AnswerFile(path.name, hashlib.sha256(content).hexdigest(), items)
+    return AnswerFile(name, hashlib.sha256(content).hexdigest(), items)
 
 
 def _rows(text: str, name: str) -> list[Any]:

@@ -21,7 +21,7 @@ def panes_of(view: View, settings: Config, shown_id: str, *, raw: bool = False) 
     cards = sentence_cards(found, passages, settings.scoring.verdict_threshold, final) if view.answer else {}
     return Panes(
         id=shown_id,
-        question=question_html(view.question),
+        question=question_html(view.question or "Checked: a text from elsewhere"),
         answer=_answer(view, found),
         scores=_scores(view, found),
         notes=_notes(view, settings, found),
@@ -38,7 +38,13 @@ def _answer(view: View, found: Shown) -> str:
         checks = found.explanation.citations if found.explanation and not view.answer.is_refusal else ()
         final = None if view.scored else view.final_sentences
         return answer_html(
-            view.answer, found.sentences, n_passages=n_passages, final=final, checks=checks, verdicts=found.verdicts
+            view.answer,
+            found.sentences,
+            n_passages=n_passages,
+            final=final,
+            checks=checks,
+            flagged=not view.asked.given,
+            verdicts=found.verdicts,
         )
     if view.best:
         best = view.best.scored.of(view.config.scoring.mode) if view.best.scored else None
@@ -80,12 +86,13 @@ def _notes(view: View, settings: Config, found: Shown) -> str:
         remarkable = answer.finish_reason != "stop" or answer.rejected_citations or answer.is_refusal
         notes.append(notice_html(answer.note, "mixed" if remarkable else "plain"))
     if view.rankings and not any(ranking.hits for ranking in view.rankings):
-        notes.append(notice_html("No passage shares a word or a meaning with this question in this corpus.", "mixed"))
+        words = f"No passage shares a word or a meaning with this {_what(view)} in this corpus."
+        notes.append(notice_html(words, "mixed"))
     weak = weak_match(view.rankings)
     if weak is not None:
         words = (
-            f"The nearest passage has a cosine of only {weak:.2f} with this question: this corpus may not speak of it. "
-            f"Nearly every question that a corpus answers reaches {WEAK_COSINE:.2f}."
+            f"The nearest passage has a cosine of only {weak:.2f} with this {_what(view)}: this corpus may "
+            f"not speak of it. Nearly every question that a corpus answers reaches {WEAK_COSINE:.2f}."
         )
         notes.append(notice_html(words, "mixed"))
     stale = _stale(view, settings)
@@ -109,15 +116,20 @@ def _stale(view: View, settings: Config) -> str:
         return ""
     return (
         f"This answer belongs to an earlier selection of {len(view.selection.kept)} passages; the settings now "
-        f"keep {len(current.kept)}. Ask again to answer from those."
+        f"keep {len(current.kept)}. {'Check' if view.asked.given else 'Ask'} again to use those."
     )
+
+
+def _what(view: View) -> str:
+    return "text" if view.asked.given else "question"
 
 
 def _written(view: View) -> str:
     if view.answer is None or not view.answer.text:
         return ""
     model = f", {view.answer.model}" if view.answer.model else ""
-    origin = f"Written by: {view.answer.generator}{model}. Choose a sentence to see what proves it; ↑ ↓ go on."
+    by = view.answer.generator if view.asked.given else f"Written by: {view.answer.generator}{model}"
+    origin = f"{by[:1].upper()}{by[1:]}. Choose a sentence to see what proves it; ↑ ↓ go on."
     return f'<p class="rq-fine">{text_html(origin)}</p>' + (record_link_html(view.record_id) if view.record_id else "")
 
 

@@ -149,4 +149,4 @@ def _start(config: Config, paths: Paths) -> None:
     if before:
         before.stop()
     load = partial(resources.pipeline, config, paths)
-    st.session_state["run"] = Run(question.text, config, load, question.follow_up)
+    st.session_state["run"] = Run(question, config, load)

@@ -86,14 +86,15 @@ def answer_html(
     n_passages: int,
     final: Collection[int] | None = None,
     checks: Sequence[CitationCheck] = (),
+    flagged: bool = True,
     verdicts: Sequence[SentenceVerdict] = (),
 ) -> str:
     """The answer as text; each sentence marked by its verdict once there is one, each citation showing its passage.
 
     Sentence ``i`` shows the card ``s{i}``, its citation of passage ``n`` the card ``s{i}.{n}``. ``final`` are the
     sentences whose verdict stands (None: all scored ones). With ``checks`` a citation that does not hold is struck
-    out, one that was put in is underlined, and a few words behind the sentence say so. Without ``verdicts`` the raw
-    ones of ``scores`` are shown.
+    out, one that was put in is underlined, and, if ``flagged``, a few words behind the sentence say so. Without
+    ``verdicts`` the raw ones of ``scores`` are shown.
     """
     known, judged = verdict_by_index(scores, verdicts), {one.index: one for one in verdicts}
     check_of = {check.index: check for check in checks}
@@ -106,7 +107,7 @@ def answer_html(
         check = check_of.get(index)
         cited = cited_by(sentence, check)
         pieces.extend(_citation(index, number, check) for number in cited if number <= n_passages)
-        if check and (flag := citation_flag(check)):
+        if flagged and check and (flag := citation_flag(check)):
             pieces.append(f'<span class="rq-flag">⚑ {escape(flag)}</span>')
         position = sentence.end
     pieces.append(text_html(answer.text[position:]))

@@ -48,7 +48,7 @@ def _row(candidate: Candidate, matcher: Matcher | None, neighbours: Neighbours |
     name = f"{passage.title or passage.document_id} › {passage.number}" if passage.number else passage.title
     spans = tuple(matcher(passage.text)) if matcher else ()
     second = candidate.hit.reranking[1].retriever if candidate.hit.reranking else ""
-    last = {"": "fused", "sub-question": "merged"}.get(second, "reranked")
+    last = {"": "fused", "sub-question": "merged", "sentence": "merged"}.get(second, "reranked")
     around = _around_html(*neighbours(passage)) if neighbours else ""
     shows = f"p{candidate.rank}"
     return (
@@ -78,9 +78,9 @@ def _moved(candidate: Candidate) -> str:
     if not candidate.hit.reranking:
         return ""
     before = candidate.hit.reranking[0].rank
-    if candidate.hit.reranking[1].retriever == "sub-question":
+    if candidate.hit.reranking[1].retriever in {"sub-question", "sentence"}:
         place = "new" if before is None else f"alone {before}"
-        return f'<span class="rq-norm" title="rank for the question by itself">{place}</span>'
+        return f'<span class="rq-norm" title="rank for the question or text as a whole">{place}</span>'
     return f'<span class="rq-norm" title="rank before reranking">was {before}</span>'
 
 

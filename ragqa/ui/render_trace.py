@@ -215,7 +215,7 @@ def _node_row(
     question: SubQuestion, found: EvidenceFound | None, answer: SubQuestionAnswered | None, numbers: dict[str, int]
 ) -> str:
     state, kind = _state(found, answer)
-    badge = badge_html(f"sub-question {question.number}: {state}", kind)
+    badge = badge_html(f"{question.kind} {question.number}: {state}", kind)
     why = f'<p class="rq-fine">{text_html(question.reason)}</p>' if question.reason else ""
     inside = why + (_answer(answer) if answer else "") + (_evidence(found, answer, numbers) if found else "")
     return _details(badge, question.text, _short(answer), inside)

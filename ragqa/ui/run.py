@@ -14,21 +14,19 @@ from ragqa.config import Config
 from ragqa.errors import RagqaError
 from ragqa.events.generation import BestSoFar
 from ragqa.pipeline import Pipeline
-from ragqa.types import FollowUp, Question
+from ragqa.types import Question
 from ragqa.ui.view import View, advance, ended
 
 _logger = logging.getLogger(__name__)
 
 
 class Run:
-    """One question under way. `view` may be read at any time from any thread; it is replaced, never changed."""
+    """A question or a checked text under way. `view` may be read from any thread; it is replaced, never changed."""
 
-    def __init__(
-        self, question: str, config: Config, load: Callable[[], Pipeline], follow_up: FollowUp | None = None
-    ) -> None:
+    def __init__(self, question: Question, config: Config, load: Callable[[], Pipeline]) -> None:
         """Starts at once. ``load`` gives the pipeline; it is called in the thread, since it may load models."""
         self.id = secrets.token_urlsafe(16)
-        self.view = View(question, config, follow_up, phase="Loading the models (once)")
+        self.view = View(question, config, phase="Loading the models (once)")
         self._started = time.monotonic()
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._work, args=(load,), name="ragqa-run", daemon=True)
@@ -52,8 +50,7 @@ class Run:
         try:
             pipeline = load()
             self.view = replace(self.view, phase="Retrieving passages")
-            asked = Question(self.view.question, follow_up=self.view.follow_up)
-            with closing(pipeline.run(asked)) as events:  # type: ignore[type-var]
+            with closing(pipeline.run(self.view.asked)) as events:  # type: ignore[type-var]
                 for event in events:
                     self.view = advance(self.view, event)
                     is_stored = not isinstance(event, BestSoFar)  # the very next event says under which id

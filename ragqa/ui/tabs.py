@@ -104,7 +104,8 @@ def _passages(drawn: _Drawn) -> None:
     if n_kept == 1 and n_all > 1:
         text = "Only the best passage is kept, as it always is: an answer rests on it alone."
         st.html(notice_html(text, "mixed"))
-    matcher = partial(matched_words, question=view.question, analyser=index.manifest.analyser if index else Analyser())
+    analyser = index.manifest.analyser if index else Analyser()
+    matcher = partial(matched_words, question=view.asked.query, analyser=analyser)
     st.html(passage_table_html(current, SHOWN_CANDIDATES, matcher, index.neighbours if index else None))
     counts = ", ".join(f"{ranking.retriever} {len(ranking.hits)}" for ranking in view.rankings)
     st.caption(

@@ -24,10 +24,10 @@ from ragqa.types import (
     Breakdown,
     CitationStatus,
     Cover,
-    FollowUp,
     ObligationScore,
     ObligationVerdict,
     Premise,
+    Question,
     Ranking,
     RePASs,
     ScoringMode,
@@ -55,11 +55,10 @@ class Explained:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """Everything shown for one question; a field is empty until its stage is done."""
+    """Everything shown for one question, or for one text that is checked; a field is empty until its stage is done."""
 
-    question: str
+    asked: Question
     config: Config
-    follow_up: FollowUp | None = None  # how it was asked, where it follows another question
     phase: str = "Starting"
     rankings: tuple[Ranking, ...] = ()
     reranker_scores: Mapping[str, float] = field(default_factory=dict)  # raw, by passage_id; empty without a reranker
@@ -84,6 +83,11 @@ class View:
     running: bool = True
 
     @property
+    def question(self) -> str:
+        """The question's text, "" where a text is checked without one."""
+        return self.asked.text
+
+    @property
     def has_every_score(self) -> bool:
         """Whether every sentence and every obligation has a score, provisional or final."""
         complete = len(self.sentences) == self.n_sentences and len(self.obligations) == self.n_obligations
@@ -103,7 +107,8 @@ def advance(view: View, event: Event) -> View:
             return replace(view, reranker_scores=scores, phase=f"Reranked the best {len(scores)} candidates")
         case Selected(selection):
             kept, total = len(selection.kept), len(selection.kept) + len(selection.dropped)
-            return replace(view, selection=selection, phase=f"Kept {kept} of {total}, writing the answer")
+            then = "comparing" if view.asked.given else "writing the answer"
+            return replace(view, selection=selection, phase=f"Kept {kept} of {total}, {then}")
         case Token(text):
             return replace(view, text=view.text + text)
         case Working(phase, calls, characters):
@@ -112,13 +117,15 @@ def advance(view: View, event: Event) -> View:
         case Stored(record_id):
             return replace(view, record_id=record_id)
         case _ if isinstance(event, TraceEvent):
+            if view.asked.given:  # `Working` says which sentence is looked up
+                return replace(view, trace=(*view.trace, event))
             best, step = view.best, event
             if isinstance(event, BestSoFar):
                 best, step = event, replace(event, scored=None, selection=None)
                 view = replace(view, selection=event.selection or view.selection)
             return replace(view, trace=(*view.trace, step), best=best, phase=trace_words(event).partition("\n")[0])
         case Answered(answer):
-            return replace(view, answer=answer, n_sentences=len(answer.sentences), phase="Scoring the answer")
+            return replace(view, answer=answer, n_sentences=len(answer.sentences), phase="Scoring")
         case SentenceScored(score, _, total, final, verdict):
             known = view.final_sentences | {score.index} if final else view.final_sentences
             view = replace(view, verdicts=_put(view.verdicts, verdict)) if verdict else view
@@ -158,9 +165,8 @@ def from_record(record: AnswerRecord) -> View:
     )
     by_id = {passage.passage_id: passage for passage in record.passages}
     view = View(
-        record.question.text,
+        record.question,
         config,
-        record.question.follow_up,
         rankings=record.ranked,
         reranker_scores=dict(record.reranker_scores),
         trace=with_passages(record.trace, by_id),

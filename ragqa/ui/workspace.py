@@ -30,8 +30,8 @@ def draw_run(run: Run, settings: Config, paths: Paths) -> None:
     if not view.running:
         st.session_state["finished"] = run
     poll, slow = (POLL_SECONDS, TAB_SECONDS) if view.running else (None, None)
-    if view.follow_up:
-        st.html(origin_html(view.follow_up))
+    if view.asked.follow_up:
+        st.html(origin_html(view.asked.follow_up))
     st.fragment(partial(_live, run, settings), run_every=poll)()
     if view.record_id and not view.running:
         draw_follow_up(view, settings, resources.record_store(paths.records))
@@ -67,7 +67,7 @@ def _tabs(run: Run, settings: Config, index: Index | None, paths: Paths) -> None
 def draw_record(record: AnswerRecord) -> None:
     """A stored answer as it was."""
     view = from_record(record)
-    if view.follow_up:
-        st.html(origin_html(view.follow_up))
+    if view.asked.follow_up:
+        st.html(origin_html(view.asked.follow_up))
     draw_panes(panes_of(view, view.config, record.record_id, raw=shows_raw(view)))
     draw_tabs(view, view.config, record=record.to_json())

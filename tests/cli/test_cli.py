@@ -104,6 +104,26 @@ def test_ask_prints_passages_answer_scores_and_the_record(call):
     assert "Answer sentences" in call("records", "show", record_id)[1]
 
 
+def test_check_takes_a_text_standard_input_and_a_file_of_answers(call, tmp_path):
+    text = "A firm must report suspicious conduct within two days. The sky is green."
+    (tmp_path / "reply.txt").write_text(text)
+    code, out, _, error = call("check", str(tmp_path / "reply.txt"), "--index", "rules")
+    assert code == 0, error
+    for part in ("a text given to be checked", "The sky is green.", "1 supported, 1 unsupported", "RePASs"):
+        assert part in out, part
+    assert "A firm must report" in call("records", "list")[1]
+    rows = [{"Question": "Who reports?", "RetrievedPassages": ["Elsewhere."], "Answer": text}, {"Answer": None}]
+    (tmp_path / "answers.json").write_text(json.dumps(rows))
+    code, out, _, error = call("check", str(tmp_path / "answers.json"), "--index", "rules", "--json")
+    assert code == 0, error
+    record = AnswerRecord.from_json(out)
+    assert (record.question.text, record.question.given) == ("Who reports?", text)
+    assert CliRunner().invoke(app, ["check", "-", "--index", "rules"], input=text).exit_code == 0
+    (tmp_path / "none.json").write_text('[{"Answer": ""}]')
+    for file, message in (("nothing.txt", "cannot read"), ("none.json", "holds no answer")):
+        assert message in str(call("check", str(tmp_path / file))[3])
+
+
 def test_ask_reranks_where_a_reranker_is_named(call, monkeypatch):
     asked = []
     table = {text: float(number == "2.1") for number, text in RULES}

@@ -158,7 +158,7 @@ def test_a_record_of_version_5_reads_as_one_without_sub_questions(store):
 
 def test_the_view_of_the_record_is_the_view_of_the_run(store):
     events = run(COMPARISON, records=store)
-    view = View(COMPARISON, parts()["config"])
+    view = View(Question(COMPARISON), parts()["config"])
     for event in events:
         view = advance(view, event)
     replayed = from_record(store.load(events.one(Recorded).record_id))

@@ -338,7 +338,7 @@ def test_stop_keeps_the_joined_answers_and_ends_the_calls(tmp_path):
         config = Config(generation=generation)
         generator = FanOutLlmGenerator(generation, FilteringConfig(), "sk-test-0123456789")
         whole = make_pipeline(**parts(config, generator, store))
-        under_way = Run(COMPARISON, config, lambda: whole)
+        under_way = Run(Question(COMPARISON), config, lambda: whole)
         while not (under_way.view.best and under_way.view.record_id):
             under_way.wait(0.02)
         under_way.stop()

@@ -265,7 +265,7 @@ def test_a_record_of_the_fourth_version_had_no_reranking(tmp_path):
 
 def viewed():
     view = View("Who must act?", ON)
-    for event in piped().run(Question(view.question)):
+    for event in piped().run(view.asked):
         view = advance(view, event)
         if isinstance(event, Reranked):
             assert view.phase == "Reranked the best 3 candidates"

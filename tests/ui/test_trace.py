@@ -67,7 +67,7 @@ def finished(store, *script, **settings):
 
 
 def folded(events):
-    view = View(QUESTION.text, Config())
+    view = View(QUESTION, Config())
     for event in events:
         view = advance(view, event)
     return view
@@ -144,7 +144,7 @@ def test_closing_keeps_the_best_so_far_as_stopped(store):
 @pytest.mark.long
 def test_stop_on_the_page_makes_the_best_so_far_the_answer(store):
     with pipeline(answer(f"{ACT} [1]"), stall_after("", 30), store=store) as whole:
-        run = Run(QUESTION.text, whole.config, lambda: whole)
+        run = Run(QUESTION, whole.config, lambda: whole)
         while not run.view.best:
             run.wait(0.02)
         run.stop()
@@ -158,7 +158,7 @@ def test_stop_on_the_page_makes_the_best_so_far_the_answer(store):
 
 @pytest.mark.long
 def test_the_page_always_knows_the_best_so_far(store):
-    view, seen = View(QUESTION.text, Config()), []
+    view, seen = View(QUESTION, Config()), []
     for event in finished(store):
         view = advance(view, event)
         if view.best:

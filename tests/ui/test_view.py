@@ -19,9 +19,9 @@ from tests.support.helpers import ANSWER, make_pipeline
 
 
 def views(store=None):
-    view = View("Who must act?", Config())
+    view = View(Question("Who must act?"), Config())
     seen = [view]
-    for event in make_pipeline(records=store).run(Question(view.question)):
+    for event in make_pipeline(records=store).run(view.asked):
         view = advance(view, event)
         seen.append(view)
     return seen
@@ -120,9 +120,9 @@ def test_a_provisional_obligation_is_replaced_too():
 
 def test_a_long_answer_is_scored_provisionally_first_and_ends_final():
     lines = answer("\n".join(f"The firm number {n} must act." for n in range(40)))
-    view = View("Who must act?", Config())
+    view = View(Question("Who must act?"), Config())
     seen = []
-    for event in make_pipeline(generator=FakeGenerator(lines)).run(Question(view.question)):
+    for event in make_pipeline(generator=FakeGenerator(lines)).run(view.asked):
         view = advance(view, event)
         seen.append(view)
     complete = [v for v in seen if len(v.sentences) == 40 and len(v.final_sentences) < 40]
@@ -144,7 +144,7 @@ def test_a_view_with_scores_carries_its_explanation_in_both_modes():
 
 def test_problems_are_what_is_not_plainly_supported_by_what_it_cites():
     lines = answer("A firm must act at once.\nA firm must act at once.\nThe moon is green.", [(1,), (2,)])
-    view = Run("Who?", Config(), lambda: make_pipeline(generator=FakeGenerator(lines))).wait(20)
+    view = Run(Question("Who?"), Config(), lambda: make_pipeline(generator=FakeGenerator(lines))).wait(20)
     found = shown(view, ScoringMode.PAPER)
     assert [score.index for score in found.sentences_with_problems] == [1, 2]
     assert [score.index for score in replace(found, explanation=None).sentences_with_problems] == [2]
@@ -160,7 +160,7 @@ def test_reselecting_changes_neither_the_view_nor_its_answer():
 
 
 def test_a_run_ends_with_its_record():
-    view = Run("Who must act?", Config(), make_pipeline).wait(20)
+    view = Run(Question("Who must act?"), Config(), make_pipeline).wait(20)
     assert (view.running, view.error) == (False, "")
     assert view.scored
     assert view.record_id
@@ -168,7 +168,7 @@ def test_a_run_ends_with_its_record():
 
 def test_a_run_whose_generator_fails_keeps_its_passages():
     broken = FakeGenerator(ANSWER, GenerationError("the server is down; start it"), error_after=3)
-    view = Run("Who?", Config(), lambda: make_pipeline(generator=broken)).wait(20)
+    view = Run(Question("Who?"), Config(), lambda: make_pipeline(generator=broken)).wait(20)
     assert (view.error, view.running) == ("the server is down; start it", False)
     assert view.rankings
     assert view.text.split() == ANSWER.raw.split()[:3]
@@ -195,7 +195,7 @@ def test_a_run_can_be_stopped_and_keeps_what_is_there():
             go_on.wait(10)
             return (yield from super().stream(question, passages))
 
-    run = Run("Who?", Config(), lambda: make_pipeline(generator=Waiting(ANSWER)))
+    run = Run(Question("Who?"), Config(), lambda: make_pipeline(generator=Waiting(ANSWER)))
     assert reached.wait(10)
     run.stop()
     go_on.set()

@@ -65,8 +65,8 @@ def merge(ranking: Ranking, found: Sequence[Found]) -> Ranking:
     """The passages of the question's ranking and of its sub-questions' in one, best first.
 
     Each hit keeps the scores of the question's retrievers and says under ``reranking`` what the two parts of its score
-    are: the question's own, under the name of its ranking, and ``"sub-question"``, with the rank there. Without
-    sub-questions the ranking is what it was, in the same order.
+    are: the question's own, under the name of its ranking, and the sub-question's under the name of its kind, with the
+    rank there. Without sub-questions the ranking is what it was, in the same order.
     """
     own = dict(zip((hit.passage.passage_id for hit in ranking.hits), _norms(ranking), strict=True))
     place = {hit.passage.passage_id: rank for rank, hit in enumerate(ranking.hits, start=1)}
@@ -81,12 +81,13 @@ def merge(ranking: Ranking, found: Sequence[Found]) -> Ranking:
                 added[passage_id] = part
         for hit in one.ranking.hits:
             hits.setdefault(hit.passage.passage_id, ScoredPassage(hit.passage, 0.0, blank))
+    kind = found[0].question.kind if found else ""
     merged = []
     for passage_id, hit in hits.items():
         raw = hit.score if passage_id in own else None
         relevance = own.get(passage_id, 0.0)
         first = ScorePart(ranking.retriever, raw, place.get(passage_id), relevance, 1.0, relevance)
-        second = added.get(passage_id, ScorePart("sub-question", None, None, 0.0, 0.0, 0.0))
+        second = added.get(passage_id, ScorePart(kind, None, None, 0.0, 0.0, 0.0))
         parts = (first, second)
         merged.append(replace(hit, score=first.contribution + second.contribution, reranking=parts))
     merged.sort(key=lambda hit: (-hit.score, place.get(hit.passage.passage_id, len(place)), hit.passage.passage_id))
@@ -101,12 +102,14 @@ def gather(ranking: Ranking, found: Sequence[Found], filtering: FilteringConfig)
     """
     if not found:
         return select(ranking, filtering)
+    kind = found[0].question.kind
     reasons: dict[str, list[str]] = {}
+    whole = "the text as a whole" if found[0].question.is_sentence else "the question"
     for candidate in select(ranking, filtering).kept:
-        reasons.setdefault(candidate.passage.passage_id, []).append(f"found by the question (rank {candidate.rank})")
+        reasons.setdefault(candidate.passage.passage_id, []).append(f"found by {whole} (rank {candidate.rank})")
     for one in found:
         for rank, hit in kept_by(one, filtering):
-            words = f"found by sub-question {one.question.number} (rank {rank} there)"
+            words = f"found by {kind} {one.question.number} (rank {rank} there)"
             reasons.setdefault(hit.passage.passage_id, []).append(words)
     merged = merge(ranking, found)
     kept: list[Candidate] = []
@@ -115,7 +118,7 @@ def gather(ranking: Ranking, found: Sequence[Found], filtering: FilteringConfig)
     for rank, (hit, relevance) in enumerate(zip(merged.hits, _norms(merged), strict=True), start=1):
         why = reasons.get(hit.passage.passage_id)
         drop = None if why else Drop.NOT_EVIDENCE
-        words = f"kept: {', '.join(why)}" if why else "dropped: no evidence to the question or a sub-question"
+        words = f"kept: {', '.join(why)}" if why else f"dropped: no evidence to {whole} or a {kind}"
         candidate = Candidate(hit, rank, relevance, previous - relevance, drop, words)
         (kept if why else dropped).append(candidate)
         previous = relevance
@@ -151,7 +154,7 @@ def _added(found: Found) -> dict[str, ScorePart]:
             amount = weight * (1 + norm) / 2 if is_own else weight * norm**OTHER_POWER
         n_own += is_own
         if amount > 0:
-            parts[hit.passage.passage_id] = ScorePart("sub-question", hit.score, rank, norm, weight, amount)
+            parts[hit.passage.passage_id] = ScorePart(question.kind, hit.score, rank, norm, weight, amount)
     return parts
 
 

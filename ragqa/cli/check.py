@@ -1,0 +1,52 @@
+"""`ragqa check`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ragqa.cli.ask import answer_all, with_preset
+from ragqa.config import Config
+from ragqa.errors import QuestionError
+from ragqa.evaluation.answer_file import read_answers
+from ragqa.types import Question, ScoringMode
+
+
+def check(
+    file: Annotated[str, typer.Argument(help="A text, - for standard input, or answers as `ragqa score` takes them.")],
+    question: Annotated[str, typer.Option(help="What the text answers; found in the file where that has it.")] = "",
+    index: Annotated[str | None, typer.Option(help="Which corpus; `ragqa index list` shows them.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print each whole record as JSON and nothing else.")] = False,
+    preset: Annotated[str | None, typer.Option(help="Named settings, as on the page, or a file of them.")] = None,
+    mode: Annotated[ScoringMode | None, typer.Option(help="Which RePASs definition.")] = None,
+) -> None:
+    """Check a text written elsewhere against a corpus: every sentence judged, obligations it misses, RePASs.
+
+    Passages are looked up for each sentence and for the whole. Of a file of answers (.json, .jsonl) each is checked,
+    against the corpus, whatever passages it came with.
+    """
+    config = with_preset(Config.from_env(), preset)
+    scoring = replace(config.scoring, mode=mode or config.scoring.mode)
+    config = replace(config, index=index or config.index, scoring=scoring)
+    answer_all(_texts(file, question), config, as_json=as_json)
+
+
+def _texts(file: str, question: str) -> list[Question]:
+    """What the file holds. Raises QuestionError where it cannot be read or holds no answer, CorpusError as `score`."""
+    path = Path(file)
+    if path.suffix.lower() in {".json", ".jsonl"}:
+        items = [item for item in read_answers(path).items if not item.skipped]
+        if not items:
+            msg = f"{path.name} holds no answer; expected a text in 'Answer' of at least one item"
+            raise QuestionError(msg)
+        return [Question(question or item.question, item.question_id, given=item.answer) for item in items]
+    try:
+        text = sys.stdin.read() if file == "-" else path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        msg = f"cannot read {file} as UTF-8 text: {error}; give a text file, - or a file of answers"
+        raise QuestionError(msg) from error
+    return [Question(question, given=text or " ")]

@@ -1,0 +1,54 @@
+"""In the place of a writer: a text that was written elsewhere, with the passages that each of its sentences finds."""
+
+from __future__ import annotations
+
+from collections.abc import Generator as Stream
+from dataclasses import replace
+
+from ragqa.config import FilteringConfig
+from ragqa.events.generation import GenerationEvent, SubQuestionsAsked, Token, Working
+from ragqa.events.pipeline import Selected
+from ragqa.generation.citations import parse_cited_text
+from ragqa.generation.fanout.merging import Found, Tree
+from ragqa.protocols import Search
+from ragqa.repass.attribution import marks
+from ragqa.types import Answer, Question, Ranking, Selection, SubQuestion
+
+NOTE = "Not written here: passages were looked up for each sentence by itself and for the text as a whole."
+
+
+class GivenText:
+    """Gives the text that a question carries as its answer, sentence by sentence, citing nothing."""
+
+    name = "a text given to be checked"
+    model = ""
+
+    def __init__(self, filtering: FilteringConfig) -> None:
+        self._filtering = filtering
+
+    def stream_searching(
+        self, question: Question, ranking: Ranking, search: Search
+    ) -> Stream[GenerationEvent | Selected, None, tuple[Answer, Selection]]:
+        """Searches for each sentence; what these and the whole keep is one selection, merged as a fan-out's.
+
+        ``ranking`` is that of the whole. Citation marks in the text count somebody else's passages: they are taken out.
+        """
+        read = parse_cited_text(question.given, 0)
+        asked = [
+            SubQuestion(number, sentence.text, reason="A sentence of the text that is checked.", is_sentence=True)
+            for number, sentence in enumerate(read.sentences, start=1)
+        ]
+        yield SubQuestionsAsked(tuple(asked), "rules")
+        tree = Tree(ranking, self._filtering)
+        for one in asked:
+            yield Working(f"Retrieving for sentence {one.number} of {len(asked)}")
+            _, event = tree.add(Found(one, search(one.text)))
+            yield event
+        selection = tree.selection
+        yield Selected(selection)
+        yield Token(read.text)
+        left_out = f" Its citation marks {marks(read.rejected)} count other passages and are left out."
+        note = NOTE + (left_out if read.rejected else "")
+        reason = "stop" if read.sentences else "empty"
+        answer = Answer(read.text, read.sentences, self.name, self.model, raw=question.given, finish_reason=reason)
+        return replace(answer, note=note), selection
