@@ -5,6 +5,7 @@ BIN    := $(VENV)/bin
 PORT   ?= 8501
 MODEL  ?= qwen2.5-coder-1.5b
 WORKERS ?= 3
+unexport PYTHONDONTWRITEBYTECODE # without compiled files every process that a test starts compiles ragqa anew
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: app local test quick check format reference indexes benchmark growth clean help \
@@ -36,13 +37,14 @@ test: $(VENV)/.dev ## run the tests this machine can run in six minutes, with co
 	$(BIN)/python -m slipcover --json --out .coverage.json $(PYTEST) $(if $(SLOW),,-m "not slow")
 	@$(BIN)/python -m slipcover --merge .coverage.json --out .coverage.json --skip-covered --fail-under 90
 
-# What is left out whole, besides the marks, imports torch or streamlit before its first test.
-LEFT_OUT := $(addprefix --ignore=tests/,lab inference) $(addprefix --ignore-glob=tests/,\
+# What is left out whole, besides the marks, imports torch or streamlit before its first test, or runs whole commands.
+LEFT_OUT := $(addprefix --ignore=tests/,lab inference cli test_extend.py) $(addprefix --ignore-glob=tests/,\
   ui/test_app*.py ui/test_browser*.py generation/test_transformers_serve.py repass/test_nli.py \
-  retrieval/test_late_interaction.py retrieval/test_learned_ranker.py)
+  retrieval/test_late_interaction.py retrieval/test_learned_ranker.py retrieval/test_api_*.py \
+  retrieval/test_retriever_contract.py evaluation/*/test_*command.py evaluation/*/test_*run.py)
 
-quick: $(VENV)/.dev ## run the tests without browser, models and data, in less than a minute
-	$(BIN)/python $(PYTEST) $(LEFT_OUT) --hypothesis-profile quick -m "not slow and not long and not browser and not model and not data"
+quick: $(VENV)/.dev ## run the tests without browser, models, data and commands, in less than a minute
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(LEFT_OUT) --hypothesis-profile quick -m "not slow and not long and not browser and not model and not data"
 
 check: $(VENV)/.dev ## lint and type-check
 	$(BIN)/ruff check .

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 settings.register_profile("patient", deadline=None)  # a busy machine fails no test
-settings.register_profile("quick", max_examples=20, deadline=None)  # make quick
+settings.register_profile("quick", max_examples=10, deadline=None)  # make quick
 settings.load_profile("patient")
 KEPT = {
     "RAGQA_DATA",
