@@ -373,6 +373,7 @@ ENVIRONMENT: Final = (
     Variable("RAGQA_HOME", "folder of records, caches, presets and runs", "the user's data folder"),
     Variable("RAGQA_INDEXES", "folder of indexes", "the checkout's `indexes/`, else a folder of RAGQA_HOME"),
     Variable("RAGQA_DATA", "folder of question files that the Evaluate page offers", "../shared/data"),
+    Variable("RAGQA_LIBRARY_FOLDERS", "folders whose files the Library page offers, parted as in PATH", "none"),
     Variable("RAGQA_INDEX", "the corpus opened first", "rulebook"),
     Variable("RAGQA_PROMPTS", "folder whose files take the place of the prompts that come with ragqa"),
     Variable("RAGQA_PAGE_MODELS", "rerankers that the page offers beside its own: names with commas between them"),

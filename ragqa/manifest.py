@@ -195,7 +195,7 @@ def describe_files(
     """Size and sha256 of every index file in this folder, by path."""
     found = (path.relative_to(folder).as_posix() for path in folder.glob(f"{FURTHER}/*/*") if path.is_file())
     return tuple(
-        FileEntry(path, (folder / path).stat().st_size, _sha256(folder / path))
+        FileEntry(path, (folder / path).stat().st_size, sha256_of_file(folder / path))
         for path in index_files(context_passages, rankings, has_vectors=has_vectors, found=found)
     )
 
@@ -253,7 +253,7 @@ def file_problems(folder: Path, manifest: Manifest, max_hashed_bytes: float = fl
             yield f"{entry.path} is missing"
         elif (size := path.stat().st_size) != entry.size_bytes:
             yield f"{entry.path} has {size:,} bytes, expected {entry.size_bytes:,}"
-        elif (hashed := hashed + size) <= max_hashed_bytes and (found := _sha256(path)) != entry.sha256:
+        elif (hashed := hashed + size) <= max_hashed_bytes and (found := sha256_of_file(path)) != entry.sha256:
             yield f"{entry.path} was changed after the index was built (sha256 {found}, expected {entry.sha256})"
 
 
@@ -276,6 +276,7 @@ def _digest(fields: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
 
 
-def _sha256(path: Path) -> str:
+def sha256_of_file(path: Path) -> str:
+    """Of a file, in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -54,6 +54,11 @@ class Paths:
         return self.home / "models"
 
     @property
+    def library(self) -> Path:
+        """The documents that were put in from the page or by `ragqa index add`, a folder a corpus."""
+        return self.home / "library"
+
+    @property
     def presets(self) -> Path:
         """A folder of preset files, ``*.json``; it need not exist."""
         return self.home / "presets"

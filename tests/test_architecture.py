@@ -50,6 +50,7 @@ LEVELS = {
     "records": 3,
     "indexing": 4,
     "recorder": 4,
+    "library": 5,
     "loading": 5,
     "thread": 5,
     "pipeline": 6,

@@ -1,9 +1,11 @@
-"""`ragqa index build | list | info | verify | delete`."""
+"""`ragqa index build | add | replace | remove | list | info | verify | delete`."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Generator as Stream
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +17,7 @@ from ragqa import loading
 from ragqa.analysers import ANALYSERS, analyser_named
 from ragqa.cli.output import PrecisionChoice, progress_bar, stderr, stdout
 from ragqa.config import NO_ENCODER, IndexingConfig
+from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.streams import PassageStream
 from ragqa.corpus.wikipedia.pages import open_pages, read_titles
 from ragqa.errors import ConfigError
@@ -26,8 +29,15 @@ from ragqa.indexing import (
     list_indexes,
     verify_index,
 )
+from ragqa.library import readings
+from ragqa.library.changes import read_updates
+from ragqa.library.intake import take
+from ragqa.library.names import safe_name
+from ragqa.library.shelf import Shelf, make_shelf, shelf_of, shelves
+from ragqa.library.update import CHANGES, MAX_TOKENS, index_events
 from ragqa.manifest import Manifest
 from ragqa.paths import Paths
+from ragqa.protocols import Encoder
 from ragqa.registry import CORPUS_FORMATS, ENCODERS, further_rankings, is_known, listed
 from ragqa.streams import returned
 from ragqa.tables import FittedTable, plain
@@ -111,6 +121,9 @@ def build(
         raise ConfigError(msg)
     analyser_named(analyser)
     paths = Paths.from_env()
+    if shelf_of(name, paths.library):
+        msg = f"{name!r} is a corpus of the library; `ragqa index add {name} FILE` adds to it, or choose another name"
+        raise ConfigError(msg)
     opened = open_source(source, titles, as_of, book, chunk_max_tokens, paths)
     began = time.perf_counter()
     with stderr().status("Loading the encoder"):
@@ -129,6 +142,10 @@ def build(
         )
         manifest = _drawn(events, bar)
     seconds = time.perf_counter() - began
+    _print_built(manifest, seconds)
+
+
+def _print_built(manifest: Manifest, seconds: float) -> None:
     stdout().print(
         plain(
             f"index {manifest.name}: {manifest.n_passages:,} passages of {manifest.n_documents:,} documents, "
@@ -150,6 +167,96 @@ def _drawn(events: Stream[BuildProgress, None, Manifest], bar: Progress) -> Mani
         bar.update(tasks[progress.stage], completed=progress.done, total=progress.total, description=said)
 
     return returned(events, draw)
+
+
+Files = Annotated[list[Path], typer.Argument(help="Documents, or ZIP archives of them.", exists=True, dir_okay=False)]
+
+
+@app.command()
+def add(
+    name: Name,
+    files: Files,
+    title: Annotated[str, typer.Option(help="Of a new corpus: what the page calls it.")] = "",
+    encoder_name: Annotated[str, typer.Option("--encoder", help="As of `build`; none: words alone.")] = "",
+) -> None:
+    """Add documents to a corpus of the library, which is made where there is none; only what is new is encoded."""
+    paths = Paths.from_env()
+    shelf = shelf_of(name, paths.library)
+    if shelf is None:
+        if name in {entry.name for entry in list_indexes(paths.indexes)}:
+            msg = f"expected a corpus of the library or a new name, found {name!r}, built from a folder; choose another"
+            raise ConfigError(msg)
+        shelf = make_shelf(name, paths.library, title)
+    _put_in(shelf, files, None)
+    _update(shelf, paths, encoder_name)
+
+
+@app.command()
+def replace(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="The new version.", exists=True, dir_okay=False)],
+    document: Annotated[str, typer.Option(help="Id of the document it replaces; else that of the same name.")] = "",
+) -> None:
+    """Put a new version in a document's place and say which of its passages are new, changed and gone."""
+    paths = Paths.from_env()
+    shelf = _shelf(name, paths)
+    target = document or next((d.document_id for d in shelf.read().kept if d.name == safe_name(file.name)), "")
+    shelf.read().document(target or file.name)
+    _put_in(shelf, [file], target)
+    _update(shelf, paths)
+
+
+@app.command()
+def remove(name: Name, document: Annotated[str, typer.Argument(help="The document's id or file name.")]) -> None:
+    """Take a document out of a corpus of the library; its file is kept among the corpus's old ones."""
+    paths = Paths.from_env()
+    shelf = _shelf(name, paths)
+    held = next((d.document_id for d in shelf.read().kept if document in {d.document_id, d.name}), document)
+    shelf.set_removed(held, removed=True)
+    _update(shelf, paths)
+
+
+def _shelf(name: str, paths: Paths) -> Shelf:
+    shelf = shelf_of(name, paths.library)
+    if shelf is None:
+        there_are = ", ".join(one.name for one in shelves(paths.library)) or "none yet"
+        msg = f"no corpus {name!r} in the library (there are: {there_are}); `ragqa index add {name} FILE` makes it"
+        raise ConfigError(msg)
+    return shelf
+
+
+def _put_in(shelf: Shelf, files: Sequence[Path], replaces: str | None) -> None:
+    with Reader() as reader:
+        for file in files:
+            with file.open("rb") as data:
+                for line in take(shelf, file.name, data, reader, replaces):
+                    stderr().print(plain(line))
+        for one in shelf.read().staged:
+            try:
+                readings.read(shelf, one, reader, MAX_TOKENS)
+            except UnreadableError as error:
+                stderr().print(plain(f"{one.name}: {error}"))
+                shelf.unstage((one.name,))
+
+
+def _update(shelf: Shelf, paths: Paths, encoder_name: str = "") -> None:
+    began = time.perf_counter()
+    with progress_bar() as bar:
+        manifest = _drawn(index_events(shelf, paths.indexes, partial(encoder_for, shelf, paths, encoder_name)), bar)
+    _print_built(manifest, time.perf_counter() - began)
+    for update in read_updates(shelf.folder / CHANGES, 1):
+        for one in update.documents:
+            counts = ", ".join(f"{one.count(what)} {what}" for what in ("new", "changed", "gone"))
+            said = f"{counts}, {one.n_same + one.n_moved} the same" if one.what == "replaced" else f"{one.n_same}"
+            stdout().print(plain(f"{one.document_id}: {one.what}, passages: {said}"))
+
+
+def encoder_for(shelf: Shelf, paths: Paths, name: str = "") -> Encoder | None:
+    """The encoder of this name, else that of the corpus's index, else the usual one; None for ``none``."""
+    if not name:
+        known = {entry.name: entry.manifest for entry in list_indexes(paths.indexes)}.get(shelf.name)
+        name = known.encoder if known else IndexingConfig().encoder
+    return None if name == NO_ENCODER else loading.load_encoder(name, paths=paths)
 
 
 @app.command("list")

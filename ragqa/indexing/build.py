@@ -26,6 +26,7 @@ from ragqa.indexing.further import described, write_further
 from ragqa.indexing.journal import BuildProgress, Journal, resume
 from ragqa.indexing.passages import read_passages
 from ragqa.indexing.portions import Reading, counts_of, gathered, read_portions, write_lookups
+from ragqa.indexing.reuse import KnownVectors
 from ragqa.manifest import BM25, CONTEXT, DENSE, SCHEMA_VERSION, Manifest, describe_files, write_manifest
 from ragqa.protocols import Encoder
 from ragqa.retrieval.analysis import ANALYSIS_VERSION
@@ -66,11 +67,13 @@ def build_events(
     encoder: Encoder | None,
     format: str | None = None,
     models: Mapping[str, Any] | None = None,
+    known: KnownVectors | None = None,
 ) -> Building:
     """Builds ``indexes/NAME`` from ``source``, yields how far it is, returns its manifest.
 
     ``encoder`` is None for an index without vectors, which ``config.encoder`` then says. ``models`` are those of the
-    configuration's further rankings, by their retrievers' names, as `ragqa.loading.load_further` gives them. An index
+    configuration's further rankings, by their retrievers' names, as `ragqa.loading.load_further` gives them. Vectors
+    that are ``known``, of the same encoder in the same precision, are taken over: the index is the same. An index
     of that name stays as it is until the new one is whole, and for ever if building fails, is stopped or dies. What is
     done by then serves the next call with the same source and settings, unless the source or settings are the error.
 
@@ -87,7 +90,7 @@ def build_events(
             yield BuildProgress("corpus", 0, 1, message=message)
             yield from read_portions(stream, str(source if isinstance(source, Path) else stream.name), journal, reading)
             yield BuildProgress("corpus", 1, 1)
-            manifest = yield from _finish(journal, name, stream, config, reading, encoder, models)
+            manifest = yield from _finish(journal, name, stream, config, reading, encoder, models, known)
             replace(journal.index, name, indexes)
         except (ConfigError, CorpusError):
             journal.discard()
@@ -140,6 +143,7 @@ def _finish(
     reading: Reading,
     encoder: Encoder | None,
     models: Mapping[str, Any],
+    known: KnownVectors | None,
 ) -> Building:
     """Writes every file of the index but the passages, which are there, and those that the journal says are whole."""
     has_vectors = encoder is not None
@@ -148,7 +152,8 @@ def _finish(
     yield from _write_bm25(journal, config, (BM25, CONTEXT) if config.context_passages else (BM25,))
     if encoder:
         path = journal.index / DENSE
-        yield from write_dense(journal, path, "dense", "vectors", encoder, reading.indexed_text, config.vectors)
+        kind = config.vectors
+        yield from write_dense(journal, path, "dense", "vectors", encoder, reading.indexed_text, kind, known)
     yield from write_further(journal, reading, config, models)
     yield BuildProgress("files", 0, 1)
     write_lookups(journal)

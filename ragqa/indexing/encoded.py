@@ -14,6 +14,7 @@ from ragqa.indexing.folders import flush
 from ragqa.indexing.journal import BuildProgress, Journal
 from ragqa.indexing.passages import read_passages
 from ragqa.indexing.portions import gathered
+from ragqa.indexing.reuse import KnownVectors
 from ragqa.protocols import Encoder, FloatMatrix
 from ragqa.retrieval.analysis import IndexedText, indexed_text
 from ragqa.retrieval.dense import check_unit_rows
@@ -63,24 +64,38 @@ def distinct_rows(digests: npt.NDArray[np.uint64]) -> tuple[Longs, Longs]:
 
 
 def write_dense(
-    journal: Journal, path: Path, name: str, stage: str, encoder: Encoder, indexed: IndexedText, kind: str
+    journal: Journal,
+    path: Path,
+    name: str,
+    stage: str,
+    encoder: Encoder,
+    indexed: IndexedText,
+    kind: str,
+    known: KnownVectors | None = None,
 ) -> Generator[BuildProgress, None, None]:
     """Writes the FAISS file of all passages unless the journal, which calls it ``name``, says that it is there.
 
-    Equal texts are encoded once, so that they tie exactly.
+    Equal texts are encoded once, so that they tie exactly; those that are ``known`` not at all.
     """
     if name in journal.finished:
         yield BuildProgress(stage, journal.n_encoded[name], journal.n_encoded[name])
         return
     rows, firsts = distinct_rows(gathered(journal, "texts"))
     texts = (indexed_text(passage, indexed) for passage in read_passages(journal.index))
-    vectors = yield from _encode(texts, firsts, encoder, kind, journal, name, stage)
+    vectors = yield from _encode(texts, firsts, encoder, kind, journal, name, stage, known)
     write_vectors(vectors, path, kind, rows)
     journal.finish(name, vectors.path)
 
 
 def _encode(
-    texts: Iterable[str], firsts: Longs, encoder: Encoder, kind: str, journal: Journal, name: str, stage: str
+    texts: Iterable[str],
+    firsts: Longs,
+    encoder: Encoder,
+    kind: str,
+    journal: Journal,
+    name: str,
+    stage: str,
+    known: KnownVectors | None,
 ) -> Generator[BuildProgress, None, VectorFile]:
     """The vectors of the different texts, those at ``firsts`` of all; resumes after those in the journal.
 
@@ -91,11 +106,15 @@ def _encode(
     yield BuildProgress(stage, done, total)
     wanted = np.zeros(int(firsts[-1]) + 1, dtype=np.bool_)
     wanted[firsts[done:]] = True
+    digests = gathered(journal, "texts")[firsts] if known else None
     different = (text for text, is_wanted in zip(texts, wanted, strict=False) if is_wanted)
     with path.open("ab") as file:
         file.truncate(done * dimension * 4)
         while batch := list(islice(different, ENCODED_AT_ONCE)):
-            encoded = encoder.encode(batch)
+            if known is None or digests is None:
+                encoded = encoder.encode(batch)
+            else:
+                encoded = known.encode(batch, digests[done : done + len(batch)], encoder)
             check_unit_rows(encoded, len(batch), encoder.info.name)
             if not dimension:
                 dimension = encoded.shape[1]

@@ -185,7 +185,7 @@ def _write(
     arrays = {
         "bytes": [len(line) for line in lines],
         "ids": own,
-        "texts": _digests(indexed_text(passage, reading.indexed_text) for passage in portion),
+        "texts": digests_of(indexed_text(passage, reading.indexed_text) for passage in portion),
         "headings": headings(portion, reading.analyser),
         "document_of": document_of,
         "documents": keys_of(numbers),
@@ -254,7 +254,7 @@ def _check(portion: Sequence[Passage], own: Keys, keys: Keys, place: str, journa
             raise CorpusError(msg) from error
 
 
-def _digests(texts: Iterable[str]) -> npt.NDArray[np.uint64]:
+def digests_of(texts: Iterable[str]) -> npt.NDArray[np.uint64]:
     """The first 128 bits of each text's BLAKE2b, shape (n_texts, 2): equal for equal texts, and for no others."""
     digests = b"".join(blake2b(text.encode(), digest_size=16).digest() for text in texts)
     return np.frombuffer(digests, dtype="<u8").astype(np.uint64).reshape(-1, 2)

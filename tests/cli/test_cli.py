@@ -414,3 +414,23 @@ def test_a_follow_up_is_shown_as_it_stands_alone_and_asked_of_the_same_corpus(ca
     other = call("ask", "--follow", first.record_id, "And why?", "--as", "Why are records kept?", "--json")[1]
     assert AnswerRecord.from_json(other).question.text == "Why are records kept?"
     assert "no --follow" in str(call("ask", "And why?", "--as", "Why are records kept?")[3])
+
+
+def test_a_corpus_of_the_library_is_kept_document_by_document(call, tmp_path, monkeypatch):
+    monkeypatch.setenv("RAGQA_INDEXES", str(tmp_path / "indexes"))
+    file = tmp_path / "note.md"
+    file.write_text("# Note\n\nA firm must keep records.\n\n## More\n\nA firm may ask for time.")
+    code, out, _, _ = call("index", "add", "mine", str(file))
+    assert (code, "2 passages of 1 documents" in out) == (0, True)
+    file.write_text("# Note\n\nA firm must keep records.\n\n## More\n\nA firm may ask for more time.")
+    code, out, _, _ = call("index", "replace", "mine", str(file))
+    assert (code, "note: replaced, passages: 0 new, 1 changed, 0 gone, 1 the same" in out) == (0, True)
+    *_, error = call("index", "remove", "mine", "other")
+    assert isinstance(error, RagqaError)
+    assert "choose one of: note" in str(error)
+    *_, error = call("index", "build", "mine", "--source", str(tmp_path))
+    assert "ragqa index add mine FILE" in str(error)
+    (tmp_path / "two.md").write_text("# Two\n\nAnother text of its own.")
+    call("index", "add", "mine", str(tmp_path / "two.md"))
+    code, out, _, _ = call("index", "remove", "mine", "note.md")
+    assert "note: removed" in out

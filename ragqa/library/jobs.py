@@ -1,0 +1,170 @@
+"""Reading and indexing in the background: a thread a corpus, watched from any session; stopped, it goes on later."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Literal
+
+from ragqa.corpus.documents import Reader, UnreadableError
+from ragqa.errors import ConfigError, RagqaError
+from ragqa.library import readings
+from ragqa.library.shelf import Shelf
+from ragqa.library.update import MAX_TOKENS, index_events
+from ragqa.protocols import Encoder
+
+_logger = logging.getLogger(__name__)
+
+Kind = Literal["read", "index"]
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """How far a job is: ``done`` of ``total`` of the phase; ``files`` the lines of the files read so far."""
+
+    corpus: str
+    kind: Kind
+    phase: str = "Starting"
+    file: str = ""
+    done: float = 0
+    total: float = 0
+    seconds_left: float | None = None
+    messages: tuple[str, ...] = ()
+    error: str = ""
+    running: bool = True
+    stopped: bool = False
+
+
+@dataclass(slots=True)
+class _Clock:
+    """How long the rest of a phase takes at the pace so far."""
+
+    phase: str = ""
+    began: float = 0.0
+    first: float = 0.0
+
+    def left(self, phase: str, done: float, total: float) -> float | None:
+        if phase != self.phase:
+            self.phase, self.began, self.first = phase, time.monotonic(), done
+        took = time.monotonic() - self.began
+        if done <= self.first or took < 1.0 or not total:
+            return None
+        return took / (done - self.first) * (total - done)
+
+
+class Job:
+    """Files being read, or an index being built. `view` may be read from any thread; it is replaced, never changed."""
+
+    def __init__(self, shelf: Shelf, kind: Kind, indexes: Path, load_encoder: Callable[[], Encoder | None]) -> None:
+        """Starts at once. ``load_encoder`` is called in the thread, since it may take seconds."""
+        self.shelf, self._indexes, self._load_encoder = shelf, indexes, load_encoder
+        self.view = JobView(shelf.name, kind)
+        self._stopped = threading.Event()
+        self._clock = _Clock()
+        self._reader = Reader()
+        self._thread = threading.Thread(target=self._work, name=f"ragqa-library-{kind}", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends it as soon as may be; what is done stays, and starting again goes on from there."""
+        self._stopped.set()
+        if self.view.kind == "read":
+            self._reader.close()
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stopped.is_set() and self.view.running
+
+    def wait(self, timeout_seconds: float | None = None) -> JobView:
+        """The view when it has ended, or when the time is up."""
+        self._thread.join(timeout_seconds)
+        return self.view
+
+    def _work(self) -> None:
+        try:
+            with self._reader:
+                if self.view.kind == "read":
+                    self._read()
+                else:
+                    self._index()
+            stopped = self._stopped.is_set() and self.view.phase != "Done"
+            self._end(replace(self.view, phase="Stopped" if stopped else "Done", stopped=stopped))
+        except RagqaError as error:
+            self._end(replace(self.view, error="" if self._stopped.is_set() else str(error)))
+        except Exception:  # the thread's last line: whatever it is, the page must say so without a trace
+            reference = secrets.token_hex(4)
+            _logger.exception("library job failed, reference %s", reference)
+            words = f"Something failed inside ragqa. Reference {reference} in the server's log says what; try again."
+            self._end(replace(self.view, error=words))
+
+    def _end(self, view: JobView) -> None:
+        self.view = replace(view, running=False, seconds_left=None, file="")
+
+    def _read(self) -> None:
+        waiting = self.shelf.read().staged
+        total = sum(one.size for one in waiting)
+        done = 0
+        for one in waiting:
+            if self._stopped.is_set():
+                return
+            self._show("Reading", done, total, one.name)
+            try:
+                readings.read(self.shelf, one, self._reader, MAX_TOKENS, self._stopped.is_set)
+            except UnreadableError as error:
+                if not self._stopped.is_set():
+                    self.view = replace(self.view, messages=(*self.view.messages, f"{one.name}: {error}"))
+            done += one.size
+        self._show("Done", total, total)
+
+    def _index(self) -> None:
+        events = index_events(self.shelf, self._indexes, self._load_encoder)
+        with closing(events):
+            for event in events:
+                if event.message:
+                    self.view = replace(self.view, messages=(*self.view.messages, event.message))
+                self._show(_PHASES.get(event.stage, event.stage), event.done, event.total, event.note)
+                if self._stopped.is_set():
+                    return
+        self._show("Done", 1, 1)
+
+    def _show(self, phase: str, done: float, total: float, file: str = "") -> None:
+        left = self._clock.left(phase, done, total)
+        self.view = replace(self.view, phase=phase, done=done, total=total, seconds_left=left, file=file)
+
+
+_PHASES = {
+    "corpus": "Cutting into passages",
+    "BM25": "Counting words",
+    "vectors": "Encoding passages",
+    "files": "Writing the index",
+}
+
+
+@dataclass(slots=True)
+class Jobs:
+    """The jobs of this process, the latest of each corpus; sessions share them."""
+
+    indexes: Path
+    latest: dict[str, Job] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def start(self, shelf: Shelf, kind: Kind, load_encoder: Callable[[], Encoder | None]) -> Job:
+        """Raises ConfigError while one is under way for this corpus."""
+        with self._lock:
+            if self.running(shelf.name):
+                msg = f"{shelf.name!r} is being worked on; wait until that has ended, or stop it first"
+                raise ConfigError(msg)
+            job = Job(shelf, kind, self.indexes, load_encoder)
+            self.latest[shelf.name] = job
+            return job
+
+    def running(self, name: str) -> Job | None:
+        """The job under way for this corpus."""
+        job = self.latest.get(name)
+        return job if job and job.view.running else None

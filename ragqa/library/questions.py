@@ -1,0 +1,61 @@
+"""Questions to begin with, made from a corpus's own headings and from who must do what. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from ragqa.corpus.documents.labels import split_label
+from ragqa.types import Passage
+
+MOST: Final = 12
+SHOWN_FIRST: Final = 3
+_DUTY: Final = re.compile(r"\b(?:must|shall|is required to|are required to)\b")
+_WHO: Final = re.compile(r"(?:^|[.:]\s+)((?:An?|The|Every|Each) (?:[A-Z][\w-]+(?: |$)){1,4}?)(must(?: not)?|shall)\b")
+_DULL: Final = re.compile(
+    r"(?i)^(introduction|contents?|general|general rules|application|interpretation|definitions?|preface|foreword|"
+    r"background|overview|summary|appendix|annex|schedule|part|chapter|section|index|notes?|guidance|purpose|scope|"
+    r"commencement|citation|miscellaneous|table \d+.*|figure \d+.*)$"
+)
+
+
+def questions_of(passages: Iterable[Passage]) -> tuple[str, ...]:
+    """At most twelve questions that these passages answer, of as many documents and headings as there are."""
+    by_document: dict[str, dict[str, str]] = {}
+    for passage in passages:
+        found = by_document.setdefault(passage.document_id, {})
+        if len(found) < MOST:
+            for key, question in _asked(passage):
+                found.setdefault(key, question)
+    rounds = [list(found.values()) for found in by_document.values()]
+    in_turn = [questions[n] for n in range(MOST) for questions in rounds if n < len(questions)]
+    return tuple(dict.fromkeys(in_turn))[:MOST]
+
+
+def _asked(passage: Passage) -> Iterator[tuple[str, str]]:
+    """A question about the heading above and one about who must act, each with what it is about."""
+    if not _DUTY.search(passage.text):
+        return
+    heading = _heading(passage.section.split(" › "))
+    if heading:
+        yield heading.casefold(), f"What is required on {heading}?"
+        return
+    who = _WHO.search(passage.text)
+    if who:
+        name = who[1].split(maxsplit=1)[1].strip()
+        yield name.casefold(), f"What must a {name} do?" if name[0] not in "AEIOU" else f"What must an {name} do?"
+
+
+def _heading(path: Sequence[str]) -> str:
+    """The innermost heading that says what a rule is about, without its number; empty where none does."""
+    for heading in reversed(path):
+        words = split_label(heading, bare=True)[1].strip(" .:–—-")
+        if 1 <= len(words.split()) <= 9 and len(words) > 5 and not _DULL.match(words):
+            return words.lower() if words.isupper() else words[0].lower() + words[1:] if _is_plain(words) else words
+    return ""
+
+
+def _is_plain(words: str) -> bool:
+    """Whether only its first letter is a capital, so that it may go into a sentence in small letters."""
+    return words[1:] == words[1:].lower()

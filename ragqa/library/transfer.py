@@ -1,0 +1,185 @@
+"""A corpus as one file, and back; deleting it so that it can be had again.
+
+An export holds the documents and what was said of them, never an index: that is built again, so that nothing computed
+elsewhere has to be believed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import zipfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, BinaryIO, Final, NoReturn
+
+from ragqa.corpus.documents.kinds import kind_of
+from ragqa.errors import CorpusError
+from ragqa.indexing import list_indexes
+from ragqa.indexing.folders import exclusive
+from ragqa.library.names import corpus_name, free_name, safe_name
+from ragqa.library.shelf import MAX_BYTES, MAX_DOCUMENTS, TRASH, Document, Shelf, make_shelf, now, sha256_of, writing
+
+ABOUT: Final = "corpus.json"
+KEPT_DELETED: Final = 10  # deleted corpora that can be had again; the oldest goes first
+_CHUNK: Final = 2**20
+_INDEX: Final = "index"
+_DELETED: Final = re.compile(r"(.+)@(\d{4}-\d\d-\d\dT\d{6})")
+
+
+def export(shelf: Shelf, target: Path) -> None:
+    """Writes the documents and what is said of them as a ZIP archive. Raises CorpusError."""
+    catalogue = shelf.read()
+    about = {
+        "ragqa": 1,
+        "name": shelf.name,
+        "title": catalogue.title,
+        "description": catalogue.description,
+        "documents": [{"id": one.document_id, "file": one.name} for one in catalogue.kept],
+    }
+    with writing(target.parent), zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(ABOUT, json.dumps(about, ensure_ascii=False, indent=1))
+        for one in catalogue.kept:
+            archive.write(shelf.path_of(one), f"files/{one.name}")
+
+
+def import_corpus(data: BinaryIO, library: Path, taken: tuple[str, ...] = ()) -> Shelf:
+    """A new corpus of an export, whose documents are to be indexed. ``taken`` are names of indexes.
+
+    Raises CorpusError where it is no export, or larger than a corpus may be.
+    """
+    try:
+        with zipfile.ZipFile(data) as archive:
+            about = _about(archive)
+            infos = {info.filename: info for info in archive.infolist()}
+            wanted = [(one["id"], infos.get(f"files/{one['file']}")) for one in about["documents"]]
+            missing = [document_id for document_id, info in wanted if info is None]
+            total = sum(info.file_size for _, info in wanted if info)
+            if missing or total > MAX_BYTES or len(wanted) > MAX_DOCUMENTS:
+                _refuse(f"one without {missing[0]!r}" if missing else f"one of {len(wanted):,} files, {total:,} bytes")
+            name = corpus_name(about["title"], {*taken, *(path.name for path in library.glob("*"))})
+            shelf = make_shelf(name, library, about["title"], about["description"])
+            try:
+                documents = [_unpacked(shelf, archive, one, info) for one, info in wanted if info]
+            except BaseException:
+                shutil.rmtree(shelf.folder)
+                raise
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError, EOFError) as error:
+        _refuse(f"something else ({str(error)[:60]})")
+    shelf.change(lambda before: replace(before, documents=tuple(documents)))
+    return shelf
+
+
+def _about(archive: zipfile.ZipFile) -> dict[str, Any]:
+    """What the archive says it holds, every value of the type that is expected."""
+    try:
+        info = archive.getinfo(ABOUT)
+    except KeyError:
+        _refuse("an archive without it")
+    if info.file_size > 2**23:
+        _refuse("one that is too long")
+    about = json.loads(archive.read(info))
+    if not isinstance(about, dict) or not isinstance(about.get("documents"), list) or not about["documents"]:
+        _refuse("one without documents")
+    texts = [about.get("title"), about.get("description")]
+    for one in about["documents"]:
+        texts += [one.get("id"), one.get("file")] if isinstance(one, dict) else [None]
+    if not all(isinstance(text, str) and len(text) <= 2_000 for text in texts):
+        _refuse("one with other values")
+    ids = [one["id"] for one in about["documents"]]
+    if len(set(ids)) < len(ids) or not all(text.strip() for text in ids):
+        _refuse("one that names a document twice, or without an id")
+    checked: dict[str, Any] = about
+    return checked
+
+
+def _unpacked(shelf: Shelf, archive: zipfile.ZipFile, document_id: str, info: zipfile.ZipInfo) -> Document:
+    folder = shelf.folder / "files"
+    folder.mkdir(exist_ok=True)
+    name = free_name(safe_name(info.filename), [path.name for path in folder.iterdir()])
+    if kind_of(name) in {"", "ZIP"}:
+        _refuse(f"one with a file of another kind, {name!r}")
+    left = info.file_size
+    with archive.open(info) as packed, (folder / name).open("wb") as file:
+        while left > 0 and (chunk := packed.read(min(_CHUNK, left))):
+            file.write(chunk)
+            left -= len(chunk)
+    return Document(document_id, name, sha256_of(folder / name), (folder / name).stat().st_size, now())
+
+
+def _refuse(found: str) -> NoReturn:
+    msg = f"expected an export of a corpus, a ZIP archive with {ABOUT}, found {found}; export it again"
+    raise CorpusError(msg)
+
+
+# Deleting -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """A corpus that was deleted and can be had again, with its index."""
+
+    key: str
+    name: str
+    title: str
+    at: str
+
+
+def delete(shelf: Shelf, indexes: Path) -> None:
+    """Moves a corpus and its index to the library's trash, of which the last ten deleted stay.
+
+    Raises IndexLockedError while it is being indexed, CorpusError.
+    """
+    trash = shelf.folder.parent / TRASH
+    target = trash / f"{shelf.name}@{now()[:19].replace(':', '')}"
+    with exclusive(shelf.name, indexes), writing(shelf.folder):
+        trash.mkdir(exist_ok=True)
+        shelf.folder.rename(target)
+        if (indexes / shelf.name).is_dir():
+            shutil.move(indexes / shelf.name, target / _INDEX)
+    for old in deleted(shelf.folder.parent)[KEPT_DELETED:]:
+        erase(old.key, shelf.folder.parent)
+
+
+def deleted(library: Path) -> tuple[Deleted, ...]:
+    """What is in the trash, newest first."""
+    found = []
+    for path in (library / TRASH).glob("*@*"):
+        match = _DELETED.fullmatch(path.name)
+        if match:
+            try:
+                title = Shelf(path).read().title
+            except CorpusError:
+                title = match[1]
+            found.append(Deleted(path.name, match[1], title, match[2]))
+    return tuple(sorted(found, key=lambda one: one.at, reverse=True))
+
+
+def restore(key: str, library: Path, indexes: Path) -> Shelf:
+    """Puts a deleted corpus and its index back. Raises CorpusError where its name is taken by now, or it is gone."""
+    one = _deleted(key, library)
+    if (library / one.name).exists() or one.name in {entry.name for entry in list_indexes(indexes)}:
+        msg = f"expected the name {one.name!r} to be free, found another corpus of that name; delete that first"
+        raise CorpusError(msg)
+    source = library / TRASH / key
+    with exclusive(one.name, indexes), writing(library):
+        if (source / _INDEX).is_dir():
+            shutil.move(source / _INDEX, indexes / one.name)
+        source.rename(library / one.name)
+    return Shelf(library / one.name)
+
+
+def erase(key: str, library: Path) -> None:
+    """Deletes for good what is in the trash under this key. Raises CorpusError."""
+    _deleted(key, library)
+    with writing(library):
+        shutil.rmtree(library / TRASH / key)
+
+
+def _deleted(key: str, library: Path) -> Deleted:
+    for one in deleted(library):
+        if one.key == key:
+            return one
+    msg = f"expected something that was deleted, found {key[:80]!r}; choose from the list"
+    raise CorpusError(msg)

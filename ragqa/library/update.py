@@ -1,0 +1,164 @@
+"""A corpus of the library to its index: only what has changed is read and encoded, and what changed is written down."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from ragqa.config import NO_ENCODER, IndexingConfig
+from ragqa.corpus.documents import Reader, UnreadableError
+from ragqa.corpus.documents.labels import read_label
+from ragqa.corpus.documents.structure import DOTTED
+from ragqa.errors import CorpusError, IndexingError
+from ragqa.indexing import BuildProgress, Index, build_events, open_index
+from ragqa.indexing.build import LIBRARIES, version
+from ragqa.indexing.reuse import KnownVectors
+from ragqa.library import readings
+from ragqa.library.changes import DocumentChange, Update, append, compared
+from ragqa.library.intake import clear_incoming
+from ragqa.library.questions import questions_of
+from ragqa.library.shelf import Catalogue, Document, Shelf, now
+from ragqa.manifest import DENSE, Manifest, sha256_of_file
+from ragqa.protocols import Encoder
+from ragqa.types import Passage
+from ragqa.verdicts.language import ENGLISH, language_of
+
+CHANGES: Final = "changes.jsonl"
+MAX_TOKENS: Final = IndexingConfig().chunk_max_tokens
+_NUMBERED: Final = 0.5  # share of passages with a rule's number from which a corpus is read as regulation
+_LOOKED_AT: Final = 400  # passages
+_NAMES: Final = {"en": "English"}
+
+Updating = Generator[BuildProgress, None, Manifest]
+
+
+def index_events(
+    shelf: Shelf, indexes: Path, load_encoder: Callable[[], Encoder | None], *, reuse: bool = True
+) -> Updating:
+    """Puts what waits among the documents and builds their index; yields how far it is, returns its manifest.
+
+    Stopped at any moment, the same call goes on. ``load_encoder`` gives None for an index without vectors. Without
+    ``reuse`` every passage is encoded; the index is the same. Raises CorpusError, ModelError, IndexingError.
+    """
+    yield BuildProgress("corpus", 0, 1)
+    clear_incoming(shelf)
+    _check_something_is_left(shelf)
+    before = shelf.read()
+    catalogue = shelf.accept(lambda staged: readings.is_readable(shelf, staged, MAX_TOKENS))
+    yield from _read_all(shelf, catalogue)
+    if not catalogue.analyser:
+        catalogue = _with_analyser(shelf, catalogue)
+    encoder = load_encoder()
+    config = IndexingConfig(analyser=catalogue.analyser, encoder=encoder.info.name if encoder else NO_ENCODER)
+    known = _known(shelf.name, indexes, encoder) if reuse and encoder else None
+    stream = readings.LibraryStream(shelf, catalogue.kept, config.chunk_max_tokens)
+    manifest = yield from build_events(shelf.name, stream, indexes=indexes, config=config, encoder=encoder, known=known)
+    _finish(shelf, catalogue, before.indexed or {}, open_index(shelf.name, indexes))
+    return manifest
+
+
+def _check_something_is_left(shelf: Shelf) -> None:
+    catalogue = shelf.read()
+    waiting = [one for one in catalogue.staged if readings.is_readable(shelf, one, MAX_TOKENS)]
+    if not catalogue.kept and not waiting:
+        msg = f"expected a document that can be read in {catalogue.title!r}, found none; add one, or delete the corpus"
+        raise CorpusError(msg)
+
+
+def _read_all(shelf: Shelf, catalogue: Catalogue) -> Generator[BuildProgress, None, None]:
+    """Reads what was not read yet, a file at a time; one that cannot be read is told when it is indexed."""
+    with Reader() as reader:
+        for done, one in enumerate(catalogue.kept):
+            yield BuildProgress("corpus", done, len(catalogue.kept), one.name)
+            with suppress(UnreadableError):
+                readings.read(shelf, one, reader, MAX_TOKENS)
+
+
+def _known(name: str, indexes: Path, encoder: Encoder) -> KnownVectors | None:
+    """The vectors of the index as it is; None where there is none, or where new ones would be others."""
+    try:
+        index = open_index(name, indexes)
+    except IndexingError:
+        return None
+    manifest = index.manifest
+    made_alike = (
+        manifest.vectors == "Flat"
+        and manifest.encoder_fingerprint == encoder.info.fingerprint
+        and manifest.encoder_precision == encoder.info.precision
+        and manifest.libraries == {library: version(library) for library in LIBRARIES}
+    )
+    if not made_alike:
+        return None
+    [entry] = [entry for entry in manifest.files if entry.path == DENSE]
+    if sha256_of_file(index.folder / DENSE) != entry.sha256:
+        return None
+    return KnownVectors(index.passages, manifest.indexed_text, index.vectors)
+
+
+def _finish(shelf: Shelf, built: Catalogue, indexed: dict[str, str], index: Index) -> None:
+    """Writes down what changed, which documents the index holds and what may be asked of it."""
+    holds = {one.document_id: one.sha256 for one in built.kept}
+    update = Update(now(), tuple(_changes(shelf, indexed, built.kept)))
+    if update.documents:
+        append(shelf.folder / CHANGES, update)
+    questions = questions_of(index.passages)
+    shelf.change(lambda before: replace(before, indexed=holds, questions=questions))
+    readings.forget(shelf, MAX_TOKENS)
+
+
+def _changes(shelf: Shelf, indexed: dict[str, str], documents: Sequence[Document]) -> list[DocumentChange]:
+    found = []
+    for one in documents:
+        if indexed.get(one.document_id) == one.sha256:
+            continue
+        after = _passages(shelf, one.sha256, one)
+        if one.document_id in indexed:
+            before = _passages(shelf, indexed[one.document_id], one)
+            found.append(compared(one.document_id, one.version, before, after))
+        else:
+            found.append(DocumentChange(one.document_id, "added", one.version, len(after), 0))
+    gone = indexed.keys() - {one.document_id for one in documents}
+    for document_id in sorted(gone):
+        reading = readings.earlier(shelf, indexed[document_id], MAX_TOKENS)
+        found.append(DocumentChange(document_id, "removed", 0, len(reading.passages) if reading else 0, 0))
+    return found
+
+
+def _passages(shelf: Shelf, sha256: str, document: Document) -> tuple[Passage, ...]:
+    reading = readings.earlier(shelf, sha256, MAX_TOKENS)
+    return readings.passages_of(reading, document) if reading else ()
+
+
+# How words are read ------------------------------------------------------------------------------------------------
+
+
+def _with_analyser(shelf: Shelf, catalogue: Catalogue) -> Catalogue:
+    passages: list[Passage] = []
+    for one in catalogue.kept:
+        reading = readings.earlier(shelf, one.sha256, MAX_TOKENS)
+        passages += reading.passages[: max(20, _LOOKED_AT // len(catalogue.kept))] if reading else ()
+    language, analyser, reason = chosen_analyser(passages)
+    return shelf.change(lambda before: replace(before, language=language, analyser=analyser, reason=reason))
+
+
+def chosen_analyser(passages: Sequence[Passage]) -> tuple[str, str, str]:
+    """The language (ISO 639), the name of the analyser that fits these passages, and the reason in a sentence."""
+    votes = Counter(language_of(one.text) for one in passages[:_LOOKED_AT] if len(one.text) > 60)
+    language = votes.most_common(1)[0][0] if votes else ENGLISH
+    if language != ENGLISH:
+        return language, "characters", f"The text is in another language ({language}): words are read in pieces."
+    numbered = sum(is_rule_number(one.number) for one in passages)
+    share = numbered / max(1, len(passages))
+    if share >= _NUMBERED:
+        return language, "regulation", f"{share:.0%} of the passages have a rule's number: numbers count as words."
+    return language, "english", f"English; {share:.0%} of the passages have a rule's number."
+
+
+def is_rule_number(number: str) -> bool:
+    """Whether a passage's number is one that a text prints, such as 4.2.1 or Article 6, and not a count."""
+    steps, rest = read_label(number)
+    return bool(steps) and not rest and (steps[0].style == DOTTED or len(steps) > 1 or steps[0].style != "1.")

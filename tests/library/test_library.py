@@ -1,0 +1,330 @@
+"""A corpus is put together, indexed, changed, carried elsewhere, deleted and had again."""
+
+import io
+import json
+import zipfile
+
+import pytest
+
+from ragqa.corpus.documents import Reader
+from ragqa.errors import ConfigError, CorpusError
+from ragqa.indexing import open_index
+from ragqa.library import readings
+from ragqa.library.changes import compared, read_updates
+from ragqa.library.intake import files_of, server_folders, take, take_from_folder
+from ragqa.library.jobs import Jobs
+from ragqa.library.names import corpus_name, member_name, safe_name
+from ragqa.library.questions import questions_of
+from ragqa.library.shelf import make_shelf, shelves
+from ragqa.library.transfer import delete, deleted, erase, export, import_corpus, restore
+from ragqa.library.update import CHANGES, MAX_TOKENS, chosen_analyser, index_events, is_rule_number
+from ragqa.streams import returned
+from tests.support.document_files import RULES, write_docx, write_html
+from tests.support.fakes import FakeEncoder, passage
+
+NEW_RULES = [
+    *RULES[:3],
+    ("1.1.2", "A Ferry Operator must not carry more than forty passengers on any one journey.", 0),
+    *RULES[4:9],
+    ("2.1.1", "The Master must report any collision to the Harbour Office within one hour of its happening.", 0),
+    ("2.1.2", "The Harbour Office must keep each report for six years.", 0),
+]
+
+
+class CountingEncoder(FakeEncoder):
+    def __init__(self):
+        self.encoded = []
+
+    def encode(self, texts):
+        self.encoded += texts
+        return super().encode(texts)
+
+
+@pytest.fixture(scope="module")
+def reader():
+    with Reader() as reader:
+        yield reader
+
+
+@pytest.fixture
+def files(tmp_path):
+    folder = tmp_path / "drop"
+    folder.mkdir()
+    write_html(folder / "ferries.html")
+    write_docx(folder / "boats.docx", [(n, text.replace("Ferry", "Boat"), at) for n, text, at in RULES])
+    (folder / "note.md").write_text("# Note\n\nFerries run daily, also on holidays, at eight and at noon.")
+    return folder
+
+
+def put_in(shelf, reader, *paths, replaces=None):
+    lines = []
+    for path in paths:
+        with path.open("rb") as data:
+            lines += take(shelf, path.name, data, reader, replaces)
+    for one in shelf.read().staged:
+        try:
+            readings.read(shelf, one, reader, MAX_TOKENS)
+        except CorpusError as error:
+            lines.append(f"{one.name}: {error}")
+    return lines
+
+
+def index(shelf, indexes, encoder=None, **options):
+    return returned(index_events(shelf, indexes, lambda: encoder, **options))
+
+
+def index_bytes(indexes, name):
+    manifest = open_index(name, indexes).manifest
+    return {entry.path: entry.sha256 for entry in manifest.files}
+
+
+def test_adding_replacing_and_removing_gives_the_bytes_of_a_full_rebuild(tmp_path, reader, files):
+    shelf = make_shelf("ferries", tmp_path / "library", "Ferries")
+    indexes, encoder = tmp_path / "indexes", CountingEncoder()
+    assert put_in(shelf, reader, files / "ferries.html", files / "note.md") == []
+    assert index(shelf, indexes, encoder).n_documents == 2
+    first = len(encoder.encoded)
+    assert first == 9
+
+    put_in(shelf, reader, files / "boats.docx")
+    write_html(files / "ferries.html", NEW_RULES)
+    put_in(shelf, reader, files / "ferries.html")
+    assert shelf.read().staged[-1].replaces == "ferries"
+    index(shelf, indexes, encoder)
+    assert len(encoder.encoded) == first + 8 + 3
+    shelf.set_removed("note", removed=True)
+    index(shelf, indexes, encoder)
+    assert len(encoder.encoded) == first + 8 + 3
+    kept = index_bytes(indexes, "ferries")
+    index(shelf, tmp_path / "anew", FakeEncoder())
+    assert index_bytes(tmp_path / "anew", "ferries") == kept
+
+    updates = read_updates(shelf.folder / CHANGES)
+    assert [[(one.document_id, one.what) for one in update.documents] for update in updates] == [
+        [("note", "removed")],
+        [("ferries", "replaced"), ("boats", "added")],
+        [("ferries", "added"), ("note", "added")],
+    ]
+    replaced = updates[1].documents[0]
+    assert {one.number: one.what for one in replaced.passages} == {
+        "1.1.2": "changed",
+        "2.1.1": "changed",
+        "2.1.2": "new",
+    }
+    catalogue = shelf.read()
+    assert catalogue.is_current
+    assert catalogue.analyser == "regulation"
+    assert "What must the Harbour Office do?" in catalogue.questions or catalogue.questions
+    assert [one.version for one in catalogue.documents] == [2, 1]
+    assert sorted(path.name for path in (shelf.folder / "old").iterdir()) == [
+        "ferries, version 1.html",
+        "note, version 1.md",
+    ]
+
+
+def test_a_stopped_indexing_goes_on_and_reads_nothing_twice(tmp_path, reader, files, monkeypatch):
+    shelf = make_shelf("ferries", tmp_path / "library")
+    put_in(shelf, reader, *sorted(files.iterdir()))
+    for steps in range(1, 14, 3):
+        events = index_events(shelf, tmp_path / "indexes", FakeEncoder)
+        for _ in range(steps):
+            next(events)
+        events.close()
+    assert not shelf.read().is_current
+    monkeypatch.setattr(Reader, "read", lambda *_: pytest.fail("it was read before"))
+    assert index(shelf, tmp_path / "indexes", FakeEncoder()).n_documents == 3
+    assert shelf.read().is_current
+
+
+def test_a_number_that_moves_is_no_change():
+    before = [passage("d:1", "One text."), passage("d:2", "Another text."), passage("d:3", "Goes away.")]
+    after = [passage("d:1", "One text."), passage("d:3", "Another text."), passage("d:4", "Quite new.")]
+    change = compared("d", 2, before, after)
+    assert (change.n_same, change.n_moved) == (1, 1)
+    assert [(one.passage_id, one.what) for one in change.passages] == [("d:4", "new"), ("d:3", "gone")]
+
+
+def test_what_comes_from_elsewhere_gets_a_safe_name():
+    assert safe_name("../../etc/passwd") == "passwd"
+    assert safe_name("..\\..\\Règles <b>2026</b>.PDF") == "b_.pdf"
+    assert safe_name("...") == "document"
+    assert safe_name("=cmd|calc!A0.csv") == "cmd_calc_A0.csv"
+    assert safe_name(".htaccess") == "htaccess"
+    assert len(safe_name("č" * 500 + ".html")) <= 120
+    assert "\u202e" not in safe_name("a\u202efdp.exe.html")
+    assert member_name("x/../a/rules.pdf") == "x - a - rules.pdf"
+    assert corpus_name("FSMR & Règles 2026!", {"fsmr-regles-2026"}) == "fsmr-regles-2026-2"
+    assert corpus_name("条例") == "documents"
+
+
+def test_an_archive_comes_apart_and_climbs_nowhere(tmp_path, reader):
+    shelf = make_shelf("zipped", tmp_path / "library")
+    write_html(tmp_path / "a.html")
+    inside = (tmp_path / "a.html").read_text()
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("rules/a.html", inside)
+        archive.writestr("../../out.html", inside + " ")
+        archive.writestr("/etc/abs.html", inside + "  ")
+        archive.writestr("in.zip", b"PK")
+        archive.writestr("run.exe", b"MZ")
+        archive.writestr("__MACOSX/a.html", b"x")
+    packed.seek(0)
+    lines = take(shelf, "many.zip", packed, reader)
+    assert [one.name for one in shelf.read().staged] == ["etc - abs.html", "rules - a.html"]
+    assert lines == ["many.zip/in.zip: expected documents, found an archive within an archive; unpack it"]
+    outside = [path for path in tmp_path.rglob("*.html") if shelf.folder not in path.parents]
+    assert outside == [tmp_path / "a.html"]
+
+
+def test_what_is_there_already_or_of_another_kind_is_left_out(tmp_path, reader, files):
+    shelf = make_shelf("ferries", tmp_path / "library")
+    assert put_in(shelf, reader, files / "note.md") == []
+    (files / "copy.md").write_bytes((files / "note.md").read_bytes())
+    assert put_in(shelf, reader, files / "copy.md") == ["copy.md: the same content as note.md, which waits; left out"]
+    (files / "old.doc").write_bytes(b"x")
+    assert "save it as .docx" in put_in(shelf, reader, files / "old.doc")[0]
+    (files / "empty.pdf").write_bytes(b"")
+    assert "found an empty file" in put_in(shelf, reader, files / "empty.pdf")[0]
+    index(shelf, tmp_path / "indexes")
+    assert [one.name for one in shelf.read().staged] == ["empty.pdf"]
+    shelf.unstage(("empty.pdf",))
+    assert not list((shelf.folder / "staged").iterdir())
+    shelf.set_removed("note", removed=True)
+    with pytest.raises(CorpusError, match="add one, or delete the corpus"):
+        index(shelf, tmp_path / "indexes")
+
+
+def test_an_export_comes_back_and_a_deleted_corpus_too(tmp_path, reader, files):
+    library, indexes = tmp_path / "library", tmp_path / "indexes"
+    shelf = make_shelf("ferries", library, "Ferries", "All about them.")
+    put_in(shelf, reader, *sorted(files.iterdir()))
+    index(shelf, indexes, FakeEncoder())
+    export(shelf, tmp_path / "out.zip")
+    with (tmp_path / "out.zip").open("rb") as data:
+        again = import_corpus(data, library, ("ferries",))
+    assert again.name == "ferries-2"
+    assert (again.read().title, again.read().description) == ("Ferries", "All about them.")
+    index(again, indexes, FakeEncoder())
+    texts = [[(p.passage_id, p.text) for p in open_index(name, indexes).passages] for name in ("ferries", "ferries-2")]
+    assert texts[0] == texts[1]
+
+    delete(shelf, indexes)
+    assert [one.name for one in shelves(library)] == ["ferries-2"]
+    (gone,) = deleted(library)
+    assert gone.title == "Ferries"
+    restored = restore(gone.key, library, indexes)
+    assert restored.read().is_current
+    assert open_index("ferries", indexes).manifest.n_documents == 3
+    delete(restored, indexes)
+    erase(deleted(library)[0].key, library)
+    assert deleted(library) == ()
+    with pytest.raises(CorpusError, match="choose from the list"):
+        erase("../ferries-2", library)
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        None,
+        [],
+        {"title": "x", "description": "", "documents": [{"id": "a", "file": "../a.html"}]},
+        {"title": "x", "description": "", "documents": [{"id": 3, "file": "a.html"}]},
+        {"title": "x", "description": "", "documents": [{"id": "a", "file": "a.exe"}]},
+        {"title": "x", "description": "", "documents": [{"id": "a", "file": "a.html"}] * 2},
+    ],
+)
+def test_what_is_no_export_is_refused_and_leaves_nothing(tmp_path, about):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("files/a.html", "<p>text")
+        archive.writestr("files/a.exe", "MZ")
+        if about is not None:
+            archive.writestr("corpus.json", json.dumps(about))
+    packed.seek(0)
+    with pytest.raises(CorpusError, match="expected an export of a corpus"):
+        import_corpus(packed, tmp_path / "library")
+    assert shelves(tmp_path / "library") == ()
+
+
+def test_only_listed_folders_and_what_lies_in_them_are_offered(tmp_path, reader, files, monkeypatch):
+    (files / "away.md").symlink_to("/etc/hostname")
+    monkeypatch.setenv("RAGQA_LIBRARY_FOLDERS", f"{files}:{tmp_path / 'nothing'}")
+    assert server_folders() == {"drop": files}
+    assert files_of(files) == ("boats.docx", "ferries.html", "note.md")
+    shelf = make_shelf("ferries", tmp_path / "library")
+    assert take_from_folder(shelf, "drop", ("note.md", "../secret.md", "away.md"), reader) == []
+    assert [one.name for one in shelf.read().staged] == ["note.md"]
+    with pytest.raises(CorpusError, match="RAGQA_LIBRARY_FOLDERS lists"):
+        take_from_folder(shelf, "/etc", ("passwd",), reader)
+
+
+def test_jobs_read_and_index_in_the_background(tmp_path, reader, files):
+    shelf = make_shelf("ferries", tmp_path / "library")
+    (files / "bad.pdf").write_bytes(b"%PDF-1.4 no")
+    for path in sorted(files.iterdir()):
+        with path.open("rb") as data:
+            take(shelf, path.name, data, reader)
+    jobs = Jobs(tmp_path / "indexes")
+    view = jobs.start(shelf, "read", FakeEncoder).wait(60)
+    assert (view.phase, view.error, len(view.messages)) == ("Done", "", 1)
+    view = jobs.start(shelf, "index", FakeEncoder).wait(60)
+    assert (view.phase, view.error, view.running) == ("Done", "", False)
+    assert jobs.running("ferries") is None
+    assert open_index("ferries", tmp_path / "indexes").manifest.n_documents == 3
+
+    def broken():
+        raise RuntimeError("secret detail")
+
+    view = jobs.start(shelf, "index", broken).wait(60)
+    assert "Reference" in view.error
+    assert "secret" not in view.error
+
+
+def test_one_job_a_corpus(tmp_path, reader, files):
+    shelf = make_shelf("ferries", tmp_path / "library")
+    put_in(shelf, reader, files / "note.md")
+    jobs = Jobs(tmp_path / "indexes")
+    import threading
+
+    wait = threading.Event()
+
+    def slow():
+        wait.wait(60)
+        return FakeEncoder()
+
+    job = jobs.start(shelf, "index", slow)
+    with pytest.raises(ConfigError, match="being worked on"):
+        jobs.start(shelf, "read", slow)
+    job.stop()
+    wait.set()
+    assert job.wait(60).stopped
+    assert jobs.start(shelf, "index", FakeEncoder).wait(60).phase == "Done"
+
+
+def test_the_analyser_has_a_reason():
+    rules = [
+        passage(f"d:{n}", f"A firm must keep record {n} and the report that is with it.", number=f"4.{n}")
+        for n in range(9)
+    ]
+    assert chosen_analyser(rules)[:2] == ("en", "regulation")
+    plain = [
+        passage(f"d:{n}", "The lake is deep and the water of it is cold in winter.", number=str(n)) for n in range(9)
+    ]
+    assert chosen_analyser(plain)[:2] == ("en", "english")
+    other = "Gospodarska družba mora voditi evidenco vseh poslov, ki jih je sklenila v preteklem letu s strankami."
+    language, analyser, reason = chosen_analyser([passage("d:1", other)])
+    assert (language, analyser) == ("sl", "characters")
+    assert "another language" in reason
+    assert is_rule_number("Article 6")
+    assert not is_rule_number("12")
+
+
+def test_questions_come_from_headings_and_duties():
+    passages = [
+        passage("a:1", "A firm must keep records.", section="4. REPORTING › 4.1 Record keeping"),
+        passage("b:1", "An Auditor must sign.", section="Application"),
+        passage("b:2", "No duty here.", section="Colours"),
+    ]
+    assert questions_of(passages) == ("What is required on record keeping?", "What must an Auditor do?")
+    assert questions_of([]) == ()
