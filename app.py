@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import streamlit as st
 
-from ragqa.ui.ask import ask_page
+from ragqa.ui.ask import ask_page, check_page
 from ragqa.ui.evaluation.page import evaluation_page
 from ragqa.ui.records_page import records_page
 from ragqa.ui.resources import ICON
 
 st.set_page_config(page_title="ragqa", page_icon=str(ICON), layout="wide", initial_sidebar_state="collapsed")
-st.navigation(
+page = st.navigation(
     [
-        st.Page(ask_page, title="Ask", icon=":material/search:", url_path="ask", default=True),
+        st.Page(ask_page, title="Ask", icon=":material/search:", default=True),
+        st.Page(ask_page, title="Ask", url_path="ask", visibility="hidden"),
+        st.Page(check_page, title="Check a text", icon=":material/fact_check:", url_path="check"),
         st.Page(records_page, title="Records", icon=":material/history:", url_path="records"),
         st.Page(evaluation_page, title="Evaluate", icon=":material/analytics:", url_path="evaluate"),
     ],
     position="top",
-).run()
+)
+st.session_state["came_from"], st.session_state["page"] = st.session_state.get("page"), page.url_path
+page.run()

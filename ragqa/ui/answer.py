@@ -81,7 +81,7 @@ def _notes(view: View, settings: Config, found: Shown) -> str:
                 f'<button type="button" class="rq-notice rq-mixed rq-pick" data-show="s{judged.index}">'
                 f"{text_html(words)}</button>"
             )
-    if view.answer and view.answer.note:
+    if view.answer and view.answer.note and not view.asked.given:
         answer = view.answer
         remarkable = answer.finish_reason != "stop" or answer.rejected_citations or answer.is_refusal
         notes.append(notice_html(answer.note, "mixed" if remarkable else "plain"))
@@ -128,8 +128,8 @@ def _written(view: View) -> str:
     if view.answer is None or not view.answer.text:
         return ""
     model = f", {view.answer.model}" if view.answer.model else ""
-    by = view.answer.generator if view.asked.given else f"Written by: {view.answer.generator}{model}"
-    origin = f"{by[:1].upper()}{by[1:]}. Choose a sentence to see what proves it; ↑ ↓ go on."
+    origin = f"Written by: {view.answer.generator}{model}. Choose a sentence to see what proves it; ↑ ↓ go on."
+    origin = f"{view.answer.note} Choose a sentence to see why; ↑ ↓ go on." if view.asked.given else origin
     return f'<p class="rq-fine">{text_html(origin)}</p>' + (record_link_html(view.record_id) if view.record_id else "")
 
 

@@ -1,4 +1,4 @@
-"""The page where a question is asked and its answer watched."""
+"""The two pages where something is asked and its outcome watched: a question, or a text that is to be checked."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ragqa.paths import Paths
 from ragqa.pipeline import clean_question
 from ragqa.types import Question
 from ragqa.ui import resources
+from ragqa.ui.check_form import check_form, checked_examples, file_choice
 from ragqa.ui.follow_up import PENDING
 from ragqa.ui.model_choice import can_ask
 from ragqa.ui.panes import Panes, draw_panes
@@ -23,10 +24,24 @@ from ragqa.ui.workspace import draw_run
 
 FIRST_EXAMPLES = 3
 PURPOSE = "Answers from your rules, each sentence beside the words that prove it or refute it."
+_RUN = {False: "run", True: "checked"}  # where a session keeps the run on the page, by whether it checks a text
+NO_SUCH_RUN = (
+    "This address names a run that this server does not have: it was never here, or nobody has looked at it for hours. "
+    "Ask again; finished answers are kept under Records."
+)
 
 
 def ask_page() -> None:
-    """Draws the page; the running question lives in ``st.session_state["run"]``."""
+    """A question: its answer is written here."""
+    _page(checking=False)
+
+
+def check_page() -> None:
+    """A text from elsewhere: nothing is written here."""
+    _page(checking=True)
+
+
+def _page(*, checking: bool) -> None:
     st.html(resources.style())
     st.html(f'<div class="rq-brand"><h1>ragqa</h1><p>{PURPOSE}</p></div>')
     paths, defaults = Paths.from_env(), Config.from_env()
@@ -35,24 +50,69 @@ def ask_page() -> None:
         text = f"There is no index in {paths.indexes}. Build the demonstration ones with: make indexes"
         st.html(notice_html(text, "bad"))
         return
-    _question_form()
+    problem = _follow_address(checking, names)
+    if checking:
+        check_form(_check_now)
+    else:
+        _question_form()
     with st.container(horizontal=True, key="choices"):
         index = _corpus_choice(names, defaults)
-        preset, examples = st.container(width=230), st.container(width=330)
+        preset, third = st.container(width=230), st.container(width=110 if checking else 330)
     config = settings_panel(index, defaults, *resources.rankings_of(index, paths), place=preset)
-    with examples:
-        questions = _examples(index)
+    with third:
+        if checking:
+            file_choice(_check_example)
+            questions = []
+        else:
+            questions = _examples(index)
     with st.container():  # always there, so that a message here moves nothing below
-        if st.session_state.pop("ask_now", False):
-            _start(config, paths)
-    run: Run | None = st.session_state.get("run")
+        if problem:
+            st.html(notice_html(problem, "mixed"))
+        if st.session_state.get("ask_now") == _RUN[checking]:
+            del st.session_state["ask_now"]
+            _start(config, paths, checking=checking)
+    run: Run | None = st.session_state.get(_RUN[checking])
     if run:
         draw_run(run, config, paths)
         _quote_anyway(run)
     else:
         draw_panes(Panes())
-        _landing(index, questions)
+        _landing(index, questions, checking=checking)
     resources.warm_up(config, paths)
+
+
+def _follow_address(checking: bool, names: list[str]) -> str:
+    """Makes the run that ``?run=ID`` names the session's own; what is wrong with the address, in words.
+
+    Without an id the page shows what it showed when the visitor left it for another page; where they went back to an
+    address from before a run, or chose the page again, it is empty.
+    """
+    key, wanted = _RUN[checking], st.query_params.get("run")
+    own: Run | None = st.session_state.get(key)
+    if own and not wanted:
+        if st.session_state.get("came_from") != st.session_state.get("page"):
+            st.query_params["run"] = own.id
+            _fill(own, names)
+        else:
+            del st.session_state[key]
+    elif wanted and not (own and own.id == wanted):
+        found = resources.runs().find(wanted)
+        if found is None:
+            st.session_state.pop(key, None)
+            return NO_SUCH_RUN
+        st.session_state[key] = found
+        _fill(found, names)
+    return ""
+
+
+def _fill(run: Run, names: list[str]) -> None:
+    """Puts what was asked back into the fields."""
+    asked, index = run.view.asked, run.view.config.index
+    st.session_state["text_question" if asked.given else "question"] = asked.text
+    if asked.given:
+        st.session_state["text"] = asked.given
+    if index in names:
+        st.session_state["corpus"] = index
 
 
 def _question_form() -> None:
@@ -71,6 +131,9 @@ def _question_form() -> None:
 def _corpus_choice(names: list[str], defaults: Config) -> str:
     first = names.index(defaults.index) if defaults.index in names else 0
     titles: dict[str, str] = {name: DEMOS[name].title if name in DEMOS else name for name in names}
+    kept = st.session_state.get("kept_corpus")  # that of a widget vanishes when the page changes
+    if kept in names:
+        st.session_state.setdefault("corpus", kept)
     chosen: str = st.selectbox(
         "Corpus",
         names,
@@ -80,6 +143,7 @@ def _corpus_choice(names: list[str], defaults: Config) -> str:
         label_visibility="collapsed",
         width=360,
     )
+    st.session_state["kept_corpus"] = chosen
     return chosen
 
 
@@ -100,25 +164,38 @@ def _examples(index: str) -> list[str]:
     return questions
 
 
-def _landing(index: str, examples: list[str]) -> None:
+def _landing(index: str, examples: list[str], *, checking: bool) -> None:
     """Before the first question: a few to begin with, and what is asked of whom."""
-    with st.container(key="examples", gap="small"):
-        for number, example in enumerate(examples[:FIRST_EXAMPLES]):
-            key = f"example_{index}_{number}"
-            st.button(example, key=key, type="tertiary", on_click=_ask_example, args=(example,))
+    if examples:
+        with st.container(key="examples", gap="small"):
+            for number, example in enumerate(examples[:FIRST_EXAMPLES]):
+                key = f"example_{index}_{number}"
+                st.button(example, key=key, type="tertiary", on_click=_ask_example, args=(example,))
+    chosen = checked_examples(index, "Try it" if checking else "Or check a text from elsewhere", _check_example)
+    if chosen and not checking:
+        st.switch_page(st.Page(check_page, url_path="check"))
     if index in DEMOS:
         st.caption(DEMOS[index].description)
-    if not can_ask():
+    if not checking and not can_ask():
         st.caption("No language model is configured: answers are quoted from the passages.")
 
 
 def _ask_now() -> None:
-    st.session_state["ask_now"] = True
+    st.session_state["ask_now"] = _RUN[False]
+
+
+def _check_now() -> None:
+    st.session_state["ask_now"] = _RUN[True]
 
 
 def _ask_example(question: str) -> None:
     st.session_state["question"] = question
     _ask_now()
+
+
+def _check_example(text: str, question: str) -> None:
+    st.session_state["text"], st.session_state["text_question"] = text, question
+    _check_now()
 
 
 def _ask_chosen(key: str) -> None:
@@ -138,15 +215,21 @@ def _quote_now(run: Run) -> None:
     _ask_example(run.view.question)
 
 
-def _start(config: Config, paths: Paths) -> None:
-    """A new run in place of the one before; a question that cannot be asked leaves that one on the page."""
+def _start(config: Config, paths: Paths, *, checking: bool) -> None:
+    """A new run in place of the one before; what cannot be asked leaves that one on the page."""
+    if checking:
+        asked = Question(st.session_state["text_question"], given=st.session_state["text"] or " ")
+    else:
+        asked = Question(st.session_state["question"], follow_up=st.session_state.pop(PENDING, None))
     try:
-        question = clean_question(Question(st.session_state["question"], follow_up=st.session_state.pop(PENDING, None)))
+        asked = clean_question(asked)
     except RagqaError as error:
         st.html(notice_html(str(error), "mixed"))
         return
-    before: Run | None = st.session_state.get("run")
+    before: Run | None = st.session_state.get(_RUN[checking])
     if before:
         before.stop()
-    load = partial(resources.pipeline, config, paths)
-    st.session_state["run"] = Run(question, config, load)
+    run = Run(asked, config, partial(resources.pipeline, config, paths))
+    resources.runs().add(run)
+    st.session_state[_RUN[checking]] = run
+    st.query_params.from_dict({"run": run.id})

@@ -49,7 +49,7 @@ def draw_follow_up(view: View, config: Config, records: RecordStore) -> None:
 def _ask(key: str, found: FollowUp) -> None:
     st.session_state["question"] = st.session_state[key]
     st.session_state[PENDING] = found
-    st.session_state["ask_now"] = True
+    st.session_state["ask_now"] = "run"
 
 
 def origin_html(found: FollowUp) -> str:

@@ -18,6 +18,7 @@ from ragqa.paths import Paths
 from ragqa.pipeline import assemble
 from ragqa.records import RecordStore
 from ragqa.retrieval.names import rankings_for
+from ragqa.ui.run import Runs
 
 if TYPE_CHECKING:
     from ragqa.config import ScoringConfig
@@ -42,6 +43,12 @@ def style() -> str:
 def record_store(path: Path) -> RecordStore:
     """The store behind every session's answers."""
     return RecordStore(path)
+
+
+@st.cache_resource(show_spinner=False)
+def runs() -> Runs:
+    """The runs of every session, found by their ids."""
+    return Runs()
 
 
 def index_names(paths: Paths) -> list[str]:

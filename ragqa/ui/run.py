@@ -1,4 +1,4 @@
-"""A question that runs in its own thread, so that touching a slider never loses an answer."""
+"""A question that runs in its own thread, so that moving a slider never loses it, and the runs a server keeps."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Run:
         """Starts at once. ``load`` gives the pipeline; it is called in the thread, since it may load models."""
         self.id = secrets.token_urlsafe(16)
         self.view = View(question, config, phase="Loading the models (once)")
-        self._started = time.monotonic()
+        self._started, self._ended = time.monotonic(), 0.0
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._work, args=(load,), name="ragqa-run", daemon=True)
         self._thread.start()
@@ -38,8 +38,8 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        """How long ago it began."""
-        return time.monotonic() - self._started
+        """How long it has been at work, or was."""
+        return (self._ended or time.monotonic()) - self._started
 
     def wait(self, timeout_seconds: float | None = None) -> View:
         """The view when the run has ended, or when the time is up."""
@@ -47,6 +47,12 @@ class Run:
         return self.view
 
     def _work(self, load: Callable[[], Pipeline]) -> None:
+        try:
+            self._follow(load)
+        finally:
+            self._ended = time.monotonic()
+
+    def _follow(self, load: Callable[[], Pipeline]) -> None:
         try:
             pipeline = load()
             self.view = replace(self.view, phase="Retrieving passages")
@@ -68,3 +74,50 @@ class Run:
 
     def _end(self, error: str) -> None:
         self.view = ended(self.view, error)
+
+
+MOST_RUNS = 200  # a run with its scores takes a few MB at most
+KEPT_SECONDS = 6 * 3600.0  # after it was last looked at; its record stays
+
+
+class Runs:
+    """The runs of one server by their unguessable ids, whose address finds them again. Safe between threads.
+
+    A run is kept until nobody has looked at it for ``seconds``, or ``most`` others were looked at since; one that is
+    at work then is stopped.
+    """
+
+    def __init__(
+        self, most: int = MOST_RUNS, seconds: float = KEPT_SECONDS, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._most, self._seconds, self._now = most, seconds, now
+        self._runs: dict[str, tuple[Run, float]] = {}  # the one looked at last stands last
+        self._lock = threading.Lock()
+
+    def add(self, run: Run) -> None:
+        """Keeps the run, and lets go of those whose time is up."""
+        with self._lock:
+            self._runs[run.id] = (run, self._now())
+            self._let_go()
+
+    def find(self, run_id: str) -> Run | None:
+        """The run of this id, which counts as looked at; None where there is none, or no longer."""
+        with self._lock:
+            self._let_go()
+            found = self._runs.pop(run_id, None)
+            if found is None:
+                return None
+            self._runs[run_id] = (found[0], self._now())
+            return found[0]
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._runs)
+
+    def _let_go(self) -> None:
+        since = self._now() - self._seconds
+        for run_id, (run, looked_at) in list(self._runs.items()):
+            if looked_at >= since and len(self._runs) <= self._most:
+                break
+            run.stop()
+            del self._runs[run_id]

@@ -205,7 +205,7 @@ def _written(drawn: _Drawn) -> None:
     """What LOC, VRR or a fan-out did, and the path of the score where there is one."""
     view = drawn.view
     if has_tree(view.trace):
-        st.markdown("##### Sub-questions")
+        st.markdown("##### What each sentence found" if view.asked.given else "##### Sub-questions")
         st.html(tree_html(view.trace, view.selection.passages if view.selection else ()))
     steps, points = trace_html(view.trace), score_path(view.trace)
     if steps:
@@ -247,7 +247,11 @@ _TABS = {
     "obligations": _Tab(_covered, _obligations),
     "pairs": _Tab(_compared, _pairs),
     "written": _Tab(
-        lambda drawn: "How it was written" + (f" {len(drawn.view.trace)}" if drawn.view.trace else ""), _written
+        lambda drawn: (
+            f"How it was {'checked' if drawn.view.asked.given else 'written'}"
+            + (f" {len(drawn.view.trace)}" if drawn.view.trace else "")
+        ),
+        _written,
     ),
     "record": _Tab(lambda drawn: "Record", _record),
 }

@@ -18,7 +18,7 @@ from ragqa.ui.panes import draw_panes
 from ragqa.ui.render import progress_html
 from ragqa.ui.run import Run
 from ragqa.ui.tabs import draw_tabs, shows_raw
-from ragqa.ui.view import from_record
+from ragqa.ui.view import View, from_record
 
 POLL_SECONDS = 0.25
 TAB_SECONDS = 1.0  # the tabs are heavier than the panes, and nobody reads them while they change
@@ -32,16 +32,21 @@ def draw_run(run: Run, settings: Config, paths: Paths) -> None:
     poll, slow = (POLL_SECONDS, TAB_SECONDS) if view.running else (None, None)
     if view.asked.follow_up:
         st.html(origin_html(view.asked.follow_up))
-    st.fragment(partial(_live, run, settings), run_every=poll)()
-    if view.record_id and not view.running:
+    st.fragment(partial(_live, run, settings, view), run_every=poll)()
+    if view.record_id and not view.running and not view.asked.given:
         draw_follow_up(view, settings, resources.record_store(paths.records))
     index = resources.corpus_or_none(view.config.index, paths) if view.rankings else None
     st.fragment(partial(_tabs, run, settings, index, paths), run_every=slow)()
 
 
-def _live(run: Run, settings: Config) -> None:
-    """Progress and panes. Asks for the whole page when the run has ended: that stops the drawing."""
-    view = run.view
+def _live(run: Run, settings: Config, at_first: View) -> None:
+    """Progress and panes. Asks for the whole page when the run has ended: that stops the drawing.
+
+    Not in the drawing that began the run (``at_first`` is what stood then): a rerun would lose the new address.
+    """
+    is_first = st.session_state.get("drawn") is not at_first
+    st.session_state["drawn"] = at_first
+    view = at_first if is_first else run.view
     with st.container():
         if view.running:
             with st.container(key="progress", horizontal=True, vertical_alignment="center"):

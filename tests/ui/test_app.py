@@ -1,6 +1,7 @@
 """The page by Streamlit's own tester: every state has its words, nothing shown ever disappears, no exception."""
 
 import json
+import threading
 from dataclasses import replace
 from html import unescape
 
@@ -328,6 +329,109 @@ def test_a_question_that_cannot_be_asked_keeps_the_answer_before(app, question, 
 def test_no_index_names_the_command_that_builds_one(app, monkeypatch, tmp_path):
     monkeypatch.setenv("RAGQA_INDEXES", str(tmp_path))
     assert "make indexes" in words(app())
+
+
+def test_a_run_is_found_again_by_its_address_while_it_goes_on_and_afterwards(app):
+    go_on = threading.Event()
+
+    class Waiting(FakeGenerator):
+        def stream(self, question, passages):
+            go_on.wait(20)
+            return (yield from super().stream(question, passages))
+
+    at = app(generator=Waiting(ANSWER))
+    at.text_area(key="question").set_value("Who must act?")
+    next(button for button in at.button if button.label == "Ask").click().run()
+    run = at.session_state["run"]
+    assert at.query_params["run"] == run.id
+    again = opened(run=run.id)
+    assert again.session_state["run"] is run
+    assert again.text_area(key="question").value == "Who must act?"
+    assert "Stop" in [button.label for button in again.button]
+    go_on.set()
+    run.wait(20)
+    for visit in (at, again, opened(run=run.id)):
+        assert "A firm must act at once." in words(visit.run())
+    assert len(app.store.list()) == 1
+
+
+def test_an_id_of_no_run_shows_nothing_and_says_so(app):
+    at = ask(app())
+    for guess in ("x", "A" * 500, "<script>alert(1)</script>"):
+        at.query_params["run"] = guess
+        assert "names a run that this server does not have" in words(at.run())
+        assert "A firm must act at once." not in words(at)
+        assert "run" not in at.session_state
+
+
+def test_back_to_the_address_before_a_run_shows_the_first_screen(app):
+    at = ask(app())
+    run = at.session_state["run"]
+    at.query_params.clear()
+    assert "A firm must act at once." not in words(at.run())
+    at.query_params["run"] = run.id
+    assert "A firm must act at once." in words(at.run())
+
+
+def test_a_text_is_checked_without_a_generator(app):
+    app(generator=None)
+    at = opened(page="check")
+    assert [button.label.split(":")[0] for button in at.button if (button.key or "").startswith("checked_")] == [
+        "Supported",
+        "Contradicted",
+        "Unsupported",
+    ]
+    at.text_area(key="text").set_value("A firm must act at once [1]. The moon is green.")
+    next(button for button in at.button if button.label == "Check").click().run()
+    at.session_state["checked"].wait(20)
+    text = words(at.run())
+    for part in ("Checked: a text from elsewhere", "RePASs, paper", "1 unsupported", "count other passages", "merged"):
+        assert part in text, part
+    assert "no citation: no passage" not in text
+    assert "What each sentence found" in tab(at, "written")
+    record = app.store.load(app.store.list()[0].record_id)
+    assert record.question.given.startswith("A firm must act at once [1]")
+    assert "Checked: a text from elsewhere" in records_page(record.record_id)
+    at.text_area(key="text").set_value(" ")
+    next(button for button in at.button if button.label == "Check").click().run()
+    assert "text to check is empty" in words(at)
+
+
+def test_a_checked_example_is_checked(app):
+    app()
+    at = opened(page="check")
+    at.button(key="checked_contradicted_rulebook").click().run()
+    run = at.session_state["checked"]
+    assert run.wait(20).asked.given.startswith("We report a Data Breach")
+    assert at.text_input(key="text_question").value == run.view.question == "How soon do you report a data breach?"
+
+
+def test_answers_of_a_file_are_offered(app):
+    app()
+    at = opened(page="check")
+    rows = [{"Question": f"Question {n}?", "RetrievedPassages": ["x"], "Answer": f"Answer {n}."} for n in (1, 2)]
+    at.file_uploader(key="checked_file").upload("answers.json", json.dumps(rows).encode(), "application/json").run()
+    at.selectbox(key="checked_item").select_index(1).run()
+    at.button(key="check_file").click().run()
+    assert at.session_state["checked"].wait(20).asked == Question("Question 2?", given="Answer 2.")
+    at.file_uploader(key="checked_file").upload("answers.json", b"{", "application/json").run()
+    assert "is not JSON" in words(at)
+
+
+def opened(page="ask", **query):
+    """A further visit, as by a second tab or after a refresh."""
+    at = AppTest.from_function(_page_script, default_timeout=30, args=(page,))
+    for name, value in query.items():
+        at.query_params[name] = value
+    at.run()
+    assert not at.exception
+    return at
+
+
+def _page_script(page):
+    from ragqa.ui import ask
+
+    {"ask": ask.ask_page, "check": ask.check_page}[page]()
 
 
 def test_a_language_model_can_be_chosen_where_there_is_one(app, monkeypatch):
