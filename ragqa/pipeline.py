@@ -16,11 +16,12 @@ from ragqa.config import Config, api_key, prompt_folder
 from ragqa.errors import ConfigError, QuestionError
 from ragqa.events.generation import BestSoFar
 from ragqa.events.pipeline import Answered, Event, Fused, Recorded, Reranked, Retrieved, Selected, Stored
-from ragqa.events.scoring import Scored
+from ragqa.events.scoring import Relevance, RelevanceMeasured, Scored
 from ragqa.filtering import select
 from ragqa.fusion import fuse, rerank
 from ragqa.generation.answers import check_answer
 from ragqa.generation.given import GivenText
+from ragqa.generation.relevance import relevance
 from ragqa.indexing import Index, open_index
 from ragqa.loading import Models, added_retrievers, load_further, load_models, with_reranker
 from ragqa.paths import Paths
@@ -32,7 +33,7 @@ from ragqa.repass.verifier import RepassVerifier
 from ragqa.retrieval import rank, retrievers_for
 from ragqa.retrieval.names import fitting_fusion
 from ragqa.retrieval.reranker import read_again
-from ragqa.types import ModelInfo, Question, Ranking
+from ragqa.types import Answer, ModelInfo, Passage, Question, Ranking
 
 MAX_QUESTION_CHARS = 8_000  # ten times the longest ObliQA question; longer is a pasted document
 
@@ -101,6 +102,8 @@ class Pipeline:
         if config.generation.generator in registry.entry_points_of(registry.GENERATORS):
             check_answer(answer, len(selection.passages), self.config.generation.generator)
         yield Answered(answer)
+        if found := self.relevance(question, answer, selection.passages):
+            yield RelevanceMeasured(found)
         scored: Scored = yield from self.scorer.stream(answer, selection.passages)
         yield scored
 
@@ -108,6 +111,10 @@ class Pipeline:
         """What is retrieved for this question, fused and, where there is a reranker, reranked; nothing is filtered."""
         ranking = fuse(rank(self.retrievers, question, self.config.retrieval.top_k), self.config.fusion)
         return self._reranked(question, ranking)
+
+    def relevance(self, question: Question, answer: Answer, passages: Sequence[Passage]) -> Relevance | None:
+        """Whether the answer, written from these passages, answers the question; None of a refusal."""
+        return relevance(question, answer, passages, self.models.sentences or self.models.encoder)
 
     def _reranked(self, question: str, fused: Ranking) -> Ranking:
         if not self.models.reranker:

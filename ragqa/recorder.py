@@ -17,7 +17,7 @@ from ragqa.config import Config, GenerationConfig
 from ragqa.errors import ScoringError
 from ragqa.events.generation import BestSoFar, EvidenceFound, Token, TraceEvent
 from ragqa.events.pipeline import Answered, Event, Fused, Reranked, Retrieved, Selected
-from ragqa.events.scoring import Scored
+from ragqa.events.scoring import RelevanceMeasured, Scored
 from ragqa.fusion import reranker_scores
 from ragqa.records import AnswerRecord, CandidateEntry, RankingEntry, RecordStore, new_record_id
 from ragqa.registry import needs_language_model
@@ -102,6 +102,8 @@ class Recorder:
                 self._trace.append(event)
             case Answered(answer):
                 self._save(self._new_record(answer))
+            case RelevanceMeasured(relevance) if self._record:
+                self._save(replace(self._record, answer_relevance=relevance))
             case Scored() if self._record:
                 self._save(replace(self._record, scored=event, seconds=dict(self.seconds), status="scored"))
         self.resume()

@@ -32,7 +32,7 @@ from ragqa.config import (
 from ragqa.disk_cache import use_wal
 from ragqa.errors import RecordError
 from ragqa.events.generation import TraceEvent
-from ragqa.events.scoring import Scored
+from ragqa.events.scoring import Relevance, Scored
 from ragqa.record_versions import SCHEMA_VERSION, current_version
 from ragqa.types import Answer, Candidate, Drop, ModelInfo, Passage, Question, Ranking, ScoredPassage, Selection
 
@@ -92,6 +92,7 @@ class AnswerRecord:
     candidates: tuple[CandidateEntry, ...]
     answer: Answer
     scored: Scored | None = None
+    answer_relevance: Relevance | None = None  # None of a refusal, and in older records
     trace: tuple[Annotated[TraceEvent, Field(discriminator="kind")], ...] = ()
     seconds: dict[str, float] = field(default_factory=dict)
     status: str = "answered"

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ragqa.cleaning import without_controls
+from ragqa.events.scoring import Relevance
 from ragqa.records import RecordSummary
 from ragqa.registry import score_name
 from ragqa.repass.attribution import COPY_NOTE, MIN_RUN, citation_flag, marks
@@ -210,6 +211,13 @@ def answer_panel(answer: Answer, passages: Sequence[Passage]) -> RenderableType:
     sources = [plain(f"[{n}] {passage_name(passages[n - 1])}", style="cyan") for n in cited]
     model = f", {answer.model}" if answer.model else ""
     return Group(Panel(body, title=plain(f"Answer ({answer.generator}{model})")), *sources)
+
+
+def relevance_group(found: Relevance) -> Group:
+    """How far the answer answers the question, and of each part why."""
+    title = f"Answer relevance = {found.value:.3f} (beside RePASs: does it answer what was asked?)"
+    parts = (plain(f"  {part.text} {part.value:.2f}: {part.reason}") for part in found.parts)
+    return Group(plain(title, style="bold"), *parts)
 
 
 def scores_group(evaluation: Breakdown, passages: Sequence[Passage] = (), other: Breakdown | None = None) -> Group:

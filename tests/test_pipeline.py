@@ -9,7 +9,7 @@ from ragqa.config import Config, FilteringConfig
 from ragqa.errors import GenerationError, QuestionError, ScoringError
 from ragqa.events.generation import Token
 from ragqa.events.pipeline import Answered, Fused, Recorded, Retrieved, Selected
-from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
+from ragqa.events.scoring import ObligationScored, RelevanceMeasured, Scored, SentenceScored
 from ragqa.pipeline import clean_question
 from ragqa.records import RecordStore
 from ragqa.types import Question, Ranking, Selection, Verdict
@@ -27,7 +27,7 @@ def test_events_come_in_the_order_of_the_work():
     assert kinds[:3] == [Retrieved, Fused, Selected]
     assert kinds[-2:] == [Scored, Recorded]
     middle = [kind for kind in kinds[3:-2] if kind is not Token]
-    assert middle == [Answered, SentenceScored, SentenceScored, ObligationScored, ObligationScored]
+    assert middle == [Answered, RelevanceMeasured, SentenceScored, SentenceScored, ObligationScored, ObligationScored]
 
 
 def test_every_stage_gets_what_the_one_before_gave():
@@ -76,7 +76,7 @@ def test_a_scorer_that_fails_leaves_the_answer_and_says_so_in_its_record(tmp_pat
     with pytest.raises(ScoringError):
         for event in make_pipeline(records=store, scorer=BrokenScorer()).run(Question("Who?")):
             seen.append(event)
-    assert isinstance(seen[-1], Answered)
+    assert isinstance(seen[-1], RelevanceMeasured)
     (summary,) = store.list()
     record = store.load(summary.record_id)
     assert (record.status, record.error, record.answer) == ("scoring failed", "the model broke", ANSWER)

@@ -23,6 +23,7 @@ LATER = {
     "place",
     "given",
     "is_sentence",
+    "answer_relevance",
 }  # fields that 0.1.0 did not know
 OLD = Path(__file__).parent / "fixtures" / "v0.1.0"
 

@@ -15,14 +15,14 @@ from ragqa.config import Config, FilteringConfig, FusionConfig, RerankingConfig,
 from ragqa.errors import ConfigError
 from ragqa.events.generation import TraceEvent, Working
 from ragqa.events.pipeline import Answered, Fused, Recorded, Reranked, Retrieved, Selected
-from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
+from ragqa.events.scoring import ObligationScored, RelevanceMeasured, Scored, SentenceScored
 from ragqa.generation.trace_words import trace_words
 from ragqa.paths import Paths
 from ragqa.preset_files import find_preset
 from ragqa.recorder import words_per_second
 from ragqa.records import RecordStore
 from ragqa.registry import GENERATORS, RERANKERS, RETRIEVERS, listed
-from ragqa.tables import answer_panel, passage_table, plain, scores_group
+from ragqa.tables import answer_panel, passage_table, plain, relevance_group, scores_group
 from ragqa.thread import follow_up
 from ragqa.types import Question, ScoringMode, Selection
 
@@ -197,6 +197,8 @@ def _show(pipeline: Pipeline, question: Question, status: Status, *, as_json: bo
                 status.update("Scoring the answer")
                 if not as_json:
                     out.print(answer_panel(answer, selection.passages))
+            case RelevanceMeasured(relevance) if not as_json:
+                out.print(relevance_group(relevance))
             case SentenceScored(_, done, total):
                 status.update(f"Scoring the answer: {done} of {total} sentences final")
             case ObligationScored(_, done, total):

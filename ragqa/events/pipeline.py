@@ -3,7 +3,7 @@
 ::
 
     Retrieved -> Fused (-> Reranked) -> Selected -> Token* -> Answered
-        -> (SentenceScored | ObligationScored)* -> Scored -> Recorded
+        (-> RelevanceMeasured) -> (SentenceScored | ObligationScored)* -> Scored -> Recorded
 
 In the place of `Token`, generators that verify what they write say what they do (`ragqa.events.generation`); `Stored`
 comes after each `BestSoFar`; of a fan-out `Selected` comes once all evidence is found.
@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ragqa.events.generation import GenerationEvent
-from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
+from ragqa.events.scoring import ObligationScored, RelevanceMeasured, Scored, SentenceScored
 from ragqa.types import (
     Answer,
     Ranking,
@@ -81,6 +81,7 @@ Event = (
     | GenerationEvent
     | Stored
     | Answered
+    | RelevanceMeasured
     | SentenceScored
     | ObligationScored
     | Scored

@@ -1,10 +1,39 @@
-"""What a scorer yields: scores so far, provisional and then final, and at last both breakdowns."""
+"""What is measured of an answer: its relevance, scores so far, provisional and then final, at last both breakdowns."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from ragqa.types import Breakdown, ObligationScore, ObligationVerdict, ScoringMode, SentenceScore, SentenceVerdict
+
+
+@dataclass(frozen=True, slots=True)
+class PartRelevance:
+    """How far the answer answers one part of the question: ``value``, ``cover`` and ``fit`` in [0, 1]."""
+
+    text: str  # of the part
+    asked: str  # the kind of answer that it wants: "a date", "who", …
+    value: float
+    similarity: float  # cosine of the answer's sentence ``index``, which fits best, and the part
+    cover: float  # the share of the part's words that the answer has
+    fit: float  # whether the sentence has the kind of answer that is wanted
+    index: int
+    reason: str  # one sentence, for the reader
+
+
+@dataclass(frozen=True, slots=True)
+class Relevance:
+    """Whether the answer answers what was asked, in [0, 1]: the mean of its parts. Beside RePASs, never part of it."""
+
+    value: float
+    parts: tuple[PartRelevance, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RelevanceMeasured:
+    """Follows an answer that has sentences and is no refusal; see `ragqa.generation.relevance`."""
+
+    relevance: Relevance
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,10 @@ def _scores(view: View, found: Shown) -> str:
     verdicts = verdict_by_index(found.sentences, found.verdicts).values()
     covered = f"{coverage_words(view, found)} covered" if found.obligations else ""
     final = found.evaluation is not None
-    return score_line_html(repass, verdicts, final=final, mode=found.mode, raw=not found.verdicts, covered=covered)
+    raw, relevance = not found.verdicts, view.answer_relevance
+    return score_line_html(
+        repass, verdicts, final=final, mode=found.mode, raw=raw, covered=covered, relevance=relevance
+    )
 
 
 def coverage_words(view: View, found: Shown) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from html import escape
 
+from ragqa.events.scoring import Relevance
 from ragqa.repass.attribution import COPY_NOTE, MIN_RUN, Copied
 from ragqa.repass.explanation import Explanation, PassageStep, counted
 from ragqa.types import (
@@ -84,19 +85,28 @@ def _gauge(label: str, value: float, kind: str, *, final: bool) -> str:
 
 
 def score_line_html(
-    repass: RePASs, verdicts: Iterable[Verdict], *, final: bool, mode: str, raw: bool = False, covered: str = ""
+    repass: RePASs,
+    verdicts: Iterable[Verdict],
+    *,
+    final: bool,
+    mode: str,
+    raw: bool = False,
+    covered: str = "",
+    relevance: Relevance | None = None,
 ) -> str:
-    """RePASs and how many sentences have which verdict, in one line below the answer."""
+    """RePASs, how many sentences have which verdict, and whether the question is answered, in one line."""
     badges = " ".join(badge_html(words, VERDICT_CLASS[verdict]) for verdict, words in counted(verdicts))
     parts = (("E", repass.entailment), ("C", repass.contradiction), ("OC", repass.obligation_coverage))
     numbers = "".join(f'<span title="{_PART_WORDS[name]}">{name} {value:.2f}</span>' for name, value in parts)
     so_far = "" if final else badge_html("so far", "mixed")
+    title = escape(" ".join(part.reason for part in relevance.parts)) if relevance else ""
+    answers = f'<span title="{title}">answer relevance {relevance.value:.2f}</span>' if relevance else ""
     return (
         f'<div class="rq-line{"" if final else " rq-provisional"}">'
         f'<span class="rq-composite" title="{_COMPOSITE_WORDS}">'
         f'<b class="rq-big">{repass.composite:.3f}</b> RePASs, {escape(mode)}{so_far}</span>'
         f'<span class="rq-parts">{numbers}</span>'
-        f'<span class="rq-counts">{"Raw verdicts: " if raw else ""}{badges} {covered}</span></div>'
+        f'<span class="rq-counts">{"Raw verdicts: " if raw else ""}{badges} {covered}</span>{answers}</div>'
     )
 
 
@@ -106,6 +116,11 @@ _PART_WORDS = {
     "OC": "Obligation coverage: the share of the passages’ obligations that the answer tells; 1 is best",
 }
 _COMPOSITE_WORDS = "RePASs: how well the passages bear the answer out, (E − C + OC + 1) / 3; 1 is best"
+
+
+def relevance_html(relevance: Relevance) -> str:
+    """Whether the answer answers what was asked, a line for each part of the question."""
+    return _list([f"{part.text} {part.value:.2f}: {part.reason}" for part in relevance.parts])
 
 
 def sentence_table_html(

@@ -27,6 +27,7 @@ from ragqa.ui.render_scores import (
     obligations_html,
     pairs_html,
     provenance_html,
+    relevance_html,
     sentence_table_html,
 )
 from ragqa.ui.render_trace import has_tree, score_path, trace_html, tree_html
@@ -123,6 +124,11 @@ def _scores(drawn: _Drawn) -> None:
         st.html(notice_html("Scores are here once an answer has been compared with its passages."))
         return
     st.html(gauges_html(repass, final=evaluation is not None, mode=mode, explanation=explanation))
+    if view.answer_relevance:
+        st.markdown(
+            f"##### Answer relevance {view.answer_relevance.value:.2f}: does it answer what was asked? Beside RePASs"
+        )
+        st.html(relevance_html(view.answer_relevance))
     problems = _only_problems(found)
     rows = found.sentences_with_problems if problems else found.sentences
     st.markdown(f"##### Sentences: {len(view.final_sentences)} of {view.n_sentences} final")

@@ -13,7 +13,7 @@ from typing import TypeVar
 from ragqa.config import Config, FilteringConfig, FusionConfig, RerankingConfig
 from ragqa.events.generation import BestSoFar, Token, TraceEvent, Working
 from ragqa.events.pipeline import Answered, Event, Fused, Recorded, Reranked, Retrieved, Selected, Stored
-from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
+from ragqa.events.scoring import ObligationScored, Relevance, RelevanceMeasured, Scored, SentenceScored
 from ragqa.fusion import fuse, rerank, reranker_scores
 from ragqa.generation.fanout.merging import reselected, with_passages
 from ragqa.generation.trace_words import trace_words
@@ -67,6 +67,7 @@ class View:
     trace: tuple[TraceEvent, ...] = ()  # what LOC, VRR or a fan-out did so far
     best: BestSoFar | None = None  # their best answer so far
     answer: Answer | None = None
+    answer_relevance: Relevance | None = None  # None of a refusal, and in older records
     sentences: tuple[SentenceScore, ...] = ()  # the latest of each, by index; provisional unless in `final_sentences`
     final_sentences: frozenset[int] = frozenset()
     n_sentences: int = 0
@@ -126,6 +127,8 @@ def advance(view: View, event: Event) -> View:
             return replace(view, trace=(*view.trace, step), best=best, phase=trace_words(event).partition("\n")[0])
         case Answered(answer):
             return replace(view, answer=answer, n_sentences=len(answer.sentences), phase="Scoring")
+        case RelevanceMeasured(relevance):
+            return replace(view, answer_relevance=relevance)
         case SentenceScored(score, _, total, final, verdict):
             known = view.final_sentences | {score.index} if final else view.final_sentences
             view = replace(view, verdicts=_put(view.verdicts, verdict)) if verdict else view
@@ -178,6 +181,7 @@ def from_record(record: AnswerRecord) -> View:
         text=record.answer.raw,
         best=next((event for event in reversed(record.trace) if isinstance(event, BestSoFar)), None),
         answer=record.answer,
+        answer_relevance=record.answer_relevance,
         seconds=record.seconds,
         record_id=record.record_id,
         error=record.error,

@@ -2,7 +2,8 @@
 
 Each case is asked of the corpus that it was written for (`both-as-fits`), or the cases of one corpus of that alone.
 Answers are judged by expected facts (`facts`), so that no model decides; with other facts the same folder is judged
-again without asking. RePASs is not computed: an answer may be faithful and answer something else.
+again without asking. RePASs is not computed: an answer may be faithful and answer something else. Relevance is, and
+how well it tells right answers from others (`separation`).
 """
 
 from __future__ import annotations
@@ -47,6 +48,7 @@ ANSWERED: Final = "answered"  # of an unanswerable question: what should have be
 COLUMNS: Final = (
     Column("full", "full", 0),
     Column("first", "first", 0),
+    Column("relevance", "relevance"),
     Column("words", "words", 0),
     Column("seconds", "seconds", 1),
 )
@@ -100,7 +102,14 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
         del one["input"], one["input_sha256"]  # a question is known by its item, its facts may change
     stamp = {"schema_version": SCHEMA_VERSION, "part": settings["part"], "corpora": stamps}
     items = tuple(_item(number, row) for number, row in enumerate(rows, start=1))
-    return Task(items, stamp, pipelines, COLUMNS, {"cases": digest({"rows": rows})}, parallel=settings["parallel"])
+    return Task(
+        items,
+        stamp,
+        pipelines,
+        COLUMNS,
+        {"cases": digest({"rows": rows}), "relevance": 1},
+        parallel=settings["parallel"],
+    )
 
 
 def _rows(part: str, corpora: Sequence[str]) -> list[dict[str, Any]]:
@@ -119,7 +128,7 @@ def solve(task: Task, item: Item) -> Json:
     return asdict(answered(task.context[item.content.corpus], item.question))
 
 
-def score(_: Task, item: Item, solution: Json) -> Json:
+def score(task: Task, item: Item, solution: Json) -> Json:
     """The outcome, and which facts were found, missed and said wrongly."""
     found, case = Answered.of(solution), item.content
     judged: dict[str, Any]
@@ -130,6 +139,8 @@ def score(_: Task, item: Item, solution: Json) -> Json:
         judged = asdict(facts.judge(found.answer, case.facts))
         judged["right"] = judged["outcome"] == facts.Outcome.FULL
         judged["first"] = bool(facts.judge(replace(found.answer, text=_first(found.answer)), case.facts).found)
+    answers = task.context[case.corpus].relevance(item.question, found.answer, found.passages)
+    judged["relevance"] = answers.value if answers else None
     words, seconds = len(found.answer.text.split()), sum(found.seconds.values())
     return {"status": Status.SCORED, **judged, "words": words, "seconds": seconds}
 
@@ -152,6 +163,7 @@ def row(_: Task, outcome: Outcome) -> Row:
         values={
             "full": float(scores["right"]),
             "first": float(scores.get("first", False)),
+            "relevance": scores["relevance"],
             "words": scores["words"],
             "seconds": scores["seconds"],
         },
@@ -176,8 +188,22 @@ def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
     return (
         Figure("Full", shown(fmean(answerable) if answerable else None), "every expected fact is said, nothing wrong"),
         Figure("First", shown(fmean(first) if first else None), "the first sentence says an expected fact"),
+        Figure("Relevance", shown(separation(*_by_right(done))), "AUC: how well it tells full answers from others"),
         Figure("Refused", shown(fmean(refused) if refused else None), "of the questions that the corpus cannot answer"),
     )
+
+
+def _by_right(done: Sequence[tuple[Case, Row]]) -> tuple[list[float], list[float]]:
+    """The relevance of answers to answerable questions: of the full ones, of the others; refusals have none."""
+    found = [(one.right, one.values["relevance"]) for case, one in done if case.facts is not None]
+    full = [value for right, value in found if right and value is not None]
+    return full, [value for right, value in found if not right and value is not None]
+
+
+def separation(above: Sequence[float], below: Sequence[float]) -> float | None:
+    """AUC: how often one of ``above`` is the greater of a pair, a tie counting half; None where one side is empty."""
+    wins = [(high > low) + 0.5 * (high == low) for high in above for low in below]
+    return fmean(wins) if wins else None
 
 
 def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
@@ -195,6 +221,7 @@ def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
         "n_done": len(done),
         "answerable": _data(answerable),
         "unanswerable": _data(unanswerable),
+        "relevance": _relevance([scores for _, scores in done]),
         "words": fmean(scores["words"] for _, scores in done) if done else None,
         "not_right": [
             {
@@ -213,6 +240,22 @@ def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
         _table("Questions that it does not answer", unanswerable, [str(facts.Outcome.REFUSED), ANSWERED]),
     )
     return Report(figures(task, rows), COLUMNS, tuple(one for one in tables if one.lines), data=data)
+
+
+def _relevance(found: Sequence[Json]) -> dict[str, Any]:
+    """Its mean by outcome, and how well it tells full answers from wrong ones and from those beside the corpus."""
+    by_outcome: dict[str, list[float]] = {}
+    for scores in found:
+        if scores["relevance"] is not None:
+            by_outcome.setdefault(str(scores["outcome"]), []).append(scores["relevance"])
+    full = by_outcome.get(facts.Outcome.FULL, [])
+    wrong = [*by_outcome.get(facts.Outcome.WRONG, []), *by_outcome.get(facts.Outcome.NONE, [])]
+    return {
+        "auc_full_wrong": separation(full, wrong),
+        "auc_full_unanswerable": separation(full, by_outcome.get(ANSWERED, [])),
+        "means": {outcome: fmean(values) for outcome, values in sorted(by_outcome.items())},
+        "counts": {outcome: len(values) for outcome, values in sorted(by_outcome.items())},
+    }
 
 
 def _data(counts: Counter[tuple[str, str, str]]) -> list[dict[str, Any]]:

@@ -57,6 +57,7 @@ COLUMNS: Final = (
     Column("entailment", "E"),
     Column("contradiction", "C"),
     Column("obligation_coverage", "OC"),
+    Column("relevance", "relevance"),
     Column("copied", "copied"),
     Column("seconds", "seconds", 1),
 )
@@ -66,6 +67,7 @@ _FIGURES: Final = (
     ("entailment", "E", "mean entailment of an answer's sentences"),
     ("contradiction", "C", "mean contradiction; low is good"),
     ("obligation_coverage", "OC", "share of the passages' obligations covered"),
+    ("relevance", "Relevance", "how far the answers answer what was asked; beside RePASs, never part of it"),
     ("copied", "Copied", "share of words in verbatim runs: copying is rewarded, so read it beside RePASs"),
 )
 PRICE_IN = Option("price_in", "Price of a million tokens sent, for the cost.", "float", least=0, decides=False)
@@ -160,9 +162,9 @@ def solve(task: Task, item: Item) -> Json:
     return asdict(answered(task.context.pipeline, item.question))
 
 
-def score(task: Task, _: Item, solution: Json) -> Json:
+def score(task: Task, item: Item, solution: Json) -> Json:
     """Every measure of the answer and each of its sentences; empty where it has none."""
-    return scores_of(task.context.pipeline.scorer, Answered.of(solution))
+    return scores_of(task.context.pipeline, item.question, Answered.of(solution))
 
 
 def row(task: Task, outcome: Outcome) -> Row:

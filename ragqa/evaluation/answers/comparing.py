@@ -20,6 +20,7 @@ from ragqa.evaluation.report import Comparison, Line, shown
 from ragqa.evaluation.significance import PairedTest, holm, paired_test
 
 TESTED: Final = ("composite", "entailment", "contradiction", "obligation_coverage", "lix")
+LATER: Final = ("relevance",)  # measures that older runs do not have
 DETAILS: Final = "details.json"
 SCALE: Final = (
     "Published: figures of other people, by the reference script (2024 and 2025), other retrievers and other scoring "
@@ -88,6 +89,7 @@ def load_run(folder: Path) -> LoadedRun:
 
 def _checked(values: Mapping[str, Any]) -> Values:
     """The measures of one answer. Raises TypeError or KeyError where one is missing or no number."""
+    values = {**dict.fromkeys(LATER), **values}
     return {m.key: None if values[m.key] is None else float(values[m.key]) for m in MEASURES}
 
 

@@ -27,6 +27,7 @@ MEASURES: tuple[Column, ...] = (
     Column("script_entailment", "E, script mode"),
     Column("script_contradiction", "C, script mode"),
     Column("script_obligation_coverage", "OC, script mode"),
+    Column("relevance", "relevance"),  # does it answer what was asked, `ragqa.generation.relevance`
     Column("copied", "copied"),  # share of words in verbatim runs, `ragqa.repass.attribution`
     Column("lix", "LIX", 1),
     Column("words", "words", 0),

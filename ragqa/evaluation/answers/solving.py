@@ -19,7 +19,6 @@ from ragqa.events.generation import CandidateScored, ObligationsInserted, Senten
 from ragqa.events.pipeline import Answered as AnsweredEvent
 from ragqa.events.pipeline import Event, Fused, Reranked, Retrieved, Selected
 from ragqa.pipeline import Pipeline
-from ragqa.protocols import Scorer
 from ragqa.streams import returned
 from ragqa.types import Answer, Passage, Question, Selection
 
@@ -92,12 +91,14 @@ def answered(pipeline: Pipeline, question: Question) -> Answered:
     raise GenerationError(msg)
 
 
-def scores_of(scorer: Scorer, found: Answered) -> Json:
+def scores_of(pipeline: Pipeline, question: Question, found: Answered) -> Json:
     """``values`` by the measures' keys and stages' seconds, ``sentences`` with their verdicts. Raises ScoringError."""
     began = time.perf_counter()
-    scored = returned(scorer.stream(found.answer, found.passages))
+    scored = returned(pipeline.scorer.stream(found.answer, found.passages))
     seconds = {**found.seconds, "scoring": time.perf_counter() - began}
     values = measure(found.answer, found.passages, scored, seconds, found.answer.usage)
+    answers = pipeline.relevance(question, found.answer, found.passages)
+    values |= {"relevance": answers.value if answers else None}
     values |= {f"seconds_{stage}": spent for stage, spent in seconds.items()}
     status = Status.SCORED if values["sentences"] else Status.EMPTY
     return {"status": status, "values": values, "sentences": sentence_rows(scored)}

@@ -407,7 +407,7 @@ def test_a_row_has_the_answer_its_passages_and_what_is_gold(tmp_path):
     assert [step.partition(":")[0] for step in row.steps] == ["retrieval", "fusion", "filtering", "generation"]
     assert [sentence.text for sentence in row.sentences] == [sentence.text for sentence in ANSWER.sentences]
     labels = [figure.label for figure in last.report.figures]
-    assert labels == ["RePASs", "Tokens", "E", "C", "OC", "Copied"]
+    assert labels == ["RePASs", "Tokens", "E", "C", "OC", "Relevance", "Copied"]
     assert last.report.figures[1].text == f"1,000 + 200, {(1000 * 2 + 200 * 10) / 1e6:.2f} of about 0.00"
     ours = [line for line in last.report.comparisons[0].lines if line.is_ours]
     assert [line.name for line in ours] == ["llm, mode paper", "llm, mode script"]
