@@ -6,6 +6,7 @@ import streamlit as st
 
 from ragqa.ui.ask import ask_page, check_page
 from ragqa.ui.evaluation.page import evaluation_page
+from ragqa.ui.library import library_page
 from ragqa.ui.records_page import records_page
 from ragqa.ui.resources import ICON
 
@@ -15,6 +16,7 @@ page = st.navigation(
         st.Page(ask_page, title="Ask", icon=":material/search:", default=True),
         st.Page(ask_page, title="Ask", url_path="ask", visibility="hidden"),
         st.Page(check_page, title="Check a text", icon=":material/fact_check:", url_path="check"),
+        st.Page(library_page, title="Library", icon=":material/library_books:", url_path="library"),
         st.Page(records_page, title="Records", icon=":material/history:", url_path="records"),
         st.Page(evaluation_page, title="Evaluate", icon=":material/analytics:", url_path="evaluate"),
     ],

@@ -34,7 +34,7 @@ from ragqa.library.changes import read_updates
 from ragqa.library.intake import take
 from ragqa.library.names import safe_name
 from ragqa.library.shelf import Shelf, make_shelf, shelf_of, shelves
-from ragqa.library.update import CHANGES, MAX_TOKENS, index_events
+from ragqa.library.update import CHANGES, MAX_TOKENS, encoder_name, index_events
 from ragqa.manifest import Manifest
 from ragqa.paths import Paths
 from ragqa.protocols import Encoder
@@ -253,9 +253,7 @@ def _update(shelf: Shelf, paths: Paths, encoder_name: str = "") -> None:
 
 def encoder_for(shelf: Shelf, paths: Paths, name: str = "") -> Encoder | None:
     """The encoder of this name, else that of the corpus's index, else the usual one; None for ``none``."""
-    if not name:
-        known = {entry.name: entry.manifest for entry in list_indexes(paths.indexes)}.get(shelf.name)
-        name = known.encoder if known else IndexingConfig().encoder
+    name = name or encoder_name(shelf, paths.indexes)
     return None if name == NO_ENCODER else loading.load_encoder(name, paths=paths)
 
 

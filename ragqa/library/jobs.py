@@ -66,7 +66,7 @@ class Job:
         self.shelf, self._indexes, self._load_encoder = shelf, indexes, load_encoder
         self.view = JobView(shelf.name, kind)
         self._stopped = threading.Event()
-        self._clock = _Clock()
+        self._clock, self._began = _Clock(), time.monotonic()
         self._reader = Reader()
         self._thread = threading.Thread(target=self._work, name=f"ragqa-library-{kind}", daemon=True)
         self._thread.start()
@@ -80,6 +80,11 @@ class Job:
     @property
     def is_stopping(self) -> bool:
         return self._stopped.is_set() and self.view.running
+
+    @property
+    def seconds(self) -> float:
+        """How long ago it began."""
+        return time.monotonic() - self._began
 
     def wait(self, timeout_seconds: float | None = None) -> JobView:
         """The view when it has ended, or when the time is up."""

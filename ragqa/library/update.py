@@ -14,7 +14,7 @@ from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.documents.labels import read_label
 from ragqa.corpus.documents.structure import DOTTED
 from ragqa.errors import CorpusError, IndexingError
-from ragqa.indexing import BuildProgress, Index, build_events, open_index
+from ragqa.indexing import BuildProgress, Index, build_events, list_indexes, open_index
 from ragqa.indexing.build import LIBRARIES, version
 from ragqa.indexing.reuse import KnownVectors
 from ragqa.library import readings
@@ -59,6 +59,12 @@ def index_events(
     manifest = yield from build_events(shelf.name, stream, indexes=indexes, config=config, encoder=encoder, known=known)
     _finish(shelf, catalogue, before.indexed or {}, open_index(shelf.name, indexes))
     return manifest
+
+
+def encoder_name(shelf: Shelf, indexes: Path) -> str:
+    """The encoder of the corpus's index, the usual one where there is none yet; "none" for one without vectors."""
+    known = {entry.name: entry.manifest for entry in list_indexes(indexes)}.get(shelf.name)
+    return known.encoder if known else IndexingConfig().encoder
 
 
 def _check_something_is_left(shelf: Shelf) -> None:

@@ -23,6 +23,7 @@ from ragqa.ui.settings import settings_panel
 from ragqa.ui.workspace import draw_run
 
 FIRST_EXAMPLES = 3
+OPENED = "opened_corpus"  # a corpus that another page sends here with
 PURPOSE = "Answers from your rules, each sentence beside the words that prove it or refute it."
 _RUN = {False: "run", True: "checked"}  # where a session keeps the run on the page, by whether it checks a text
 NO_SUCH_RUN = (
@@ -129,8 +130,11 @@ def _question_form() -> None:
 
 
 def _corpus_choice(names: list[str], defaults: Config) -> str:
+    wanted = st.session_state.pop(OPENED, st.query_params.get("corpus"))
+    if wanted in names and st.session_state.get("linked_corpus") != wanted:
+        st.session_state["linked_corpus"] = st.session_state["corpus"] = wanted
     first = names.index(defaults.index) if defaults.index in names else 0
-    titles: dict[str, str] = {name: DEMOS[name].title if name in DEMOS else name for name in names}
+    titles = resources.corpus_titles(names, Paths.from_env())
     kept = st.session_state.get("kept_corpus")  # that of a widget vanishes when the page changes
     if kept in names:
         st.session_state.setdefault("corpus", kept)
@@ -149,7 +153,7 @@ def _corpus_choice(names: list[str], defaults: Config) -> str:
 
 def _examples(index: str) -> list[str]:
     """The example questions of this corpus, all of them in a list; one chosen is asked."""
-    questions = [gold.question.text for gold in DEMOS[index].questions()] if index in DEMOS else []
+    questions = resources.examples_of(index, Paths.from_env())
     if questions:
         st.selectbox(
             "Examples",

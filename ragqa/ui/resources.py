@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +13,12 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from ragqa import loading
-from ragqa.config import Config, FusionConfig
+from ragqa.config import NO_ENCODER, Config, FusionConfig
+from ragqa.corpus.demo import DEMOS
 from ragqa.errors import RagqaError
 from ragqa.indexing import index_info, list_indexes, open_index
+from ragqa.library.jobs import Jobs
+from ragqa.library.shelf import shelf_of, shelves
 from ragqa.paths import Paths
 from ragqa.pipeline import assemble
 from ragqa.records import RecordStore
@@ -25,7 +30,7 @@ if TYPE_CHECKING:
     from ragqa.indexing import Index
     from ragqa.loading import Models
     from ragqa.pipeline import Pipeline
-    from ragqa.protocols import Reranker
+    from ragqa.protocols import Encoder, Reranker
     from ragqa.records import RecordStore
 
 _logger = logging.getLogger(__name__)
@@ -92,6 +97,42 @@ def _models(encoder: str, _scoring: ScoringConfig, models: tuple[str, ...], _pat
     return loading.load_models(encoder, _scoring, _paths)
 
 
+def _models_of(encoder: str, scoring: ScoringConfig, paths: Paths) -> Models:
+    names = (scoring.entailment_model, scoring.coverage_model, scoring.coverage_input, scoring.obligation_model)
+    return _models(encoder, scoring, (*names, scoring.precision), paths)
+
+
+def encoder_of(name: str, paths: Paths) -> Encoder | None:
+    """The encoder of this name, the one that questions are asked with; None for an index without vectors."""
+    return None if name == NO_ENCODER else _models_of(name, Config.from_env().scoring, paths).encoder
+
+
+@st.cache_resource(show_spinner=False)
+def library_jobs(paths: Paths) -> Jobs:
+    """What is being read and indexed for the library."""
+    return Jobs(paths.indexes)
+
+
+def corpus_titles(names: Iterable[str], paths: Paths) -> dict[str, str]:
+    """What the corpora of these indexes are called: by the demonstration, by the library, else by their name."""
+    found = {name: DEMOS[name].title if name in DEMOS else name for name in names}
+    for shelf in shelves(paths.library):
+        if shelf.name in found:
+            with suppress(RagqaError):
+                found[shelf.name] = shelf.read().title
+    return found
+
+
+def examples_of(name: str, paths: Paths) -> list[str]:
+    """Questions to begin with: a demonstration's own, or those made from the headings of a corpus of the library."""
+    if name in DEMOS:
+        return [gold.question.text for gold in DEMOS[name].questions()]
+    shelf = shelf_of(name, paths.library)
+    with suppress(RagqaError):
+        return list(shelf.read().questions) if shelf else []
+    return []
+
+
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _further(rankings: tuple[str, ...], _paths: Paths) -> dict[str, Any]:
     return loading.load_further(rankings, _paths)
@@ -106,8 +147,7 @@ def pipeline(config: Config, paths: Paths) -> Pipeline:
     """A pipeline for these settings over the shared objects; seconds the first time, then nothing to speak of."""
     index = open_corpus(config.index, paths)
     scoring = config.scoring
-    names = (scoring.entailment_model, scoring.coverage_model, scoring.coverage_input, scoring.obligation_model)
-    models = _models(index.manifest.encoder, scoring, (*names, scoring.precision), paths)
+    models = _models_of(index.manifest.encoder, scoring, paths)
     reranker = _reranker(config.reranking.model) if config.reranking.model else None
     further = _further(tuple(ranking.option for ranking in index.manifest.rankings), paths)
     return assemble(config, index, replace(models, reranker=reranker, further=further), record_store(paths.records))

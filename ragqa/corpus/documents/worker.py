@@ -21,11 +21,12 @@ from typing import Any, Final
 from ragqa.corpus.documents.docx import parse_docx
 from ragqa.corpus.documents.html import parse_html
 from ragqa.corpus.documents.kinds import check, members
+from ragqa.corpus.documents.labels import GUIDANCE, RANKS
 from ragqa.corpus.documents.model import MAX_BYTES, Parsed, UnreadableError
 from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.pdf import parse_pdf
 from ragqa.corpus.documents.sheets import parse_csv, parse_xlsx
-from ragqa.corpus.documents.structure import Unit, build
+from ragqa.corpus.documents.structure import DOTTED, Unit, build
 from ragqa.corpus.text import chunks
 from ragqa.errors import CorpusError
 
@@ -62,15 +63,12 @@ def read_document(path: Path, kind: str, document_id: str, max_tokens: int) -> d
 
 def _shown(unit: Unit) -> dict[str, Any]:
     first = next((block.text for block in unit.texts if block.text), "")
-    kind = (
-        unit.style
-        if unit.style.isalpha()
-        else "rule"
-        if unit.style == "dotted"
-        else "item"
-        if unit.style
-        else unit.kind
-    )
+    if unit.style == DOTTED:
+        kind = "rule"
+    elif unit.style in RANKS or unit.style == GUIDANCE:
+        kind = unit.style
+    else:
+        kind = "item" if unit.style else unit.kind
     return {
         "depth": sum(1 for _ in unit.above()),
         "kind": kind,

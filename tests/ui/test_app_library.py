@@ -1,0 +1,83 @@
+"""The page Library by Streamlit's own tester: every state has its words, names of visitors stay words, no exception."""
+
+import contextlib
+from html import unescape
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from ragqa.corpus.documents import Reader
+from ragqa.library import readings
+from ragqa.library.intake import take
+from ragqa.library.shelf import make_shelf
+from ragqa.library.update import MAX_TOKENS, index_events
+from ragqa.paths import Paths
+from ragqa.streams import returned
+from tests.support.fakes import FakeEncoder
+
+pytestmark = pytest.mark.long
+TITLE = "<img src=x onerror=alert(1)> *Rules* ![x](http://example.org/x.png)"
+
+
+@pytest.fixture
+def shelf(tmp_path):
+    made = make_shelf("mine", Paths.from_env().library, TITLE, "All *of* them.")
+    for name, text in {
+        "a.md": "# A\n\nA firm must act at once.",
+        "b.md": "# B\n\nA bank may wait.",
+        "c.pdf": "",
+    }.items():
+        (tmp_path / name).write_text(text)
+        with Reader() as reader, (tmp_path / name).open("rb") as data:
+            take(made, name, data, reader)
+            for one in made.read().staged:
+                with contextlib.suppress(readings.UnreadableError):
+                    readings.read(made, one, reader, MAX_TOKENS)
+    return made
+
+
+def shown(at):
+    assert not at.exception
+    html = " ".join(element.proto.body for element in at.get("html") if hasattr(element.proto, "body"))
+    return unescape(html), " ".join(one.value for one in (*at.title, *at.caption, *at.markdown, *at.subheader))
+
+
+def page(**query):
+    """The page as a script of its own: the tester knows no pages that are functions."""
+
+    def script():
+        from ragqa.ui.library import library_page
+
+        library_page()
+
+    tester = AppTest.from_function(script, default_timeout=30)
+    for name, value in query.items():
+        tester.query_params[name] = value
+    return tester.run()
+
+
+def test_a_corpus_from_files_that_wait_to_a_deleted_one(shelf):
+    at = page(corpus="mine")
+    html, words = shown(at)
+    assert "found an empty file" in html
+    assert "\\<img src=x onerror=alert\\(1\\)\\>" in words
+    assert [button.label for button in at.button if button.key == "library_index"] == ["Index 2 documents"]
+    at.button(key="discard_b.md").click().run()
+    assert [one.name for one in shelf.read().staged] == ["a.md", "c.pdf"]
+    returned(index_events(shelf, Paths.from_env().indexes, FakeEncoder))
+    _, words = shown(page(corpus="mine"))
+    assert "1 documents · 1 passages" in words
+    assert "All \\*of\\* them." in words
+    at = page(corpus="mine")
+    at.button(key="remove_a").click().run()
+    assert "goes with the next indexing" in shown(at)[1]
+    at.button(key="library_delete").click().run()
+    assert "Deleted" in " ".join(one.label for one in at.expander)
+    at.button[-2].click().run()
+    assert shelf.read().documents[0].removed
+
+
+def test_a_name_that_is_not_there_is_said():
+    html, words = shown(page(corpus="../../etc"))
+    assert "There is no corpus '../../etc' in the library" in html
+    assert "dropped in here" in words
