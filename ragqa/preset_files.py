@@ -8,6 +8,7 @@ decides nothing.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from ragqa.presets import FORMER_NAMES, PRESETS, Preset
 PRESET_FORMAT: Final = "ragqa preset 1"
 MAX_BYTES: Final = 1_000_000  # one with the evidence of five folds takes 5 kB
 LONGEST_NAME, LONGEST_EXPLANATION = 80, 600  # characters
+MOST_SAVED: Final = 200  # files in a folder that the page writes to
 _AGAIN = "correct it, or write it again with `ragqa tune --write`"
 
 
@@ -50,6 +52,34 @@ def read_preset(file: Path) -> Preset:
     except ConfigError as error:
         msg = f"preset file {file}: {error}"
         raise ConfigError(msg) from error
+
+
+def save_preset(preset: Preset, folder: Path) -> Path:
+    """Writes the preset as a new file of this folder, which is made where it is missing; the file.
+
+    Raises ConfigError where ragqa itself or another file there uses the name, the folder holds `MOST_SAVED` already, or
+    nothing can be written.
+    """
+    check_name(preset.name)
+    own, _ = presets_in(folder)
+    if preset.name in {one.name for one in own}:
+        msg = f"there is a preset {preset.name!r} already; choose another name"
+        raise ConfigError(msg)
+    stem = re.sub(r"[^a-z0-9]+", "-", preset.name.lower()).strip("-") or "preset"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        taken = {path.name for path in folder.iterdir()}
+        if len(taken) >= MOST_SAVED:
+            msg = f"{folder} holds {len(taken)} files already; remove some of them first"
+            raise ConfigError(msg)
+        numbered = (f"{stem}.json", *(f"{stem}-{number}.json" for number in range(2, MOST_SAVED + 2)))
+        file = folder / next(name for name in numbered if name not in taken)
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(preset_text(preset, {}))
+    except OSError as error:
+        msg = f"the preset cannot be written to {folder}: {error.strerror}; check its permissions"
+        raise ConfigError(msg) from error
+    return file
 
 
 def find_preset(name: str, folder: Path) -> Preset:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from ragqa.config import Config
 from ragqa.repass.explanation import verdict_by_index
-from ragqa.types import Cover, Selection, Verdict
+from ragqa.types import Cover, Verdict
 from ragqa.ui.panes import Panes
-from ragqa.ui.render import answer_html, notice_html, question_html, record_link_html, text_html
+from ragqa.ui.render import answer_html, badge_html, notice_html, question_html, record_link_html, text_html
 from ragqa.ui.render_cards import sentence_cards
 from ragqa.ui.render_scores import score_line_html
 from ragqa.ui.render_trace import best_html
-from ragqa.ui.view import WEAK_COSINE, Shown, View, provisional, reselect, shown, weak_match
+from ragqa.ui.stale import stale
+from ragqa.ui.view import WEAK_COSINE, Shown, View, provisional, shown, weak_match
 
 
 def panes_of(view: View, settings: Config, shown_id: str, *, raw: bool = False) -> Panes:
@@ -21,7 +22,7 @@ def panes_of(view: View, settings: Config, shown_id: str, *, raw: bool = False) 
     cards = sentence_cards(found, passages, settings.scoring.verdict_threshold, final) if view.answer else {}
     return Panes(
         id=shown_id,
-        question=question_html(view.question or "Checked: a text from elsewhere"),
+        question=question_html(view.question or "Checked: a text from elsewhere") + _labels(view, settings),
         answer=_answer(view, found),
         scores=_scores(view, found),
         notes=_notes(view, settings, found),
@@ -51,6 +52,12 @@ def _answer(view: View, found: Shown) -> str:
         scores, verdicts = (best.sentences, best.verdicts) if best else ((), ())
         return best_html(view.best) + answer_html(view.best.answer, scores, n_passages=n_passages, verdicts=verdicts)
     return f'<div class="rq-answer">{text_html(view.text)}</div>' if view.text else ""
+
+
+def _labels(view: View, settings: Config) -> str:
+    """Above the answer, a few words each, what of it belongs to other settings than today's."""
+    found = "".join(badge_html(one.label, "mixed") for one in stale(view, settings))
+    return f'<p class="rq-stale">{found}</p>' if found else ""
 
 
 def _scores(view: View, found: Shown) -> str:
@@ -98,9 +105,10 @@ def _notes(view: View, settings: Config, found: Shown) -> str:
             f"not speak of it. Nearly every question that a corpus answers reaches {WEAK_COSINE:.2f}."
         )
         notes.append(notice_html(words, "mixed"))
-    stale = _stale(view, settings)
-    if stale:
-        notes.append(notice_html(stale, "mixed"))
+    old = stale(view, settings)
+    if old:
+        again = f"{'Check' if view.asked.given else 'Ask'} again to have it under today’s settings."
+        notes.append(notice_html(" ".join([*(one.words for one in old), again]), "mixed"))
     if view.scored and view.answer and not view.answer.sentences:
         words = "The answer has no sentence, so there is nothing to score: E, C and OC are 0 by definition."
         notes.append(notice_html(words))
@@ -108,19 +116,6 @@ def _notes(view: View, settings: Config, found: Shown) -> str:
         words = "Judged before there were rules: these verdicts are raw, two thresholds on the maxima."
         notes.append(notice_html(words))
     return "".join(notes) + _written(view)
-
-
-def _stale(view: View, settings: Config) -> str:
-    """That the settings would now keep other passages than the answer was written from; "" where they would not."""
-    if view.selection is None:
-        return ""
-    current: Selection = reselect(view, settings.fusion, settings.filtering, settings.reranking)
-    if {c.passage.passage_id for c in current.kept} == {c.passage.passage_id for c in view.selection.kept}:
-        return ""
-    return (
-        f"This answer belongs to an earlier selection of {len(view.selection.kept)} passages; the settings now "
-        f"keep {len(current.kept)}. {'Check' if view.asked.given else 'Ask'} again to use those."
-    )
 
 
 def _what(view: View) -> str:

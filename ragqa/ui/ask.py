@@ -59,7 +59,9 @@ def _page(*, checking: bool) -> None:
     with st.container(horizontal=True, key="choices"):
         index = _corpus_choice(names, defaults)
         preset, third = st.container(width=230), st.container(width=110 if checking else 330)
-    config = settings_panel(index, defaults, *resources.rankings_of(index, paths), place=preset)
+    run: Run | None = st.session_state.get(_RUN[checking])
+    view = run.view if run else None
+    config = settings_panel(index, defaults, *resources.rankings_of(index, paths), place=preset, view=view)
     with third:
         if checking:
             file_choice(_check_example)
@@ -72,7 +74,7 @@ def _page(*, checking: bool) -> None:
         if st.session_state.get("ask_now") == _RUN[checking]:
             del st.session_state["ask_now"]
             _start(config, paths, checking=checking)
-    run: Run | None = st.session_state.get(_RUN[checking])
+    run = st.session_state.get(_RUN[checking])
     if run:
         draw_run(run, config, paths)
         _quote_anyway(run)

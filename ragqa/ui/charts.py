@@ -7,82 +7,8 @@ from collections.abc import Sequence
 import altair as alt
 import pandas as pd
 
-from ragqa.config import FilteringConfig
 from ragqa.repass.explanation import PassageStep
-from ragqa.types import Drop, Selection
-from ragqa.ui.render import place
 from ragqa.ui.render_trace import PathStep
-
-_DECISIONS = ["kept", Drop.BELOW_THRESHOLD, Drop.AFTER_MAX_DROP, Drop.BEYOND_TOP_K]
-_COLOURS = ["#228b54", "#78879199", "#d68c14", "#4a7fb5"]
-_SHAPES = ["circle", "cross", "triangle-down", "square"]
-_OF_A_UNION = ["kept", Drop.NOT_EVIDENCE]  # in the first two colours and shapes
-
-
-def score_curve(selection: Selection, filtering: FilteringConfig, limit: int) -> alt.LayerChart:
-    """Relevance by rank for the best ``limit`` candidates, with the threshold line and the fall that ended the list.
-
-    Of a fan-out, which keeps a union of what each question's own filter keeps, neither line nor fall is shown.
-    """
-    is_union = any(candidate.drop is Drop.NOT_EVIDENCE for candidate in selection.dropped)
-    decisions = _OF_A_UNION if is_union else _DECISIONS
-    colours, shapes = _COLOURS[: len(decisions)], _SHAPES[: len(decisions)]
-    candidates = sorted((*selection.kept, *selection.dropped), key=lambda c: c.rank)[:limit]
-    frame = pd.DataFrame(
-        {
-            "rank": [c.rank for c in candidates],
-            "relevance": [c.relevance for c in candidates],
-            "decision": [str(c.drop) if c.drop else "kept" for c in candidates],
-            "passage": [place(c.passage) for c in candidates],
-            "why": [c.explanation for c in candidates],
-        }
-    )
-    x = alt.X("rank:Q", title="rank", axis=alt.Axis(tickMinStep=1, format="d"), scale=alt.Scale(nice=False))
-    y = alt.Y("relevance:Q", title="relevance", scale=alt.Scale(domain=[0, 1]))
-    line = alt.Chart(frame).mark_line(strokeWidth=1.5, color="#788791").encode(x=x, y=y)
-    points = (
-        alt.Chart(frame)
-        .mark_point(filled=True, size=70, opacity=1)
-        .encode(
-            x=x,
-            y=y,
-            color=alt.Color("decision:N", scale=alt.Scale(domain=decisions, range=colours), title=None),
-            shape=alt.Shape("decision:N", scale=alt.Scale(domain=decisions, range=shapes), title=None),
-            tooltip=["rank:Q", alt.Tooltip("relevance:Q", format=".3f"), "decision:N", "passage:N", "why:N"],
-        )
-    )
-    threshold = pd.DataFrame({"relevance": [filtering.threshold], "label": [f"threshold {filtering.threshold:.2f}"]})
-    rule = alt.Chart(threshold).mark_rule(strokeDash=[6, 4], color="#0f8a9d", size=1.5).encode(y="relevance:Q")
-    label = (
-        alt.Chart(threshold)
-        .mark_text(align="right", dy=-7, dx=-4, color="#0f8a9d")
-        .encode(y="relevance:Q", x=alt.value("width"), text="label:N")
-    )
-    limits = [] if is_union else [rule, label, *_fall_layers(selection, filtering)]
-    layers = [line, *limits, points]
-    return (
-        alt.layer(*layers)
-        .properties(height=340)
-        .configure_legend(orient="bottom", columns=2)
-        .configure_view(strokeWidth=0)
-    )
-
-
-def _fall_layers(selection: Selection, filtering: FilteringConfig) -> list[alt.Chart]:
-    """A vertical mark at the first fall of max drop or more, if there is one."""
-    candidates = (*selection.kept, *selection.dropped)
-    fallen = [c for c in candidates if c.fall >= filtering.max_drop and filtering.max_drop < 1 and c.rank > 1]
-    if not fallen:
-        return []
-    first = min(fallen, key=lambda c: c.rank)
-    frame = pd.DataFrame({"rank": [first.rank - 0.5], "label": [f"drop {first.fall:.2f}"]})
-    rule = alt.Chart(frame).mark_rule(strokeDash=[2, 3], color="#d68c14", size=1.5).encode(x="rank:Q")
-    label = (
-        alt.Chart(frame)
-        .mark_text(align="left", dx=5, color="#d68c14", baseline="top")
-        .encode(x="rank:Q", y=alt.value(4), text="label:N")
-    )
-    return [rule, label]
 
 
 def growth_chart(growth: Sequence[PassageStep]) -> alt.Chart:

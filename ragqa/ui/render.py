@@ -14,6 +14,7 @@ from ragqa.records import RecordSummary
 from ragqa.repass.attribution import citation_flag
 from ragqa.repass.explanation import verdict_by_index
 from ragqa.types import Answer, AnswerSentence, CitationCheck, Passage, SentenceScore, SentenceVerdict, Span, Verdict
+from ragqa.ui.differences import Difference
 
 VERDICT_CLASS = {
     Verdict.SUPPORTED: "good",
@@ -74,6 +75,12 @@ def notice_html(text: str, kind: str = "plain") -> str:
 def question_html(question: str) -> str:
     """The question that the answer below belongs to; the box above may hold another by now."""
     return f'<h2 class="rq-question">{text_html(question)}</h2>'
+
+
+def changed_html(head: str, changed: Sequence[Difference]) -> str:
+    """Settings that differ, a line each, under a head."""
+    rows = "".join(f"<li>{escape(row.name)} {escape(row.a)} → <b>{escape(row.b)}</b></li>" for row in changed)
+    return f'<div class="rq-changed"><b>{escape(head)}</b><ul class="rq-list">{rows}</ul></div>'
 
 
 # Answer -------------------------------------------------------------------------------------------------------------

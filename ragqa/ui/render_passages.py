@@ -19,12 +19,11 @@ NEIGHBOUR_CHARS = 700
 _DROP_CLASS = dict.fromkeys(Drop, "plain") | {Drop.AFTER_MAX_DROP: "mixed"}
 
 
-def passage_table_html(
-    selection: Selection, limit: int, matcher: Matcher | None = None, neighbours: Neighbours | None = None
-) -> str:
+def passage_table_html(selection: Selection, limit: int, matcher: Matcher | None = None) -> str:
     """The best ``limit`` candidates with every score they have and why each was kept or dropped.
 
-    Where they were reranked, their rank before stands in the column "fused" and beside the rank they have now.
+    Where they were reranked, their rank before stands in the column "fused" and beside the rank they have now. Choosing
+    a row shows its card, which `passage_cards_html` makes.
     """
     candidates = sorted((*selection.kept, *selection.dropped), key=lambda c: c.rank)[:limit]
     if not candidates:
@@ -32,7 +31,7 @@ def passage_table_html(
     names = [part.retriever for part in candidates[0].hit.parts]
     names += [part.retriever for part in candidates[0].hit.reranking]
     heads = "".join(f'<th scope="col">{escape(score_name(name))}</th>' for name in names)
-    rows = "".join(_row(candidate, matcher, neighbours) for candidate in candidates)
+    rows = "".join(_row(candidate, matcher) for candidate in candidates)
     return (
         '<div class="rq-scroll" tabindex="0" role="region" aria-label="Retrieved passages"><table class="rq-table">'
         '<thead><tr><th scope="col">#</th><th scope="col">Passage</th><th scope="col">Decision</th>'
@@ -41,7 +40,27 @@ def passage_table_html(
     )
 
 
-def _row(candidate: Candidate, matcher: Matcher | None, neighbours: Neighbours | None) -> str:
+def passage_cards_html(
+    selection: Selection, limit: int, matcher: Matcher | None = None, neighbours: Neighbours | None = None
+) -> str:
+    """What choosing each row shows: its whole text and what stands around it, hidden until then.
+
+    Apart from the table, since the filter changes nothing here: the browser need not read it again when a limit moves.
+    The decision and its reason are added from the row.
+    """
+    cards = []
+    for candidate in sorted((*selection.kept, *selection.dropped), key=lambda c: c.rank)[:limit]:
+        passage = candidate.passage
+        spans = tuple(matcher(passage.text)) if matcher else ()
+        around = _around_html(*neighbours(passage)) if neighbours else ""
+        cards.append(
+            f'<div data-card="p{candidate.rank}"><p class="rq-card-head"><b>{escape(place(passage))}</b></p>'
+            f'<div class="rq-passage">{_marked(passage.text, spans, 0, len(passage.text))}</div>{around}</div>'
+        )
+    return f'<div class="rq-hidden">{"".join(cards)}</div>'
+
+
+def _row(candidate: Candidate, matcher: Matcher | None) -> str:
     drop, passage = candidate.drop, candidate.passage
     decision = badge_html("kept", "good") if drop is None else badge_html(drop, _DROP_CLASS[drop])
     parts = "".join(_part_cell(part) for part in (*candidate.hit.parts, *candidate.hit.reranking))
@@ -49,17 +68,12 @@ def _row(candidate: Candidate, matcher: Matcher | None, neighbours: Neighbours |
     spans = tuple(matcher(passage.text)) if matcher else ()
     second = candidate.hit.reranking[1].retriever if candidate.hit.reranking else ""
     last = {"": "fused", "sub-question": "merged", "sentence": "merged"}.get(second, "reranked")
-    around = _around_html(*neighbours(passage)) if neighbours else ""
     shows = f"p{candidate.rank}"
     return (
         f'<tr class="{"rq-kept" if drop is None else "rq-dropped"}"><td>{candidate.rank}{_moved(candidate)}</td>'
         f'<td class="rq-wide"><button type="button" class="rq-pick" data-show="{shows}"><b>{escape(name)}</b>'
-        f'<span class="rq-snippet">{_snippet(passage.text, spans)}</span></button>'
-        f'<div data-card="{shows}" class="rq-hidden">'
-        f'<p class="rq-card-head"><b>{escape(place(passage))}</b> {decision}</p>'
-        f'<p class="rq-reason">{escape(candidate.explanation)}</p>'
-        f'<div class="rq-passage">{_marked(passage.text, spans, 0, len(passage.text))}</div>{around}</div></td>'
-        f'<td title="{escape(candidate.explanation)}">{decision}</td>'
+        f'<span class="rq-snippet">{_snippet(passage.text, spans)}</span></button></td>'
+        f'<td data-lead="{shows}" title="{escape(candidate.explanation)}">{decision}</td>'
         f'<td>{number_html(candidate.relevance)}<span class="rq-norm">{last} {number_html(candidate.hit.score)}</span>'
         f"</td>{parts}</tr>"
     )

@@ -23,6 +23,7 @@ from ragqa.types import (
 )
 from ragqa.ui.render import VERDICT_CLASS, badge_html, marked_html, said_html, text_html
 from ragqa.ui.render_cards import cover_badge, in_passage_html, obligation_card, reason_html, where_html
+from ragqa.ui.terms import term_html
 
 
 def gauges_html(repass: RePASs, *, final: bool, mode: str, explanation: Explanation | None = None) -> str:
@@ -32,11 +33,11 @@ def gauges_html(repass: RePASs, *, final: bool, mode: str, explanation: Explanat
     came about.
     """
     values = (
-        ("Entailment E", repass.entailment, "good"),
-        ("Contradiction C", repass.contradiction, "bad"),
-        ("Obligation coverage OC", repass.obligation_coverage, "good"),
+        ("E", "Entailment E", repass.entailment, "good"),
+        ("C", "Contradiction C", repass.contradiction, "bad"),
+        ("OC", "Obligation coverage OC", repass.obligation_coverage, "good"),
     )
-    bars = "".join(_gauge(label, value, kind, final=final) for label, value, kind in values)
+    bars = "".join(_gauge(term, label, value, kind, final=final) for term, label, value, kind in values)
     state = "final" if final else badge_html("provisional: not all is compared", "mixed")
     written = (
         f"({repass.entailment:.3f} − {repass.contradiction:.3f} + {repass.obligation_coverage:.3f} + 1) / 3 = "
@@ -71,13 +72,14 @@ def _parts(parts: Sequence[str]) -> str:
     return f'<ul class="rq-fine rq-list">{"".join(f"<li>{text_html(part)}</li>" for part in parts)}</ul>'
 
 
-def _gauge(label: str, value: float, kind: str, *, final: bool) -> str:
+def _gauge(term: str, label: str, value: float, kind: str, *, final: bool) -> str:
     width = 100 * min(max(value, 0.0), 1.0)
     state = "" if final else " (provisional)"
     return (
-        f'<div class="rq-gauge" role="meter" aria-label="{label}{state}" aria-valuemin="0" aria-valuemax="1" '
-        f'aria-valuenow="{value:.3f}"><div class="rq-gauge-label"><span>{label}{state}</span><b>{value:.3f}</b></div>'
-        f'<div class="rq-track"><div class="rq-fill rq-fill-{kind}" style="width:{width:.1f}%"></div></div></div>'
+        f'<div class="rq-gauge"><div class="rq-gauge-label"><span>{term_html(term, label, "gauge")}{state}</span>'
+        f'<b>{value:.3f}</b></div><div class="rq-track" role="meter" aria-label="{label}{state}" aria-valuemin="0" '
+        f'aria-valuemax="1" aria-valuenow="{value:.3f}">'
+        f'<div class="rq-fill rq-fill-{kind}" style="width:{width:.1f}%"></div></div></div>'
     )
 
 
@@ -97,25 +99,17 @@ def score_line_html(
     """RePASs, how many sentences have which verdict, and whether the question is answered, in one line."""
     badges = " ".join(badge_html(words, VERDICT_CLASS[verdict]) for verdict, words in counted(verdicts))
     parts = (("E", repass.entailment), ("C", repass.contradiction), ("OC", repass.obligation_coverage))
-    numbers = "".join(f'<span title="{_PART_WORDS[name]}">{name} {value:.2f}</span>' for name, value in parts)
+    numbers = "".join(f"<span>{term_html(name, f'{name} {value:.2f}', 'line')}</span>" for name, value in parts)
     so_far = "" if final else badge_html("so far", "mixed")
     title = escape(" ".join(part.reason for part in relevance.parts)) if relevance else ""
     answers = f'<span title="{title}">answer relevance {relevance.value:.2f}</span>' if relevance else ""
     return (
         f'<div class="rq-line{"" if final else " rq-provisional"}">'
-        f'<span class="rq-composite" title="{_COMPOSITE_WORDS}">'
-        f'<b class="rq-big">{repass.composite:.3f}</b> RePASs, {escape(mode)}{so_far}</span>'
+        f'<span class="rq-composite"><b class="rq-big">{repass.composite:.3f}</b> '
+        f"{term_html('RePASs', f'RePASs, {escape(mode)}', 'line')}{so_far}</span>"
         f'<span class="rq-parts">{numbers}</span>'
         f'<span class="rq-counts">{"Raw verdicts: " if raw else ""}{badges} {covered}</span>{answers}</div>'
     )
-
-
-_PART_WORDS = {
-    "E": "Entailment: how surely the passages say what each sentence says; 1 is best",
-    "C": "Contradiction: how surely a passage says otherwise; 0 is best",
-    "OC": "Obligation coverage: the share of the passages’ obligations that the answer tells; 1 is best",
-}
-_COMPOSITE_WORDS = "RePASs: how well the passages bear the answer out, (E − C + OC + 1) / 3; 1 is best"
 
 
 def relevance_html(relevance: Relevance) -> str:

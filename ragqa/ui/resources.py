@@ -16,11 +16,14 @@ from ragqa import loading
 from ragqa.config import NO_ENCODER, Config, FusionConfig
 from ragqa.corpus.demo import DEMOS
 from ragqa.errors import RagqaError
-from ragqa.indexing import index_info, list_indexes, open_index
+from ragqa.indexing import index_info, open_index
+from ragqa.indexing.folders import index_names as names_in
+from ragqa.indexing.folders import locate
 from ragqa.library.jobs import Jobs
 from ragqa.library.shelf import shelf_of, shelves
 from ragqa.paths import Paths
 from ragqa.pipeline import assemble
+from ragqa.preset_files import presets_in
 from ragqa.records import RecordStore
 from ragqa.retrieval.names import rankings_for
 from ragqa.ui.run import Runs
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from ragqa.indexing import Index
     from ragqa.loading import Models
     from ragqa.pipeline import Pipeline
+    from ragqa.presets import Preset
     from ragqa.protocols import Encoder, Reranker
     from ragqa.records import RecordStore
 
@@ -56,17 +60,54 @@ def runs() -> Runs:
     return Runs()
 
 
+@st.cache_resource(show_spinner=False, max_entries=16)
+def record_json(record_id: str, path: Path) -> str:
+    """A finished record as JSON text. Raises RecordError."""
+    return record_store(path).load(record_id).to_json()
+
+
 def index_names(paths: Paths) -> list[str]:
     """The indexes there are, the demonstration ones first."""
-    names = [entry.name for entry in list_indexes(paths.indexes)]
+    names = names_in(paths.indexes)
     demos = [name for name in ("rulebook", "encyclopedia") if name in names]
     return demos + [name for name in names if name not in demos]
 
 
+def own_presets(folder: Path) -> tuple[tuple[Preset, ...], tuple[str, ...]]:
+    """As `ragqa.preset_files.presets_in`; the files are read again only where one changed."""
+    try:
+        stamps = tuple(
+            (path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(folder.glob("*.json"))
+        )
+    except OSError:
+        return presets_in(folder)  # which says what is wrong
+    return _own_presets(folder, stamps)
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _own_presets(folder: Path, stamps: tuple[tuple[str, int, int], ...]) -> tuple[tuple[Preset, ...], tuple[str, ...]]:
+    del stamps
+    return presets_in(folder)
+
+
 def rankings_of(name: str, paths: Paths) -> tuple[tuple[str, ...], str]:
     """The names of the retrievers for an index and of its first encoder; those of any index where it cannot be read."""
+    return _rankings_of(name, paths.indexes, _stamp(name, paths.indexes))
+
+
+def _stamp(name: str, indexes: Path) -> int:
+    """When the index was built, 0 where it cannot be found."""
     try:
-        manifest = index_info(name, paths.indexes)
+        return (locate(name, indexes) / "manifest.json").stat().st_mtime_ns
+    except (RagqaError, OSError):
+        return 0
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _rankings_of(name: str, indexes: Path, stamp: int) -> tuple[tuple[str, ...], str]:
+    del stamp
+    try:
+        manifest = index_info(name, indexes)
     except RagqaError:
         return rankings_for(tuple(FusionConfig().weights)), ""
     return rankings_for(manifest.retrievers), manifest.encoder
@@ -74,9 +115,7 @@ def rankings_of(name: str, paths: Paths) -> tuple[tuple[str, ...], str]:
 
 def open_corpus(name: str, paths: Paths) -> Index:
     """The opened index, opened again only when it was rebuilt. Raises IndexingError."""
-    manifest = paths.indexes / name / "manifest.json"
-    stamp = manifest.stat().st_mtime_ns if manifest.exists() else 0
-    return _open(name, paths.indexes, stamp)
+    return _open(name, paths.indexes, _stamp(name, paths.indexes))
 
 
 def corpus_or_none(name: str, paths: Paths) -> Index | None:

@@ -1,10 +1,10 @@
-"""The settings panel: presets, sliders, one line each on what they do. Gives back a `Config`."""
+"""The settings drawer: presets, sliders, what each does and what it differs in. Gives back a `Config`."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -12,28 +12,34 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from ragqa import registry
-from ragqa.config import (
-    Config,
-    FilteringConfig,
-    FusionConfig,
-    GenerationConfig,
-    RerankingConfig,
-    RetrievalConfig,
-    ScoringConfig,
-    page_models,
-    ranges,
-)
+from ragqa.config import Config, FusionConfig, GenerationConfig, page_models
+from ragqa.errors import ConfigError
 from ragqa.http_client import is_api_name, missing_key
 from ragqa.paths import Paths
-from ragqa.preset_files import presets_in
+from ragqa.preset_files import LONGEST_EXPLANATION, LONGEST_NAME, save_preset
 from ragqa.presets import PRESETS, Preset
-from ragqa.retrieval.names import also_option, fitting_weights, lacking_rankings
+from ragqa.retrieval.names import also_option, lacking_rankings
 from ragqa.types import ScoringMode
+from ragqa.ui import resources
+from ragqa.ui.differences import FUSIONS, Difference, differences
+from ragqa.ui.limits import limits
 from ragqa.ui.model_choice import can_ask, model_widget
+from ragqa.ui.render import changed_html, notice_html
+from ragqa.ui.settings_values import (
+    FILTER,
+    WRITING,
+    config_of,
+    first_values,
+    fusion_of,
+    preset_values,
+    weight_values,
+    with_preset,
+)
+from ragqa.ui.terms import TERMS
+from ragqa.ui.view import View, reselect
 
-_STORE = "settings"  # plain key: widget keys vanish when the page changes
-_WRITING = {name: found for name, found in ranges(GenerationConfig).items() if found.explanation}
-_FUSIONS = {"wsum": "weighted sum", "rrf": "reciprocal rank"}
+_STORE = "settings"  # plain keys: those of widgets vanish when the page changes
+_PRESET, _SAVED = "chosen_preset", "saved_preset"
 
 
 def settings_panel(
@@ -42,47 +48,112 @@ def settings_panel(
     rankings: Sequence[str] = tuple(FusionConfig().weights),
     encoder: str = "",
     place: DeltaGenerator | None = None,
+    view: View | None = None,
 ) -> Config:
-    """Draws the panel in the sidebar, the preset in ``place`` beside the question; returns the settings as they stand.
+    """Draws the drawer in the sidebar, the preset in ``place`` beside the question; returns the settings as they stand.
 
     ``rankings`` are the names of the index's retrievers, each of which gets a slider; ``encoder`` made its ``dense``.
+    ``view`` is what is shown: beside the sliders stands what each limit does to its passages.
     """
-    weights = partial(_weight_values, rankings=rankings, encoder=encoder)
-    values: dict[str, Any] = st.session_state.setdefault(_STORE, _values(PRESETS[0], defaults))
+    weights = partial(weight_values, rankings=rankings, encoder=encoder)
+    values: dict[str, Any] = st.session_state.setdefault(_STORE, first_values(PRESETS[0], defaults))
     with st.sidebar:
         st.html('<p class="rq-drawer">Settings</p>')
-        own, problems = presets_in(Paths.from_env().presets)
+        own, problems = resources.own_presets(Paths.from_env().presets)
         presets = _served_first((*PRESETS, *own), rankings, encoder)
-        if st.session_state.get("preset") not in presets:  # its file is gone
-            st.session_state.pop("preset", None)
-        (place or st).selectbox(
-            "Preset",
-            list(presets),
-            format_func=lambda name: f"Preset: {name}",
-            key="preset",
-            on_change=_apply_preset,
-            args=(presets, weights),
-            label_visibility="collapsed",
-        )
-        preset = presets[st.session_state["preset"]]
+        preset = presets[_chosen_preset(presets, weights, place)]
         for name, value in weights(preset).items():  # of rankings that the corpus before this one had not
             values.setdefault(name, value)
-        explanation = st.empty()  # filled when the widgets below have said what was changed
+        st.caption(preset.explanation if preset in PRESETS else _verbatim(preset.explanation))
+        top = st.container()  # filled when the widgets below have said what was changed
         groups = (registry.RETRIEVERS, registry.RERANKERS, registry.GENERATORS)
         for problem in (*problems, *(line for group in groups for line in registry.problems(group))):
             st.warning(_verbatim(problem))
         missing = lacking_rankings(preset.fusion, rankings, encoder)
         if missing:
             st.warning(_verbatim(_missing(missing, index)))
+        words = _filtering_widgets(values)
         _retrieval_widgets(values, rankings)
         _reranking_widgets(values, presets.values())
-        _filtering_widgets(values)
         _answer_widgets(values, defaults.generation)
-        changed = _is_changed(values, _preset_values(preset) | weights(preset))
-        written = preset.explanation if preset in PRESETS else _verbatim(preset.explanation)
-        explanation.caption(written + (" *Changed by hand since.*" if changed else ""))
+        config = config_of(values, index, defaults, preset.retrieval, rankings)
+        changed = differences(with_preset(config, preset, rankings, encoder), config)
+        with top:
+            _changes(changed, preset, presets, weights, config)
     st.session_state[_STORE] = values
-    return _config(values, index, defaults, preset.retrieval, rankings)
+    _say_what_limits(words, config, view)
+    return config
+
+
+def _chosen_preset(
+    presets: Mapping[str, Preset], weights: Callable[[Preset], dict[str, float]], place: DeltaGenerator | None
+) -> str:
+    st.session_state.setdefault("preset", st.session_state.get(_PRESET))
+    if st.session_state["preset"] not in presets:  # its file is gone, or nothing was chosen yet
+        st.session_state.pop("preset")
+    (place or st).selectbox(
+        "Preset",
+        list(presets),
+        format_func=lambda name: f"Preset: {name}",
+        key="preset",
+        on_change=_apply_preset,
+        args=(presets, weights),
+        label_visibility="collapsed",
+    )
+    st.session_state[_PRESET] = chosen = str(st.session_state["preset"])
+    return chosen
+
+
+def _changes(
+    changed: Sequence[Difference],
+    preset: Preset,
+    presets: Mapping[str, Preset],
+    weights: Callable[[Preset], dict[str, float]],
+    config: Config,
+) -> None:
+    """What differs from the preset, the way back, and a name to keep it under."""
+    if changed:
+        st.html(changed_html(f"Changed since “{preset.name}”", changed))
+    with st.container(horizontal=True):
+        if changed:
+            st.button("Reset", key="reset_preset", on_click=_apply_preset, args=(presets, weights))
+        with st.popover("Save as a preset"), st.form("save_preset", border=False):
+            st.text_input("Name", key="preset_name", max_chars=LONGEST_NAME, placeholder="Outsourcing, strict")
+            st.form_submit_button("Save", on_click=_save, args=(config, preset, changed))
+            st.caption(
+                "Keeps ranking and filter for everybody who uses this ragqa; corpus and writer are not part of it."
+            )
+    told, kind = st.session_state.pop(_SAVED, ("", ""))
+    if told:
+        st.html(notice_html(told, kind))
+
+
+def _save(config: Config, preset: Preset, changed: Sequence[Difference]) -> None:
+    """Keeps these settings as a preset file under the name in the form, and chooses it."""
+    name = str(st.session_state.get("preset_name", "")).strip()
+    since = ", ".join(row.words for row in changed) or "nothing changed"
+    words = f"Saved on the page, {datetime.now(UTC):%Y-%m-%d}, from “{preset.name}”: {since}."[:LONGEST_EXPLANATION]
+    made = Preset(name, words, config.retrieval, config.fusion, config.filtering, "", config.reranking)
+    try:
+        file = save_preset(made, Paths.from_env().presets)
+    except ConfigError as error:
+        st.session_state[_SAVED] = (str(error), "bad")
+        return
+    st.session_state["preset"] = name
+    st.session_state[_SAVED] = (f"Saved as “{name}” in {file.name}; `ragqa ask --preset` takes the name too.", "good")
+
+
+def _say_what_limits(words: Mapping[str, DeltaGenerator], config: Config, view: View | None) -> None:
+    """Beside each slider of the filter what its limit does to the passages that are shown."""
+    if view is None or view.config.index != config.index or not view.rankings:
+        return
+    current = reselect(view, config.fusion, config.filtering, config.reranking)
+    found = limits(current, config.filtering)
+    if found is None:
+        return
+    for name, place in words.items():
+        binds = name in found.binding
+        place.caption(f"**{found.words[name]}**" if binds else found.words[name])
 
 
 def _served_first(presets: Sequence[Preset], rankings: Sequence[str], encoder: str) -> dict[str, Preset]:
@@ -111,12 +182,12 @@ def _verbatim(text: str) -> str:
 
 def _retrieval_widgets(values: dict[str, Any], rankings: Sequence[str]) -> None:
     st.html(_group("Retrieval and fusion"))
-    _radio(values, "fusion", "Fusion", _FUSIONS, "A weighted sum of normalised scores, or of 1/(60 + rank).")
+    _radio(values, "fusion", "Fusion", FUSIONS, TERMS["fusion"])
     for name in rankings:
         part, encoder = registry.find(registry.RETRIEVERS, name), name.removeprefix("dense:")
         label = f"{part.label if part else name} weight" + (f", {encoder}" if encoder != name else "")
         _slider(values, f"weight_{name}", _verbatim(label), (0.0, 1.0, 0.05), part.explanation if part else "")
-    shares = _fusion(values, rankings).weights
+    shares = fusion_of(values, rankings).weights
     if "dense" not in rankings:
         st.caption("No vectors in this index: lexical only.")
     words = " + ".join(f"{name} {share:.2f}" for name, share in shares.items())
@@ -140,8 +211,7 @@ def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset]) -> Non
         offered,
         key="set_reranker",
         format_func=lambda name: name or "off",
-        help="Puts the best passages in a new order: ranker-adgm is quick and was trained on questions about "
-        "regulation; a cross-encoder's or an API's where RAGQA_PAGE_MODELS or a preset names it.",
+        help=TERMS["reranker"],
     )
     if is_api_name(values["reranker"]):
         st.caption("Behind an API: the question and the passages it reads are sent to that server.")
@@ -151,20 +221,20 @@ def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset]) -> Non
     if values["reranker"]:
         now = st.session_state.get("set_rerank_depth", values["rerank_depth"])  # a preset file may say 1 to 1000
         bounds = (min(5, now), max(100, now), 5)
-        _slider(values, "rerank_depth", "Depth", bounds, "How many of the best fused passages it reads.")
-        _slider(
-            values, "rerank_weight", "Weight", (0.0, 1.0, 0.05), "Its share of the score; the rest is the fused one."
-        )
+        _slider(values, "rerank_depth", "Depth", bounds, TERMS["rerank_depth"])
+        _slider(values, "rerank_weight", "Weight", (0.0, 1.0, 0.05), TERMS["rerank_weight"])
 
 
-def _filtering_widgets(values: dict[str, Any]) -> None:
+def _filtering_widgets(values: dict[str, Any]) -> dict[str, DeltaGenerator]:
+    """The sliders, and below each a place for what it does, by the name of the setting."""
     st.html(_group("Filter"))
-    _slider(values, "threshold", "Threshold", (0.0, 1.0, 0.01), "Lowest relevance kept. The best passage always is.")
-    _slider(
-        values, "max_drop", "Max drop", (0.0, 1.0, 0.01), "A fall this large between neighbours ends the list. 1 = off."
-    )
     most = max(30, values["top_k"], st.session_state.get("set_top_k", 1))  # a preset file may say up to 100
-    _slider(values, "top_k", "Top-k", (1, most, 1), "Most passages an answer is written from.")
+    bounds = {"threshold": (0.0, 1.0, 0.01), "max_drop": (0.0, 1.0, 0.01), "top_k": (1, most, 1)}
+    words = {}
+    for name in FILTER:
+        _slider(values, name, name.replace("_", " ").capitalize().replace("Top k", "Top-k"), bounds[name], TERMS[name])
+        words[name] = st.empty()
+    return words
 
 
 def _answer_widgets(values: dict[str, Any], defaults: GenerationConfig) -> None:
@@ -174,7 +244,7 @@ def _answer_widgets(values: dict[str, Any], defaults: GenerationConfig) -> None:
         "generator",
         "Generator",
         {part.name: part.label for part in registry.parts(registry.GENERATORS) if can_ask() or not _asks(part)},
-        "Who writes the answer; none shows what retrieval finds, at once.",
+        TERMS["generator"],
     )
     chosen = registry.find(registry.GENERATORS, values["generator"])
     if chosen and _asks(chosen):
@@ -184,19 +254,17 @@ def _answer_widgets(values: dict[str, Any], defaults: GenerationConfig) -> None:
         values["quote_anyway"] = st.toggle(
             "Quote anyway",
             key="set_quote_anyway",
-            help="Quotes the nearest sentences of what the corpus seems not to answer, instead of refusing.",
+            help=TERMS["quote_anyway"],
         )
     for name in chosen.options if chosen else ():
-        allowed = _WRITING[name]
+        allowed = WRITING[name]
         label = allowed.name.removeprefix("most ").capitalize()
         _slider(values, name, label, (allowed.low, allowed.high, 1), allowed.explanation)
     if not can_ask():
         how = "run `make local`, or set OPENAI_API_KEY or OPENAI_BASE_URL and start again"
         st.caption(f"No language model is configured. To use one, {how}.")
     modes = {ScoringMode.PAPER: "paper", ScoringMode.SCRIPT: "script"}
-    _radio(
-        values, "mode", "RePASs mode", modes, "The paper's definition, or the reference script's for published figures."
-    )
+    _radio(values, "mode", "RePASs mode", modes, TERMS["mode"])
 
 
 def _asks(generator: registry.Part) -> bool:
@@ -226,73 +294,12 @@ def _radio(values: dict[str, Any], name: str, label: str, options: dict[Any, str
     values[name] = st.radio(label, list(options), format_func=options.get, key=key, help=help_text, horizontal=True)
 
 
-def _values(preset: Preset, defaults: Config) -> dict[str, Any]:
-    writing = ("generator", "model", "local_model", "quote_anyway", *_WRITING)
-    generation = {name: getattr(defaults.generation, name) for name in writing}
-    return _preset_values(preset) | generation | _reranking_values(defaults.reranking) | {"mode": defaults.scoring.mode}
-
-
-def _preset_values(preset: Preset) -> dict[str, Any]:
-    return {
-        "fusion": preset.fusion.method,
-        "threshold": preset.filtering.threshold,
-        "max_drop": preset.filtering.max_drop,
-        "top_k": preset.filtering.top_k,
-    } | _reranking_values(preset.reranking)
-
-
-def _reranking_values(reranking: RerankingConfig) -> dict[str, Any]:
-    return {"reranker": reranking.model, "rerank_depth": reranking.depth, "rerank_weight": reranking.weight}
-
-
-def _is_changed(values: Mapping[str, Any], of_preset: Mapping[str, Any]) -> bool:
-    """Whether a setting that counts is another than the preset's; depth and weight of no reranker do not."""
-    idle = set() if values["reranker"] else {"rerank_depth", "rerank_weight"}
-    return any(values[name] != value for name, value in of_preset.items() if name not in idle)
-
-
-def _weight_values(preset: Preset, rankings: Sequence[str], encoder: str) -> dict[str, float]:
-    """A slider's value for each ranking of the index."""
-    weights = fitting_weights(preset.fusion.weights, encoder)
-    return {f"weight_{name}": float(weights.get(name, 0.0)) for name in rankings}
-
-
 def _apply_preset(presets: Mapping[str, Preset], weights: Callable[[Preset], dict[str, float]]) -> None:
     """Moves every slider to the chosen preset's value."""
     preset = presets[st.session_state["preset"]]
     for name in [name for name in st.session_state[_STORE] if name.startswith("weight_")]:  # of other corpora, too
         del st.session_state[_STORE][name]
         st.session_state.pop(f"set_{name}", None)
-    for name, value in (_preset_values(preset) | weights(preset)).items():
+    for name, value in (preset_values(preset) | weights(preset)).items():
         st.session_state[f"set_{name}"] = value
         st.session_state[_STORE][name] = value
-
-
-def _fusion(values: dict[str, Any], rankings: Sequence[str]) -> FusionConfig:
-    """The sliders as shares; all at 0 count alike."""
-    shares = {name: values[f"weight_{name}"] for name in rankings}
-    return FusionConfig.of(values["fusion"], **(shares if any(shares.values()) else dict.fromkeys(shares, 1.0)))
-
-
-def _config(
-    values: dict[str, Any], index: str, defaults: Config, retrieval: RetrievalConfig, rankings: Sequence[str]
-) -> Config:
-    writing: dict[str, Any] = {name: int(values[name]) for name in _WRITING}
-    generation: GenerationConfig = replace(
-        defaults.generation,
-        generator=values["generator"],
-        model=values["model"],
-        local_model=values["local_model"],
-        quote_anyway=values["quote_anyway"],
-        **writing,
-    )
-    scoring: ScoringConfig = replace(defaults.scoring, mode=ScoringMode(values["mode"]))
-    return Config(
-        index=index,
-        retrieval=retrieval,
-        fusion=_fusion(values, rankings),
-        reranking=RerankingConfig(values["reranker"], values["rerank_depth"], values["rerank_weight"]),
-        filtering=FilteringConfig(values["threshold"], values["max_drop"], values["top_k"]),
-        generation=generation,
-        scoring=scoring,
-    )

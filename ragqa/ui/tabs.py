@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 
 import streamlit as st
 
@@ -16,9 +16,11 @@ from ragqa.repass.explanation import provenance
 from ragqa.retrieval.analysis import matched_words
 from ragqa.types import Selection
 from ragqa.ui.answer import coverage_words
-from ragqa.ui.charts import growth_chart, path_chart, score_curve
-from ragqa.ui.render import notice_html, seconds_html
-from ragqa.ui.render_passages import passage_table_html
+from ragqa.ui.charts import growth_chart, path_chart
+from ragqa.ui.limits import limits
+from ragqa.ui.render import badge_html, notice_html, seconds_html
+from ragqa.ui.render_curve import curve_html
+from ragqa.ui.render_passages import passage_cards_html, passage_table_html
 from ragqa.ui.render_scores import (
     doubted_cells,
     gauges_html,
@@ -31,9 +33,11 @@ from ragqa.ui.render_scores import (
     sentence_table_html,
 )
 from ragqa.ui.render_trace import has_tree, score_path, trace_html, tree_html
+from ragqa.ui.stale import stale
 from ragqa.ui.view import Shown, View, provisional, reselect, shown, unread
 
 SHOWN_CANDIDATES = 30
+_matched = lru_cache(maxsize=2_048)(matched_words)  # the same for every redraw of an answer
 LONG = 12  # rows; from here on a reader may want only those with a problem
 _KEPT_TAB, _KEPT_RAW = "shown_tab", "shows_raw"  # plain keys: widget keys vanish when the page changes
 
@@ -81,6 +85,9 @@ def draw_tabs(view: View, settings: Config, index: Index | None = None, record: 
         if raw != st.session_state.get(_KEPT_RAW, False):
             st.session_state[_KEPT_RAW] = raw
             st.rerun()
+    old = [one for one in stale(view, settings) if chosen != "passages" or one.of_passages]
+    if old:
+        st.html(" ".join(badge_html(one.label, "mixed") for one in old))
     _TABS[chosen].draw(drawn)
 
 
@@ -105,15 +112,19 @@ def _passages(drawn: _Drawn) -> None:
     if n_kept == 1 and n_all > 1:
         text = "Only the best passage is kept, as it always is: an answer rests on it alone."
         st.html(notice_html(text, "mixed"))
+    found = limits(current, settings.filtering)
+    if found:
+        st.html(f'<p class="rq-binds">{found.summary}</p>')
     analyser = index.manifest.analyser if index else Analyser()
-    matcher = partial(matched_words, question=view.asked.query, analyser=analyser)
-    st.html(passage_table_html(current, SHOWN_CANDIDATES, matcher, index.neighbours if index else None))
+    matcher = partial(_matched, question=view.asked.query, analyser=analyser)
+    st.html(passage_table_html(current, SHOWN_CANDIDATES, matcher))
+    st.html(passage_cards_html(current, SHOWN_CANDIDATES, matcher, index.neighbours if index else None))
     counts = ", ".join(f"{ranking.retriever} {len(ranking.hits)}" for ranking in view.rankings)
     st.caption(
         f"Kept {n_kept} of {n_all}. Retrieved: {counts}. Listed: the best {min(SHOWN_CANDIDATES, n_all)} fused "
         "candidates; choose one for its text and the reason it was kept or dropped."
     )
-    st.altair_chart(score_curve(current, settings.filtering, SHOWN_CANDIDATES), width="stretch")
+    st.html(curve_html(current, settings.filtering, SHOWN_CANDIDATES))
 
 
 def _scores(drawn: _Drawn) -> None:

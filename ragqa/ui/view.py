@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TypeVar
 
-from ragqa.config import Config, FilteringConfig, FusionConfig, RerankingConfig
+from ragqa.config import Config, FilteringConfig, FusionConfig, FusionMethod, RerankingConfig
 from ragqa.events.generation import BestSoFar, Token, TraceEvent, Working
 from ragqa.events.pipeline import Answered, Event, Fused, Recorded, Reranked, Retrieved, Selected, Stored
 from ragqa.events.scoring import ObligationScored, Relevance, RelevanceMeasured, Scored, SentenceScored
@@ -205,10 +206,31 @@ def reselect(
     own = view.config
     if view.answer and view.selection and (fusion, filtering, reranking) == (own.fusion, own.filtering, own.reranking):
         return view.selection
-    fused = fuse(view.rankings, fusion)
+    fused = _fused(_Same(view.rankings), fusion.method, tuple(sorted(fusion.weights.items())))
     if reranking and _was_read_by(view, reranking):
         fused = rerank(fused, view.reranker_scores, reranking)
     return reselected(fused, view.trace, filtering)
+
+
+class _Same:
+    """Rankings as a key: the same object, not an equal one, which would take long to find out."""
+
+    __slots__ = ("rankings",)
+
+    def __init__(self, rankings: tuple[Ranking, ...]) -> None:
+        self.rankings = rankings
+
+    def __hash__(self) -> int:
+        return id(self.rankings)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.rankings is self.rankings
+
+
+@lru_cache(maxsize=16)
+def _fused(same: _Same, method: FusionMethod, weights: tuple[tuple[str, float], ...]) -> Ranking:
+    """Fusing is most of what moving a limit would cost, and a limit changes none of it."""
+    return fuse(same.rankings, FusionConfig(method, dict(weights)))
 
 
 def unread(view: View, fusion: FusionConfig, reranking: RerankingConfig) -> int:

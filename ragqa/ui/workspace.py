@@ -62,7 +62,7 @@ def _tabs(run: Run, settings: Config, index: Index | None, paths: Paths) -> None
     view, record = run.view, ""
     if view.record_id and not view.running:
         try:
-            record = resources.record_store(paths.records).load(view.record_id).to_json()
+            record = resources.record_json(view.record_id, paths.records)
         except RagqaError as error:
             st.error(str(error))
     if view.rankings or view.error:

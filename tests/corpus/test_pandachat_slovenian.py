@@ -14,7 +14,7 @@ from ragqa.indexing import build_index, open_index
 from ragqa.pipeline import clean_question
 from ragqa.retrieval.analysis import matched_words
 from ragqa.types import Question
-from ragqa.ui.render_passages import passage_table_html
+from ragqa.ui.render_passages import passage_cards_html
 from tests.support.fakes import FakeEncoder
 from tests.support.pandachat_set import CAT, GARDEN, write_set
 
@@ -91,7 +91,7 @@ def test_stemmed_languages_match_as_before():
 def test_the_page_marks_the_words_of_a_slovenian_question(index):
     question = "Kaj storimo na vrtovih jeseni?"
     fused = fuse((index.bm25s.retrieve(question, 9),), FusionConfig.of(bm25=1))
-    html = passage_table_html(
+    html = passage_cards_html(
         select(fused, FilteringConfig()), 9, lambda text: matched_words(text, question, index.manifest.analyser)
     )
     assert "<mark>Jeseni</mark>" in html

@@ -1,6 +1,7 @@
 """The page by Streamlit's own tester: every state has its words, nothing shown ever disappears, no exception."""
 
 import json
+import re
 import threading
 from dataclasses import replace
 from html import unescape
@@ -13,6 +14,7 @@ from ragqa import registry
 from ragqa.config import Config
 from ragqa.errors import GenerationError, ModelError, ScoringError
 from ragqa.events.scoring import Scored
+from ragqa.preset_files import presets_in
 from ragqa.records import RecordStore
 from ragqa.types import Passage, Question, Ranking, ScoredPassage
 from tests.support.fakes import FakeGenerator, FakeReranker, FakeRetriever, answer
@@ -162,7 +164,48 @@ def test_a_preset_moves_the_sliders_and_is_explained(app):
     assert at.slider(key="set_threshold").value == 0.0
     assert "ten best passages whatever" in words(at)
     at.slider(key="set_threshold").set_value(0.5).run()
-    assert "Changed by hand" in words(at)
+    assert "Changed since “no filter, k = 10”Threshold 0.00 → 0.50" in re.sub("<[^>]*>", "", words(at))
+    at.button(key="reset_preset").click().run()
+    assert at.slider(key="set_threshold").value == 0.0
+    assert "Changed since" not in words(at)
+
+
+def test_settings_are_kept_as_a_preset_by_name_and_what_is_wrong_is_told(app, monkeypatch, tmp_path):
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+    at = app()
+    at.slider(key="set_threshold").set_value(0.33).run()
+    save = next(button for button in at.button if button.label == "Save")
+    at.text_input(key="preset_name").set_value("BM25 only")
+    save.click().run()
+    assert "belongs to a preset" in words(at)
+    at.text_input(key="preset_name").set_value("Mine")
+    next(button for button in at.button if button.label == "Save").click().run()
+    assert not at.exception
+    assert "Saved as “Mine”" in words(at)
+    assert at.selectbox(key="preset").value == "Mine"
+    assert "Changed since" not in words(at)
+    assert [preset.filtering.threshold for preset in presets_in(tmp_path / "presets")[0]] == [0.33]
+
+
+def test_beside_the_sliders_stands_which_limit_ends_the_list(app):
+    at = ask(app())
+    assert "**Ends the list here:" in words(at)
+    at.slider(key="set_top_k").set_value(1)
+    at.slider(key="set_max_drop").set_value(1.0)
+    at.slider(key="set_threshold").set_value(0.0).run()
+    assert "Top-k ends the list after 1" in words(at)
+    assert "Off." in words(at)
+
+
+def test_another_corpus_or_generator_labels_the_answer(app):
+    at = ask(app())
+    at.radio(key="set_generator").set_value("extractive").run()
+    assert "of another generator" in words(at)
+    assert "The writer is direct; the settings now say extractive." in words(at)
+    at.selectbox(key="corpus").select("encyclopedia").run()
+    assert not at.exception
+    assert "of the corpus rulebook" in words(at)
+    assert "A firm must act at once." in words(at)
 
 
 def test_switching_the_mode_needs_no_second_run(app):

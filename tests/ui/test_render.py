@@ -14,9 +14,11 @@ from ragqa.filtering import select
 from ragqa.records import RecordSummary
 from ragqa.repass.explanation import explain, mode_differences, provenance
 from ragqa.types import Question, Ranking, RePASs
-from ragqa.ui.charts import growth_chart, score_curve
+from ragqa.ui.charts import growth_chart
+from ragqa.ui.differences import Difference
 from ragqa.ui.render import (
     answer_html,
+    changed_html,
     notice_html,
     record_link_html,
     records_html,
@@ -24,7 +26,8 @@ from ragqa.ui.render import (
     text_html,
 )
 from ragqa.ui.render_cards import sentence_cards
-from ragqa.ui.render_passages import passage_table_html
+from ragqa.ui.render_curve import curve_html
+from ragqa.ui.render_passages import passage_cards_html, passage_table_html
 from ragqa.ui.render_scores import (
     gauges_html,
     growth_html,
@@ -42,7 +45,7 @@ from tests.support.verdict_cases import before_rules
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&[x](javascript:alert(1))"
 ALLOWED = {
     *("div", "span", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "p", "b", "strong", "mark"),
-    *("br", "a", "ul", "li", "del", "ins", "button", "h2"),
+    *("br", "a", "ul", "li", "del", "ins", "button", "h2", "i"),
 }
 
 
@@ -99,6 +102,9 @@ def test_hostile_text_stays_text_everywhere(finished):
     html = "".join(
         [
             passage_table_html(selection, 5),
+            passage_cards_html(selection, 5),
+            curve_html(selection, FilteringConfig(), 5),
+            changed_html(HOSTILE, [Difference(HOSTILE, HOSTILE, HOSTILE, HOSTILE)]),
             answer_html(answer(HOSTILE, [(1,)]), n_passages=1),
             notice_html(HOSTILE),
             records_html([RecordSummary(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, None)]),
@@ -290,16 +296,6 @@ def test_provenance_names_models_weights_and_splitter(finished):
 def test_seconds_in_the_order_of_the_work():
     text = Tags(seconds_html({"scoring": 2.5, "retrieval": 0.0421})).text
     assert text.index("retrieval 42 ms") < text.index("scoring 2.5 s")
-
-
-def test_the_score_curve_draws_threshold_and_drop(finished):
-    selection, _ = finished
-    spec = score_curve(selection, FilteringConfig(), 30).to_dict()
-    assert "threshold 0.70" in str(spec)
-    with_drop = select(ranking("fused", {"a": 1.0, "b": 0.7, "c": 0.0}), FilteringConfig(threshold=0.5))
-    assert "drop 0.30" in str(score_curve(with_drop, FilteringConfig(threshold=0.5), 30).to_dict())
-    all_kept = select(ranking("fused", {"a": 1.0, "b": 0.7, "c": 0.0}), FilteringConfig(threshold=0.5, max_drop=1.0))
-    assert "drop 0.30" in str(score_curve(all_kept, FilteringConfig(threshold=0.5), 30).to_dict())  # by another rule
 
 
 @pytest.mark.parametrize("kind", ["entailment", "contradiction"])

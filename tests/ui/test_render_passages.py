@@ -12,7 +12,7 @@ from ragqa.filtering import select
 from ragqa.fusion import fuse
 from ragqa.retrieval.analysis import matched_words
 from ragqa.types import Ranking, ScoredPassage
-from ragqa.ui.render_passages import passage_table_html
+from ragqa.ui.render_passages import passage_cards_html, passage_table_html
 from ragqa.ui.view import WEAK_COSINE, weak_match
 from tests.support.fakes import passage
 from tests.ui.test_render import HOSTILE, Tags, assert_harmless
@@ -31,7 +31,8 @@ def table(*texts, matcher=None, neighbours=None):
     ]
     bm25 = Ranking.of("bm25", [ScoredPassage(row, 9.0 - n) for n, row in enumerate(rows)])
     dense = Ranking.of("dense", [ScoredPassage(rows[-1], 0.5)])
-    return passage_table_html(select(fuse((bm25, dense), FusionConfig()), FilteringConfig()), 9, matcher, neighbours)
+    selection = select(fuse((bm25, dense), FusionConfig()), FilteringConfig())
+    return passage_table_html(selection, 9, matcher) + passage_cards_html(selection, 9, matcher, neighbours)
 
 
 def words(text, question, analyser=PLAIN):
@@ -96,7 +97,7 @@ def test_hostile_text_matched_or_beside_stays_text():
 
 
 def test_each_list_says_its_rank_and_where_it_did_not_find_the_passage():
-    rows = table("one", "two").split("<tbody>")[1].split("<tr ")[1:]
+    rows = table("one", "two").split("<tbody>")[1].split("</tbody>")[0].split("<tr ")[1:]
     by_text = {("one" if ">one" in row else "two"): Tags(row).text for row in rows}
     assert "#1 · 1.00" in by_text["one"]
     assert by_text["one"].endswith("–")

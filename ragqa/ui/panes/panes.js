@@ -41,10 +41,16 @@ function panesIn(root) {
   const onPage = (key, id) => document.querySelector(`[data-${key}="${CSS.escape(id)}"]`);
   const escaped = (text) => text.replace(/[&<>]/g, (one) => `&#${one.charCodeAt(0)};`);
 
+  /** The card of a row that decides something, with its decision and the reason on top. */
+  function withLead(id, html) {
+    const lead = html === undefined ? null : onPage("lead", id);
+    return lead ? `<p class="rq-reason">${lead.innerHTML} ${escaped(lead.title)}</p>${html}` : html;
+  }
+
   /** The HTML of a card; that of a pair is its number, the answer sentence and the card of its row. */
   function cardOf(id) {
     const pair = /^x(\d+)\.(\d+)$/.exec(id);
-    if (!pair) return data.cards?.[id] ?? onPage("card", id)?.innerHTML;
+    if (!pair) return data.cards?.[id] ?? withLead(id, onPage("card", id)?.innerHTML);
     const cell = onPage("show", id);
     const said = section.querySelector(`[data-show="s${pair[2]}"] .rq-sentence`)?.textContent ?? "";
     return cell && `<p class="rq-card-head"><b>Sentence ${+pair[2] + 1} against source sentence ${+pair[1] + 1}</b></p>`

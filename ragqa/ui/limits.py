@@ -1,0 +1,83 @@
+"""Which limit of the filter ends the list of passages, and what each would keep by itself, in words. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ragqa.config import FilteringConfig
+from ragqa.types import Candidate, Drop, Selection
+
+THRESHOLD, MAX_DROP, TOP_K = "threshold", "max_drop", "top_k"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many of the ``total`` candidates each limit alone would keep, and which of them end the list.
+
+    ``words`` has a line for each limit, by the name of its setting; ``summary`` is one sentence on all three.
+    """
+
+    total: int
+    kept: int
+    alone: dict[str, int]
+    binding: tuple[str, ...]
+    words: dict[str, str]
+    summary: str
+
+
+def limits(selection: Selection, filtering: FilteringConfig) -> Limits | None:
+    """What ends the list; None where there is no list, or it is a union of several questions' lists."""
+    candidates = sorted((*selection.kept, *selection.dropped), key=lambda one: one.rank)
+    if not candidates or any(one.drop is Drop.NOT_EVIDENCE for one in candidates):
+        return None
+    total, rest = len(candidates), candidates[1:]
+    below = next((one for one in rest if one.relevance < filtering.threshold), None)
+    fallen = next((one for one in rest if filtering.max_drop < 1 and one.fall >= filtering.max_drop), None)
+    alone = {
+        THRESHOLD: below.rank - 1 if below else total,
+        MAX_DROP: fallen.rank - 1 if fallen else total,
+        TOP_K: min(filtering.top_k, total),
+    }
+    kept = min(alone.values())
+    binding = tuple(name for name, count in alone.items() if count == kept < total)
+    reasons = {
+        THRESHOLD: f"rank {below.rank} has a relevance of {below.relevance:.2f}" if below else "",
+        MAX_DROP: f"rank {fallen.rank} falls {fallen.fall:.2f} below the one before" if fallen else "",
+        TOP_K: f"there are {total} candidates",
+    }
+    words = {}
+    for name, count in alone.items():
+        if name in binding:
+            words[name] = f"Ends the list here: {reasons[name]}."
+        elif name == MAX_DROP and filtering.max_drop >= 1:
+            words[name] = "Off."
+        else:
+            words[name] = f"By itself it would keep {_of(count, total)}."
+    return Limits(total, kept, alone, binding, words, _summary(kept, total, binding, reasons, alone))
+
+
+def _of(count: int, total: int) -> str:
+    return f"all {total}" if count == total else f"{count} of {total}"
+
+
+_NAMES = {THRESHOLD: "the threshold", MAX_DROP: "max drop", TOP_K: "top-k"}
+
+
+def _summary(kept: int, total: int, binding: tuple[str, ...], reasons: dict[str, str], alone: dict[str, int]) -> str:
+    if not binding:
+        return f"No limit is reached: all {total} are kept."
+    who = " and ".join(_NAMES[name] for name in binding)
+    verb = "end" if len(binding) > 1 else "ends"
+    others = ", ".join(f"{_NAMES[name]} keeps {_of(alone[name], total)}" for name in alone if name not in binding)
+    beside = f" By themselves: {others}." if others else ""
+    return f"{who[:1].upper()}{who[1:]} {verb} the list after {kept}: {reasons[binding[0]]}.{beside}"
+
+
+def fall_of(selection: Selection, filtering: FilteringConfig) -> Candidate | None:
+    """The first candidate that falls by max drop or more; None where none does, or the rule is off."""
+    fallen = [
+        one
+        for one in (*selection.kept, *selection.dropped)
+        if one.rank > 1 and filtering.max_drop < 1 and one.fall >= filtering.max_drop
+    ]
+    return min(fallen, key=lambda one: one.rank, default=None)
