@@ -232,7 +232,7 @@ class ChatClient:
                         yield ""
                     if text := reply.take(chunk):
                         yield text
-                    if reply.is_too_long:
+                    if reply.is_over:
                         break
             except GenerationError as error:
                 if not reply.raw.strip():

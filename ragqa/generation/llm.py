@@ -10,6 +10,7 @@ from pathlib import Path
 from ragqa.config import GenerationConfig
 from ragqa.events.generation import Token, Working
 from ragqa.generation.answers import nothing_kept
+from ragqa.generation.calls import LONGEST_TOKEN
 from ragqa.generation.client import ChatClient
 from ragqa.generation.prompts import build_prompt, load_prompt, obligations_only
 from ragqa.generation.reply import Reply
@@ -56,7 +57,7 @@ class LlmGenerator:
         if not passages:
             return nothing_kept(self.name, self.model)
         prompt = build_prompt(question, self._context(passages), self._prompt)
-        reply = Reply()
+        reply = Reply(LONGEST_TOKEN * self._config.max_tokens)
         with closing(self._client.write(prompt.messages, reply, seed=self._config.seed)) as pieces:
             for text in pieces:
                 yield Token(text) if text else Working(reply.progress)

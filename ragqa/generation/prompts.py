@@ -120,6 +120,7 @@ class Prompt:
     n_passages: int
     version: PromptVersion
     note: str = ""
+    asked: str = ""  # the question as it was sent
 
     @property
     def n_chars(self) -> int:
@@ -171,6 +172,7 @@ def build_numbered_prompt(
         n_passages=max((number for number, _ in numbered[: len(texts)]), default=0),
         version=text.version,
         note=_note(asked_cut=asked_cut, n_cut=n_cut, n_left_out=len(passages) - len(texts)),
+        asked=asked,
     )
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Protocol
 
 from ragqa.cleaning import without_controls
 from ragqa.generation.citations import parse_cited_text
+from ragqa.generation.mending import Repetition, told_in, unwrapped, without_echoes
 from ragqa.generation.prompts import Prompt
 from ragqa.types import Answer, AnswerSentence, Usage
+from ragqa.verdicts.language import language_of
 
 _OPEN, _CLOSE = "<think>", "</think>"
 
@@ -131,6 +134,8 @@ class Reply:
         self._pieces: list[str] = []
         self._n_chars = 0
         self._thinking = ThinkingFilter()
+        self._repetition = Repetition()
+        self._is_looping = False
         self._usage = Usage()
         self._finish_reason = ""  # as the server has it; empty: it never said
         self._refusal = ""
@@ -143,6 +148,11 @@ class Reply:
     @property
     def is_too_long(self) -> bool:
         return self._n_chars > self._limit
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is worth reading: too long, or the model goes round in circles."""
+        return self.is_too_long or self._is_looping
 
     @property
     def n_chars(self) -> int:
@@ -183,6 +193,7 @@ class Reply:
     def _add(self, text: str) -> str:
         self._pieces.append(text)
         self._n_chars += len(text)
+        self._is_looping = self._is_looping or self._repetition.add(text)
         return text
 
     def to_json(self) -> dict[str, Any]:
@@ -206,25 +217,26 @@ class Reply:
 
     def answer(self, writer: Writer, prompt: Prompt, *, max_tokens: int, n_passages: int | None = None) -> Answer:
         """The answer with verified citations, of passages 1 to ``n_passages`` (None: those the prompt held)."""
-        cited = parse_cited_text(self.raw, prompt.n_passages if n_passages is None else n_passages)
-        finish_reason, note = self._ending(max_tokens, is_empty=not cited.sentences)
-        is_refusal = reads_as_refusal(cited.sentences)
-        notes = [note, prompt.note]
+        told = told_in(prompt.messages)
+        cited = parse_cited_text(unwrapped(self.raw, told), prompt.n_passages if n_passages is None else n_passages)
+        answer = Answer(cited.text, cited.sentences, writer.name, self.model or writer.model, raw=self.raw)
+        answer, left_out = without_echoes(answer, told, prompt.asked)
+        finish_reason, note = self._ending(max_tokens, is_empty=not answer.sentences)
+        is_refusal = reads_as_refusal(answer.sentences)
+        notes = [note, left_out, prompt.note]
         if is_refusal:
             notes.append(REFUSAL_NOTE)
         if cited.rejected:
             marks = ", ".join(f"[{number}]" for number in cited.rejected[:10])
             notes.append(f"The model cited {marks}, but was sent passages 1 to {prompt.n_passages}; taken out.")
-        elif cited.sentences and not is_refusal and not any(sentence.citations for sentence in cited.sentences):
+        elif answer.sentences and not is_refusal and not any(sentence.citations for sentence in answer.sentences):
             notes.append("The model cited no passage.")
+        if answer.sentences and (language := language_of(answer.text)) != language_of(prompt.asked):
+            notes.append(f"The model answered in another language than the question's ({language}).")
         if self.left_out:
             notes.append(f"Not understood by the server and left out of the request: {', '.join(self.left_out)}.")
-        return Answer(
-            text=cited.text,
-            sentences=cited.sentences,
-            generator=writer.name,
-            model=self.model or writer.model,
-            raw=self.raw,
+        return replace(
+            answer,
             usage=self._usage,
             finish_reason=finish_reason,
             rejected_citations=cited.rejected,
@@ -246,6 +258,8 @@ class Reply:
             return "empty", "The server's content filter withheld the answer. Word the question differently."
         if is_empty:
             return "empty", refusal or "The model wrote no answer. Ask again or choose another model."
+        if self._is_looping and not self.is_too_long:
+            return "length", "The answer was stopped where the model began to repeat itself."
         if self.is_too_long:
             return "length", f"The answer was stopped after {self._limit:,} characters."
         if reason == "length":

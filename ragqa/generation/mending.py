@@ -1,0 +1,117 @@
+"""What a small language model writes that is no answer, taken out of its reply. Pure: text in, text out.
+
+Such models repeat themselves until they are stopped, copy the frames and rules they were sent, begin with a remark
+about the task, and wrap an answer in code or JSON. ``Answer.raw`` keeps all of it; what was taken out is said in words.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from ragqa.generation.answers import without
+from ragqa.types import Answer, AnswerSentence
+
+COPIED_WORDS: Final = 7  # words in a row that stand in the instructions: from so many a sentence is copied from them
+LOOKED_BACK: Final = 2_000  # characters in which a repetition is looked for
+REPEATED_CHARS: Final = 80  # so many, as they end the text, ...
+REPEATS: Final = 4  # ... found so many times: the model goes round in circles
+
+_FRAME: Final = re.compile(r"</?(?:passage|question|answer)(?:-[0-9a-f]{12}|-\{code\})?(?:\s+number=\"?\d*\"?)?\s*/?>")
+_FENCE: Final = re.compile(r"^[ \t]*(?:```|~~~)[\w-]*[ \t]*$", re.MULTILINE)
+_LABEL: Final = re.compile(r"\A\s*\**(?:answer|final answer|response|corrected answer)\**\s*:\**\s*", re.IGNORECASE)
+_REMARK: Final = re.compile(
+    r"(?:sure|certainly|of course|okay|ok)?(?: thing)?[,!.]?\s*"
+    r"(?:(?:here is|here's|here are|below is|the following is|i(?: wi|')ll answer)\b[^.]{0,120}[:.])?\Z",
+    re.IGNORECASE,
+)
+_KEYS: Final = ("answer", "response", "text")
+_PIECES: Final = re.compile(r"[.!?\n]")
+_WORDS: Final = re.compile(r"[^\W_]+")
+
+
+class Repetition:
+    """Watches a text as it grows for a passage that comes again and again."""
+
+    def __init__(self) -> None:
+        self._tail = ""
+        self._unread = 0
+
+    def add(self, text: str) -> bool:
+        """Whether the text, with this at its end, goes round in circles."""
+        self._tail = (self._tail + text)[-LOOKED_BACK:]
+        self._unread += len(text)
+        if self._unread < REPEATED_CHARS:
+            return False
+        self._unread = 0
+        return self._tail.count(self._tail[-REPEATED_CHARS:]) >= REPEATS if len(self._tail) > REPEATED_CHARS else False
+
+
+def unwrapped(raw: str, told: str = "") -> str:
+    """The reply without frames, code fences, a label and lines of ``told``; what a JSON object wraps, out of it."""
+    lines = {line.strip() for line in told.splitlines()} - {""}
+    bare = _FENCE.sub("", _FRAME.sub("", raw))
+    text = _LABEL.sub("", "\n".join(line for line in bare.split("\n") if line.strip() not in lines).lstrip(), count=1)
+    if text.strip().startswith("{"):
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return text
+        found = [value[key] for key in _KEYS if isinstance(value, dict) and isinstance(value.get(key), str)]
+        return found[0] if len(found) == 1 else text
+    return text
+
+
+def told_in(messages: Sequence[Mapping[str, Any]]) -> str:
+    """What these messages say that is no answer: the instructions, and where each passage comes from."""
+    sources = [line for one in messages[1:] for line in one["content"].splitlines() if line.startswith("Source: ")]
+    return "\n".join([messages[0]["content"], *sources])
+
+
+def without_echoes(answer: Answer, instructions: str, question: str) -> tuple[Answer, str]:
+    """The answer without sentences that repeat it, its instructions or the question, and what is to be said of that.
+
+    ``raw`` stays as it was written. What a repeated sentence cites goes to the first one that says the same. An answer
+    of nothing else loses every sentence.
+    """
+    told, asked = _words(instructions), _words(question)
+    pieces = {_words(piece) for piece in _PIECES.split(instructions)}
+    first: dict[str, int] = {}
+    sentences = list(answer.sentences)
+    echoed, again = set(), set()
+    for index, sentence in enumerate(answer.sentences):
+        words = _words(sentence.text)
+        is_told = words in pieces or (len(words.split()) >= COPIED_WORDS and words in told)
+        if not words.strip() or words == asked or is_told or _is_remark(index, sentence):
+            echoed.add(index)
+        elif words in first:
+            again.add(index)
+            cited = {*sentences[first[words]].citations, *sentence.citations}
+            sentences[first[words]] = replace(sentences[first[words]], citations=tuple(sorted(cited)))
+        else:
+            first[words] = index
+    if not (echoed or again):
+        return answer, ""
+    kept = without(replace(answer, sentences=tuple(sentences)), echoed | again)
+    return replace(kept, raw=answer.raw), _said(len(echoed), len(again))
+
+
+def _words(text: str) -> str:
+    """The words in lower case, a space around each."""
+    return f" {' '.join(_WORDS.findall(text.casefold()))} "
+
+
+def _is_remark(index: int, sentence: AnswerSentence) -> bool:
+    """Whether it opens the answer with a remark about the task: "Sure! Here is the answer:"."""
+    return index <= 1 and not sentence.citations and bool(_REMARK.match(sentence.text.strip()))
+
+
+def _said(n_echoed: int, n_again: int) -> str:
+    parts: Sequence[str] = [
+        f"{n_again} that repeat another" if n_again else "",
+        f"{n_echoed} that repeat the question, the instructions or are about the task" if n_echoed else "",
+    ]
+    return f"Sentences of the model left out: {' and '.join(filter(None, parts))}."

@@ -1,0 +1,140 @@
+"""Every generator of a language model against what small models do: ramble, ignore the format, loop, answer in another
+language, copy the prompt. What a reader gets is never that, and always something or a reason."""
+
+import json
+
+import pytest
+
+from ragqa.config import Config, FilteringConfig, GenerationConfig
+from ragqa.events.pipeline import Answered
+from ragqa.generation.fanout.model import FanOutLlmGenerator
+from ragqa.generation.llm import LlmGenerator, ObligationsGenerator
+from ragqa.generation.loc import LocGenerator
+from ragqa.generation.mending import Repetition, unwrapped
+from ragqa.generation.prompts import load_prompt
+from ragqa.generation.vrr import VrrGenerator
+from ragqa.types import Question
+from tests.support.fan_out_world import COMPARISON, parts
+from tests.support.helpers import make_pipeline
+from tests.support.openai_server import OpenAIServer, answer
+from tests.support.scripted import CONFIG, ask
+
+SAID = "A Firm must keep records [1]."
+FOREIGN = "Podjetje mora hraniti vse evidence, ki se nanašajo na stranke, najmanj šest let po koncu razmerja [1]."
+RULE = load_prompt("answer").instructions.splitlines()[3].removeprefix("- ").split(". ")[0] + "."
+RAMBLE = " ".join(f"There is also thing {n}, of which much could be said if one only wanted to." for n in range(60))
+
+
+def copied(request):
+    """The prompt back again, frames, rules and question, and the answer after it."""
+    return f"{request.body['messages'][1]['content']}\n\n{request.prompt[:1500]}\n\nAnswer: {SAID}"
+
+
+def loops(request):
+    return f"{SAID} " * 100
+
+
+FAILURES = {
+    "rambles": RAMBLE,
+    "markdown": f"Sure! Here is the answer:\n\n```text\n## Answer\n\n* **Duty:** {SAID}\n* {SAID}\n```",
+    "json": json.dumps({"answer": SAID}),
+    "loops": loops,
+    "characters": "A Firm must act [1]. " + "=-" * 500,
+    "foreign": FOREIGN,
+    "copies": copied,
+    "question": f"What must a Firm do?\n{SAID}",
+    "nothing but the question": "What must a Firm do?",
+    "blank": " \n\n ",
+}
+LLM = {"llm": LlmGenerator, "obligations": ObligationsGenerator, "loc": LocGenerator, "vrr": VrrGenerator}
+
+
+class Plain(LlmGenerator):
+    """As `LlmGenerator`, made as those that verify are."""
+
+    def __init__(self, config, _verifier, api_key=None, prompts=None):
+        super().__init__(config, api_key, prompts)
+
+
+def answered(name, reply):
+    """The answer of this generator where the model always writes that."""
+    settings = {"max_tokens": 200, "tries": 2, "candidates": 2, "rounds": 1, "max_calls": 6}
+    if name != "fan-out-llm":
+        return ask({**LLM, "llm": Plain}[name], answer(reply), **settings).answer
+    with OpenAIServer(answer(reply)) as server:
+        generation = GenerationConfig(
+            generator="fan-out-llm", model=CONFIG.model, base_url=server.base_url, max_tokens=200, max_calls=6
+        )
+        generator = FanOutLlmGenerator(generation, FilteringConfig(), "sk-test-0123456789")
+        pipeline = make_pipeline(**parts(Config(generation=generation), generator, None))
+        (found,) = [one.answer for one in pipeline.run(Question(COMPARISON)) if isinstance(one, Answered)]
+        generator.close()
+        return found
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+@pytest.mark.parametrize("name", [*LLM, "fan-out-llm"])
+def test_no_failure_of_a_model_reaches_the_reader(name, failure):
+    found = answered(name, FAILURES[failure])
+    texts = [sentence.text for sentence in found.sentences]
+    assert len(texts) == len(set(texts)) or name == "loc"  # its answers to two obligations may be the same
+    assert all(found.text[one.start : one.end] == one.text for one in found.sentences)
+    assert not any(part in found.text for part in ("<passage", "</", "```", "Sure!", "{", "=-=-=-=-=-=-"))
+    assert "You help compliance analysts" not in found.text
+    assert len(found.text) < 8 * 200 * 6
+    assert texts or found.finish_reason in {"empty", "stop", "interrupted"}
+    assert found.note or failure in {"json", "markdown", "rambles"} or texts
+
+
+def test_a_loop_is_stopped_said_and_shown_once():
+    found = answered("llm", loops)
+    assert [one.text for one in found.sentences] == ["A Firm must keep records."]
+    assert found.finish_reason == "length"
+    assert "began to repeat itself" in found.note
+    assert "that repeat another" in found.note
+    assert len(found.raw) < 1_000
+
+
+def test_what_was_copied_from_the_prompt_is_left_out_and_the_answer_stays():
+    found = answered("llm", f"{RULE} What must a Firm do? {SAID} A Firm must keep records [2].")
+    assert [(one.text, one.citations) for one in found.sentences] == [("A Firm must keep records.", (1, 2))]
+    assert found.raw.startswith(RULE)
+    assert "2 that repeat the question" in found.note
+
+
+def test_another_language_than_the_questions_is_said():
+    assert "another language than the question's (sl)" in answered("llm", FOREIGN).note
+    assert "another language" not in answered("llm", SAID).note
+
+
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        ('{"answer": "Yes [1]."}', "Yes [1]."),
+        ('```json\n{"answer": "Yes [1]."}\n```', "Yes [1]."),
+        ('{"answer": 1}', '{"answer": 1}'),
+        ('{"sub_questions": []}', '{"sub_questions": []}'),
+        ("**Answer:** Yes.", "Yes."),
+        ('<passage-0123456789ab number="1">\nYes.\n</passage-0123456789ab>', "Yes.\n"),
+        ("a < b and <b>c</b>", "a < b and <b>c</b>"),
+        ("{" * 100_000, "{" * 100_000),
+    ],
+)
+def test_wrapping_is_taken_off_and_nothing_else(raw, text):
+    assert unwrapped(raw) == text
+
+
+@pytest.mark.parametrize(
+    "said", ["Sure, a Firm may do so.", "Certainly not.", "Of course a Firm must act.", "Here a Firm must act."]
+)
+def test_an_answer_that_begins_as_a_remark_does_stays(said):
+    assert answered("llm", said).text == said
+
+
+def test_a_list_of_like_sentences_is_no_loop():
+    watched = Repetition()
+    text = "".join(
+        f"A Firm of class {n} must keep its records for at least {n} years after the end. " for n in range(60)
+    )
+    assert not any(watched.add(text[at : at + 7]) for at in range(0, len(text), 7))
+    assert any(watched.add(piece) for piece in ["A Firm must act. "] * 60)
