@@ -53,6 +53,14 @@ def model_widget(values: dict[str, Any], defaults: GenerationConfig) -> None:
         values["model"] = chosen or defaults.model
 
 
+def model_names(defaults: GenerationConfig) -> dict[str, tuple[str, str]]:
+    """What can be asked, by what it is called in a list: ``model`` and ``local_model``, the latter "" of a server's."""
+    listed = _models(defaults.base_url, bool(api_key())) if has_server() else ()
+    served = dict.fromkeys((defaults.model, *listed)) if has_server() else {}
+    local = {label: (defaults.model, name) for label, name in _local_models(defaults).items()}
+    return {name: (name, "") for name in served} | local
+
+
 def _local_models(defaults: GenerationConfig) -> dict[str, str]:
     """What can be asked on this machine, by what it is called in the list."""
     names = (*filter(None, (defaults.local_model,)), *usable_models(Paths.from_env().local_models))

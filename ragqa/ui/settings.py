@@ -85,6 +85,15 @@ def settings_panel(
     return config
 
 
+def current_settings(index: str, defaults: Config, rankings: Sequence[str], encoder: str) -> Config:
+    """The settings as the drawer was left, for pages that have none; the first preset's where it never was open."""
+    own, _ = resources.own_presets(Paths.from_env().presets)
+    presets = {preset.name: preset for preset in (*PRESETS, *own)}
+    preset = presets.get(st.session_state.get(_PRESET) or "", PRESETS[0])
+    kept: dict[str, Any] = st.session_state.get(_STORE) or first_values(PRESETS[0], defaults)
+    return config_of(weight_values(preset, rankings, encoder) | kept, index, defaults, preset.retrieval, rankings)
+
+
 def _chosen_preset(
     presets: Mapping[str, Preset], weights: Callable[[Preset], dict[str, float]], place: DeltaGenerator | None
 ) -> str:

@@ -507,3 +507,33 @@ def test_the_records_page_lists_and_opens_and_says_when_there_is_nothing(app):
     assert "Who must act?" in records_page()
     assert "RePASs, paper" in records_page(events[-1].record_id)
     assert "no record" in records_page("nothing")
+
+
+def test_two_settings_are_asked_and_compared_and_two_records_by_their_address(app):
+    def script():
+        from ragqa.ui.compare_page import compare_page
+
+        compare_page()
+
+    app()
+    at = AppTest.from_function(script, default_timeout=30).run()
+    assert "Choose what differs between A and B" in words(at)
+    at.selectbox(key="compare_preset_b").select("no filter, k = 10")
+    at.text_area(key="compare_question").set_value("Who must act?")
+    at.button(key="compare_ask").click().run()
+    runs = at.session_state["compared"]
+    for run in runs:
+        run.wait(20)
+    at.run()
+    assert not at.exception
+    text = re.sub("<[^>]*>", "", words(at))
+    assert "Threshold 0.70 → 0.00" in text
+    assert "Sentences: 2 same." in text
+    assert "Kept as records" in text
+    again = AppTest.from_function(script, default_timeout=30)
+    again.query_params["a"], again.query_params["b"] = (run.view.record_id for run in runs)
+    again.run()
+    assert not again.exception
+    assert "Threshold 0.70 → 0.00" in re.sub("<[^>]*>", "", words(again))
+    again.query_params["a"] = "nothing"
+    assert "no record 'nothing'" in words(again.run())
