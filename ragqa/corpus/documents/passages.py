@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ragqa.corpus.chunking import chunk, plain_outline
@@ -62,7 +62,11 @@ def passages_of(root: Unit, document_id: str, title: str, max_tokens: int) -> tu
 
 def _cut(unit: Unit, max_tokens: int) -> Iterator[Piece]:
     if unit.parent is not None and _stays_whole(unit):
-        yield from _fitted(unit, max_tokens)
+        beside = [part for part in unit.units if _reads_alone(part)]
+        parts = [part for part in unit.parts if part not in beside]
+        yield from _fitted(replace(unit, parts=parts), max_tokens)
+        for part in beside:
+            yield from _cut(part, max_tokens)
         return
     own: list[Block] = []
     loose: list[Unit] = []  # unnumbered paragraphs in a row
@@ -90,10 +94,10 @@ def _own_piece(unit: Unit, own: list[Block], max_tokens: int) -> Iterator[Piece]
 
 def _stays_whole(unit: Unit) -> bool:
     """Whether the units below this one only complete what it says."""
-    below = [part for part in unit.parts if isinstance(part, Unit)]
+    below = [part for part in unit.units if not _reads_alone(part)]
     if not below:
-        return True
-    if unit.style in RANKS or unit.style == GUIDANCE:
+        return bool(unit.texts)
+    if unit.style in RANKS:
         return False
     first = unit.parts.index(below[0])
     lead = " ".join(part.text for part in unit.parts[:first] if isinstance(part, Block)).strip()
@@ -103,6 +107,11 @@ def _stays_whole(unit: Unit) -> bool:
         return not unit.is_heading and all(part.kind == "table" for part in below)
     follows = any(isinstance(part, Block) and part.text[:1].islower() for part in unit.parts[first:])
     return follows or is_lead_in(lead)
+
+
+def _reads_alone(unit: Unit) -> bool:
+    """Guidance below a rule, and parts and chapters: never a piece of the sentence above them."""
+    return unit.style in RANKS or unit.style == GUIDANCE
 
 
 def is_lead_in(text: str) -> bool:

@@ -207,21 +207,26 @@ class _Builder:
         return max(n for n, unit in enumerate(self._stack) if n == 0 or RANKS.get(unit.style, 9) < rank)
 
     def _under_prefix(self, value: Value) -> int:
-        """The innermost unit whose number begins this one, else the innermost part, chapter or the like."""
-        found = 0
+        """The innermost unit whose number begins this one, an item of a list last; else the innermost part or the like."""
+        rank, item, found = 0, 0, 0
         for n, unit in enumerate(self._stack):
             if unit.style in RANKS:
-                found = max(found, n)
+                rank = n
             own = _whole_value(unit)
             if own and len(own) < len(value) and value[: len(own)] == own:
-                found = n
-        return found
+                if any(above.style in {DOTTED, GUIDANCE} for above in unit.above()) and unit.style != DOTTED:
+                    item = n
+                else:
+                    found = n
+        return max(found, rank) or item
 
     def _weighed(self, step: Step, indent: float, is_heading: bool) -> tuple[int, Step]:
         best, chosen, place = -9.0, step, len(self._stack) - 1
         for style, value in step.readings():
             read = Step(step.printed, style, value)
             for n, unit in enumerate(self._stack):
+                if unit.style == DOTTED and style == "1." and is_heading and follows(unit.value[:1], value):
+                    best, chosen, place = max((best, chosen, place), (3.5, read, n - 1), key=lambda found: found[0])
                 if unit.style != style:
                     continue
                 weight = 3.0 if follows(unit.value, value) else 0.5 if is_later(unit.value, value) else -3.0
