@@ -141,7 +141,7 @@ def write_docx(lines: list[Line], title: str, layout: str, path: Path) -> None:
             number = _element(OxmlElement, qn, "w:num", {"w:numId": str(count)})
             number.append(_element(OxmlElement, qn, "w:abstractNumId", {"w:val": str(count)}))
             numbering.append(number)
-            properties = paragraph._p.get_or_add_pPr().get_or_add_numPr()  # noqa: SLF001
+            properties = paragraph._p.get_or_add_pPr().get_or_add_numPr()
             properties.get_or_add_ilvl().val, properties.get_or_add_numId().val = 0, count
             paragraph.add_run(line.text)
         else:
@@ -161,7 +161,7 @@ def counted(value: str) -> tuple[str, int]:
     return "lowerLetter", ord(value) - 96
 
 
-def _element(make, qn, name: str, values: dict[str, str]):  # noqa: ANN001, ANN202 - python-docx's own types
+def _element(make, qn, name: str, values: dict[str, str]):
     element = make(name)
     for key, value in values.items():
         element.set(qn(key), value)
@@ -265,7 +265,7 @@ def main() -> None:
     for layout in options.layouts:
         for kind in options.formats:
             figures[f"{layout} {kind}"] = compare(expected, options.out / layout / kind)
-            print(layout, kind, figures[f"{layout} {kind}"], flush=True)  # noqa: T201
+            print(layout, kind, figures[f"{layout} {kind}"], flush=True)
     (options.out / "figures.json").write_text(json.dumps(figures, indent=1), encoding="utf-8")
 
 

@@ -286,6 +286,8 @@ def _reads_on(paragraph: _Paragraph, line: Line, leading: float, right: float, b
     _, n_words = _hanging_label(line)
     fits = abs(line.left - paragraph.indent) < line.size * 0.6
     ended = last.text.endswith(_ENDS) or last.right < right - 8 * body
+    if _wraps(paragraph, line, leading) and not ended and not last.text.endswith((" and", " or")):
+        return True  # in mid-sentence: a number at the line's start is one that the sentence cites
     if n_words and not (paragraph.hanging and fits and not last.text.endswith((".", ";", ":"))):
         return False
     if (
@@ -304,6 +306,17 @@ def _reads_on(paragraph: _Paragraph, line: Line, leading: float, right: float, b
     if not fits and line.left < paragraph.indent and paragraph.hanging:
         return not ended and len(paragraph.lines) == 1
     return fits or not ended
+
+
+def _wraps(paragraph: _Paragraph, line: Line, leading: float) -> bool:
+    """Whether the line stands right below the paragraph's last, where its further lines begin."""
+    first, last = paragraph.lines[0], paragraph.last
+    if line.page != last.page or not 0 < line.base - last.base <= leading * 1.35:
+        return False
+    begins = paragraph.indent if len(paragraph.lines) == 1 else last.left
+    if len(paragraph.lines) == 1 and not paragraph.hanging:
+        return first.left - 0.6 * line.size < line.left <= begins + 6 * line.size
+    return abs(line.left - begins) < line.size * 0.6
 
 
 def _block(paragraph: _Paragraph, body: float) -> Block:

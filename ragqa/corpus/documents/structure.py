@@ -207,7 +207,7 @@ class _Builder:
         return max(n for n, unit in enumerate(self._stack) if n == 0 or RANKS.get(unit.style, 9) < rank)
 
     def _under_prefix(self, value: Value) -> int:
-        """The innermost unit whose number begins this one, an item of a list last; else the innermost part or the like."""
+        """The innermost unit whose number begins this one, items of lists last; else the innermost part or the like."""
         rank, item, found = 0, 0, 0
         for n, unit in enumerate(self._stack):
             if unit.style in RANKS:

@@ -9,6 +9,9 @@ import pytest
 from ragqa.config import IndexingConfig
 from ragqa.corpus import detect_format, open_stream
 from ragqa.corpus.documents import DOCUMENT_FORMATS, Reader, UnreadableError
+from ragqa.corpus.documents.model import Block
+from ragqa.corpus.documents.passages import passages_of
+from ragqa.corpus.documents.structure import build
 from ragqa.indexing import build_events, open_index
 from tests.support.document_files import (
     RULES,
@@ -95,6 +98,48 @@ def test_list_numbers_of_a_page_are_those_a_browser_shows(tmp_path, reader):
     rows = "<ol type=a start=3><li>A third duty stands here.</li><li>(d) A fourth says its own number.</li></ol>"
     write_html(tmp_path / "list.html", [("2.", "DUTIES", 0)], after=rows)
     assert [p.number for p in read(reader, tmp_path / "list.html", "HTML").passages] == ["2.", "2.c.", "2.c.(d)"]
+
+
+def cut(*lines):
+    """Number and text of the passages that these paragraphs make; a heading is in capitals."""
+    blocks = [Block(line, "heading" if line.isupper() or line == "Guidance" else "text") for line in lines]
+    return [(p.number, p.text.split("\n")[0]) for p in passages_of(build(blocks), "d", "D", 128)]
+
+
+def test_guidance_below_a_rule_with_items_is_a_passage_of_its_own():
+    found = cut("4. DUTIES", "4.2.2 A keeper must:", "(a) count the boats; and", "(b) log the count.", "Guidance",
+                "A count of one harbour may serve another.")  # fmt: skip
+    assert found[1:] == [
+        ("4.2.2", "A keeper must:"),
+        ("4.2.2.Guidance", "A count of one harbour may serve another."),
+    ]
+    assert cut("4.2.3 A keeper may do so.", "Guidance", "A keeper should look at:", "(a) wind; and", "(b) tide.")[
+        1:
+    ] == [("4.2.3.Guidance", "A keeper should look at:")]
+
+
+def test_rules_after_numbered_guidance_do_not_hang_below_it():
+    found = cut("2. BOATS", "2.1.1 Boats are counted each day.", "Guidance", "1. Counting takes a morning.",
+                "2. The count is kept in a log.", "2.1.2 Logs are kept for a year.")  # fmt: skip
+    assert [number for number, _ in found[1:]] == ["2.1.1", "2.1.1.Guidance.1.", "2.1.1.Guidance.2.", "2.1.2"]
+
+
+def test_a_chapter_follows_rules_whose_own_chapter_has_no_heading():
+    assert [number for number, _ in cut("4.8.1 Boats are counted.", "5. LOGS", "5.1.1 Logs are kept.")] == [
+        "4.8.1", "5.", "5.1.1"]  # fmt: skip
+    assert cut("SCHEDULE", "PART 1 WORDS", "1. A boat is a thing that floats on water.")[-1][0] == "SCHEDULE.PART 1.1."
+
+
+def test_a_number_that_begins_a_wrapped_line_of_a_pdf_is_cited_not_counted(tmp_path, reader):
+    lines = ["(a) The keeper of a harbour counts all of the boats that are moored there, as section",
+             "64(3) of the harbour law and the rules made by the island council under Rule",
+             "8.6.1. of the same say, and the log is kept for at least three years after that day."]  # fmt: skip
+    page = [(60, 100, 10, "3.1 Counting the boats of a harbour")]
+    page += [(90 + (24 if n else 0), 130 + 13 * n, 10, line) for n, line in enumerate(lines)]
+    write_pdf(tmp_path / "wrapped.pdf", [page])
+    found = read(reader, tmp_path / "wrapped.pdf", "PDF").passages
+    assert [p.number for p in found] == ["3.1", "3.1.(a)"]
+    assert "as section 64(3) of the harbour law" in found[1].text
 
 
 def flat_png(size):
