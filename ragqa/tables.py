@@ -75,8 +75,10 @@ class FittedTable:
 
     title: str | Text = ""
     show_lines: bool = False
+    caption: str | Text = ""
     _columns: list[_Column] = field(default_factory=list)
     _rows: list[tuple[Text, ...]] = field(default_factory=list)
+    _styles: list[str] = field(default_factory=list)
 
     def add_column(
         self, heading: str | Text, priority: int = 0, justify: Literal["left", "right"] = "left", least: int = 0
@@ -84,9 +86,10 @@ class FittedTable:
         """A column of at least ``least`` cells, and of its longest word up to `LONGEST_WORD`."""
         self._columns.append(_Column(_text(heading), priority, justify, least))
 
-    def add_row(self, *cells: str | Text) -> None:
+    def add_row(self, *cells: str | Text, style: str = "") -> None:
         """A row with a cell for each column."""
         self._rows.append(tuple(map(_text, cells)))
+        self._styles.append(style)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         shown = list(range(len(self._columns)))
@@ -99,12 +102,12 @@ class FittedTable:
         natural = [max(map(_longest_line, self._cells(place))) for place in range(len(self._columns))]
         room = options.max_width - _outer(len(shown))
         widths = _shared([least[place] for place in shown], [natural[place] for place in shown], room)
-        table = Table(title=self.title or None, show_lines=self.show_lines)
+        table = Table(title=self.title or None, show_lines=self.show_lines, caption=self.caption or None)
         for place, width in zip(shown, widths, strict=True):
             column = self._columns[place]
             table.add_column(column.heading, justify=column.justify, width=width, overflow="fold")
-        for row in self._rows:
-            table.add_row(*(row[place] for place in shown))
+        for row, style in zip(self._rows, self._styles, strict=True):
+            table.add_row(*(row[place] for place in shown), style=style)
         yield table
         left_out = [column.heading.plain for place, column in enumerate(self._columns) if place not in shown]
         if left_out:

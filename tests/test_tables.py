@@ -6,7 +6,9 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from ragqa.cli.benchmarks import comparison_table
 from ragqa.config import FilteringConfig, FusionConfig, ScoringConfig
+from ragqa.evaluation.report import Comparison, Line
 from ragqa.events.scoring import Scored
 from ragqa.filtering import select
 from ragqa.fusion import fuse
@@ -183,3 +185,16 @@ def test_a_refusal_has_no_sentences_and_is_printed_all_the_same():
     text = printed(answer_panel(refusal, ()))
     assert "The corpus does not answer [it]." in text
     assert "Answerability 0.10." in text
+
+
+def test_a_wide_comparison_leaves_figures_out_in_a_narrow_terminal_and_says_which():
+    headings = ("R@10", "MAP@10", "nDCG@10", "MRR@10", "hit rate@1", "R@100", "Δ R@10 (p)", "Δ MAP@10 (p)", "ms")
+    cells = (".780", ".636", ".690", ".716", ".634", ".895", "-.034 (.001)", "-.042 (.001)", "1.3")
+    table = comparison_table(Comparison(headings, (Line("BM25 0.6 + dense 0.4", cells),), "A caption.", "A title"))
+    narrow, wide = printed(table, 80), printed(table)
+    assert "Left out at this width: " in narrow
+    assert "nDCG@10" in narrow
+    assert "…" not in narrow
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert "ms" in wide
+    assert "Left out" not in wide

@@ -19,7 +19,7 @@ from ragqa.evaluation.benchmark import Benchmark, Command, Option, Outcome, Sett
 from ragqa.evaluation.report import Comparison, Report
 from ragqa.evaluation.run import Progress, Stop, folder_of, run
 from ragqa.paths import Paths
-from ragqa.tables import plain
+from ragqa.tables import LONGEST_WORD, FittedTable, plain
 
 REFUSED, NOT_ALL_SCORED, INTERRUPTED = 3, 5, 130  # exit codes; 130 is what shells say of a process ended by Ctrl-C
 NAMED_AT_MOST = 10  # items passed over that are listed one by one
@@ -204,12 +204,15 @@ def draw(report: Report) -> None:
         stdout().print(plain(note), soft_wrap=True)
 
 
-def comparison_table(comparison: Comparison) -> Table:
-    """One comparison; this run's lines in bold, where they come from in the last column where lines differ in it."""
-    table = Table(title=plain(comparison.title) if comparison.title else None)
-    table.add_column(plain(comparison.first), overflow="fold")
-    for heading in comparison.headings:
-        table.add_column(plain(heading), justify="right")
+def comparison_table(comparison: Comparison) -> FittedTable:
+    """One comparison; this run's lines in bold, where they come from in the last column where lines differ in it.
+
+    In a narrow terminal its last figures are left out first.
+    """
+    table = FittedTable(plain(comparison.title), caption=plain(comparison.caption))
+    table.add_column(plain(comparison.first), least=LONGEST_WORD)
+    for place, heading in enumerate(comparison.headings):
+        table.add_column(plain(heading), place, justify="right")
     origins = len({line.origin for line in comparison.lines}) > 1
     if origins:
         table.add_column("from")
@@ -218,8 +221,6 @@ def comparison_table(comparison: Comparison) -> Table:
         style = "bold" if line.is_ours and origins else ""
         from_where = [plain(line.origin)] if origins else []
         table.add_row(plain(line.name), *map(plain, line.cells), *blank, *from_where, style=style)
-    if comparison.caption:
-        table.caption = plain(comparison.caption)
     return table
 
 
