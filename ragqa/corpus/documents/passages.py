@@ -62,11 +62,11 @@ def passages_of(root: Unit, document_id: str, title: str, max_tokens: int) -> tu
 
 def _cut(unit: Unit, max_tokens: int) -> Iterator[Piece]:
     if unit.parent is not None and _stays_whole(unit):
-        beside = [part for part in unit.units if _reads_alone(part)]
-        parts = [part for part in unit.parts if part not in beside]
-        yield from _fitted(replace(unit, parts=parts), max_tokens)
-        for part in beside:
-            yield from _cut(part, max_tokens)
+        beside = [below for below in unit.units if _reads_alone(below)]
+        own_parts = [one for one in unit.parts if one not in beside]
+        yield from _fitted(replace(unit, parts=own_parts), max_tokens)
+        for below in beside:
+            yield from _cut(below, max_tokens)
         return
     own: list[Block] = []
     loose: list[Unit] = []  # unnumbered paragraphs in a row
