@@ -8,6 +8,7 @@ from ragqa.ui.ask import ask_page, check_page
 from ragqa.ui.compare_page import compare_page
 from ragqa.ui.evaluation.page import evaluation_page
 from ragqa.ui.library import library_page
+from ragqa.ui.reader import reader_page
 from ragqa.ui.records_page import records_page
 from ragqa.ui.resources import ICON
 
@@ -19,6 +20,7 @@ page = st.navigation(
         st.Page(check_page, title="Check a text", icon=":material/fact_check:", url_path="check"),
         st.Page(compare_page, title="Compare", icon=":material/compare:", url_path="compare"),
         st.Page(library_page, title="Library", icon=":material/library_books:", url_path="library"),
+        st.Page(reader_page, title="Read", icon=":material/menu_book:", url_path="read"),
         st.Page(records_page, title="Records", icon=":material/history:", url_path="records"),
         st.Page(evaluation_page, title="Evaluate", icon=":material/analytics:", url_path="evaluate"),
     ],

@@ -10,7 +10,7 @@ import hashlib
 import json
 import secrets
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -259,6 +259,17 @@ class RecordStore:
                 (limit,),
             ).fetchall()
         return tuple(RecordSummary(*row) for row in rows)
+
+    def corpora(self, record_ids: Sequence[str]) -> dict[str, str]:
+        """The corpus_sha256 of the index that each of these records was answered from, by record id."""
+        marks = ",".join("?" * len(record_ids))
+        with self._connection() as connection:
+            rows = connection.execute(
+                f"SELECT record_id, json_extract(body, '$.manifest.corpus_sha256') FROM records "  # noqa: S608
+                f"WHERE record_id IN ({marks})",
+                tuple(record_ids),
+            ).fetchall()
+        return {record_id: sha256 or "" for record_id, sha256 in rows}
 
     @contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:

@@ -6,7 +6,7 @@ from ragqa.config import Config
 from ragqa.repass.explanation import verdict_by_index
 from ragqa.types import Cover, Verdict
 from ragqa.ui.panes import Panes
-from ragqa.ui.render import answer_html, badge_html, notice_html, question_html, record_link_html, text_html
+from ragqa.ui.render import answer_html, badge_html, in_corpus, notice_html, question_html, record_link_html, text_html
 from ragqa.ui.render_cards import sentence_cards
 from ragqa.ui.render_scores import score_line_html
 from ragqa.ui.render_trace import best_html
@@ -26,7 +26,7 @@ def panes_of(view: View, settings: Config, shown_id: str, *, raw: bool = False) 
         answer=_answer(view, found),
         scores=_scores(view, found),
         notes=_notes(view, settings, found),
-        cards=cards,
+        cards={name: in_corpus(card, view.config.index) for name, card in cards.items()},
         status=_status(view, found),
     )
 

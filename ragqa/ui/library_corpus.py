@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from html import escape
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -326,6 +328,9 @@ def _document(shelf: Shelf, catalogue: Catalogue, one: Document, *, busy: bool) 
             elif (catalogue.indexed or {}).get(one.document_id) != one.sha256:
                 words.append("not indexed yet")
             st.caption(" · ".join(words))
+        if one.document_id in (catalogue.indexed or {}):
+            address = f"read?{urlencode({'corpus': shelf.name, 'document': one.document_id})}"
+            st.html(f'<a class="rq-read" href="{escape(address)}" target="_self">Read</a>', width="content")
         st.button(
             "Keep" if one.removed else "Remove",
             key=f"remove_{one.document_id}",

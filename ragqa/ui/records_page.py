@@ -5,6 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from ragqa.errors import RagqaError
+from ragqa.library.changes import stale_words
 from ragqa.paths import Paths
 from ragqa.ui import resources
 from ragqa.ui.render import notice_html, records_html
@@ -15,16 +16,20 @@ def records_page() -> None:
     """Draws the record named by ``?record=ID``, else the newest fifty."""
     st.html(resources.style())
     st.title("Records")
-    store = resources.record_store(Paths.from_env().records)
+    paths = Paths.from_env()
+    store = resources.record_store(paths.records)
     record_id = st.query_params.get("record")
     try:
         if record_id:
             record = store.load(record_id)
             when = record.created_at[:16].replace("T", " ")
             st.caption(f"Record {record.record_id}, {when} UTC, corpus {record.index}.")
+            changed = stale_words(resources.changes_since(record, paths))
+            if changed:
+                st.html(notice_html(changed, "mixed"))
             draw_record(record)
         elif records := store.list():
-            st.html(records_html(records))
+            st.html(records_html(records, resources.stale_records(records, store, paths)))
         else:
             words = "No question has been answered on this machine yet. Ask one, and it is kept here."
             st.html(notice_html(words))

@@ -67,6 +67,18 @@ def place(passage: Passage) -> str:
     return f"{passage.title or passage.document_id}{section}{number}"
 
 
+def read_link_html(passage: Passage, span: tuple[int, int] | None = None) -> str:
+    """A link that opens the document at this passage, these characters of it marked; `in_corpus` completes it."""
+    marked = f"&amp;from={span[0]}&amp;to={span[1]}" if span else ""
+    address = f"read?passage={quote(passage.passage_id, safe='')}{marked}"
+    return f'<a class="rq-read" href="{address}" target="_blank">Read in the document</a>'
+
+
+def in_corpus(html: str, corpus: str) -> str:
+    """The HTML with its links into documents pointing at this corpus; text is escaped and cannot hold such a link."""
+    return html.replace('href="read?passage=', f'href="read?corpus={quote(corpus, safe="")}&amp;passage=')
+
+
 def notice_html(text: str, kind: str = "plain") -> str:
     """One boxed line; ``kind`` is plain, good, mixed or bad."""
     return f'<div class="rq-notice rq-{kind}" role="status">{text_html(text)}</div>'
@@ -167,11 +179,13 @@ def record_link_html(record_id: str) -> str:
     return f'<p class="rq-fine">Kept as record {link}</p>'
 
 
-def records_html(records: Sequence[RecordSummary]) -> str:
-    """The record list as a table; each question links to its record."""
+def records_html(records: Sequence[RecordSummary], stale: Collection[str] = ()) -> str:
+    """The record list as a table; each question links to its record. Of ``stale`` ids the source has changed since."""
+    changed = f" {badge_html('the source has changed since', 'mixed')}"
     rows = "".join(
         f'<tr><td>{escape(r.created_at[:16].replace("T", " "))}</td><td class="rq-wide">'
-        f'<a href="records?record={quote(r.record_id)}" target="_self">{escape(r.question)}</a></td>'
+        f'<a href="records?record={quote(r.record_id)}" target="_self">{escape(r.question)}</a>'
+        f"{changed if r.record_id in stale else ''}</td>"
         f"<td>{escape(r.index)}</td><td>{escape(r.generator)}</td><td>{escape(r.status)}</td>"
         f"<td>{number_html(r.composite)}</td></tr>"
         for r in records

@@ -21,7 +21,16 @@ from ragqa.types import (
     SentenceVerdict,
     Span,
 )
-from ragqa.ui.render import VERDICT_CLASS, badge_html, cited_by, marked_html, place, said_html, text_html
+from ragqa.ui.render import (
+    VERDICT_CLASS,
+    badge_html,
+    cited_by,
+    marked_html,
+    place,
+    read_link_html,
+    said_html,
+    text_html,
+)
 from ragqa.ui.view import Shown
 
 COVER_CLASS = {Cover.COVERED: "good", Cover.IN_PART: "mixed", Cover.NOT_COVERED: "mixed"}
@@ -110,7 +119,7 @@ def _cited(
 ) -> str:
     """The passage that a sentence cites, with the source sentences that the verdict on it rests on."""
     marks = []
-    if judged:
+    if judged and premises:  # none are known before the scores are final
         for kind, places in (("good", judged.supporting), ("bad", judged.contradicting)):
             marks += [(premises[at], kind) for at in places if premises[at].passage_index == number - 1]
     says = f"Cited by sentence {score.index + 1}."
@@ -121,8 +130,12 @@ def _cited(
     passage = passages[number - 1]
     return (
         f'<p class="rq-card-head"><b>[{number}] {escape(place(passage))}</b></p><p class="rq-reason">{says}</p>'
-        f"{passage_html(passage.text, marks)}"
+        f"{passage_html(passage.text, marks)}{read_link_html(passage, _first(marks))}"
     )
+
+
+def _first(marks: Sequence[tuple[Premise, str]]) -> tuple[int, int] | None:
+    return next(((premise.start, premise.end) for premise, _ in marks), None)
 
 
 def passage_html(text: str, marks: Sequence[tuple[Premise, str]] = ()) -> str:
@@ -147,10 +160,12 @@ def in_passage_html(
     premise: Premise, passages: Sequence[Passage], kind: str, words: Sequence[Span] = (), words_kind: str = ""
 ) -> str:
     """The premise's passage with the premise marked, and in it these words, by their offsets in the premise."""
-    text = passages[premise.passage_index].text
+    passage = passages[premise.passage_index]
+    text = passage.text
     before, inside, after = text[: premise.start], text[premise.start : premise.end], text[premise.end :]
     mark = f'<mark class="rq-mark-{kind}">{marked_html(inside, words, words_kind or kind)}</mark>'
-    return f'<div class="rq-passage">{text_html(before)}{mark}{text_html(after)}</div>'
+    link = read_link_html(passage, (premise.start, premise.end))
+    return f'<div class="rq-passage">{text_html(before)}{mark}{text_html(after)}</div>{link}'
 
 
 def _decided(

@@ -7,7 +7,7 @@ from html import escape
 
 from ragqa.registry import score_name
 from ragqa.types import Candidate, Drop, Passage, ScorePart, Selection, Span
-from ragqa.ui.render import badge_html, notice_html, number_html, place, text_html
+from ragqa.ui.render import badge_html, notice_html, number_html, place, read_link_html, text_html
 
 Matcher = Callable[[str], Sequence[Span]]  # a passage's text -> the words it shares with the question
 Neighbours = Callable[
@@ -55,7 +55,8 @@ def passage_cards_html(
         around = _around_html(*neighbours(passage)) if neighbours else ""
         cards.append(
             f'<div data-card="p{candidate.rank}"><p class="rq-card-head"><b>{escape(place(passage))}</b></p>'
-            f'<div class="rq-passage">{_marked(passage.text, spans, 0, len(passage.text))}</div>{around}</div>'
+            f'<div class="rq-passage">{_marked(passage.text, spans, 0, len(passage.text))}</div>'
+            f"{read_link_html(passage)}{around}</div>"
         )
     return f'<div class="rq-hidden">{"".join(cards)}</div>'
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from ragqa.errors import RagqaError
 from ragqa.indexing import index_info, open_index
 from ragqa.indexing.folders import index_names as names_in
 from ragqa.indexing.folders import locate
+from ragqa.library.changes import PassageChange, stale
 from ragqa.library.jobs import Jobs
 from ragqa.library.shelf import shelf_of, shelves
 from ragqa.paths import Paths
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from ragqa.pipeline import Pipeline
     from ragqa.presets import Preset
     from ragqa.protocols import Encoder, Reranker
-    from ragqa.records import RecordStore
+    from ragqa.records import AnswerRecord, RecordStore, RecordSummary
 
 _logger = logging.getLogger(__name__)
 
@@ -116,6 +117,30 @@ def _rankings_of(name: str, indexes: Path, stamp: int) -> tuple[tuple[str, ...],
 def open_corpus(name: str, paths: Paths) -> Index:
     """The opened index, opened again only when it was rebuilt. Raises IndexingError."""
     return _open(name, paths.indexes, _stamp(name, paths.indexes))
+
+
+def changes_since(record: AnswerRecord, paths: Paths) -> tuple[PassageChange, ...]:
+    """What has changed of the passages that a record cites; nothing is said where the corpus is gone or unchanged."""
+    index = corpus_or_none(record.index, paths)
+    if index is None or index.manifest.corpus_sha256 == record.manifest.get("corpus_sha256"):
+        return ()
+    return stale(record, index)
+
+
+def stale_records(records: Sequence[RecordSummary], store: RecordStore, paths: Paths) -> set[str]:
+    """The ids of those records that cite what has changed since; only records of changed corpora are read."""
+    now = {}
+    for name in {record.index for record in records}:
+        with suppress(RagqaError):
+            now[name] = index_info(name, paths.indexes).corpus_sha256
+    then = store.corpora([record.record_id for record in records])
+    found = set()
+    for one in records:
+        if one.index in now and then.get(one.record_id) != now[one.index]:
+            with suppress(RagqaError):
+                if changes_since(store.load(one.record_id), paths):
+                    found.add(one.record_id)
+    return found
 
 
 def corpus_or_none(name: str, paths: Paths) -> Index | None:

@@ -18,7 +18,7 @@ from ragqa.types import Selection
 from ragqa.ui.answer import coverage_words
 from ragqa.ui.charts import growth_chart, path_chart
 from ragqa.ui.limits import limits
-from ragqa.ui.render import badge_html, notice_html, seconds_html
+from ragqa.ui.render import badge_html, in_corpus, notice_html, seconds_html
 from ragqa.ui.render_curve import curve_html
 from ragqa.ui.render_passages import passage_cards_html, passage_table_html
 from ragqa.ui.render_scores import (
@@ -118,7 +118,8 @@ def _passages(drawn: _Drawn) -> None:
     analyser = index.manifest.analyser if index else Analyser()
     matcher = partial(_matched, question=view.asked.query, analyser=analyser)
     st.html(passage_table_html(current, SHOWN_CANDIDATES, matcher))
-    st.html(passage_cards_html(current, SHOWN_CANDIDATES, matcher, index.neighbours if index else None))
+    cards = passage_cards_html(current, SHOWN_CANDIDATES, matcher, index.neighbours if index else None)
+    st.html(in_corpus(cards, view.config.index))
     counts = ", ".join(f"{ranking.retriever} {len(ranking.hits)}" for ranking in view.rankings)
     st.caption(
         f"Kept {n_kept} of {n_all}. Retrieved: {counts}. Listed: the best {min(SHOWN_CANDIDATES, n_all)} fused "
@@ -192,16 +193,15 @@ def _obligations(drawn: _Drawn) -> None:
     if not rows:
         st.html(notice_html("Every obligation is covered.", "good"))
         return
-    st.html(
-        obligations_html(
-            rows,
-            view.selection.passages if view.selection else (),
-            drawn.settings.scoring.coverage_threshold,
-            final=None if view.scored else view.final_obligations,
-            explanation=found.explanation,
-            verdicts=found.obligation_verdicts,
-        )
+    listed = obligations_html(
+        rows,
+        view.selection.passages if view.selection else (),
+        drawn.settings.scoring.coverage_threshold,
+        final=None if view.scored else view.final_obligations,
+        explanation=found.explanation,
+        verdicts=found.obligation_verdicts,
     )
+    st.html(in_corpus(listed, view.config.index))
 
 
 def _pairs(drawn: _Drawn) -> None:
@@ -211,7 +211,7 @@ def _pairs(drawn: _Drawn) -> None:
         return
     options = ["entailment", "contradiction"]
     kind = st.segmented_control("Probability shown", options, default=options[0], key="matrix_kind") or options[0]
-    st.html(pairs_html(evaluation, selection.passages, kind))
+    st.html(in_corpus(pairs_html(evaluation, selection.passages, kind), drawn.view.config.index))
     words = f"{evaluation.n_pairs:,} pairs compared. Choose a cell, or walk with the arrow keys, to see its sentences."
     if doubted_cells(evaluation, kind):
         words += " Hatched: a probability that reaches the threshold and that the verdict does not believe."

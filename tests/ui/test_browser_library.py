@@ -62,6 +62,16 @@ def test_from_dropped_files_to_an_answer_and_to_what_a_new_version_changed(page,
     page.get_by_label("Question").press("Control+Enter")
     page.locator(".rq-line:not(.rq-provisional)").wait_for()
     assert "within two hours" in page.locator(".rq-answer").first.inner_text()
+    record = page.locator('a[href^="records?record="]').first.get_attribute("href")
+    table = page.locator('[data-card^="p"] a.rq-read')
+    addresses = {one.get_attribute("href") for one in table.all()}
+    for document in ("ferries", "boats", "barges"):
+        address_of = next(one for one in sorted(addresses) if f"passage={document}%3A2.1.1" in one)
+        page.goto(f"{address}/{address_of}&from=0&to=10")
+        page.locator("#rq-place mark").wait_for()
+        assert page.locator("#rq-place mark").inner_text() == "The Master"
+        if document == "barges":
+            page.locator(".st-key-read_picture img").wait_for()
 
     page.goto(f"{address}/library?corpus=ferries-2026")
     page.locator(".st-key-library_ask button").wait_for()
@@ -72,6 +82,11 @@ def test_from_dropped_files_to_an_answer_and_to_what_a_new_version_changed(page,
     changed.wait_for()
     changed.locator("summary").click()
     assert changed.locator("del mark").inner_text().startswith("two hours")
+    page.goto(f"{address}/{record}")
+    page.get_by_text("The source has changed since: 2.1.1 (changed)").wait_for()
+    page.goto(f"{address}/records")
+    page.get_by_text("the source has changed since").first.wait_for()
+    page.goto(f"{address}/library?corpus=ferries-2026")
     page.get_by_role("button", name="More").click()
     page.get_by_role("button", name="Delete", exact=True).click()
     page.get_by_text("Deleted: 1").wait_for()

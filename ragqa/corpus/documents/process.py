@@ -9,7 +9,8 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,6 +86,14 @@ class Reader:
             tuple(reply.get("dropped", {}).items()),
             tuple(reply.get("warnings", ())),
         )
+
+    def picture(self, path: Path, page: int, boxes: Sequence[tuple[float, float, float, float]]) -> bytes:
+        """A page of this PDF, from 1, as a PNG with these boxes on it: left, top, right, bottom in points from the top.
+
+        Raises UnreadableError.
+        """
+        reply = self._ask({"path": str(path.resolve()), "page": page, "boxes": [list(box) for box in boxes]})
+        return b64decode(reply["picture"])
 
     def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         if self._process is None or self._process.poll() is not None:

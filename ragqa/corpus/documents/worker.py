@@ -13,6 +13,7 @@ import sys
 import tempfile
 import zipfile
 import zlib
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -25,6 +26,7 @@ from ragqa.corpus.documents.labels import GUIDANCE, RANKS
 from ragqa.corpus.documents.model import MAX_BYTES, Parsed, UnreadableError
 from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.pdf import parse_pdf
+from ragqa.corpus.documents.pdf_picture import picture_of
 from ragqa.corpus.documents.sheets import parse_csv, parse_xlsx
 from ragqa.corpus.documents.structure import DOTTED, Unit, build
 from ragqa.corpus.text import chunks
@@ -81,6 +83,9 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
     """The reply to one request; ``refused`` is the line that says why there is none."""
     try:
         path = Path(request["path"])
+        if "page" in request:
+            check(path, "PDF")
+            return {"picture": b64encode(picture_of(path, request["page"], request["boxes"])).decode()}
         if "kind" not in request:
             check(path, "ZIP")
             return {"members": [info.filename for info in members(path)]}

@@ -1,0 +1,196 @@
+"""A document as a whole, as its index has it: outline, leaves that are loaded one at a time, search within it.
+
+Any index can be read so, also one that was built from a folder; the files of the library's corpora are here, too.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Protocol
+
+from ragqa.errors import CorpusError
+from ragqa.library.shelf import shelf_of
+from ragqa.types import Passage, Span
+
+LEAF: Final = 40  # passages that are shown together, a section more where one does not end there
+FOUND: Final = 200  # passages that a search lists
+_SEPARATOR: Final = " › "
+
+
+class Held(Protocol):
+    """What is asked of an open index."""
+
+    @property
+    def passages(self) -> Sequence[Passage]: ...
+
+    @property
+    def position_of(self) -> Mapping[str, int]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of the outline: how deep it stands, its words, the position in the index where it begins."""
+
+    depth: int
+    text: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentView:
+    """A document's passages stand at positions ``start`` to ``stop`` of the index, leaves begin at ``leaves``."""
+
+    document_id: str
+    title: str
+    start: int
+    stop: int
+    outline: tuple[Entry, ...]
+    leaves: tuple[int, ...]
+
+    def leaf_of(self, position: int) -> int:
+        """The number of the leaf that holds this position, from 0."""
+        return max(0, bisect_right(self.leaves, position) - 1)
+
+    def leaf(self, number: int) -> range:
+        """The positions of a leaf."""
+        number = min(max(number, 0), len(self.leaves) - 1)
+        stop = self.leaves[number + 1] if number + 1 < len(self.leaves) else self.stop
+        return range(self.leaves[number], stop)
+
+    def branch(self, position: int, most: int = 150) -> tuple[Entry, ...]:
+        """The outline as far as it fits: all of it, else the upper levels and what stands around this position."""
+        for depth in (9, 3, 2, 1, 0):
+            here = self.leaf(self.leaf_of(position))
+            kept = [one for one in self.outline if one.depth <= depth or one.position in here]
+            if len(kept) <= most:
+                return tuple(kept)
+        at = max(0, bisect_right([one.position for one in kept], position) - most // 2)
+        return tuple(kept[at : at + most])
+
+
+def documents_of(index: Held) -> dict[str, tuple[int, str]]:
+    """Each document's first position and title, by its id, after reading every passage once."""
+    found: dict[str, tuple[int, str]] = {}
+    for position, passage in enumerate(index.passages):
+        if passage.document_id not in found:
+            found[passage.document_id] = position, passage.title
+    return found
+
+
+def document_at(index: Held, position: int) -> DocumentView:
+    """The document that the passage at this position belongs to; reads that document's passages once."""
+    chosen = index.passages[position]
+    start = stop = position
+    while start > 0 and index.passages[start - 1].document_id == chosen.document_id:
+        start -= 1
+    while stop < len(index.passages) and index.passages[stop].document_id == chosen.document_id:
+        stop += 1
+    outline: list[Entry] = []
+    leaves = [start]
+    before: list[str] = []
+    for place in range(start, stop):
+        path = [part for part in index.passages[place].section.split(_SEPARATOR) if part]
+        same = 0
+        while same < min(len(path), len(before)) and path[same] == before[same]:
+            same += 1
+        outline += [Entry(depth, path[depth][:160], place) for depth in range(same, len(path))]
+        begins = path != before
+        if place - leaves[-1] >= (LEAF if begins else 2 * LEAF):
+            leaves.append(place)
+        before = path
+    return DocumentView(
+        chosen.document_id, chosen.title or chosen.document_id, start, stop, tuple(outline), tuple(leaves)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage that a search within a document found, with the places of the words."""
+
+    position: int
+    passage: Passage
+    spans: tuple[Span, ...]
+
+
+def search(index: Held, document: DocumentView, words: str) -> tuple[Hit, ...]:
+    """The passages of the document in which every word begins some word, or a phrase in quotes stands; in order."""
+    patterns = [re.compile(pattern, re.IGNORECASE) for pattern in _patterns(words)]
+    found: list[Hit] = []
+    if not patterns:
+        return ()
+    for position in range(document.start, document.stop):
+        passage = index.passages[position]
+        text = f"{passage.number} {passage.text}"
+        if all(pattern.search(text) for pattern in patterns):
+            found.append(Hit(position, passage, marks_of(passage.text, words)))
+            if len(found) >= FOUND:
+                break
+    return tuple(found)
+
+
+def marks_of(text: str, words: str) -> tuple[Span, ...]:
+    """Where the words that are searched for stand in this text."""
+    matches = [match for one in _patterns(words) for match in re.finditer(one, text, re.IGNORECASE)]
+    ordered = sorted(matches, key=lambda match: match.start())
+    return tuple(Span(match[0], match.start(), match.end()) for match in ordered)
+
+
+def _patterns(words: str) -> list[str]:
+    phrases = re.findall(r'"([^"]{1,200})"', words)
+    single = re.sub(r'"[^"]*"?', " ", words).split()[:12]
+    return [r"\s+".join(map(re.escape, phrase.split())) for phrase in phrases if phrase.strip()] + [
+        rf"(?<!\w){re.escape(word)}\w*" for word in single
+    ]
+
+
+# Places in files ----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PageBoxes:
+    """A page, from 1, and the boxes on it: left, top, right, bottom in points from the top left."""
+
+    page: int
+    boxes: tuple[tuple[float, float, float, float], ...]
+
+
+def pages_of(place: str) -> tuple[PageBoxes, ...]:
+    """The pages that a passage stands on; none where its place is no page (`ragqa.corpus.documents.model`)."""
+    found: dict[int, list[tuple[float, float, float, float]]] = {}
+    for piece in place.split(";"):
+        match = re.fullmatch(r"page=(\d{1,6})&box=([\d.,-]+)", piece)
+        edges = match[2].split(",") if match else []
+        if match and len(edges) == 4:
+            left, top, right, bottom = (float(edge) if edge else 0.0 for edge in edges)
+            found.setdefault(int(match[1]), []).append((left, top, right, bottom))
+    return tuple(PageBoxes(page, tuple(boxes)) for page, boxes in found.items())
+
+
+def place_words(place: str) -> str:
+    """Where a passage stands in its file, in words; empty where nothing is known."""
+    pages = pages_of(place)
+    if pages:
+        return f"page {pages[0].page}" if len(pages) == 1 else f"pages {pages[0].page}–{pages[-1].page}"
+    found = dict(piece.partition("=")[::2] for piece in place.split("&"))
+    if "sheet" in found:
+        return f"sheet {found['sheet']}, row {found.get('row', '?')}"
+    return next((f"{name} {found[name]}" for name in ("paragraph", "line") if name in found), "")
+
+
+def file_of(corpus: str, document_id: str, library: Path) -> Path | None:
+    """The file of a document of the library, as its index has it; None where it is not here or has changed since."""
+    shelf = shelf_of(corpus, library)
+    if shelf is None:
+        return None
+    try:
+        catalogue = shelf.read()
+    except CorpusError:
+        return None
+    for one in catalogue.documents:
+        if one.document_id == document_id and (catalogue.indexed or {}).get(document_id) == one.sha256:
+            return shelf.path_of(one)
+    return None

@@ -1,0 +1,231 @@
+"""The page Read: a document as a whole, opened at a place; of a PDF the picture of the page beside the text."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from pathlib import Path
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from ragqa.corpus.documents import Reader, UnreadableError
+from ragqa.corpus.documents.kinds import kind_of
+from ragqa.errors import RagqaError
+from ragqa.indexing import Index
+from ragqa.library.document import (
+    FOUND,
+    DocumentView,
+    PageBoxes,
+    document_at,
+    documents_of,
+    file_of,
+    marks_of,
+    pages_of,
+    place_words,
+    search,
+)
+from ragqa.paths import Paths
+from ragqa.types import Passage
+from ragqa.ui import resources
+from ragqa.ui.render import notice_html
+from ragqa.ui.render_library import plain_markdown
+from ragqa.ui.render_reader import hits_html, leaf_html, outline_html, read_address
+
+_Columns = tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator | None]
+_SCROLL = """export default function ({ data }) {
+  let left = 40;
+  const show = () => {
+    const place = document.getElementById("rq-place");
+    if (place && place.dataset.shown !== data.place) {
+      place.dataset.shown = data.place;
+      place.scrollIntoView({ block: "center" });
+    } else if (!place && left-- > 0) setTimeout(show, 100);
+  };
+  show();
+}"""
+
+
+def reader_page() -> None:
+    """Draws the place of the address: ``?corpus=NAME&passage=ID`` with ``from`` and ``to``, or ``&document=ID``."""
+    st.html(resources.style())
+    paths = Paths.from_env()
+    names = resources.index_names(paths)
+    corpus = st.query_params.get("corpus", "")
+    if corpus not in names:
+        st.title("Read")
+        if corpus:
+            st.html(notice_html(f"There is no corpus {corpus[:60]!r} on this machine; choose one below.", "mixed"))
+        _choose_corpus(names, paths)
+        return
+    try:
+        index = resources.open_corpus(corpus, paths)
+        position = _position(index, corpus, paths)
+        if position is not None:
+            _draw(index, corpus, position, paths)
+    except RagqaError as error:
+        st.html(notice_html(str(error), "bad"))
+
+
+def _choose_corpus(names: list[str], paths: Paths) -> None:
+    titles = resources.corpus_titles(names, paths)
+    chosen = st.selectbox("Corpus", names, index=None, format_func=titles.__getitem__, key="read_corpus")
+    if chosen:
+        st.query_params["corpus"] = chosen
+        st.rerun()
+
+
+def _position(index: Index, corpus: str, paths: Paths) -> int | None:
+    """Where the address points to in the index; None where a document has to be chosen first."""
+    passage_id, document_id = st.query_params.get("passage", ""), st.query_params.get("document", "")
+    if passage_id:
+        position = index.position_of.get(passage_id)
+        if position is not None:
+            return position
+        words = "This passage is not in the corpus any more: the document has changed since. Choose a document."
+        st.html(notice_html(words, "mixed"))
+    known = _documents(corpus, _stamp(corpus, paths), paths)
+    if document_id in known:
+        return known[document_id][0]
+    st.title("Read")
+    chosen = st.selectbox(
+        "Document",
+        list(known),
+        index=None,
+        format_func=lambda name: f"{known[name][1]} ({name})" if known[name][1] != name else name,
+        key=f"read_document_{corpus}",
+    )
+    if not chosen:
+        return None
+    st.query_params.pop("passage", None)
+    st.query_params["document"] = chosen
+    return known[chosen][0]
+
+
+def _stamp(corpus: str, paths: Paths) -> int:
+    manifest = paths.indexes / corpus / "manifest.json"
+    return manifest.stat().st_mtime_ns if manifest.exists() else 0
+
+
+@st.cache_resource(show_spinner="Looking through the corpus (once)", max_entries=8)
+def _documents(corpus: str, stamp: int, _paths: Paths) -> dict[str, tuple[int, str]]:
+    return documents_of(resources.open_corpus(corpus, _paths))
+
+
+@st.cache_resource(show_spinner=False, max_entries=32)
+def _document(corpus: str, stamp: int, position: int, _paths: Paths) -> DocumentView:
+    return document_at(resources.open_corpus(corpus, _paths), position)
+
+
+def _draw(index: Index, corpus: str, position: int, paths: Paths) -> None:
+    document = _document(corpus, _stamp(corpus, paths), position, paths)
+    passage = index.passages[position]
+    chosen = passage.passage_id if st.query_params.get("passage") else ""
+    st.title(plain_markdown(document.title), anchor=False)
+    _bar(index, corpus, document, position)
+    find = st.text_input(
+        "Search in this document",
+        st.query_params.get("find", ""),
+        key=f"read_find_{document.document_id}",
+        placeholder='Words, or a phrase in "quotes"',
+    )
+    if find.strip():
+        _found(index, corpus, document, find)
+    here = document.leaf(document.leaf_of(position))
+    shown = [index.passages[place] for place in here]
+    link = partial(_address, corpus)
+    contents, text, picture = _columns(passage, corpus, paths)
+    with contents:
+        entries = document.branch(position)
+        addresses = {one.position: link(index.passages[one.position]) for one in entries}
+        st.html(outline_html(entries, addresses, here))
+    with text:
+        words = partial(marks_of, words=find) if find.strip() else None
+        st.html(leaf_html(shown, link, chosen, _span(passage) if chosen else None, words))
+    if picture is not None:
+        with picture, st.container(key="read_picture"):
+            _picture(passage, corpus, paths)
+    if chosen:
+        st.components.v2.component("ragqa_scroll", js=_SCROLL)(key="scroll", data={"place": chosen}, height=1)
+
+
+def _address(corpus: str, passage: Passage) -> str:
+    return read_address(corpus, passage.passage_id)
+
+
+def _columns(passage: Passage, corpus: str, paths: Paths) -> _Columns:
+    """Contents, text, and the picture of the page where there is one."""
+    if pages_of(passage.place) and file_of(corpus, passage.document_id, paths.library):
+        contents, text, picture = st.columns([0.2, 0.45, 0.35])
+        return contents, text, picture
+    contents, text = st.columns([0.25, 0.75])
+    return contents, text, None
+
+
+def _bar(index: Index, corpus: str, document: DocumentView, position: int) -> None:
+    """Where this is in the document, and the ways on."""
+    number, last = document.leaf_of(position), len(document.leaves) - 1
+    with st.container(horizontal=True, vertical_alignment="center", key="read_bar"):
+        st.button("‹ Before", key="read_before", disabled=number == 0, on_click=_go, args=(index, document, number - 1))
+        st.button("Next ›", key="read_next", disabled=number == last, on_click=_go, args=(index, document, number + 1))
+        place = place_words(index.passages[position].place)
+        of = f"Part {number + 1:,} of {last + 1:,}" + (f", {place}" if place else "")
+        st.caption(f"{of} · {document.stop - document.start:,} passages · {plain_markdown(corpus)}")
+
+
+def _go(index: Index, document: DocumentView, number: int) -> None:
+    for name in ("from", "to"):
+        st.query_params.pop(name, None)
+    st.query_params["passage"] = index.passages[document.leaf(number).start].passage_id
+
+
+def _span(passage: Passage) -> tuple[int, int] | None:
+    """The characters that the address marks; None where it names none of this text."""
+    try:
+        start, end = int(st.query_params.get("from", "")), int(st.query_params.get("to", ""))
+    except ValueError:
+        return None
+    return (start, end) if 0 <= start < end <= len(passage.text) else None
+
+
+def _found(index: Index, corpus: str, document: DocumentView, words: str) -> None:
+    hits = search(index, document, words)
+    if not hits:
+        st.html(notice_html("No passage of this document has all these words.", "mixed"))
+        return
+    addresses = [read_address(corpus, hit.passage.passage_id, words=words) for hit in hits]
+    more = ", the first ones" if len(hits) == FOUND else ""
+    st.caption(f"{len(hits)} passages{more}")
+    st.html(hits_html(hits, addresses, document))
+
+
+# The picture of a page ------------------------------------------------------------------------------------------------
+
+
+@st.cache_resource(show_spinner=False)
+def _drawing() -> tuple[Reader, threading.Lock]:
+    return Reader(seconds=30), threading.Lock()
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def _drawn(path: Path, stamp: int, page: int, boxes: tuple[tuple[float, float, float, float], ...]) -> bytes:
+    reader, lock = _drawing()
+    with lock:
+        return reader.picture(path, page, boxes)
+
+
+def _picture(passage: Passage, corpus: str, paths: Paths) -> None:
+    path = file_of(corpus, passage.document_id, paths.library)
+    if path is None or kind_of(path.name) != "PDF":
+        return
+    for one in pages_of(passage.place)[:2]:
+        _page(path, one)
+
+
+def _page(path: Path, one: PageBoxes) -> None:
+    try:
+        picture = _drawn(path, path.stat().st_mtime_ns, one.page, one.boxes)
+    except (UnreadableError, OSError) as error:
+        st.html(notice_html(f"Page {one.page} cannot be shown: {error}", "mixed"))
+        return
+    st.image(picture, caption=f"Page {one.page} of the file, the passage in a box", width="stretch")

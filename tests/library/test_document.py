@@ -1,0 +1,121 @@
+"""A document is read as a whole: outline, leaves, search, places; what it shows is escaped; a record that is stale."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from ragqa.corpus.documents import Reader, UnreadableError
+from ragqa.library.changes import stale, stale_words
+from ragqa.library.document import document_at, documents_of, marks_of, pages_of, place_words, search
+from ragqa.types import Span
+from ragqa.ui.render import in_corpus, read_link_html
+from ragqa.ui.render_library import marked_difference, plain_markdown
+from ragqa.ui.render_reader import leaf_html, passage_text_html, read_address
+from tests.support.document_files import rules_pages, write_pdf
+from tests.support.fakes import passage
+from tests.support.hostile import hostile_texts
+
+
+def held(passages):
+    return SimpleNamespace(passages=passages, position_of={one.passage_id: place for place, one in enumerate(passages)})
+
+
+@pytest.fixture
+def index():
+    long = [
+        passage(
+            f"long:{n}", f"Rule {n} of client money.", section=f"Part {n // 100} › Section {n // 10}", number=str(n)
+        )
+        for n in range(300)
+    ]
+    return held([passage("a:1", "First."), *long, passage("z:1", "Last.")])
+
+
+def test_a_document_has_an_outline_and_leaves_that_begin_where_sections_do(index):
+    document = document_at(index, 150)
+    assert (document.document_id, document.start, document.stop) == ("long", 1, 301)
+    assert len(document.outline) == 3 + 30
+    assert document.outline[0].text == "Part 0"
+    assert [document.leaf(n) for n in range(len(document.leaves))][1] == range(41, 81)
+    assert all((place - 1) % 10 == 0 for place in document.leaves)
+    assert sum(len(document.leaf(n)) for n in range(len(document.leaves))) == 300
+    assert document.leaf_of(41) == 1
+    assert len(document.branch(150, most=10)) <= 10
+    assert documents_of(index) == {"a": (0, ""), "long": (1, ""), "z": (301, "")}
+
+
+def test_a_search_takes_words_their_beginnings_and_phrases(index):
+    document = document_at(index, 1)
+    assert [hit.passage.number for hit in search(index, document, '"rule 25 of" mon')] == ["25"]
+    assert len(search(index, document, "client")) == 200
+    assert search(index, document, "absent") == ()
+    assert search(index, document, '  "" ') == ()
+    assert [span.text for span in marks_of("Monies and money.", "mon")] == ["Monies", "money"]
+    assert marks_of("a (b", "(b")
+
+
+def test_places_are_told_and_others_are_none():
+    assert [(one.page, one.boxes) for one in pages_of("page=3&box=1,2,3,4;page=4&box=5,6,7,8.5")] == [
+        (3, ((1.0, 2.0, 3.0, 4.0),)),
+        (4, ((5.0, 6.0, 7.0, 8.5),)),
+    ]
+    assert pages_of("page=x&box=1") == pages_of("anchor=a") == ()
+    assert place_words("page=3&box=1,2,3,4;page=4&box=5,6,7,8") == "pages 3–4"
+    assert place_words("paragraph=118") == "paragraph 118"
+    assert place_words("sheet=Fees&row=12") == "sheet Fees, row 12"
+    assert place_words("anchor=r4") == ""
+
+
+def test_a_leaf_shows_headings_once_tables_as_tables_and_marks_what_is_cited():
+    passages = [
+        passage("d:1", "Application", number="1.1", section="1. RULES"),
+        passage("d:2", "Fee | Due\n12 | now", number="1.1.1", section="1. RULES › 1.1 Application"),
+        passage("d:3", "Pay at once. Or not.", number="1.1.2", section="1. RULES › 1.1 Application"),
+    ]
+    html = leaf_html(passages, lambda one: read_address("c", one.passage_id), "d:3", (0, 12))
+    assert html.count("1.1 Application") == 1
+    assert "<tr><td>Fee</td><td>Due</td></tr><tr><td>12</td><td>now</td></tr>" in html
+    assert '<mark class="rq-mark-good">Pay at once.</mark> Or not.' in html
+    assert html.count('id="rq-place"') == 1
+    assert passage_text_html("a | bc", [Span("", 4, 6)]).count("<mark") == 1
+
+
+def test_hostile_texts_stay_texts(index):
+    for text in hostile_texts():
+        one = passage("d:1", text, number=text, section=text, title=text)
+        pieces = [
+            leaf_html([one], lambda p: read_address(p.text, p.text), "d:1", (0, 3), lambda t: marks_of(t, "a")),
+            in_corpus(read_link_html(passage(text, "x")), text),
+            "".join(marked_difference(text, f"{text} x")),
+            plain_markdown(text).replace("\\<", ""),
+        ]
+        for html in pieces:
+            assert "<script" not in html.lower()
+            assert "<img" not in html.lower()
+    assert in_corpus(read_link_html(passage("a:1(2)", "x"), (3, 5)), "c d") == (
+        '<a class="rq-read" href="read?corpus=c%20d&amp;passage=a%3A1%282%29&amp;from=3&amp;to=5" target="_blank">'
+        "Read in the document</a>"
+    )
+
+
+def test_a_page_is_drawn_with_its_box_and_a_page_that_is_not_there_is_said(tmp_path):
+    write_pdf(tmp_path / "a.pdf", rules_pages())
+    with Reader() as reader:
+        plain = reader.picture(tmp_path / "a.pdf", 1, ())
+        boxed = reader.picture(tmp_path / "a.pdf", 1, ((90, 200, 500, 260),))
+        with pytest.raises(UnreadableError, match="expected a page from 1 to 2, found 9"):
+            reader.picture(tmp_path / "a.pdf", 9, ())
+    assert plain.startswith(b"\x89PNG")
+    assert plain != boxed
+
+
+def test_a_record_that_cites_what_has_changed_or_gone_is_told_of():
+    kept = (passage("d:1", "Two hours."), passage("d:2", "Stays."), passage("d:3", "Moves."), passage("d:4", "Goes."))
+    sentences = [SimpleNamespace(citations=(1, 2)), SimpleNamespace(citations=(3, 4))]
+    record = SimpleNamespace(kept=kept, passages=kept, answer=SimpleNamespace(sentences=sentences))
+    now = held([passage("d:1", "One hour."), passage("d:2", "Stays."), passage("d:9", "Moves.")])
+    found = stale(record, now)
+    assert [(one.passage_id, one.what) for one in found] == [("d:1", "changed"), ("d:4", "gone")]
+    assert stale_words(found).startswith("The source has changed since: d:1 (changed), d:4 (gone).")
+    assert stale(record, held(list(kept))) == ()
+    assert stale_words(()) == ""
