@@ -1,7 +1,7 @@
 """A fused ranking -> what is kept, and for everything else the reason it fell. Pure.
 
 Source: RIRAG 5.2 (threshold 0.7, drop 0.2, ten passages), AUEB 4.1. The same rule over many filters at once is
-`ragqa.lab.tuning.kept_figures`: change both.
+`ragqa.evaluation.kept.kept_figures`: change both.
 """
 
 from __future__ import annotations

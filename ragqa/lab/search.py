@@ -19,6 +19,7 @@ import numpy as np
 from ragqa.config import FilteringConfig, FusionConfig, RetrievalConfig
 from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.errors import ConfigError
+from ragqa.evaluation.kept import check_beta, kept_figures
 from ragqa.evaluation.measures import display_name
 from ragqa.evaluation.retrieval.rankings import Rankings, cut_columns
 from ragqa.evaluation.significance import SIGNIFICANT, PairedTest
@@ -49,7 +50,7 @@ class Search:
 
     def __post_init__(self) -> None:
         tuning.check_measure(self.measure)
-        tuning.check_beta(self.beta)
+        check_beta(self.beta)
         tuning.candidates(("any",), self.step)
         for depth in self.depths:
             RetrievalConfig(top_k=depth)
@@ -104,7 +105,7 @@ def searched(
         if (first := used.index(setting)) not in figures:
             rankings = zip(*cut_columns(columns[setting.index], setting.depth), strict=True)
             fused = (fuse(found, setting.fusion) for found in rankings)
-            figures[first] = np.stack(list(tuning.kept_figures(gold, fused, candidates, search.beta, unit)))
+            figures[first] = np.stack(list(kept_figures(gold, fused, candidates, search.beta, unit)))
     yield Doing("filters", len(used), len(used))
     of_each = [figures[used.index(setting)] for setting in used]
     filtered = tuning.tune_filter(of_each, candidates, parts, search.beta, search.seed)

@@ -3,18 +3,15 @@
 Every fusion is measured once per question (`measured`), by numpy, to the numbers of `ragqa.fusion.fuse` and
 `ragqa.evaluation.measures.measure_run`; choosing among them (`tune`) is arithmetic on that one table.
 
-A filter is judged by what it keeps, not by an order: F-beta of the kept passages against the gold ones, per question,
-then averaged. beta 2, recall counting twice, is what the Competition on Legal Information Extraction/Entailment takes
-for retrieving statute law, because what is retrieved is read by the next step (https://coliee.org/evaluation, task 3);
-so it is here: the generator can leave a passage out, and cannot write from one it never got. AUEB 4.2 chose its filter
-by RePASs instead, which needs a language model, and rewards an answer that says little.
+A filter is judged by F-beta of what it keeps (`ragqa.evaluation.kept`). AUEB 4.2 chose its filter by RePASs instead,
+which needs a language model, and rewards an answer that says little.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Generic, TypeVar
@@ -25,17 +22,16 @@ import numpy.typing as npt
 from ragqa.config import FilteringConfig, FusionConfig
 from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.errors import ConfigError, IndexingError
+from ragqa.evaluation.kept import FIGURES
 from ragqa.evaluation.retrieval.rankings import Rankings
 from ragqa.evaluation.significance import PairedTest, paired_test
 from ragqa.fusion import RRF_K
 from ragqa.lab.questions import Floats, Fold, choose
 from ragqa.normalisation import min_max_norm
-from ragqa.types import Ranking
 
 MOST_CANDIDATES = 6_000  # two measures of 2,788 questions are then 0.3 GB; three rankings at step .01 are 5,151
 NUMBERS_AT_ONCE = 250_000  # in one array of scores: 2 MB, about the cache of a core
 BY_MEASURE = re.compile(r"(AP|R|nDCG|RR|Success)@([1-9]\d{0,3})")
-FIGURES = ("F", "precision", "recall", "kept")  # of a selection; F decides
 THRESHOLDS = tuple(n / 20 for n in range(21))  # AUEB table 3 tried steps of .05
 MAX_DROPS = (*(n / 20 for n in range(1, 11)), 1.0)  # 1: no such rule
 
@@ -264,47 +260,6 @@ def filters(default: FilteringConfig) -> tuple[FilteringConfig, ...]:
     All keep at most as many passages as the default: a longer list would cost every answer more.
     """
     return (*(FilteringConfig(low, drop, default.top_k) for low in THRESHOLDS for drop in MAX_DROPS), default)
-
-
-def check_beta(beta: float) -> None:
-    """Raises ConfigError unless beta is above 0 and finite."""
-    if not 0 < beta < np.inf:
-        msg = f"beta must be above 0, got {beta}; take 2, where recall counts twice, or 1, and try again"
-        raise ConfigError(msg)
-
-
-def kept_figures(
-    questions: Sequence[GoldQuestion],
-    fused: Iterable[Ranking],
-    candidates: Sequence[FilteringConfig],
-    beta: float = 2.0,
-    unit: GoldUnit = "passage",
-) -> Iterator[Floats]:
-    """For each question in order `FIGURES` of what each filter keeps of its fused ranking, (n_figures, n_filters).
-
-    What is kept is what `ragqa.filtering.select` keeps. ``F = (1 + beta^2) p r / (beta^2 p + r)``, 0 where nothing
-    right is kept (van Rijsbergen 1979, Information Retrieval, chapter 7). Where ``unit`` is ``"document"``, p and r
-    count the documents of the kept passages. Every question has gold. Raises ConfigError unless beta is above 0.
-    """
-    check_beta(beta)
-    threshold, drop, top_k = (
-        np.array([[getattr(one, name)] for one in candidates], float) for name in ("threshold", "max_drop", "top_k")
-    )
-    longest = int(top_k.max())
-    for question, ranking in zip(questions, fused, strict=True):
-        relevance = np.array(min_max_norm([hit.score for hit in ranking.hits])[:longest], float)
-        names = [hit.passage.passage_id if unit == "passage" else hit.passage.document_id for hit in ranking.hits]
-        is_new = np.array([name not in names[:n] for n, name in enumerate(names[:longest])], bool)
-        is_gold = is_new & np.array([name in question.gold for name in names[:longest]], bool)
-        fall = -np.diff(relevance)
-        goes_on = (relevance[1:] >= threshold) & ((drop >= 1) | (fall < drop))
-        goes_on &= np.arange(2, len(relevance) + 1) <= top_k
-        kept = min(1, len(relevance)) + np.cumprod(goes_on, axis=1).sum(axis=1)
-        n_units, n_right = (np.concatenate([[0], np.cumsum(flags)])[kept] for flags in (is_new, is_gold))
-        precision, recall = n_right / np.maximum(1, n_units), n_right / len(question.gold)
-        weighted = beta**2 * precision + recall
-        f = (1 + beta**2) * precision * recall / np.where(weighted > 0, weighted, 1)
-        yield np.array([f, precision, recall, kept])
 
 
 def tune_filter(

@@ -60,13 +60,14 @@ def compare_page() -> None:
     _settings(names, paths)
 
 
-def _kept(key: str, first: Any) -> str:  # noqa: ANN401 - what a widget holds
+def kept_key(key: str, first: Any) -> str:  # noqa: ANN401 - what a widget holds
     """The key of a widget, which has the value it had when the page was left."""
     st.session_state.setdefault(key, st.session_state.setdefault(_KEPT, {}).get(key, first))
     return key
 
 
-def _remember(*keys: str) -> None:
+def keep(*keys: str) -> None:
+    """Remembers what these widgets hold, for when the page is come back to."""
     st.session_state[_KEPT] |= {key: st.session_state.get(key) for key in keys}
 
 
@@ -74,9 +75,9 @@ def _remember(*keys: str) -> None:
 
 
 def _settings(names: list[str], paths: Paths) -> None:
-    asked = _kept("compare_question", st.session_state.get("question", ""))
+    asked = kept_key("compare_question", st.session_state.get("question", ""))
     st.text_area("Question", key=asked, height=68, placeholder="A question to ask twice.")
-    _remember(asked)
+    keep(asked)
     columns = st.columns(2, gap="medium")
     chosen = []
     for side, column in zip(SIDES, columns, strict=True):
@@ -98,7 +99,7 @@ def _side(side: str, names: list[str], paths: Paths) -> Config:
     """The choices of one side; its settings."""
     defaults, letter = Config.from_env(), side.upper()
     kept = st.session_state.get("kept_corpus")
-    corpus_key = _kept(f"compare_corpus_{side}", kept if kept in names else names[0])
+    corpus_key = kept_key(f"compare_corpus_{side}", kept if kept in names else names[0])
     if st.session_state[corpus_key] not in names:
         st.session_state[corpus_key] = names[0]
     titles = resources.corpus_titles(names, paths)
@@ -107,14 +108,14 @@ def _side(side: str, names: list[str], paths: Paths) -> Config:
     own, _ = resources.own_presets(paths.presets)
     presets = {one.name: one for one in (*PRESETS, *own) if not lacking_rankings(one.fusion, rankings, encoder)}
     ways = [NOW, *presets]
-    way_key = _kept(f"compare_preset_{side}", NOW)
+    way_key = kept_key(f"compare_preset_{side}", NOW)
     if st.session_state[way_key] not in ways:
         st.session_state[way_key] = NOW
     way = st.selectbox(f"{letter}: ranking and filter", ways, key=way_key)
     config = current_settings(index, defaults, rankings, encoder)
     config = config if way == NOW else with_preset(config, presets[way], rankings, encoder)
     config = _written(side, config, defaults)
-    _remember(corpus_key, way_key)
+    keep(corpus_key, way_key)
     return config
 
 
@@ -123,19 +124,19 @@ def _written(side: str, config: Config, defaults: Config) -> Config:
     letter = side.upper()
     parts = {part.name: part for part in registry.parts(registry.GENERATORS)}
     offered = [name for name in parts if can_ask() or not registry.needs_language_model(name)]
-    key = _kept(f"compare_generator_{side}", config.generation.generator)
+    key = kept_key(f"compare_generator_{side}", config.generation.generator)
     if st.session_state[key] not in offered:
         st.session_state[key] = offered[0]
     name = st.selectbox(f"{letter}: writer", offered, key=key, format_func=lambda one: parts[one].label)
-    _remember(key)
+    keep(key)
     generation = replace(config.generation, generator=name)
     if registry.needs_language_model(name):
         models = model_names(defaults.generation)
-        model_key = _kept(f"compare_model_{side}", next(iter(models)))
+        model_key = kept_key(f"compare_model_{side}", next(iter(models)))
         if st.session_state[model_key] not in models:
             st.session_state[model_key] = next(iter(models))
         label = st.selectbox(f"{letter}: model", list(models), key=model_key)
-        _remember(model_key)
+        keep(model_key)
         model, local = models[label]
         generation = replace(generation, model=model, local_model=local)
     return replace(config, generation=generation)

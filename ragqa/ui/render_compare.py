@@ -1,10 +1,11 @@
-"""A `Comparison` -> HTML: two sides in one table each. Pure, and every value escaped."""
+"""A `Comparison`, and points of a `Sweep`, -> HTML: what stands side by side. Pure, and every value escaped."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
 
+from ragqa.evaluation.sweep import Point
 from ragqa.ui.compare import Comparison, PassageRow, Said, SentenceRow, ValueRow
 from ragqa.ui.render import VERDICT_CLASS, badge_html, changed_html, place, text_html
 
@@ -87,6 +88,24 @@ def _moved(row: PassageRow) -> str:
 
 def _start(text: str) -> str:
     return text if len(text) <= 110 else text[:110].rsplit(" ", 1)[0] + "…"
+
+
+def points_html(rows: Sequence[tuple[str, Point]]) -> str:
+    """Points as a table, a row each; a dash where there is no gold."""
+
+    def cell(value: float | None, digits: int) -> str:
+        return "–" if value is None else f"{value:.{digits}f}"
+
+    body = "".join(
+        f'<tr><th scope="row">{text_html(name)}</th><td>{cell(one.f2, 3)}</td><td>{cell(one.recall, 3)}</td>'
+        f"<td>{cell(one.recall_at_10, 3)}</td><td>{cell(one.kept, 1)}</td></tr>"
+        for name, one in rows
+    )
+    heads = "".join(f'<th scope="col">{head}</th>' for head in ("F2", "recall", "R@10", "kept"))
+    return (
+        '<div class="rq-scroll" tabindex="0" role="region" aria-label="Points"><table class="rq-table rq-values">'
+        f"<thead><tr><td></td>{heads}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
 
 
 def _table(label: str, heads: Sequence[str], body: str, kind: str) -> str:

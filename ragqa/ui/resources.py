@@ -15,6 +15,7 @@ import streamlit as st
 from ragqa import loading
 from ragqa.config import NO_ENCODER, Config, FusionConfig
 from ragqa.corpus.demo import DEMOS
+from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import RagqaError
 from ragqa.indexing import index_info, open_index
 from ragqa.indexing.folders import index_names as names_in
@@ -27,6 +28,7 @@ from ragqa.pipeline import assemble
 from ragqa.preset_files import presets_in
 from ragqa.records import RecordStore
 from ragqa.retrieval.names import rankings_for
+from ragqa.types import Question
 from ragqa.ui.run import Runs
 
 if TYPE_CHECKING:
@@ -195,6 +197,13 @@ def examples_of(name: str, paths: Paths) -> list[str]:
     with suppress(RagqaError):
         return list(shelf.read().questions) if shelf else []
     return []
+
+
+def example_gold(name: str, paths: Paths) -> tuple[GoldQuestion, ...]:
+    """The same with their gold passages, where a demonstration has them."""
+    if name in DEMOS:
+        return DEMOS[name].questions()
+    return tuple(GoldQuestion(Question(text), frozenset()) for text in examples_of(name, paths))
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)

@@ -94,6 +94,13 @@ def current_settings(index: str, defaults: Config, rankings: Sequence[str], enco
     return config_of(weight_values(preset, rankings, encoder) | kept, index, defaults, preset.retrieval, rankings)
 
 
+def apply_values(changed: Mapping[str, Any], defaults: Config) -> None:
+    """Moves these settings, by their names as in `ragqa.ui.settings_values`, for every page of the session."""
+    values = st.session_state.setdefault(_STORE, first_values(PRESETS[0], defaults))
+    for name, value in changed.items():
+        values[name] = st.session_state[f"set_{name}"] = value
+
+
 def _chosen_preset(
     presets: Mapping[str, Preset], weights: Callable[[Preset], dict[str, float]], place: DeltaGenerator | None
 ) -> str:

@@ -18,7 +18,7 @@ from ragqa.preset_files import presets_in
 from ragqa.records import RecordStore
 from ragqa.types import Passage, Question, Ranking, ScoredPassage
 from tests.support.fakes import FakeGenerator, FakeReranker, FakeRetriever, answer
-from tests.support.helpers import ANSWER, PASSAGES, make_pipeline
+from tests.support.helpers import ANSWER, PASSAGES, FakeManifest, make_pipeline
 from tests.support.server import ROOT
 from tests.support.verdict_cases import ALL_VERDICTS, SOURCES, HandJudged, before_rules
 
@@ -537,3 +537,32 @@ def test_two_settings_are_asked_and_compared_and_two_records_by_their_address(ap
     assert "Threshold 0.70 → 0.00" in re.sub("<[^>]*>", "", words(again))
     again.query_params["a"] = "nothing"
     assert "no record 'nothing'" in words(again.run())
+
+
+def test_settings_are_swept_over_examples_and_a_point_is_applied(app, monkeypatch):
+    def script():
+        from ragqa.ui.sweep_page import sweep_page
+
+        sweep_page()
+
+    app()
+    monkeypatch.setattr("ragqa.evaluation.sweep.ranking_cache", lambda file: None)  # fakes have no positions
+    for name in ("files", "rankings"):
+        monkeypatch.setattr(FakeManifest, name, (), raising=False)
+    at = AppTest.from_function(script, default_timeout=30).run()
+    assert not at.exception
+    assert "Choose questions with gold passages" in words(at)
+    at.number_input(key="sweep_count").set_value(3)
+    at.button(key="sweep_go").click().run()
+    assert not at.exception
+    assert "64 points over 3 questions of rulebook" in words(at)
+    assert "best F2" in words(at)
+    at.select_slider(key="sweep_at_threshold").set_value(0.2).run()
+    at.button(key="sweep_apply").click().run()
+    assert not at.exception
+    assert at.session_state["settings"]["threshold"] == at.session_state["set_threshold"] == 0.2
+    assert "The settings have threshold 0.2" in words(at)
+    at.selectbox(key="sweep_way").select("Top-k").run()
+    at.button(key="sweep_go").click().run()
+    assert not at.exception
+    assert "30 points over 3 questions" in words(at)
