@@ -143,7 +143,7 @@ def _scores(drawn: _Drawn) -> None:
         st.html(relevance_html(view.answer_relevance))
     problems = _only_problems(found)
     rows = found.sentences_with_problems if problems else found.sentences
-    st.markdown(f"##### Sentences: {len(view.final_sentences)} of {view.n_sentences} final")
+    st.markdown(f"### Sentences: {len(view.final_sentences)} of {view.n_sentences} final")
     if rows:
         st.html(sentence_table_html(rows, found.verdicts, None if view.scored else view.final_sentences))
     else:
@@ -155,14 +155,14 @@ def _scores(drawn: _Drawn) -> None:
     if evaluation and view.scored:
         modes, growth = st.columns(2, gap="medium")
         with modes:
-            st.markdown("##### Both definitions")
+            st.markdown("### Both definitions")
             differences = view.explained.differences if view.explained else ()
             st.html(modes_html(view.scored.paper, view.scored.script, differences))
-            st.markdown("##### Where the numbers come from")
+            st.markdown("### Where the numbers come from")
             st.html(provenance_html(provenance(evaluation)))
         if explanation:
             with growth:
-                st.markdown("##### With the 1, 2, … best passages")
+                st.markdown("### With the 1, 2, … best passages")
                 st.html(growth_html(explanation.growth))
                 if len(explanation.growth) > 1:
                     st.altair_chart(growth_chart(explanation.growth), width="stretch")
@@ -188,7 +188,7 @@ def _obligations(drawn: _Drawn) -> None:
         st.html(notice_html(words))
         return
     so_far = "" if view.scored else f" so far, {len(view.final_obligations)} final"
-    st.markdown(f"##### The answer tells of {coverage_words(view, found)}{so_far}")
+    st.markdown(f"### The answer tells of {coverage_words(view, found)}{so_far}")
     rows = found.uncovered if _only_problems(found) else found.obligations
     if not rows:
         st.html(notice_html("Every obligation is covered.", "good"))
@@ -222,7 +222,7 @@ def _written(drawn: _Drawn) -> None:
     """What LOC, VRR or a fan-out did, and the path of the score where there is one."""
     view = drawn.view
     if has_tree(view.trace):
-        st.markdown("##### What each sentence found" if view.asked.given else "##### Sub-questions")
+        st.markdown("### What each sentence found" if view.asked.given else "### Sub-questions")
         st.html(tree_html(view.trace, view.selection.passages if view.selection else ()))
     steps, points = trace_html(view.trace), score_path(view.trace)
     if steps:

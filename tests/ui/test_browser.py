@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import os
 import re
-from itertools import product
+from itertools import groupby, product
 from pathlib import Path
 
 import pytest
+from axe_playwright_python.base import AXE_SCRIPT
 
 from ragqa.config import IndexingConfig
 from ragqa.corpus.demo import DEMOS
@@ -21,7 +22,7 @@ from ragqa.types import Drop
 from tests.support.hostile import hostile_texts, write_hostile_corpus
 from tests.support.openai_server import OpenAIServer, answer, cites_all
 from tests.support.screenshot_cases import make_records
-from tests.support.server import CHROMIUM, PATIENCE, free_port, running_app
+from tests.support.server import CHROMIUM, PATIENCE, free_port, running_app, settle
 
 pytestmark = [
     pytest.mark.browser,
@@ -104,31 +105,99 @@ LIT = """async () => {
 }"""
 
 
-def test_from_a_question_to_its_evidence_by_keyboard_and_to_its_record(page, address):
-    """One visit: ask, walk sentences and a citation with keys alone, what the first screen has, what stands below."""
+class Keys:
+    """Presses keys on a page and remembers them."""
+
+    def __init__(self, page):
+        self.page, self.pressed = page, []
+
+    def press(self, *keys):
+        for key in keys:
+            self.page.keyboard.press(key)
+            self.pressed.append(key)
+
+    def to(self, selector, key="Tab", most=60):
+        """How many presses of this key bring the focus to the first such element that they meet."""
+        for count in range(1, most + 1):
+            self.press(key)
+            if self.page.evaluate("selector => document.activeElement.matches(selector)", selector):
+                return count
+        raise AssertionError(f"{selector} not reached by {most} of {key}: {self.pressed}")
+
+    @property
+    def words(self):
+        runs = [(key, len(list(group))) for key, group in groupby(self.pressed)]
+        return " ".join(key if count == 1 else f"{key}×{count}" for key, count in runs)
+
+
+FIVE_SENTENCES = (
+    "At what ownership percentage do we have to look through a corporate customer to the people behind it, does the "
+    "level change for riskier customers, and what do we do when no one reaches it?"
+)
+
+
+def test_keys_alone_ask_walk_the_sentences_open_a_passage_move_the_threshold_and_open_the_record(page, address):
     page.goto(address)
     page.locator(".st-key-examples button").first.wait_for()
-    page.get_by_role("textbox", name="Question").focus()
-    page.keyboard.type("How many days before outsourcing a critical function must the Commission be told?")
-    page.keyboard.press("Control+Enter")
+    page.wait_for_function("document.activeElement.matches('textarea')")
+    keys = Keys(page)
+    assert keys.to(".stFormSubmitButton button") <= 6
+    keys.press("Shift+Tab")
+    page.keyboard.type(FIVE_SENTENCES)
+    keys.press("Control+Enter")
+    page.locator(".rq-line:not(.rq-provisional)").wait_for(timeout=PATIENCE)
+    page.wait_for_function("document.querySelectorAll('.rq-said').length === 5")
+    assert bottom(page, ".rq-line") <= 900
+    assert bottom(page, ".rq-evidence mark") <= 900
+
+    keys.to(".rq-said")
+    for number in range(1, 6):
+        page.wait_for_function(
+            "head => document.querySelector('.rq-evidence-body .rq-card-head').innerText.startsWith(head)",
+            arg=f"Sentence {number}",
+        )
+        if number < 5:
+            keys.press("ArrowDown")
+    keys.press(*["ArrowUp"] * 4)
+    assert keys.to(".rq-cite") <= 6
+    keys.press("Enter")
+    page.wait_for_function("document.querySelector('.rq-evidence-body').innerText.includes('Cited by sentence 1')")
+    assert page.evaluate(LIT) < 2000  # a safety net; the figure stands in the room's README
+
+    keys.to("td .rq-pick")
+    keys.press("Enter")
+    page.wait_for_function("document.querySelector('.rq-evidence-body .rq-reason').innerText.startsWith('kept')")
+    keys.press("Escape")
+
+    kept = page.locator("tr.rq-kept").count()
+    page.locator(".stSidebar[data-collapsed=true]").wait_for(state="attached")
+    keys.to("[data-testid=stExpandSidebarButton]", "Shift+Tab")
+    keys.press("Enter")
+    page.wait_for_function("document.activeElement.closest('.stSidebar')")
+    keys.to("[aria-label=Threshold]")
+    keys.press(*["ArrowLeft"] * 3)
+    page.wait_for_function("kept => document.querySelectorAll('tr.rq-kept').length !== kept", arg=kept)
+    keys.to("a[href*='records?record=']", most=90)
+    with page.context.expect_page() as opened:
+        keys.press("Enter")
+    assert FIVE_SENTENCES in only_text(opened.value, ".rq-question")
+    opened.value.close()
+    print(keys.words)
+
+
+def test_from_a_question_to_its_record_on_every_tab(page, address):
+    page.goto(address)
+    page.locator(".st-key-examples button").first.wait_for()
+    page.get_by_role("textbox", name="Question").fill(
+        "How many days before outsourcing a critical function must the Commission be told?"
+    )
+    page.get_by_role("button", name="Ask", exact=True).click()
     wait_until_finished(page)
     record = downloaded(page)
     assert record.status == "scored"
     assert any(entry.drop is Drop.BELOW_THRESHOLD for entry in record.candidates)
     composite = record.scored.of(record.scoring.mode).repass.composite
     assert f"{composite:.3f}" in only_text(page, ".rq-panes .rq-big")
-    assert bottom(page, ".rq-line") <= 900
-    assert bottom(page, ".rq-evidence mark") <= 900
-
-    page.locator(".rq-said").first.focus()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowUp")
-    assert "Sentence 1" in only_text(page, ".rq-evidence-body .rq-card-head")
-    page.keyboard.press("Tab")
-    assert page.evaluate("document.activeElement.className").startswith("rq-cite")
-    page.keyboard.press("Enter")
-    page.wait_for_function("document.querySelector('.rq-evidence-body').innerText.includes('Cited by sentence 1')")
-    assert page.evaluate(LIT) < 2000  # a safety net; the figure stands in the room's README
 
     answer = answer_text(page)
     for name, row in (("Passages", "td .rq-pick"), ("Obligations", "button.rq-row"), ("Pairs", ".rq-pairs td")):
@@ -141,13 +210,53 @@ def test_from_a_question_to_its_evidence_by_keyboard_and_to_its_record(page, add
     assert answer_text(page) == answer
     assert page.locator("[data-testid=stException]").count() == 0
 
-    page.goto(f"{address}/records")
-    page.locator(".rq-table a").first.wait_for()
     page.goto(f"{address}/records?record={record.record_id}")
     wait_until_finished(page)
     assert answer_text(page) == answer
     page.goto(f"{address}/records?record=nothing")
     page.get_by_text("no record 'nothing'").first.wait_for()
+
+
+SERIOUS = """rules => axe.run({resultTypes: ['violations'], ...rules}).then(found => found.violations
+  .filter(one => ['serious', 'critical'].includes(one.impact))
+  .map(one => one.id + ': ' + one.nodes.map(node => node.target + ' ' + node.any.map(why => why.message)).join('; ')))
+"""
+
+
+def serious_problems(page):
+    """What axe-core finds of impact serious or critical; in the dark theme its colours, the rest is the same."""
+    found = []
+    page.evaluate(AXE_SCRIPT)
+    for scheme, rules in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
+        page.emulate_media(color_scheme=scheme)
+        page.evaluate("new Promise(done => setTimeout(done, 400))")  # Streamlit changes its colours by a transition
+        found += [f"{scheme}, {problem}" for problem in page.evaluate(SERIOUS, rules)]
+    return found
+
+
+def test_axe_finds_no_serious_barrier_on_any_page_in_either_theme(page, address):
+    found = {}
+    page.goto(address)
+    page.locator(".st-key-examples button").first.wait_for()
+    found["landing"] = serious_problems(page)
+    ask_first_example(page)
+    for name in ("Passages", "Scores", "Obligations", "Pairs"):
+        open_tab(page, name)
+        settle(page)
+        found[f"answered, {name}"] = serious_problems(page)
+    page.goto(f"{address}/check")
+    page.locator("[class*=st-key-checked_contradicted] button").click()
+    page.locator(".rq-line:not(.rq-provisional)").wait_for()
+    settle(page)
+    found["checked"] = serious_problems(page)
+    page.goto(f"{address}/records")
+    page.locator(".rq-table a").first.wait_for()
+    found["records"] = serious_problems(page)
+    page.goto(f"{address}/evaluate")
+    page.get_by_role("combobox").first.wait_for()
+    settle(page)
+    found["evaluate"] = serious_problems(page)
+    assert {name: problems for name, problems in found.items() if problems} == {}
 
 
 SIZES = ((1440, 900), (390, 844))
@@ -247,7 +356,7 @@ def test_a_server_that_is_not_there_is_named_and_the_passages_stay(page, tmp_pat
 # Hostile text ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", [50, pytest.param(int(os.environ.get("RAGQA_HOSTILE", "10")), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [20, pytest.param(int(os.environ.get("RAGQA_HOSTILE", "10")), marks=pytest.mark.slow)])
 def test_hostile_passages_and_questions_run_no_script_and_show_no_trace(page, tmp_path, step):
     """Every n-th of the 200 texts (the slow ones: RAGQA_HOSTILE=1 for all), over passages that are hostile too."""
     write_hostile_corpus(tmp_path / "hostile")

@@ -194,13 +194,13 @@ def _one(benchmark: Benchmark, view: View, row: Row, paths: Paths) -> None:
     with st.container(border=True):
         st.html(question_head_html(row, view.report.columns, benchmark))
         if row.answer is not None:
-            st.markdown("##### Answer")
+            st.markdown("### Answer")
             st.html(answer_html(row.answer, row.sentences))
         if row.matches:
-            st.markdown("##### Reference")
+            st.markdown("### Reference")
             st.html(matches_html(row))
         if row.hits or index:
-            st.markdown("##### Passages")
+            st.markdown("### Passages")
             st.html(hits_html(row, _passages(row, index, paths)))
         if row.steps:
             st.html(steps_html(row))

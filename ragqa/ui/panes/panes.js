@@ -27,7 +27,8 @@ function copied(html) {
 }
 
 const NARROW = "(max-width: 900px)";
-const SENTENCE = ".rq-left [data-show^='s']";
+const SENTENCE = ".rq-left .rq-said";
+const SAID = ".rq-left [data-show^='s']"; // a sentence or one of its citations
 
 /** What one mounted pair of panes does; made once, fed with `update`. */
 function panesIn(root) {
@@ -97,11 +98,14 @@ function panesIn(root) {
   }
 
   const onClick = (event) => {
+    if (event.target.closest("[data-testid=stExpandSidebarButton]")) { // the button vanishes, and the focus with it
+      setTimeout(() => document.querySelector("[data-testid=stSidebarUserContent] input")?.focus(), 300);
+    }
     const from = event.target.closest("[data-show]");
     if (from) choose(from.dataset.show, from, true);
   };
   const onFocus = (event) => {
-    const from = event.target.closest(SENTENCE);
+    const from = event.target.closest(SAID);
     if (from && from.dataset.show !== chosen) choose(from.dataset.show, from, false);
   };
   const onKey = (event) => {
@@ -123,16 +127,16 @@ function panesIn(root) {
       to = { ArrowRight: from.nextElementSibling, ArrowLeft: from.previousElementSibling }[event.key]
         ?? row[event.key]?.cells[from.cellIndex];
     } else if (steps[event.key]) {
-      const alike = from.matches(SENTENCE) || from.closest(".rq-left") ? SENTENCE : ".rq-pick";
-      const all = [...document.querySelectorAll(alike)];
-      const here = all.indexOf(from) >= 0 ? all.indexOf(from) : all.findIndex((one) => one.contains(from));
+      const all = [...document.querySelectorAll(from.matches(SAID) ? SENTENCE : ".rq-pick")];
+      const of = from.dataset.show.split(".")[0]; // a citation's sentence
+      const here = all.indexOf(from) >= 0 ? all.indexOf(from) : all.findIndex((one) => one.dataset.show === of);
       to = all[here + steps[event.key]];
     }
     if (!to?.dataset?.show) return;
     event.preventDefault();
     if (to.tabIndex < 0) to.tabIndex = -1;
     to.focus();
-    choose(to.dataset.show, to, from.tagName === "TD" || !to.matches(SENTENCE));
+    choose(to.dataset.show, to, from.tagName === "TD" || !to.matches(SAID));
   }
 
   root.querySelector(".rq-close").addEventListener("click", close);
@@ -146,6 +150,9 @@ function panesIn(root) {
       data = next;
       if (before.id !== next.id) { chosen = shown = ""; evidence.classList.remove("rq-sheet"); }
       section.hidden = !next.id;
+      if (!next.id && document.activeElement === document.body && matchMedia("(pointer: fine)").matches) {
+        document.querySelector("[data-testid=stForm] textarea")?.focus({ preventScroll: true }); // asking comes first
+      }
       const focused = document.activeElement?.closest?.(".rq-left [data-show]")?.dataset.show;
       root.querySelectorAll("[data-part]").forEach((part) => {
         const html = next[part.dataset.part] ?? "";
