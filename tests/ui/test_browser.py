@@ -118,10 +118,10 @@ class Keys:
 
     def to(self, selector, key="Tab", most=60):
         """How many presses of this key bring the focus to the first such element that they meet."""
-        for count in range(1, most + 1):
-            self.press(key)
+        for count in range(most + 1):
             if self.page.evaluate("selector => document.activeElement.matches(selector)", selector):
                 return count
+            self.press(key)
         raise AssertionError(f"{selector} not reached by {most} of {key}: {self.pressed}")
 
     @property
@@ -169,14 +169,13 @@ def test_keys_alone_ask_walk_the_sentences_open_a_passage_move_the_threshold_and
     page.wait_for_function("document.querySelector('.rq-evidence-body .rq-reason').innerText.startsWith('kept')")
     keys.press("Escape")
 
-    kept = page.locator("tr.rq-kept").count()
     page.locator(".stSidebar[data-collapsed=true]").wait_for(state="attached")
     keys.to("[data-testid=stExpandSidebarButton]", "Shift+Tab")
     keys.press("Enter")
     page.wait_for_function("document.activeElement.closest('.stSidebar')")
     keys.to("[aria-label=Threshold]")
     keys.press(*["ArrowLeft"] * 3)
-    page.wait_for_function("kept => document.querySelectorAll('tr.rq-kept').length !== kept", arg=kept)
+    page.locator(".rq-changed", has_text="Threshold 0.70").wait_for()
     keys.to("a[href*='records?record=']", most=90)
     with page.context.expect_page() as opened:
         keys.press("Enter")
