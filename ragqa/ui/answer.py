@@ -14,8 +14,8 @@ from ragqa.ui.stale import stale
 from ragqa.ui.view import WEAK_COSINE, Shown, View, provisional, shown, weak_match
 
 
-def panes_of(view: View, settings: Config, shown_id: str, *, raw: bool = False) -> Panes:
-    """The panes as they stand under these settings, which may have moved on since the answer was written."""
+def panes_of(view: View, settings: Config, shown_id: str, *, raw: bool = False, again: str = "") -> Panes:
+    """The panes as they stand under these settings, which may have moved on since; ``again`` is `address_of` it."""
     found = shown(view, settings.scoring.mode, raw=raw)
     final = None if view.scored or not view.answer else view.final_sentences
     passages = view.selection.passages if view.selection else ()
@@ -25,7 +25,7 @@ def panes_of(view: View, settings: Config, shown_id: str, *, raw: bool = False) 
         question=question_html(view.question or "Checked: a text from elsewhere") + _labels(view, settings),
         answer=_answer(view, found),
         scores=_scores(view, found),
-        notes=_notes(view, settings, found),
+        notes=_notes(view, settings, found) + _written(view, again),
         cards={name: in_corpus(card, view.config.index) for name, card in cards.items()},
         status=_status(view, found),
     )
@@ -115,20 +115,21 @@ def _notes(view: View, settings: Config, found: Shown) -> str:
     if found.evaluation and not found.evaluation.verdicts:
         words = "Judged before there were rules: these verdicts are raw, two thresholds on the maxima."
         notes.append(notice_html(words))
-    return "".join(notes) + _written(view)
+    return "".join(notes)
 
 
 def _what(view: View) -> str:
     return "text" if view.asked.given else "question"
 
 
-def _written(view: View) -> str:
+def _written(view: View, again: str) -> str:
     if view.answer is None or not view.answer.text:
         return ""
     model = f", {view.answer.model}" if view.answer.model else ""
     origin = f"Written by: {view.answer.generator}{model}. Choose a sentence to see what proves it; ↑ ↓ go on."
     origin = f"{view.answer.note} Choose a sentence to see why; ↑ ↓ go on." if view.asked.given else origin
-    return f'<p class="rq-fine">{text_html(origin)}</p>' + (record_link_html(view.record_id) if view.record_id else "")
+    kept = record_link_html(view.record_id, again) if view.record_id else ""
+    return f'<p class="rq-fine">{text_html(origin)}</p>{kept}'
 
 
 def _status(view: View, found: Shown) -> str:

@@ -8,13 +8,15 @@ import streamlit as st
 
 from ragqa.config import Config
 from ragqa.corpus.demo import DEMOS
-from ragqa.errors import RagqaError
+from ragqa.errors import ConfigError, RagqaError
 from ragqa.paths import Paths
 from ragqa.pipeline import clean_question
 from ragqa.types import Question
 from ragqa.ui import resources
+from ragqa.ui.address import RUN, link_of
 from ragqa.ui.check_form import check_form, checked_examples, file_choice
 from ragqa.ui.follow_up import PENDING
+from ragqa.ui.links import apply_link, link_of_view, not_offered
 from ragqa.ui.model_choice import can_ask
 from ragqa.ui.panes import Panes, draw_panes
 from ragqa.ui.render import notice_html
@@ -26,6 +28,7 @@ FIRST_EXAMPLES = 3
 OPENED = "opened_corpus"  # a corpus that another page sends here with
 PURPOSE = "Answers from your rules, each sentence beside the words that prove it or refute it."
 _RUN = {False: "run", True: "checked"}  # where a session keeps the run on the page, by whether it checks a text
+_LINK = "link"  # what an address asks, until the settings have been drawn
 NO_SUCH_RUN = (
     "This address names a run that this server does not have: it was never here, or nobody has looked at it for hours. "
     "Ask again; finished answers are kept under Records."
@@ -73,7 +76,12 @@ def _page(*, checking: bool) -> None:
             st.html(notice_html(problem, "mixed"))
         if st.session_state.get("ask_now") == _RUN[checking]:
             del st.session_state["ask_now"]
-            _start(config, paths, checking=checking)
+            link, place = st.session_state.pop(_LINK, (None, ""))
+            if link and (unmet := not_offered(link, config)):
+                st.session_state["followed"][place] = (unmet, "")
+                st.html(notice_html(unmet, "mixed"))
+            else:
+                _start(config, paths, checking=checking, place=place)
     run = st.session_state.get(_RUN[checking])
     if run:
         draw_run(run, config, paths)
@@ -85,37 +93,74 @@ def _page(*, checking: bool) -> None:
 
 
 def _follow_address(checking: bool, names: list[str]) -> str:
-    """Makes the run that ``?run=ID`` names the session's own; what is wrong with the address, in words.
+    """Does what the address says, the run of ``?run=ID`` or what else it asks; what is wrong with it, in words.
 
-    Without an id the page shows what it showed when the visitor left it for another page; where they went back to an
-    address from before a run, or chose the page again, it is empty.
+    A bare address shows what the page showed when the visitor left it for another page; where they went back to before
+    a run, or chose the page again, it is empty.
     """
-    key, wanted = _RUN[checking], st.query_params.get("run")
+    key, query = _RUN[checking], st.query_params.to_dict()
     own: Run | None = st.session_state.get(key)
-    if own and not wanted:
-        if st.session_state.get("came_from") != st.session_state.get("page"):
-            st.query_params["run"] = own.id
-            _fill(own, names)
-        else:
-            del st.session_state[key]
-    elif wanted and not (own and own.id == wanted):
-        found = resources.runs().find(wanted)
+    if RUN in query:
+        if own and own.id == query[RUN]:
+            return ""
+        found = resources.runs().find(query[RUN])
         if found is None:
             st.session_state.pop(key, None)
             return NO_SUCH_RUN
-        st.session_state[key] = found
-        _fill(found, names)
+        _show(found, key, names)
+        return ""
+    if query:
+        return _follow_link(query, key, names)
+    if own and st.session_state.get("came_from") != st.session_state.get("page"):
+        st.query_params[RUN] = own.id
+        _fill(own.view.asked)
+    else:
+        st.session_state.pop(key, None)
     return ""
 
 
-def _fill(run: Run, names: list[str]) -> None:
+def _follow_link(query: dict[str, str], key: str, names: list[str]) -> str:
+    """Asks what the address says, once in a session: gone back to, it shows the run that came of it."""
+    followed: dict[str, tuple[str, str]] = st.session_state.setdefault("followed", {})  # problem, run's id
+    place = repr(sorted(query.items()))
+    if place in followed:
+        problem, run_id = followed[place]
+        found = resources.runs().find(run_id)
+        if found:
+            _show(found, key, names)
+        return problem
+    st.session_state.pop(key, None)
+    followed[place] = ("", "")
+    try:
+        link = link_of(query)
+        if link.text and key == _RUN[False]:
+            msg = "The address names a text: texts are checked on the page Check a text, as in check?text=…"
+            raise ConfigError(msg)
+        problem = apply_link(link, names)
+    except ConfigError as error:
+        problem = str(error)
+    if problem:
+        followed[place] = (problem, "")
+        return problem
+    _fill(Question(link.question, given=link.text))
+    if link.text or (link.question and key == _RUN[False]):
+        st.session_state["ask_now"], st.session_state[_LINK] = key, (link, place)
+    return ""
+
+
+def _show(run: Run, key: str, names: list[str]) -> None:
+    """Makes this run the session's own, with what was asked and its settings back in place."""
+    st.session_state[key] = run
+    _fill(run.view.asked)
+    if run.view.config.index in names:
+        apply_link(link_of_view(run.view), names)
+
+
+def _fill(asked: Question) -> None:
     """Puts what was asked back into the fields."""
-    asked, index = run.view.asked, run.view.config.index
     st.session_state["text_question" if asked.given else "question"] = asked.text
     if asked.given:
         st.session_state["text"] = asked.given
-    if index in names:
-        st.session_state["corpus"] = index
 
 
 def _question_form() -> None:
@@ -221,7 +266,7 @@ def _quote_now(run: Run) -> None:
     _ask_example(run.view.question)
 
 
-def _start(config: Config, paths: Paths, *, checking: bool) -> None:
+def _start(config: Config, paths: Paths, *, checking: bool, place: str = "") -> None:
     """A new run in place of the one before; what cannot be asked leaves that one on the page."""
     if checking:
         asked = Question(st.session_state["text_question"], given=st.session_state["text"] or " ")
@@ -238,4 +283,6 @@ def _start(config: Config, paths: Paths, *, checking: bool) -> None:
     run = Run(asked, config, partial(resources.pipeline, config, paths))
     resources.runs().add(run)
     st.session_state[_RUN[checking]] = run
-    st.query_params.from_dict({"run": run.id})
+    if place:
+        st.session_state["followed"][place] = ("", run.id)
+    st.query_params.from_dict({RUN: run.id})

@@ -173,10 +173,31 @@ def _citation(index: int, number: int, check: CitationCheck | None = None) -> st
 # Stages -------------------------------------------------------------------------------------------------------------
 
 
-def record_link_html(record_id: str) -> str:
-    """A link to the record's own page, which can be shared."""
+def record_link_html(record_id: str, again: str = "") -> str:
+    """A link to the record's own page, which can be shared, and the address that asks it again, where it is known."""
     link = f'<a href="records?record={quote(record_id)}" target="_blank">{escape(record_id)}</a>'
-    return f'<p class="rq-fine">Kept as record {link}</p>'
+    once_more = f' · <a href="{escape(again)}" target="_blank">a link that asks it again</a>' if again else ""
+    return f'<p class="rq-fine">Kept as record {link}{once_more}</p>'
+
+
+def again_html(own: str, todays: str) -> str:
+    """How a record can be asked again: with its own settings, or with those of today."""
+    return (
+        f'<p class="rq-fine">Ask it again: <a href="{escape(own)}" target="_self">with its settings</a> · '
+        f'<a href="{escape(todays)}" target="_self">with today’s</a></p>'
+    )
+
+
+def settings_html(settings: Mapping[str, object]) -> str:
+    """Every setting by name, as a table."""
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td class="rq-wide">{escape(str(value))}</td></tr>'
+        for name, value in settings.items()
+    )
+    return (
+        '<div class="rq-scroll rq-tall" tabindex="0" role="region" aria-label="Settings"><table class="rq-table">'
+        f"<tbody>{rows}</tbody></table></div>"
+    )
 
 
 def records_html(records: Sequence[RecordSummary], stale: Collection[str] = ()) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 
 import streamlit as st
@@ -11,14 +11,14 @@ import streamlit as st
 from ragqa.analysers import Analyser
 from ragqa.config import Config
 from ragqa.indexing import Index
-from ragqa.recorder import words_per_second
+from ragqa.recorder import without_credentials, words_per_second
 from ragqa.repass.explanation import provenance
 from ragqa.retrieval.analysis import matched_words
 from ragqa.types import Selection
 from ragqa.ui.answer import coverage_words
 from ragqa.ui.charts import growth_chart, path_chart
 from ragqa.ui.limits import limits
-from ragqa.ui.render import badge_html, in_corpus, notice_html, seconds_html
+from ragqa.ui.render import badge_html, in_corpus, notice_html, seconds_html, settings_html
 from ragqa.ui.render_curve import curve_html
 from ragqa.ui.render_passages import passage_cards_html, passage_table_html
 from ragqa.ui.render_scores import (
@@ -243,6 +243,16 @@ def _record(drawn: _Drawn) -> None:
         return
     name = f"ragqa-{record_id}.json"
     st.download_button("Download the record (JSON)", drawn.record, name, "application/json", on_click="ignore")
+    st.html(settings_html(_settings(drawn.view.config)))
+
+
+def _settings(config: Config) -> dict[str, object]:
+    """Every setting under its dotted name."""
+    config = replace(config, generation=without_credentials(config.generation))
+    found: dict[str, object] = {"corpus": config.index}
+    for part in ("retrieval", "fusion", "reranking", "filtering", "generation", "scoring"):
+        found |= {f"{part}.{name}": value for name, value in asdict(getattr(config, part)).items()}
+    return found
 
 
 def _kept(drawn: _Drawn) -> str:

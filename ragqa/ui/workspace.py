@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 import streamlit as st
@@ -12,10 +13,12 @@ from ragqa.indexing import Index
 from ragqa.paths import Paths
 from ragqa.records import AnswerRecord
 from ragqa.ui import resources
+from ragqa.ui.address import address_of
 from ragqa.ui.answer import panes_of
 from ragqa.ui.follow_up import draw_follow_up, origin_html
+from ragqa.ui.links import link_of_view
 from ragqa.ui.panes import draw_panes
-from ragqa.ui.render import progress_html
+from ragqa.ui.render import again_html, progress_html
 from ragqa.ui.run import Run
 from ragqa.ui.tabs import draw_tabs, shows_raw
 from ragqa.ui.view import View, from_record
@@ -52,7 +55,8 @@ def _live(run: Run, settings: Config, at_first: View) -> None:
             with st.container(key="progress", horizontal=True, vertical_alignment="center"):
                 st.html(progress_html(view.phase, run.seconds))
                 st.button("Stop", on_click=run.stop, key="stop")
-    draw_panes(panes_of(view, settings, run.id, raw=shows_raw(view)))
+    again = "" if view.running else address_of(link_of_view(view))
+    draw_panes(panes_of(view, settings, run.id, raw=shows_raw(view), again=again))
     if not view.running and st.session_state.get("finished") is not run:
         st.session_state["finished"] = run
         st.rerun()
@@ -74,5 +78,8 @@ def draw_record(record: AnswerRecord) -> None:
     view = from_record(record)
     if view.asked.follow_up:
         st.html(origin_html(view.asked.follow_up))
+    link = link_of_view(view)
+    todays = replace(link, preset="", changed={})
+    st.html(again_html(address_of(link), address_of(todays)))
     draw_panes(panes_of(view, view.config, record.record_id, raw=shows_raw(view)))
     draw_tabs(view, view.config, record=record.to_json())

@@ -5,6 +5,7 @@ import re
 import threading
 from dataclasses import replace
 from html import unescape
+from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -17,6 +18,8 @@ from ragqa.events.scoring import Scored
 from ragqa.preset_files import presets_in
 from ragqa.records import RecordStore
 from ragqa.types import Passage, Question, Ranking, ScoredPassage
+from ragqa.ui.address import address_of, link_of
+from ragqa.ui.links import link_of_view
 from tests.support.fakes import FakeGenerator, FakeReranker, FakeRetriever, answer
 from tests.support.helpers import ANSWER, PASSAGES, FakeManifest, make_pipeline
 from tests.support.server import ROOT
@@ -461,6 +464,44 @@ def test_answers_of_a_file_are_offered(app):
     assert "is not JSON" in words(at)
 
 
+def test_an_address_asks_with_its_settings_and_gone_back_to_shows_the_same_run(app):
+    app()
+    query = {"q": "Who must act?", "corpus": "encyclopedia", "threshold": "0.55", "top_k": "7", "weight_bm25": "0.5"}
+    at = opened(**query)
+    run = at.session_state["run"]
+    config = run.wait(20).config
+    assert (config.index, config.filtering.threshold, config.filtering.top_k) == ("encyclopedia", 0.55, 7)
+    assert at.slider(key="set_threshold").value == 0.55
+    assert dict(at.query_params) == {"run": run.id}
+    again = link_of(dict(parse_qsl(urlsplit(address_of(link_of_view(run.view))).query)))
+    assert (again.question, again.corpus, again.changed["threshold"]) == ("Who must act?", "encyclopedia", 0.55)
+    at.query_params = dict(query)
+    at.run()
+    assert at.session_state["run"] is run
+    assert len(app.store.list()) == 1
+    fresh = opened(run=run.id)
+    assert fresh.slider(key="set_threshold").value == 0.55
+    assert fresh.selectbox(key="corpus").value == "encyclopedia"
+
+
+def test_what_an_address_asks_and_cannot_have_is_said_and_nothing_is_asked(app):
+    at = app()
+    for query, message in (
+        ({"q": "Who?", "threshold": "7"}, "expected a number in [0, 1], found '7'"),
+        ({"q": "Who?", "corpus": "secret"}, "names the corpus 'secret'"),
+        ({"q": "Who?", "preset": "<b>mine</b>"}, "names the preset '<b>mine</b>'"),
+        ({"q": "Who?", "generator": "llm"}, "asks for the generator 'llm', which this server does not offer"),
+        ({"q": "Who?", "weight_splade": "0.5"}, "weighs the ranking 'splade'"),
+        ({"text": "A firm acts."}, "texts are checked on the page Check a text"),
+    ):
+        at.query_params = dict(query)
+        at.run()
+        assert not at.exception
+        assert message in words(at)
+        assert "run" not in at.session_state
+    assert app.store.list() == ()
+
+
 def opened(page="ask", **query):
     """A further visit, as by a second tab or after a refresh."""
     at = AppTest.from_function(_page_script, default_timeout=30, args=(page,))
@@ -505,7 +546,9 @@ def test_the_records_page_lists_and_opens_and_says_when_there_is_nothing(app):
     assert "No question has been answered" in (app(), records_page())[1]
     events = list(make_pipeline(records=app.store, config=Config()).run(Question("Who must act?")))
     assert "Who must act?" in records_page()
-    assert "RePASs, paper" in records_page(events[-1].record_id)
+    record = records_page(events[-1].record_id, "record")
+    for part in ("RePASs, paper", "with today’s", "filtering.threshold", "scoring.entailment_model"):
+        assert part in record
     assert "no record" in records_page("nothing")
 
 

@@ -16,7 +16,7 @@ function copied(html) {
     if (made !== to) {
       for (const { name: key, value } of node.attributes) {
         if (!ATTRIBUTES.has(key) || value === "status") continue; // one live region is enough
-        if (key !== "href" || /^(records|read)\?/.test(value)) made.setAttribute(key, value);
+        if (key !== "href" || /^(records|read|ask|check)\?/.test(value)) made.setAttribute(key, value);
       }
       to.append(made);
     }
