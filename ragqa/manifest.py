@@ -9,6 +9,7 @@
     │                    among all ids sorted (order), what no retriever returns (hidden)
     ├── bm25/            bm25s: arrays and JSON
     ├── context/         likewise, of each passage with its neighbours; missing where context_passages is 0
+    ├── references.jsonl  what passages refer to (`ragqa.corpus.references`); only of rulebooks and documents that do
     ├── further/         a folder for each further ranking: document, splade, late, dense-1, ...; missing without them
     └── dense.faiss      FAISS, of the kind that the manifest names; row i is line i of passages.jsonl; missing where
                          the encoder is "none"
@@ -43,6 +44,7 @@ DENSE: Final = "dense.faiss"
 BM25: Final = "bm25"
 CONTEXT: Final = "context"
 FURTHER: Final = "further"
+REFERENCES: Final = "references.jsonl"
 PASSAGE_FILES: Final = (PASSAGES, OFFSETS, IDS, ORDER, HIDDEN)
 BM25_FILES: Final = (
     "data.csc.index.npy",
@@ -169,6 +171,7 @@ def index_files(
 
     Only plain files right below that folder count.
     """
+    found = tuple(found)
     added: dict[str, list[str]] = {ranking.folder: [] for ranking in rankings if _is_added(ranking.name)}
     for path in sorted(found):
         _, folder, name = (*path.split("/", 2), "", "")[:3]
@@ -181,7 +184,14 @@ def index_files(
         for name in (added.get(ranking.folder) or FURTHER_FILES.get(ranking.name.partition(":")[0], ()))
     )
     vectors = (DENSE,) if has_vectors else ()
-    return (*(f"{folder}/{name}" for folder in folders for name in BM25_FILES), *vectors, *PASSAGE_FILES, *further)
+    references = (REFERENCES,) if REFERENCES in found else ()
+    return (
+        *(f"{folder}/{name}" for folder in folders for name in BM25_FILES),
+        *vectors,
+        *PASSAGE_FILES,
+        *references,
+        *further,
+    )
 
 
 def _is_added(name: str) -> bool:
@@ -193,7 +203,8 @@ def describe_files(
     folder: Path, context_passages: int, rankings: Sequence[FurtherRanking] = (), *, has_vectors: bool = True
 ) -> tuple[FileEntry, ...]:
     """Size and sha256 of every index file in this folder, by path."""
-    found = (path.relative_to(folder).as_posix() for path in folder.glob(f"{FURTHER}/*/*") if path.is_file())
+    paths = (*folder.glob(f"{FURTHER}/*/*"), folder / REFERENCES)
+    found = (path.relative_to(folder).as_posix() for path in paths if path.is_file())
     return tuple(
         FileEntry(path, (folder / path).stat().st_size, sha256_of_file(folder / path))
         for path in index_files(context_passages, rankings, has_vectors=has_vectors, found=found)

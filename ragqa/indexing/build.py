@@ -26,6 +26,7 @@ from ragqa.indexing.further import described, write_further
 from ragqa.indexing.journal import BuildProgress, Journal, resume
 from ragqa.indexing.passages import read_passages
 from ragqa.indexing.portions import Reading, counts_of, gathered, read_portions, write_lookups
+from ragqa.indexing.referring import REFERRING, write_references
 from ragqa.indexing.reuse import KnownVectors
 from ragqa.manifest import BM25, CONTEXT, DENSE, SCHEMA_VERSION, Manifest, describe_files, write_manifest
 from ragqa.protocols import Encoder
@@ -157,6 +158,8 @@ def _finish(
     yield from write_further(journal, reading, config, models)
     yield BuildProgress("files", 0, 1)
     write_lookups(journal)
+    if stream.format in REFERRING:
+        write_references(journal.index)
     sha256 = stream.sha256 if isinstance(stream, LoadedStream) else corpus_sha256(read_passages(journal.index))
     info = encoder.info if encoder else ModelInfo(NO_ENCODER, "", "")
     rankings = described(config, models)

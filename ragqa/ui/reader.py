@@ -11,8 +11,10 @@ from streamlit.delta_generator import DeltaGenerator
 
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.documents.kinds import kind_of
+from ragqa.corpus.references import Reference
 from ragqa.errors import RagqaError
 from ragqa.indexing import Index
+from ragqa.indexing.referring import read_references
 from ragqa.library.document import (
     FOUND,
     DocumentView,
@@ -30,8 +32,10 @@ from ragqa.types import Passage
 from ragqa.ui import resources
 from ragqa.ui.render import notice_html
 from ragqa.ui.render_library import plain_markdown
-from ragqa.ui.render_reader import hits_html, leaf_html, outline_html, read_address
+from ragqa.ui.render_reader import Mark, beside_html, hits_html, leaf_html, outline_html, read_address
 
+SHOWN_REFERENCES = 20
+References = dict[str, tuple[Reference, ...]]
 _Columns = tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator | None]
 _SCROLL = """export default function ({ data }) {
   let left = 40;
@@ -134,17 +138,22 @@ def _draw(index: Index, corpus: str, position: int, paths: Paths) -> None:
     here = document.leaf(document.leaf_of(position))
     shown = [index.passages[place] for place in here]
     link = partial(_address, corpus)
-    contents, text, picture = _columns(passage, corpus, paths)
+    references = _references(corpus, _stamp(corpus, paths), paths)
+    beside = _beside(index, corpus, passage, references) if chosen else ""
+    contents, text, picture = _columns(passage, corpus, paths, third=bool(beside))
     with contents:
         entries = document.branch(position)
         addresses = {one.position: link(index.passages[one.position]) for one in entries}
         st.html(outline_html(entries, addresses, here))
     with text:
         words = partial(marks_of, words=find) if find.strip() else None
-        st.html(leaf_html(shown, link, chosen, _span(passage) if chosen else None, words))
+        refers = partial(_links, index, corpus, references)
+        st.html(leaf_html(shown, link, chosen, _span(passage) if chosen else None, words, refers))
     if picture is not None:
         with picture, st.container(key="read_picture"):
             _picture(passage, corpus, paths)
+            if beside:
+                st.html(beside)
     if chosen:
         st.components.v2.component("ragqa_scroll", js=_SCROLL)(key="scroll", data={"place": chosen}, height=1)
 
@@ -153,9 +162,44 @@ def _address(corpus: str, passage: Passage) -> str:
     return read_address(corpus, passage.passage_id)
 
 
-def _columns(passage: Passage, corpus: str, paths: Paths) -> _Columns:
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _references(corpus: str, stamp: int, _paths: Paths) -> References:
+    return read_references(resources.open_corpus(corpus, _paths).folder)
+
+
+def _links(index: Index, corpus: str, references: References, passage: Passage) -> list[Mark]:
+    """The places of the passage that refer to another one."""
+    found = []
+    for one in references.get(passage.passage_id, ()):
+        if one.target in index.position_of:
+            target = index.passages[index.position_of[one.target]]
+            title = f"{target.number}: {target.text[:200]}"
+            found.append(Mark(one.start, one.end, href=read_address(corpus, one.target), title=title))
+    return found
+
+
+def _beside(index: Index, corpus: str, passage: Passage, references: References) -> str:
+    """What the chosen passage refers to and what refers to it."""
+    meant: list[tuple[str, str, tuple[Passage, ...], str]] = []
+    for one in references.get(passage.passage_id, ())[:SHOWN_REFERENCES]:
+        words = passage.text[one.start : one.end]
+        first, last = (index.position_of.get(name) for name in (one.target, one.last))
+        if first is None or last is None:
+            meant.append((words, "", (), one.reason or "it is not in this corpus any more"))
+        else:
+            targets = tuple(index.passages[first : min(last, first + 9) + 1])
+            meant.append((words, read_address(corpus, one.target), targets, ""))
+    sources = dict.fromkeys(
+        source for source, several in references.items() for one in several if one.target == passage.passage_id
+    )
+    places = [index.position_of[source] for source in sources if source in index.position_of][:SHOWN_REFERENCES]
+    referring = [(read_address(corpus, index.passages[at].passage_id), index.passages[at]) for at in places]
+    return beside_html(meant, referring)
+
+
+def _columns(passage: Passage, corpus: str, paths: Paths, *, third: bool) -> _Columns:
     """Contents, text, and the picture of the page where there is one."""
-    if pages_of(passage.place) and file_of(corpus, passage.document_id, paths.library):
+    if third or (pages_of(passage.place) and file_of(corpus, passage.document_id, paths.library)):
         contents, text, picture = st.columns([0.2, 0.45, 0.35])
         return contents, text, picture
     contents, text = st.columns([0.25, 0.75])

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from html import escape
+from itertools import pairwise
 from urllib.parse import urlencode
 
 from ragqa.library.document import DocumentView, Entry, Hit, place_words
@@ -42,8 +44,9 @@ def leaf_html(
     chosen: str = "",
     span: tuple[int, int] | None = None,
     words: Callable[[str], Sequence[Span]] | None = None,
+    refers: Callable[[Passage], Sequence[Mark]] | None = None,
 ) -> str:
-    """The passages in a row under their headings; ``span`` of the chosen one is marked."""
+    """The passages in a row under their headings; ``span`` of the chosen one is marked, references are links."""
     pieces: list[str] = []
     before = where = ""
     for passage, after in zip(passages, (*passages[1:], None), strict=True):
@@ -56,21 +59,13 @@ def leaf_html(
         if named and named in {passage.text, f"{passage.number} {passage.text}"}:  # it is the heading of what follows
             pieces.append(f"<h3{_anchor(is_chosen)}>{escape(named)}</h3>")
             continue
-        marks = [Span("", *span)] if is_chosen and span else list(words(passage.text)) if words else []
-        place, where = (
-            place_words(passage.place) if place_words(passage.place) != where else "",
-            place_words(passage.place),
-        )
-        pieces.append(
-            _unit(
-                passage, link(passage), place, passage_text_html(passage.text, marks, _kind(span, is_chosen)), is_chosen
-            )
-        )
+        marks = [Mark(one.start, one.end, "mixed") for one in words(passage.text)] if words else []
+        marks = [Mark(*span, "good")] if is_chosen and span else marks
+        text = passage_text_html(passage.text, [*marks, *(refers(passage) if refers else ())])
+        place = place_words(passage.place)
+        pieces.append(_unit(passage, link(passage), place if place != where else "", text, is_chosen))
+        where = place
     return f'<article class="rq-leaf">{"".join(pieces)}</article>'
-
-
-def _kind(span: tuple[int, int] | None, is_chosen: bool) -> str:
-    return "good" if is_chosen and span else "mixed"
 
 
 def _unit(passage: Passage, address: str, place: str, text: str, is_chosen: bool) -> str:
@@ -86,25 +81,43 @@ def _anchor(is_chosen: bool) -> str:
     return ' id="rq-place" aria-current="location"' if is_chosen else ""
 
 
-def passage_text_html(text: str, marks: Sequence[Span] = (), kind: str = "mixed") -> str:
-    """A passage's text, its tables as tables, these characters of it marked."""
-    pieces, position, rows = [], 0, []
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Characters ``start`` to ``end`` of a text that stand out, or lead somewhere."""
+
+    start: int
+    end: int
+    kind: str = ""
+    href: str = ""
+    title: str = ""
+
+
+def passage_text_html(text: str, marks: Sequence[Mark] = ()) -> str:
+    """A passage's text, its tables as tables, these characters of it marked or linked."""
+    pieces: list[str] = []
+    rows: list[str] = []
+    position = 0
     for line in text.split("\n"):
-        start, position = position, position + len(line) + 1
-        inside = [Span("", max(one.start - start, 0), min(one.end - start, len(line))) for one in marks]
+        inside = _moved(marks, position, len(line))
+        position += len(line) + 1
         if line.count(" | ") and len(line) < 4_000:
-            rows.append(_row(line, inside, kind))
+            rows.append(_row(line, inside))
             continue
-        pieces += [_table(rows), f"<p>{_marked(line, inside, kind)}</p>" if line.strip() else ""]
+        pieces += [_table(rows), f"<p>{_marked(line, inside)}</p>" if line.strip() else ""]
         rows = []
     return "".join((*pieces, _table(rows)))
 
 
-def _row(line: str, marks: Sequence[Span], kind: str) -> str:
+def _moved(marks: Sequence[Mark], start: int, length: int) -> list[Mark]:
+    """Those that touch the characters from ``start`` on, counted from there."""
+    moved = (replace(one, start=max(one.start - start, 0), end=min(one.end - start, length)) for one in marks)
+    return [one for one in moved if one.start < one.end]
+
+
+def _row(line: str, marks: Sequence[Mark]) -> str:
     cells, position = [], 0
     for cell in line.split(" | "):
-        inside = [Span("", max(one.start - position, 0), min(one.end - position, len(cell))) for one in marks]
-        cells.append(f"<td>{_marked(cell, inside, kind)}</td>")
+        cells.append(f"<td>{_marked(cell, _moved(marks, position, len(cell)))}</td>")
         position += len(cell) + 3
     return f"<tr>{''.join(cells)}</tr>"
 
@@ -113,17 +126,20 @@ def _table(rows: Sequence[str]) -> str:
     return f'<div class="rq-scroll"><table class="rq-table rq-cells-left">{"".join(rows)}</table></div>' if rows else ""
 
 
-def _marked(text: str, marks: Sequence[Span], kind: str) -> str:
-    pieces, position = [], 0
-    for one in sorted(marks, key=lambda mark: mark.start):
-        start, end = max(one.start, position), min(one.end, len(text))
-        if start < end:
-            pieces += [
-                text_html(text[position:start]),
-                f'<mark class="rq-mark-{kind}">{text_html(text[start:end])}</mark>',
-            ]
-            position = end
-    return "".join(pieces) + text_html(text[position:])
+def _marked(text: str, marks: Sequence[Mark]) -> str:
+    """The text, escaped; where marks overlap, a link stays one within what is marked."""
+    cuts = sorted({0, len(text), *(edge for one in marks for edge in (one.start, one.end) if 0 < edge < len(text))})
+    pieces = []
+    for start, end in pairwise(cuts):
+        words = text_html(text[start:end])
+        over = [one for one in marks if one.start <= start and end <= one.end]
+        link = next((one for one in over if one.href), None)
+        kind = next((one.kind for one in over if one.kind), "")
+        if link:
+            title = f' title="{escape(link.title)}"' if link.title else ""
+            words = f'<a class="rq-refers" href="{escape(link.href)}" target="_self"{title}>{words}</a>'
+        pieces.append(f'<mark class="rq-mark-{kind}">{words}</mark>' if kind else words)
+    return "".join(pieces)
 
 
 def hits_html(hits: Sequence[Hit], addresses: Sequence[str], document: DocumentView) -> str:
@@ -144,8 +160,36 @@ def _snippet(hit: Hit) -> str:
     first = hit.spans[0].start if hit.spans else 0
     start = text.rfind(" ", 0, max(0, first - _AROUND)) + 1 if first > _AROUND else 0
     end = min(len(text), first + 2 * _AROUND)
-    inside = [
-        Span("", one.start - start, one.end - start) for one in hit.spans if start <= one.start and one.end <= end
-    ]
-    marked = _marked(text[start:end], inside, "mixed").replace("<br>", " ")
+    inside = _moved([Mark(one.start, one.end, "mixed") for one in hit.spans], start, end - start)
+    marked = _marked(text[start:end], inside).replace("<br>", " ")
     return f"{'…' if start else ''}{marked}{'…' if end < len(text) else ''}"
+
+
+def beside_html(
+    refers: Sequence[tuple[str, str, Sequence[Passage], str]], referring: Sequence[tuple[str, Passage]]
+) -> str:
+    """What a passage refers to, each with the words that refer, its address, the passages meant or why there are none.
+
+    Then the passages that refer to it, each with its address.
+    """
+    rows = "".join(_target(*one) for one in refers)
+    said = f"<h3>Refers to</h3>{rows}" if rows else ""
+    links = "".join(
+        f'<li><a href="{escape(address)}" target="_self"><b>{escape(one.number or one.document_id)}</b> '
+        f"{escape(one.text[:90])}…</a></li>"
+        for address, one in referring
+    )
+    said += f"<h3>Referred to by</h3><ul>{links}</ul>" if links else ""
+    return f'<aside class="rq-beside" aria-label="References of the chosen passage">{said}</aside>' if said else ""
+
+
+def _target(words: str, address: str, passages: Sequence[Passage], reason: str) -> str:
+    if not passages:
+        return f'<p class="rq-fine">{escape(words)}: not linked, {escape(reason)}.</p>'
+    texts = "".join(passage_text_html(one.text[:1_200]) for one in passages[:2])
+    more = f'<p class="rq-fine">and {len(passages) - 2} more passages</p>' if len(passages) > 2 else ""
+    return (
+        f'<details class="rq-row" open><summary><b>{escape(words)}</b></summary><div class="rq-inside">'
+        f'<a class="rq-read" href="{escape(address)}" target="_self">{escape(passages[0].number or "open")}</a>'
+        f"{texts}{more}</div></details>"
+    )

@@ -7,10 +7,9 @@ import pytest
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.library.changes import stale, stale_words
 from ragqa.library.document import document_at, documents_of, marks_of, pages_of, place_words, search
-from ragqa.types import Span
 from ragqa.ui.render import in_corpus, read_link_html
 from ragqa.ui.render_library import marked_difference, plain_markdown
-from ragqa.ui.render_reader import leaf_html, passage_text_html, read_address
+from ragqa.ui.render_reader import Mark, beside_html, leaf_html, passage_text_html, read_address
 from tests.support.document_files import rules_pages, write_pdf
 from tests.support.fakes import passage
 from tests.support.hostile import hostile_texts
@@ -77,7 +76,7 @@ def test_a_leaf_shows_headings_once_tables_as_tables_and_marks_what_is_cited():
     assert "<tr><td>Fee</td><td>Due</td></tr><tr><td>12</td><td>now</td></tr>" in html
     assert '<mark class="rq-mark-good">Pay at once.</mark> Or not.' in html
     assert html.count('id="rq-place"') == 1
-    assert passage_text_html("a | bc", [Span("", 4, 6)]).count("<mark") == 1
+    assert passage_text_html("a | bc", [Mark(4, 6, "mixed")]).count("<mark") == 1
 
 
 def test_hostile_texts_stay_texts(index):
@@ -86,6 +85,7 @@ def test_hostile_texts_stay_texts(index):
         pieces = [
             leaf_html([one], lambda p: read_address(p.text, p.text), "d:1", (0, 3), lambda t: marks_of(t, "a")),
             in_corpus(read_link_html(passage(text, "x")), text),
+            beside_html([(text, text, [one], ""), (text, "", (), text)], [(text, one)]),
             "".join(marked_difference(text, f"{text} x")),
             plain_markdown(text).replace("\\<", ""),
         ]

@@ -1,0 +1,34 @@
+"""What the passages of an index refer to: a file of it, a reference a line (`ragqa.corpus.references`)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Final
+
+from ragqa.corpus.documents import DOCUMENT_FORMATS
+from ragqa.corpus.references import Reference, line_of, reference_of, references
+from ragqa.indexing.passages import read_passages
+from ragqa.manifest import REFERENCES
+
+REFERRING: Final = frozenset({"obliqa", *DOCUMENT_FORMATS})  # formats whose passages have numbers to refer to
+
+
+def write_references(folder: Path) -> None:
+    """Finds the references among the passages of this folder; no file where there are none. Holds all passages."""
+    found = references(tuple(read_passages(folder)))
+    path = folder / REFERENCES
+    path.unlink(missing_ok=True)
+    if found:
+        path.write_text("".join(map(line_of, found)), encoding="utf-8")
+
+
+def read_references(folder: Path) -> dict[str, tuple[Reference, ...]]:
+    """The references of each passage of an index, by its id; none where the index has no such file."""
+    found: dict[str, list[Reference]] = defaultdict(list)
+    path = folder / REFERENCES
+    if path.is_file():
+        with path.open(encoding="utf-8") as lines:
+            for one in map(reference_of, lines):
+                found[one.source].append(one)
+    return {source: tuple(several) for source, several in found.items()}
