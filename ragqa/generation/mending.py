@@ -16,12 +16,20 @@ from ragqa.generation.answers import without
 from ragqa.types import Answer, AnswerSentence
 
 COPIED_WORDS: Final = 7  # words in a row that stand in the instructions: from so many a sentence is copied from them
+REPEATED_WORDS: Final = 5  # of a line that may not come again
 LOOKED_BACK: Final = 2_000  # characters in which a repetition is looked for
 REPEATED_CHARS: Final = 80  # so many, as they end the text, ...
 REPEATS: Final = 4  # ... found so many times: the model goes round in circles
 
-_FRAME: Final = re.compile(r"</?(?:passage|question|answer)(?:-[0-9a-f]{12}|-\{code\})?(?:\s+number=\"?\d*\"?)?\s*/?>")
+_FRAME: Final = re.compile(
+    r"</?(?:passage|question|answer)(?:-[0-9a-f]{4,16}|-\{code\})?(?:\s+number=\"?\d*\"?)?\s*/?>"
+)
 _FENCE: Final = re.compile(r"^[ \t]*(?:```|~~~)[\w-]*[ \t]*$", re.MULTILINE)
+_LEAD: Final = re.compile(
+    r"^[ \t]*(?:the )?(?:passage|source|question)s?(?: is| are)?:[ \t]*$", re.MULTILINE | re.IGNORECASE
+)
+_ABOUT: Final = re.compile(r"the question is\b", re.IGNORECASE)
+_WHOLE: Final = re.compile(r"[.!?:;。！？…][\"'”’)\]»*]*\Z")
 _LABEL: Final = re.compile(r"\A\s*\**(?:answer|final answer|response|corrected answer)\**\s*:\**\s*", re.IGNORECASE)
 _REMARK: Final = re.compile(
     r"(?:sure|certainly|of course|okay|ok)?(?: thing)?[,!.]?\s*"
@@ -51,10 +59,17 @@ class Repetition:
 
 
 def unwrapped(raw: str, told: str = "") -> str:
-    """The reply without frames, code fences, a label and lines of ``told``; what a JSON object wraps, out of it."""
-    lines = {line.strip() for line in told.splitlines()} - {""}
-    bare = _FENCE.sub("", _FRAME.sub("", raw))
-    text = _LABEL.sub("", "\n".join(line for line in bare.split("\n") if line.strip() not in lines).lstrip(), count=1)
+    """The reply without frames, fences, a label, lines of ``told`` and repeated ones; what JSON wraps, out of it."""
+    lines = {_words(line) for line in told.splitlines()}
+    bare = _LEAD.sub("", _FENCE.sub("", _FRAME.sub("", raw)))
+    kept: list[str] = []
+    for line in bare.split("\n"):
+        words = _words(line)
+        if not words.strip() or words not in lines:
+            kept.append(line)
+        if len(words.split()) >= REPEATED_WORDS:
+            lines.add(words)
+    text = _LABEL.sub("", "\n".join(kept).lstrip(), count=1)
     if text.strip().startswith("{"):
         try:
             value = json.loads(text)
@@ -99,13 +114,23 @@ def without_echoes(answer: Answer, instructions: str, question: str) -> tuple[An
     return replace(kept, raw=answer.raw), _said(len(echoed), len(again))
 
 
+def without_unfinished(answer: Answer) -> tuple[Answer, str]:
+    """The answer without a last sentence that was cut off ("Gold weighs about 1"), where it is not the only one."""
+    if len(answer.sentences) < 2 or _WHOLE.search(answer.sentences[-1].text):
+        return answer, ""
+    kept = without(answer, {len(answer.sentences) - 1})
+    return replace(kept, raw=answer.raw), "Its last sentence was cut off and is left out."
+
+
 def _words(text: str) -> str:
     """The words in lower case, a space around each."""
     return f" {' '.join(_WORDS.findall(text.casefold()))} "
 
 
 def _is_remark(index: int, sentence: AnswerSentence) -> bool:
-    """Whether it opens the answer with a remark about the task: "Sure! Here is the answer:"."""
+    """Whether it is about the task: "The question is: …", or at the beginning "Sure! Here is the answer:"."""
+    if _ABOUT.match(sentence.text):
+        return True
     return index <= 1 and not sentence.citations and bool(_REMARK.match(sentence.text.strip()))
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from ragqa.cleaning import without_controls
 from ragqa.generation.citations import parse_cited_text
-from ragqa.generation.mending import Repetition, told_in, unwrapped, without_echoes
+from ragqa.generation.mending import Repetition, told_in, unwrapped, without_echoes, without_unfinished
 from ragqa.generation.prompts import Prompt
 from ragqa.types import Answer, AnswerSentence, Usage
 from ragqa.verdicts.language import language_of
@@ -222,6 +222,9 @@ class Reply:
         answer = Answer(cited.text, cited.sentences, writer.name, self.model or writer.model, raw=self.raw)
         answer, left_out = without_echoes(answer, told, prompt.asked)
         finish_reason, note = self._ending(max_tokens, is_empty=not answer.sentences)
+        if finish_reason == "length":
+            answer, cut = without_unfinished(answer)
+            left_out = f"{cut} {left_out}".strip()
         is_refusal = reads_as_refusal(answer.sentences)
         notes = [note, left_out, prompt.note]
         if is_refusal:

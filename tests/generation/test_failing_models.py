@@ -56,12 +56,13 @@ class Plain(LlmGenerator):
         super().__init__(config, api_key, prompts)
 
 
-def answered(name, reply):
-    """The answer of this generator where the model always writes that."""
+def answered(name, reply="", behave=None):
+    """The answer of this generator where the model always writes that, or the server always behaves so."""
+    behave = behave or answer(reply)
     settings = {"max_tokens": 200, "tries": 2, "candidates": 2, "rounds": 1, "max_calls": 6}
     if name != "fan-out-llm":
-        return ask({**LLM, "llm": Plain}[name], answer(reply), **settings).answer
-    with OpenAIServer(answer(reply)) as server:
+        return ask({**LLM, "llm": Plain}[name], behave, **settings).answer
+    with OpenAIServer(behave) as server:
         generation = GenerationConfig(
             generator="fan-out-llm", model=CONFIG.model, base_url=server.base_url, max_tokens=200, max_calls=6
         )
@@ -102,6 +103,15 @@ def test_what_was_copied_from_the_prompt_is_left_out_and_the_answer_stays():
     assert "2 that repeat the question" in found.note
 
 
+def test_a_sentence_that_the_limit_cut_off_is_left_out_where_there_is_another():
+    found = answered("llm", answer_at_the_limit := f"{SAID} It must keep them for 1")
+    assert found.text == answer_at_the_limit.replace(" [1]", "")  # the server says that this is all
+    found = answered("llm", behave=answer(answer_at_the_limit, finish_reason="length"))
+    assert found.text == "A Firm must keep records."
+    assert "last sentence was cut off" in found.note
+    assert answered("llm", behave=answer("It must keep them for 1", finish_reason="length")).text
+
+
 def test_another_language_than_the_questions_is_said():
     assert "another language than the question's (sl)" in answered("llm", FOREIGN).note
     assert "another language" not in answered("llm", SAID).note
@@ -116,6 +126,11 @@ def test_another_language_than_the_questions_is_said():
         ('{"sub_questions": []}', '{"sub_questions": []}'),
         ("**Answer:** Yes.", "Yes."),
         ('<passage-0123456789ab number="1">\nYes.\n</passage-0123456789ab>', "Yes.\n"),
+        ("The passage is:\n\n<passage-21c56ad37c6>\nThe passage is:\n</passage-21c56ad37c6>", ""),  # a real one's
+        (
+            "The first to stand on it is:\n\nThe first to stand on it is:\n\nThe first to stand on it is",
+            "The first to stand on it is:\n\n",
+        ),
         ("a < b and <b>c</b>", "a < b and <b>c</b>"),
         ("{" * 100_000, "{" * 100_000),
     ],

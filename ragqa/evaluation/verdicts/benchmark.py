@@ -21,7 +21,7 @@ from ragqa.evaluation.loading import config_of, pipeline_for
 from ragqa.evaluation.report import CheckedSentence, Column, Figure, Hit, Report, Row
 from ragqa.evaluation.verdicts.edits import MAKERS
 from ragqa.evaluation.verdicts.judging import JUDGES, judged, passages_for, stated_in
-from ragqa.evaluation.verdicts.labelled import PARTS, labelled
+from ragqa.evaluation.verdicts.labelled import PARTS, labelled, written
 from ragqa.evaluation.verdicts.probes import KINDS, REWORDED, Probe, drawn, sentences_of
 from ragqa.evaluation.verdicts.tables import Judged, data_of, tables, wilson
 from ragqa.generation.client import ChatClient
@@ -33,7 +33,7 @@ from ragqa.types import Passage, Question
 from ragqa.verdicts import RULES_VERSION
 
 SCHEMA_VERSION: Final = 1
-MADE, LABELLED, BOTH = "made", "labelled", "both"
+MADE, LABELLED, WRITTEN, BOTH = "made", "labelled", "written", "both"
 COLUMNS: Final = (Column("verdicts", "verdicts", 0), Column("thresholds", "thresholds", 0), Column("model", "model", 0))
 NO_LLM: Final = (
     "Re-wording asks a language model, and neither OPENAI_API_KEY nor OPENAI_BASE_URL is set. Set one of them, or "
@@ -53,10 +53,10 @@ OPTIONS: Final = (
     Option("kind", "Only this kind of probe, of those made; repeatable.", "choice", choices=KINDS, many=True),
     Option(
         "cases",
-        "Probes made of the corpus, labelled by hand (of four corpora), or both.",
+        "Probes made of the corpus, labelled by hand (of four corpora), both, or what local models wrote, labelled.",
         "choice",
         MADE,
-        choices=(MADE, LABELLED, BOTH),
+        choices=(MADE, LABELLED, BOTH, WRITTEN),
         label="Probes",
     ),
     Option(
@@ -124,6 +124,8 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
 
 def _probes(pipeline: Pipeline, settings: Settings) -> list[Probe]:
     made: list[Probe] = []
+    if settings["cases"] == WRITTEN:
+        return list(written(pipeline.index, settings["part"]))
     if settings["cases"] != LABELLED:
         n, seed = settings["n"], settings["seed"]
         kinds = [str(kind) for kind in settings["kind"] or KINDS] + [REWORDED] * settings["reword"]
@@ -142,6 +144,8 @@ def solve(task: Task, item: Item) -> Json:
     """The text that is judged and the ids of its passages; for an edit that a passage states, that passage."""
     loaded: Loaded = task.context
     probe: Probe = item.content
+    if probe.given:
+        return {"text": probe.text, "passages": list(probe.given)}
     found = [hit.passage for hit in loaded.pipeline.search(probe.asked).hits]
     kept = passages_for(probe, found, _passages(loaded, probe.own))
     text = probe.text

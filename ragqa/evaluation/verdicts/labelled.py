@@ -19,6 +19,7 @@ from ragqa.types import Passage
 
 DATA: Final = Path(__file__).parent
 EDITS, REWORDINGS, OBLIGATIONS = "verdict_edits.jsonl", "verdict_rewordings.jsonl", "verdict_obligations.jsonl"
+WRITTEN: Final = "verdict_written.jsonl"  # by local models, judged against the passages that they wrote from
 PARTS: Final = ("open", "sealed", "both")
 LEAST_SHARED: Final = 0.3  # of a corpus's re-wordings; their passages have .52 to .58, those of other corpora .03
 LONG_WORD: Final = 4
@@ -40,6 +41,16 @@ def labelled(index: Index, part: str) -> list[Probe]:
         if fmean(_shared(row["hypothesis"], own) for row, own in cases) >= LEAST_SHARED:
             probes += [_rewording(row, own) for row, own in cases if own]
     return probes
+
+
+def written(index: Index, part: str) -> Iterator[Probe]:
+    """What language models wrote, labelled by hand; where the index holds every passage that they were sent."""
+    for row in map(json.loads, (DATA / WRITTEN).read_text(encoding="utf-8").splitlines()):
+        given = tuple(row["passages"])
+        is_own = index.manifest.name == row["corpus"] and all(name in index.position_of for name in given)
+        if part in ("both", row["part"]) and is_own:
+            expected = Expected(row["label"])
+            yield Probe(f"written, {expected}", row["hypothesis"], expected, row["question"], by_hand=True, given=given)
 
 
 def _found(name: str, part: str, documents: Mapping[str, Sequence[Passage]]) -> Iterator[tuple[Row, Sequence[Passage]]]:

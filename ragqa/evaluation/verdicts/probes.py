@@ -38,7 +38,7 @@ class Expected(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A sentence to be judged against the ten passages that are retrieved for ``asked``.
+    """A sentence to be judged against the ten passages that are retrieved for ``asked``, or against ``given`` ones.
 
     ``own`` are the passages it is made of: among the ten, or, where ``withheld``, kept away from them with every other
     that has nearly all its words; ``document_id`` is then withheld as a whole where it is given. ``obligation`` is the
@@ -56,6 +56,7 @@ class Probe:
     obligation: str = ""
     change: str = ""
     by_hand: bool = False
+    given: tuple[str, ...] = ()  # ids of the passages that it was written from, where it is judged against these alone
 
     @property
     def name(self) -> str:
@@ -63,7 +64,10 @@ class Probe:
         return f"{self.kind}, by hand" if self.by_hand else self.kind
 
     def to_json(self) -> dict[str, object]:
-        return asdict(self)
+        found = asdict(self)
+        if not self.given:
+            del found["given"]  # unknown to runs before there were such probes
+        return found
 
 
 @dataclass(frozen=True, slots=True)
