@@ -74,3 +74,15 @@ def test_each_part_holds_half_of_every_kind_and_of_both_corpora(cases):
         for value in {case[key] for case in cases}:
             counts = Counter(case["part"] for case in cases if case[key] == value)
             assert abs(counts["open"] - counts["sealed"]) <= 2, value
+
+
+def test_what_models_wrote_is_labelled_by_passages_that_there_are(texts):
+    rows = [json.loads(line) for line in (DATA / "verdict_written.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert Counter(row["label"] for row in rows) == {"supported": 47, "contradicted": 10, "unsupported": 31}
+    assert {row["part"] for row in rows} == set(PARTS)
+    documents = {(corpus, document) for corpus, document, _ in texts}
+    for row in rows:
+        assert row.keys() == {"id", "corpus", "model", "question", "passages", "hypothesis", "label", "part"}, row["id"]
+        assert {(row["corpus"], name.partition(":")[0]) for name in row["passages"]} <= documents, row["id"]
+    of_answer = {(row["model"], row["question"]): row["part"] for row in rows}
+    assert all(of_answer[row["model"], row["question"]] == row["part"] for row in rows)
