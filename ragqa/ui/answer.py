@@ -67,7 +67,7 @@ def _scores(view: View, found: Shown) -> str:
     verdicts = verdict_by_index(found.sentences, found.verdicts).values()
     covered = f"{coverage_words(view, found)} covered" if found.obligations else ""
     final = found.evaluation is not None
-    raw, relevance = not found.verdicts, view.answer_relevance
+    raw, relevance = bool(found.sentences) and not found.verdicts, view.answer_relevance
     return score_line_html(
         repass, verdicts, final=final, mode=found.mode, raw=raw, covered=covered, relevance=relevance
     )
@@ -112,7 +112,7 @@ def _notes(view: View, settings: Config, found: Shown) -> str:
     if view.scored and view.answer and not view.answer.sentences:
         words = "The answer has no sentence, so there is nothing to score: E, C and OC are 0 by definition."
         notes.append(notice_html(words))
-    if found.evaluation and not found.evaluation.verdicts:
+    if found.sentences and found.evaluation and not found.evaluation.verdicts:
         words = "Judged before there were rules: these verdicts are raw, two thresholds on the maxima."
         notes.append(notice_html(words))
     return "".join(notes)

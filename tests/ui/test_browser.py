@@ -355,7 +355,7 @@ def test_a_server_that_is_not_there_is_named_and_the_passages_stay(page, tmp_pat
 # Hostile text ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", [20, pytest.param(int(os.environ.get("RAGQA_HOSTILE", "10")), marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [50, pytest.param(int(os.environ.get("RAGQA_HOSTILE", "10")), marks=pytest.mark.slow)])
 def test_hostile_passages_and_questions_run_no_script_and_show_no_trace(page, tmp_path, step):
     """Every n-th of the 200 texts (the slow ones: RAGQA_HOSTILE=1 for all), over passages that are hostile too."""
     write_hostile_corpus(tmp_path / "hostile")
