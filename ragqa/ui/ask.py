@@ -19,6 +19,7 @@ from ragqa.ui.follow_up import PENDING
 from ragqa.ui.links import apply_link, link_of_view, not_offered
 from ragqa.ui.model_choice import can_ask
 from ragqa.ui.panes import Panes, draw_panes
+from ragqa.ui.present import asked_in_address, draw_presentation, go_to, present_button, presenting
 from ragqa.ui.render import notice_html
 from ragqa.ui.run import Run
 from ragqa.ui.settings import settings_panel
@@ -59,7 +60,8 @@ def _page(*, checking: bool) -> None:
         check_form(_check_now)
     else:
         _question_form()
-    with st.container(horizontal=True, key="choices"):
+    choices = st.container(horizontal=True, key="choices")
+    with choices:
         index = _corpus_choice(names, defaults)
         preset, third = st.container(width=230), st.container(width=110 if checking else 330)
     run: Run | None = st.session_state.get(_RUN[checking])
@@ -71,6 +73,11 @@ def _page(*, checking: bool) -> None:
             questions = []
         else:
             questions = _examples(index)
+    if not checking:
+        with choices:
+            present_button()
+        if presenting():
+            draw_presentation(questions, _ask_example)
     with st.container():  # always there, so that a message here moves nothing below
         if problem:
             st.html(notice_html(problem, "mixed"))
@@ -98,7 +105,7 @@ def _follow_address(checking: bool, names: list[str]) -> str:
     A bare address shows what the page showed when the visitor left it for another page; where they went back to before
     a run, or chose the page again, it is empty.
     """
-    key, query = _RUN[checking], st.query_params.to_dict()
+    key, query = _RUN[checking], asked_in_address()
     own: Run | None = st.session_state.get(key)
     if RUN in query:
         if own and own.id == query[RUN]:
@@ -285,4 +292,4 @@ def _start(config: Config, paths: Paths, *, checking: bool, place: str = "") -> 
     st.session_state[_RUN[checking]] = run
     if place:
         st.session_state["followed"][place] = ("", run.id)
-    st.query_params.from_dict({RUN: run.id})
+    go_to({RUN: run.id})

@@ -609,3 +609,23 @@ def test_settings_are_swept_over_examples_and_a_point_is_applied(app, monkeypatc
     at.button(key="sweep_go").click().run()
     assert not at.exception
     assert "30 points over 3 questions" in words(at)
+
+
+def test_a_presentation_goes_from_example_to_example_and_stays_in_the_address(app):
+    at = app()
+    at.button(key="present_go").click().run()
+    assert dict(at.query_params)["present"] in ("1", ["1"])
+    assert "font-size: 21px" in html(at)
+    at.button(key="present_next").click().run()
+    first = at.session_state["run"].wait(20).question
+    at.run()
+    at.button(key="present_next").click().run()
+    second = at.session_state["run"].wait(20).question
+    assert first != second
+    at.button(key="present_back").click().run()
+    assert at.session_state["run"].wait(20).question == first
+    assert "present" in dict(at.query_params)
+    at.button(key="present_leave").click().run()
+    assert not at.exception
+    assert "present" not in dict(at.query_params)
+    assert "font-size: 21px" not in html(at)

@@ -1,0 +1,72 @@
+"""Presentation: ``?present=1`` shows the answer in large type and nothing else; keys go from example to example."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import streamlit as st
+
+PRESENT = "present"  # in the address, "1"; it stays there beside whatever else the address says
+_AT = "presented"  # which example a session is at
+_STYLE = """<style>
+html { font-size: 21px !important; }
+[data-testid=stHeader], [data-testid=stSidebar], [data-testid=stExpandSidebarButton], [data-testid=stForm],
+.st-key-choices, .st-key-present_go, [data-testid=stTextInput] { display: none !important; }
+.stMainBlockContainer { padding: 1.2rem 2.5rem 5rem !important; max-width: 84rem; margin: 0 auto; }
+.rq-evidence:not([hidden]) { top: 1rem; max-height: calc(100vh - 7rem); }
+.st-key-presenting { position: fixed; right: 1.5rem; bottom: 1rem; z-index: 97; width: auto; padding: 0.3rem 0.6rem;
+  border-radius: 0.6rem; background: var(--rq-paper, Canvas); border: 1px solid rgba(120, 135, 145, 0.5); }
+@media (max-width: 640px) {
+  html { font-size: 17px !important; }
+  .stMainBlockContainer { padding: 1rem 1rem 5rem !important; }
+  .st-key-presenting { left: 0.5rem; right: 0.5rem; }
+}
+</style>"""
+
+
+def presenting() -> bool:
+    """Whether the address asks for it."""
+    return st.query_params.get(PRESENT) == "1"
+
+
+def asked_in_address() -> dict[str, str]:
+    """What else the address says."""
+    return {name: value for name, value in st.query_params.to_dict().items() if name != PRESENT}
+
+
+def go_to(query: dict[str, str]) -> None:
+    """The address says this now; a presentation goes on."""
+    st.query_params.from_dict(query | ({PRESENT: "1"} if presenting() else {}))
+
+
+def present_button() -> None:
+    """The way in, beside the choices."""
+    words = "Presentation: large type, nothing but question, answer and evidence; → shows the next example."
+    st.button("Present", key="present_go", icon=":material/slideshow:", help=words, on_click=_begin)
+
+
+def draw_presentation(examples: Sequence[str], ask: Callable[[str], None]) -> None:
+    """Its look, and the keys: → and ← for the examples, Escape leaves. ``ask`` asks a question."""
+    st.html(_STYLE)
+    at = st.session_state.get(_AT, -1)
+    with st.container(horizontal=True, vertical_alignment="center", key="presenting", gap="small"):
+        if examples:
+            st.button("Back", key="present_back", shortcut="Left", on_click=_step, args=(examples, -1, ask))
+            st.button("Next", key="present_next", shortcut="Right", on_click=_step, args=(examples, 1, ask))
+            st.caption(f"{at + 1} of {len(examples)}" if at >= 0 else f"{len(examples)} examples")
+        st.button("Leave", key="present_leave", shortcut="Esc", on_click=_leave)
+
+
+def _begin() -> None:
+    st.query_params[PRESENT] = "1"
+    st.session_state.pop(_AT, None)
+
+
+def _leave() -> None:
+    st.query_params.pop(PRESENT, None)
+
+
+def _step(examples: Sequence[str], by: int, ask: Callable[[str], None]) -> None:
+    at = st.session_state.get(_AT, -1 if by > 0 else 0)
+    st.session_state[_AT] = at = (at + by) % len(examples)
+    ask(examples[at])
