@@ -96,6 +96,7 @@ def _read(text: str) -> Iterator[Mention]:
 
 def _trimmed(name: str) -> str:
     """The name without what a sentence goes on with: "Money Act 2015 and Rule" is one of 2015."""
+    name = re.sub(r"\s*\([^)]*$", "", name)
     name = re.sub(r"((?:19|20)\d\d)\b.*", r"\1", name)
     name = re.sub(rf"\s+(?:and|or|to|in|of)\s+(?:the\s+)?{_KIND}\b.*", "", name)
     return re.sub(r"\s+(?:and|of|the|for|on|in|to|from|&)$", "", name.strip(" .,;()"))

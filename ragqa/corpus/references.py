@@ -29,6 +29,7 @@ _INSIDE: Final = re.compile(
     r"(?i)(?:part|chapter|schedule|section|rule|article|this|these|annex|paragraph|subsection|regulation \d|"
     r"app(?:endix)? ?\d*)\b"
 )
+_RANK: Final = "#"  # before "part 3" as a key: its heading
 _WIDE: Final = 60  # passages that a range may span
 _SURE: Final = 0.7  # share of the numbers named with an instrument that its document has
 _CLEAR: Final = 1.3  # times the evidence for any other document
@@ -70,7 +71,6 @@ class _Numbers:
 
     at: dict[Key, int] = field(default_factory=dict)
     keys: dict[int, Key] = field(default_factory=dict)
-    ranked: dict[str, int] = field(default_factory=dict)  # "part 3": its heading
     style: Counter[str] = field(default_factory=Counter)
     positions: list[int] = field(default_factory=list)
 
@@ -126,9 +126,12 @@ class Resolver:
             or (own and mention.kind != "paragraph")
         ):
             return None
-        place = self.documents[document].at.get((f"{schedule}/{named.unit}", named.items))
-        place = self.documents[document].at.get((f"{schedule}/{named.unit}", ())) if place is None else place
-        return (place, self._end(document, place), "") if place is not None else None
+        at = self.documents[document].at
+        for items in dict.fromkeys((named.items, ())):
+            key = f"{schedule}/{named.unit}", items
+            if key in at:
+                return at[key], self._end(document, key), ""
+        return None
 
     def _elsewhere(self, document: str, mention: Mention, named: Named) -> tuple[int, int, str] | None:
         if mention.kind in {"paragraph", "chapter", "part", "schedule", "appendix", "annex"}:
@@ -150,60 +153,58 @@ class Resolver:
         for depth in range(len(items), -1, -1):
             if depth < len(items) and items[depth].isdigit() != named.items[0].isdigit():
                 continue
-            place = numbers.at.get((core, (*items[:depth], *named.items)))
-            if place is None and len(named.items) > 1:
-                place = numbers.at.get((core, (*items[:depth], *named.items[:1])))
-            if place is not None and core:
-                return place, self._end(document, place), ""
+            for wanted in dict.fromkeys((named.items, named.items[:1])):
+                key = core, (*items[:depth], *wanted)
+                if core and key in numbers.at:
+                    return numbers.at[key], self._end(document, key), ""
         return -1, -1, f"no item {named} beside this passage"
 
     def _in(self, document: str, kind: str, named: Named) -> tuple[int, int, str] | None:
-        first = self._place(document, kind, named)
+        first = self._key(document, kind, named)
         if first is None and named.last is not None:
             first = self._within(document, kind, named)
         if first is None:
             return None
-        last = self._end(document, first)
+        start, last = self.documents[document].at[first], self._end(document, first)
         if named.last is not None:
-            until = self._place(document, kind, named.last)
-            if until is not None and first <= until <= first + _WIDE:
+            until = self._key(document, kind, named.last)
+            if until is not None and start <= self.documents[document].at[until] <= start + _WIDE:
                 last = self._end(document, until)
-        return first, last, ""
+        return start, last, ""
 
-    def _within(self, document: str, kind: str, named: Named) -> int | None:
+    def _within(self, document: str, kind: str, named: Named) -> Key | None:
         """The first of a range whose own first number is not there."""
         head, _, number = named.unit.rpartition(".")
         until = named.last.unit.rpartition(".") if named.last else ("", "", "")
         if not (number.isdigit() and until[2].isdigit() and until[0] == head):
             return None
         for n in range(int(number) + 1, min(int(until[2]), int(number) + _WIDE) + 1):
-            place = self._place(document, kind, Named(f"{head}.{n}" if head else str(n), ()))
-            if place is not None:
-                return place
+            key = self._key(document, kind, Named(f"{head}.{n}" if head else str(n), ()))
+            if key is not None:
+                return key
         return None
 
-    def _place(self, document: str, kind: str, named: Named) -> int | None:
+    def _key(self, document: str, kind: str, named: Named) -> Key | None:
+        """The key of the unit that is named, or of the one around it where items have no passage of their own."""
         numbers = self.documents[document]
         if kind in {"part", "chapter", "schedule", "appendix", "annex"}:
-            ranked = numbers.ranked.get(f"{kind} {named.unit}".lower())
-            if ranked is not None or kind != "chapter":
-                return ranked
+            ranked: Key = f"{_RANK}{kind} {named.unit}".lower(), ()
+            if ranked in numbers.at or kind != "chapter":
+                return ranked if ranked in numbers.at else None
         if not _fits(numbers, kind, named):
             return None
         unit = re.sub(r"(?i)^app ?\d+\.", "", named.unit)
         for n_items in range(len(named.items), -1, -1):
             for core in dict.fromkeys((unit, re.sub(r"(\d)\.([A-Z])\.", r"\1\2.", unit))):
-                place = numbers.at.get((core, named.items[:n_items]))
-                if place is not None:
-                    return place
+                if (core, named.items[:n_items]) in numbers.at:
+                    return core, named.items[:n_items]
         return None
 
-    def _end(self, document: str, position: int) -> int:
+    def _end(self, document: str, key: Key) -> int:
         """The last passage of the unit that begins here."""
-        numbers = self.documents[document]
-        core, items = numbers.keys.get(position, ("", ()))
-        last = position
-        start = bisect_left(numbers.positions, position) + 1
+        numbers, (core, items) = self.documents[document], key
+        last = numbers.at[key]
+        start = bisect_left(numbers.positions, last) + 1
         for place in numbers.positions[start:]:
             other, others = numbers.keys[place]
             inside = other == core and others[: len(items)] == items
@@ -262,12 +263,16 @@ def resolver_of(passages: Sequence[Passage]) -> Resolver:
         numbers = made.documents.setdefault(passage.document_id, _Numbers())
         key, rank, style = key_of(passage.number)
         if rank:
-            numbers.ranked.setdefault(rank, position)
+            numbers.at.setdefault((f"{_RANK}{rank}", ()), position)
         if key[0]:
             numbers.at.setdefault(key, position)
             numbers.keys[position] = key
             numbers.positions.append(position)
             numbers.style[style] += 1
+    for numbers in made.documents.values():  # units that have passages of their items only
+        for position, (core, items) in numbers.keys.items():
+            for n_items in range(len(items)):
+                numbers.at.setdefault((core, items[:n_items]), position)
     return made
 
 
