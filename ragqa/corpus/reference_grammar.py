@@ -29,7 +29,7 @@ _INNER = rf"(?:paragraph|section|subsection|rule|article|regulation)\s+{_UNIT}{_
 _OF = r"\s*(?:\([^()]{3,60}\)\s*)?(?:of|in|under|to)\s+"
 _REFERENCE = re.compile(
     rf"(?:\b(?P<before>{_ACRONYM})(?:\s+(?:Rulebook|Rules))?,?\s+)?\b{_KIND}\s*{_LIST}"
-    rf"(?:{_OF}(?P<inner>{_INNER})|(?={_OF}(?:the\s+|that\s+)?(?P<after>{_ACRONYM}\b|{_NAME})))?"
+    rf"(?:{_OF}(?P<inner>{_INNER})|(?={_OF}(?:the\s+|that\s+)?(?P<after>{_ACRONYM}\b|(?:Schedule|Annex|Appendix)\s\w+|{_NAME})))?"
     r"(?P<away>\s*,?\s*(?:therein|thereof))?(?P<here>\s+(?:above|below)\b)?"
 )
 _BARE = re.compile(

@@ -74,6 +74,11 @@ class _Numbers:
     style: Counter[str] = field(default_factory=Counter)
     positions: list[int] = field(default_factory=list)
 
+    @property
+    def most(self) -> str:
+        """The style of most of its numbers: "paragraph", "statute", "dotted"; empty without any."""
+        return self.style.most_common(1)[0][0] if self.style else ""
+
 
 @dataclass(slots=True)
 class Resolver:
@@ -104,6 +109,8 @@ class Resolver:
                 return self._in(known, mention.kind, named) or (-1, -1, f"{known} has no {mention.kind} {named}")
             if not _is_generic(mention.instrument):
                 return -1, -1, f"{mention.instrument[:60]} is not in this corpus"
+        if mention.kind in {"part", "chapter"} and mention.instrument.casefold().startswith("schedule"):
+            return -1, -1, f"no {mention.kind} {named} of a schedule in this corpus"
         scheduled = self._scheduled(position, document, mention, named)
         if scheduled:
             return scheduled
@@ -189,7 +196,7 @@ class Resolver:
         numbers = self.documents[document]
         if kind in {"part", "chapter", "schedule", "appendix", "annex"}:
             ranked: Key = f"{_RANK}{kind} {named.unit}".lower(), ()
-            if ranked in numbers.at or kind != "chapter":
+            if ranked in numbers.at or kind != "chapter" or numbers.most == "paragraph":
                 return ranked if ranked in numbers.at else None
         if not _fits(numbers, kind, named):
             return None
@@ -216,9 +223,9 @@ class Resolver:
 
 def _fits(numbers: _Numbers, kind: str, named: Named) -> bool:
     """Whether a document numbers its parts so that it may have this: "section 58" is no paragraph of guidance."""
+    most = numbers.most
     if "." in named.unit:
-        return True
-    most = numbers.style.most_common(1)[0][0] if numbers.style else ""
+        return kind != "rule" or most != "paragraph"
     if kind in {"section", "article", "regulation"}:
         return most == "statute"
     return kind != "rule" or most != "paragraph"
@@ -335,7 +342,7 @@ def _name(made: Resolver, named: dict[str, set[tuple[str, Named]]]) -> None:
 
 def _is_statute(numbers: _Numbers) -> bool:
     """Whether its sections count from 1 on, as those of any other statute do: their numbers tell nothing."""
-    return bool(numbers.style) and numbers.style.most_common(1)[0][0] == "statute"
+    return numbers.most == "statute"
 
 
 def _document_of(have: dict[str, list[bool]], taken: Collection[str]) -> tuple[str, float]:
