@@ -41,6 +41,7 @@ class Line:
     label: str
     text: str
     heading: bool
+    rows: tuple[tuple[str, ...], ...] = ()  # of a table, after which there is no text
 
 
 def lines_of(rows: list[dict[str, str]]) -> Iterator[Line]:
@@ -51,11 +52,13 @@ def lines_of(rows: list[dict[str, str]]) -> Iterator[Line]:
         parent = max((held for held in known if is_below(number, held)), key=len, default="")
         label = number[len(parent) :].strip(".") or number.strip(".")
         above = re.search(r"(?:^|[.])([A-Z]{0,4}\d+[A-Z]?(?:[.]\d+[A-Z]?)*)[.]?$", parent)
-        if above and re.fullmatch(r"[\d.]+[A-Z]?", label):
+        if above and label[:1].isdigit():
             label = f"{above[1]}.{label}"  # 4.2.1 is printed whole
         depth = known.get(parent, -1) + 1
         known[number] = depth
         heading = not re.match(r"[(]", label) and len(text.split()) < 10 and not text.endswith((".", ";", ":"))
+        if table := re.search(r"(?s)/?Table Start(.*?)/?Table End", row["Passage"]):
+            text = clean_text(row["Passage"][: table.start()]).strip()
         first, *further = [line.strip() for line in text.split("\n") if line.strip()] or [""]
         if re.search("[a-z]{3}", label) and not heading:  # "Guidance" stands above its text, as "Introduction" does
             yield Line(depth, "", label, heading=True)
@@ -65,6 +68,12 @@ def lines_of(rows: list[dict[str, str]]) -> Iterator[Line]:
             item, tab, rest = line.partition("\t")
             marked = tab and re.fullmatch(r"[(]?[\dA-Za-z]{1,5}[).]?", item)
             yield Line(depth + 1, item if marked else "", rest if marked else line.replace("\t", " "), heading=False)
+        if table:
+            cells = [tuple(line.split("\t")) for line in clean_text(table[1]).split("\n") if line.strip()]
+            yield Line(depth + 1, "", "", heading=False, rows=tuple(cells))
+            for line in clean_text(row["Passage"][table.end() :]).split("\n"):
+                if line.strip():
+                    yield Line(depth, "", line.replace("\t", " ").strip(), heading=False)
 
 
 def is_below(number: str, above: str) -> bool:
@@ -73,7 +82,7 @@ def is_below(number: str, above: str) -> bool:
 
 
 def printed(label: str) -> str:
-    return f"{label}." if re.fullmatch(r"\d+|[a-z]", label) else label
+    return f"{label}." if re.fullmatch(r"\d+|[A-Za-z]", label) else label
 
 
 # Files -----------------------------------------------------------------------------------------------------------
@@ -83,6 +92,10 @@ def as_html(lines: list[Line], title: str, layout: str) -> str:
     body = []
     for line in lines:
         label, text = escape(line.label), escape(line.text)
+        if line.rows:
+            cells = ("".join(f"<td>{escape(cell)}</td>" for cell in row) for row in line.rows)
+            body.append("<table border=1>" + "".join(f"<tr>{row}</tr>" for row in cells) + "</table>")
+            continue
         if layout == "table" and not line.heading:
             body.append(f'<table class="rule"><tr><td class="no">{label}</td><td>{text}</td></tr></table>')
         elif line.heading:
@@ -116,12 +129,18 @@ def write_docx(lines: list[Line], title: str, layout: str, path: Path) -> None:
         numbering = document.part.numbering_part.element
     count = 100
     for line in lines:
+        if line.rows:
+            table = document.add_table(rows=0, cols=max(map(len, line.rows)))
+            for row in line.rows:
+                for cell, value in zip(table.add_row().cells, row, strict=False):
+                    cell.text = value
+            continue
         if line.heading:
             document.add_heading(f"{line.label} {line.text}".strip(), min(line.depth + 1, 9))
             continue
         if layout == "table":
-            row = document.add_table(rows=1, cols=2).rows[0].cells
-            row[0].text, row[1].text = line.label, line.text
+            pair = document.add_table(rows=1, cols=2).rows[0].cells
+            pair[0].text, pair[1].text = line.label, line.text
             continue
         paragraph = document.add_paragraph()
         paragraph.paragraph_format.left_indent = Pt(24 * line.depth + 36)

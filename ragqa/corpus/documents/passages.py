@@ -100,7 +100,10 @@ def _stays_whole(unit: Unit) -> bool:
     if unit.style in RANKS:
         return False
     first = unit.parts.index(below[0])
-    lead = " ".join(part.text for part in unit.parts[:first] if isinstance(part, Block)).strip()
+    said = [part for part in unit.parts[:first] if isinstance(part, Block)]
+    if said and said[0].kind == "heading":
+        said = said[1:]  # the rule's name
+    lead = " ".join(part.text for part in said).strip()
     if not lead:
         return False
     if all(part.style == "" for part in below):

@@ -180,7 +180,7 @@ class _Builder:
         """Whether the text stands further out than this item does, and so is none of its own."""
         if block.indent and unit.indent:
             return block.indent < unit.indent - 0.5 * (_TOLERANCE if unit.indent > 10 else 1)
-        return block.text[:1].islower()
+        return block.text[:1].islower() and unit.style != "(1)"  # "…, as the Regulator may direct" ends its items
 
     # Numbers --------------------------------------------------------------------------------------------------------
 
