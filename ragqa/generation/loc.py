@@ -15,12 +15,14 @@ from ragqa.generation.answers import (
     composed,
     empty_answer,
     failure_note,
+    marked,
     nothing_kept,
     separator_after,
     unfinished,
 )
 from ragqa.generation.calls import Call, Calls, Outcome, tokens_in
 from ragqa.generation.client import ChatClient
+from ragqa.generation.mending import without_echoes
 from ragqa.generation.prompts import NO_TEXT, Item, Prompt, build_numbered_prompt, items_of, load_prompt
 from ragqa.generation.reply import REFUSAL_NOTE
 from ragqa.protocols import Verifier
@@ -180,7 +182,7 @@ class _Work:
             yield BestSoFar(unfinished(self._joined(), step), step)
 
     def _joined(self) -> Answer:
-        """The drafts that answer, in the order of the obligations, with the sentences exactly as they were judged."""
+        """The drafts that answer, in the order of the obligations, each sentence as it was judged, and once."""
         generator = self._generator
         version = self._prompts[0].version
         joined = Answer("", (), generator.name, generator.model, usage=self._calls.usage, prompts=(version,))
@@ -195,7 +197,8 @@ class _Work:
                 parts.append((between if position else separator, sentence))
                 position = sentence.end
             separator = separator_after(draft.answer.text)
-        return composed(joined, parts)
+        found, _ = without_echoes(composed(joined, parts), "", "")  # two obligations may get the same answer
+        return replace(found, raw=marked(found))
 
     def finished(self) -> Answer:
         """The joined answer with what a reader must know. Raises the failure where nothing was written."""

@@ -16,6 +16,7 @@ from ragqa.generation.answers import without
 from ragqa.types import Answer, AnswerSentence
 
 COPIED_WORDS: Final = 7  # words in a row that stand in the instructions: from so many a sentence is copied from them
+FRAMES: Final = 2  # an opening and a closing one
 REPEATED_WORDS: Final = 5  # of a line that may not come again
 LOOKED_BACK: Final = 2_000  # characters in which a repetition is looked for
 REPEATED_CHARS: Final = 80  # so many, as they end the text, ...
@@ -78,6 +79,11 @@ def unwrapped(raw: str, told: str = "") -> str:
         found = [value[key] for key in _KEYS if isinstance(value, dict) and isinstance(value.get(key), str)]
         return found[0] if len(found) == 1 else text
     return text
+
+
+def is_prompt(raw: str) -> bool:
+    """Whether the reply gives back passages in the frames they were sent in."""
+    return len(_FRAME.findall(raw)) >= FRAMES
 
 
 def told_in(messages: Sequence[Mapping[str, Any]]) -> str:

@@ -20,6 +20,7 @@ from ragqa.events.generation import (
 from ragqa.events.scoring import Scored
 from ragqa.generation.answers import marked, unfinished, without
 from ragqa.generation.calls import Call, Calls, Outcome
+from ragqa.generation.mending import is_prompt
 from ragqa.generation.prompts import ANSWER_MAX_CHARS, Prompt, PromptText, build_numbered_prompt
 from ragqa.generation.reply import Writer
 from ragqa.protocols import Verifier
@@ -151,7 +152,7 @@ class Refinement:
         answer = outcome.reply.answer(
             task.writer, prompt, max_tokens=task.config.max_tokens, n_passages=len(task.passages)
         )
-        is_usable = bool(answer.sentences) and not answer.is_refusal
+        is_usable = bool(answer.sentences) and not (answer.is_refusal or is_prompt(outcome.reply.raw))
         if is_usable:
             answer = replace(answer, prompts=(*current.answer.prompts[:1], prompt.version))
             self._pool[self._chosen] = yield from task.versions.scoring(answer, f"insertion {number}")

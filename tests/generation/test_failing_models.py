@@ -78,7 +78,7 @@ def answered(name, reply="", behave=None):
 def test_no_failure_of_a_model_reaches_the_reader(name, failure):
     found = answered(name, FAILURES[failure])
     texts = [sentence.text for sentence in found.sentences]
-    assert len(texts) == len(set(texts)) or name == "loc"  # its answers to two obligations may be the same
+    assert len(texts) == len(set(texts))
     assert all(found.text[one.start : one.end] == one.text for one in found.sentences)
     assert not any(part in found.text for part in ("<passage", "</", "```", "Sure!", "{", "=-=-=-=-=-=-"))
     assert "You help compliance analysts" not in found.text
@@ -110,6 +110,15 @@ def test_a_sentence_that_the_limit_cut_off_is_left_out_where_there_is_another():
     assert found.text == "A Firm must keep records."
     assert "last sentence was cut off" in found.note
     assert answered("llm", behave=answer("It must keep them for 1", finish_reason="length")).text
+
+
+def test_a_correction_that_gives_the_prompt_back_leaves_the_answer():
+    """RePASs would prefer it: a copy of the passages is entailed by them and covers every obligation."""
+    given_back = answer(lambda request: request.body["messages"][1]["content"])
+    done = ask(VrrGenerator, answer(SAID), given_back, candidates=1, rounds=1)
+    assert len(done.requests) == 2
+    assert done.answer.text == "A Firm must keep records."
+    assert "gave no corrected answer" in done.answer.note
 
 
 def test_another_language_than_the_questions_is_said():

@@ -126,7 +126,7 @@ def page():
         st.session_state["asked"] = (st.session_state["question"], st.session_state.pop(PENDING))
     store = RecordStore(st.session_state["path"])
     view = from_record(store.load(st.session_state["record_id"]))
-    st.html(origin_html(view.follow_up))
+    st.html(origin_html(view.asked.follow_up))
     draw_follow_up(view, Config(), store)
 
 
