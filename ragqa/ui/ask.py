@@ -29,6 +29,7 @@ FIRST_EXAMPLES = 3
 OPENED = "opened_corpus"  # a corpus that another page sends here with
 PURPOSE = "Answers from your rules, each sentence beside the words that prove it or refute it."
 _RUN = {False: "run", True: "checked"}  # where a session keeps the run on the page, by whether it checks a text
+FILLINGS = 3  # how often a question is put back into its field, see `_fill_again`
 _FILLED = "filled"  # the run whose question was just put back into the field
 _LINK = "link"  # what an address asks, until the settings have been drawn
 NO_SUCH_RUN = (
@@ -110,9 +111,7 @@ def _follow_address(checking: bool, names: list[str]) -> str:
     own: Run | None = st.session_state.get(key)
     if RUN in query:
         if own and own.id == query[RUN]:
-            field = "text" if own.view.asked.given else "question"
-            if st.session_state.pop(_FILLED, "") == own.id and not st.session_state.get(field):
-                _fill(own.view.asked)  # a rerun came before the browser had heard of it
+            _fill_again(own)
             return ""
         found = resources.runs().find(query[RUN])
         if found is None:
@@ -161,10 +160,19 @@ def _follow_link(query: dict[str, str], key: str, names: list[str]) -> str:
 
 def _show(run: Run, key: str, names: list[str]) -> None:
     """Makes this run the session's own, with what was asked and its settings back in place."""
-    st.session_state[key], st.session_state[_FILLED] = run, run.id
+    st.session_state[key], st.session_state[_FILLED] = run, (run.id, FILLINGS)
     _fill(run.view.asked)
     if run.view.config.index in names:
         apply_link(link_of_view(run.view), names)
+
+
+def _fill_again(run: Run) -> None:
+    """What was put into the field may not have reached the browser: a rerun that comes at once drops it."""
+    run_id, left = st.session_state.pop(_FILLED, ("", 0))
+    asked, now = run.view.asked, st.session_state.get("text" if run.view.asked.given else "question")
+    if run_id == run.id and left and now in (None, "", asked.given or asked.text):
+        st.session_state[_FILLED] = (run_id, left - 1)
+        _fill(asked)
 
 
 def _fill(asked: Question) -> None:
