@@ -144,7 +144,9 @@ def _draw(index: Index, corpus: str, position: int, paths: Paths) -> None:
     with contents:
         entries = document.branch(position)
         addresses = {one.position: link(index.passages[one.position]) for one in entries}
-        st.html(outline_html(entries, addresses, here))
+        contents_html = outline_html(entries, addresses, here)
+        if contents_html:  # a document without headings has none
+            st.html(contents_html)
     with text:
         words = partial(marks_of, words=find) if find.strip() else None
         refers = partial(_links, index, corpus, references)

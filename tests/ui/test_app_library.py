@@ -81,3 +81,17 @@ def test_a_name_that_is_not_there_is_said():
     html, words = shown(page(corpus="../../etc"))
     assert "There is no corpus '../../etc' in the library" in html
     assert "dropped in here" in words
+
+
+def test_a_document_without_headings_is_read_and_a_passage_that_is_gone_is_said(shelf):
+    returned(index_events(shelf, Paths.from_env().indexes, FakeEncoder))
+
+    def script():
+        from ragqa.ui.reader import reader_page
+
+        reader_page()
+
+    for passage, expected in (("a:1", "A firm must act at once."), ("a:9", "not in the corpus any more")):
+        at = AppTest.from_function(script, default_timeout=30)
+        at.query_params["corpus"], at.query_params["passage"] = "mine", passage
+        assert expected in shown(at.run())[0]
