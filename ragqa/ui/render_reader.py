@@ -12,6 +12,7 @@ from ragqa.library.document import DocumentView, Entry, Hit, place_words
 from ragqa.types import Passage, Span
 from ragqa.ui.render import text_html
 
+WIDEST = 14  # columns less one: a line with more is text that has such marks
 _AROUND = 90  # characters on each side of the first word found
 Link = Callable[[Passage], str]  # a passage's address
 
@@ -100,7 +101,7 @@ def passage_text_html(text: str, marks: Sequence[Mark] = ()) -> str:
     for line in text.split("\n"):
         inside = _moved(marks, position, len(line))
         position += len(line) + 1
-        if line.count(" | ") and len(line) < 4_000:
+        if 0 < line.count(" | ") <= WIDEST and len(line) < 4_000:
             rows.append(_row(line, inside))
             continue
         pieces += [_table(rows), f"<p>{_marked(line, inside)}</p>" if line.strip() else ""]
