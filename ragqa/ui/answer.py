@@ -67,10 +67,8 @@ def _scores(view: View, found: Shown) -> str:
     verdicts = verdict_by_index(found.sentences, found.verdicts).values()
     covered = f"{coverage_words(view, found)} covered" if found.obligations else ""
     final = found.evaluation is not None
-    raw, relevance = bool(found.sentences) and not found.verdicts, view.answer_relevance
-    return score_line_html(
-        repass, verdicts, final=final, mode=found.mode, raw=raw, covered=covered, relevance=relevance
-    )
+    raw = bool(found.sentences) and not found.verdicts
+    return score_line_html(repass, verdicts, final=final, mode=found.mode, raw=raw, covered=covered)
 
 
 def coverage_words(view: View, found: Shown) -> str:

@@ -94,21 +94,18 @@ def score_line_html(
     mode: str,
     raw: bool = False,
     covered: str = "",
-    relevance: Relevance | None = None,
 ) -> str:
-    """RePASs, how many sentences have which verdict, and whether the question is answered, in one line."""
+    """RePASs and how many sentences have which verdict, in one line."""
     badges = " ".join(badge_html(words, VERDICT_CLASS[verdict]) for verdict, words in counted(verdicts))
     parts = (("E", repass.entailment), ("C", repass.contradiction), ("OC", repass.obligation_coverage))
     numbers = "".join(f"<span>{term_html(name, f'{name} {value:.2f}', 'line')}</span>" for name, value in parts)
     so_far = "" if final else badge_html("so far", "mixed")
-    title = escape(" ".join(part.reason for part in relevance.parts)) if relevance else ""
-    answers = f'<span title="{title}">answer relevance {relevance.value:.2f}</span>' if relevance else ""
     return (
         f'<div class="rq-line{"" if final else " rq-provisional"}">'
         f'<span class="rq-composite"><b class="rq-big">{repass.composite:.3f}</b> '
         f"{term_html('RePASs', f'RePASs, {escape(mode)}', 'line')}{so_far}</span>"
         f'<span class="rq-parts">{numbers}</span>'
-        f'<span class="rq-counts">{"Raw verdicts: " if raw else ""}{badges} {covered}</span>{answers}</div>'
+        f'<span class="rq-counts">{"Raw verdicts: " if raw else ""}{badges} {covered}</span></div>'
     )
 
 
