@@ -264,7 +264,7 @@ def test_a_record_of_the_fourth_version_had_no_reranking(tmp_path):
 
 
 def viewed():
-    view = View("Who must act?", ON)
+    view = View(Question("Who must act?"), ON)
     for event in piped().run(view.asked):
         view = advance(view, event)
         if isinstance(event, Reranked):
