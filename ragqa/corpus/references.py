@@ -89,6 +89,7 @@ class Resolver:
     aliases: dict[str, str] = field(default_factory=dict)
     at_home: dict[tuple[str, str], bool] = field(default_factory=dict)  # by document and kind
     affinity: dict[str, Counter[str]] = field(default_factory=dict)
+    places: dict[tuple[str, Named], dict[str, tuple[int, int, str]]] = field(default_factory=dict)  # asked before
 
     def resolve(self, position: int, mention: Mention) -> Iterator[Reference]:
         """What each number of the mention means."""
@@ -143,8 +144,7 @@ class Resolver:
     def _elsewhere(self, document: str, mention: Mention, named: Named) -> tuple[int, int, str] | None:
         if mention.kind in {"paragraph", "chapter", "part", "schedule", "appendix", "annex"}:
             return None
-        found = {other: self._in(other, mention.kind, named) for other in self.documents if other != document}
-        places = {other: place for other, place in found.items() if place}
+        places = {other: place for other, place in self._anywhere(mention.kind, named).items() if other != document}
         if len(places) == 1:
             return next(iter(places.values()))
         spoken = self.affinity.get(document, Counter())
@@ -152,6 +152,13 @@ class Resolver:
         if ranked and spoken[ranked[0]] >= 2 * max(1, spoken[ranked[1]]):
             return places[ranked[0]]
         return (-1, -1, f"{len(places)} documents have {mention.kind} {named}") if places else None
+
+    def _anywhere(self, kind: str, named: Named) -> dict[str, tuple[int, int, str]]:
+        """Where documents have this number; looked for once, and only in documents that number anything."""
+        if (kind, named) not in self.places:
+            found = {name: self._in(name, kind, named) for name, one in self.documents.items() if one.at}
+            self.places[kind, named] = {name: place for name, place in found.items() if place}
+        return self.places[kind, named]
 
     def _relative(self, position: int, document: str, named: Named) -> tuple[int, int, str]:
         """The item of the rule that this passage stands in, at the level where such items are."""
