@@ -42,18 +42,18 @@ if TYPE_CHECKING:
     from ragqa.protocols import Retriever as Retriever
     from ragqa.protocols import SearchingGenerator as SearchingGenerator
     from ragqa.records import RecordStore as RecordStore
+    from ragqa.scores import Breakdown as Breakdown
+    from ragqa.scores import RePASs as RePASs
     from ragqa.thread import follow_up as follow_up
     from ragqa.thread import rewrite as rewrite
     from ragqa.thread.before import Turn as Turn
     from ragqa.types import Answer as Answer
     from ragqa.types import AnswerSentence as AnswerSentence
-    from ragqa.types import Breakdown as Breakdown
     from ragqa.types import FollowUp as FollowUp
     from ragqa.types import ModelInfo as ModelInfo
     from ragqa.types import Passage as Passage
     from ragqa.types import Question as Question
     from ragqa.types import Ranking as Ranking
-    from ragqa.types import RePASs as RePASs
     from ragqa.types import ScoredPassage as ScoredPassage
 
 _NAMES = {
@@ -68,7 +68,8 @@ _NAMES = {
     "records": "RecordStore",
     "thread": "follow_up rewrite",
     "thread.before": "Turn",
-    "types": "Answer AnswerSentence Breakdown FollowUp ModelInfo Passage Question Ranking RePASs ScoredPassage",
+    "scores": "Breakdown RePASs",
+    "types": "Answer AnswerSentence FollowUp ModelInfo Passage Question Ranking ScoredPassage",
 }
 _HOMES = {name: f"ragqa.{module}" for module, names in _NAMES.items() for name in names.split()}
 

@@ -18,18 +18,8 @@ from ragqa.analysers import Analyser
 from ragqa.events.generation import GenerationEvent
 from ragqa.events.pipeline import Selected
 from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
-from ragqa.types import (
-    Answer,
-    Breakdown,
-    Coverage,
-    ModelInfo,
-    NliProbabilities,
-    Passage,
-    Question,
-    Ranking,
-    ScoredPassage,
-    Selection,
-)
+from ragqa.scores import Breakdown, Coverage, NliProbabilities
+from ragqa.types import Answer, ModelInfo, Passage, Question, Ranking, ScoredPassage, Selection
 
 FloatMatrix = npt.NDArray[np.float32]
 

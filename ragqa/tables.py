@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
 
-from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import Group, RenderableType
 from rich.panel import Panel
-from rich.table import Table
 from rich.text import Text
 
 from ragqa.cleaning import without_controls
 from ragqa.events.scoring import Relevance
+from ragqa.fitted_table import FittedTable
 from ragqa.records import RecordSummary
 from ragqa.registry import score_name
 from ragqa.repass.attribution import COPY_NOTE, MIN_RUN, citation_flag, marks
@@ -27,22 +25,20 @@ from ragqa.repass.explanation import (
     verdict_by_index,
     written_out,
 )
-from ragqa.types import (
-    Answer,
+from ragqa.scores import (
     Breakdown,
     CitationCheck,
     CitationStatus,
     Cover,
     ObligationScore,
     ObligationVerdict,
-    Passage,
     Premise,
     ScoringMode,
-    Selection,
     SentenceScore,
     SentenceVerdict,
     Verdict,
 )
+from ragqa.types import Answer, Passage, Selection
 
 _STYLE = {
     Verdict.SUPPORTED: "green",
@@ -54,96 +50,7 @@ _STYLE = {
 }
 _COVER_STYLE = {Cover.COVERED: "green", Cover.IN_PART: "yellow", Cover.NOT_COVERED: "yellow"}
 
-LONGEST_WORD: Final = 12  # characters; a shorter word is never broken in a table
 TITLE_CHARS: Final = 48  # of a document's title where a passage is named
-
-
-@dataclass(frozen=True, slots=True)
-class _Column:
-    heading: Text
-    priority: int
-    justify: Literal["left", "right"]
-    least: int
-
-
-@dataclass(slots=True)
-class FittedTable:
-    """A table that leaves out columns where the terminal is narrow, instead of breaking words into slivers.
-
-    The columns with the highest priority number go first; those with 0 always stay. A line below names what went.
-    """
-
-    title: str | Text = ""
-    show_lines: bool = False
-    caption: str | Text = ""
-    _columns: list[_Column] = field(default_factory=list)
-    _rows: list[tuple[Text, ...]] = field(default_factory=list)
-    _styles: list[str] = field(default_factory=list)
-
-    def add_column(
-        self, heading: str | Text, priority: int = 0, justify: Literal["left", "right"] = "left", least: int = 0
-    ) -> None:
-        """A column of at least ``least`` cells, and of its longest word up to `LONGEST_WORD`."""
-        self._columns.append(_Column(_text(heading), priority, justify, least))
-
-    def add_row(self, *cells: str | Text, style: str = "") -> None:
-        """A row with a cell for each column."""
-        self._rows.append(tuple(map(_text, cells)))
-        self._styles.append(style)
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        shown = list(range(len(self._columns)))
-        least = [max(self._columns[place].least, *map(_longest_word, self._cells(place))) for place in shown]
-        while _outer(len(shown)) + sum(least[place] for place in shown) > options.max_width:
-            last = max(shown, key=lambda place: (self._columns[place].priority, place))
-            if not self._columns[last].priority:
-                break
-            shown.remove(last)
-        natural = [max(map(_longest_line, self._cells(place))) for place in range(len(self._columns))]
-        room = options.max_width - _outer(len(shown))
-        widths = _shared([least[place] for place in shown], [natural[place] for place in shown], room)
-        table = Table(title=self.title or None, show_lines=self.show_lines, caption=self.caption or None)
-        for place, width in zip(shown, widths, strict=True):
-            column = self._columns[place]
-            table.add_column(column.heading, justify=column.justify, width=width, overflow="fold")
-        for row, style in zip(self._rows, self._styles, strict=True):
-            table.add_row(*(row[place] for place in shown), style=style)
-        yield table
-        left_out = [column.heading.plain for place, column in enumerate(self._columns) if place not in shown]
-        if left_out:
-            yield Text(f"Left out at this width: {', '.join(left_out)}.", style="dim")
-
-    def _cells(self, place: int) -> list[Text]:
-        return [self._columns[place].heading, *(row[place] for row in self._rows)]
-
-
-def _text(value: str | Text) -> Text:
-    return value if isinstance(value, Text) else Text(value)
-
-
-def _longest_word(text: Text) -> int:
-    return min(LONGEST_WORD, max(map(cell_len, text.plain.split()), default=1))
-
-
-def _longest_line(text: Text) -> int:
-    return max(map(cell_len, text.plain.split("\n")), default=1)
-
-
-def _outer(n_columns: int) -> int:
-    """The cells that borders and padding take."""
-    return 3 * n_columns + 1
-
-
-def _shared(least: Sequence[int], natural: Sequence[int], room: int) -> list[int]:
-    """A width for each column: what it needs at least, and of the rest an equal share up to what it would like."""
-    widths = list(least)
-    while (left := room - sum(widths)) > 0:
-        narrow = [place for place, width in enumerate(widths) if width < natural[place]]
-        if not narrow:
-            break
-        for place in narrow[:left]:
-            widths[place] += min(max(1, left // len(narrow)), natural[place] - widths[place])
-    return widths
 
 
 def passage_name(passage: Passage) -> str:

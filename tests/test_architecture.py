@@ -18,6 +18,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py"))
 # Lower may not import higher; stages (one level) may not import each other.
 LEVELS = {
     "types": 0,
+    "scores": 0.5,
     "version": 0,
     "cleaning": 0,
     "errors": 0,
@@ -31,6 +32,7 @@ LEVELS = {
     "events": 1,
     "registry": 0.5,
     "config": 1,
+    "environment": 1,
     "analysers": 1,
     "sentences": 1,
     "presets": 2,
@@ -56,6 +58,7 @@ LEVELS = {
     "pipeline": 6,
     "evaluation": 7,
     "lab": 8,
+    "fitted_table": 0,
     "tables": 5,
     "cli": 9,
     "ui": 9,
@@ -95,7 +98,7 @@ HOMES = {
     "nupunkt": {"sentences"},
     "py3langid": {"verdicts"},
     "typer": {"cli"},
-    "rich": {"cli", "tables"},
+    "rich": {"cli", "fitted_table", "tables"},
     "sqlite3": {"disk_cache", "records"},
 }
 

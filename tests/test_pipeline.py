@@ -12,7 +12,8 @@ from ragqa.events.pipeline import Answered, Fused, Recorded, Retrieved, Selected
 from ragqa.events.scoring import ObligationScored, RelevanceMeasured, Scored, SentenceScored
 from ragqa.pipeline import clean_question
 from ragqa.records import RecordStore
-from ragqa.types import Question, Ranking, Selection, Verdict
+from ragqa.scores import Verdict
+from ragqa.types import Question, Ranking, Selection
 from ragqa.ui.view import from_record
 from tests.support.fakes import FakeGenerator, FakeRetriever, answer
 from tests.support.helpers import ANSWER, make_pipeline

@@ -14,7 +14,8 @@ from ragqa.filtering import select
 from ragqa.fusion import fuse
 from ragqa.recorder import words_per_second
 from ragqa.records import AnswerRecord, RecordStore, new_record_id
-from ragqa.types import CitationCheck, CitationStatus, Question
+from ragqa.scores import CitationCheck, CitationStatus
+from ragqa.types import Question
 from tests.support.helpers import make_pipeline
 
 

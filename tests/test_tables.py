@@ -13,8 +13,9 @@ from ragqa.events.scoring import Scored
 from ragqa.filtering import select
 from ragqa.fusion import fuse
 from ragqa.repass.scorer import RepassScorer
+from ragqa.scores import NliProbabilities, ScoringMode, Verdict
 from ragqa.tables import answer_panel, passage_name, passage_table, scores_group
-from ragqa.types import Answer, NliProbabilities, Ranking, ScoredPassage, ScoringMode, Verdict
+from ragqa.types import Answer, Ranking, ScoredPassage
 from tests.support.fakes import FakeNli, FakeObligations, answer, passage
 from tests.support.helpers import PASSAGES
 from tests.support.streams import result_of

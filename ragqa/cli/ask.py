@@ -22,9 +22,10 @@ from ragqa.preset_files import find_preset
 from ragqa.recorder import words_per_second
 from ragqa.records import RecordStore
 from ragqa.registry import GENERATORS, RERANKERS, RETRIEVERS, listed
+from ragqa.scores import ScoringMode
 from ragqa.tables import answer_panel, passage_table, plain, relevance_group, scores_group
 from ragqa.thread import follow_up
-from ragqa.types import Question, ScoringMode, Selection
+from ragqa.types import Question, Selection
 
 if TYPE_CHECKING:
     from rich.status import Status

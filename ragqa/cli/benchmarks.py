@@ -18,8 +18,9 @@ from ragqa.cli.output import progress_bar, stderr, stdout
 from ragqa.evaluation.benchmark import Benchmark, Command, Option, Outcome, Settings, Status, Task
 from ragqa.evaluation.report import Comparison, Report
 from ragqa.evaluation.run import Progress, Stop, folder_of, run
+from ragqa.fitted_table import LONGEST_WORD, FittedTable
 from ragqa.paths import Paths
-from ragqa.tables import LONGEST_WORD, FittedTable, plain
+from ragqa.tables import plain
 
 REFUSED, NOT_ALL_SCORED, INTERRUPTED = 3, 5, 130  # exit codes; 130 is what shells say of a process ended by Ctrl-C
 NAMED_AT_MOST = 10  # items passed over that are listed one by one

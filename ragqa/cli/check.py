@@ -13,7 +13,8 @@ from ragqa.cli.ask import answer_all, with_preset
 from ragqa.config import Config
 from ragqa.errors import QuestionError
 from ragqa.evaluation.answer_file import read_answers
-from ragqa.types import Question, ScoringMode
+from ragqa.scores import ScoringMode
+from ragqa.types import Question
 
 
 def check(

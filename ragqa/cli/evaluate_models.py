@@ -35,9 +35,9 @@ from ragqa.lab.obligations import held_out_sentences, measure_obligations
 from ragqa.loading import load_nli, load_obligations, load_scorer
 from ragqa.paths import Paths
 from ragqa.protocols import NliModel
+from ragqa.scores import Verdict
 from ragqa.streams import returned
 from ragqa.tables import plain
-from ragqa.types import Verdict
 
 Model = Annotated[str, typer.Option(help="NLI model: embedded name, local folder or hub name.")]
 Precision = Annotated[PrecisionChoice | None, typer.Option(help="Of the NLI arithmetic.")]

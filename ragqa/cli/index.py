@@ -21,6 +21,7 @@ from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.streams import PassageStream
 from ragqa.corpus.wikipedia.pages import open_pages, read_titles
 from ragqa.errors import ConfigError
+from ragqa.fitted_table import FittedTable
 from ragqa.indexing import (
     BuildProgress,
     build_events,
@@ -40,7 +41,7 @@ from ragqa.paths import Paths
 from ragqa.protocols import Encoder
 from ragqa.registry import CORPUS_FORMATS, ENCODERS, further_rankings, is_known, listed
 from ragqa.streams import returned
-from ragqa.tables import FittedTable, plain
+from ragqa.tables import plain
 
 
 def open_source(

@@ -13,8 +13,8 @@ from ragqa.generation.fanout.merging import reselected, with_passages
 from ragqa.generation.trace_words import trace_words
 from ragqa.paths import Paths
 from ragqa.records import RecordStore
+from ragqa.scores import ScoringMode
 from ragqa.tables import answer_panel, passage_table, plain, record_table, scores_group
-from ragqa.types import ScoringMode
 
 app = typer.Typer(help="Answers given before: list, show, export.", no_args_is_help=True)
 

@@ -14,7 +14,7 @@ from typer.main import get_command
 
 import ragqa
 from ragqa import registry
-from ragqa.config import environment_table
+from ragqa.environment import environment_table
 
 FILE: Final = Path(ragqa.__file__).parent / "REFERENCE.md"
 

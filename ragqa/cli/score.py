@@ -12,8 +12,8 @@ from ragqa.evaluation.benchmark import Outcome, Settings
 from ragqa.evaluation.run import Progress
 from ragqa.evaluation.scoring.benchmark import BENCHMARK
 from ragqa.evaluation.scoring.results import breakdowns, figures_in
+from ragqa.scores import Breakdown
 from ragqa.tables import plain, scores_group
-from ragqa.types import Breakdown
 
 
 def _show(last: Progress, settings: Settings, as_json: bool) -> None:

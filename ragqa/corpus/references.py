@@ -7,7 +7,6 @@ the number, else the one that its document speaks of most.
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
@@ -386,17 +385,3 @@ def _plain(name: str) -> str:
 def _is_generic(name: str) -> bool:
     """Whether it names no instrument: "of the Rulebook", "of Schedule 1"."""
     return _plain(name) in _GENERIC or _INSIDE.match(name) is not None
-
-
-# The file of an index -------------------------------------------------------------------------------------------------
-
-
-def line_of(one: Reference) -> str:
-    """A reference as a line of JSON."""
-    return json.dumps([one.source, one.start, one.end, one.target, one.last, one.reason], ensure_ascii=False) + "\n"
-
-
-def reference_of(line: str) -> Reference:
-    """The reference in this line. Raises ValueError where there is none."""
-    source, start, end, target, last, reason = json.loads(line)
-    return Reference(source, start, end, target, last, reason)

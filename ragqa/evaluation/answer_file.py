@@ -22,9 +22,10 @@ from ragqa.corpus.files import describe
 from ragqa.errors import CorpusError
 from ragqa.events.scoring import Scored
 from ragqa.protocols import Scorer
+from ragqa.scores import Breakdown, ScoringMode
 from ragqa.sentences import split_sentences
 from ragqa.streams import returned
-from ragqa.types import Answer, AnswerSentence, Breakdown, Passage, ScoringMode
+from ragqa.types import Answer, AnswerSentence, Passage
 
 SCRIPT_DECIMALS = 5
 SCHEMA = "a list of {QuestionID, Question, RetrievedPassages, Answer}"

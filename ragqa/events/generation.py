@@ -18,13 +18,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ragqa.events.scoring import Scored
-from ragqa.types import (
-    Answer,
-    Passage,
-    RePASs,
-    Selection,
-    SubQuestion,
-)
+from ragqa.scores import RePASs
+from ragqa.types import Answer, Passage, Selection, SubQuestion
 
 
 @dataclass(frozen=True, slots=True)

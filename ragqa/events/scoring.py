@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ragqa.types import Breakdown, ObligationScore, ObligationVerdict, ScoringMode, SentenceScore, SentenceVerdict
+from ragqa.scores import Breakdown, ObligationScore, ObligationVerdict, ScoringMode, SentenceScore, SentenceVerdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,8 @@ from ragqa.generation.mending import without_echoes
 from ragqa.generation.prompts import NO_TEXT, Item, Prompt, build_numbered_prompt, items_of, load_prompt
 from ragqa.generation.reply import REFUSAL_NOTE
 from ragqa.protocols import Verifier
-from ragqa.types import Answer, Coverage, Passage, Question
+from ragqa.scores import Coverage
+from ragqa.types import Answer, Passage, Question
 
 
 class LocGenerator:

@@ -24,8 +24,9 @@ from ragqa.generation.mending import is_prompt
 from ragqa.generation.prompts import ANSWER_MAX_CHARS, Prompt, PromptText, build_numbered_prompt
 from ragqa.generation.reply import Writer
 from ragqa.protocols import Verifier
+from ragqa.scores import Breakdown, ObligationScore, SentenceScore
 from ragqa.streams import mapped
-from ragqa.types import Answer, Breakdown, ObligationScore, Passage, Question, SentenceScore
+from ragqa.types import Answer, Passage, Question
 
 
 @dataclass(frozen=True, slots=True)

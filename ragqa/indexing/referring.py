@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from pathlib import Path
 from typing import Final
 
 from ragqa.corpus.documents import DOCUMENT_FORMATS
-from ragqa.corpus.references import Reference, line_of, reference_of, references
+from ragqa.corpus.references import Reference, references
 from ragqa.indexing.passages import read_passages
 from ragqa.manifest import REFERENCES
 
@@ -32,3 +33,14 @@ def read_references(folder: Path) -> dict[str, tuple[Reference, ...]]:
             for one in map(reference_of, lines):
                 found[one.source].append(one)
     return {source: tuple(several) for source, several in found.items()}
+
+
+def line_of(one: Reference) -> str:
+    """A reference as a line of JSON."""
+    return json.dumps([one.source, one.start, one.end, one.target, one.last, one.reason], ensure_ascii=False) + "\n"
+
+
+def reference_of(line: str) -> Reference:
+    """The reference in this line. Raises ValueError where there is none."""
+    source, start, end, target, last, reason = json.loads(line)
+    return Reference(source, start, end, target, last, reason)

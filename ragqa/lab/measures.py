@@ -19,8 +19,9 @@ from ragqa.events.scoring import Scored, SentenceScored
 from ragqa.lab.labelled import CitationGroup, CitedSentence, Claim
 from ragqa.pipeline import Pipeline
 from ragqa.protocols import Scorer
+from ragqa.scores import CitationCheck, Verdict
 from ragqa.streams import returned
-from ragqa.types import Answer, AnswerSentence, CitationCheck, Passage, Question, Verdict
+from ragqa.types import Answer, AnswerSentence, Passage, Question
 
 PARTS = ("entailment", "contradiction", "obligation_coverage", "composite")  # fields of `Figures`, firm ones first
 SCHEMA = (

@@ -22,8 +22,9 @@ from ragqa.lab.nli_made_pairs import made_pairs, quoting_pairs
 from ragqa.lab.training import Progress, Run, Training, export_classifier, load_classifier, stamp_of, trains_in_bf16
 from ragqa.models import fingerprint, resolve_model
 from ragqa.protocols import NliModel
+from ragqa.scores import NliProbabilities
 from ragqa.sentences import split_sentences
-from ragqa.types import ModelInfo, NliProbabilities
+from ragqa.types import ModelInfo
 
 if TYPE_CHECKING:
     import torch

@@ -19,8 +19,9 @@ from ragqa.evaluation.verdicts.labelled import labelled
 from ragqa.evaluation.verdicts.probes import OTHER, REMOVED, REWORDED, Expected, Probe, drawn, sentences_of
 from ragqa.pipeline import Pipeline
 from ragqa.repass.scorer import CosineOf
+from ragqa.scores import Verdict
 from ragqa.streams import returned
-from ragqa.types import Answer, AnswerSentence, Verdict
+from ragqa.types import Answer, AnswerSentence
 from ragqa.verdicts.belief import SUPPORT, Evidence, features, support
 from ragqa.verdicts.judge import Judge, Table
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.types import NliProbabilities, RePASs, ScoringMode, Verdict
+from ragqa.scores import NliProbabilities, RePASs, ScoringMode, Verdict
 
 Matrix = npt.NDArray[np.float64]
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ragqa.types import Breakdown, CitationCheck, CitationStatus, Passage, PassageSupport, Premise
+from ragqa.scores import Breakdown, CitationCheck, CitationStatus, PassageSupport, Premise
+from ragqa.types import Passage
 
 MIN_RUN = 8  # words: long enough that two writers seldom choose them alike, short enough to catch a copied clause
 COPY_NOTE = (

@@ -14,19 +14,9 @@ import numpy as np
 
 from ragqa.config import ScoringConfig
 from ragqa.repass import arithmetic
+from ragqa.scores import Breakdown, NliProbabilities, ObligationScore, Premise, ScoringMode, SentenceScore, Verdict
 from ragqa.sentences import split_sentences, splitter_name
-from ragqa.types import (
-    AnswerSentence,
-    Breakdown,
-    ModelInfo,
-    NliProbabilities,
-    ObligationScore,
-    Passage,
-    Premise,
-    ScoringMode,
-    SentenceScore,
-    Verdict,
-)
+from ragqa.types import AnswerSentence, ModelInfo, Passage
 
 
 def source_premises(passages: Sequence[Passage], mode: ScoringMode, splitter: str = "nupunkt") -> tuple[Premise, ...]:

@@ -14,17 +14,8 @@ import numpy as np
 
 from ragqa.repass import arithmetic
 from ragqa.repass.attribution import Copied, check_citations, copied_share
-from ragqa.types import (
-    Breakdown,
-    CitationCheck,
-    ModelInfo,
-    Passage,
-    Premise,
-    ScoringMode,
-    SentenceScore,
-    SentenceVerdict,
-    Verdict,
-)
+from ragqa.scores import Breakdown, CitationCheck, Premise, ScoringMode, SentenceScore, SentenceVerdict, Verdict
+from ragqa.types import ModelInfo, Passage
 
 SHOWN_TERMS = 6  # of a sum; a longer one is cut in the middle
 CHANGED = 0.0005  # a probability that moves less than this shows the same three decimals, or nearly

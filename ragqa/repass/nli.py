@@ -23,7 +23,8 @@ from ragqa.inference.sharing import RecentResults
 from ragqa.models import check_model, resolve_model, shown_name
 from ragqa.protocols import NliModel
 from ragqa.repass.arithmetic import is_distribution
-from ragqa.types import ModelInfo, NliProbabilities
+from ragqa.scores import NliProbabilities
+from ragqa.types import ModelInfo
 
 Pair = tuple[str, str]
 

@@ -7,9 +7,6 @@ are computed when). What the probabilities mean is in `ragqa.repass.breakdown`, 
 
 from __future__ import annotations
 
-import math
-import re
-from collections import Counter, defaultdict
 from collections.abc import Generator as Stream
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -34,13 +31,14 @@ from ragqa.repass.breakdown import (
     sentence_score,
     source_premises,
 )
-from ragqa.types import Answer, NliProbabilities, Passage, ScoringMode, SentenceVerdict
+from ragqa.repass.similarity import by_similarity
+from ragqa.scores import NliProbabilities, ScoringMode, SentenceVerdict
+from ragqa.types import Answer, Passage
 from ragqa.verdicts.judge import Judge, judged
 
 Event = SentenceScored | ObligationScored
 
 PAIRS_PER_CALL = 48  # under half a second at 100 pairs a second: what a reader waits after pressing Stop
-_WORD = re.compile(r"\w+")
 _UNKNOWN = NliProbabilities(0.0, 0.0, 1.0)
 
 
@@ -367,38 +365,6 @@ def _likeliest_first(given: ScoringInput, units: Sequence[Unit]) -> list[Unit]:
         True: by_similarity(looked_at, [obligation.text for obligation in given.obligations]),
     }
     return [replace(unit, pairs=tuple(unit.pairs[n] for n in orders[unit.of_obligation][unit.index])) for unit in units]
-
-
-def by_similarity(premises: Sequence[str], hypotheses: Sequence[str]) -> list[list[int]]:
-    """For each hypothesis the positions of all premises, the most similar first; at a tie the earlier one.
-
-    Only the order of the work depends on it, never a final score: every pair is computed in the end. Similar is ``sum
-    of w over the words of both / sum of w over the words of the hypothesis``, in [0, 1], with ``w = 1 + ln(n /
-    n_with_it)`` over the n distinct sentences at hand: rare words count more. Case, order and repetition of words do
-    not. Of the measures tried (this, cosine, Dice, pairs of words) this one came closest to the exact maxima with few
-    premises: entailment needs the hypothesis to be stated, whatever else the premise states.
-
-    The division is left out: it is the same for all premises of a hypothesis. Memory grows with the words of the
-    hypotheses, not with those of the premises, so that a passage of 24,000 words can be ranked, too.
-    """
-    distinct = dict.fromkeys([*premises, *hypotheses])
-    words = {text: dict.fromkeys(_WORD.findall(text.lower())) for text in distinct}
-    n_with_it = Counter(word for found in words.values() for word in found)
-    said = {word for text in hypotheses for word in words[text]}
-    rows_with: dict[str, list[int]] = defaultdict(list)
-    for row, text in enumerate(premises):
-        for word in words[text]:
-            if word in said:
-                rows_with[word].append(row)
-    arrays = {word: np.array(rows) for word, rows in rows_with.items()}
-    orders: list[list[int]] = []
-    for text in hypotheses:
-        shared: npt.NDArray[np.float64] = np.zeros(len(premises))
-        for word in words[text]:  # in one order for all premises, so that equal sets of words give equal sums
-            if word in arrays:
-                shared[arrays[word]] += 1.0 + math.log(len(words) / n_with_it[word])
-        orders.append([int(row) for row in np.argsort(-shared, kind="stable")])
-    return orders
 
 
 @contextmanager

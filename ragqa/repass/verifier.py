@@ -14,7 +14,8 @@ from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
 from ragqa.protocols import Verifier
 from ragqa.repass.breakdown import ScoringInput, obligation_score, source_premises
 from ragqa.repass.scorer import PairResults, RepassScorer
-from ragqa.types import Answer, Breakdown, Coverage, Passage, Premise, ScoringMode
+from ragqa.scores import Breakdown, Coverage, Premise, ScoringMode
+from ragqa.types import Answer, Passage
 
 
 class RepassVerifier(Verifier):

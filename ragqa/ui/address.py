@@ -17,7 +17,8 @@ from ragqa.config import Config, FilteringConfig, RerankingConfig, ranges
 from ragqa.errors import ConfigError
 from ragqa.pipeline import MAX_QUESTION_CHARS
 from ragqa.presets import Preset
-from ragqa.types import Question, ScoringMode
+from ragqa.scores import ScoringMode
+from ragqa.types import Question
 from ragqa.ui.settings_values import WRITING, first_values, preset_values, values_of, weight_values
 
 RUN, RECORD = "run", "record"  # what another address may hold in the place of all this

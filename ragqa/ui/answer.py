@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ragqa.config import Config
 from ragqa.repass.explanation import verdict_by_index
-from ragqa.types import Cover, Verdict
+from ragqa.scores import Cover, Verdict
 from ragqa.ui.panes import Panes
 from ragqa.ui.render import answer_html, badge_html, in_corpus, notice_html, question_html, record_link_html, text_html
 from ragqa.ui.render_cards import sentence_cards

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from ragqa.repass.explanation import counted, verdict_by_index
-from ragqa.types import Candidate, Passage, Verdict
+from ragqa.scores import Verdict
+from ragqa.types import Candidate, Passage
 from ragqa.ui.differences import Difference, differences
 from ragqa.ui.view import Shown, View, shown
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from ragqa.types import Verdict
+from ragqa.scores import Verdict
 
 
 @dataclass(frozen=True, slots=True)

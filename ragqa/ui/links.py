@@ -9,7 +9,7 @@ import streamlit as st
 from ragqa.config import Config
 from ragqa.paths import Paths
 from ragqa.presets import PRESETS, Preset
-from ragqa.types import ScoringMode
+from ragqa.scores import ScoringMode
 from ragqa.ui import resources
 from ragqa.ui.address import Link, base_values, link_to
 from ragqa.ui.view import View

@@ -13,7 +13,8 @@ from ragqa.recorder import FIRST_WORDS
 from ragqa.records import RecordSummary
 from ragqa.repass.attribution import citation_flag
 from ragqa.repass.explanation import verdict_by_index
-from ragqa.types import Answer, AnswerSentence, CitationCheck, Passage, SentenceScore, SentenceVerdict, Span, Verdict
+from ragqa.scores import CitationCheck, SentenceScore, SentenceVerdict, Verdict
+from ragqa.types import Answer, AnswerSentence, Passage, Span
 from ragqa.ui.differences import Difference
 
 VERDICT_CLASS = {

@@ -10,17 +10,16 @@ from html import escape
 
 from ragqa.repass.attribution import citation_words
 from ragqa.repass.explanation import RunnerUp
-from ragqa.types import (
+from ragqa.scores import (
     CitationCheck,
     Cover,
     ObligationScore,
     ObligationVerdict,
-    Passage,
     Premise,
     SentenceScore,
     SentenceVerdict,
-    Span,
 )
+from ragqa.types import Passage, Span
 from ragqa.ui.render import (
     VERDICT_CLASS,
     badge_html,

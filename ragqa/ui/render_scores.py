@@ -11,16 +11,8 @@ from html import escape
 from ragqa.events.scoring import Relevance
 from ragqa.repass.attribution import COPY_NOTE, MIN_RUN, Copied
 from ragqa.repass.explanation import Explanation, PassageStep, counted
-from ragqa.types import (
-    Breakdown,
-    ObligationScore,
-    ObligationVerdict,
-    Passage,
-    RePASs,
-    SentenceScore,
-    SentenceVerdict,
-    Verdict,
-)
+from ragqa.scores import Breakdown, ObligationScore, ObligationVerdict, RePASs, SentenceScore, SentenceVerdict, Verdict
+from ragqa.types import Passage
 from ragqa.ui.render import VERDICT_CLASS, badge_html, marked_html, said_html, text_html
 from ragqa.ui.render_cards import cover_badge, in_passage_html, obligation_card, reason_html, where_html
 from ragqa.ui.terms import term_html

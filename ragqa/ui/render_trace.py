@@ -22,7 +22,8 @@ from ragqa.events.generation import (
     TraceEvent,
 )
 from ragqa.generation.trace_words import plan_words
-from ragqa.types import Passage, RePASs, SubQuestion
+from ragqa.scores import RePASs
+from ragqa.types import Passage, SubQuestion
 from ragqa.ui.render import badge_html, notice_html, place, text_html
 
 SHOWN_CHARS = 160  # of a text in a closed row

@@ -19,7 +19,7 @@ from ragqa.paths import Paths
 from ragqa.preset_files import LONGEST_EXPLANATION, LONGEST_NAME, save_preset
 from ragqa.presets import PRESETS, Preset
 from ragqa.retrieval.names import also_option, lacking_rankings
-from ragqa.types import ScoringMode
+from ragqa.scores import ScoringMode
 from ragqa.ui import resources
 from ragqa.ui.differences import FUSIONS, Difference, differences
 from ragqa.ui.limits import limits

@@ -23,7 +23,7 @@ from ragqa.config import (
 )
 from ragqa.presets import Preset
 from ragqa.retrieval.names import fitting_weights
-from ragqa.types import ScoringMode
+from ragqa.scores import ScoringMode
 
 WRITING: Final = {name: found for name, found in ranges(GenerationConfig).items() if found.explanation}
 FILTER: Final = ("threshold", "max_drop", "top_k")

@@ -20,23 +20,20 @@ from ragqa.generation.fanout.merging import reselected, with_passages
 from ragqa.generation.trace_words import trace_words
 from ragqa.records import AnswerRecord
 from ragqa.repass.explanation import Explanation, explain, mode_differences, verdict_by_index
-from ragqa.types import (
-    Answer,
+from ragqa.scores import (
     Breakdown,
     CitationStatus,
     Cover,
     ObligationScore,
     ObligationVerdict,
     Premise,
-    Question,
-    Ranking,
     RePASs,
     ScoringMode,
-    Selection,
     SentenceScore,
     SentenceVerdict,
     Verdict,
 )
+from ragqa.types import Answer, Question, Ranking, Selection
 
 WEAK_COSINE = 0.45  # MiniLM over ADGM: 2,787 of 2,788 ObliQA questions lie above, 496 of 500 of HotpotQA below
 

@@ -12,17 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ragqa.config import ScoringConfig
-from ragqa.types import (
-    AnswerSentence,
-    Breakdown,
-    NliProbabilities,
-    ObligationVerdict,
-    Passage,
-    Premise,
-    SentenceVerdict,
-    Span,
-    Verdict,
-)
+from ragqa.scores import Breakdown, NliProbabilities, ObligationVerdict, Premise, SentenceVerdict, Verdict
+from ragqa.types import AnswerSentence, Passage, Span
 from ragqa.verdicts import RULES_VERSION
 from ragqa.verdicts.belief import (
     SUPPORT,

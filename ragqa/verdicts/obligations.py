@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ragqa.types import AnswerSentence, Cover, ObligationVerdict, Premise, Span
+from ragqa.scores import Cover, ObligationVerdict, Premise
+from ragqa.types import AnswerSentence, Span
 from ragqa.verdicts.clashes import clashes, opposed
 from ragqa.verdicts.dates import Date
 from ragqa.verdicts.quantities import Quantity, unmatched

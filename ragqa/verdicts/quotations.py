@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import groupby
 
-from ragqa.types import Premise
+from ragqa.scores import Premise
 from ragqa.verdicts.reading import Reading, read
 from ragqa.verdicts.scope import dropped_scope, has_limit
 

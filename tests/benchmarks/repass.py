@@ -42,7 +42,8 @@ from ragqa.protocols import NliModel
 from ragqa.repass.nli import RememberingNli
 from ragqa.repass.obligations import TfidfObligationClassifier
 from ragqa.repass.scorer import RepassScorer
-from ragqa.types import Answer, NliProbabilities, Passage, Question, ScoringMode
+from ragqa.scores import NliProbabilities, ScoringMode
+from ragqa.types import Answer, Passage, Question
 
 wait_passively()
 

@@ -6,7 +6,8 @@ import pytest
 
 from ragqa.corpus import load_corpus
 from ragqa.corpus.reference_grammar import mentions
-from ragqa.corpus.references import key_of, line_of, reference_of, references
+from ragqa.corpus.references import key_of, references
+from ragqa.indexing.referring import line_of, reference_of
 from tests.support.fakes import passage
 
 

@@ -14,7 +14,8 @@ from ragqa.generation.concise import (
     enumerated,
     without_running_title,
 )
-from ragqa.types import Coverage, ModelInfo, Question
+from ragqa.scores import Coverage
+from ragqa.types import ModelInfo, Question
 from tests.support.fakes import FakeObligations, passage
 from tests.support.streams import drain
 

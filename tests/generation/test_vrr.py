@@ -14,7 +14,8 @@ from ragqa.events.generation import (
 )
 from ragqa.generation.reply import REFUSAL_NOTE
 from ragqa.generation.vrr import VrrGenerator
-from ragqa.types import ScoringMode, Usage
+from ragqa.scores import ScoringMode
+from ragqa.types import Usage
 from tests.support.openai_server import answer, cut_after, stall_after, status
 from tests.support.scripted import PASSAGES, QUESTION, RECORDS, REPORTS, Session, Told, scored, vrr
 

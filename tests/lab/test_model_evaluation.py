@@ -46,9 +46,9 @@ from ragqa.lab.measures import (
 from ragqa.lab.nli import PairReport, evaluate_pairs
 from ragqa.lab.obligations import ObligationMeasures, held_out_sentences, measure_obligations
 from ragqa.repass.scorer import RepassScorer
+from ragqa.scores import NliProbabilities, Verdict
 from ragqa.sentences import split_sentences
 from ragqa.streams import returned
-from ragqa.types import NliProbabilities, Verdict
 from tests.support.fakes import FakeNli, FakeObligations, passage
 
 CONTRADICTION, ENTAILMENT, NEUTRAL = range(3)

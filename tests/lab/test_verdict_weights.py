@@ -16,8 +16,9 @@ from ragqa.lab.verdicts import EDITED, Case, cases_of, fitted, out_of_fold, prob
 from ragqa.loading import Models
 from ragqa.pipeline import assemble
 from ragqa.repass.breakdown import source_premises
+from ragqa.scores import NliProbabilities, ScoringMode, Verdict
 from ragqa.streams import returned
-from ragqa.types import Answer, NliProbabilities, ScoringMode, Verdict
+from ragqa.types import Answer
 from ragqa.verdicts.belief import SUPPORT, features
 from ragqa.verdicts.judge import Judge
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations, passage

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragqa.repass.attribution import check_citations, citation_flag, citation_words, marks
-from ragqa.types import CitationStatus, NliProbabilities, PassageSupport, ScoringMode
+from ragqa.scores import CitationStatus, NliProbabilities, PassageSupport, ScoringMode
 from tests.repass.test_explanation import explained, scored
 from tests.support.fakes import answer, passage
 from tests.support.helpers import ANSWER, PASSAGES

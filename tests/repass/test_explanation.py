@@ -22,7 +22,8 @@ from ragqa.repass.explanation import (
     written_out,
 )
 from ragqa.repass.scorer import RepassScorer
-from ragqa.types import ModelInfo, NliProbabilities, ScoringMode, Verdict
+from ragqa.scores import NliProbabilities, ScoringMode, Verdict
+from ragqa.types import ModelInfo
 from tests.support.fakes import FakeNli, FakeObligations, answer, passage
 from tests.support.helpers import ANSWER, PASSAGES
 from tests.support.streams import result_of

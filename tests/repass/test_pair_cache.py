@@ -18,7 +18,7 @@ import pytest
 from ragqa import disk_cache
 from ragqa.repass import nli
 from ragqa.repass.nli import PairCache
-from ragqa.types import NliProbabilities
+from ragqa.scores import NliProbabilities
 
 THIRDS = NliProbabilities(1 / 3, 0.1 + 0.2, 1 - 1 / 3 - (0.1 + 0.2))
 

@@ -15,8 +15,8 @@ from ragqa.errors import ConfigError, ModelError
 from ragqa.loading import load_nli, load_obligations
 from ragqa.models import resolve_model
 from ragqa.models.hub import fetch, is_hub_name
+from ragqa.scores import ScoringMode
 from ragqa.sentences import split_sentences, splitter_name
-from ragqa.types import ScoringMode
 from tests.repass.test_nli import PAIRS, numbers, tiny_tokenizer, transformers_logits
 from tests.support.helpers import forget_cached
 

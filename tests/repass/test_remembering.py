@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from ragqa.errors import ScoringError
 from ragqa.repass.nli import KEY_BYTES, RememberingNli, pair_key
-from ragqa.types import ModelInfo, NliProbabilities
+from ragqa.scores import NliProbabilities
+from ragqa.types import ModelInfo
 from tests.support.fakes import FakeNli
 
 INFO = ModelInfo("some-model", "a" * 64, "fp32")

@@ -15,7 +15,7 @@ from ragqa.repass.arithmetic import (
     repass,
     verdict,
 )
-from ragqa.types import NliProbabilities, RePASs, ScoringMode, Verdict
+from ragqa.scores import NliProbabilities, RePASs, ScoringMode, Verdict
 
 PAPER, SCRIPT = ScoringMode.PAPER, ScoringMode.SCRIPT
 both_modes = pytest.mark.parametrize("mode", [PAPER, SCRIPT])

@@ -9,8 +9,9 @@ from ragqa.config import ScoringConfig
 from ragqa.repass.nli import RememberingNli
 from ragqa.repass.obligations import TfidfObligationClassifier
 from ragqa.repass.scorer import RepassScorer
+from ragqa.scores import ScoringMode
 from ragqa.sentences import split_sentences
-from ragqa.types import Answer, AnswerSentence, ScoringMode
+from ragqa.types import Answer, AnswerSentence
 from tests.support.fakes import FakeNli, answer, passage
 from tests.support.streams import Returning, result_of
 

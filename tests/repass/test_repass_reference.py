@@ -9,7 +9,8 @@ from ragqa.config import ScoringConfig
 from ragqa.evaluation.answer_file import answer_of_text
 from ragqa.repass.obligations import TfidfObligationClassifier
 from ragqa.repass.scorer import RepassScorer
-from ragqa.types import Passage, ScoringMode
+from ragqa.scores import ScoringMode
+from ragqa.types import Passage
 from tests.support.streams import drain, result_of
 
 pytestmark = pytest.mark.model

@@ -12,8 +12,8 @@ from ragqa.errors import ModelError, ScoringError
 from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
 from ragqa.repass.breakdown import source_premises
 from ragqa.repass.scorer import RepassScorer
+from ragqa.scores import NliProbabilities, Premise, RePASs, ScoringMode, Verdict
 from ragqa.sentences import SPLITTER
-from ragqa.types import NliProbabilities, Premise, RePASs, ScoringMode, Verdict
 from tests.support.fakes import FakeNli, FakeObligations, answer, passage
 from tests.support.streams import drain
 

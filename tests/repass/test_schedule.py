@@ -14,7 +14,8 @@ from ragqa.events.scoring import ObligationScored, SentenceScored
 from ragqa.inference.sharing import FairLock
 from ragqa.repass.nli import RememberingNli
 from ragqa.repass.scorer import PAIRS_PER_CALL, RepassScorer
-from ragqa.types import ModelInfo, NliProbabilities, ScoringMode
+from ragqa.scores import NliProbabilities, ScoringMode
+from ragqa.types import ModelInfo
 from tests.support.fakes import FakeNli, FakeObligations, answer, passage
 from tests.support.streams import Returning, drain
 

@@ -8,7 +8,7 @@ from ragqa.config import ScoringConfig
 from ragqa.errors import ScoringError
 from ragqa.events.scoring import SentenceScored
 from ragqa.repass.scorer import PAIRS_PER_CALL, CosineOf, RepassScorer
-from ragqa.types import NliProbabilities, ScoringMode, Verdict
+from ragqa.scores import NliProbabilities, ScoringMode, Verdict
 from ragqa.verdicts.judge import Judge
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations, answer, passage
 from tests.support.streams import drain

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragqa.repass.scorer import by_similarity
+from ragqa.repass.similarity import by_similarity
 from tests.support.effort import grows_no_faster
 
 

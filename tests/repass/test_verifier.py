@@ -8,7 +8,7 @@ from ragqa.config import ScoringConfig
 from ragqa.errors import ScoringError
 from ragqa.repass.scorer import RepassScorer
 from ragqa.repass.verifier import RepassVerifier, contradicted, mean_contradiction
-from ragqa.types import Coverage, ScoringMode
+from ragqa.scores import Coverage, ScoringMode
 from tests.support.fakes import FakeObligations, answer, passage
 from tests.support.scripted import PASSAGES, RECORDS, REPORTS, Told, nli
 from tests.support.streams import result_of

@@ -11,7 +11,8 @@ import numpy as np
 
 from ragqa.events.generation import Token
 from ragqa.retrieval.reranker import TextReranker
-from ragqa.types import Answer, AnswerSentence, ModelInfo, NliProbabilities, Passage, Question, Ranking, ScoredPassage
+from ragqa.scores import NliProbabilities
+from ragqa.types import Answer, AnswerSentence, ModelInfo, Passage, Question, Ranking, ScoredPassage
 
 
 def passage(passage_id: str, text: str = "", **fields: str) -> Passage:

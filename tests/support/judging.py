@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from ragqa.config import ScoringConfig
 from ragqa.repass.breakdown import source_premises
-from ragqa.types import AnswerSentence, NliProbabilities, Passage, Premise, ScoringMode, SentenceVerdict
+from ragqa.scores import NliProbabilities, Premise, ScoringMode, SentenceVerdict
+from ragqa.types import AnswerSentence, Passage
 from ragqa.verdicts.judge import Judge
 from tests.support.fakes import passage
 

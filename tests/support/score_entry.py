@@ -11,7 +11,8 @@ import time
 import ragqa.evaluation.scoring.benchmark as scoring
 from ragqa.cli import main
 from ragqa.repass.scorer import RepassScorer
-from ragqa.types import ModelInfo, NliProbabilities
+from ragqa.scores import NliProbabilities
+from ragqa.types import ModelInfo
 from tests.support.fakes import FakeObligations
 
 

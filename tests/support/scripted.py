@@ -12,7 +12,8 @@ from ragqa.generation.vrr import VrrGenerator
 from ragqa.repass.nli import RememberingNli
 from ragqa.repass.scorer import RepassScorer
 from ragqa.repass.verifier import RepassVerifier
-from ragqa.types import Answer, NliProbabilities, Question
+from ragqa.scores import NliProbabilities
+from ragqa.types import Answer, Question
 from tests.support.fakes import FakeNli, FakeObligations, passage
 from tests.support.openai_server import Behaviour, OpenAIServer
 from tests.support.streams import drain, result_of

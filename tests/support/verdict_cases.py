@@ -13,17 +13,8 @@ from ragqa.config import ScoringConfig
 from ragqa.events.scoring import Scored
 from ragqa.repass.attribution import check_citations
 from ragqa.repass.scorer import Event, RepassScorer
-from ragqa.types import (
-    Answer,
-    Breakdown,
-    Cover,
-    NliProbabilities,
-    ObligationVerdict,
-    Passage,
-    SentenceVerdict,
-    Span,
-    Verdict,
-)
+from ragqa.scores import Breakdown, Cover, NliProbabilities, ObligationVerdict, SentenceVerdict, Verdict
+from ragqa.types import Answer, Passage, Span
 from tests.support.fakes import FakeNli, FakeObligations, answer, passage
 from tests.support.streams import result_of
 

@@ -13,7 +13,8 @@ from ragqa.events.scoring import Scored
 from ragqa.filtering import select
 from ragqa.records import RecordSummary
 from ragqa.repass.explanation import explain, mode_differences, provenance
-from ragqa.types import Question, Ranking, RePASs
+from ragqa.scores import RePASs
+from ragqa.types import Question, Ranking
 from ragqa.ui.charts import growth_chart
 from ragqa.ui.differences import Difference
 from ragqa.ui.render import (

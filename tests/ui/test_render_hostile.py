@@ -6,17 +6,8 @@ import pytest
 
 from ragqa.events.scoring import Scored
 from ragqa.repass.explanation import explain
-from ragqa.types import (
-    Cover,
-    ModelInfo,
-    ObligationVerdict,
-    Premise,
-    Question,
-    RePASs,
-    SentenceVerdict,
-    Span,
-    Verdict,
-)
+from ragqa.scores import Cover, ObligationVerdict, Premise, RePASs, SentenceVerdict, Verdict
+from ragqa.types import ModelInfo, Question, Span
 from ragqa.ui.render import answer_html
 from ragqa.ui.render_scores import (
     gauges_html,

@@ -12,7 +12,7 @@ from ragqa.errors import ConfigError
 from ragqa.filtering import select
 from ragqa.preset_files import find_preset, save_preset
 from ragqa.presets import PRESETS, Preset
-from ragqa.types import ScoringMode
+from ragqa.scores import ScoringMode
 from ragqa.ui.differences import differences
 from ragqa.ui.limits import MAX_DROP, THRESHOLD, TOP_K, limits
 from ragqa.ui.render_curve import curve_html

@@ -25,7 +25,8 @@ from ragqa.generation.vrr import VrrGenerator
 from ragqa.records import AnswerRecord, RecordStore
 from ragqa.repass.scorer import RepassScorer
 from ragqa.repass.verifier import RepassVerifier
-from ragqa.types import Answer, Question, RePASs
+from ragqa.scores import RePASs
+from ragqa.types import Answer, Question
 from ragqa.ui.charts import path_chart
 from ragqa.ui.render_trace import best_html, score_path, trace_html
 from ragqa.ui.run import Run

@@ -11,7 +11,8 @@ from ragqa.errors import GenerationError
 from ragqa.events.pipeline import Selected
 from ragqa.events.scoring import ObligationScored, SentenceScored
 from ragqa.records import RecordStore
-from ragqa.types import CitationStatus, Question, ScoringMode
+from ragqa.scores import CitationStatus, ScoringMode
+from ragqa.types import Question
 from ragqa.ui.run import Run
 from ragqa.ui.view import View, advance, from_record, provisional, reselect, shown
 from tests.support.fakes import FakeGenerator, answer

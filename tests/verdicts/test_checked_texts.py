@@ -19,7 +19,7 @@ from ragqa.indexing import open_index
 from ragqa.loading import load_models
 from ragqa.paths import Paths
 from ragqa.pipeline import assemble
-from ragqa.types import Cover, Verdict
+from ragqa.scores import Cover, Verdict
 
 TEXTS = Path(__file__).parents[1] / "fixtures" / "checked" / "texts.jsonl"
 ACCUSED = {Verdict.CONTRADICTED, Verdict.DISAGREEING}

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragqa.types import AnswerSentence, Verdict
+from ragqa.scores import Verdict
+from ragqa.types import AnswerSentence
 from tests.support.effort import grows_no_faster
 from tests.support.fakes import passage
 from tests.support.judging import CLOSE, judge_of, sentence, verdict_of

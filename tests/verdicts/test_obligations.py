@@ -2,7 +2,7 @@
 
 import pytest
 
-from ragqa.types import Cover, ObligationVerdict
+from ragqa.scores import Cover, ObligationVerdict
 from tests.support.judging import judge_of, obligation_of, sentence
 
 NOTIFY = "A Firm must notify the Commission of a breach within 72 hours if clients are harmed."

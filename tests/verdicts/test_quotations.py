@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragqa.types import Verdict
+from ragqa.scores import Verdict
 from ragqa.verdicts.quotations import position_in
 from tests.support.fakes import passage
 from tests.support.judging import verdict_of

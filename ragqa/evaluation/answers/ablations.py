@@ -19,7 +19,7 @@ from ragqa.generation.llm import ObligationsGenerator
 from ragqa.pipeline import Pipeline
 from ragqa.repass.scorer import RepassScorer
 from ragqa.repass.verifier import RepassVerifier
-from ragqa.types import RePASs
+from ragqa.scores import RePASs
 
 AUEB = "Chasandras"
 

@@ -49,7 +49,8 @@ from ragqa.evaluation.report import CheckedSentence, Column, Figure, File, Repor
 from ragqa.paths import Paths
 from ragqa.pipeline import Pipeline
 from ragqa.registry import needs_language_model
-from ragqa.types import Question, Verdict
+from ragqa.scores import Verdict
+from ragqa.types import Question
 
 SCHEMA_VERSION: Final = 1
 COLUMNS: Final = (

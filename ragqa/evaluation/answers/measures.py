@@ -13,7 +13,8 @@ from ragqa.evaluation.report import Column
 from ragqa.events.scoring import Scored
 from ragqa.recorder import FIRST_WORDS
 from ragqa.repass.attribution import copied_share
-from ragqa.types import Answer, CitationStatus, Passage, Usage, Verdict
+from ragqa.scores import CitationStatus, Verdict
+from ragqa.types import Answer, Passage, Usage
 
 Values = Mapping[str, float | None]
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")

@@ -26,8 +26,9 @@ from ragqa.evaluation.scoring.results import CSV, DETAILS, TEXT, averages, figur
 from ragqa.loading import load_scorer
 from ragqa.paths import Paths
 from ragqa.protocols import Scorer
+from ragqa.scores import ScoringMode
 from ragqa.sentences import splitter_name
-from ragqa.types import Question, ScoringMode
+from ragqa.types import Question
 
 SCHEMA_VERSION: Final = 1
 LONGEST_NAME: Final = 80  # characters of a question in the table

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 from ragqa.evaluation.verdicts.probes import Probe, has_nearly
 from ragqa.pipeline import Pipeline
-from ragqa.repass.scorer import by_similarity
+from ragqa.repass.similarity import by_similarity
+from ragqa.scores import Breakdown, Cover, Verdict
 from ragqa.streams import returned
-from ragqa.types import Answer, AnswerSentence, Breakdown, Cover, Passage, Verdict
+from ragqa.types import Answer, AnswerSentence, Passage
 
 N_PASSAGES: Final = 10
 JUDGES: Final = {

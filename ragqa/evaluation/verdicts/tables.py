@@ -11,7 +11,7 @@ from typing import Any, Final
 from ragqa.evaluation.report import Comparison, Line
 from ragqa.evaluation.verdicts.judging import JUDGES
 from ragqa.evaluation.verdicts.probes import Expected, Probe
-from ragqa.types import Cover, Verdict
+from ragqa.scores import Cover, Verdict
 
 Z: Final = 1.959964  # of 95 %
 SENTENCE_COLUMNS: Final = (

@@ -8,7 +8,8 @@ from urllib.parse import quote
 
 from ragqa.evaluation.benchmark import Benchmark, Settings
 from ragqa.evaluation.report import CheckedSentence, Column, Comparison, Figure, Hit, Line, Row
-from ragqa.types import Passage, Verdict
+from ragqa.scores import Verdict
+from ragqa.types import Passage
 from ragqa.ui.evaluation.runs import RunSummary
 from ragqa.ui.render import VERDICT_CLASS, badge_html, number_html, place, text_html
 

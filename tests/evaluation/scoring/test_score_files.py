@@ -11,7 +11,8 @@ from ragqa.errors import RecordError
 from ragqa.evaluation.answer_file import Figures, figures_of
 from ragqa.evaluation.journal import Journal, write_whole
 from ragqa.evaluation.scoring.results import averages, averages_text, csv_text
-from ragqa.types import Breakdown, ModelInfo, ObligationScore, Premise, RePASs, ScoringMode
+from ragqa.scores import Breakdown, ObligationScore, Premise, RePASs, ScoringMode
+from ragqa.types import ModelInfo
 
 MODEL = ModelInfo("m", "0" * 64)
 

@@ -15,7 +15,7 @@ from ragqa.indexing import build_index, open_index
 from ragqa.loading import Models
 from ragqa.paths import Paths
 from ragqa.pipeline import assemble
-from ragqa.types import NliProbabilities
+from ragqa.scores import NliProbabilities
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
 from tests.support.openai_server import OpenAIServer, answer
 

@@ -1,0 +1,52 @@
+"""Every environment variable that ragqa reads: what it decides, and what counts where it is not set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ragqa import registry
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """An environment variable: what it decides, and what counts where it is not set."""
+
+    name: str
+    meaning: str
+    default: str = ""
+
+
+ENVIRONMENT: Final = (
+    Variable("RAGQA_HOME", "folder of records, caches, presets and runs", "the user's data folder"),
+    Variable("RAGQA_INDEXES", "folder of indexes", "the checkout's `indexes/`, else a folder of RAGQA_HOME"),
+    Variable("RAGQA_DATA", "folder of question files that the Evaluate page offers", "../shared/data"),
+    Variable("RAGQA_LIBRARY_FOLDERS", "folders whose files the Library page offers, parted as in PATH", "none"),
+    Variable("RAGQA_INDEX", "the corpus opened first", "rulebook"),
+    Variable("RAGQA_PROMPTS", "folder whose files take the place of the prompts that come with ragqa"),
+    Variable("RAGQA_PAGE_MODELS", "rerankers that the page offers beside its own: names with commas between them"),
+    Variable("OPENAI_API_KEY", "key of the language model, and of models called `openai:MODEL`"),
+    Variable("OPENAI_BASE_URL", "address of their server", "OpenAI's own"),
+    Variable("RAGQA_MODEL", "the language model, as its server names it", "gpt-4o-mini"),
+    Variable("RAGQA_LOCAL_MODEL", "a language model on this machine: a name of `ragqa models list`, or a GGUF file"),
+    Variable("VOYAGE_API_KEY", "key of models called `voyage:MODEL`"),
+    Variable("VOYAGE_BASE_URL", "address of their server", "Voyage's own"),
+    Variable("RAGQA_SCORING_PROFILE", "RePASs' models and splitter: `embedded` or `reference`", "embedded"),
+    Variable("RAGQA_ENTAILMENT_MODEL", "model of entailment: a name, a folder or a hub name", "the profile's"),
+    Variable("RAGQA_COVERAGE_MODEL", "model of obligation coverage, likewise", "the entailment model"),
+    Variable("RAGQA_OBLIGATION_MODEL", "model that finds obligations, likewise", "the profile's"),
+    Variable("RAGQA_JUDGE_KEY", "key of the model that judges FanOutQA's answers"),
+    Variable("FANOUTQA_OPENAI_API_KEY", "the same, where RAGQA_JUDGE_KEY is not set"),
+    Variable("RAGQA_JUDGE_MODEL", "the model that judges", "gpt-4-0613, as FanOutQA's authors"),
+    Variable("RAGQA_JUDGE_URL", "address of its server", "OpenAI's own"),
+    Variable("RAGQA_BLEURT", "folder of BLEURT's checkpoint", "BLEURT-20 in the working directory"),
+    Variable("OMP_WAIT_POLICY", "how idle threads of the arithmetic libraries wait", "passive"),
+    Variable("HF_HUB_ETAG_TIMEOUT", "seconds that the hub may take to answer"),
+    Variable("HF_HUB_DOWNLOAD_TIMEOUT", "seconds without a byte after which a download from the hub is given up"),
+)
+
+
+def environment_table() -> str:
+    """`ENVIRONMENT` as a Markdown table."""
+    rows = [(f"`{one.name}`", one.meaning, one.default) for one in ENVIRONMENT]
+    return registry.table(("variable", "what it decides", "where not set"), rows)
