@@ -13,7 +13,7 @@ from ragqa.ui.workspace import draw_record
 
 
 def records_page() -> None:
-    """Draws the record named by ``?record=ID``, else the newest fifty."""
+    """Draws the record named by ``?record=ID``, else the newest fifty; ``?compare=ID`` offers them beside that one."""
     st.html(resources.style())
     st.title("Records")
     paths = Paths.from_env()
@@ -29,7 +29,11 @@ def records_page() -> None:
                 st.html(notice_html(changed, "mixed"))
             draw_record(record)
         elif records := store.list():
-            st.html(records_html(records, resources.stale_records(records, store, paths)))
+            against = st.query_params.get("compare", "")
+            if against:
+                words = f"A: {store.load(against).question.title}. Now choose the record to compare it with."
+                st.html(notice_html(words))
+            st.html(records_html(records, resources.stale_records(records, store, paths), against))
         else:
             words = "No question has been answered on this machine yet. Ask one, and it is kept here."
             st.html(notice_html(words))

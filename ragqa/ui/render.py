@@ -181,11 +181,12 @@ def record_link_html(record_id: str, again: str = "") -> str:
     return f'<p class="rq-fine">Kept as record {link}{once_more}</p>'
 
 
-def again_html(own: str, todays: str) -> str:
-    """How a record can be asked again: with its own settings, or with those of today."""
+def again_html(own: str, todays: str, record_id: str) -> str:
+    """How a record can be asked again, with its own settings or with those of today, and compared with another."""
     return (
         f'<p class="rq-fine">Ask it again: <a href="{escape(own)}" target="_self">with its settings</a> · '
-        f'<a href="{escape(todays)}" target="_self">with today’s</a></p>'
+        f'<a href="{escape(todays)}" target="_self">with today’s</a>. '
+        f'<a href="records?compare={quote(record_id)}" target="_self">Compare it with another record</a></p>'
     )
 
 
@@ -201,24 +202,37 @@ def settings_html(settings: Mapping[str, object]) -> str:
     )
 
 
-def records_html(records: Sequence[RecordSummary], stale: Collection[str] = ()) -> str:
-    """The record list as a table; each question links to its record. Of ``stale`` ids the source has changed since."""
+def records_html(records: Sequence[RecordSummary], stale: Collection[str] = (), against: str = "") -> str:
+    """The record list as a table; each question links to its record. Of ``stale`` ids the source has changed since.
+
+    The last column compares: first the one record is chosen, then, with that one's id as ``against``, the other.
+    """
     changed = f" {badge_html('the source has changed since', 'mixed')}"
     rows = "".join(
         f'<tr><td>{escape(r.created_at[:16].replace("T", " "))}</td><td class="rq-wide">'
         f'<a href="records?record={quote(r.record_id)}" target="_self">{escape(r.question)}</a>'
         f"{changed if r.record_id in stale else ''}</td>"
         f"<td>{escape(r.index)}</td><td>{escape(r.generator)}</td><td>{escape(r.status)}</td>"
-        f"<td>{number_html(r.composite)}</td></tr>"
+        f"<td>{number_html(r.composite)}</td><td>{_compare_html(r, against)}</td></tr>"
         for r in records
     )
-    heads = "".join(
-        f'<th scope="col">{head}</th>' for head in ("time (UTC)", "question", "corpus", "generator", "status", "RePASs")
-    )
+    names = ("time (UTC)", "question", "corpus", "generator", "status", "RePASs", "compare")
+    heads = "".join(f'<th scope="col">{head}</th>' for head in names)
     return (
         '<div class="rq-scroll rq-tall" tabindex="0" role="region" aria-label="Records"><table class="rq-table">'
         f"<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table></div>"
     )
+
+
+def _compare_html(record: RecordSummary, against: str) -> str:
+    """The link that chooses this record, as A where none is, then as B."""
+    if record.record_id == against:
+        return "<b>A</b>"
+    if against:
+        words, href = "with A", f"compare?a={quote(against)}&amp;b={quote(record.record_id)}"
+    else:
+        words, href = "choose", f"records?compare={quote(record.record_id)}"
+    return f'<a href="{href}" target="_self" aria-label="{words}: {escape(record.question)}">{words}</a>'
 
 
 def progress_html(phase: str, seconds: float) -> str:

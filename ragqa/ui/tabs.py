@@ -40,6 +40,7 @@ SHOWN_CANDIDATES = 30
 _matched = lru_cache(maxsize=2_048)(matched_words)  # the same for every redraw of an answer
 LONG = 12  # rows; from here on a reader may want only those with a problem
 _KEPT_TAB, _KEPT_RAW = "shown_tab", "shows_raw"  # plain keys: widget keys vanish when the page changes
+_LABELS = "tab_labels"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +70,15 @@ def draw_tabs(view: View, settings: Config, index: Index | None = None, record: 
     found = shown(view, settings.scoring.mode, raw=shows_raw(view))
     drawn = _Drawn(view, settings, index, record, current, found)
     strip = st.container(horizontal=True, vertical_alignment="center", key="strip")
-    names = list(_TABS)
-    st.session_state.setdefault("tab", st.session_state.get(_KEPT_TAB, names[0]))
-    chosen = strip.segmented_control(
-        "Details", names, format_func=lambda name: _TABS[name].label(drawn), key="tab", label_visibility="collapsed"
+    labels = {name: tab.label(drawn) for name, tab in _TABS.items()}
+    chosen = st.session_state.get("tab") or st.session_state.get(_KEPT_TAB, next(iter(labels)))
+    if (chosen, labels) != (st.session_state.get("tab"), st.session_state.get(_LABELS)):
+        # told again: the browser knows the chosen tab by its words, which have changed, or it was clicked away
+        st.session_state["tab"], st.session_state[_LABELS] = chosen, labels
+    strip.segmented_control(
+        "Details", list(labels), format_func=labels.__getitem__, key="tab", label_visibility="collapsed"
     )
-    st.session_state[_KEPT_TAB] = chosen = chosen or st.session_state.get(_KEPT_TAB, names[0])
+    st.session_state[_KEPT_TAB] = chosen
     if view.verdicts:
         st.session_state.setdefault("raw_verdicts", st.session_state.get(_KEPT_RAW, False))
         raw = strip.toggle(

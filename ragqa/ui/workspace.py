@@ -80,6 +80,6 @@ def draw_record(record: AnswerRecord) -> None:
         st.html(origin_html(view.asked.follow_up))
     link = link_of_view(view)
     todays = replace(link, preset="", changed={})
-    st.html(again_html(address_of(link), address_of(todays)))
+    st.html(again_html(address_of(link), address_of(todays), record.record_id))
     draw_panes(panes_of(view, view.config, record.record_id, raw=shows_raw(view)))
     draw_tabs(view, view.config, record=record.to_json())

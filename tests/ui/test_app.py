@@ -525,12 +525,14 @@ def test_a_language_model_can_be_chosen_where_there_is_one(app, monkeypatch):
     assert "No language model is configured" not in words(at)
 
 
-def records_page(query=None, tab=None):
+def records_page(query=None, tab=None, compare=None):
     at = AppTest.from_function(_records_script, default_timeout=30)
     if tab:
         at.session_state["tab"] = tab
     if query:
         at.query_params["record"] = query
+    if compare:
+        at.query_params["compare"] = compare
     at.run()
     assert not at.exception
     return words(at)
@@ -550,6 +552,19 @@ def test_the_records_page_lists_and_opens_and_says_when_there_is_nothing(app):
     for part in ("RePASs, paper", "with today’s", "filtering.threshold", "scoring.entailment_model"):
         assert part in record
     assert "no record" in records_page("nothing")
+
+
+def test_two_records_are_chosen_in_the_list_and_compared(app):
+    for question in ("Who must act?", "And who else?"):
+        list(make_pipeline(records=app.store, config=Config()).run(Question(question)))
+    second, first = (one.record_id for one in app.store.list())
+    for begin in (records_page(), records_page(first)):
+        assert f'href="records?compare={first}"' in begin
+    chosen = records_page(compare=first)
+    assert "A: Who must act?" in chosen
+    assert f'href="compare?a={first}&b={second}"' in chosen
+    assert f'href="compare?a={first}&b={first}"' not in chosen
+    assert "no record 'nothing'" in records_page(compare="nothing")
 
 
 def test_two_settings_are_asked_and_compared_and_two_records_by_their_address(app):

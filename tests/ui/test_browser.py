@@ -52,9 +52,12 @@ def wait_until_finished(page):
     page.get_by_role("button", name="Download the record (JSON)").first.wait_for(timeout=PATIENCE)
 
 
+CHOSEN = "button[aria-checked=true]"
+
+
 def open_tab(page, name):
     page.locator(".st-key-tab button", has_text=name).first.click()
-    page.locator(".st-key-tab button[aria-checked=true], .st-key-tab button[kind$=Active]", has_text=name).wait_for()
+    page.locator(f".st-key-tab {CHOSEN}", has_text=name).wait_for()
 
 
 def downloaded(page):
@@ -176,6 +179,7 @@ def test_keys_alone_ask_walk_the_sentences_open_a_passage_move_the_threshold_and
     keys.to("[aria-label=Threshold]")
     keys.press(*["ArrowLeft"] * 3)
     page.locator(".rq-changed", has_text="Threshold 0.70").wait_for()
+    page.locator(f".st-key-tab {CHOSEN}", has_text="Passages").wait_for()  # its words have changed, it stays chosen
     keys.to("a[href*='records?record=']", most=90)
     with page.context.expect_page() as opened:
         keys.press("Enter")

@@ -109,6 +109,7 @@ def test_hostile_text_stays_text_everywhere(finished):
             answer_html(answer(HOSTILE, [(1,)]), n_passages=1),
             notice_html(HOSTILE),
             records_html([RecordSummary(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, None)]),
+            records_html([RecordSummary(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, None)], (), HOSTILE[:9]),
             record_link_html(HOSTILE),
             obligations_html(scored.paper.obligations, [bad] * 3, 0.7),
             *cards_of(scored.paper, [bad] * 3).values(),
