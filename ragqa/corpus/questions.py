@@ -32,21 +32,21 @@ class GoldQuestion:
     evidence: tuple[tuple[str, str], ...] = ()
 
 
-def load_questions(path: Path) -> tuple[GoldQuestion, ...]:
+def load_questions(path: Path, *, needs_gold: bool = True) -> tuple[GoldQuestion, ...]:
     """The questions of one JSON file, in its order.
 
     Each item has QuestionID and Question, and either Passages, a list of {DocumentID, PassageID} (ObliQA), or Evidence,
-    a list of {DocumentID, Sentence}, or both; Answer (a text) or Answers (a list of texts) may stand beside them.
-    Raises CorpusError where something is not as described here.
+    a list of {DocumentID, Sentence}, or both; Answer (a text) or Answers (a list of texts) may stand beside them, or
+    alone where no gold is needed. Raises CorpusError where something is not as described here.
     """
     if not path.is_file():
         msg = f"no file {path}; expected a JSON list of questions"
         raise CorpusError(msg)
-    return tuple(_question(item) for item in read_items(path, path.name))
+    return tuple(_question(item, needs_gold) for item in read_items(path, path.name))
 
 
-def _question(item: Item) -> GoldQuestion:
-    if "Passages" not in item and "Evidence" not in item:
+def _question(item: Item, needs_gold: bool) -> GoldQuestion:
+    if needs_gold and "Passages" not in item and "Evidence" not in item:
         msg = f"{item.place}: expected 'Passages' or 'Evidence', found neither; correct the file and try again"
         raise CorpusError(msg)
     passages = item.items("Passages") if "Passages" in item else ()

@@ -13,12 +13,10 @@ from ragqa.types import Candidate, Drop, Selection
 from ragqa.ui.limits import MAX_DROP, THRESHOLD, TOP_K, Limits, fall_of, limits
 from ragqa.ui.render import place
 
-_KINDS = {  # decision -> class and sign; the sign tells them apart without colour
+_KINDS = dict.fromkeys(Drop, ("below", "×")) | {  # decision -> class and sign, which tells them apart without colour
     None: ("kept", "●"),
-    Drop.BELOW_THRESHOLD: ("below", "×"),
     Drop.AFTER_MAX_DROP: ("fallen", "▼"),
     Drop.BEYOND_TOP_K: ("beyond", "■"),
-    Drop.NOT_EVIDENCE: ("below", "×"),
 }
 
 

@@ -386,6 +386,13 @@ def test_resolve_gold(evidence, gold):
     assert question.gold == gold
 
 
+def test_questions_with_answers_need_no_gold_where_none_is_asked_for(tmp_path):
+    path = tmp_path / "questions.json"
+    path.write_text('[{"QuestionID": "q", "Question": "a", "Answer": "b"}]', encoding="utf-8")
+    (found,) = load_questions(path, needs_gold=False)
+    assert (found.gold, found.answers) == (frozenset(), ("b",))
+
+
 def test_resolve_gold_adds_to_the_gold_there_is():
     (question,) = resolve_gold([asked(("b", "It begins."), ("a", "It goes"), gold=["c:9"])], CHUNKS)
     assert question.gold == {"b:1", "a:1", "c:9"}
