@@ -50,17 +50,22 @@ def lines_of(rows: list[dict[str, str]]) -> Iterator[Line]:
     for row in rows:
         number, text = row["PassageID"].strip(), clean_text(row["Passage"]).strip()
         parent = max((held for held in known if is_below(number, held)), key=len, default="")
-        label = number[len(parent) :].strip(".") or number.strip(".")
-        above = re.search(r"(?:^|[.])([A-Z]{0,4}\d+[A-Z]?(?:[.]\d+[A-Z]?)*)[.]?$", parent)
-        if above and label[:1].isdigit():
-            label = f"{above[1]}.{label}"  # 4.2.1 is printed whole
+        label = label_below(number, parent)
         depth = known.get(parent, -1) + 1
+        if (found := re.search(r"(?:^|[.])Guidance(?:[.](.+))?$", label)) and label != "Guidance":
+            if found[1]:  # an item of guidance that has no row of its own
+                yield Line(depth, "", "Guidance", heading=True)
+                known[number[: number.rindex("Guidance") + 8]] = depth
+                depth += 1
+            label = found[1] or "Guidance"
         known[number] = depth
         heading = not re.match(r"[(]", label) and len(text.split()) < 10 and not text.endswith((".", ";", ":"))
         if table := re.search(r"(?s)/?Table Start(.*?)/?Table End", row["Passage"]):
             text = clean_text(row["Passage"][: table.start()]).strip()
         first, *further = [line.strip() for line in text.split("\n") if line.strip()] or [""]
-        if re.search("[a-z]{3}", label) and not heading:  # "Guidance" stands above its text, as "Introduction" does
+        if (
+            re.search("[a-z]{3}", label) and not heading and not label.startswith("(")
+        ):  # "Guidance" stands above its text, as "Introduction" does
             yield Line(depth, "", label, heading=True)
             label = ""
         yield Line(depth, printed(label), first, heading)
@@ -76,13 +81,24 @@ def lines_of(rows: list[dict[str, str]]) -> Iterator[Line]:
                     yield Line(depth, "", line.replace("\t", " ").strip(), heading=False)
 
 
+def label_below(number: str, parent: str) -> str:
+    """What is printed of a number below its parent: no ranks that have no row of their own, but 4.2.1 whole."""
+    label = number[len(parent) :].strip(". ") or number.strip(". ")
+    label = re.sub(r"^(?:(?:APP|Part|PART|Chapter|Schedule) ?\w+ ?[.])+(?=[\dA-Z])", "", label)
+    above = re.search(r"(?:^|[.])([A-Z]{0,4}\d+[A-Z]?(?:[.]\d+[A-Z]?)*)[.]?$", parent)
+    if above and label[:1].isdigit():
+        label = f"{above[1]}.{label}"
+    above = re.search(r"(?:^|[. ])(SECTION|PART|ANNEX|SCHEDULE|CHAPTER)$", parent)
+    return f"{above[1]} {label}" if above else label  # "SECTION I", below a row "SECTION"
+
+
 def is_below(number: str, above: str) -> bool:
     rest = number[len(above) :]
     return number.startswith(above) and bool(rest) and (above.endswith(".") or rest[0] in ".( ")
 
 
 def printed(label: str) -> str:
-    return f"{label}." if re.fullmatch(r"\d+|[A-Za-z]", label) else label
+    return f"{label}." if re.fullmatch(r"\d+[A-Z]?|[A-Za-z]", label) else label
 
 
 # Files -----------------------------------------------------------------------------------------------------------

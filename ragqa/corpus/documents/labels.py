@@ -32,6 +32,7 @@ _BARE = re.compile(rf"({_NUMBER})(?=\s+\S|$)")
 _ROUND = re.compile(rf"\(({_NUMBER}|[a-z]{{1,6}}|[A-Z]{{1,6}})\)")
 _MARKED = re.compile(rf"({_NUMBER}|[a-z]{{1,6}}|[A-Z])([.)])(?=\s|$|\()")
 _GUIDANCE = re.compile(r"(Guidance|GUIDANCE)(?: notes?)?(?: on .{3,80})?:?$|(Notes?|Examples?|Explanatory notes?):?$")
+_GUIDANCE_NAMED = re.compile(r"(Guidance|GUIDANCE)\s*[:–—-]?\s+(?=[A-Z])")  # of a heading with its title
 _ONLY_ONE = re.compile(r"(Schedule|SCHEDULE|Annex|ANNEX|Appendix|APPENDIX)(?:\s*[:–—-].*)?$")  # where there is but one
 _ROMAN_DIGITS: Final = (
     (100, "c"),
@@ -111,6 +112,8 @@ def read_label(text: str, *, bare: bool = False) -> tuple[tuple[Step, ...], str]
     place = 0
     if found := _GUIDANCE.match(text):
         return (Step(found[1] or found[2], GUIDANCE, ((0, ""),)),), "" if len(text.split()) < 3 else text
+    if bare and (found := _GUIDANCE_NAMED.match(text)):
+        return (Step(found[1], GUIDANCE, ((0, ""),)),), text[found.end() :]
     if bare and (found := _ONLY_ONE.match(text)):
         return (Step(found[1], found[1].lower(), ((0, ""),)),), text[found.end(1) :].lstrip(" :–—-\t")
     first = _word(text) or _dotted(text) or _number(text, bare=bare)

@@ -6,6 +6,7 @@ at its items, each with the lead-in before it. Text without numbers is chunked a
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,12 +15,13 @@ from typing import Final
 from ragqa.corpus.chunking import chunk, plain_outline
 from ragqa.corpus.documents.labels import GUIDANCE, RANKS
 from ragqa.corpus.documents.model import Block
-from ragqa.corpus.documents.structure import Unit
+from ragqa.corpus.documents.structure import DOTTED, Unit
 from ragqa.corpus.files import passage_id_of
 from ragqa.sentences import reads_as_heading
 from ragqa.types import Passage
 
 SEPARATOR: Final = " › "
+_ANNOUNCES: Final = re.compile(r"\bfollowing\b[^.]*\.$")  # "… if any of the following applies."
 WHOLE: Final = 4  # times the words of a chunk: a numbered unit that reads by itself may be so long
 
 
@@ -109,7 +111,34 @@ def _stays_whole(unit: Unit) -> bool:
     if all(part.style == "" for part in below):
         return not unit.is_heading and all(part.kind == "table" for part in below)
     follows = any(isinstance(part, Block) and part.text[:1].islower() for part in unit.parts[first:])
+    if _begins_anew(below[0]):
+        return follows
+    if _ANNOUNCES.search(lead):
+        return follows or not _are_sentences(below)
+    if lead[-1:].isalnum():  # an open sentence, or a title
+        return follows or (not _are_sentences(below) and (is_lead_in(lead) or _are_clauses(below)))
     return follows or is_lead_in(lead)
+
+
+def _begins_anew(unit: Unit) -> bool:
+    """Whether a unit is no piece of a sentence: a rule, or a heading with units of its own."""
+    return unit.style == DOTTED or (unit.is_heading and any(below.style for below in unit.units))
+
+
+def _are_sentences(units: list[Unit]) -> bool:
+    """Whether each of these begins as a sentence of its own does."""
+    said = _beginnings(units)
+    return bool(said) and all(text[:1].isupper() and len(text.split()) > 3 for text in said)
+
+
+def _are_clauses(units: list[Unit]) -> bool:
+    """Whether each of these goes on with a sentence in lower case."""
+    said = _beginnings(units)
+    return bool(said) and all(text[:1].islower() for text in said)
+
+
+def _beginnings(units: list[Unit]) -> list[str]:
+    return [unit.texts[0].text for unit in units if unit.texts and unit.texts[0].text]
 
 
 def _reads_alone(unit: Unit) -> bool:

@@ -49,6 +49,12 @@ class Unit:
         return tuple(part for part in self.parts if isinstance(part, Unit))
 
     @property
+    def level(self) -> int:
+        """1 to 9 of a heading whose source says it, else 0."""
+        texts = self.texts[:1]
+        return texts[0].level if texts and texts[0].kind == "heading" else 0
+
+    @property
     def heading(self) -> str:
         """Its heading with its label; empty where it has none."""
         texts = self.texts
@@ -101,7 +107,7 @@ def read_block(block: Block) -> tuple[tuple[Step, ...], str]:
     if style in RANKS and not is_heading and rest:
         named = rest[0].isupper() and len(rest.split()) <= _ITEM_WORDS and not rest.endswith(_NO_HEADING_ENDS)
         return (steps, rest) if named else ((), block.text)
-    if style in {DOTTED, "1."} and len(steps) == 1 and rest[:1].islower():
+    if style == "1." and len(steps) == 1 and rest[:1].islower():
         return (), block.text
     return steps, rest
 
@@ -116,14 +122,14 @@ class _Builder:
         self.root = Unit("", (), "", "", None)
         self._stack = [self.root]
         self._captions: list[tuple[int, str, int]] = []  # level, text, how deep the stack was
-        self._last: dict[str, Value] = {}  # of each style, anywhere: sections are counted on through parts
+        self._last: dict[str, Unit] = {}  # of each style, anywhere: sections are counted on through parts
 
     def add(self, block: Block) -> None:
         if block.kind in {"table", "note"}:
             self._unnumbered(block, block.kind)
             return
         steps, text = read_block(block)
-        if not steps:
+        if not steps or self._is_cited(steps, text, block):
             if block.kind == "heading":
                 self._caption(block)
             else:
@@ -131,11 +137,20 @@ class _Builder:
             return
         heading = block.kind == "heading" or self._reads_as_heading(steps[-1], text)
         for step in steps:
-            unit = self._placed(step, block.indent, is_heading=heading and step is steps[-1])
+            unit = self._placed(step, block.indent, block.level, is_heading=heading and step is steps[-1])
         if text:
             unit.parts.append(Block(text, block.kind, "", block.level, block.indent, block.place))
         else:
             unit.parts.append(Block("", block.kind, "", block.level, block.indent, block.place))
+
+    def _is_cited(self, steps: tuple[Step, ...], text: str, block: Block) -> bool:
+        """Whether "4.2 applies …" goes on with a sentence: a number that is next in its place does not."""
+        if block.label or steps[0].style != DOTTED or len(steps) > 1 or not text[:1].islower():
+            return False
+        value = steps[0].value
+        last = self._last.get(DOTTED)
+        after = last is not None and follows(last.value, value)
+        return not after and not (opens(value) and any(_whole_value(unit) == value[:-1] for unit in self._stack))
 
     def _reads_as_heading(self, step: Step, text: str) -> bool:
         """Whether a numbered text names what follows rather than says something."""
@@ -184,23 +199,21 @@ class _Builder:
 
     # Numbers --------------------------------------------------------------------------------------------------------
 
-    def _placed(self, step: Step, indent: float, *, is_heading: bool) -> Unit:
+    def _placed(self, step: Step, indent: float, level: int, *, is_heading: bool) -> Unit:
         if step.style in RANKS:
             depth, chosen = self._under_rank(RANKS[step.style]), step
         elif step.style == DOTTED:
             depth, chosen = self._under_prefix(step.value), step
         elif step.style == GUIDANCE:
-            depth = max(n for n, unit in enumerate(self._stack) if n == 0 or not self._is_item(unit))
-            inside = [n for n, unit in enumerate(self._stack) if unit.style == GUIDANCE]
-            depth, chosen = (inside[0] - 1 if inside else depth), step
+            depth, chosen = self._under_guided(level), step
         else:
-            depth, chosen = self._weighed(step, indent, is_heading)
+            depth, chosen = self._weighed(step, indent, level, is_heading)
         self._stack = self._stack[: depth + 1]
         self._captions = [held for held in self._captions if held[2] <= depth + 1]
         unit = self._made(chosen, self._stack[-1], "numbered", indent, [], is_heading=is_heading)
         self._stack[-1].parts.append(unit)
         self._stack.append(unit)
-        self._last[chosen.style] = chosen.value
+        self._last[chosen.style] = unit
         return unit
 
     def _under_rank(self, rank: int) -> int:
@@ -220,27 +233,60 @@ class _Builder:
                     found = n
         return max(found, rank) or item
 
-    def _weighed(self, step: Step, indent: float, is_heading: bool) -> tuple[int, Step]:
+    def _under_guided(self, level: int) -> int:
+        """The rule that guidance stands under; an item of it where the guidance's heading is so many levels deeper."""
+        inside = [n for n, unit in enumerate(self._stack) if unit.style == GUIDANCE]
+        if inside:
+            return inside[0] - 1
+        headed = [n for n, unit in enumerate(self._stack) if unit.level]
+        if level and headed:
+            down = level - self._stack[headed[-1]].level - 1
+            own = [n for n in range(headed[-1] + 1, len(self._stack)) if self._stack[n].texts]
+            if down > 0 and own:
+                return own[min(down, len(own)) - 1]
+        return max(n for n, unit in enumerate(self._stack) if n == 0 or not self._is_item(unit))
+
+    def _weighed(self, step: Step, indent: float, level: int, is_heading: bool) -> tuple[int, Step]:
         best, chosen, place = -9.0, step, len(self._stack) - 1
         for style, value in step.readings():
             read = Step(step.printed, style, value)
             for n, unit in enumerate(self._stack):
-                if unit.style == DOTTED and style == "1." and is_heading and follows(unit.value[:1], value):
+                if unit.style == DOTTED and style == "1." and is_heading and self._ends_chapter(n, value):
                     best, chosen, place = max((best, chosen, place), (3.5, read, n - 1), key=lambda found: found[0])
                 if unit.style != style:
                     continue
                 weight = 3.0 if follows(unit.value, value) else 0.5 if is_later(unit.value, value) else -3.0
                 weight += 0.01 * n + (1 if unit.is_heading == is_heading else -1) + _aligned(unit.indent, indent)
+                weight += (unit.level == level) - (unit.level != level) if level and unit.level else 0
                 if weight > best:
                     best, chosen, place = weight, read, n - 1
             last = self._last.get(style)
-            weight = 2.0 if opens(value) else 1.5 if last and follows(last, value) else -2.0
+            goes_on = last is not None and follows(last.value, value) and last.is_heading == is_heading
+            if (
+                goes_on and best < 2.5 and (parent := self._open_above(last)) is not None
+            ):  # rules quoted between two of its items
+                best, chosen, place = 2.5, read, parent
+            weight = 2.0 if opens(value) else 1.5 if goes_on else -2.0
             top = self._stack[-1]
             if top.indent and indent and indent < top.indent - _TOLERANCE:
                 weight -= 1.5
             if weight > best:
                 best, chosen, place = weight, read, len(self._stack) - 1
         return place, chosen
+
+    def _ends_chapter(self, n: int, value: Value) -> bool:
+        """Whether a chapter may follow this rule: its number does, and the rule's own chapter has no heading."""
+        chapter = self._stack[n].value[:1]
+        return follows(chapter, value) and not any(_whole_value(above) == chapter for above in self._stack[:n])
+
+    def _open_above(self, unit: Unit | None) -> int | None:
+        """Where this unit's parent stands open with no part, chapter or the like begun below it since."""
+        for n in range(len(self._stack) - 1, -1, -1):
+            if unit is not None and self._stack[n] is unit.parent:
+                return n if n < len(self._stack) - 1 else None
+            if self._stack[n].style in RANKS:
+                return None
+        return None
 
     def _made(
         self, step: Step, parent: Unit, kind: str, indent: float, parts: list[Block | Unit], *, is_heading: bool = False

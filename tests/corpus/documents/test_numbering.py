@@ -1,0 +1,75 @@
+"""Which number stands under which, and where passages are cut: legal numbering in general, without files."""
+
+from ragqa.corpus.documents.labels import read_label
+from ragqa.corpus.documents.model import Block
+from ragqa.corpus.documents.passages import passages_of
+from ragqa.corpus.documents.structure import build
+
+
+def heading(text, level):
+    return Block(text, "heading", level=level)
+
+
+def numbers(*blocks):
+    """Numbers and first lines of the passages; a plain text is a paragraph."""
+    made = [block if isinstance(block, Block) else Block(block) for block in blocks]
+    return [(one.number, one.text.split("\n")[0]) for one in passages_of(build(made), "d", "D", 128)]
+
+
+def test_a_long_title_is_no_open_sentence_where_each_item_below_it_is_a_sentence():
+    title = "32. Variation of a permission. Variation at the request of a keeper by the harbour master of the port"
+    found = numbers(title, "(1) The master may vary a permission.", "(2) The keeper must be told of it.")
+    assert [number for number, _ in found] == ["32.", "32.(1)", "32.(2)"]
+    found = numbers("33. A keeper who holds a permission", "(a) must count boats; and", "(b) must log them.")
+    assert [number for number, _ in found] == ["33."]
+
+
+def test_what_follows_is_announced_by_a_sentence_with_a_full_stop_too():
+    rule = "4.2.1 A keeper must meet the following requirements at all times."
+    assert [number for number, _ in numbers(rule, "(a) boats are counted;", "(b) lights are lit.")] == ["4.2.1"]
+    found = numbers(rule, "(a) Boats are counted each day.", "(b) Lights are lit each night.")
+    assert [number for number, _ in found] == ["4.2.1", "4.2.1.(a)", "4.2.1.(b)"]
+
+
+def test_rules_are_never_items_of_the_title_of_their_section():
+    found = numbers("3.4 Part 3: counting boats and lights in categories 1, 2 and 3 of the harbour's own register",
+                    "3.4.1 This section is for keepers.", "3.4.2 Count them.")  # fmt: skip
+    assert [number for number, _ in found] == ["3.4", "3.4.1", "3.4.2"]
+
+
+def test_a_list_goes_on_after_rules_that_were_quoted_between_its_items():
+    found = numbers("15) The rule reads as follows.", "7.2.2 It is not needed where:", "(1) it is dark; or",
+                    "(2) it rains.", "16) Its purpose is plain to all.")  # fmt: skip
+    assert found[-1] == ("16)", "Its purpose is plain to all.")
+
+
+def test_sections_count_on_through_chapters_and_do_not_leave_them():
+    found = numbers(heading("Part 6 Offers", 1), heading("56. Purpose", 2), "It is plain.",
+                    heading("Chapter 1 Boats", 2), heading("57. Scope", 3), "All boats.")  # fmt: skip
+    assert found[-1][0] == "Part 6.Chapter 1.57."
+
+
+def test_a_chapter_follows_an_inserted_one_whatever_its_rules_are_numbered():
+    found = numbers(heading("13A. FUNDS", 1), heading("13A.7 Tests", 2), "13A.7.3 They are made.",
+                    heading("14. OTHER FUNDS", 2), "14.1 They are few.")  # fmt: skip
+    assert found[-1] == ("14.1", "They are few.")
+
+
+def test_guidance_stands_under_the_item_that_its_level_says():
+    rules = heading("3.1 Boats", 2), "3.1.1 A keeper has duties.", "(1) A keeper counts.", "(2) A keeper logs."
+    below = numbers(*rules, heading("Guidance", 5), "1. Logs are kept.")
+    assert below[-1] == ("3.1.1.(2).Guidance.1.", "Logs are kept.")
+    assert numbers(*rules, heading("Guidance", 4), "1. Logs are kept.")[-1][0] == "3.1.1.Guidance.1."
+    assert numbers(*rules, heading("Guidance", 0), "1. Logs are kept.")[-1][0] == "3.1.1.Guidance.1."
+
+
+def test_guidance_may_have_a_title():
+    steps, rest = read_label("Guidance Initial and ongoing counts", bare=True)
+    assert ([step.style for step in steps], rest) == (["guidance"], "Initial and ongoing counts")
+    assert read_label("Guidance is given by the master")[0] == ()
+
+
+def test_a_rule_may_begin_in_lower_case_where_its_number_is_next():
+    found = numbers("6. RESIDENCE", "6.1 with regard to boats, a log;", "6.2 with regard to lights, a lamp.")
+    assert [number for number, _ in found] == ["6.", "6.1", "6.2"]
+    assert numbers("6.1 Boats are counted under rule", "9.4 applies to lights.")[-1][0] == "6.1"
