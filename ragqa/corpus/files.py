@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 import os
@@ -115,8 +116,8 @@ class Item:
         return tuple(clean_text(value) for value in values)
 
     def items(self, key: str) -> tuple[Item, ...]:
-        """The objects in the list under ``key``."""
-        return tuple(_items(self._value(key, "a list"), f"{self.place}, {key!r}", "a list"))
+        """The objects in the list under ``key``, which may be written as a text, as JSON or as Python writes it."""
+        return tuple(_items(_written(self._value(key, "a list")), f"{self.place}, {key!r}", "a list"))
 
     def _value(self, key: str, expected: str) -> Any:  # noqa: ANN401
         if key not in self.values:
@@ -134,6 +135,20 @@ class Item:
 def read_items(path: Path, name: str) -> tuple[Item, ...]:
     """The objects of the list that the file holds, in order. Raises CorpusError where it holds anything else."""
     return tuple(_items(read_json(path, name), name, "a list of objects at the top"))
+
+
+def _written(value: Any) -> Any:  # noqa: ANN401 - whatever the file holds; callers check
+    """The list that a text spells out; anything else as it is."""
+    if not isinstance(value, str) or not value.lstrip().startswith("["):
+        return value
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        pass
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
 
 
 def _items(values: object, place: str, expected: str) -> Iterator[Item]:

@@ -24,12 +24,16 @@ class GoldQuestion:
     """A question, the ids of the passages that answer it, and where given its answers.
 
     ``evidence`` holds (document id, sentence) pairs; `resolve_gold` turns them into passage ids of a chunked corpus.
+    ``pair`` is, of a cross-reference question, the passage that cites and the one it cites; ``kind`` what its file
+    calls its kind.
     """
 
     question: Question
     gold: frozenset[str]
     answers: tuple[str, ...] = ()
     evidence: tuple[tuple[str, str], ...] = ()
+    pair: tuple[str, ...] = ()
+    kind: str = ""
 
 
 def load_questions(path: Path, *, needs_gold: bool = True) -> tuple[GoldQuestion, ...]:
@@ -37,7 +41,9 @@ def load_questions(path: Path, *, needs_gold: bool = True) -> tuple[GoldQuestion
 
     Each item has QuestionID and Question, and either Passages, a list of {DocumentID, PassageID} (ObliQA), or Evidence,
     a list of {DocumentID, Sentence}, or both; Answer (a text) or Answers (a list of texts) may stand beside them, or
-    alone where no gold is needed. Raises CorpusError where something is not as described here.
+    alone where no gold is needed. The list of Passages may be a text that holds it, as JSON or as Python writes it.
+    XRefRAG's questions, whose two passages are one that cites and the one it cites, are known by Kind, Reference or the
+    sources that Answer names. Raises CorpusError where something is not as described here.
     """
     if not path.is_file():
         msg = f"no file {path}; expected a JSON list of questions"
@@ -51,11 +57,18 @@ def _question(item: Item, needs_gold: bool) -> GoldQuestion:
         raise CorpusError(msg)
     passages = item.items("Passages") if "Passages" in item else ()
     evidence = item.items("Evidence") if "Evidence" in item else ()
+    gold = tuple(passage_id_of(one.identifier("DocumentID"), one.line("PassageID")) for one in passages)
+    answers = _answers(item)
+    is_pair = len(set(gold)) == 2 and (
+        "Kind" in item or "Reference" in item or any("[#SRC:" in answer for answer in answers)
+    )
     return GoldQuestion(
         Question(item.line("Question"), item.identifier("QuestionID")),
-        frozenset(passage_id_of(gold.identifier("DocumentID"), gold.line("PassageID")) for gold in passages),
-        _answers(item),
+        frozenset(gold),
+        answers,
         tuple((proof.identifier("DocumentID"), proof.line("Sentence")) for proof in evidence),
+        tuple(dict.fromkeys(gold)) if is_pair else (),
+        item.line("Kind") if "Kind" in item else "",
     )
 
 
@@ -69,21 +82,27 @@ def resolve_gold(questions: Iterable[GoldQuestion], passages: Iterable[Passage])
     """The questions with gold ids for their evidence added.
 
     Gold are the passages of the evidence's document whose text contains the sentence or, where a chunk border splits
-    it, a part of it; white space does not count. Evidence that stands nowhere adds nothing and is logged.
+    it, a part of it; white space does not count. Evidence that stands nowhere adds nothing and is logged. A gold id
+    that is a passage's but for the full stop at its end is that passage's (ObliQA-MP and XRefRAG leave it out).
     """
     by_document: dict[str, list[Passage]] = {}
     for passage in passages:
         by_document.setdefault(passage.document_id, []).append(passage)
     documents = {document_id: _Document(found) for document_id, found in by_document.items()}
+    known = {passage.passage_id for found in by_document.values() for passage in found}
+
+    def whole(name: str) -> str:
+        return f"{name}." if name not in known and f"{name}." in known else name
+
     resolved = []
     for question in questions:
-        gold = set(question.gold)
+        gold = set(map(whole, question.gold))
         for document_id, sentence in question.evidence:
             owners = documents[document_id].owners(sentence) if document_id in documents else set()
             if not owners:
                 _logger.warning("evidence of question %s not found: %r", question.question.question_id, sentence)
             gold |= owners
-        resolved.append(replace(question, gold=frozenset(gold)))
+        resolved.append(replace(question, gold=frozenset(gold), pair=tuple(map(whole, question.pair))))
     return tuple(resolved)
 
 

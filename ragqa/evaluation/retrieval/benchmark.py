@@ -19,6 +19,7 @@ from ragqa.evaluation.journal import digest
 from ragqa.evaluation.loading import config_of, retrievers_of, stamp_of
 from ragqa.evaluation.measures import MEASURES, display_name, measure_run
 from ragqa.evaluation.report import Column, Figure, File, Hit, Report, Row, shown
+from ragqa.evaluation.retrieval.breakdown import ranks_of
 from ragqa.evaluation.retrieval.comparing import ids_of, ids_of_questions, stem_of, write_outputs
 from ragqa.evaluation.retrieval.rankings import FILE, Ranker, ranking_cache
 from ragqa.evaluation.retrieval.setups import FUSED, Loaded, fitting, rankings_of, setups_of
@@ -89,7 +90,8 @@ def score(task: Task, item: Item, solution: Json) -> Json:
     lists = [ids_of(ranking, loaded.unit) for ranking in found.values()]
     values = measure_run([item.content.gold] * len(lists), lists, MEASURES)
     by_name = {name: {m: values[m][n] for m in MEASURES} for n, name in enumerate(found)}
-    return {"values": by_name, "notes": notes}
+    ranks = {name: ranks_of(item.content.gold, ids) for name, ids in zip(found, lists, strict=True)}
+    return {"values": by_name, "ranks": ranks, "notes": notes}
 
 
 def row(task: Task, outcome: Outcome) -> Row:

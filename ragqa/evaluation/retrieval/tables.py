@@ -13,6 +13,7 @@ from ragqa.corpus.questions import GoldUnit
 from ragqa.evaluation.benchmark import Json, Outcome, Task
 from ragqa.evaluation.measures import MEASURES, display_name
 from ragqa.evaluation.report import Comparison, Line, Report, shown
+from ragqa.evaluation.retrieval.breakdown import breakdown, pairs_beside
 from ragqa.evaluation.retrieval.comparing import TESTED, Result, compare, compare_all_gold, differences_json
 from ragqa.evaluation.retrieval.rankings import median_ms
 from ragqa.evaluation.retrieval.setups import Loaded, Setup
@@ -49,9 +50,23 @@ def report_of(task: Task, done: Sequence[Outcome]) -> Report:
             asked = fmean((outcome.scores or {})["notes"][setup.name]["asked"] for outcome in done)
             data["fan_out"] = {"sub_questions": asked, "measures": differences_json(pairs)}
             tables.append(_fan_out_table(setup, pairs, asked, spent[setup.name]))
+    if done:
+        tables += _broken_down(loaded, done, data)
     if loaded.unit == "passage":
         tables.append(published_table(results, loaded.shown))
     return Report((), task.columns, tuple(tables), data=data)
+
+
+def _broken_down(loaded: Loaded, done: Sequence[Outcome], data: dict[str, Any]) -> list[Comparison]:
+    """Pairs, and groups of questions; ``data`` is filled with their figures."""
+    gold = [outcome.item.content for outcome in done]
+    ranks = {setup.name: [(outcome.scores or {})["ranks"][setup.name] for outcome in done] for setup in loaded.setups}
+    tables = []
+    if pairs := pairs_beside(gold, ranks, loaded.baseline):
+        tables.append(pairs[0])
+        data["pairs"] = pairs[1]
+    table, data["groups"] = breakdown(gold, ranks, loaded.shown, documents=loaded.unit == "passage")
+    return [*tables, table]
 
 
 def results_of(loaded: Loaded, outcomes: Sequence[Outcome]) -> list[Result]:
