@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
 from ragqa import registry
 from ragqa.errors import ConfigError
@@ -118,6 +118,9 @@ class RetrievalConfig:
 
 def _default_weights() -> dict[str, float]:
     return {"bm25": 0.45, "context": 0.25, "dense": 0.3}  # of a few tried on ObliQA dev, see `ragqa eval retrieval`
+
+
+CITATIONS_WEIGHT: Final = 0.15  # of citations followed, where nobody chose weights and the index has them
 
 
 @dataclass(frozen=True, slots=True)

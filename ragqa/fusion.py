@@ -104,7 +104,9 @@ def _parts(ranking: Ranking, config: FusionConfig) -> Mapping[str, ScorePart]:
     parts = {}
     for rank, (hit, norm) in enumerate(zip(ranking.hits, normalised, strict=True), start=1):
         contribution = weight / (RRF_K + rank) if config.method == "rrf" else weight * norm
-        parts[hit.passage.passage_id] = ScorePart(ranking.retriever, hit.score, rank, norm, weight, contribution)
+        parts[hit.passage.passage_id] = ScorePart(
+            ranking.retriever, hit.score, rank, norm, weight, contribution, hit.note, hit.via
+        )
     return parts
 
 

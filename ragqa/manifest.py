@@ -136,7 +136,9 @@ class Manifest:
         """The names of this index's retrievers, in their order."""
         context = ("context",) if self.context_passages else ()
         dense = ("dense",) if self.has_vectors else ()
-        return ("bm25", *context, *dense, *(ranking.name for ranking in self.rankings))
+        refers = any(entry.path == REFERENCES and entry.size_bytes for entry in self.files)
+        citations = ("citations",) if refers else ()
+        return ("bm25", *context, *dense, *citations, *(ranking.name for ranking in self.rankings))
 
     @property
     def size_bytes(self) -> int:

@@ -98,6 +98,15 @@ class Rescorer(Retriever, Protocol):
         ...
 
 
+@runtime_checkable
+class Follower(Retriever, Protocol):
+    """A retriever that goes on from what the others ranked high; by itself it finds nothing."""
+
+    def follow(self, rankings: Sequence[Ranking], top_k: int) -> Ranking:
+        """At most ``top_k`` hits, each with a note that says from which candidate; scores as in ``retrieve``."""
+        ...
+
+
 class Encoder(Protocol):
     """Texts to unit vectors."""
 

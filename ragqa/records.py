@@ -41,12 +41,20 @@ PATIENCE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class RankingEntry:
-    """A retriever's ranking by reference: (passage_id, raw score), best first; the rest as in `ragqa.types.Ranking`."""
+    """A retriever's ranking by reference: (passage_id, raw score), best first; the rest as in `ragqa.types.Ranking`.
+
+    ``notes`` hold (note, via) of the hits that have one, by passage_id.
+    """
 
     retriever: str
     hits: tuple[tuple[str, float], ...]
     finds: bool = True
     bounds: tuple[float, float] | None = None
+    notes: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def hit(self, passage: Passage, score: float) -> ScoredPassage:
+        """The hit as the retriever gave it."""
+        return ScoredPassage(passage, score, (), (), *self.notes.get(passage.passage_id, ("", "")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +121,7 @@ class AnswerRecord:
         return tuple(
             Ranking.of(
                 entry.retriever,
-                [ScoredPassage(by_id[passage_id], score) for passage_id, score in entry.hits],
+                [entry.hit(by_id[passage_id], score) for passage_id, score in entry.hits],
                 finds=entry.finds,
                 bounds=entry.bounds,
             )

@@ -95,7 +95,8 @@ class ScorePart:
     not return the passage. ``normalised`` lies in [0, 1]. ``contribution`` is this retriever's share of the fused
     score: ``weight * normalised`` under a weighted sum, ``1 / (60 + rank)`` under reciprocal rank fusion.
 
-    A reranked score is explained alike, by a part called ``"fused"`` and one called ``"reranker"``.
+    A reranked score is explained alike, by a part called ``"fused"`` and one called ``"reranker"``. ``note`` says in
+    words where the score is from, where the retriever can say it, and ``via`` is the id of the passage it names.
     """
 
     retriever: str
@@ -104,6 +105,8 @@ class ScorePart:
     normalised: float
     weight: float
     contribution: float
+    note: str = ""
+    via: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +114,16 @@ class ScoredPassage:
     """A passage with its score in one ranking; ``parts`` is filled by fusion only, ``reranking`` by reranking only.
 
     ``reranking`` is empty, or the two parts whose contributions add up to ``score``: ``"fused"``, with the fused score
-    and the rank before, and ``"reranker"``, with its raw score and the rank it gives by itself.
+    and the rank before, and ``"reranker"``, with its raw score and the rank it gives by itself. ``note`` and ``via``
+    are as in `ScorePart`.
     """
 
     passage: Passage
     score: float
     parts: tuple[ScorePart, ...] = ()
     reranking: tuple[ScorePart, ...] = ()
+    note: str = ""
+    via: str = ""
 
 
 @dataclass(frozen=True, slots=True)

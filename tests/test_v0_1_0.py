@@ -24,6 +24,7 @@ LATER = {
     "given",
     "is_sentence",
     "answer_relevance",
+    "notes",
 }  # fields that 0.1.0 did not know
 OLD = Path(__file__).parent / "fixtures" / "v0.1.0"
 

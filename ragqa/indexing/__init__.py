@@ -25,6 +25,7 @@ from ragqa.manifest import (
     IDS,
     ORDER,
     PASSAGES,
+    REFERENCES,
     Manifest,
     file_problems,
     read_manifest,
@@ -33,6 +34,8 @@ from ragqa.manifest import (
 from ragqa.protocols import Retriever
 from ragqa.retrieval.analysis import ANALYSIS_VERSION, context_analyser, headings, indexed_text
 from ragqa.retrieval.bm25 import Bm25sRetriever, RankBm25Retriever, load_bm25
+from ragqa.retrieval.citations import NAME as CITATIONS
+from ragqa.retrieval.citations import CitationRetriever
 from ragqa.retrieval.ranking import Mask, Positions
 from ragqa.retrieval.vectors import poor_vectors, read_vectors
 from ragqa.types import ModelInfo, Passage
@@ -69,6 +72,7 @@ class Index:
     bm25s: Bm25sRetriever
     rank_bm25: RankBm25Retriever
     context: Bm25sRetriever | None  # each passage read with its neighbours; None where the index has no such ranking
+    citations: CitationRetriever | None  # what good candidates cite; None where nothing refers to anything
     further: Mapping[str, Callable[[Any], Retriever]]  # makers of its further retrievers, of their models, by name
     vectors: Any  # a memory-mapped faiss.Index, of the kind that the manifest names; row i is passages[i]; may be None
 
@@ -222,6 +226,9 @@ def _load(folder: Path) -> Index:
         analyser = context_analyser(manifest.analyser)
         context = Bm25sRetriever(load_bm25(folder / CONTEXT), analyser, passages, order, hidden, "context")
     position_of = PositionOf(passages, ids)
+    citations = None
+    if CITATIONS in manifest.retrievers:
+        citations = CitationRetriever(folder / REFERENCES, passages, order, hidden, position_of.of_known)
     return Index(
         manifest=manifest,
         passages=passages,
@@ -232,6 +239,7 @@ def _load(folder: Path) -> Index:
         bm25s=Bm25sRetriever(model, manifest.analyser, passages, order, hidden),
         rank_bm25=RankBm25Retriever(manifest.analyser, passages, order, hidden, manifest.bm25_k1, manifest.bm25_b),
         context=context,
+        citations=citations,
         further=open_further(folder, manifest, passages, order, hidden, position_of),
         vectors=vectors,
     )

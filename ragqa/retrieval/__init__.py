@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from ragqa.config import RetrievalConfig
-from ragqa.protocols import Encoder, Rescorer, Retriever
+from ragqa.protocols import Encoder, Follower, Rescorer, Retriever
 from ragqa.retrieval.dense import DenseRetriever
 from ragqa.retrieval.ranking import Mask, Positions
 from ragqa.types import ModelInfo, Passage, Ranking
@@ -36,6 +36,9 @@ class SearchableIndex(Protocol):
     def context(self) -> Retriever | None: ...
 
     @property
+    def citations(self) -> Retriever | None: ...
+
+    @property
     def vectors(self) -> Any: ...  # noqa: ANN401 - a faiss.Index, or None
 
     @property
@@ -49,7 +52,8 @@ class SearchableIndex(Protocol):
 def retrievers_for(
     index: SearchableIndex, encoder: Encoder, config: RetrievalConfig, models: Mapping[str, Any] | None = None
 ) -> tuple[Retriever, ...]:
-    """The retrievers ``"bm25"``, ``"context"`` and ``"dense"`` where the index has them, then its further ones; cheap.
+    """The retrievers ``"bm25"``, ``"context"``, ``"dense"`` and ``"citations"`` where the index has them, then its
+    further ones; cheap.
 
     They share the index. ``models`` are those of the further rankings, by name. Raises IndexMismatchError when
     ``encoder`` is not the model that made the index's vectors, or a further ranking's model is missing or another.
@@ -59,6 +63,7 @@ def retrievers_for(
     if index.vectors is not None:
         index.check_encoder(encoder.info)
         found.append(DenseRetriever(index.vectors, index.passages, index.order, index.hidden, encoder))
+    found += (index.citations,) if index.citations else ()
     models = models or {}
     index.check_models({name: model.info for name, model in models.items()})
     found += (make(models.get(name)) for name, make in index.further.items())
@@ -66,10 +71,15 @@ def retrievers_for(
 
 
 def rank(retrievers: Sequence[Retriever], question: str, top_k: int) -> tuple[Ranking, ...]:
-    """One ranking per retriever, in their order; a `Rescorer` scores what the others found, where there are others."""
+    """One ranking per retriever, in their order.
+
+    A `Follower` goes on from what the others found, and then a `Rescorer` scores all that, where there are others.
+    """
     if all(isinstance(retriever, Rescorer) for retriever in retrievers):
         return tuple(retriever.retrieve(question, top_k) for retriever in retrievers)
-    found = {r.name: r.retrieve(question, top_k) for r in retrievers if not isinstance(r, Rescorer)}
+    found = {r.name: r.retrieve(question, top_k) for r in retrievers if not isinstance(r, Rescorer | Follower)}
+    first = tuple(found.values())
+    found |= {r.name: r.follow(first, top_k) for r in retrievers if isinstance(r, Follower)}
     candidates = candidates_of(found.values())
     return tuple(r.rescore(question, candidates) if isinstance(r, Rescorer) else found[r.name] for r in retrievers)
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from ragqa import registry
-from ragqa.config import FusionConfig, IndexingConfig
+from ragqa.config import CITATIONS_WEIGHT, FusionConfig, IndexingConfig
 from ragqa.errors import ConfigError
 
 ALWAYS_ALLOWED: Final = frozenset({"bm25", "context"})  # every index has the one, any may lack the other
@@ -44,6 +45,20 @@ def fitting_weights(weights: Mapping[str, float], encoder: str) -> dict[str, flo
     return fitting
 
 
+def own_weights(weights: Mapping[str, float], rankings: Sequence[str]) -> dict[str, float]:
+    """The weights, or where nobody chose them those that suit an index of these rankings.
+
+    Where passages cite each other, citations get their share; without vectors, the others share the weight of dense.
+    """
+    if weights != FusionConfig().weights:
+        return dict(weights)
+    found = {name: weight for name, weight in weights.items() if name != "dense" or name in rankings}
+    rest = 1 - CITATIONS_WEIGHT if "citations" in rankings else 1.0
+    total = math.fsum(found.values()) if len(found) < len(weights) else 1.0
+    found = {name: rest * weight / total for name, weight in found.items()}
+    return found | ({"citations": CITATIONS_WEIGHT} if rest < 1 else {})
+
+
 def missing_rankings(weights: Mapping[str, float], rankings: Sequence[str]) -> tuple[str, ...]:
     """Names with a weight above 0 that are not among ``rankings``; ``context`` may be missing from any index.
 
@@ -62,11 +77,9 @@ def lacking_rankings(fusion: FusionConfig, rankings: Sequence[str], encoder: str
 def fitting_fusion(fusion: FusionConfig, rankings: Sequence[str], encoder: str, index: str) -> FusionConfig:
     """The fusion under the names of this index's rankings. Raises ConfigError as `check_rankings`.
 
-    Where nobody chose weights and the index has no vectors, the others share the weight of ``dense``.
+    Where nobody chose weights they are those of `own_weights`.
     """
-    weights = fitting_weights(fusion.weights, encoder)
-    if "dense" not in rankings and fusion.weights == FusionConfig().weights:
-        return FusionConfig.of(fusion.method, **{name: share for name, share in weights.items() if name != "dense"})
+    weights = fitting_weights(own_weights(fusion.weights, rankings), encoder)
     check_rankings(weights, rankings, index)
     return replace(fusion, weights=weights)
 

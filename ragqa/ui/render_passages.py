@@ -85,6 +85,9 @@ def _part_cell(part: ScorePart) -> str:
     if part.rank is None:
         return '<td title="not in this list">–</td>'
     detail = f'<span class="rq-norm">#{part.rank} · {number_html(part.normalised, 2)}</span>'
+    if part.note:
+        linked = f'<span class="rq-norm">{escape(part.note)}</span>'
+        return f'<td title="{escape(part.note)}">{number_html(part.raw)}{linked}</td>'
     return f'<td title="score; rank in this list; normalised score">{number_html(part.raw)}{detail}</td>'
 
 

@@ -22,7 +22,7 @@ from ragqa.config import (
     ranges,
 )
 from ragqa.presets import Preset
-from ragqa.retrieval.names import fitting_weights
+from ragqa.retrieval.names import fitting_weights, own_weights
 from ragqa.scores import ScoringMode
 
 WRITING: Final = {name: found for name, found in ranges(GenerationConfig).items() if found.explanation}
@@ -52,7 +52,7 @@ def _reranking(reranking: RerankingConfig) -> dict[str, Any]:
 
 def weight_values(preset: Preset, rankings: Sequence[str], encoder: str) -> dict[str, float]:
     """A value for each ranking of the index, in whose names ``dense:ENCODER`` is ``dense``."""
-    weights = fitting_weights(preset.fusion.weights, encoder)
+    weights = fitting_weights(own_weights(preset.fusion.weights, rankings), encoder)
     return {f"weight_{name}": float(weights.get(name, 0.0)) for name in rankings}
 
 

@@ -278,7 +278,7 @@ class TestKindsOfVectors:
         stored, kept = (one.vectors.reconstruct_n(0, 2500) for one in (exact, index))
         assert np.abs(kept - stored).max() < 0.02
         config = RetrievalConfig()
-        ours, theirs = (retrievers_for(one, FakeEncoder(), config)[-1] for one in (index, exact))
+        ours, theirs = (retrievers_for(one, FakeEncoder(), config)[2] for one in (index, exact))  # dense
         questions = [f"firm {n} is bound by rule {n * 3}" for n in range(20)]
         both = [[{hit.passage for hit in r.retrieve(text, 20).hits} for r in (ours, theirs)] for text in questions]
         assert np.mean([len(found & expected) / 20 for found, expected in both]) > (

@@ -290,6 +290,7 @@ class TestRetrieversFor:
             bm25s="fast",
             rank_bm25="slow",
             context="around",
+            citations=None,
             vectors="vectors",
             further={"document": lambda model: f"of {model}", "splade": lambda model: f"of {model.info.name}"},
         )

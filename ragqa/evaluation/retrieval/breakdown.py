@@ -74,12 +74,13 @@ def pair_figures(pairs: Sequence[Sequence[str]], ranks: Sequence[Ranks]) -> Pair
     seen = [
         tuple(found.get(name, FIRST + 1) <= FIRST for name in pair) for pair, found in zip(pairs, ranks, strict=True)
     ]
-    shares = [fmean(one == kind for one in seen) for kind in ((True, True), (True, False), (False, True))]
     return PairFigures(
-        *shares,
-        fmean(not any(one) for one in seen),
-        fmean(pair_reciprocal_rank(pair, found) for pair, found in zip(pairs, ranks, strict=True)),
-        fmean(fmean(map(float, one)) for one in seen),
+        both=fmean(one == (True, True) for one in seen),
+        only_source=fmean(one == (True, False) for one in seen),
+        only_target=fmean(one == (False, True) for one in seen),
+        neither=fmean(not any(one) for one in seen),
+        reciprocal_rank=fmean(pair_reciprocal_rank(pair, found) for pair, found in zip(pairs, ranks, strict=True)),
+        recall=fmean(fmean(map(float, one)) for one in seen),
     )
 
 

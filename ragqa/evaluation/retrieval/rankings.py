@@ -19,13 +19,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from ragqa.config import Config
+from ragqa.config import Config, RetrievalConfig
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.disk_cache import CacheFormat, DiskCache
 from ragqa.evaluation.loading import retrievers_of
 from ragqa.indexing import Index
 from ragqa.paths import Paths
-from ragqa.protocols import Reranker, Rescorer, Retriever
+from ragqa.protocols import Follower, Reranker, Rescorer, Retriever
 from ragqa.retrieval import candidates_of
 from ragqa.retrieval.reranker import TextReranker, read_again
 from ragqa.types import Ranking, ScoredPassage
@@ -35,6 +35,7 @@ Packed = Mapping[str, Any]  # a ranking as JSON: positions in the index and scor
 
 MAX_RANKINGS: Final = 200_000  # of 100 hits each: 160 MB
 FILE: Final = "rankings.sqlite3"
+FOLLOWED: Final = RetrievalConfig().top_k  # hits of each ranking that a follower sees, however deep they are ranked
 _HIT: Final = np.dtype([("position", "<i4"), ("score", "<f4")])
 Hits = Sequence[tuple[int, float]]  # position in the index and score, best first
 RankingCache = DiskCache[Hits]
@@ -98,9 +99,18 @@ class Ranker:
         found: dict[str, Ranking] = {}
         seconds: dict[str, float | None] = {}
         rescorers = [one for one in self.retrievers if isinstance(one, Rescorer)]
-        searching = [one for one in self.retrievers if not isinstance(one, Rescorer)] or rescorers
+        followers = [one for one in self.retrievers if isinstance(one, Follower)]
+        searching: list[Retriever] = [one for one in self.retrievers if not isinstance(one, Rescorer | Follower)]
+        searching = searching or [*rescorers]
         for retriever in searching:
             found[retriever.name], seconds[retriever.name] = self._retrieved(retriever, question)
+        first = tuple(found.values())
+        for follower in followers:
+            began = time.perf_counter()
+            ranking = follower.follow([replace(one, hits=one.hits[:FOLLOWED]) for one in first], self.top_k)
+            seconds[follower.name] = time.perf_counter() - began
+            found[follower.name] = rounded(ranking)
+        searching = [*searching, *followers]
         for rescorer in rescorers:
             if rescorer.name not in found:
                 candidates = candidates_of(found[one.name] for one in searching)

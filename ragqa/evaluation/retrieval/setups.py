@@ -20,7 +20,7 @@ from ragqa.generation.fanout.merging import Tree, merge
 from ragqa.indexing import Index
 from ragqa.presets import Preset
 from ragqa.protocols import Reranker
-from ragqa.retrieval.names import fitting_fusion
+from ragqa.retrieval.names import fitting_fusion, own_weights
 from ragqa.types import Ranking
 
 FUSED: Final = "fused"  # the default fusion among the configurations
@@ -120,7 +120,7 @@ def setups_of(
     """Each ranking alone, the default fusion, each preset's, and what reranking and fan-out make of the baseline."""
     top_k = config.retrieval.top_k
     setups = [Setup(name, None, top_k) for name in names]
-    setups.append(Setup(FUSED, FusionConfig(), top_k))
+    setups.append(Setup(FUSED, replace(FusionConfig(), weights=own_weights(FusionConfig().weights, names)), top_k))
     reranks = []
     for preset in presets:
         name = preset.name + BEFORE if preset.reranking.model else preset.name

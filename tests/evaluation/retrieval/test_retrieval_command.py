@@ -59,7 +59,7 @@ def test_rankings_and_fusions_are_shown_written_and_restored(tmp_path):
     for name in ("bm25", "context", "dense", "fused", "BM25 0.6 + dense 0.4", "Beside published figures"):
         assert name in result.stdout
     report = json.loads((out / "report.json").read_text())
-    assert list(report["measures"]) == ["bm25", "context", "dense", "fused", "BM25 0.6 + dense 0.4"]
+    assert list(report["measures"]) == ["bm25", "context", "dense", "citations", "fused", "BM25 0.6 + dense 0.4"]
     assert report["n_questions"] == 6
     assert report["milliseconds"]["dense"] > 0
     assert {one["name"] for one in report["comparisons"]} == set(report["measures"]) - {"fused"}

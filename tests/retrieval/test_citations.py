@@ -1,0 +1,129 @@
+"""Citations followed: what good candidates cite, and what cites them, with a note that says so; off without any."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ragqa.config import CITATIONS_WEIGHT, FusionConfig, IndexingConfig, RetrievalConfig
+from ragqa.errors import IndexMismatchError
+from ragqa.fusion import fuse
+from ragqa.indexing import build_index, open_index, verify_index
+from ragqa.retrieval import rank, retrievers_for
+from ragqa.retrieval.citations import WIDEST, CitationRetriever, Links, read_links
+from ragqa.retrieval.names import fitting_fusion, own_weights
+from ragqa.retrieval.ranking import tie_order
+from ragqa.types import Ranking, ScoredPassage
+from tests.support.fakes import FakeEncoder, FakeRetriever, passage, ranking
+
+PASSAGES = (
+    passage("1:1", "a", number="1"),
+    passage("1:2", "b", number="2"),
+    passage("1:3", "c", number="3"),
+    passage("2:1", "d", number="1", title="Guide"),
+    passage("2:2", "HEADING", number="2"),
+)
+LINES = (
+    ["1:1", 0, 1, "1:2", "1:2", ""],
+    ["1:1", 2, 3, "1:3", "1:3", ""],
+    ["2:1", 0, 1, "1:1", "", ""],
+    ["1:2", 0, 1, "", "", "not in this corpus"],
+    ["1:2", 0, 1, "2:2", "2:2", ""],
+)
+
+
+def positions_of(names):
+    return [[one.passage_id for one in PASSAGES].index(name) for name in names]
+
+
+@pytest.fixture
+def citations(tmp_path):
+    file = tmp_path / "references.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in LINES))
+    hidden = np.array([one.text == "HEADING" for one in PASSAGES])
+    return CitationRetriever(file, PASSAGES, tie_order(PASSAGES), hidden, positions_of)
+
+
+def test_links_go_both_ways_and_leave_out_what_means_nothing():
+    links = Links.of([(0, 1), (0, 1), (2, 2), (3, 0)])
+    assert links == Links({0: (1,), 3: (0,)}, {0: (3,), 1: (0,)})
+
+
+def test_of_a_wide_range_its_first_passages_are_linked():
+    line = json.dumps(["0", 0, 1, "1", "50", ""]).encode()
+    links = read_links([line], lambda names: [int(name) for name in names])
+    assert links.cites[0] == tuple(range(1, WIDEST + 1))
+
+
+def test_what_the_best_candidate_cites_and_what_cites_it_is_found_with_the_reason(citations):
+    found = citations.follow([ranking("bm25", {"1:1": 2.0, "1:3": 1.0})], 10)
+    assert {hit.passage.passage_id: hit.note for hit in found.hits} == {
+        "2:1": "cites 1 1:1 (rank 1)",  # of another document, which has no title
+        "1:2": "cited by 1:1 (rank 1)",
+        "1:3": "cited by 1:1 (rank 1)",
+    }
+    assert found.hits[0].score == 1
+    assert found.hits[1].score == pytest.approx(1 / 2**0.5)  # it cites two
+    assert {hit.via for hit in found.hits} == {"1:1"}
+    assert found.bounds == (0, 1)
+    assert [hit.passage.passage_id for hit in citations.follow([ranking("bm25", {"1:1": 1.0})], 1).hits] == ["2:1"]
+
+
+def test_a_document_is_named_by_its_title_and_headings_are_no_candidates(citations):
+    guide = Ranking.of("dense", [ScoredPassage(PASSAGES[3], 1.0)])
+    assert citations.follow([guide], 10).hits[0].note == "cited by Guide 1 (rank 1)"
+    assert not [
+        hit for hit in citations.follow([ranking("dense", {"1:2": 1.0})], 9).hits if hit.passage.number == "2:2"
+    ]
+
+
+def test_by_itself_it_finds_nothing(citations):
+    assert citations.retrieve("a question", 10).hits == ()
+    assert citations.follow([], 10).hits == ()
+
+
+def test_what_is_followed_becomes_a_candidate_whose_score_is_explained(citations):
+    found = rank([FakeRetriever(ranking("bm25", {"1:1": 2.0, "1:2": 1.0})), citations], "?", 10)
+    assert [one.retriever for one in found] == ["bm25", "citations"]
+    fused = fuse(found, FusionConfig.of(bm25=3, citations=1))
+    new = next(hit for hit in fused.hits if hit.passage.passage_id == "2:1")
+    assert [(part.retriever, part.note) for part in new.parts] == [("bm25", ""), ("citations", "cites 1 1:1 (rank 1)")]
+    assert new.score == 0.25
+
+
+def test_a_file_that_holds_something_else_says_so(tmp_path):
+    (tmp_path / "references.jsonl").write_text('{"a": 1}\n')
+    broken = CitationRetriever(
+        tmp_path / "references.jsonl", PASSAGES, tie_order(PASSAGES), np.zeros(5, bool), positions_of
+    )
+    with pytest.raises(IndexMismatchError, match="the references of the passages"):
+        broken.follow([ranking("bm25", {"1:1": 2.0})], 10)
+
+
+def test_weights_nobody_chose_give_citations_their_share_only_where_there_are_some():
+    default = FusionConfig().weights
+    assert own_weights(default, ("bm25", "context", "dense")) == default
+    with_them = own_weights(default, ("bm25", "context", "dense", "citations"))
+    assert with_them["citations"] == CITATIONS_WEIGHT
+    assert sum(with_them.values()) == pytest.approx(1)
+    assert own_weights({"bm25": 1.0}, ("bm25", "citations")) == {"bm25": 1.0}
+
+
+def test_an_index_of_numbered_rules_has_the_ranking_and_one_of_prose_has_not(tmp_path):
+    rules = ["A firm must keep client money apart under Rule 1.2.", "Records must be kept.", "A loss must be reported."]
+    for name, texts in (("rules", rules), ("prose", rules[1:])):
+        (tmp_path / name).mkdir()
+        items = [
+            {"ID": str(n), "DocumentID": 1, "PassageID": f"1.{n}.", "Passage": text} for n, text in enumerate(texts, 1)
+        ]
+        (tmp_path / name / "1.json").write_text(json.dumps(items))
+        config = IndexingConfig(encoder="none")
+        build_index(name, tmp_path / name, indexes=tmp_path / "indexes", config=config, encoder=None)
+    assert open_index("prose", tmp_path / "indexes").citations is None
+    manifest = verify_index("rules", tmp_path / "indexes")
+    assert manifest.retrievers == ("bm25", "context", "citations")
+    index = open_index("rules", tmp_path / "indexes")
+    found = rank(retrievers_for(index, FakeEncoder(), RetrievalConfig()), "When is client money kept apart?", 10)
+    fused = fuse(found, fitting_fusion(FusionConfig(), manifest.retrievers, manifest.encoder, "rules"))
+    notes = {hit.passage.number: hit.parts[-1].note for hit in fused.hits}
+    assert notes["1.2."] == "cited by 1.1. (rank 1)"
