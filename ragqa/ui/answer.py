@@ -51,7 +51,10 @@ def _answer(view: View, found: Shown) -> str:
         best = view.best.scored.of(view.config.scoring.mode) if view.best.scored else None
         scores, verdicts = (best.sentences, best.verdicts) if best else ((), ())
         return best_html(view.best) + answer_html(view.best.answer, scores, n_passages=n_passages, verdicts=verdicts)
-    return f'<div class="rq-answer">{text_html(view.text)}</div>' if view.text else ""
+    if view.text:
+        return f'<div class="rq-answer">{text_html(view.text)}</div>'
+    only = not view.running and not view.error
+    return notice_html("Only passages were asked for; they are listed below.") if only else ""
 
 
 def _labels(view: View, settings: Config) -> str:

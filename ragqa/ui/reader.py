@@ -60,6 +60,7 @@ def reader_page() -> None:
         st.title("Read")
         if corpus:
             st.html(notice_html(f"There is no corpus {corpus[:60]!r} on this machine; choose one below.", "mixed"))
+        st.caption("A document as a whole, with its outline and a search. Answers open it at the cited sentence.")
         _choose_corpus(names, paths)
         return
     try:

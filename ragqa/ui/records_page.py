@@ -31,7 +31,7 @@ def records_page() -> None:
         elif records := store.list():
             against = st.query_params.get("compare", "")
             if against:
-                words = f"A: {store.load(against).question.title}. Now choose the record to compare it with."
+                words = f"A: “{store.load(against).question.title}” Choose the record to compare it with."
                 st.html(notice_html(words))
             st.html(records_html(records, resources.stale_records(records, store, paths), against))
         else:

@@ -42,8 +42,8 @@ def settle(page: Any) -> None:
     """Waits until Streamlit has drawn what was asked for: its script begins within a second, and ends."""
     state = "state => document.querySelector('[data-testid=stApp]')?.dataset.testScriptState %s 'notRunning'"
     with suppress(Exception):  # it may have ended before it was looked at
-        page.wait_for_function(state % "!==", timeout=1000)
-    page.wait_for_function(state % "===", timeout=PATIENCE)
+        page.wait_for_function(state % "!==", timeout=1000, polling=50)  # every frame would cost more than the page
+    page.wait_for_function(state % "===", timeout=PATIENCE, polling=50)
 
 
 def free_port() -> int:

@@ -109,6 +109,7 @@ def test_passages_only_ends_with_the_passages_and_keeps_nothing(app):
     at.radio(key="set_generator").set_value("none").run()
     text = words(ask(at))
     assert "Kept 2 of 3." in text
+    assert "Only passages were asked for" in text
     assert "RePASs, paper" not in text
     assert "Stop" not in [button.label for button in at.button]
     assert app.store.list() == ()
@@ -561,7 +562,7 @@ def test_two_records_are_chosen_in_the_list_and_compared(app):
     for begin in (records_page(), records_page(first)):
         assert f'href="records?compare={first}"' in begin
     chosen = records_page(compare=first)
-    assert "A: Who must act?" in chosen
+    assert "A: “Who must act?” Choose" in chosen
     assert f'href="compare?a={first}&b={second}"' in chosen
     assert f'href="compare?a={first}&b={first}"' not in chosen
     assert "no record 'nothing'" in records_page(compare="nothing")

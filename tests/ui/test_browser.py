@@ -20,7 +20,7 @@ from ragqa.loading import load_encoder
 from ragqa.records import AnswerRecord
 from ragqa.types import Drop
 from tests.support.hostile import hostile_texts, write_hostile_corpus
-from tests.support.openai_server import OpenAIServer, answer, cites_all
+from tests.support.openai_server import answer, cites_all
 from tests.support.screenshot_cases import make_records
 from tests.support.server import CHROMIUM, PATIENCE, free_port, running_app, settle
 
@@ -47,12 +47,12 @@ def ask_first_example(page):
 
 def wait_until_finished(page):
     """The scores are final, and the tab of the record is open with the record in it."""
-    page.locator(".rq-line:not(.rq-provisional)").wait_for(timeout=PATIENCE)
+    page.locator(FINAL).wait_for(timeout=PATIENCE)
     open_tab(page, "Record")
     page.get_by_role("button", name="Download the record (JSON)").first.wait_for(timeout=PATIENCE)
 
 
-CHOSEN = "button[aria-checked=true]"
+CHOSEN, FINAL = "button[aria-checked=true]", ".rq-line:not(.rq-provisional)"
 
 
 def open_tab(page, name):
@@ -188,13 +188,9 @@ def test_keys_alone_ask_walk_the_sentences_open_a_passage_move_the_threshold_and
     print(keys.words)
 
 
-def test_from_a_question_to_its_record_on_every_tab(page, address):
-    page.goto(address)
-    page.locator(".st-key-examples button").first.wait_for()
-    page.get_by_role("textbox", name="Question").fill(
-        "How many days before outsourcing a critical function must the Commission be told?"
-    )
-    page.get_by_role("button", name="Ask", exact=True).click()
+def test_from_a_question_to_its_record_on_every_tab(answered, address):
+    page = answered
+    place = page.url
     wait_until_finished(page)
     record = downloaded(page)
     assert record.status == "scored"
@@ -216,59 +212,83 @@ def test_from_a_question_to_its_record_on_every_tab(page, address):
     page.goto(f"{address}/records?record={record.record_id}")
     wait_until_finished(page)
     assert answer_text(page) == answer
-    page.goto(f"{address}/records?record=nothing")
-    page.get_by_text("no record 'nothing'").first.wait_for()
+    page.goto(place)
+    page.locator(FINAL).wait_for()
+    assert answer_text(page) == answer
 
 
-SERIOUS = """rules => axe.run({resultTypes: ['violations'], ...rules}).then(found => found.violations
+SERIOUS = """([where, rules]) => axe.run(where, {resultTypes: ['violations'], ...rules}).then(found => found.violations
   .filter(one => ['serious', 'critical'].includes(one.impact))
   .map(one => one.id + ': ' + one.nodes.map(node => node.target + ' ' + node.any.map(why => why.message)).join('; ')))
 """
+WHOLE, BELOW_THE_PANES = {"include": [["body"]]}, {"include": [["[data-testid=stMain]"]], "exclude": [[".rq-panes"]]}
 
 
-def serious_problems(page):
+def serious_problems(page, where=WHOLE):
     """What axe-core finds of impact serious or critical; in the dark theme its colours, the rest is the same."""
     found = []
-    page.evaluate(AXE_SCRIPT)
+    if not page.evaluate("() => 'axe' in window"):
+        page.evaluate(AXE_SCRIPT)
     for scheme, rules in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
         page.emulate_media(color_scheme=scheme)
-        page.evaluate("new Promise(done => setTimeout(done, 400))")  # Streamlit changes its colours by a transition
-        found += [f"{scheme}, {problem}" for problem in page.evaluate(SERIOUS, rules)]
+        page.wait_for_function(
+            "scheme => getComputedStyle(document.querySelector('[data-testid=stApp]')).colorScheme === scheme && "
+            "document.getAnimations().every(one => !(one instanceof CSSTransition) || one.playState !== 'running')",
+            arg=scheme,  # Streamlit changes its colours by transitions
+        )
+        found += [f"{scheme}, {problem}" for problem in page.evaluate(SERIOUS, [where, rules])]
+    page.emulate_media(color_scheme="light")
     return found
 
 
-def test_axe_finds_no_serious_barrier_on_any_page_in_either_theme(page, address):
-    found = {}
-    page.goto(address)
-    page.locator(".st-key-examples button").first.wait_for()
-    found["landing"] = serious_problems(page)
-    ask_first_example(page)
+def test_axe_finds_no_serious_barrier_in_an_answer_in_either_theme(answered):
+    found, where = {}, WHOLE
     for name in ("Passages", "Scores", "Obligations", "Pairs"):
-        open_tab(page, name)
-        settle(page)
-        found[f"answered, {name}"] = serious_problems(page)
-    page.goto(f"{address}/check")
+        open_tab(answered, name)
+        settle(answered)
+        found[name] = serious_problems(answered, where)
+        where = BELOW_THE_PANES  # they are the same beside every tab
+    open_tab(answered, "Passages")
+    assert {name: problems for name, problems in found.items() if problems} == {}
+
+
+def swept(page):
+    page.get_by_role("button", name="Sweep", exact=True).click()
+    page.get_by_text("64 points over 20 questions").wait_for()
+
+
+def checked(page):
     page.locator("[class*=st-key-checked_contradicted] button").click()
-    page.locator(".rq-line:not(.rq-provisional)").wait_for()
-    settle(page)
-    found["checked"] = serious_problems(page)
-    page.goto(f"{address}/compare")
+    page.locator(FINAL).wait_for()
+
+
+def compared(page):
     page.get_by_role("radio", name="Two stored answers").click()
     page.locator(".rq-ranks").wait_for()
+
+
+PAGES = {  # what makes each of them worth looking at
+    "Ask": lambda page: page.locator(".st-key-examples button").first.wait_for(),
+    "Check a text": checked,
+    "Compare": compared,
+    "Sweep": swept,
+    "Library": lambda page: page.get_by_role("heading", name="Library").wait_for(),
+    "Records": lambda page: page.locator(".rq-table a").first.wait_for(),
+    "Evaluate": lambda page: page.get_by_role("combobox").first.wait_for(),
+}
+
+
+def test_axe_finds_no_serious_barrier_on_any_page_in_either_theme(answered, page, address):
+    """From page to page as a person goes, so that the application is loaded once; Read at a cited sentence first."""
+    page.goto(f"{address}/{answered.locator('a.rq-read').first.get_attribute('href')}")
+    page.locator("#rq-place mark").wait_for()
     settle(page)
-    found["compare"] = serious_problems(page)
-    page.goto(f"{address}/sweep")
-    page.get_by_role("button", name="Sweep", exact=True).click()
-    page.get_by_text("64 points over 20 questions").wait_for(timeout=PATIENCE)
-    settle(page)
-    found["sweep"] = serious_problems(page)
-    page.goto(f"{address}/records")
-    page.locator(".rq-table a").first.wait_for()
-    found["records"] = serious_problems(page)
-    page.goto(f"{address}/evaluate")
-    page.get_by_role("combobox").first.wait_for()
-    settle(page)
-    found["evaluate"] = serious_problems(page)
+    found = {"Read": serious_problems(page)}
+    for name, reach in PAGES.items():
+        page.locator("[data-testid=stTopNavLink]", has_text=name).first.click()
+        reach(page)
+        settle(page)
+        found[name] = serious_problems(page)
     assert {name: problems for name, problems in found.items() if problems} == {}
 
 
@@ -287,21 +307,24 @@ def fits(page, width, height, what):
     shoot(page, f"{what}-{width}")
 
 
-def test_the_finished_page_fits_the_screen_and_on_a_phone_evidence_is_a_sheet(page, address):
-    page.goto(address)
-    page.locator(".st-key-examples button").first.wait_for()
-    ask_first_example(page)
-    for scheme, (width, height) in product(("light", "dark"), SIZES):
-        page.emulate_media(color_scheme=scheme)
-        for name in ("Passages", "Scores"):
-            open_tab(page, name)
+def test_the_finished_page_fits_the_screen_and_on_a_phone_evidence_is_a_sheet(answered):
+    page = answered
+    for name in ("Passages", "Scores"):
+        open_tab(page, name)
+        for scheme, (width, height) in product(("light", "dark") if SCREENSHOTS else ("light",), SIZES[::-1]):
+            page.emulate_media(color_scheme=scheme)
             fits(page, width, height, f"{name}-{scheme}")
+    open_tab(page, "Obligations")
+    fits(page, *SIZES[1], "obligations")
+    page.locator("button.rq-row").first.wait_for()
+    assert page.locator("button.rq-row").first.bounding_box()["height"] < 300  # three lines are 100
     page.locator(".rq-said").first.click()
     page.locator(".rq-evidence.rq-sheet mark").first.wait_for()
     fits(page, *SIZES[1], "sheet")
     page.keyboard.press("Escape")
     page.locator(".rq-evidence.rq-sheet").wait_for(state="detached")
     assert page.evaluate("document.activeElement.dataset.show") == "s0"
+    fits(page, *SIZES[0], "wide again")
 
 
 # The breakdown in six cases -------------------------------------------------------------------------------------------
@@ -369,38 +392,39 @@ def test_a_server_that_is_not_there_is_named_and_the_passages_stay(page, tmp_pat
 # Hostile text ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("step", [50, pytest.param(int(os.environ.get("RAGQA_HOSTILE", "10")), marks=pytest.mark.slow)])
-def test_hostile_passages_and_questions_run_no_script_and_show_no_trace(page, tmp_path, step):
+# Each attack alone comes first among the texts: fifty passages hold every attack.
+@pytest.mark.parametrize(
+    ("count", "step"), [(50, 43), pytest.param(200, int(os.environ.get("RAGQA_HOSTILE", "10")), marks=pytest.mark.slow)]
+)
+def test_hostile_passages_and_questions_run_no_script_and_show_no_trace(page, model_app, tmp_path, count, step):
     """Every n-th of the 200 texts (the slow ones: RAGQA_HOSTILE=1 for all), over passages that are hostile too."""
-    write_hostile_corpus(tmp_path / "hostile")
+    server, url, home = model_app
+    server.script = (answer(cites_all),)
+    write_hostile_corpus(tmp_path / "hostile", count)
     encoder = load_encoder("all-MiniLM-L6-v2")
-    indexes = tmp_path / "indexes"
-    build_index("hostile", tmp_path / "hostile", indexes=indexes, config=IndexingConfig(), encoder=encoder)
-    with (
-        OpenAIServer(answer(cites_all)) as server,
-        running_app(tmp_path, RAGQA_INDEXES=str(indexes), OPENAI_BASE_URL=server.base_url) as url,
-    ):
-        dialogs = []
-        page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
-        page.goto(url)
-        page.get_by_test_id("stExpandSidebarButton").click()
-        asked, before = 0, ""
-        for number, text in enumerate(hostile_texts()[::step]):
-            wanted = "extractive, no language model" if number % 2 else "language model"
-            page.get_by_text(wanted, exact=True).first.click()
-            page.get_by_role("textbox", name="Question").fill(text)
-            page.get_by_role("button", name="Ask", exact=True).click()
-            asked += 1
-            page.wait_for_function(
-                "before => { const all = document.querySelectorAll('.rq-line:not(.rq-provisional), .rq-notice');"
-                " const asked = document.querySelector('.rq-question')?.textContent;"
-                " return all.length && asked && asked !== before ? asked : null; }",
-                arg=before,
-            )
-            before = page.locator(".rq-question").text_content()
-            page.wait_for_timeout(400)
-            assert page.evaluate("window.ragqaBroken") is None, text
-            assert not dialogs, text
-            assert page.locator("[data-testid=stException]").count() == 0, text
-            assert "Traceback" not in page.locator("body").inner_text(), text
+    name = f"hostile{count}"
+    build_index(name, tmp_path / "hostile", indexes=home / "indexes", config=IndexingConfig(), encoder=encoder)
+    dialogs = []
+    page.on("dialog", lambda dialog: (dialogs.append(dialog.message), dialog.dismiss()))
+    page.goto(f"{url}/ask?corpus={name}")
+    page.get_by_test_id("stExpandSidebarButton").click()
+    asked, before = 0, ""
+    for number, text in enumerate(hostile_texts()[::step]):
+        wanted = "extractive, no language model" if number % 2 else "language model"
+        page.get_by_text(wanted, exact=True).first.click()
+        page.get_by_role("textbox", name="Question").fill(text)
+        page.get_by_role("button", name="Ask", exact=True).click()
+        asked += 1
+        page.wait_for_function(
+            "before => { const all = document.querySelectorAll('.rq-line:not(.rq-provisional), .rq-notice');"
+            " const asked = document.querySelector('.rq-question')?.textContent;"
+            " return all.length && asked && asked !== before ? asked : null; }",
+            arg=before,
+        )
+        before = page.locator(".rq-question").text_content()
+        settle(page)
+        assert page.evaluate("window.ragqaBroken") is None, text
+        assert not dialogs, text
+        assert page.locator("[data-testid=stException]").count() == 0, text
+        assert "Traceback" not in page.locator("body").inner_text(), text
     assert asked == len(range(0, 200, step))

@@ -24,7 +24,8 @@ from tests.support.evaluation_cases import (
     upload,
     wait_until_ended,
 )
-from tests.support.server import CHROMIUM, PATIENCE, ROOT, running_app
+from tests.support.server import CHROMIUM, PATIENCE, ROOT, running_app, settle
+from tests.ui.conftest import opened_page
 
 pytestmark = [
     pytest.mark.browser,
@@ -34,11 +35,12 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(params=SIZES, ids=str)
+SLOW_PHONE = pytest.param("phone", marks=pytest.mark.slow)  # the wide one looks at a phone's width at its end
+
+
+@pytest.fixture(params=["wide", SLOW_PHONE], ids=str)
 def page(browser, request):
-    width, height = SIZES[request.param]
-    page = browser.new_page(viewport={"width": width, "height": height}, accept_downloads=True)
-    page.set_default_timeout(PATIENCE)
+    page = opened_page(browser, SIZES[request.param])
     yield page
     assert page.locator("[data-testid=stException]").count() == 0
     assert "Traceback" not in page.locator("body").inner_text()
@@ -75,6 +77,9 @@ def test_the_demonstration_questions_from_choice_to_download(page, address):
     row.locator("summary").click()
     row.locator(".rq-passage").wait_for()
     page.locator(".rq-found .rq-good", has_text="gold").first.wait_for()
+    page.set_viewport_size(dict(zip(("width", "height"), SIZES["phone"], strict=True)))
+    page.wait_for_function("window.innerWidth === 390")
+    settle(page)
     assert sideways(page) <= 1
     report = json.loads(download(page, "Report (JSON)").read_text(encoding="utf-8"))
     assert report["n_questions"] == 8

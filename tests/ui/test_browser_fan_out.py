@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from urllib.parse import urlencode
 
 import pytest
 
@@ -32,7 +33,7 @@ MOUNTAINS = ("Denali", "Aconcagua", "Kilimanjaro")
 YEARS = ("7 June 1913", "14 January 1897", "6 October 1889")
 
 
-def ask(page, generator, question=FAN_OUT):
+def ask(page, generator, question):
     choose_corpus(page, re.compile("Small encyclopedia", re.I))
     page.get_by_test_id("stExpandSidebarButton").click()
     page.get_by_text(generator, exact=True).click()
@@ -43,8 +44,8 @@ def ask(page, generator, question=FAN_OUT):
 
 
 def test_a_fan_out_shows_its_tree_evidence_and_answer(page, address):
-    page.goto(address)
-    ask(page, "fan-out, no language model")
+    page.goto(f"{address}/ask?{urlencode({'q': FAN_OUT, 'corpus': 'encyclopedia', 'generator': 'fan-out'})}")
+    wait_until_finished(page)
     record = downloaded(page)
     open_tab(page, "How it was written")
     tree = only_text(page, ".rq-tree")

@@ -3,10 +3,14 @@
 import random
 import re
 import secrets
+import threading
+from collections import Counter
 
 import pytest
 
+from tests.support.openai_server import answer
 from tests.support.server import CHROMIUM, PATIENCE
+from tests.ui.conftest import opened_page
 
 pytestmark = [
     pytest.mark.browser,
@@ -15,7 +19,22 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
 ]
 QUESTION = "How many days before outsourcing a critical function must the Commission be told, in case {}?"
+WRITING = "() => document.querySelector('.rq-progress b')?.textContent.endsWith('writing the answer')"
 FINAL = ".rq-line:not(.rq-provisional)"
+
+
+def _held(go_on):
+    """Begins to write and goes on when it is told to."""
+
+    def behave(exchange):
+        exchange.begin_stream()
+        exchange.text("The Commission must be told ")
+        go_on.wait(PATIENCE / 1000)
+        exchange.text("in advance [1].")
+        exchange.chunk({}, "stop")
+        exchange.end_stream()
+
+    return behave
 
 
 def begun(page, address, question):
@@ -43,17 +62,42 @@ def answers_of(page, address, word):
     return page.locator(".rq-table a", has_text=word).count()
 
 
-@pytest.mark.parametrize(("refreshes", "tabs", "guesses"), [(1, 1, 1), pytest.param(20, 5, 20, marks=pytest.mark.slow)])
-def test_a_refresh_or_a_second_tab_shows_the_same_run_and_a_guessed_id_none(page, address, refreshes, tabs, guesses):
-    """At random moments of retrieving, writing, scoring and afterwards. Slow: five minutes of asking."""
-    word, chance = f"zq{secrets.token_hex(4)}", random.Random(16)
-    stages = set()
-    for number in range(refreshes):
+def test_a_refresh_while_it_is_written_shows_the_same_run_and_a_guessed_id_none(page, browser, model_app):
+    server, url, _ = model_app
+    go_on, asked_before = threading.Event(), len(server.requests)
+    server.script = (_held(go_on),)
+    question = QUESTION.format(secrets.token_hex(4))
+    place = begun(page, url, question)
+    other = opened_page(browser)
+    other.goto(place)
+    for visit in (page, other):
+        visit.wait_for_function(WRITING)
+    page.reload()
+    page.wait_for_function(WRITING)
+    assert page.locator(FINAL).count() == 0
+    go_on.set()
+    for visit in (page, other):
+        shows(visit, question)
+        assert visit.url == place
+    assert len(server.requests) == asked_before + 1
+    other.close()
+    page.goto(f"{url}/ask?run={secrets.token_urlsafe(16)}")
+    page.locator(".rq-notice", has_text="a run that this server does not have").wait_for()
+    assert page.locator(".rq-said").count() == 0
+
+
+@pytest.mark.slow  # five minutes of asking; the one above is refreshed once, while it is written
+def test_refreshes_and_tabs_at_any_moment_show_the_same_run_and_guessed_ids_none(page, browser, model_app):
+    """20 refreshes at random moments of retrieving, writing, scoring and afterwards, 5 second tabs, 20 guessed ids."""
+    server, address, _ = model_app
+    server.script = (answer("The Commission must be told in advance [1]. " * 3, seconds_per_piece=0.1),)
+    word, chance, stages = f"zq{secrets.token_hex(4)}", random.Random(16), []
+    for number in range(20):
         question = QUESTION.format(f"{word} {number}")
         place = begun(page, address, question)
         page.wait_for_timeout(chance.choice([0, 100, 300, 700, 1500, 4000]))
-        stages.add(page.evaluate("document.querySelector('.rq-progress b')?.textContent ?? 'finished'"))
-        others = [page.context.browser.new_page() for _ in range(tabs if number == 0 else 0)]
+        stages.append(page.evaluate("document.querySelector('.rq-progress b')?.textContent ?? 'finished'"))
+        others = [opened_page(browser) for _ in range(5 if number == 0 else 0)]
         for other in others:
             other.goto(place, timeout=PATIENCE)
         page.reload()
@@ -62,9 +106,9 @@ def test_a_refresh_or_a_second_tab_shows_the_same_run_and_a_guessed_id_none(page
             assert visit.url == place
         for other in others:
             other.close()
-    print(sorted(stages))
-    assert answers_of(page, address, word) == refreshes
-    for guess in (secrets.token_urlsafe(16) for _ in range(guesses)):
+    print(Counter(stages))
+    assert answers_of(page, address, word) == 20
+    for guess in (secrets.token_urlsafe(16) for _ in range(20)):
         page.goto(f"{address}/ask?run={guess}")
         page.locator(".rq-notice", has_text="a run that this server does not have").wait_for()
         assert page.locator(".rq-said").count() == 0

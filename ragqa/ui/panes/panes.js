@@ -60,7 +60,7 @@ function panesIn(root) {
   }
 
   function draw() {
-    const html = chosen && cardOf(chosen);
+    const html = chosen && (cardOf(chosen) || shown); // a card whose tab was left stays in sight
     evidence.hidden = !html;
     if (html && html !== shown) {
       shown = html;
@@ -160,7 +160,7 @@ function panesIn(root) {
         known[part.dataset.part] = html;
         part.replaceChildren(copied(html));
       });
-      if (cardOf(chosen) === undefined) chosen = "";
+      if (!cardOf(chosen) && !shown) chosen = "";
       if (!chosen && next.cards.s0) chosen = "s0";
       draw();
       if (focused && focused !== document.activeElement?.dataset?.show) {
