@@ -9,11 +9,13 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Final, Protocol
 
 from ragqa.errors import CorpusError
 from ragqa.library.shelf import shelf_of
+from ragqa.protocols import Retriever
 from ragqa.types import Passage, Span
 
 LEAF: Final = 40  # passages that are shown together, a section more where one does not end there
@@ -29,6 +31,13 @@ class Held(Protocol):
 
     @property
     def position_of(self) -> Mapping[str, int]: ...
+
+
+class Ranked(Held, Protocol):
+    """An open index that is searched as a whole."""
+
+    @property
+    def bm25s(self) -> Retriever: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +141,26 @@ def search(index: Held, document: DocumentView, words: str) -> tuple[Hit, ...]:
     return tuple(found)
 
 
+def search_corpus(index: Ranked, words: str, most: int = 50) -> tuple[Hit, ...]:
+    """The passages of the whole corpus that BM25 ranks first for these words, best first.
+
+    Where there are phrases in quotes, those that hold each of them, of the first 20 times as many.
+    """
+    phrases = [re.compile(one, re.IGNORECASE) for one in _phrases(words)]
+    ranked = index.bm25s.retrieve(words.replace('"', " "), most * 20 if phrases else most)
+    found = (one.passage for one in ranked.hits if all(phrase.search(one.passage.text) for phrase in phrases))
+    return tuple(Hit(index.position_of[one.passage_id], one, marks_of(one.text, words)) for one in islice(found, most))
+
+
+def section_question(passage: Passage) -> str:
+    """A question about the section that a passage stands in: its innermost heading of words, else its number."""
+    named = [part.strip() for part in passage.section.split(_SEPARATOR) if part.strip()]
+    told = next((part for part in reversed(named) if len(re.findall(r"[^\W\d]{3,}", part)) > 1), "")
+    told = told or next(reversed(named), "") or passage.number
+    where = f" ({passage.title[:160]})" if passage.title and passage.title != told else ""
+    return f"What does “{told[:160]}”{where} say?" if told else ""
+
+
 def marks_of(text: str, words: str) -> tuple[Span, ...]:
     """Where the words that are searched for stand in this text."""
     matches = [match for one in _patterns(words) for match in re.finditer(one, text, re.IGNORECASE)]
@@ -140,11 +169,13 @@ def marks_of(text: str, words: str) -> tuple[Span, ...]:
 
 
 def _patterns(words: str) -> list[str]:
-    phrases = re.findall(r'"([^"]{1,200})"', words)
     single = re.sub(r'"[^"]*"?', " ", words).split()[:12]
-    return [r"\s+".join(map(re.escape, phrase.split())) for phrase in phrases if phrase.strip()] + [
-        rf"(?<!\w){re.escape(word)}\w*" for word in single
-    ]
+    return _phrases(words) + [rf"(?<!\w){re.escape(word)}\w*" for word in single]
+
+
+def _phrases(words: str) -> list[str]:
+    found = re.findall(r'"([^"]{1,200})"', words)
+    return [r"\s+".join(map(re.escape, phrase.split())) for phrase in found if phrase.strip()]
 
 
 # Places in files ----------------------------------------------------------------------------------------------------

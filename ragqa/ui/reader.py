@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from functools import partial
+from html import escape
 from pathlib import Path
 
 import streamlit as st
@@ -15,6 +16,7 @@ from ragqa.corpus.references import Reference
 from ragqa.errors import RagqaError
 from ragqa.indexing import Index
 from ragqa.indexing.referring import read_references
+from ragqa.library.definitions import Glossary
 from ragqa.library.document import (
     FOUND,
     DocumentView,
@@ -26,10 +28,13 @@ from ragqa.library.document import (
     pages_of,
     place_words,
     search,
+    search_corpus,
+    section_question,
 )
 from ragqa.paths import Paths
 from ragqa.types import Passage
 from ragqa.ui import resources
+from ragqa.ui.address import Link, address_of
 from ragqa.ui.render import notice_html
 from ragqa.ui.render_library import plain_markdown
 from ragqa.ui.render_reader import Mark, beside_html, hits_html, leaf_html, outline_html, read_address
@@ -43,7 +48,7 @@ _SCROLL = """export default function ({ data }) {
     const place = document.getElementById("rq-place");
     if (place && place.dataset.shown !== data.place) {
       place.dataset.shown = data.place;
-      place.scrollIntoView({ block: "center" });
+      (place.querySelector("mark") || place).scrollIntoView({ block: "center" });
     } else if (!place && left-- > 0) setTimeout(show, 100);
   };
   show();
@@ -93,6 +98,7 @@ def _position(index: Index, corpus: str, paths: Paths) -> int | None:
     if document_id in known:
         return known[document_id][0]
     st.title("Read")
+    _searched(index, corpus, None)
     chosen = st.selectbox(
         "Document",
         list(known),
@@ -128,14 +134,7 @@ def _draw(index: Index, corpus: str, position: int, paths: Paths) -> None:
     chosen = passage.passage_id if st.query_params.get("passage") else ""
     st.title(plain_markdown(document.title), anchor=False)
     _bar(index, corpus, document, position)
-    find = st.text_input(
-        "Search in this document",
-        st.query_params.get("find", ""),
-        key=f"read_find_{document.document_id}",
-        placeholder='Words, or a phrase in "quotes"',
-    )
-    if find.strip():
-        _found(index, corpus, document, find)
+    find = _searched(index, corpus, document)
     here = document.leaf(document.leaf_of(position))
     shown = [index.passages[place] for place in here]
     link = partial(_address, corpus)
@@ -150,7 +149,8 @@ def _draw(index: Index, corpus: str, position: int, paths: Paths) -> None:
             st.html(contents_html)
     with text:
         words = partial(marks_of, words=find) if find.strip() else None
-        refers = partial(_links, index, corpus, references)
+        terms = _terms(corpus, _stamp(corpus, paths), paths)
+        refers = partial(_links, index, corpus, references, terms)
         st.html(leaf_html(shown, link, chosen, _span(passage) if chosen else None, words, refers))
     if picture is not None:
         with picture, st.container(key="read_picture"):
@@ -170,9 +170,18 @@ def _references(corpus: str, stamp: int, _paths: Paths) -> References:
     return read_references(resources.open_corpus(corpus, _paths).folder)
 
 
-def _links(index: Index, corpus: str, references: References, passage: Passage) -> list[Mark]:
-    """The places of the passage that refer to another one."""
+@st.cache_resource(show_spinner="Looking for defined terms (once)", max_entries=8)
+def _terms(corpus: str, stamp: int, _paths: Paths) -> Glossary:
+    return Glossary(resources.open_corpus(corpus, _paths).passages)
+
+
+def _links(index: Index, corpus: str, references: References, terms: Glossary, passage: Passage) -> list[Mark]:
+    """The places of the passage that refer to another one, and the defined terms that it uses."""
     found = []
+    for use in terms.uses(passage):
+        said = use.definition
+        address = read_address(corpus, said.passage_id, (said.start, said.start + len(said.text)))
+        found.append(Mark(use.start, use.end, href=address, tip=said.text))
     for one in references.get(passage.passage_id, ()):
         if one.target in index.position_of:
             target = index.passages[index.position_of[one.target]]
@@ -218,6 +227,9 @@ def _bar(index: Index, corpus: str, document: DocumentView, position: int) -> No
         place = place_words(index.passages[position].place)
         of = f"Part {number + 1:,} of {last + 1:,}" + (f", {place}" if place else "")
         st.caption(f"{of} · {document.stop - document.start:,} passages · {plain_markdown(corpus)}")
+        if question := section_question(index.passages[position]):
+            address = address_of(Link(question, corpus=corpus))
+            st.html(f'<a class="rq-read" href="{escape(address)}" target="_self">Ask about this section</a>')
 
 
 def _go(index: Index, document: DocumentView, number: int) -> None:
@@ -235,15 +247,32 @@ def _span(passage: Passage) -> tuple[int, int] | None:
     return (start, end) if 0 <= start < end <= len(passage.text) else None
 
 
-def _found(index: Index, corpus: str, document: DocumentView, words: str) -> None:
-    hits = search(index, document, words)
+def _searched(index: Index, corpus: str, document: DocumentView | None) -> str:
+    """The field, where it looks, and what it found; gives back the words."""
+    name = document.document_id if document else ""
+    field, where = st.columns([0.72, 0.28], vertical_alignment="bottom")
+    find: str = field.text_input(
+        "Search in this document" if document else "Search in this corpus",
+        st.query_params.get("find", ""),
+        key=f"read_find_{corpus}_{name}",
+        placeholder='Words, or a phrase in "quotes"',
+    )
+    whole = document is None or where.checkbox("In the whole corpus", key=f"read_whole_{corpus}")
+    if find.strip():
+        _found(index, corpus, None if whole else document, find)
+    return find
+
+
+def _found(index: Index, corpus: str, document: DocumentView | None, words: str) -> None:
+    hits = search(index, document, words) if document else search_corpus(index, words)
     if not hits:
-        st.html(notice_html("No passage of this document has all these words.", "mixed"))
+        has = "No passage of this document has all these words." if document else "Nothing in this corpus has them."
+        st.html(notice_html(has, "mixed"))
         return
     addresses = [read_address(corpus, hit.passage.passage_id, words=words) for hit in hits]
     more = ", the first ones" if len(hits) == FOUND else ""
-    st.caption(f"{len(hits)} passages{more}")
-    st.html(hits_html(hits, addresses, document))
+    st.caption(f"{len(hits)} passages{more}" if document else f"{len(hits)} passages, best first")
+    st.html(hits_html(hits, addresses, document.title if document else corpus, documents=not document))
 
 
 # The picture of a page ------------------------------------------------------------------------------------------------

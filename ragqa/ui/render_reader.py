@@ -8,7 +8,7 @@ from html import escape
 from itertools import pairwise
 from urllib.parse import urlencode
 
-from ragqa.library.document import DocumentView, Entry, Hit, place_words
+from ragqa.library.document import Entry, Hit, place_words
 from ragqa.types import Passage, Span
 from ragqa.ui.render import text_html
 
@@ -84,13 +84,17 @@ def _anchor(is_chosen: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Characters ``start`` to ``end`` of a text that stand out, or lead somewhere."""
+    """Characters ``start`` to ``end`` of a text that stand out, or lead somewhere.
+
+    ``title`` is told by the browser under the pointer; ``tip`` also on focus: what a defined term means.
+    """
 
     start: int
     end: int
     kind: str = ""
     href: str = ""
     title: str = ""
+    tip: str = ""
 
 
 def passage_text_html(text: str, marks: Sequence[Mark] = ()) -> str:
@@ -134,26 +138,42 @@ def _marked(text: str, marks: Sequence[Mark]) -> str:
     for start, end in pairwise(cuts):
         words = text_html(text[start:end])
         over = [one for one in marks if one.start <= start and end <= one.end]
-        link = next((one for one in over if one.href), None)
+        link = next((one for one in over if one.href and not one.tip), None)
+        term = next((one for one in over if one.tip), None)
         kind = next((one.kind for one in over if one.kind), "")
-        if link:
+        if term and not link:
+            words = _term(words, term)
+        elif link:
             title = f' title="{escape(link.title)}"' if link.title else ""
             words = f'<a class="rq-refers" href="{escape(link.href)}" target="_self"{title}>{words}</a>'
         pieces.append(f'<mark class="rq-mark-{kind}">{words}</mark>' if kind else words)
     return "".join(pieces)
 
 
-def hits_html(hits: Sequence[Hit], addresses: Sequence[str], document: DocumentView) -> str:
-    """What a search found: number, heading, and the words around the first place, each a link."""
+def _term(words: str, mark: Mark) -> str:
+    """A defined term: its meaning under the pointer and on focus, and where it is defined behind the link."""
+    return (
+        f'<span class="rq-term"><a class="rq-term-name" href="{escape(mark.href)}" target="_self">{words}</a>'
+        f'<span class="rq-tip" role="tooltip">{text_html(mark.tip.replace(" | ", " "))}</span></span>'
+    )
+
+
+def hits_html(hits: Sequence[Hit], addresses: Sequence[str], where: str, *, documents: bool = False) -> str:
+    """What a search found ``where``: number (and document), and the words around the first place, each a link."""
     rows = "".join(
-        f'<li><a href="{escape(address)}" target="_self"><b>{escape(hit.passage.number or "¶")}</b> '
+        f'<li><a href="{escape(address)}" target="_self"><b>{escape(_named(hit.passage, documents=documents))}</b> '
         f"{_snippet(hit)}</a></li>"
         for hit, address in zip(hits, addresses, strict=True)
     )
     return (
-        f'<div class="rq-scroll rq-hits" tabindex="0" role="region" aria-label="Found in {escape(document.title)}">'
+        f'<div class="rq-scroll rq-hits" tabindex="0" role="region" aria-label="Found in {escape(where)}">'
         f"<ol>{rows}</ol></div>"
     )
+
+
+def _named(passage: Passage, *, documents: bool) -> str:
+    title = (passage.title or passage.document_id)[:60] if documents else ""
+    return " ".join(part for part in (title, passage.number) if part) or "¶"
 
 
 def _snippet(hit: Hit) -> str:

@@ -10,7 +10,9 @@ white space and the marks of list items (which layouts print in their own way) a
 - ``counted``: list items numbered by Word or the browser, hanging indents, running headers, page numbers;
 - ``table``: a column of labels, a column of texts, menus and banners around (never looked at while parsers were made).
 
-Writes ``figures.json`` and, per file, what was missed.
+Writes ``figures.json`` and, per file, what was missed. With ``--questions ObliQA_dev.json`` the documents are indexed
+as they were read, and asked: gold passages are those that have the gold passage's number, else its words; beside it
+stands the index of the JSON. Both lexical: the mean of BM25 and context BM25, each divided by its best.
 """
 
 from __future__ import annotations
@@ -20,13 +22,17 @@ import difflib
 import json
 import re
 import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from ragqa.config import IndexingConfig
 from ragqa.corpus import load_corpus
 from ragqa.corpus.cleaning import clean_text
+from ragqa.indexing import Index, build_index, open_index
+from ragqa.types import Passage
 
 LAYOUTS = "plain", "counted", "table"
 FORMATS = "html", "docx", "pdf"
@@ -282,6 +288,57 @@ def compare(expected: dict[str, dict[str, str]], folder: Path) -> dict[str, obje
     return {"passages": total, **{key: round(value, 3) for key, value in share.items()}, "seconds": round(seconds, 1)}
 
 
+def retrieval(index: Index, gold: list[tuple[str, frozenset[str]]]) -> dict[str, float]:
+    """R@10 and MAP@10 of BM25 and context BM25 together."""
+    from ragqa.evaluation.measures import means, measure_run
+
+    run = []
+    for question, _ in gold:
+        scores: Counter[str] = Counter()
+        for retriever in (index.bm25s, index.context):
+            hits = retriever.retrieve(question, 100).hits if retriever else ()
+            for hit in hits:
+                scores[hit.passage.passage_id] += hit.score / hits[0].score
+        run.append([name for name, _ in sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:10]])
+    found = means(measure_run([ids for _, ids in gold], run, ("R@10", "AP@10")))
+    return {name: round(value, 4) for name, value in found.items()}
+
+
+def mapped(documents: dict[str, list[Passage]], document: str, number: str, text: str) -> set[str]:
+    """The passages that are this one: of its number, best with its words; else those that hold or share its words."""
+    held = documents.get(document, [])
+    numbered = [one for one in held if number_key(one.number) == number_key(number)]
+    if numbered:
+        return {one.passage_id for one in numbered}
+    wanted = " ".join(words(text))
+    return {one.passage_id for one in held if wanted and wanted in " ".join(words(one.text))} or {
+        one.passage_id for one in held if len(one.text.split()) > 5 and " ".join(words(one.text)) in wanted
+    }
+
+
+def ask(questions: Path, documents: Path, folder: Path, indexes: Path) -> dict[str, object]:
+    asked = json.loads(questions.read_text(encoding="utf-8"))
+    figures: dict[str, object] = {"questions": len(asked)}
+    for name, source, format in (("json", documents, "obliqa"), ("read", folder, "documents")):
+        config = IndexingConfig(encoder="none", analyser="regulation")
+        build_index(name, source, indexes=indexes, config=config, encoder=None, format=format)
+        index = open_index(name, indexes)
+        known: dict[str, list[Passage]] = {}
+        for passage in index.passages:
+            known.setdefault(passage.document_id, []).append(passage)
+        gold, lost = [], 0
+        for one in asked:
+            ids: set[str] = set()
+            for row in one["Passages"]:
+                found = mapped(known, str(row["DocumentID"]), row["PassageID"], row["Passage"])
+                lost += not found
+                ids |= found or {f"lost:{row['DocumentID']}:{row['PassageID']}"}
+            gold.append((one["Question"], frozenset(ids)))
+        figures[name] = {**retrieval(index, gold), "gold without a passage": lost, "passages": len(index.passages)}
+        print(name, figures[name], flush=True)
+    return figures
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--documents", type=Path, required=True)
@@ -289,6 +346,7 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=10**6)
     parser.add_argument("--layouts", nargs="*", default=LAYOUTS, choices=LAYOUTS)
     parser.add_argument("--formats", nargs="*", default=FORMATS, choices=FORMATS)
+    parser.add_argument("--questions", type=Path)
     options = parser.parse_args()
     known = options.out / "expected.json"
     if known.is_file():
@@ -301,6 +359,9 @@ def main() -> None:
         for kind in options.formats:
             figures[f"{layout} {kind}"] = compare(expected, options.out / layout / kind)
             print(layout, kind, figures[f"{layout} {kind}"], flush=True)
+            if options.questions:
+                asked = ask(options.questions, options.documents, options.out / layout / kind, options.out / "indexes")
+                figures[f"{layout} {kind} asked"] = asked
     (options.out / "figures.json").write_text(json.dumps(figures, indent=1), encoding="utf-8")
 
 

@@ -6,7 +6,16 @@ import pytest
 
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.library.changes import stale, stale_words
-from ragqa.library.document import document_at, documents_of, marks_of, pages_of, place_words, search
+from ragqa.library.document import (
+    document_at,
+    documents_of,
+    marks_of,
+    pages_of,
+    place_words,
+    search,
+    search_corpus,
+    section_question,
+)
 from ragqa.ui.render import in_corpus, read_link_html
 from ragqa.ui.render_library import marked_difference, plain_markdown
 from ragqa.ui.render_reader import Mark, beside_html, leaf_html, passage_text_html, read_address
@@ -51,6 +60,24 @@ def test_a_search_takes_words_their_beginnings_and_phrases(index):
     assert search(index, document, '  "" ') == ()
     assert [span.text for span in marks_of("Monies and money.", "mon")] == ["Monies", "money"]
     assert marks_of("a (b", "(b")
+
+
+def test_the_whole_corpus_is_searched_by_words_and_phrases(index):
+    index.bm25s = SimpleNamespace(
+        retrieve=lambda words, most: SimpleNamespace(
+            hits=[SimpleNamespace(passage=one) for one in index.passages if "money" in one.text][:most]
+        )
+    )
+    hits = search_corpus(index, "client money")
+    assert (len(hits), hits[0].position, hits[0].spans[0].text) == (50, 1, "client")
+    assert [hit.passage.number for hit in search_corpus(index, '"Rule 7 of" money')] == ["7"]
+
+
+def test_a_section_is_asked_about_by_its_heading():
+    one = passage("a:1", "Text.", section="Part 1 › 1.2 Boats at sea › 1.2.1", number="1.2.1.(1)", title="Harbours")
+    assert section_question(one) == "What does “1.2 Boats at sea” (Harbours) say?"
+    assert section_question(passage("a:2", "Text.", number="7", title="")) == "What does “7” say?"
+    assert section_question(passage("a:3", "Text.", title="")) == ""
 
 
 def test_places_are_told_and_others_are_none():

@@ -55,8 +55,8 @@ def parse_html(path: Path) -> Parsed:
     parsed = Parsed()
     _Walk(parsed).walk(_main(root), 0, 0.0)
     title = clean_line(root.findtext(".//title") or "")
-    heading = next((block.text for block in parsed.blocks if block.kind == "heading" and block.level == 1), "")
-    parsed.title = heading or title
+    headings = (block.text for block in parsed.blocks if block.kind == "heading" and block.level == 1)
+    parsed.title = next((text for text in headings if not split_label(text, bare=True)[0]), "") or title
     if not any(block.kind != "heading" for block in parsed.blocks):
         msg = (
             "expected a page with text, found an empty body; the text may be loaded by a script: open the page, wait, "

@@ -298,6 +298,7 @@ def _reads_on(paragraph: _Paragraph, line: Line, leading: float, right: float, b
     ):
         return False
     if last.page != line.page or line.base < last.base:  # another page or column
+        fits = fits or (len(paragraph.lines) > 1 and abs(line.left - last.left) < line.size * 0.6)
         return not last.text.endswith((".", ":", ";")) and (fits or line.text[:1].islower())
     if line.base - last.base > leading * 1.35 + (body if line.size > body * 1.15 else 0):
         return False

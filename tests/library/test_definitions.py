@@ -1,0 +1,40 @@
+"""Defined terms: found where a corpus defines them, and where a text uses them."""
+
+from ragqa.library.definitions import Glossary, definitions_in
+from ragqa.ui.render_reader import Mark, passage_text_html
+from tests.support.fakes import passage
+from tests.support.hostile import hostile_texts
+
+GLOSSARY = passage(
+    "glo:1",
+    "Harbour Master\tMeans the Person in charge of the harbour.\n"
+    "Berth | Means a place:\n(a) to lie; or\n(b) to wait.\n\n"
+    "It means nothing here. “Client Money” means Money of a Client.",
+)
+OWN = passage("own:1", "The term Berth means a bed in a cabin.")
+
+
+def test_definitions_are_found_in_tables_lists_and_sentences():
+    found = {one.term: one.text for one in definitions_in(GLOSSARY)}
+    assert set(found) == {"Harbour Master", "Berth", "Client Money"}
+    assert found["Berth"].endswith("(b) to wait.")
+    assert all(GLOSSARY.text[one.start :].startswith(one.text) for one in definitions_in(GLOSSARY))
+    assert not list(definitions_in(passage("a:1", "The Harbour Master may act.")))
+
+
+def test_a_text_uses_what_its_own_document_means_first():
+    glossary = Glossary([GLOSSARY, OWN])
+    used = passage("own:2", "The Harbour Master’s Berths, a Berth, and Berthing by Harbour Mastery.")
+    found = [(used.text[use.start : use.end], use.definition.passage_id) for use in glossary.uses(used)]
+    assert found == [("Harbour Master’s", "glo:1"), ("Berths", "own:1")]
+    assert [use.definition.passage_id for use in glossary.uses(passage("z:1", "A Berth."))] == ["glo:1"]
+    assert glossary.uses(OWN) == ()
+    assert len(glossary) == 3
+
+
+def test_a_term_tells_its_meaning_and_escapes_it():
+    html = passage_text_html("A Berth here.", [Mark(2, 7, href="read?passage=glo", tip="Berth means <b>a place</b>")])
+    assert '<a class="rq-term-name" href="read?passage=glo" target="_self">Berth</a>' in html
+    assert 'role="tooltip">Berth means &lt;b&gt;a place&lt;/b&gt;</span>' in html
+    for hostile in hostile_texts():
+        assert "<script" not in passage_text_html("A Berth", [Mark(2, 7, href="read", tip=hostile)]).lower()
