@@ -10,7 +10,10 @@ ENGLISH = "en"
 SURE = 0.95  # probability from which another language is believed
 MIN_LETTERS = 40  # shorter texts are too often names and numbers
 LOOKED_AT = 1_000  # characters
-_FREQUENT = re.compile(r"\b(?:the|of|and|that|which|with|from|this|must|shall|are|be|by)\b")
+_FREQUENT = re.compile(
+    r"\b(?:the|of|and|that|which|with|from|this|must|shall|are|be|by|may|not|were|its|have|than|their|who|other|where|each"
+    r"|if|it|about|between|when)\b"
+)
 PLAINLY = 0.15  # share of such words, hardly any other language's, from which no model is asked
 
 
