@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from typing import Final
 
 from ragqa.config import FilteringConfig
 from ragqa.normalisation import min_max_norm
 from ragqa.types import Candidate, Drop, Ranking, ScoredPassage, Selection
+
+PAIRED: Final = 0.2  # how far below the threshold a passage may lie that is read with a kept one
 
 
 def select(ranking: Ranking, config: FilteringConfig) -> Selection:
@@ -21,6 +24,9 @@ def select(ranking: Ranking, config: FilteringConfig) -> Selection:
     relevance is at least the threshold, it lies less than max drop below the previous one (max drop 1: no such rule),
     and fewer than top-k are kept; the first that fails ends the list. The best passage is always kept. An empty ranking
     gives an empty selection. Kept and dropped together are the ranking, in its order.
+
+    Pairs stay together: a passage among the best top-k that is to be read with a kept one (`ScorePart.via`) is kept as
+    well where its relevance is at least the threshold less `PAIRED`.
     """
     relevances = min_max_norm([hit.score for hit in ranking.hits])
     kept: list[Candidate] = []
@@ -34,7 +40,23 @@ def select(ranking: Ranking, config: FilteringConfig) -> Selection:
         candidate = _judge(hit, rank, relevance, fall, fell_at, config)
         (kept if candidate.drop is None else dropped).append(candidate)
         previous = relevance
-    return Selection(tuple(kept), tuple(dropped))
+    return _with_pairs(Selection(tuple(kept), tuple(dropped)), config)
+
+
+def _with_pairs(selection: Selection, config: FilteringConfig) -> Selection:
+    """The selection with what is to be read with a passage that it keeps, in their places."""
+    names = {one.passage.passage_id for one in selection.kept}
+    added = {
+        one.rank: f"kept: {part.note} and read with it; by the filter {one.explanation}"
+        for one in selection.dropped
+        for part in one.hit.parts
+        if part.via in names and one.rank <= config.top_k and one.relevance >= config.threshold - PAIRED
+    }
+    if not added:
+        return selection
+    joined = [replace(one, drop=None, explanation=added[one.rank]) for one in selection.dropped if one.rank in added]
+    kept = sorted((*selection.kept, *joined), key=lambda candidate: candidate.rank)
+    return Selection(tuple(kept), tuple(one for one in selection.dropped if one.rank not in added))
 
 
 def with_added(selection: Selection, passage_ids: Collection[str]) -> Selection:

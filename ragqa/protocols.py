@@ -43,6 +43,16 @@ class Search(Protocol):
     def __call__(self, question: str) -> Ranking: ...
 
 
+class LinksOf(Protocol):
+    """Which passages each passage cites, and which cite it, by position; those without any left out."""
+
+    @property
+    def cites(self) -> Mapping[int, tuple[int, ...]]: ...
+
+    @property
+    def cited_by(self) -> Mapping[int, tuple[int, ...]]: ...
+
+
 class WordCounts(Protocol):
     """How a corpus reads words, and how rare they are in it."""
 
@@ -64,6 +74,11 @@ class Corpus(Protocol):
 
     @property
     def bm25s(self) -> WordCounts: ...
+
+    @property
+    def links(self) -> LinksOf:
+        """Which passages cite which, by position."""
+        ...
 
     def neighbours(self, passage: Passage) -> tuple[Passage | None, Passage | None]:
         """Those before and after it in its document."""
@@ -102,7 +117,7 @@ class Rescorer(Retriever, Protocol):
 class Follower(Retriever, Protocol):
     """A retriever that goes on from what the others ranked high; by itself it finds nothing."""
 
-    def follow(self, rankings: Sequence[Ranking], top_k: int) -> Ranking:
+    def follow(self, question: str, rankings: Sequence[Ranking], top_k: int) -> Ranking:
         """At most ``top_k`` hits, each with a note that says from which candidate; scores as in ``retrieve``."""
         ...
 

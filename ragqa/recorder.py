@@ -149,7 +149,7 @@ class Recorder:
                     tuple((hit.passage.passage_id, hit.score) for hit in ranking.hits),
                     ranking.finds,
                     ranking.bounds,
-                    {hit.passage.passage_id: (hit.note, hit.via) for hit in ranking.hits if hit.note},
+                    {hit.passage.passage_id: (hit.note, hit.via) for hit in ranking.hits if hit.note or hit.via},
                 )
                 for ranking in self._rankings
             ),

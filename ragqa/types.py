@@ -96,7 +96,8 @@ class ScorePart:
     score: ``weight * normalised`` under a weighted sum, ``1 / (60 + rank)`` under reciprocal rank fusion.
 
     A reranked score is explained alike, by a part called ``"fused"`` and one called ``"reranker"``. ``note`` says in
-    words where the score is from, where the retriever can say it, and ``via`` is the id of the passage it names.
+    words where the score is from, where the retriever can say it. ``via`` is the id of a passage that this one is read
+    together with: where that is kept, this one may be (`ragqa.filtering`).
     """
 
     retriever: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -30,6 +31,7 @@ from ragqa.lab.retriever import RetrieverTraining, retriever_card, text_numbers,
 from ragqa.lab.training import Progress, Reading
 from ragqa.loading import load_encoder
 from ragqa.processor import wait_passively
+from ragqa.retrieval.names import fitting_fusion
 from ragqa.tables import plain
 from ragqa.types import Ranking
 
@@ -187,6 +189,9 @@ def ranker(
     index: Annotated[str, typer.Option(help="Which corpus; it needs the rankings bm25, context and dense.")],
     questions: Annotated[list[Path], typer.Option(help="Questions with gold passages: ObliQA's schema.")],
     out: Annotated[Path, typer.Option(help="Folder for the ranker and its model card.")],
+    weight: Annotated[
+        list[float] | None, typer.Option(help="How much a question of each file counts, in the order of --questions.")
+    ] = None,
     depth: Annotated[int, typer.Option(min=2, help="Fused passages it puts in order.")] = 50,
     trees: Annotated[int, typer.Option(min=1)] = 200,
     leaves: Annotated[int, typer.Option(min=2, help="Of a tree.")] = 15,
@@ -199,7 +204,12 @@ def ranker(
     Measured first, fold by fold, on questions none of whose gold passages it learnt from; what is written has learnt
     from all of them. Use it with `ragqa ask --reranker OUT --rerank-weight 1`.
     """
+    shares = weight or [1.0] * len(questions)
+    if len(shares) != len(questions) or min(shares) <= 0:
+        msg = f"--weight must be given once for each --questions, each above 0, got {len(shares)} for {len(questions)}"
+        raise ConfigError(msg)
     asked = _asked(index, questions)
+    by_file = asked.places_by_file(questions)
     gold, texts = asked.learnt, text_numbers(asked.texts)
     parts = folds_by_gold(with_equal_gold(gold, asked.index.position_of, texts), folds)
     by_question = _fused_rankings(gold, asked.index)
@@ -208,9 +218,15 @@ def ranker(
     with progress_bar() as bar:
         rows = ranking.gather(gold, fused, depth, asked.index, texts)
         candidates = list(bar.track(rows, total=len(gold), description="Features"))
+        counts = [share for share, places in zip(shares, by_file, strict=True) for _ in places]
+        candidates = [replace(one, weight=share) for one, share in zip(candidates, counts, strict=True)]
         steps = ranking.out_of_fold(candidates, parts, training)
         *_, scores = bar.track(steps, total=folds, description="Cross-validation")
-    figures = ranking.figures_of(gold, fused, scores, depth)
+    figures = []
+    for file, places in zip(questions, by_file, strict=True):
+        first, end = places.start, places.stop
+        of = file.stem if len(questions) > 1 else ""
+        figures += ranking.figures_of(gold[first:end], fused[first:end], scores[first:end], depth, of)
     for figure in figures:
         stdout().print(plain(str(figure)))
     with stderr().status("Training on all questions"):
@@ -302,7 +318,8 @@ def _fused_rankings(gold: Sequence[GoldQuestion], index: Index) -> dict[str, Ran
     config = Config()
     columns, _ = rankings_of(tuple(gold), index, config)
     rankings = zip(*columns, strict=True)
-    return {item.question.text: fuse(found, config.fusion) for item, found in zip(gold, rankings, strict=True)}
+    fusion = fitting_fusion(config.fusion, index.manifest.retrievers, index.manifest.encoder, index.name)
+    return {item.question.text: fuse(found, fusion) for item, found in zip(gold, rankings, strict=True)}
 
 
 def _check_options(out: Path, questions: Sequence[Path], test: Path | None, fold: str) -> None:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from ragqa.config import FilteringConfig
 from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.errors import ConfigError
+from ragqa.filtering import PAIRED
 from ragqa.normalisation import min_max_norm
 from ragqa.types import Ranking
 
@@ -58,9 +59,28 @@ def kept_figures(
         fall = -np.diff(relevance)
         goes_on = (relevance[1:] >= threshold) & ((drop >= 1) | (fall < drop))
         goes_on &= np.arange(2, len(relevance) + 1) <= top_k
-        kept = min(1, len(relevance)) + np.cumprod(goes_on, axis=1).sum(axis=1)
-        n_units, n_right = (np.concatenate([[0], np.cumsum(flags)])[kept] for flags in (is_new, is_gold))
+        first = min(1, len(relevance)) + np.cumprod(goes_on, axis=1).sum(axis=1)
+        places = np.arange(len(relevance))
+        is_kept = places < first[:, None]
+        if via := _paired(ranking, longest):
+            joins = np.array([[any(one < n for one in via.get(place, ())) for place in places.tolist()] for n in first])
+            is_kept |= joins & (relevance >= threshold - PAIRED) & (places < top_k)
+        kept = is_kept.sum(axis=1)
+        if unit == "passage":
+            n_units, n_right = ((is_kept & flags).sum(axis=1) for flags in (is_new, is_gold))
+        else:
+            found = [{names[n] for n in np.flatnonzero(row)} for row in is_kept]
+            n_units = np.array([len(one) for one in found])
+            n_right = np.array([len(one & question.gold) for one in found])
         precision, recall = n_right / np.maximum(1, n_units), n_right / len(question.gold)
         weighted = beta**2 * precision + recall
         f = (1 + beta**2) * precision * recall / np.where(weighted > 0, weighted, 1)
         yield np.array([f, precision, recall, kept])
+
+
+def _paired(ranking: Ranking, longest: int) -> dict[int, tuple[int, ...]]:
+    """For those of the first ``longest`` hits that are to be read with others, by place from 0, the places of these."""
+    hits = ranking.hits[:longest]
+    place = {hit.passage.passage_id: n for n, hit in enumerate(hits)}
+    found = {n: tuple(place[part.via] for part in hit.parts if part.via in place) for n, hit in enumerate(hits)}
+    return {n: several for n, several in found.items() if several}

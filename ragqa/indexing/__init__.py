@@ -35,7 +35,7 @@ from ragqa.protocols import Retriever
 from ragqa.retrieval.analysis import ANALYSIS_VERSION, context_analyser, headings, indexed_text
 from ragqa.retrieval.bm25 import Bm25sRetriever, RankBm25Retriever, load_bm25
 from ragqa.retrieval.citations import NAME as CITATIONS
-from ragqa.retrieval.citations import CitationRetriever
+from ragqa.retrieval.citations import NO_LINKS, CitationRetriever, Links
 from ragqa.retrieval.ranking import Mask, Positions
 from ragqa.retrieval.vectors import poor_vectors, read_vectors
 from ragqa.types import ModelInfo, Passage
@@ -75,6 +75,11 @@ class Index:
     citations: CitationRetriever | None  # what good candidates cite; None where nothing refers to anything
     further: Mapping[str, Callable[[Any], Retriever]]  # makers of its further retrievers, of their models, by name
     vectors: Any  # a memory-mapped faiss.Index, of the kind that the manifest names; row i is passages[i]; may be None
+
+    @property
+    def links(self) -> Links:
+        """Which passages cite which, by position; none where nothing refers to anything."""
+        return self.citations.links if self.citations else NO_LINKS
 
     def neighbours(self, passage: Passage) -> tuple[Passage | None, Passage | None]:
         """The passages before and after this one in its document; None at its ends and for a passage of elsewhere."""

@@ -148,6 +148,12 @@ class AskedIndex:
             return cls(index, texts, gold, _questions_with_gold([test], index) if test else [])
         return cls(index, texts, [gold[n] for n in part.train], [gold[n] for n in part.test])
 
+    def places_by_file(self, files: Sequence[Path]) -> list[range]:
+        """Where the questions of each file stand among ``learnt``, which must be of these files, without a fold."""
+        counts = [len(_questions_with_gold([file], self.index)) for file in files]
+        starts = [sum(counts[:n]) for n in range(len(counts))]
+        return [range(start, start + count) for start, count in zip(starts, counts, strict=True)]
+
     def gathered(
         self,
         negatives_of: Retriever,

@@ -51,12 +51,14 @@ class Candidates:
     """The best passages of one question. Rows are hits in their order; ``labels`` is 1 where the passage is gold.
 
     ``taught`` is False for a passage that has the text of a gold one and is not gold itself: nothing is learnt of it.
+    ``weight`` is how much the question counts.
     """
 
     names: tuple[str, ...]
     features: FloatMatrix  # (n_hits, n_features)
     labels: npt.NDArray[np.int8]
     taught: npt.NDArray[np.bool_]
+    weight: float = 1.0
 
 
 def gather(
@@ -87,6 +89,7 @@ def train(candidates: Sequence[Candidates], training: RankerTraining) -> lightgb
         np.concatenate([one.features[one.taught] for one in useful]),
         np.concatenate([one.labels[one.taught] for one in useful]),
         group=[int(one.taught.sum()) for one in useful],
+        weight=np.concatenate([np.full(int(one.taught.sum()), one.weight, np.float32) for one in useful]),
         feature_name=list(column_names()),
     )
     return lightgbm.train(_parameters(training), data, num_boost_round=training.trees)
@@ -155,16 +158,21 @@ class Figure:
 
 
 def figures_of(
-    gold: Sequence[GoldQuestion], fused: Sequence[Ranking], scores: Sequence[Mapping[str, float]], depth: int
+    gold: Sequence[GoldQuestion],
+    fused: Sequence[Ranking],
+    scores: Sequence[Mapping[str, float]],
+    depth: int,
+    of: str = "",
 ) -> list[Figure]:
-    """The fused ranking, then learning to rank at each weight against it."""
-    before = measured("fused", gold, tuple(fused))
+    """The fused ranking, then learning to rank at each weight against it; ``of`` names what was asked."""
+    lead = f"{of} ({len(gold):,}), " if of else ""
+    before = measured(f"{lead}fused", gold, tuple(fused))
     names = tuple(map(display_name, MEASURES))
-    figures = [Figure("fused", names, tuple(before.means[name] for name in MEASURES))]
+    figures = [Figure(before.name, names, tuple(before.means[name] for name in MEASURES))]
     for weight in WEIGHTS:
         config = RerankingConfig("learned", depth, weight)
         ranked = tuple(rerank(ranking, found, config) for ranking, found in zip(fused, scores, strict=True))
-        after = measured(f"learned, weight {weight:g}", gold, ranked)
+        after = measured(f"{lead}learned, weight {weight:g}", gold, ranked)
         tests = tuple(paired_test(after.values[name], before.values[name]).p_value for name in MEASURES)
         figures.append(Figure(after.name, names, tuple(after.means[name] for name in MEASURES), tests))
     return figures

@@ -79,7 +79,7 @@ def rank(retrievers: Sequence[Retriever], question: str, top_k: int) -> tuple[Ra
         return tuple(retriever.retrieve(question, top_k) for retriever in retrievers)
     found = {r.name: r.retrieve(question, top_k) for r in retrievers if not isinstance(r, Rescorer | Follower)}
     first = tuple(found.values())
-    found |= {r.name: r.follow(first, top_k) for r in retrievers if isinstance(r, Follower)}
+    found |= {r.name: r.follow(question, first, top_k) for r in retrievers if isinstance(r, Follower)}
     candidates = candidates_of(found.values())
     return tuple(r.rescore(question, candidates) if isinstance(r, Rescorer) else found[r.name] for r in retrievers)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,10 @@ NAME: Final = "citations"
 SEEDS: Final = 20  # best candidates whose citations are followed
 WIDEST: Final = 10  # passages of a range, "rules 3.1 to 3.9", that are followed: a chapter is no citation of its rules
 BOUNDS: Final = (0.0, 1.0)  # of scores: what fusion maps to 0 and 1
+_AND_ASKS: Final = re.compile(
+    r"(?i)\b(?:and|as well as|also)\b[^?]{0,60}\b"
+    r"(?:how|what|which|when|who|whether|are there|is there|do|does|must|should|can)\b"
+)
 _OTHERWISE: Final = 0.3  # weight of a ranking that the default fusion does not know, in telling good candidates
 
 Edges = Mapping[int, tuple[int, ...]]  # positions in the index
@@ -48,6 +53,14 @@ class Links:
                 cites.setdefault(source, set()).add(target)
                 cited_by.setdefault(target, set()).add(source)
         return cls(*({one: tuple(sorted(found)) for one, found in edges.items()} for edges in (cites, cited_by)))
+
+
+NO_LINKS: Final = Links({}, {})
+
+
+def asks_twice(question: str) -> bool:
+    """Whether it asks for two things, "what must it do, and how does …?": one passage seldom answers both."""
+    return _AND_ASKS.search(question) is not None
 
 
 def read_links(lines: Iterable[bytes], positions_of: Callable[[Sequence[str]], Sequence[int]]) -> Links:
@@ -98,14 +111,16 @@ class CitationRetriever(CorpusRanker):
         """Nothing: without candidates there is nothing to follow."""
         return Ranking(self.name, (), bounds=BOUNDS)
 
-    def follow(self, rankings: Sequence[Ranking], top_k: int) -> Ranking:
+    def follow(self, question: str, rankings: Sequence[Ranking], top_k: int) -> Ranking:
         """At most ``top_k`` passages linked to the best candidates of these rankings, each with a note that says how.
+
+        Where the question asks for two things, a hit also names the candidate that it belongs to (``via``).
 
         A candidate's relevance, in [0, 1], is the sum of its normalised scores, weighted as the default fusion does.
         What it cites has that divided by the square root of how many it cites, what cites it likewise; of several
         candidates the best counts.
         """
-        seeds = _seeds(rankings)
+        seeds, pairs = _seeds(rankings), asks_twice(question)
         links, best = self.links, dict[int, tuple[float, int, str]]()
         for rank, (position, (_, relevance)) in enumerate(
             zip(self._positions_of([one.passage_id for one, _ in seeds]), seeds, strict=True), start=1
@@ -119,11 +134,14 @@ class CitationRetriever(CorpusRanker):
         positions = np.fromiter(best, np.int64, len(best))
         scores = np.array([best[n][0] for n in positions.tolist()])
         chosen = best_positions(positions, scores, self._order, top_k).tolist()
-        return Ranking.of(self.name, [self._hit(n, *best[n], seeds) for n in chosen], bounds=BOUNDS)
+        return Ranking.of(self.name, [self._hit(n, *best[n], seeds, pairs=pairs) for n in chosen], bounds=BOUNDS)
 
-    def _hit(self, position: int, score: float, rank: int, how: str, seeds: Sequence[_Seed]) -> ScoredPassage:
+    def _hit(
+        self, position: int, score: float, rank: int, how: str, seeds: Sequence[_Seed], *, pairs: bool
+    ) -> ScoredPassage:
         passage, seed = self._passages[position], seeds[rank - 1][0]
-        return ScoredPassage(passage, score, note=f"{how} {_name(seed, passage)} (rank {rank})", via=seed.passage_id)
+        note = f"{how} {_name(seed, passage)} (rank {rank})"
+        return ScoredPassage(passage, score, note=note, via=seed.passage_id if pairs else "")
 
 
 def _seeds(rankings: Sequence[Ranking]) -> list[_Seed]:

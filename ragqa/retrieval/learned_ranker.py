@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from math import fsum  # sums of sets: exact, so that their order, which differs between processes, does not matter
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
+from ragqa.analysers import Analyser
 from ragqa.errors import ModelError
 from ragqa.models import EMBEDDED, check_model, resolve_model, shown_name
 from ragqa.protocols import Corpus, FloatMatrix, Reranker
 from ragqa.retrieval.analysis import tokenise
+from ragqa.retrieval.citations import asks_twice
 from ragqa.types import ModelInfo, Passage, ScoredPassage
 
 KIND: Final = "ranker"
@@ -29,7 +31,11 @@ RANKINGS: Final = ("bm25", "context", "dense")
 _OF_RANKING: Final = ("score", "normalised", "reciprocal rank")
 _OF_FUSION: Final = (
     *("fused", "fused reciprocal rank", "document sum", "document best"),
-    *("fused before", "fused after", "fused two away"),
+    *("fused before", "fused after", "fused two away", "section sum", "section best"),
+)
+_OF_LINKS: Final = (
+    *("citations score", "citations reciprocal rank", "cites best", "cited by best", "linked reciprocal rank"),
+    *("links in ten", "rankings in ten", "worst reciprocal rank", "named", "question names", "question asks twice"),
 )
 _OF_WORDS: Final = (
     *("covered", "covered squared", "covered with neighbours", "neighbours add", "covered by a sentence"),
@@ -38,9 +44,12 @@ _OF_WORDS: Final = (
 )
 _AGAINST_BEST: Final = (
     *("fused", "covered", "covered squared", "covered with neighbours", "covered by a sentence", "pairs"),
-    "heading covers",
+    *("heading covers", "bm25 normalised", "dense normalised", "citations score"),
 )
+_NUMBER: Final = re.compile(r"\d+(?:\.\d+)+(?:\.?[A-Z]\b)?|(?<=[Ss]ection )\d+|(?<=paragraph )\d+")
 _SENTENCE_END: Final = re.compile(r"(?<=[.;:])\s+")
+_TOP: Final = 10  # hits of a ranking that "in ten" means
+_READ_BEFORE: Final = 4096  # passages whose words are remembered
 _MOST_REPEATS: Final = 3  # of one word that count in "frequency"
 
 
@@ -107,6 +116,7 @@ def feature_names() -> tuple[str, ...]:
     return (
         *(f"{ranking} {what}" for ranking in RANKINGS for what in _OF_RANKING),
         *_OF_FUSION,
+        *_OF_LINKS,
         *_OF_WORDS,
         *(f"{name} below the best" for name in _AGAINST_BEST),
     )
@@ -122,6 +132,7 @@ def ranking_features(question: str, hits: Sequence[ScoredPassage], depth: int, c
     if not best:
         return np.zeros((0, len(feature_names())), np.float32)
     columns = _of_rankings(best) | _of_fusion(hits, best, corpus) | _of_words(question, best, corpus)
+    columns |= _of_links(question, best, corpus, columns)
     for name in _AGAINST_BEST:
         columns[f"{name} below the best"] = [value - max(columns[name]) for value in columns[name]]
     return np.array([columns[name] for name in feature_names()], np.float32).T
@@ -144,9 +155,9 @@ def _of_fusion(hits: Sequence[ScoredPassage], best: Sequence[ScoredPassage], cor
     sums: dict[str, float] = {}
     tops: dict[str, float] = {}
     for hit in hits:
-        document = hit.passage.document_id
-        sums[document] = sums.get(document, 0.0) + hit.score
-        tops[document] = max(tops.get(document, 0.0), hit.score)
+        for group in (hit.passage.document_id, _section(hit.passage)):
+            sums[group] = sums.get(group, 0.0) + hit.score
+            tops[group] = max(tops.get(group, 0.0), hit.score)
     places = [corpus.position_of[hit.passage.passage_id] for hit in best]
     values = (
         [hit.score for hit in best],
@@ -156,8 +167,57 @@ def _of_fusion(hits: Sequence[ScoredPassage], best: Sequence[ScoredPassage], cor
         [at.get(place - 1, 0.0) for place in places],
         [at.get(place + 1, 0.0) for place in places],
         [max(at.get(place - 2, 0.0), at.get(place + 2, 0.0)) for place in places],
+        [sums[_section(hit.passage)] for hit in best],
+        [tops[_section(hit.passage)] for hit in best],
     )
     return dict(zip(_OF_FUSION, values, strict=True))
+
+
+def _section(passage: Passage) -> str:
+    """A name for the section it stands in: its number without the last part."""
+    return f"{passage.document_id} {passage.number.rstrip('.').rpartition('.')[0]}"
+
+
+def _of_links(
+    question: str, best: Sequence[ScoredPassage], corpus: Corpus, columns: Mapping[str, Sequence[float]]
+) -> dict[str, list[float]]:
+    """What cites what among the hits, how far the rankings agree, and whether the question names a passage."""
+    places = [corpus.position_of[hit.passage.passage_id] for hit in best]
+    rank_of = {place: rank for rank, place in enumerate(places, start=1)}
+    links = corpus.links
+    rows = []
+    named = set(_NUMBER.findall(question))
+    twice = float(asks_twice(question))
+    for n, hit in enumerate(best):
+        parts = {part.retriever: part for part in hit.parts}
+        cited = parts.get("citations")
+        cites, by = (
+            [rank_of[other] for other in edges.get(places[n], ()) if other in rank_of]
+            for edges in (links.cites, links.cited_by)
+        )
+        ranks = [part.rank for name in RANKINGS if (part := parts.get(name)) and part.rank]
+        number = hit.passage.number.rstrip(".)")
+        rows.append(
+            (
+                cited.raw or 0.0 if cited else 0.0,
+                1 / cited.rank if cited and cited.rank else 0.0,
+                best[min(cites) - 1].score if cites else 0.0,
+                best[min(by) - 1].score if by else 0.0,
+                1 / min(cites + by) if cites or by else 0.0,
+                sum(rank <= _TOP for rank in {*cites, *by}),
+                sum(rank <= _TOP for rank in ranks),
+                min(columns[f"{name} reciprocal rank"][n] for name in RANKINGS),
+                max((_naming(one, number) for one in named), default=0.0),
+                len(named),
+                twice,
+            )
+        )
+    return {name: [row[n] for row in rows] for n, name in enumerate(_OF_LINKS)}
+
+
+def _naming(named: str, number: str) -> float:
+    """1 where a question names this number, .5 where it names what that is a part of."""
+    return 1.0 if number == named else 0.5 if number.startswith(f"{named}.") else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +233,9 @@ class _Words:
 def _of_words(question: str, best: Sequence[ScoredPassage], corpus: Corpus) -> dict[str, list[float]]:
     single = replace(corpus.bm25s.analyser, bigrams=False)
     asked = tokenise(question, single)
-    words_of = cache(lambda text: tuple(tokenise(text, single)))  # neighbours are often hits themselves
-    read = [_words(hit.passage, words_of) for hit in best]
+    read = [_words(hit.passage, single) for hit in best]
     near = [
-        words.kinds.union(*(words_of(other.text) for other in corpus.neighbours(hit.passage) if other))
+        words.kinds.union(*(_words(other, single).kinds for other in corpus.neighbours(hit.passage) if other))
         for hit, words in zip(best, read, strict=True)
     ]
     kinds = frozenset(asked).union(*(words.kinds for words in read))
@@ -185,10 +244,12 @@ def _of_words(question: str, best: Sequence[ScoredPassage], corpus: Corpus) -> d
     return {name: [row[n] for row in rows] for n, name in enumerate(_OF_WORDS)}
 
 
-def _words(passage: Passage, words_of: Callable[[str], tuple[str, ...]]) -> _Words:
-    sentences = (words_of(sentence) for sentence in _SENTENCE_END.split(passage.text))
-    tokens = words_of(passage.text)
-    headings = frozenset(words_of(f"{passage.title} {passage.section}"))
+@lru_cache(_READ_BEFORE)
+def _words(passage: Passage, analyser: Analyser) -> _Words:
+    """Remembered: a passage is read for many questions, and as the neighbour of others."""
+    sentences = (tuple(tokenise(sentence, analyser)) for sentence in _SENTENCE_END.split(passage.text))
+    tokens = tuple(tokenise(passage.text, analyser))
+    headings = frozenset(tokenise(f"{passage.title} {passage.section}", analyser))
     return _Words(tokens, frozenset(tokens), tuple(frozenset(s) for s in sentences if s), headings)
 
 

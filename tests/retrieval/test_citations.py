@@ -5,15 +5,18 @@ import json
 import numpy as np
 import pytest
 
-from ragqa.config import CITATIONS_WEIGHT, FusionConfig, IndexingConfig, RetrievalConfig
+from ragqa.config import CITATIONS_WEIGHT, FilteringConfig, FusionConfig, IndexingConfig, RetrievalConfig
+from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import IndexMismatchError
+from ragqa.evaluation.kept import kept_figures
+from ragqa.filtering import select
 from ragqa.fusion import fuse
 from ragqa.indexing import build_index, open_index, verify_index
 from ragqa.retrieval import rank, retrievers_for
-from ragqa.retrieval.citations import WIDEST, CitationRetriever, Links, read_links
+from ragqa.retrieval.citations import WIDEST, CitationRetriever, Links, asks_twice, read_links
 from ragqa.retrieval.names import fitting_fusion, own_weights
 from ragqa.retrieval.ranking import tie_order
-from ragqa.types import Ranking, ScoredPassage
+from ragqa.types import Question, Ranking, ScoredPassage
 from tests.support.fakes import FakeEncoder, FakeRetriever, passage, ranking
 
 PASSAGES = (
@@ -56,7 +59,7 @@ def test_of_a_wide_range_its_first_passages_are_linked():
 
 
 def test_what_the_best_candidate_cites_and_what_cites_it_is_found_with_the_reason(citations):
-    found = citations.follow([ranking("bm25", {"1:1": 2.0, "1:3": 1.0})], 10)
+    found = citations.follow("?", [ranking("bm25", {"1:1": 2.0, "1:3": 1.0})], 10)
     assert {hit.passage.passage_id: hit.note for hit in found.hits} == {
         "2:1": "cites 1 1:1 (rank 1)",  # of another document, which has no title
         "1:2": "cited by 1:1 (rank 1)",
@@ -64,22 +67,51 @@ def test_what_the_best_candidate_cites_and_what_cites_it_is_found_with_the_reaso
     }
     assert found.hits[0].score == 1
     assert found.hits[1].score == pytest.approx(1 / 2**0.5)  # it cites two
-    assert {hit.via for hit in found.hits} == {"1:1"}
+    assert {hit.via for hit in found.hits} == {""}
     assert found.bounds == (0, 1)
-    assert [hit.passage.passage_id for hit in citations.follow([ranking("bm25", {"1:1": 1.0})], 1).hits] == ["2:1"]
+    assert [hit.passage.passage_id for hit in citations.follow("?", [ranking("bm25", {"1:1": 1.0})], 1).hits] == ["2:1"]
+
+
+def test_where_a_question_asks_for_two_things_pairs_are_named_and_kept_together(citations):
+    question = "What must a firm keep, and how must it report?"
+    found = rank(
+        [FakeRetriever(ranking("bm25", {"1:1": 9.0, "1:2": 6.0, "1:3": 5.9, "2:2": 0.0})), citations], question, 10
+    )
+    assert {hit.via for hit in found[1].hits if hit.note.endswith("(rank 1)")} == {"1:1"}
+    fused = fuse(found, FusionConfig.of(bm25=9, citations=1))
+    filtering = FilteringConfig(threshold=0.8)
+    selection = select(fused, filtering)
+    assert [one.passage.passage_id for one in selection.kept] == ["1:1", "1:2", "1:3"]
+    assert selection.kept[1].explanation.startswith(
+        "kept: cited by 1:1 (rank 1) and read with it; by the filter dropped"
+    )
+    assert not any(one.passage.passage_id == "2:1" for one in selection.kept)  # too far below the threshold
+    gold = [GoldQuestion(Question("?"), frozenset({"1:1", "1:2"}))]
+    filters = [filtering, FilteringConfig(), FilteringConfig(threshold=0.8, top_k=2), FilteringConfig(top_k=1)]
+    (figures,) = kept_figures(gold, [fused], filters)
+    assert figures[3].tolist() == [len(select(fused, one).kept) for one in filters] == [3, 3, 2, 1]
+    assert figures[1].tolist() == pytest.approx([2 / 3, 2 / 3, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("question", "twice"),
+    [("What must it do, and how does it report?", True), ("What must a firm keep for itself and its clients?", False)],
+)
+def test_questions_that_ask_for_two_things(question, twice):
+    assert asks_twice(question) is twice
 
 
 def test_a_document_is_named_by_its_title_and_headings_are_no_candidates(citations):
     guide = Ranking.of("dense", [ScoredPassage(PASSAGES[3], 1.0)])
-    assert citations.follow([guide], 10).hits[0].note == "cited by Guide 1 (rank 1)"
+    assert citations.follow("?", [guide], 10).hits[0].note == "cited by Guide 1 (rank 1)"
     assert not [
-        hit for hit in citations.follow([ranking("dense", {"1:2": 1.0})], 9).hits if hit.passage.number == "2:2"
+        hit for hit in citations.follow("?", [ranking("dense", {"1:2": 1.0})], 9).hits if hit.passage.number == "2:2"
     ]
 
 
 def test_by_itself_it_finds_nothing(citations):
     assert citations.retrieve("a question", 10).hits == ()
-    assert citations.follow([], 10).hits == ()
+    assert citations.follow("?", [], 10).hits == ()
 
 
 def test_what_is_followed_becomes_a_candidate_whose_score_is_explained(citations):
@@ -97,7 +129,7 @@ def test_a_file_that_holds_something_else_says_so(tmp_path):
         tmp_path / "references.jsonl", PASSAGES, tie_order(PASSAGES), np.zeros(5, bool), positions_of
     )
     with pytest.raises(IndexMismatchError, match="the references of the passages"):
-        broken.follow([ranking("bm25", {"1:1": 2.0})], 10)
+        broken.follow("?", [ranking("bm25", {"1:1": 2.0})], 10)
 
 
 def test_weights_nobody_chose_give_citations_their_share_only_where_there_are_some():

@@ -13,6 +13,7 @@ from ragqa.errors import CorpusError, ModelError
 from ragqa.fusion import fuse, rerank
 from ragqa.lab.model_folder import write_manifest
 from ragqa.lab.ranker import Candidates, RankerTraining, gather, scored, train, write_ranker
+from ragqa.retrieval.citations import Links
 from ragqa.retrieval.learned_ranker import LearnedRanker, feature_names, is_ranker, ranking_features
 from ragqa.retrieval.reranker import read_again
 from ragqa.types import Ranking, ScoredPassage
@@ -42,6 +43,7 @@ class Corpus:
     """The three passages in reading order."""
 
     bm25s = Words()
+    links = Links({0: (1,)}, {1: (0,)})
 
     def __init__(self):
         self.position_of = {name: n for n, name in enumerate(TEXTS)}
@@ -70,6 +72,15 @@ def features_of(name, question="Must firms keep records of fraud?", fused=FUSED,
     rows = ranking_features(question, fused.hits, depth, Corpus())
     row = [hit.passage.passage_id for hit in fused.hits].index(name)
     return dict(zip(feature_names(), rows[row].tolist(), strict=True))
+
+
+def test_features_of_links_say_what_cites_what_among_the_hits_and_what_the_question_names():
+    first, second = features_of("1:1"), features_of("1:2", "What does 3.1 say, and how is it kept?")
+    assert first["cites best"] == pytest.approx(FUSED.hits[1].score)
+    assert (first["cited by best"], first["linked reciprocal rank"], first["links in ten"]) == (0, 0.5, 1)
+    assert second["cited by best"] == pytest.approx(FUSED.hits[0].score)
+    assert (second["rankings in ten"], second["question names"], second["question asks twice"]) == (2, 1, 1)
+    assert (first["named"], first["question asks twice"], first["citations score"]) == (0, 0, 0)
 
 
 # Features -------------------------------------------------------------------------------------------------------------

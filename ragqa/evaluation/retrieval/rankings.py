@@ -107,7 +107,8 @@ class Ranker:
         first = tuple(found.values())
         for follower in followers:
             began = time.perf_counter()
-            ranking = follower.follow([replace(one, hits=one.hits[:FOLLOWED]) for one in first], self.top_k)
+            seen = [replace(one, hits=one.hits[:FOLLOWED]) for one in first]
+            ranking = follower.follow(question, seen, self.top_k)
             seconds[follower.name] = time.perf_counter() - began
             found[follower.name] = rounded(ranking)
         searching = [*searching, *followers]
