@@ -22,7 +22,7 @@ from ragqa.types import Passage
 
 __all__ = ["DOCUMENT_FORMATS", "DocumentFormat", "DocumentStream", "Heading", "Reader", "Reading", "UnreadableError"]
 
-VERSION: Final = 2  # of parsers and cutting: an index being built with another one starts anew
+VERSION: Final = 3  # of parsers and cutting: an index being built with another one starts anew
 
 
 @dataclass(frozen=True)

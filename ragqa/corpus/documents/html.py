@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.documents.labels import is_label, letters, roman, split_label
+from ragqa.corpus.documents.labels import GUIDANCE, RANKS, is_label, letters, read_label, roman, split_label
 from ragqa.corpus.documents.model import Block, Kind, Parsed, UnreadableError
 from ragqa.corpus.documents.sheets import table_text
 
@@ -132,7 +132,7 @@ class _Walk:
             self._add(_text(element), "heading", label, int(tag[1]), indent)
         elif tag in _LISTS:
             for number, item in _items(element, tag):
-                self.walk(item, depth, indent + 1, "" if is_label(_first_word(item)) else number)
+                self.walk(item, depth, indent + 1, "" if _is_marked(item) else number)
         elif _is_note(element):
             self._add(_text(element), "note", "", 0, indent)
         elif tag == "table":
@@ -246,9 +246,14 @@ def _pieces(element: HtmlElement) -> Iterator[str]:
         yield child.tail or ""
 
 
-def _first_word(element: HtmlElement) -> str:
-    text = clean_line(" ".join(_pieces(element))[:200])
-    return split_label(text)[0] or (text.split() or [""])[0]
+def _is_marked(item: HtmlElement) -> bool:
+    """Whether a list item's number stands in its text: "(a) …", no "Chapter 5 says …" and no "Note that …"."""
+    text = clean_line(" ".join(_pieces(item))[:200])
+    steps, _ = read_label(text)
+    if not steps:
+        steps, rest = read_label((text.split() or [""])[0], bare=True)
+        steps = () if rest else steps
+    return bool(steps) and steps[0].style not in RANKS and steps[0].style != GUIDANCE
 
 
 def _items(element: HtmlElement, tag: str) -> Iterator[tuple[str, HtmlElement]]:

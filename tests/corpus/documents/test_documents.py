@@ -100,6 +100,17 @@ def test_list_numbers_of_a_page_are_those_a_browser_shows(tmp_path, reader):
     assert [p.number for p in read(reader, tmp_path / "list.html", "HTML").passages] == ["2.", "2.c.", "2.c.(d)"]
 
 
+def test_a_list_item_that_begins_with_what_it_cites_keeps_its_number(tmp_path, reader):
+    items = "Chapter 2 says who reports.", "Note that reports are kept.", "(a) A list has its own marks here."
+    path = tmp_path / "page.html"
+    listed = "".join(f"<ol start={n}><li>{item}</li></ol>" for n, item in enumerate(items, start=1))
+    path.write_text(f"<html><body><h1>1.1 Notes</h1><h2>Guidance</h2>{listed}</body></html>")
+    found = read(reader, path, "HTML").passages
+    assert [one.number for one in found][-3:-1] == ["1.1.Guidance.1.", "1.1.Guidance.2."]
+    assert found[-2].text == items[1]
+    assert found[-1].number.endswith("(a)")
+
+
 def cut(*lines):
     """Number and text of the passages that these paragraphs make; a heading is in capitals."""
     blocks = [Block(line, "heading" if line.isupper() or line == "Guidance" else "text") for line in lines]
