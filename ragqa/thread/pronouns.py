@@ -39,6 +39,8 @@ _CLAUSE_LINK: Final = re.compile(
 )
 _IDIOM: Final = frozenset("make makes made cold hot late".split())  # "made it into", "how cold it gets"
 _SINGULAR: Final = {"do": "does", "are": "is", "were": "was", "have": "has", "don't": "doesn't"}
+_AMOUNT: Final = re.compile(r"(?:[A-Z]{3} |US\$ ?|[$€£])?\d")
+_HOW_MUCH: Final = re.compile(r"\A(?:and )?how (?:much|many|large|big|high|long)\b", re.IGNORECASE)
 MANY_WORDS: Final = 6  # before a pronoun: a question so long speaks of what it names itself
 
 
@@ -122,6 +124,8 @@ def _meaning(match: re.Match[str], bare: str, before: Before) -> tuple[str, bool
     if kind == "place":
         return _place(before)
     if kind == "event":
+        if focus and _HOW_MUCH.match(bare) and not focus.is_person and not _AMOUNT.match(focus.text):
+            return _defined(focus.text, focus), focus.is_plural
         return _event(asked, focus, before)
     if kind == "one":
         ones = [phrase.text for phrase in asked if phrase.determiner in {"a", "an"}]
@@ -129,9 +133,11 @@ def _meaning(match: re.Match[str], bare: str, before: Before) -> tuple[str, bool
     outer = (lambda phrases: phrases) if kind == "person" else _outer
     candidates = [*([focus] if focus and before.wants_name else []), *outer(asked), *outer(before.said.phrases)]
     candidates = [
-        one for one in candidates if not one.text[0].isdigit() and one.head != "cent" and one.text not in bare
+        one for one in candidates if not _AMOUNT.match(one.text) and one.head != "cent" and one.text not in bare
     ]
     fits = _PICK[kind](candidates, word, before)
+    if kind == "thing" and re.search(r"\b(?:they|he|she)\b", bare, re.IGNORECASE):  # that is the person
+        fits = [phrase for phrase in fits if not phrase.is_person] or fits
     if kind == "thing" and not _acts(match, bare):
         fits.sort(key=lambda phrase: phrase.is_person and not phrase.is_name)
     if not fits and kind == "thing":

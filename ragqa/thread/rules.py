@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from ragqa.thread.before import Before, Turn, lowered
-from ragqa.thread.phrases import AUXILIARIES, PREPOSITIONS, WH, Phrase, Sentence, base_of, gerund
+from ragqa.thread.phrases import AUXILIARIES, PREPOSITIONS, WH, Phrase, Sentence, base_of, gerund, is_base
 from ragqa.thread.pronouns import without_pronouns
 from ragqa.verdicts.reading import read
 from ragqa.verdicts.words import stem
@@ -44,10 +44,24 @@ _DO_SO: Final = re.compile(r"\bdo (?:so|that|this|it)\b", re.IGNORECASE)
 _FAILING: Final = re.compile(r"\bnot\b|n['’]t\b|\b(?:fail|miss|refus|late|breach|forget|lose|wrong)", re.IGNORECASE)
 _WANTS_OBJECT: Final = frozenset("answer pay file keep hold report notify disclose refuse cancel make submit".split())
 _QUESTION_WORD: Final = re.compile(
-    r"\A(?P<wh>(?:(?:for|until|till|since|by|from|in|at|on|under|to|with|after|within) )?"
+    r"\A(?P<wh>(?:(?:for|until|till|since|by|from|in|at|on|under|to|with|after|within|through|about|against|into) )?"
     r"(?:who|whom|what|when|where|why|how|which)"
     r"(?: (?:long|soon|often|much|many|far|not|late|early|else|so|high|old))?(?: (?!of\b)[\w-]+){0,3}?)\Z",
     re.IGNORECASE,
+)
+_HAPPENED: Final = re.compile(
+    r"\A(?P<wh>when|where|why|how) (?:did|does|will|would|do) (?:that|this|it) (?:happen|occur|take place)\Z",
+    re.IGNORECASE,
+)
+_THAT_ONE: Final = re.compile(r"\b(?:that|this) one\b(?! \w)", re.IGNORECASE)
+_OTHER: Final = re.compile(r"\bthe (?P<which>other|former|latter)(?: (?:one|two))?\b(?! (?!one\b)[a-z])", re.IGNORECASE)
+_THING: Final = r"[A-Z][\w'’-]*(?: (?:of |the )?[A-Z][\w'’-]*)*|(?:an?|the) [\w-]+(?: [\w-]+)?"
+_TWO: Final = re.compile(rf"(?P<one>{_THING}),? (?:or|than|and) (?P<two>{_THING})")
+_ONES: Final = re.compile(r"\A(?:the )?(?P<kind>[\w-]+(?: [\w-]+)?) ones?\Z", re.IGNORECASE)
+_WHICH_ONES: Final = re.compile(r"\Awhich(?: ones?)?\Z", re.IGNORECASE)
+_KNOWN: Final = re.compile(  # "the plan": of what was spoken of, where nothing says of what else
+    r"\bthe (?!(?:first|last|same|other|only|rest|most|least|world|sun|moon|earth|sea)\b)(?P<noun>[a-z]{3,})"
+    r"(?=\W*\Z| (?:good|valid|due|last|lasts|take|takes|cost|costs|then|now|do|be|contain|include|say|says)\b)"
 )
 _BRIDGE: Final = re.compile(
     r"\b(?:else|others?|another|more|instead|otherwise|exceptions?|exemptions?|such|same)\b", re.IGNORECASE
@@ -82,6 +96,8 @@ def rewritten(follow_up: str, thread: Sequence[Turn]) -> str:
     if not bare:
         bare = text.rstrip("?!. ")
     before = Before(thread[-1])
+    plain = _in_plain_words(bare, before)
+    was_linked, bare = was_linked or plain != bare, plain
     rules: tuple[Callable[[str, Before], str], ...] = (_swapped, _conditional, _question_word, _resolved)
     found = next(filter(None, (rule(bare, before) for rule in rules)), "")
     if not found and len(thread) > 1:
@@ -92,6 +108,43 @@ def rewritten(follow_up: str, thread: Sequence[Turn]) -> str:
     if not found and case and len(read(bare).content) <= 2:
         found = f"{bare} {case[1]}"
     return _tidy(found or bare)
+
+
+def _in_plain_words(bare: str, before: Before) -> str:
+    """Without "that one" for "it", "when did that happen" for "when", and with the name of "the other one"."""
+    if match := _HAPPENED.match(bare):
+        return match["wh"]
+    bare = _THAT_ONE.sub("it", bare)
+    if match := _OTHER.search(bare):
+        bare = f"{bare[: match.start()]}{_alternative(match['which'].lower(), before) or match[0]}{bare[match.end() :]}"
+    return bare
+
+
+def _alternative(which: str, before: Before) -> str:
+    """Of the two things of "A or B" that which the answer does not name, the first or the second; empty without two."""
+    match = _TWO.search(before.asked.text)
+    if not match:
+        return ""
+    two = (match["one"], match["two"])
+    if which != "other":
+        return two[which == "latter"]
+    said = read(before.turn.answer).stems
+    unsaid = [one for one in two if not read(one).stems <= said]
+    return unsaid[0] if len(unsaid) == 1 else ""
+
+
+def _of_that_kind(kind: str, before: Before) -> str:
+    """The question before with another kind of the same: "high risk" for "low risk", "American" for "British"."""
+    text, last = before.asked.text, kind.rpartition(" ")[2]
+    if " " in kind:
+        match = re.search(rf"\b[\w-]+ {re.escape(last)}\b", text, re.IGNORECASE)
+        return f"{text[: match.start()]}{kind}{text[match.end() :]}" if match else ""
+    for phrase in before.asked.phrases:
+        words = phrase.source[phrase.start : phrase.head_end].split()[bool(phrase.determiner) :]
+        if len(words) > 1:
+            start = phrase.source.index(words[0], phrase.start)
+            return f"{text[:start]}{kind}{text[start + len(words[0]) :]}"
+    return ""
 
 
 def _swapped(bare: str, before: Before) -> str:
@@ -105,6 +158,8 @@ def _swapped(bare: str, before: Before) -> str:
         preposition, fragment = first, rest
     if not match and (not _is_fragment(bare) or _CONDITION.match(bare)):
         return ""
+    if (ones := _ONES.match(fragment)) and (found := _of_that_kind(ones["kind"], before)):
+        return found
     fragment = without_pronouns(fragment, before) or fragment
     return _in_place(fragment, preposition.lower(), before) or f"{before.asked.text} {preposition.lower()} {fragment}"
 
@@ -199,15 +254,19 @@ def _question_word(bare: str, before: Before) -> str:
     if (
         not match
         or Sentence(bare).auxiliary
-        or (len(bare.split()) > 2 and Sentence(bare).verb and " which " not in f" {bare}")
+        or (len(bare.split()) > 2 and Sentence(bare).verb and not re.search(r"\A\w+ what\b|\bwhich\b", bare.lower()))
     ):
         return ""
     words, clause = match["wh"], before.clause
+    verb, after = before.action
+    aux, subject = before.asked.auxiliary, before.asked.subject
+    if _WHICH_ONES.match(bare) and aux and subject and verb and re.fullmatch(r"[\w' -]+", after):
+        thing = re.sub(r"\A(?:a|an|the|any|some) ", "", after)
+        return f"which {thing} {aux.text.lower()} {subject.text} {verb}"
     asks_how_much = any(phrase.in_question for phrase in before.asked.phrases)
     if asks_how_much and before.statement:
         clause = before.statement
-    if words.lower() == "why not" and before.asked.auxiliary and before.asked.subject:
-        aux, subject = before.asked.auxiliary, before.asked.subject
+    if words.lower() == "why not" and aux and subject:
         return f"why {aux.text.lower()} {subject.text} not{before.asked.text[subject.end :]}"
     clause = clause[:1].lower() + clause[1:]
     return f"{words} {clause}" if clause else f"{words}, regarding {before.topic}" if before.topic else ""
@@ -216,8 +275,16 @@ def _question_word(bare: str, before: Before) -> str:
 def _resolved(bare: str, before: Before) -> str:
     """Pronouns replaced by what they mean, and what the question leaves unsaid; empty where it leaves nothing so."""
     verb, after = before.action
+    if not verb and before.asked.is_passive and before.asked.verb:
+        passive = before.asked.verb
+        if before.asked.is_asked_of_subject:  # "Can one person do it?" after "Who may be appointed MLRO?"
+            verb, after = "be", before.asked.text[passive.start :]
+        elif before.asked.subject and is_base(base_of(passive.lower)):
+            verb, after = base_of(passive.lower), lowered(before.asked.subject.text)
     if verb:
         bare = _DO_SO.sub(f"{verb} {after}", bare)
+        if before.asked.is_passive and f"{verb} {after}" in bare:
+            return bare
     resolved = without_pronouns(bare, before)
     if resolved:
         return _with_context(_with_object(resolved, before), bare, before)
@@ -229,6 +296,9 @@ def _resolved(bare: str, before: Before) -> str:
     if (noun := _RELATIONAL.search(bare)) and len(read(bare).content) <= 3 and not read(bare).names:
         return f"{bare[: noun.end()]} {'for' if doing else 'of'} {doing or before.topic}{bare[noun.end() :]}"
     is_short = len(read(bare).content) <= 3 and not read(bare).names
+    is_known = _KNOWN.search(bare) and len(read(bare).content) <= 4 and not read(bare).names
+    if is_known and not read(bare).content & read(before.asked.text).content:
+        return f"{bare} {'when' if doing else 'regarding'} {doing or before.topic}"
     return (
         f"{bare} {'when' if doing else 'regarding'} {doing or before.topic}"
         if _BRIDGE.search(bare) and is_short

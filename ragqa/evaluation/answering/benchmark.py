@@ -40,7 +40,7 @@ from ragqa.pipeline import Pipeline
 from ragqa.types import Answer, Question
 
 SCHEMA_VERSION: Final = 1
-PARTS: Final = ("open", "sealed")
+PARTS: Final = ("open", "further", "sealed")
 CORPORA: Final = ("rulebook", "encyclopedia")
 BOTH: Final = "both-as-fits"
 OUTCOMES: Final = tuple(facts.Outcome)
@@ -54,7 +54,7 @@ COLUMNS: Final = (
 )
 PART: Final = Option(
     "part",
-    "Sealed cases are for figures that are reported, never to choose a rule by.",
+    "further: written later, open too. Sealed cases are for figures that are reported, never to choose a rule by.",
     "choice",
     PARTS[0],
     choices=PARTS,
@@ -113,7 +113,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
 
 
 def _rows(part: str, corpora: Sequence[str]) -> list[dict[str, Any]]:
-    found = [*facts.rows(facts.QUESTIONS), *facts.rows(facts.UNANSWERABLE)]
+    found = [row for name in (facts.QUESTIONS, facts.UNANSWERABLE, facts.NEAR) for row in facts.rows(name)]
     return [row for row in found if row["part"] == part and row["corpus"] in corpora]
 
 

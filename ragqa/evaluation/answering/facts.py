@@ -18,7 +18,8 @@ from typing import Any, Final
 from ragqa.types import Answer
 
 DATA: Final = Path(__file__).parent
-QUESTIONS, UNANSWERABLE, FOLLOW_UPS = "questions.jsonl", "unanswerable.jsonl", "follow_ups.jsonl"
+QUESTIONS, UNANSWERABLE, NEAR = "questions.jsonl", "unanswerable.jsonl", "near.jsonl"
+FOLLOW_UPS, FURTHER_FOLLOW_UPS = "follow_ups.jsonl", "further_follow_ups.jsonl"
 
 _PLAIN: Final = str.maketrans("‘’“”‐‑‒–—−", "''\"\"------", "*`")  # quotes and dashes; marks of Markdown go
 _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")

@@ -42,7 +42,8 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     """The threads of a part. Raises ConfigError."""
     yield "Reading the threads"
     config = config_of(settings, paths).generation
-    rows = [row for row in facts.rows(facts.FOLLOW_UPS) if row["part"] == settings["part"]]
+    known = [row for name in (facts.FOLLOW_UPS, facts.FURTHER_FOLLOW_UPS) for row in facts.rows(name)]
+    rows = [row for row in known if row["part"] == settings["part"]]
     stamp = {
         "schema_version": SCHEMA_VERSION,
         "part": settings["part"],

@@ -97,7 +97,7 @@ class DirectGenerator:
             free = [place for place in range(len(sources)) if place not in best] or list(range(len(sources)))
             best.append(max(free, key=lambda place: (scores[-1][place], -place)))
             top = max(range(len(sources)), key=lambda place: (scores[-1][place], -place))
-            answerable.append(answerability(part, of_part[top], evidence))
+            answerable.append(answerability(part, sources[top], of_part[top], evidence, self._encoder))
         return Weighed(sources, tuple(scores), tuple(best), tuple(answerable))
 
     def _chosen(self, parts: Sequence[Part], weighed: Weighed, evidence: Evidence) -> list[Source]:
@@ -117,8 +117,9 @@ class DirectGenerator:
         nearest = list(dict.fromkeys(weighed.sources[place].rank for place in weighed.best))
         ranks = [*nearest, *(rank for rank in range(len(evidence.passages)) if rank not in nearest)][:NEAREST]
         names = "; ".join(_name(evidence.passages[rank]) for rank in ranks)
-        text = f"{REFUSAL} Nearest to it, without answering it: {names}."
         likeliest = max(weighed.answerable, key=lambda one: one.value)
+        missing = f" Not found: {', '.join(likeliest.missing)}." if likeliest.missing else ""
+        text = f"{REFUSAL}{missing} Nearest to it, without answering it: {names}."
         return Answer(
             text, (), self.name, self.model, raw=text, note=f"{_measured(likeliest)} {HOW_ON}", is_refusal=True
         )

@@ -15,6 +15,7 @@ from typing import Final
 
 from ragqa.cleaning import without_controls
 from ragqa.generation.direct.asking import Part
+from ragqa.generation.direct.aspects import LONGEST, Unsaid, unsaid
 from ragqa.normalisation import min_max_norm
 from ragqa.protocols import Encoder, FloatMatrix
 from ragqa.sentences import reads_as_heading, split_sentences
@@ -60,6 +61,15 @@ class Evidence:
         """Whether nothing that was found has the word: as words are searched, the corpus has not."""
         return not self._holding[stem]
 
+    def subjects(self, part: Part) -> list[frozenset[str]]:
+        """The titles, as stems without what stands in brackets, whose words are all in the part of the question."""
+        return [title for title in self._titles if title <= part.content | part.borrowed]
+
+    @cached_property
+    def _titles(self) -> tuple[frozenset[str], ...]:
+        texts = dict.fromkeys(re.sub(r"\(.*?\)", "", passage.title) for passage in self.passages)
+        return tuple(filter(None, (read(text).content for text in texts)))
+
     @cached_property
     def sentences(self) -> tuple[Source, ...]:
         """Every sentence of the passages that were read, on one line each."""
@@ -88,6 +98,8 @@ class Measured:
     names: float  # the share of the question's names that it or its title has; half where only its passage has one
     condition: float  # it begins with a condition
     length: float  # in words, over 60
+    unsaid: float  # 1 where it does not speak of what is asked of the subject (`aspects`)
+    elsewhere: float  # the question names the title of a passage found: 1 where this has another and does not name it
 
 
 NAMES: Final = tuple(field.name for field in fields(Measured))
@@ -107,7 +119,28 @@ def measured(part: Part, source: Source, cosine: float, evidence: Evidence) -> M
         _share([1.0 if name <= titled else 0.5 if name <= around else 0.0 for name in part.names]),
         float(bool(_CONDITION.search(source.text))),
         min(1.0, len(source.text.split()) / 60),
+        float(bool(not_said(part, source, passage))),
+        _elsewhere(part, own, passage, evidence),
     )
+
+
+def not_said(part: Part, source: Source, passage: Passage) -> Unsaid:
+    """What the part asks of its subject and neither the sentence nor the title and headings above it say."""
+    return unsaid(part.text, source.reading, above(passage))
+
+
+def above(passage: Passage) -> str:
+    """The title and headings."""
+    return f"{passage.title} {passage.section}"
+
+
+def _elsewhere(part: Part, own: frozenset[str], passage: Passage, evidence: Evidence) -> float:
+    """Half where the sentence of another passage does name the subject."""
+    subjects = evidence.subjects(part)
+    if len(part.text.split()) > LONGEST or not subjects:
+        return 0.0
+    title = read(passage.title).stems
+    return 0.0 if any(one <= title for one in subjects) else 0.5 if any(one <= own for one in subjects) else 1.0
 
 
 def cover(part: Part, stems: frozenset[str], evidence: Evidence) -> float:
@@ -138,7 +171,7 @@ def is_readable(source: Source) -> bool:
     return not is_heading and FEWEST_WORDS <= len(text.split()) <= MOST_WORDS
 
 
-WEIGHTS: Final = (3.7, 2.4, 3.0, 2.4, 2.8, 0.6, -0.8, 0.9)  # in the order of `NAMES`
+WEIGHTS: Final = (3.7, 2.4, 3.0, 2.4, 2.8, 0.6, -0.8, 0.9, -2.0, 0.0)  # in the order of `NAMES`
 
 
 def score(found: Measured) -> float:
