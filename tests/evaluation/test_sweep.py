@@ -139,10 +139,11 @@ def test_the_figures_are_those_of_eval_retrieval(tmp_path, monkeypatch):
     index, retrievers, fusion = retrievers_of(config, paths, every=True)
     config = replace(config, fusion=fusion, filtering=FilteringConfig(0.0, 1.0, 10))  # keeps the first ten
     pipeline = SimpleNamespace(index=index, retrievers=retrievers, models=SimpleNamespace(reranker=None))
-    axes = (Axis(WEIGHT + "context", (0.0, 0.25)), Axis(WEIGHT + "dense", (0.0, 0.3)))
+    weights = {name: fusion.weights[name] for name in ("context", "dense", "citations")}
+    axes = tuple(Axis(WEIGHT + name, (0.0, weight)) for name, weight in weights.items())
     found = result(swept(pipeline, config, axes, load_questions(questions)[:5], paths=paths))
     by_values = {tuple(one.values.values()): one for one in found.points}
-    for values, name in (((0.0, 0.0), "BM25 only"), ((0.25, 0.3), "fused")):
+    for values, name in (((0.0, 0.0, 0.0), "BM25 only"), (tuple(weights.values()), "fused")):
         assert by_values[values].recall_at_10 == pytest.approx(measures[name]["R@10"])
         assert by_values[values].recall == pytest.approx(measures[name]["R@10"])
     assert found.present.recall == pytest.approx(measures["fused"]["R@10"])
