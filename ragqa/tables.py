@@ -72,6 +72,8 @@ def plain(text: str, limit: int | None = None, style: str = "") -> Text:
 def passage_table(selection: Selection, limit: int = 10) -> FittedTable:
     """Everything kept and the best of the rest, ``limit`` at least, with scores and which limit dropped each.
 
+    A passage that is there because another one cites it, or is cited by it, says so.
+
     The decision in words, `Candidate.explanation`, is on the page and in the record: a row has no room for it.
 
     Where they were reranked also the fused score with the rank before, and the reranker's with the rank it gives; of a
@@ -94,6 +96,8 @@ def passage_table(selection: Selection, limit: int = 10) -> FittedTable:
     for candidate in candidates:
         raw = {part.retriever: part.raw for part in candidate.hit.parts}
         passage = plain(passage_name(candidate.passage), style="bold")
+        for note in (part.note for part in candidate.hit.parts if part.note):
+            passage.append(plain(f" {note}", style="not bold cyan"))
         passage.append(" ").append(plain(" ".join(candidate.passage.text.split()), 90, style="not bold"))
         table.add_row(
             str(candidate.rank),

@@ -166,6 +166,13 @@ def test_a_narrow_terminal_leaves_columns_out_instead_of_breaking_words(width, n
         assert "BM25" in text
 
 
+def test_a_passage_that_is_there_for_a_citation_says_so():
+    hits = (ScoredPassage(PAGE, 0.5, note="cited by 3.2.1 (rank 2)", via="8:3.2.1"),)
+    rankings = (Ranking("bm25", (ScoredPassage(PAGE, 2.0),)), Ranking("citations", hits, bounds=(0.0, 1.0)))
+    text = printed(passage_table(select(fuse(rankings, FusionConfig()), FilteringConfig())))
+    assert "3.3.3 cited by 3.2.1 (rank 2)" in " ".join(text.split())
+
+
 @pytest.mark.parametrize("width", [70, 80, 200])
 def test_sentences_and_obligations_fit_the_terminal(width):
     text = printed(scores_group(both_modes().paper, PASSAGES), width)
