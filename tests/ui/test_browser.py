@@ -281,7 +281,7 @@ PAGES = {  # what makes each of them worth looking at
 def test_axe_finds_no_serious_barrier_on_any_page_in_either_theme(answered, page, address):
     """From page to page as a person goes, so that the application is loaded once; Read at a cited sentence first."""
     page.goto(f"{address}/{answered.locator('a.rq-read').first.get_attribute('href')}")
-    page.locator("#rq-place mark").wait_for()
+    page.locator("#rq-place mark").first.wait_for()
     settle(page)
     found = {"Read": serious_problems(page)}
     for name, reach in PAGES.items():

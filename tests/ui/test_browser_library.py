@@ -68,7 +68,7 @@ def test_from_dropped_files_to_an_answer_and_to_what_a_new_version_changed(page,
     for document in ("ferries", "boats", "barges"):
         address_of = next(one for one in sorted(addresses) if f"passage={document}%3A2.1.1" in one)
         page.goto(f"{address}/{address_of}&from=0&to=10")
-        page.locator("#rq-place mark").wait_for()
+        page.locator("#rq-place mark").first.wait_for()
         assert page.locator("#rq-place mark").inner_text() == "The Master"
         if document == "barges":
             page.locator(".st-key-read_picture img").wait_for()
