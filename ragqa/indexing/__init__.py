@@ -17,6 +17,7 @@ from ragqa.indexing.folders import exclusive, index_names, locate, remove, was_s
 from ragqa.indexing.further import open_further
 from ragqa.indexing.journal import BuildProgress
 from ragqa.indexing.passages import READ_AT_ONCE, PassageFile, PositionOf, open_lookups
+from ragqa.indexing.referring import cited_in
 from ragqa.manifest import (
     BM25,
     CONTEXT,
@@ -233,7 +234,7 @@ def _load(folder: Path) -> Index:
     position_of = PositionOf(passages, ids)
     citations = None
     if CITATIONS in manifest.retrievers:
-        citations = CitationRetriever(folder / REFERENCES, passages, order, hidden, position_of.of_known)
+        citations = CitationRetriever(folder / REFERENCES, passages, order, hidden, position_of.of_known, cited_in)
     return Index(
         manifest=manifest,
         passages=passages,

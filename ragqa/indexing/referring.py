@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -35,12 +36,19 @@ def read_references(folder: Path) -> dict[str, tuple[Reference, ...]]:
     return {source: tuple(several) for source, several in found.items()}
 
 
+def cited_in(lines: Iterable[bytes]) -> Iterator[tuple[str, str, str]]:
+    """Of the references in these lines that lead somewhere: the source, the first and the last target."""
+    for one in map(reference_of, lines):
+        if one.target:
+            yield one.source, one.target, one.last or one.target
+
+
 def line_of(one: Reference) -> str:
     """A reference as a line of JSON."""
     return json.dumps([one.source, one.start, one.end, one.target, one.last, one.reason], ensure_ascii=False) + "\n"
 
 
-def reference_of(line: str) -> Reference:
+def reference_of(line: str | bytes) -> Reference:
     """The reference in this line. Raises ValueError where there is none."""
     source, start, end, target, last, reason = json.loads(line)
     return Reference(source, start, end, target, last, reason)

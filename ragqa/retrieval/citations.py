@@ -5,7 +5,6 @@ An index that knows what its passages refer to (`ragqa.corpus.references`) has t
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,6 +32,7 @@ _AND_ASKS: Final = re.compile(
 _OTHERWISE: Final = 0.3  # weight of a ranking that the default fusion does not know, in telling good candidates
 
 Edges = Mapping[int, tuple[int, ...]]  # positions in the index
+Cited = tuple[str, str, str]  # ids of a passage, and of the first and the last one that it cites
 _Seed = tuple[Passage, float]  # a good candidate and its relevance in [0, 1]
 
 
@@ -63,9 +63,9 @@ def asks_twice(question: str) -> bool:
     return _AND_ASKS.search(question) is not None
 
 
-def read_links(lines: Iterable[bytes], positions_of: Callable[[Sequence[str]], Sequence[int]]) -> Links:
-    """The links in the lines of an index's file of references; of a wide range only its first passages."""
-    found = [(source, target, last or target) for source, _, _, target, last, _ in map(json.loads, lines) if target]
+def links_of(cited: Iterable[Cited], positions_of: Callable[[Sequence[str]], Sequence[int]]) -> Links:
+    """The links between these passages; of a wide range only its first ones."""
+    found = list(cited)
     names = list(dict.fromkeys(name for several in found for name in several))
     place = dict(zip(names, positions_of(names), strict=True))
     return Links.of(
@@ -85,16 +85,18 @@ class CitationRetriever(CorpusRanker):
         order: Positions,
         hidden: Mask,
         positions_of: Callable[[Sequence[str]], Sequence[int]],
+        read: Callable[[Iterable[bytes]], Iterable[Cited]],
     ) -> None:
         """``file`` is the index's file of references, mapped now and read when it is first needed.
 
-        ``positions_of`` gives the positions of ids of the index.
+        ``positions_of`` gives the positions of ids of the index, ``read`` what the lines of the file say.
         """
         super().__init__(NAME, passages, order, hidden)
         with index_files("the references of the passages", file):
             self._bytes: npt.NDArray[np.uint8] = np.memmap(file, np.uint8, "r")
         self._file = file
         self._positions_of = positions_of
+        self._read = read
         self._links: Links | None = None
         self._lock = Lock()
 
@@ -104,7 +106,8 @@ class CitationRetriever(CorpusRanker):
         with self._lock:
             if self._links is None:
                 with index_files("the references of the passages", self._file):
-                    self._links = read_links(self._bytes.tobytes().splitlines(), self._positions_of)
+                    cited = self._read(self._bytes.tobytes().splitlines())
+                    self._links = links_of(cited, self._positions_of)
             return self._links
 
     def retrieve(self, question: str, top_k: int) -> Ranking:

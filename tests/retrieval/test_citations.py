@@ -12,8 +12,9 @@ from ragqa.evaluation.kept import kept_figures
 from ragqa.filtering import select
 from ragqa.fusion import fuse
 from ragqa.indexing import build_index, open_index, verify_index
+from ragqa.indexing.referring import cited_in
 from ragqa.retrieval import rank, retrievers_for
-from ragqa.retrieval.citations import WIDEST, CitationRetriever, Links, asks_twice, read_links
+from ragqa.retrieval.citations import WIDEST, CitationRetriever, Links, asks_twice, links_of
 from ragqa.retrieval.names import fitting_fusion, own_weights
 from ragqa.retrieval.ranking import tie_order
 from ragqa.types import Question, Ranking, ScoredPassage
@@ -44,7 +45,7 @@ def citations(tmp_path):
     file = tmp_path / "references.jsonl"
     file.write_text("".join(json.dumps(line) + "\n" for line in LINES))
     hidden = np.array([one.text == "HEADING" for one in PASSAGES])
-    return CitationRetriever(file, PASSAGES, tie_order(PASSAGES), hidden, positions_of)
+    return CitationRetriever(file, PASSAGES, tie_order(PASSAGES), hidden, positions_of, cited_in)
 
 
 def test_links_go_both_ways_and_leave_out_what_means_nothing():
@@ -54,7 +55,7 @@ def test_links_go_both_ways_and_leave_out_what_means_nothing():
 
 def test_of_a_wide_range_its_first_passages_are_linked():
     line = json.dumps(["0", 0, 1, "1", "50", ""]).encode()
-    links = read_links([line], lambda names: [int(name) for name in names])
+    links = links_of(cited_in([line]), lambda names: [int(name) for name in names])
     assert links.cites[0] == tuple(range(1, WIDEST + 1))
 
 
@@ -126,7 +127,7 @@ def test_what_is_followed_becomes_a_candidate_whose_score_is_explained(citations
 def test_a_file_that_holds_something_else_says_so(tmp_path):
     (tmp_path / "references.jsonl").write_text('{"a": 1}\n')
     broken = CitationRetriever(
-        tmp_path / "references.jsonl", PASSAGES, tie_order(PASSAGES), np.zeros(5, bool), positions_of
+        tmp_path / "references.jsonl", PASSAGES, tie_order(PASSAGES), np.zeros(5, bool), positions_of, cited_in
     )
     with pytest.raises(IndexMismatchError, match="the references of the passages"):
         broken.follow("?", [ranking("bm25", {"1:1": 2.0})], 10)
