@@ -305,7 +305,11 @@ class OpenAIServer:
         handler.wfile.write(body)
 
     def _meet(self, handler: BaseHTTPRequestHandler) -> None:
-        body = json.loads(handler.rfile.read(int(handler.headers.get("Content-Length", 0))) or b"{}")
+        n_bytes = int(handler.headers.get("Content-Length", 0))
+        data = handler.rfile.read(n_bytes)
+        if len(data) < n_bytes:  # a client that was killed before it had sent its request: none was made
+            return
+        body = json.loads(data or b"{}")
         request = Request(handler.path, {name.lower(): value for name, value in handler.headers.items()}, body)
         with self._lock:
             behaviour = self.script[min(len(self.requests), len(self.script) - 1)]
