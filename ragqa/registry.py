@@ -42,6 +42,7 @@ _METHODS: Final = {  # what another package's part must be able to do, see `ragq
     RERANKERS: ("score_hits",),
     NLI_MODELS: ("predict",),
 }
+_looked: Final = [0]  # how many times `refresh` was asked for
 _logger = logging.getLogger(__name__)
 
 
@@ -53,8 +54,12 @@ class _Found:
     refused: tuple[str, ...]
 
 
-@cache
 def _found(group: str) -> _Found:
+    return _look(group, _looked[0])
+
+
+@cache
+def _look(group: str, _time: int) -> _Found:
     taken = {name for part in ours(group) for name in (part.name, part.key)}
     taken |= RESERVED if group == RETRIEVERS else set()
     points: dict[str, EntryPoint] = {}
@@ -86,8 +91,12 @@ def entry_points_of(group: str) -> Mapping[str, EntryPoint]:
 
 
 def refresh() -> None:
-    """Looks for entry points anew; for a process in which packages were installed since."""
-    _found.cache_clear()
+    """Looks for entry points anew; for a process in which packages were installed since.
+
+    What a thread is still looking for is found for the time before, and nobody is given it afterwards.
+    """
+    _looked[0] += 1
+    _look.cache_clear()
     _object.cache_clear()
 
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from dataclasses import replace
 from importlib import import_module
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -312,6 +313,17 @@ def test_without_the_package_its_names_are_none():
     with pytest.raises(ConfigError, match="generator must be direct, .*got 'echo'"):
         GenerationConfig(generator="echo")
     assert registry.entry_points_of(registry.BENCHMARKS) == {}
+
+
+def test_what_a_thread_still_looked_for_is_nobody_s_after_a_refresh(monkeypatch):
+    def slow(group):
+        registry.refresh()
+        return [EntryPoint("slow", "mine_parts:Echo", group)]
+
+    monkeypatch.setattr(registry, "entry_points", slow)
+    assert list(registry.entry_points_of(registry.RETRIEVERS)) == ["slow"]
+    monkeypatch.undo()
+    assert registry.entry_points_of(registry.RETRIEVERS) == {}
 
 
 def test_every_part_of_ragqa_is_found_where_the_registry_says():
