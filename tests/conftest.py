@@ -1,5 +1,6 @@
 """Offline by construction: no hub, no key, no home folder of the person who runs the tests."""
 
+import functools
 import itertools
 import os
 from pathlib import Path
@@ -32,6 +33,16 @@ def homes(tmp_path_factory):
     """Fresh folders, one a call; a counter is quicker than looking which numbers are taken."""
     folder = tmp_path_factory.mktemp("homes")
     return (folder / str(number) for number in itertools.count())
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _made_once():
+    """What typer and streamlit make again for each command and page in a process, though one process runs one."""
+    import typer.testing
+    from streamlit.components.v2 import manifest_scanner  # each page reads the metadata of every installed package
+
+    typer.testing._get_command = functools.cache(typer.testing._get_command)
+    manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
 
 
 @pytest.fixture(autouse=True)

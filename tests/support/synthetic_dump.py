@@ -13,6 +13,7 @@ import bz2
 import gzip
 import sys
 from collections.abc import Iterator
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from random import Random
@@ -100,17 +101,24 @@ def _page(page_id: int, title: str, namespace: int, text: str, redirect: str = "
     )
 
 
+@cache
+def _vocabulary() -> list[str]:
+    """The same words for every seed: frequent ones are short."""
+    random = Random(1)
+    syllables = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er", "is", "or", "é")]
+    words: dict[str, None] = {}
+    while len(words) < N_WORDS:
+        count = 1 + len(words) * 4 // N_WORDS
+        words["".join(random.choice(syllables) for _ in range(count + random.randrange(2)))] = None
+    return list(words)
+
+
 class _Writer:
     """Invented words and what is written with them."""
 
     def __init__(self, random: Random) -> None:
         self._random = random
-        syllables = [a + b for a in "bdfgklmnprstvz" for b in ("a", "e", "i", "o", "u", "an", "er", "is", "or", "é")]
-        words: dict[str, None] = {}
-        while len(words) < N_WORDS:
-            count = 1 + len(words) * 4 // N_WORDS  # frequent words are short
-            words["".join(random.choice(syllables) for _ in range(count + random.randrange(2)))] = None
-        self._vocabulary = list(words)
+        self._vocabulary = _vocabulary()
         self._weights = list(accumulate(1 / (rank + 2.7) for rank in range(N_WORDS)))  # Zipf and Mandelbrot
         self._drawn: list[str] = []  # many at once are drawn six times as fast
         self._next = 0
