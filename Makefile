@@ -40,7 +40,7 @@ test: $(VENV)/.dev ## run the tests this machine can run in six minutes, with co
 # What is left out whole, besides the marks, imports torch or streamlit before its first test, or runs whole commands.
 LEFT_OUT := $(addprefix --ignore=tests/,lab inference cli test_extend.py) $(addprefix --ignore-glob=tests/,\
   ui/test_app*.py ui/test_browser*.py generation/test_transformers_serve.py repass/test_nli.py \
-  retrieval/test_late_interaction.py retrieval/test_learned_ranker.py retrieval/test_api_*.py \
+  retrieval/test_late_interaction.py retrieval/test_learned_ranker.py retrieval/test_api_*.py retrieval/test_splade.py \
   retrieval/test_retriever_contract.py evaluation/*/test_*command.py evaluation/*/test_*run.py)
 
 quick: $(VENV)/.dev ## run the tests without browser, models, data and commands, in less than a minute
