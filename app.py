@@ -4,29 +4,37 @@ from __future__ import annotations
 
 import streamlit as st
 
+from ragqa.access.policy import Act
+from ragqa.errors import AccessError
+from ragqa.ui import access
 from ragqa.ui.ask import ask_page, check_page
 from ragqa.ui.compare_page import compare_page
 from ragqa.ui.evaluation.page import evaluation_page
 from ragqa.ui.library import library_page
 from ragqa.ui.reader import reader_page
 from ragqa.ui.records_page import records_page
+from ragqa.ui.render import notice_html
 from ragqa.ui.resources import ICON
 from ragqa.ui.sweep_page import sweep_page
 
 st.set_page_config(page_title="ragqa", page_icon=str(ICON), layout="wide", initial_sidebar_state="collapsed")
-page = st.navigation(
-    [
-        st.Page(ask_page, title="Ask", icon=":material/search:", default=True),
-        st.Page(ask_page, title="Ask", url_path="ask", visibility="hidden"),
-        st.Page(check_page, title="Check a text", icon=":material/fact_check:", url_path="check"),
-        st.Page(compare_page, title="Compare", icon=":material/compare:", url_path="compare"),
-        st.Page(sweep_page, title="Sweep", icon=":material/grid_on:", url_path="sweep"),
-        st.Page(library_page, title="Library", icon=":material/library_books:", url_path="library"),
-        st.Page(reader_page, title="Read", icon=":material/menu_book:", url_path="read"),
-        st.Page(records_page, title="Records", icon=":material/history:", url_path="records"),
-        st.Page(evaluation_page, title="Evaluate", icon=":material/analytics:", url_path="evaluate"),
-    ],
-    position="top",
-)
+if not access.enter():
+    st.stop()
+pages = [
+    (Act.QUESTION, st.Page(ask_page, title="Ask", icon=":material/search:", default=True)),
+    (Act.QUESTION, st.Page(ask_page, title="Ask", url_path="ask", visibility="hidden")),
+    (Act.CHECK, st.Page(check_page, title="Check a text", icon=":material/fact_check:", url_path="check")),
+    (Act.READ, st.Page(compare_page, title="Compare", icon=":material/compare:", url_path="compare")),
+    (Act.SWEEP, st.Page(sweep_page, title="Sweep", icon=":material/grid_on:", url_path="sweep")),
+    (Act.UPLOAD, st.Page(library_page, title="Library", icon=":material/library_books:", url_path="library")),
+    (Act.READ, st.Page(reader_page, title="Read", icon=":material/menu_book:", url_path="read")),
+    (Act.READ, st.Page(records_page, title="Records", icon=":material/history:", url_path="records")),
+    (Act.EVALUATION, st.Page(evaluation_page, title="Evaluate", icon=":material/analytics:", url_path="evaluate")),
+]
+may = access.gate().may
+page = st.navigation([page for act, page in pages if may(act)], position="top")
 st.session_state["came_from"], st.session_state["page"] = st.session_state.get("page"), page.url_path
-page.run()
+try:
+    page.run()
+except AccessError as error:
+    st.html(notice_html(str(error), "bad"))

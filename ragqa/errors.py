@@ -16,7 +16,8 @@
     │   ├── TimedOutError
     │   └── RefusedError
     ├── ScoringError
-    └── RecordError
+    ├── RecordError
+    └── AccessError
 """
 
 from __future__ import annotations
@@ -80,3 +81,7 @@ class ScoringError(RagqaError):
 
 class RecordError(RagqaError):
     """A record cannot be stored, found or read."""
+
+
+class AccessError(RagqaError):
+    """Somebody who is signed in may not do this. Shown in its place; the refusal is in the audit log."""

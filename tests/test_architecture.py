@@ -58,6 +58,7 @@ LEVELS = {
     "pipeline": 6,
     "evaluation": 7,
     "lab": 8,
+    "access": 8,
     "fitted_table": 0,
     "tables": 5,
     "cli": 9,

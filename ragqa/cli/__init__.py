@@ -1,4 +1,4 @@
-"""`ragqa ask | check | score | tune | models | index | records | eval | train`: thin commands over the pipeline.
+"""`ragqa ask | check | score | tune | models | index | records | audit | eval | train`: thin commands.
 
 Exit codes: 0 done, 1 a bug in ragqa, 2 wrong usage or setting, 3 index, corpus or model, 4 no answer could be written,
 5 answered but not scored, 6 records, 130 stopped by Ctrl-C.
@@ -13,6 +13,7 @@ import sys
 import typer
 
 from ragqa.cli.ask import ask
+from ragqa.cli.audit import app as audit_app
 from ragqa.cli.check import check
 from ragqa.cli.evaluate import app as evaluate_app
 from ragqa.cli.index import app as index_app
@@ -40,6 +41,7 @@ app.command("tune")(tune)
 app.add_typer(models_app, name="models")
 app.add_typer(index_app, name="index")
 app.add_typer(records_app, name="records")
+app.add_typer(audit_app, name="audit")
 app.add_typer(evaluate_app, name="eval")
 app.add_typer(train_app, name="train")
 

@@ -113,7 +113,7 @@ def _follow_address(checking: bool, names: list[str]) -> str:
         if own and own.id == query[RUN]:
             _fill_again(own)
             return ""
-        found = resources.runs().find(query[RUN])
+        found = resources.find_run(query[RUN])
         if found is None:
             st.session_state.pop(key, None)
             return NO_SUCH_RUN
@@ -135,7 +135,7 @@ def _follow_link(query: dict[str, str], key: str, names: list[str]) -> str:
     place = repr(sorted(query.items()))
     if place in followed:
         problem, run_id = followed[place]
-        found = resources.runs().find(run_id)
+        found = resources.find_run(run_id)
         if found:
             _show(found, key, names)
         return problem
@@ -292,14 +292,13 @@ def _start(config: Config, paths: Paths, *, checking: bool, place: str = "") -> 
     else:
         asked = Question(st.session_state["question"], follow_up=st.session_state.pop(PENDING, None))
     try:
-        asked = clean_question(asked)
+        run = resources.start_run(clean_question(asked), config, partial(resources.pipeline, config, paths))
     except RagqaError as error:
         st.html(notice_html(str(error), "mixed"))
         return
     before: Run | None = st.session_state.get(_RUN[checking])
     if before:
         before.stop()
-    run = Run(asked, config, partial(resources.pipeline, config, paths))
     resources.runs().add(run)
     st.session_state[_RUN[checking]] = run
     if place:

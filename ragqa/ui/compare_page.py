@@ -10,6 +10,7 @@ from typing import Any
 import streamlit as st
 
 from ragqa import registry
+from ragqa.access.policy import Act
 from ragqa.config import Config
 from ragqa.errors import RagqaError
 from ragqa.paths import Paths
@@ -17,7 +18,7 @@ from ragqa.pipeline import Pipeline, clean_question
 from ragqa.presets import PRESETS
 from ragqa.retrieval.names import lacking_rankings
 from ragqa.types import Question
-from ragqa.ui import resources
+from ragqa.ui import access, resources
 from ragqa.ui.compare import compare
 from ragqa.ui.model_choice import can_ask, model_names
 from ragqa.ui.render import notice_html, progress_html
@@ -44,10 +45,9 @@ def compare_page() -> None:
     )
     paths = Paths.from_env()
     named = [st.query_params.get(side, "") for side in SIDES]
-    first = RECORDS if any(named) else SETTINGS
-    what = st.segmented_control(
-        "Compare", (SETTINGS, RECORDS), default=first, key="compare_what", label_visibility="collapsed"
-    )
+    ways = (SETTINGS, RECORDS) if access.gate().may(Act.QUESTION) else (RECORDS,)
+    first = RECORDS if any(named) else ways[0]
+    what = st.segmented_control("Compare", ways, default=first, key="compare_what", label_visibility="collapsed")
     what = what or first
     if what == RECORDS:
         _records(named, paths)
@@ -146,14 +146,14 @@ def _start(chosen: list[Config], paths: Paths) -> None:
     """Two runs; B waits for A, so that neither's seconds are the other's."""
     try:
         asked = clean_question(Question(st.session_state["compare_question"]))
+        one, other = chosen
+        first = resources.start_run(asked, one, partial(resources.pipeline, one, paths))
+        second = resources.start_run(asked, other, partial(_after, first, partial(resources.pipeline, other, paths)))
     except RagqaError as error:
         st.html(notice_html(str(error), "mixed"))
         return
     for run in st.session_state.get(_RUNS) or ():
         run.stop()
-    one, other = chosen
-    first = Run(asked, one, partial(resources.pipeline, one, paths))
-    second = Run(asked, other, partial(_after, first, partial(resources.pipeline, other, paths)))
     st.session_state[_RUNS] = (first, second)
 
 

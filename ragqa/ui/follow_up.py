@@ -6,11 +6,13 @@ from urllib.parse import quote
 
 import streamlit as st
 
+from ragqa.access.policy import Act
 from ragqa.config import Config
 from ragqa.errors import RagqaError
 from ragqa.records import RecordStore
 from ragqa.thread import follow_up
 from ragqa.types import FollowUp
+from ragqa.ui import access
 from ragqa.ui.render import notice_html, text_html
 from ragqa.ui.view import View
 
@@ -33,6 +35,7 @@ def draw_follow_up(view: View, config: Config, records: RecordStore) -> None:
     place = (view.record_id, asked)
     try:
         if place not in known:
+            access.gate().demand(Act.QUESTION, view.config.index)
             with st.spinner("Making it stand alone"):
                 known[place] = follow_up(asked, view.record_id, records, config.generation)
     except RagqaError as error:

@@ -6,17 +6,18 @@ from functools import partial
 
 import streamlit as st
 
+from ragqa.access.policy import Act
 from ragqa.corpus.documents import Reader
 from ragqa.corpus.documents.kinds import SUFFIXES
 from ragqa.errors import RagqaError
 from ragqa.indexing import IndexEntry, list_indexes, verify_index
 from ragqa.library.intake import take
 from ragqa.library.names import corpus_name
-from ragqa.library.shelf import Shelf, make_shelf, shelf_of, shelves
-from ragqa.library.transfer import deleted, erase, import_corpus, restore
+from ragqa.library.shelf import Shelf, make_shelf, shelves
+from ragqa.library.transfer import Deleted, deleted, erase, import_corpus, restore
 from ragqa.library.update import encoder_name
 from ragqa.paths import Paths
-from ragqa.ui import resources
+from ragqa.ui import access, resources
 from ragqa.ui.library_corpus import PROBLEM, draw_corpus
 from ragqa.ui.render import notice_html
 from ragqa.ui.render_library import plain_markdown
@@ -30,7 +31,8 @@ def library_page() -> None:
     st.html(resources.style())
     paths = Paths.from_env()
     chosen = st.query_params.get("corpus", "")
-    shelf = shelf_of(chosen, paths.library) if chosen else None
+    access.gate().demand(Act.UPLOAD)
+    shelf = resources.own_shelf(chosen, paths) if chosen else None
     if shelf is not None:
         draw_corpus(shelf, paths)
         return
@@ -65,8 +67,9 @@ def _new_corpus(paths: Paths) -> None:
     try:
         called = title.strip() or files[0].name.rpartition(".")[0]
         taken = {entry.name for entry in list_indexes(paths.indexes)} | {one.name for one in shelves(paths.library)}
-        shelf = make_shelf(corpus_name(called, taken), paths.library, called)
-        with Reader() as reader:
+        name = corpus_name(called, taken)
+        with access.gate().doing(Act.UPLOAD, name, files=[file.name for file in files]), Reader() as reader:
+            shelf = make_shelf(name, paths.library, called)
             lines = [line for file in files for line in take(shelf, file.name, file, reader)]
         st.session_state[PROBLEM] = [(line, "mixed") for line in lines]
         resources.library_jobs(paths).start(shelf, "read", lambda: None)
@@ -78,7 +81,7 @@ def _new_corpus(paths: Paths) -> None:
 
 
 def _corpora(paths: Paths) -> None:
-    found = shelves(paths.library)
+    found = resources.own_shelves(paths)
     if not found:
         return
     st.subheader("Corpora", anchor=False)
@@ -119,7 +122,8 @@ def _open(name: str) -> None:
 
 def _others(paths: Paths) -> None:
     own = {shelf.name for shelf in shelves(paths.library)}
-    others = [entry for entry in list_indexes(paths.indexes) if entry.name not in own]
+    may_read = resources.index_names(paths)
+    others = [one for one in list_indexes(paths.indexes) if one.name in may_read and one.name not in own]
     if not others:
         return
     titles = resources.corpus_titles([entry.name for entry in others], paths)
@@ -134,7 +138,8 @@ def _others(paths: Paths) -> None:
 def verify(name: str, paths: Paths) -> None:
     """Reads every byte of an index and says what it found."""
     try:
-        manifest = verify_index(name, paths.indexes)
+        with access.gate().doing(Act.VERIFY, name):
+            manifest = verify_index(name, paths.indexes)
         said = (f"{name} is whole: {manifest.n_passages:,} passages, every hash as recorded.", "good")
     except RagqaError as error:
         said = (str(error), "bad")
@@ -149,8 +154,9 @@ def _import(paths: Paths) -> None:
             return
         st.session_state["library_import_turn"] = turn + 1
         try:
-            shelf = import_corpus(file, paths.library, tuple(entry.name for entry in list_indexes(paths.indexes)))
-            _index(shelf, paths)
+            with access.gate().doing(Act.IMPORT, file=file.name):
+                shelf = import_corpus(file, paths.library, tuple(entry.name for entry in list_indexes(paths.indexes)))
+                _index(shelf, paths)
         except RagqaError as error:
             st.session_state[SAID] = [(str(error), "bad")]
             st.rerun()
@@ -164,7 +170,8 @@ def _index(shelf: Shelf, paths: Paths) -> None:
 
 
 def _deleted(paths: Paths) -> None:
-    found = deleted(paths.library)
+    gate = access.gate()
+    found = [one for one in deleted(paths.library) if gate.may(Act.RESTORE, one.name)]
     if not found:
         return
     with st.expander(f"Deleted: {len(found)}"):
@@ -172,19 +179,21 @@ def _deleted(paths: Paths) -> None:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(f"**{plain_markdown(one.title)}**")
                 st.caption(f"deleted {one.at[:10]}")
-                st.button("Restore", key=f"restore_{one.key}", on_click=partial(_restore, one.key, paths))
-                st.button("Delete for good", key=f"erase_{one.key}", on_click=partial(_erase, one.key, paths))
+                st.button("Restore", key=f"restore_{one.key}", on_click=partial(_restore, one, paths))
+                st.button("Delete for good", key=f"erase_{one.key}", on_click=partial(_erase, one, paths))
 
 
-def _restore(key: str, paths: Paths) -> None:
+def _restore(one: Deleted, paths: Paths) -> None:
     try:
-        _open(restore(key, paths.library, paths.indexes).name)
+        with access.gate().doing(Act.RESTORE, one.name):
+            _open(restore(one.key, paths.library, paths.indexes).name)
     except RagqaError as error:
         st.session_state[SAID] = [(str(error), "bad")]
 
 
-def _erase(key: str, paths: Paths) -> None:
+def _erase(one: Deleted, paths: Paths) -> None:
     try:
-        erase(key, paths.library)
+        with access.gate().doing(Act.DELETION, one.name, for_good=True):
+            erase(one.key, paths.library)
     except RagqaError as error:
         st.session_state[SAID] = [(str(error), "bad")]

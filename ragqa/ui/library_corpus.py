@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
+from ragqa.access.policy import Act
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.documents.kinds import SUFFIXES
 from ragqa.errors import RagqaError
@@ -21,7 +22,7 @@ from ragqa.library.shelf import Catalogue, Document, Shelf, Staged, temporary
 from ragqa.library.transfer import delete, export
 from ragqa.library.update import CHANGES, MAX_TOKENS, encoder_name
 from ragqa.paths import Paths
-from ragqa.ui import resources
+from ragqa.ui import access, resources
 from ragqa.ui.render import notice_html, progress_html
 from ragqa.ui.render_library import change_html, plain_markdown, reading_html, seconds_words, size_words
 
@@ -105,17 +106,19 @@ def _ended(job: Job) -> None:
 
 def _start(shelf: Shelf, paths: Paths) -> None:
     name = encoder_name(shelf, paths.indexes)
-    _tried(lambda: resources.library_jobs(paths).start(shelf, "index", partial(resources.encoder_of, name, paths)))
+    load = partial(resources.encoder_of, name, paths)
+    _tried(Act.INDEX, shelf, lambda: resources.library_jobs(paths).start(shelf, "index", load))
 
 
 def _read(shelf: Shelf, paths: Paths) -> None:
-    _tried(lambda: resources.library_jobs(paths).start(shelf, "read", lambda: None))
+    _tried(Act.UPLOAD, shelf, lambda: resources.library_jobs(paths).start(shelf, "read", lambda: None))
 
 
-def _tried(do: Callable[[], object], said: str = "") -> None:
-    """Does it; says so, or what was in the way."""
+def _tried(act: Act, shelf: Shelf, do: Callable[[], object], said: str = "", **about: object) -> None:
+    """Does it, where this person may, and logs it; says so, or what was in the way."""
     try:
-        do()
+        with access.gate().doing(act, shelf.name, **about):
+            do()
     except RagqaError as error:
         st.session_state.setdefault(PROBLEM, []).append((str(error), "bad"))
     else:
@@ -138,19 +141,19 @@ def _actions(shelf: Shelf, catalogue: Catalogue, paths: Paths, *, busy: bool) ->
                 title = st.text_input("Name", catalogue.title, max_chars=120)
                 description = st.text_area("Description", catalogue.description, max_chars=2_000)
                 if st.form_submit_button("Save"):
-                    _tried(lambda: shelf.describe(title, description))
+                    _tried(Act.RENAME, shelf, lambda: shelf.describe(title, description))
                     st.rerun()
             st.caption(f"Its address and its index stay: {shelf.name}")
         with st.popover("More"):
             st.download_button(
                 "Export (ZIP of the documents)",
-                partial(_exported, shelf),
+                access.bound(partial(_exported, shelf)),  # made when somebody clicks, outside of the session
                 f"{shelf.name}.zip",
                 "application/zip",
                 key="library_export",
                 on_click="ignore",
             )
-            st.button("Verify the index", key="library_verify", on_click=_verify, args=(shelf.name, paths))
+            st.button("Verify the index", key="library_verify", on_click=_verify, args=(shelf, paths))
             st.button("Delete", key="library_delete", on_click=_delete, args=(shelf, paths), disabled=busy)
             st.caption("What is deleted can be restored from the list of the library.")
     if st.session_state.pop("library_ask_now", False):
@@ -172,18 +175,20 @@ def _removed(catalogue: Catalogue) -> int:
 def _exported(shelf: Shelf) -> bytes:
     path = temporary(shelf.folder)
     try:
-        export(shelf, path)
+        with access.gate().doing(Act.EXPORT, shelf.name):
+            export(shelf, path)
         return path.read_bytes()
     finally:
         path.unlink(missing_ok=True)
 
 
-def _verify(name: str, paths: Paths) -> None:
-    _tried(lambda: verify_index(name, paths.indexes), "The index is whole: every hash is as recorded.")
+def _verify(shelf: Shelf, paths: Paths) -> None:
+    said = "The index is whole: every hash is as recorded."
+    _tried(Act.VERIFY, shelf, lambda: verify_index(shelf.name, paths.indexes), said)
 
 
 def _delete(shelf: Shelf, paths: Paths) -> None:
-    _tried(lambda: delete(shelf, paths.indexes))
+    _tried(Act.DELETION, shelf, lambda: delete(shelf, paths.indexes))
     _back()
 
 
@@ -207,7 +212,7 @@ def _drop(shelf: Shelf, paths: Paths, *, busy: bool) -> None:
                 for file in files:
                     _say(take(shelf, file.name, file, reader))
 
-        _tried(put_in)
+        _tried(Act.UPLOAD, shelf, put_in, files=[file.name for file in files])
         _read(shelf, paths)
         st.rerun()
     folders = server_folders()
@@ -229,7 +234,7 @@ def _take(shelf: Shelf, paths: Paths, folder: str, names: tuple[str, ...]) -> No
         with Reader() as reader:
             _say(take_from_folder(shelf, folder, names, reader))
 
-    _tried(put_in)
+    _tried(Act.UPLOAD, shelf, put_in, folder=folder, files=list(names))
     _read(shelf, paths)
 
 
@@ -256,7 +261,7 @@ def _waiting(shelf: Shelf, catalogue: Catalogue, paths: Paths, *, busy: bool) ->
         names = tuple(one.name for one in catalogue.staged)
         if any(not _was_read(shelf, one) for one in catalogue.staged) and not busy:
             st.button("Go on reading", key="library_read", on_click=_read, args=(shelf, paths))
-        st.button("Discard all", key="library_discard", disabled=busy, on_click=shelf.unstage, args=(names,))
+        st.button("Discard all", key="library_discard", disabled=busy, on_click=_discard, args=(shelf, names))
 
 
 def _was_read(shelf: Shelf, one: Staged) -> bool:
@@ -294,11 +299,15 @@ def _preview(shelf: Shelf, catalogue: Catalogue, one: Staged, *, busy: bool, ope
                     on_change=_set_replaces,
                     args=(shelf, one.name, key),
                 )
-            st.button("Discard", key=f"discard_{one.name}", disabled=busy, on_click=shelf.unstage, args=((one.name,),))
+            st.button("Discard", key=f"discard_{one.name}", disabled=busy, on_click=_discard, args=(shelf, (one.name,)))
+
+
+def _discard(shelf: Shelf, names: tuple[str, ...]) -> None:
+    _tried(Act.DELETION, shelf, lambda: shelf.unstage(names), files=list(names))
 
 
 def _set_replaces(shelf: Shelf, name: str, key: str) -> None:
-    _tried(lambda: shelf.set_replaces(name, st.session_state[key]))
+    _tried(Act.UPLOAD, shelf, lambda: shelf.set_replaces(name, st.session_state[key]), files=[name])
 
 
 # What is there ------------------------------------------------------------------------------------------------------
@@ -335,8 +344,15 @@ def _document(shelf: Shelf, catalogue: Catalogue, one: Document, *, busy: bool) 
             "Keep" if one.removed else "Remove",
             key=f"remove_{one.document_id}",
             disabled=busy,
-            on_click=lambda: _tried(lambda: shelf.set_removed(one.document_id, removed=not one.removed)),
+            on_click=_set_removed,
+            args=(shelf, one),
         )
+
+
+def _set_removed(shelf: Shelf, one: Document) -> None:
+    act = Act.RESTORE if one.removed else Act.DELETION
+    how = partial(shelf.set_removed, one.document_id, removed=not one.removed)
+    _tried(act, shelf, how, document=one.document_id)
 
 
 def _changes(shelf: Shelf) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from ragqa import loading
+from ragqa.access.policy import Act
 from ragqa.config import NO_ENCODER, Config, FusionConfig
 from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.questions import GoldQuestion
@@ -22,14 +23,15 @@ from ragqa.indexing.folders import index_names as names_in
 from ragqa.indexing.folders import locate
 from ragqa.library.changes import PassageChange, stale
 from ragqa.library.jobs import Jobs
-from ragqa.library.shelf import shelf_of, shelves
+from ragqa.library.shelf import Shelf, shelves
 from ragqa.paths import Paths
 from ragqa.pipeline import assemble
 from ragqa.preset_files import presets_in
 from ragqa.records import RecordStore
 from ragqa.retrieval.names import rankings_for
 from ragqa.types import Question
-from ragqa.ui.run import Runs
+from ragqa.ui import access
+from ragqa.ui.run import Run, Runs
 
 if TYPE_CHECKING:
     from ragqa.config import ScoringConfig
@@ -51,9 +53,13 @@ def style() -> str:
     return f"<style>{(Path(__file__).parent / 'style.css').read_text(encoding='utf-8')}</style>"
 
 
-@st.cache_resource(show_spinner=False)
 def record_store(path: Path) -> RecordStore:
-    """The store behind every session's answers."""
+    """The store behind every session's answers, of which it shows what is this person's to see."""
+    return access.gate().records(_record_store(path))
+
+
+@st.cache_resource(show_spinner=False)
+def _record_store(path: Path) -> RecordStore:
     return RecordStore(path)
 
 
@@ -63,15 +69,38 @@ def runs() -> Runs:
     return Runs()
 
 
-@st.cache_resource(show_spinner=False, max_entries=16)
+def start_run(question: Question, config: Config, load: Callable[[], Pipeline]) -> Run:
+    """A run of this person's, begun. ``load`` gives the pipeline. Raises AccessError."""
+    gate = access.gate()
+    act, text = (Act.CHECK, question.given) if question.given else (Act.QUESTION, question.text)
+    with gate.doing(act, config.index, **gate.asked(text)):
+        return Run(question, config, access.bound(load), gate.person.id)
+
+
+def find_run(run_id: str) -> Run | None:
+    """The run of this id, where this person began it; None else."""
+    found = runs().find(run_id)
+    if found and not access.gate().owns(found.owner):
+        access.gate().log(Act.REFUSAL, wanted=Act.READ, run=run_id[:6])
+        return None
+    return found
+
+
 def record_json(record_id: str, path: Path) -> str:
     """A finished record as JSON text. Raises RecordError."""
-    return record_store(path).load(record_id).to_json()
+    record_store(path).check(record_id)
+    return _record_json(record_id, path)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _record_json(record_id: str, path: Path) -> str:
+    return _record_store(path).load(record_id).to_json()
 
 
 def index_names(paths: Paths) -> list[str]:
-    """The indexes there are, the demonstration ones first."""
-    names = names_in(paths.indexes)
+    """The indexes that this person may read, the demonstration ones first."""
+    gate = access.gate()
+    names = [name for name in names_in(paths.indexes) if gate.may(Act.READ, name)]
     demos = [name for name in ("rulebook", "encyclopedia") if name in names]
     return demos + [name for name in names if name not in demos]
 
@@ -95,7 +124,8 @@ def _own_presets(folder: Path, stamps: tuple[tuple[str, int, int], ...]) -> tupl
 
 def rankings_of(name: str, paths: Paths) -> tuple[tuple[str, ...], str]:
     """The names of the retrievers for an index and of its first encoder; those of any index where it cannot be read."""
-    return _rankings_of(name, paths.indexes, _stamp(name, paths.indexes))
+    known = name if access.gate().may(Act.READ, name) else ""
+    return _rankings_of(known, paths.indexes, _stamp(known, paths.indexes))
 
 
 def _stamp(name: str, indexes: Path) -> int:
@@ -117,7 +147,8 @@ def _rankings_of(name: str, indexes: Path, stamp: int) -> tuple[tuple[str, ...],
 
 
 def open_corpus(name: str, paths: Paths) -> Index:
-    """The opened index, opened again only when it was rebuilt. Raises IndexingError."""
+    """The opened index, opened again only when it was rebuilt. Raises AccessError, IndexingError."""
+    access.gate().demand(Act.READ, name)
     return _open(name, paths.indexes, _stamp(name, paths.indexes))
 
 
@@ -182,18 +213,29 @@ def library_jobs(paths: Paths) -> Jobs:
 def corpus_titles(names: Iterable[str], paths: Paths) -> dict[str, str]:
     """What the corpora of these indexes are called: by the demonstration, by the library, else by their name."""
     found = {name: DEMOS[name].title if name in DEMOS else name for name in names}
-    for shelf in shelves(paths.library):
+    for shelf in own_shelves(paths):
         if shelf.name in found:
             with suppress(RagqaError):
                 found[shelf.name] = shelf.read().title
     return found
 
 
+def own_shelves(paths: Paths) -> list[Shelf]:
+    """The corpora of the library that this person may read."""
+    gate = access.gate()
+    return [shelf for shelf in shelves(paths.library) if gate.may(Act.READ, shelf.name)]
+
+
+def own_shelf(name: str, paths: Paths) -> Shelf | None:
+    """The one of this name among them."""
+    return next((shelf for shelf in own_shelves(paths) if shelf.name == name), None)
+
+
 def examples_of(name: str, paths: Paths) -> list[str]:
     """Questions to begin with: a demonstration's own, or those made from the headings of a corpus of the library."""
     if name in DEMOS:
         return [gold.question.text for gold in DEMOS[name].questions()]
-    shelf = shelf_of(name, paths.library)
+    shelf = own_shelf(name, paths)
     with suppress(RagqaError):
         return list(shelf.read().questions) if shelf else []
     return []
@@ -217,13 +259,21 @@ def _reranker(name: str) -> Reranker:
 
 
 def pipeline(config: Config, paths: Paths) -> Pipeline:
-    """A pipeline for these settings over the shared objects; seconds the first time, then nothing to speak of."""
-    index = open_corpus(config.index, paths)
+    """A pipeline for these settings over the shared objects; seconds the first time, then nothing to speak of.
+
+    Its answers are kept as this person's. Raises AccessError.
+    """
+    access.gate().demand(Act.QUESTION, config.index)
+    return _pipeline(config, paths, record_store(paths.records))
+
+
+def _pipeline(config: Config, paths: Paths, records: RecordStore | None = None) -> Pipeline:
+    index = _open(config.index, paths.indexes, _stamp(config.index, paths.indexes))
     scoring = config.scoring
     models = _models_of(index.manifest.encoder, scoring, paths)
     reranker = _reranker(config.reranking.model) if config.reranking.model else None
     further = _further(tuple(ranking.option for ranking in index.manifest.rankings), paths)
-    return assemble(config, index, replace(models, reranker=reranker, further=further), record_store(paths.records))
+    return assemble(config, index, replace(models, reranker=reranker, further=further), records)
 
 
 @st.cache_resource(show_spinner=False)
@@ -236,7 +286,7 @@ def warm_up(config: Config, paths: Paths) -> threading.Thread:
 
 def _warm(config: Config, paths: Paths) -> None:
     try:
-        loaded = pipeline(config, paths)
+        loaded = _pipeline(config, paths)
         loaded.models.encoder.encode(["warm-up"])
         loaded.models.encoder.encode_query("warm-up")
         loaded.models.entailment.predict([("warm-up", "warm-up")])

@@ -23,8 +23,12 @@ _logger = logging.getLogger(__name__)
 class Run:
     """A question or a checked text under way. `view` may be read from any thread; it is replaced, never changed."""
 
-    def __init__(self, question: Question, config: Config, load: Callable[[], Pipeline]) -> None:
-        """Starts at once. ``load`` gives the pipeline; it is called in the thread, since it may load models."""
+    def __init__(self, question: Question, config: Config, load: Callable[[], Pipeline], owner: str = "") -> None:
+        """Starts at once. ``load`` gives the pipeline; it is called in the thread, since it may load models.
+
+        ``owner`` is the id of who began it.
+        """
+        self.owner = owner
         self.id = secrets.token_urlsafe(16)
         self.view = View(question, config, phase="Loading the models (once)")
         self._started, self._ended = time.monotonic(), 0.0

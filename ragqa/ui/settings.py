@@ -12,15 +12,16 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from ragqa import registry
+from ragqa.access.policy import Act
 from ragqa.config import Config, FusionConfig, GenerationConfig, page_models
-from ragqa.errors import ConfigError
+from ragqa.errors import RagqaError
 from ragqa.http_client import is_api_name, missing_key
 from ragqa.paths import Paths
 from ragqa.preset_files import LONGEST_EXPLANATION, LONGEST_NAME, save_preset
 from ragqa.presets import PRESETS, Preset
 from ragqa.retrieval.names import also_option, lacking_rankings
 from ragqa.scores import ScoringMode
-from ragqa.ui import resources
+from ragqa.ui import access, resources
 from ragqa.ui.differences import FUSIONS, Difference, differences
 from ragqa.ui.limits import limits
 from ragqa.ui.model_choice import can_ask, model_widget
@@ -151,8 +152,9 @@ def _save(config: Config, preset: Preset, changed: Sequence[Difference]) -> None
     words = f"Saved on the page, {datetime.now(UTC):%Y-%m-%d}, from “{preset.name}”: {since}."[:LONGEST_EXPLANATION]
     made = Preset(name, words, config.retrieval, config.fusion, config.filtering, "", config.reranking)
     try:
-        file = save_preset(made, Paths.from_env().presets)
-    except ConfigError as error:
+        with access.gate().doing(Act.PRESET, name=name):
+            file = save_preset(made, Paths.from_env().presets)
+    except RagqaError as error:
         st.session_state[_SAVED] = (str(error), "bad")
         return
     st.session_state["preset"] = name

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
+from ragqa.access.policy import Act
 from ragqa.config import Config
 from ragqa.corpus.questions import GoldQuestion, GoldUnit, load_gold
 from ragqa.errors import RagqaError
@@ -18,7 +19,7 @@ from ragqa.indexing import Index
 from ragqa.paths import Paths
 from ragqa.pipeline import clean_question
 from ragqa.types import Question
-from ragqa.ui import resources
+from ragqa.ui import access, resources
 from ragqa.ui.charts import MEASURES, sweep_lines, sweep_surface
 from ragqa.ui.compare_page import keep, kept_key
 from ragqa.ui.evaluation.form import files_for, fitting_indexes
@@ -86,7 +87,8 @@ def _source(index: str, paths: Paths) -> str | Path:
     """Which questions: the one asked, the examples, a file of questions with gold that fits the corpus."""
     asked = str(st.session_state.get("question") or "").strip()
     option = next(one for one in benchmark_of("retrieval").options if one.kind in {"file", "argument"})
-    files = {file.path: file.label for file in files_for(option, paths)}
+    may_see = access.gate().may(Act.EVALUATION)  # the files are the server's
+    files = {file.path: file.label for file in files_for(option, paths)} if may_see else {}
     offered: dict[str | Path, str] = {_ASKED: f"{_ASKED}: {asked[:50]}"} if asked else {}
     if resources.examples_of(index, paths):
         offered[_EXAMPLES] = _EXAMPLES
@@ -126,7 +128,8 @@ def _run(config: Config, axes: Sequence[Axis], source: str | Path, count: int, p
     began = time.perf_counter()
     try:
         none = replace(config, generation=replace(config.generation, generator="none"))
-        pipeline = resources.pipeline(none, paths)
+        with access.gate().doing(Act.SWEEP, config.index):
+            pipeline = resources.pipeline(none, paths)
         questions, unit = _questions(source, config.index, pipeline.index, paths)
         with_gold = [one for one in questions if one.gold] or list(questions)
         steps = swept(pipeline, pipeline.config, axes, with_gold[:count], unit, paths)

@@ -12,6 +12,7 @@ from typing import Any, Final
 import streamlit as st
 
 from ragqa import registry
+from ragqa.access.policy import Act
 from ragqa.config import Config, has_llm
 from ragqa.errors import CorpusError, RagqaError
 from ragqa.evaluation.benchmark import LIMIT, Benchmark, Option
@@ -21,7 +22,7 @@ from ragqa.paths import Paths
 from ragqa.preset_files import presets_in
 from ragqa.presets import PRESETS
 from ragqa.retrieval.names import lacking_rankings
-from ragqa.ui import resources
+from ragqa.ui import access, resources
 from ragqa.ui.render import notice_html
 
 FIRST: Final = 20  # questions asked where nobody says how many
@@ -197,7 +198,8 @@ class _Form:
         if found is None or store.get(f"upload_{name}") == found.file_id:
             return ""
         try:
-            path = keep_upload(option, found.name, found.getvalue(), self.paths)
+            with access.gate().doing(Act.EVALUATION, files=[found.name]):
+                path = keep_upload(option, found.name, found.getvalue(), self.paths)
         except RagqaError as error:
             return str(error)
         store[f"upload_{name}"] = found.file_id

@@ -8,11 +8,12 @@ from typing import Any
 
 import streamlit as st
 
+from ragqa.access.policy import Act
 from ragqa.errors import RagqaError
 from ragqa.evaluation import catalogue
 from ragqa.evaluation.benchmark import Benchmark
 from ragqa.paths import Paths
-from ragqa.ui import resources
+from ragqa.ui import access, resources
 from ragqa.ui.evaluation.form import settings_form
 from ragqa.ui.evaluation.render import run_head_html, runs_html
 from ragqa.ui.evaluation.results import draw_comparisons, draw_progress, draw_results
@@ -41,6 +42,7 @@ def evaluation_page() -> None:
     st.html(resources.style())
     st.title("Evaluate")
     paths = Paths.from_env()
+    access.gate().demand(Act.EVALUATION)
     runs = all_runs(paths)
     _follow_link(runs)
     benchmark = offered()[_choice(runs)]
@@ -115,7 +117,8 @@ def _run_button(benchmark: Benchmark, settings: Mapping[str, Any] | None, runs: 
 def _start(benchmark: Benchmark, settings: Mapping[str, Any], runs: Runs, *, restart: bool = False) -> None:
     """Starts the run and puts it into the address, so that it can be found again and shared."""
     try:
-        started = runs.start(benchmark.name, settings, restart=restart)
+        with access.gate().doing(Act.EVALUATION, benchmark=benchmark.name):
+            started = runs.start(benchmark.name, settings, restart=restart)
     except RagqaError as error:
         st.session_state[_PROBLEM] = str(error)
         return

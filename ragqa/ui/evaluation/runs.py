@@ -33,7 +33,7 @@ from ragqa.evaluation.loading import sharing
 from ragqa.evaluation.report import Report, Row
 from ragqa.evaluation.run import Progress, Stop, run
 from ragqa.paths import Paths
-from ragqa.ui import resources
+from ragqa.ui import access, resources
 
 _logger = logging.getLogger(__name__)
 
@@ -96,6 +96,7 @@ class BackgroundRun:
         self.view = View(benchmark.name, settings)
         self.started = datetime.now(UTC).isoformat(timespec="seconds")
         self._paths, self._restart, self._stop = paths, restart, Stop()
+        self._load = access.bound(resources.pipeline)
         _write_request(folder, self.view, self.started, "interrupted")  # what is true if nobody writes again
         self._thread = threading.Thread(target=self._run, name="ragqa-evaluation", daemon=True)
         self._thread.start()
@@ -118,7 +119,7 @@ class BackgroundRun:
         settings, stop = self.view.settings, self._stop
         steps = run(self.benchmark, settings, self.folder, self._paths, restart=self._restart, stop=stop)
         try:
-            with sharing(resources.pipeline), closing(steps):  # type: ignore[type-var]
+            with sharing(self._load), closing(steps):  # type: ignore[type-var]
                 for step in steps:
                     self.view = last = _after(last, step)
                     if stop.is_set and not step.total:  # still loading

@@ -1,0 +1,225 @@
+"""Roles, what each may do, and the file that says who has which. Nothing here touches the network or the page."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from ragqa.errors import ConfigError
+
+
+class Role(IntEnum):
+    """Each may do what those before it may."""
+
+    NONE = 0
+    READER = 1
+    ANALYST = 2
+    CURATOR = 3
+    ADMINISTRATOR = 4
+
+
+class Act(StrEnum):
+    """What is done on the page; `LEAST` says who may, the log who did."""
+
+    READ = "read"
+    QUESTION = "question"
+    CHECK = "check"
+    SWEEP = "sweep"
+    SHARE = "share"
+    PRESET = "preset"
+    UPLOAD = "upload"
+    INDEX = "index"
+    RENAME = "rename"
+    DELETION = "deletion"
+    RESTORE = "restore"
+    IMPORT = "import"
+    EXPORT = "export"
+    VERIFY = "verify"
+    EVALUATION = "evaluation"
+    AUDIT = "audit"
+    # What is only logged.
+    SIGN_IN = "sign-in"
+    SIGN_OUT = "sign-out"
+    REFUSAL = "refusal"
+    FAILURE = "failure"
+
+
+LEAST: Final = {
+    Act.READ: Role.READER,
+    **dict.fromkeys((Act.QUESTION, Act.CHECK, Act.SWEEP, Act.SHARE, Act.PRESET), Role.ANALYST),
+    **dict.fromkeys((Act.UPLOAD, Act.INDEX, Act.RENAME, Act.DELETION, Act.RESTORE), Role.CURATOR),
+    **dict.fromkeys((Act.IMPORT, Act.EXPORT, Act.VERIFY), Role.CURATOR),
+    **dict.fromkeys((Act.EVALUATION, Act.AUDIT), Role.ADMINISTRATOR),
+}
+GROUP: Final = "group:"  # before the name of a group, where a record is shared with one
+CLOCKS: Final = 120.0  # seconds by which the provider's clock may be ahead of ours
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Who is at the page. ``id`` is issuer and subject, which nobody else is ever given; ``email`` is verified."""
+
+    id: str
+    role: Role = Role.NONE
+    groups: frozenset[str] = frozenset()
+    email: str = ""
+
+    @property
+    def name(self) -> str:
+        """For people to read."""
+        return self.email or self.id
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What a record can be shared with."""
+        return frozenset({self.id, *filter(None, (self.email,)), *(GROUP + group for group in self.groups)})
+
+
+LOCAL: Final = Person("local", Role.ADMINISTRATOR)  # whoever sits at a page that asks nobody to sign in
+NOBODY: Final = Person("")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Who is meant, by exactly one of three, and what they get."""
+
+    email: str = ""
+    subject: str = ""
+    claim: tuple[str, str] = ("", "")
+    role: Role = Role.NONE
+    groups: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the file says. ``corpora`` are those that not everybody reads, with the groups that do."""
+
+    people: tuple[Rule, ...] = ()
+    corpora: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    default_role: Role = Role.NONE
+    session_hours: float = 12.0
+    trust_email: bool = False
+    log_questions: bool = False
+
+    def person(self, claims: Mapping[str, Any], now: float) -> Person | None:
+        """Who these claims are of; None where nobody is signed in, or not any more. ``now`` in seconds since 1970."""
+        issuer, subject, since = (claims.get(name) for name in ("iss", "sub", "iat"))
+        if claims.get("is_logged_in") is not True or not (_is_text(issuer) and _is_text(subject)):
+            return None
+        if isinstance(since, bool) or not isinstance(since, int | float):
+            return None
+        if not now - 3600.0 * self.session_hours < since < now + CLOCKS:
+            return None
+        email = str(claims.get("email") or "")
+        trusted = self.trust_email or claims.get("email_verified") is True
+        address = email.strip().casefold() if trusted else ""
+        found = [rule for rule in self.people if _is_meant(rule, claims, address, str(subject))]
+        role = max((rule.role for rule in found), default=self.default_role)
+        groups = frozenset(group for rule in found for group in rule.groups)
+        return Person(f"{issuer}|{subject}", role, groups, address)
+
+    def may(self, person: Person, act: Act, corpus: str = "") -> bool:
+        """Whether this person may do this, with this corpus where one is named."""
+        return act in LEAST and person.role >= LEAST[act] and (not corpus or self._reads(person, corpus))
+
+    def hidden(self, person: Person) -> frozenset[str]:
+        """The corpora that this person may not read."""
+        return frozenset(name for name in self.corpora if not self._reads(person, name))
+
+    def _reads(self, person: Person, corpus: str) -> bool:
+        is_open = corpus not in self.corpora or bool(self.corpora[corpus] & person.groups)
+        return person.role is Role.ADMINISTRATOR or (person.role >= Role.READER and is_open)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_meant(rule: Rule, claims: Mapping[str, Any], email: str, subject: str) -> bool:
+    if rule.email:
+        return rule.email == email
+    if rule.subject:
+        return rule.subject == subject
+    name, value = rule.claim
+    said = claims.get(name)
+    return value in said if isinstance(said, list | tuple) else value == said
+
+
+# The file -----------------------------------------------------------------------------------------------------------
+
+_TOP: Final = {"default_role", "session_hours", "trust_email", "log_questions", "people", "corpora"}
+_PERSON: Final = {"email", "subject", "claim", "value", "role", "groups"}
+
+
+def read_policy(path: Path) -> Policy:
+    """What this TOML file says, read again when it has changed. Raises ConfigError naming what is wrong in it."""
+    try:
+        stamp = path.stat()
+        return _read(path, stamp.st_mtime_ns, stamp.st_size)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise _wrong(path, "a TOML file that says who has which role", str(error)) from error
+
+
+@lru_cache(maxsize=4)
+def _read(path: Path, changed: int, size: int) -> Policy:
+    del changed, size
+    told = tomllib.loads(path.read_text(encoding="utf-8"))
+    _only(path, told, _TOP)
+    corpora = told.get("corpora", {})
+    if not isinstance(corpora, dict):
+        raise _wrong(path, "a table [corpora] of lists of groups", repr(corpora))
+    hours = told.get("session_hours", 12)
+    if isinstance(hours, bool) or not isinstance(hours, int | float) or not 0 < hours <= 24 * 30:
+        raise _wrong(path, "session_hours over 0 and up to 720", repr(hours))
+    switches = {name: told.get(name, False) for name in ("trust_email", "log_questions")}
+    for name, value in switches.items():
+        if not isinstance(value, bool):
+            raise _wrong(path, f"{name} = true or false", repr(value))
+    return Policy(
+        tuple(_rule(path, one) for one in told.get("people", [])),
+        {name: _groups(path, groups) for name, groups in corpora.items()},
+        _role(path, told.get("default_role", "none")),
+        float(hours),
+        **switches,
+    )
+
+
+def _rule(path: Path, told: object) -> Rule:
+    if not isinstance(told, dict):
+        raise _wrong(path, "[[people]] tables", repr(told))
+    _only(path, told, _PERSON)
+    named = [name for name in ("email", "subject", "claim") if _is_text(told.get(name))]
+    if len(named) != 1 or (named == ["claim"]) != _is_text(told.get("value")):
+        raise _wrong(path, "in each [[people]] email, or subject, or claim with value", repr(told)[:80])
+    claim = (told["claim"], told["value"]) if named == ["claim"] else ("", "")
+    email = str(told.get("email", "")).strip().casefold()
+    role, groups = _role(path, told.get("role", "none")), _groups(path, told.get("groups", []))
+    return Rule(email, str(told.get("subject", "")), claim, role, groups)
+
+
+def _role(path: Path, name: object) -> Role:
+    known = {role.name.lower(): role for role in Role}
+    if not isinstance(name, str) or name not in known:
+        raise _wrong(path, f"a role of {', '.join(known)}", repr(name))
+    return known[name]
+
+
+def _groups(path: Path, told: object) -> frozenset[str]:
+    if not isinstance(told, list) or not all(map(_is_text, told)):
+        raise _wrong(path, "a list of groups' names", repr(told))
+    return frozenset(told)
+
+
+def _only(path: Path, told: Mapping[str, Any], known: set[str]) -> None:
+    for name in told:
+        if name not in known:
+            raise _wrong(path, f"only {', '.join(sorted(known))}", repr(name))
+
+
+def _wrong(path: Path, expected: str, found: str) -> ConfigError:
+    return ConfigError(f"{path}: expected {expected}, found {found}; correct it. Nobody is let in before.")

@@ -1,0 +1,48 @@
+"""`ragqa audit verify | show`: the log of who did what on a page where people sign in."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from typing import Annotated
+
+import typer
+
+from ragqa.access.audit import AuditLog
+from ragqa.errors import RecordError
+from ragqa.paths import Paths
+
+app = typer.Typer(help="The audit log: verify its chain, show its entries.", no_args_is_help=True)
+
+
+def _log() -> AuditLog:
+    return AuditLog(Paths.from_env().home / "audit")
+
+
+@app.command()
+def verify(
+    anchor: Annotated[str, typer.Option(help="COUNT:HASH as this command once printed it.")] = "",
+) -> None:
+    """Reads the whole log and names the first broken link; exit code 6 where there is one."""
+    log = _log()
+    found = log.verify(anchor)
+    if found.broken:
+        msg = f"{log.folder}: {found.broken}. The {found.entries:,} entries before it hold together."
+        raise RecordError(msg)
+    typer.echo(f"{found.entries:,} entries, whole. Anchor: {found.entries}:{found.hash}")
+
+
+@app.command()
+def show(
+    limit: Annotated[int, typer.Option(min=1, help="How many, the latest last.")] = 50,
+    act: Annotated[str, typer.Option(help="Only this act, as `question` or `refusal`.")] = "",
+    who: Annotated[str, typer.Option(help="Only of whom this is part of the address or id.")] = "",
+) -> None:
+    """Entries as JSON lines, without their hashes."""
+    chosen = (
+        one
+        for one in _log().entries()
+        if act in ("", one.get("act")) and who in f"{one.get('who', '')} {one.get('email', '')}"
+    )
+    for one in deque(chosen, limit):
+        typer.echo(json.dumps({name: value for name, value in one.items() if name not in {"hash", "before"}}))

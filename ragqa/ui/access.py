@@ -1,0 +1,177 @@
+"""Who is at the page: sign-in by Streamlit's OpenID Connect, and the `Gate` that everything on the page asks."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import cache
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import streamlit as st
+
+from ragqa.access.audit import AuditLog
+from ragqa.access.gate import Gate
+from ragqa.access.policy import NOBODY, Act, Policy, Role, read_policy
+from ragqa.errors import ConfigError, RagqaError
+from ragqa.paths import Paths
+from ragqa.ui.render import notice_html
+
+_logger = logging.getLogger(__name__)
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+_ACTING: ContextVar[Gate | None] = ContextVar("ragqa_gate", default=None)  # of a thread that works for somebody
+_WHO = "who"  # what a session was opened as
+UNGUARDED = (
+    "RAGQA_ACCESS is off, and this page is served to other addresses: whoever reaches it may do everything, "
+    "and nothing is logged."
+)
+_seen: set[str] = set()  # sign-ins of which the log knows
+_ended: set[str] = set()  # sign-ins that somebody signed out of: a copied cookie opens nothing either
+
+
+def is_guarded() -> bool:
+    """Whether people have to sign in: on any address but this machine's own, or as RAGQA_ACCESS says."""
+    switch = os.environ.get("RAGQA_ACCESS", "").strip().lower()
+    if switch not in {"", "on", "off"}:
+        msg = f"RAGQA_ACCESS: expected on or off, found {switch[:20]!r}; correct it and start again"
+        raise ConfigError(msg)
+    return switch == "on" or (switch != "off" and _is_served_to_others())
+
+
+def gate() -> Gate:
+    """What the person of this session may do; asked anew each time, so that a changed policy counts at once."""
+    acting = _ACTING.get()
+    if acting:
+        return acting
+    if not is_guarded():
+        return Gate()
+    policy, claims = _policy(), _claims()
+    person = None if _sign_in(claims) in _ended else policy.person(claims, time.time())
+    return Gate(person or NOBODY, policy, AuditLog(Paths.from_env().home / "audit"))
+
+
+@contextmanager
+def acting(as_: Gate) -> Iterator[None]:
+    """What is done within is done by this gate's person: for threads, which know no session."""
+    token = _ACTING.set(as_)
+    try:
+        yield
+    finally:
+        _ACTING.reset(token)
+
+
+def bound(do: Callable[_P, _T]) -> Callable[_P, _T]:
+    """``do``, in whatever thread, on behalf of who is at the page now."""
+    now = gate()
+
+    def as_now(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+        with acting(now):
+            return do(*args, **kwargs)
+
+    return as_now
+
+
+def enter() -> bool:
+    """Whether the page may be drawn; else what to do instead stands there. Call it before anything else is drawn."""
+    try:
+        if not is_guarded():
+            if _is_served_to_others():
+                _warn_once()
+                st.html(notice_html(UNGUARDED, "bad"))
+            return True
+        found = gate()
+    except RagqaError as error:  # a policy that cannot be read lets nobody in
+        _logger.error("%s", error)
+        st.html(notice_html("Nobody can be let in: the server's log says what is wrong with its settings.", "bad"))
+        return False
+    person = found.person
+    opened = repr((person, sorted(found.policy.hidden(person))))
+    if st.session_state.get(_WHO, opened) != opened:  # another person, or other rights than this session began with
+        st.session_state.clear()
+    st.session_state[_WHO] = opened
+    if person.id and _sign_in(_claims()) not in _seen:
+        _seen.add(_sign_in(_claims()))
+        found.log(Act.SIGN_IN, role=person.role.name.lower())
+    if not person.id:
+        _draw_sign_in()
+    elif person.role is Role.NONE:
+        words = f"You are signed in as {person.name}, and have no role here; ask an administrator for one."
+        st.html(notice_html(words, "mixed"))
+        _draw_sign_out(found)
+    else:
+        _draw_sign_out(found)
+        return True
+    return False
+
+
+def _policy() -> Policy:
+    path = os.environ.get("RAGQA_ACCESS_FILE", "")
+    return read_policy(Path(path).expanduser()) if path else Policy()
+
+
+def _claims() -> dict[str, Any]:
+    return dict(st.user.to_dict())
+
+
+def _sign_in(claims: dict[str, Any]) -> str:
+    """What tells one sign-in from another."""
+    return "|".join(str(claims.get(name, "")) for name in ("iss", "sub", "iat", "nonce"))
+
+
+def _is_served_to_others() -> bool:
+    address = str(st.get_option("server.address") or "")
+    try:
+        return address != "localhost" and not ipaddress.ip_address(address).is_loopback
+    except ValueError:
+        return True  # a name, or every address there is
+
+
+@cache
+def _warn_once() -> None:
+    _logger.warning(UNGUARDED)
+
+
+def _providers() -> list[str | None]:
+    """Those that ``[auth]`` of secrets.toml names; None is the one without a name."""
+    try:
+        told: dict[str, Any] = st.secrets.get("auth", {})
+    except FileNotFoundError:
+        return []
+    named: list[str | None] = [name for name, one in told.items() if hasattr(one, "get") and one.get("client_id")]
+    return [None, *named] if told.get("client_id") else named
+
+
+def _draw_sign_in() -> None:
+    st.title("ragqa")
+    providers = _providers()
+    if not providers:
+        words = (
+            "This page asks people to sign in, and cannot: expected [auth] in .streamlit/secrets.toml with a provider "
+            "of OpenID Connect, found none. See ragqa/access/README.md; RAGQA_ACCESS=off lets everybody in."
+        )
+        st.html(notice_html(words, "bad"))
+    if _claims().get("is_logged_in"):
+        st.html(notice_html("Your sign-in has ended. Sign in again to go on.", "mixed"))
+    for name in providers:
+        words = f"Sign in with {name}" if name else "Sign in"
+        st.button(words, key=f"sign_in_{name or ''}", type="primary", on_click=st.login, args=(name,))
+
+
+def _draw_sign_out(found: Gate) -> None:
+    with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center", key="signed_in"):
+        st.text(f"{found.person.name}, {found.person.role.name.lower()}", width="content")
+        st.button("Sign out", key="sign_out", type="tertiary", on_click=_sign_out, args=(found,))
+
+
+def _sign_out(found: Gate) -> None:
+    found.log(Act.SIGN_OUT)
+    _ended.add(_sign_in(_claims()))
+    st.session_state.clear()
+    st.logout()

@@ -1,0 +1,423 @@
+"""Forty attempts to reach what is somebody else's: by address, by a forged widget, by a page's own function."""
+
+import json
+import time
+from html import unescape
+from types import SimpleNamespace
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+import ragqa.loading
+import ragqa.ui.resources as resources
+from ragqa.access.audit import AuditLog
+from ragqa.config import IndexingConfig
+from ragqa.corpus.documents import Reader
+from ragqa.indexing import build_index
+from ragqa.library.intake import take
+from ragqa.library.shelf import make_shelf
+from ragqa.paths import Paths
+from ragqa.records import RecordStore
+from ragqa.types import Question
+from ragqa.ui import access
+from ragqa.ui.run import Run
+from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
+from tests.support.helpers import make_pipeline
+
+pytestmark = pytest.mark.long
+
+SECRET = "pangolin"  # in everything that is not for the one who tries
+POLICY = """
+[[people]]
+email = "ann@example.org"
+role = "analyst"
+groups = ["insurers"]
+[[people]]
+email = "bob@example.org"
+role = "analyst"
+[[people]]
+email = "carl@example.org"
+role = "curator"
+[[people]]
+email = "rita@example.org"
+role = "reader"
+[[people]]
+email = "root@example.org"
+role = "administrator"
+[corpora]
+closed = ["insurers"]
+"""
+
+
+def claims(name, **changes):
+    """What the provider says of a person; of "" nobody has signed in."""
+    said = {"is_logged_in": True, "iss": "https://id", "sub": name, "iat": time.time() - 60}
+    return {**said, "email": f"{name}@example.org", "email_verified": True, **changes} if name else {}
+
+
+@pytest.fixture(scope="module")
+def indexes(tmp_path_factory):
+    """The corpus ``open``, which everybody reads, and ``closed``, with the secret in it."""
+    folder = tmp_path_factory.mktemp("indexes")
+    for name, word in (("open", "aardvark"), ("closed", SECRET)):
+        source = folder / f"source-{name}"
+        source.mkdir()
+        (source / "rules.md").write_text(f"# Rules\n\nA firm must feed the {word} at once.\n\nA bank may wait.")
+        build_index(name, source, indexes=folder, config=IndexingConfig(), encoder=FakeEncoder())
+    return folder
+
+
+@pytest.fixture
+def world(indexes, tmp_path, monkeypatch):
+    """A server with both corpora, both in the library too, records and a run of Ann's, and one of before sign-in."""
+    (tmp_path / "indexes").mkdir()
+    for name in ("open", "closed"):
+        (tmp_path / "indexes" / name).symlink_to(indexes / name)
+    (tmp_path / "access.toml").write_text(POLICY)
+    for name, value in {
+        "HOME": tmp_path,
+        "INDEXES": tmp_path / "indexes",
+        "ACCESS": "on",
+        "ACCESS_FILE": tmp_path / "access.toml",
+        "INDEX": "open",
+    }.items():
+        monkeypatch.setenv(f"RAGQA_{name}", str(value))
+    nli = FakeNli()
+    models = ragqa.loading.Models(FakeEncoder(), nli, nli, FakeObligations())
+    monkeypatch.setattr(resources, "_models_of", lambda *some: models)
+    monkeypatch.setattr(resources, "warm_up", lambda config, paths: None)
+    paths = Paths.from_env()
+    for name in ("open", "closed"):
+        shelf = make_shelf(name, paths.library, f"The {SECRET if name == 'closed' else 'aardvark'} files")
+        (tmp_path / "waits.md").write_text(f"# {name}\n\nA firm must wait.")
+        with Reader() as reader, (tmp_path / "waits.md").open("rb") as data:
+            take(shelf, "waits.md", data, reader)
+    store = RecordStore(paths.records)
+    question = Question(f"Who must feed the {SECRET}?")
+
+    def asked(records, index="open"):
+        config = ragqa.Config(index=index, generation=ragqa.Config().generation)
+        return list(make_pipeline(config=config, records=records).run(question))[-1].record_id
+
+    made = SimpleNamespace(paths=paths, store=store, log=AuditLog(tmp_path / "audit"), ids={})
+    made.ids["nobodys"] = asked(store)
+    with access.acting(as_("ann")):
+        mine = resources.record_store(paths.records)
+        made.ids |= {"ann": asked(mine), "ann closed": asked(mine, "closed")}
+        mine.share(made.ids["ann closed"], "bob@example.org", shared=True)  # who may not read its corpus
+        run = Run(question, ragqa.Config(index="open"), lambda: make_pipeline(records=mine), access.gate().person.id)
+        resources.runs().add(run)
+        run.wait(20)
+        made.ids["run"] = run.id
+    yield made
+    st.cache_resource.clear()
+    st.cache_data.clear()
+
+
+def as_(name, **changes):
+    """The gate of this person, as the page makes it."""
+    policy = access._policy()
+    return access.Gate(policy.person(claims(name, **changes), time.time()) or access.NOBODY, policy, _log())
+
+
+def _log():
+    return AuditLog(Paths.from_env().home / "audit")
+
+
+def _script(page, guarded):
+    import streamlit as st
+
+    from ragqa.errors import AccessError
+    from ragqa.ui import access, ask, compare_page, library, reader, records_page, sweep_page
+    from ragqa.ui.evaluation import page as evaluation_page
+
+    pages = {
+        "ask": ask.ask_page,
+        "check": ask.check_page,
+        "compare": compare_page.compare_page,
+        "sweep": sweep_page.sweep_page,
+        "library": library.library_page,
+        "read": reader.reader_page,
+        "records": records_page.records_page,
+        "evaluate": evaluation_page.evaluation_page,
+    }
+    if guarded and not access.enter():
+        st.stop()
+    try:
+        pages[page]()
+    except AccessError as error:
+        st.error(str(error))
+
+
+def opened(page, who, query=None, state=None, guarded=True, **said):
+    """This page for this person; ``guarded`` False: as if the page before all pages could be got round."""
+    tester = AppTest.from_function(_script, default_timeout=30, kwargs={"page": page, "guarded": guarded})
+    tester.user = claims(who, **said)
+    for name, value in (query or {}).items():
+        tester.query_params[name] = value
+    for name, value in (state or {}).items():
+        tester.session_state[name] = value
+    return tester.run()
+
+
+def told(at):
+    """Everything that was sent to the browser."""
+    return unescape("\n".join(str(getattr(one, "proto", one)) for one in _elements(at._tree)))
+
+
+def _elements(block):
+    for one in getattr(block, "children", {}).values():
+        yield one
+        yield from _elements(one)
+
+
+def kept(world):
+    """What must be as it was: documents, indexes and records."""
+    files = {
+        path.relative_to(world.paths.home): path.read_bytes()
+        for path in world.paths.library.rglob("*")
+        if path.is_file() and not path.name.endswith(".lock")
+    }
+    return files, sorted(one.name for one in world.paths.indexes.iterdir()), records(world)
+
+
+def records(world):
+    """Every record there is, with its corpus."""
+    return {one.record_id: one.index for one in world.store.list(99)}
+
+
+# Attempts: page, person, address (values may name an id of the world), what a forged message says of widgets. ------
+
+ADDRESSES = {
+    "no sign-in, ask": ("ask", "", {}),
+    "no sign-in, a record": ("records", "", {"record": "ann"}),
+    "no sign-in, a run": ("ask", "", {"run": "run"}),
+    "no sign-in, a corpus": ("read", "", {"corpus": "open"}),
+    "no sign-in, the library": ("library", "", {"corpus": "open"}),
+    "a role of none": ("records", "eve", {"record": "ann"}),
+    "another's record": ("records", "bob", {"record": "ann"}),
+    "another's record, as a reader": ("records", "rita", {"record": "ann"}),
+    "another's record, as a curator": ("records", "carl", {"record": "ann"}),
+    "a record of before there was sign-in": ("records", "carl", {"record": "nobodys"}),
+    "that record, as an analyst": ("records", "bob", {"record": "nobodys"}),
+    "a shared record of a closed corpus": ("records", "bob", {"record": "ann closed"}),
+    "a record to compare with": ("records", "bob", {"compare": "ann"}),
+    "two records compared": ("compare", "bob", {"a": "ann", "b": "ann closed"}),
+    "two records compared, as a reader": ("compare", "rita", {"a": "nobodys", "b": "ann"}),
+    "an id with a wildcard": ("records", "bob", {"record": "%"}),
+    "an id with SQL": ("records", "bob", {"record": "' OR 1=1 --"}),
+    "another's run": ("ask", "bob", {"run": "run"}),
+    "another's run, as a curator": ("ask", "carl", {"run": "run"}),
+    "a closed corpus read": ("read", "bob", {"corpus": "closed"}),
+    "a closed corpus searched": ("read", "carl", {"corpus": "closed", "find": "must"}),
+    "a closed corpus by a document": ("read", "rita", {"corpus": "closed", "document": "rules.md"}),
+    "a closed corpus by a path": ("read", "bob", {"corpus": "../indexes/closed"}),
+    "a closed corpus asked": ("ask", "bob", {"q": "Who must act?", "corpus": "closed"}),
+    "a closed corpus checked": ("check", "bob", {"text": "A firm must act.", "corpus": "closed"}),
+    "a closed corpus of the library": ("library", "carl", {"corpus": "closed"}),
+    "the library as an analyst": ("library", "bob", {"corpus": "open"}),
+    "the library as a reader": ("library", "rita", {}),
+    "evaluations as a curator": ("evaluate", "carl", {}),
+    "evaluations by a guessed id": ("evaluate", "bob", {"run": "retrieval-1"}),
+}
+TOKENS = {
+    "an expired sign-in": {"iat": 1_000_000.0},
+    "a sign-in of the future": {"iat": 4_000_000_000.0},
+    "a sign-in without a time": {"iat": None},
+    "an address nobody verified": {"email_verified": False},
+    "a flag that is no flag": {"is_logged_in": "true"},
+    "no issuer": {"iss": ""},
+}
+FORGED = {
+    "a corpus chosen": ("ask", "bob", {"corpus": "closed", "kept_corpus": "closed"}),
+    "a corpus chosen and asked": ("ask", "bob", {"corpus": "closed", "question": "Who?", "ask_now": "run"}),
+    "asked as a reader": ("ask", "rita", {"question": "Who must act?", "ask_now": "run"}),
+    "checked as a reader": ("check", "rita", {"text": "A firm must act.", "ask_now": "checked"}),
+    "records to compare": ("compare", "bob", {"compare_what": "Two stored answers", "compare_record_a": "ann"}),
+    "both sides asked of a closed corpus": (
+        "compare",
+        "bob",
+        {"compare_corpus_a": "closed", "compare_question": "Who?", "compare_ask": True},
+    ),
+    "a sweep over a closed corpus": ("sweep", "bob", {"sweep_corpus": "closed", "sweep_go": True}),
+    "a corpus to read": ("read", "bob", {"read_corpus": "closed"}),
+    "a deletion as an analyst": ("library", "bob", {"library_delete": True}),
+    "a corpus of the list opened": ("library", "carl", {"open_closed": True}),
+}
+
+
+def resolved(world, told_of):
+    return {name: world.ids.get(value, value) if isinstance(value, str) else value for name, value in told_of.items()}
+
+
+@pytest.mark.parametrize("guarded", [True, False], ids=["", "past the page before all pages"])
+@pytest.mark.parametrize("how", ADDRESSES)
+def test_an_address_reaches_nothing(world, how, guarded):
+    page, who, query = ADDRESSES[how]
+    before = kept(world)
+    at = opened(page, who, resolved(world, query), guarded=guarded)
+    assert SECRET not in told(at)
+    assert kept(world) == before
+
+
+@pytest.mark.parametrize("guarded", [True, False], ids=["", "past the page before all pages"])
+@pytest.mark.parametrize("how", TOKENS)
+def test_a_sign_in_that_does_not_hold_reaches_nothing(world, how, guarded):
+    for page, query in (("records", {"record": "ann"}), ("ask", {"run": "run"}), ("read", {"corpus": "closed"})):
+        assert SECRET not in told(opened(page, "ann", resolved(world, query), guarded=guarded, **TOKENS[how]))
+
+
+@pytest.mark.parametrize("how", FORGED)
+def test_a_forged_message_reaches_nothing(world, how):
+    page, who, state = FORGED[how]
+    files, indexes, asked = kept(world)
+    pressed = {name for name, value in state.items() if value is True}
+    at = opened(page, who, state=resolved(world, {name: value for name, value in state.items() if value is not True}))
+    for button in at.button:
+        if button.key in pressed:
+            button.click().run()
+            break
+    runs = [at.session_state[name] for name in ("run", "checked") if name in at.session_state]
+    for run in (*runs, *at.session_state.get("compared", ())):
+        run.wait(20)
+    at.run()
+    assert SECRET not in told(at)
+    assert kept(world)[:2] == (files, indexes)
+    new = [index for name, index in records(world).items() if name not in asked]
+    assert set(new) <= {"open"}  # what is not offered is not asked; the first that is may be
+    assert not new or who != "rita"
+
+
+def test_there_are_at_least_forty():
+    assert len(ADDRESSES) + len(TOKENS) + len(FORGED) >= 40
+
+
+# Who may, does ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("page", "who", "query"),
+    [
+        ("records", "ann", {"record": "ann"}),
+        ("records", "ann", {"record": "ann closed"}),
+        ("records", "root", {"record": "nobodys"}),
+        ("ask", "ann", {"run": "run"}),
+        ("ask", "root", {"run": "run"}),
+        ("read", "ann", {"corpus": "closed", "find": "feed"}),
+        ("compare", "ann", {"a": "ann", "b": "ann closed"}),
+        ("library", "root", {"corpus": "closed"}),
+    ],
+)
+def test_who_may_see_it_sees_it(world, page, who, query):
+    """Without these the tests above would hold of a page that shows nothing."""
+    assert SECRET in told(opened(page, who, resolved(world, query)))
+
+
+def test_a_record_is_shared_with_a_person_and_with_a_group_and_no_longer(world):
+    name = world.ids["ann"]
+    at = opened("records", "ann", {"record": name})
+    at.text_input(key="share_with").set_value(" Bob@Example.org ")
+    at.button(key="FormSubmitter:share-Share").click().run()
+    assert SECRET in told(opened("records", "bob", {"record": name}))
+    assert SECRET in told(opened("records", "bob"))  # in the list
+    assert SECRET not in told(opened("records", "carl", {"record": name}))
+    shared = opened("records", "bob", {"record": name})
+    assert "share_with" not in [one.key for one in shared.text_input]  # it is not Bob's to share on
+    with access.acting(as_("bob")), pytest.raises(ragqa.RagqaError):
+        resources.record_store(world.paths.records).share(name, "rita@example.org", shared=True)
+    next(one for one in at.button if one.key == "unshare_bob@example.org").click().run()
+    assert SECRET not in told(opened("records", "bob", {"record": name}))
+    with access.acting(as_("ann")):
+        resources.record_store(world.paths.records).share(name, "group:insurers", shared=True)
+    joined = POLICY.replace('role = "reader"', 'role = "reader"\ngroups = ["insurers"]')
+    (world.paths.home / "access.toml").write_text(joined)
+    assert SECRET in told(opened("records", "rita", {"record": name}))
+    assert [one["shared"] for one in world.log.entries() if one["act"] == "share"] == [True, False]
+
+
+def test_rights_taken_away_count_in_a_session_that_is_open(world):
+    at = opened("library", "carl", {"corpus": "open"})
+    before = kept(world)
+    (world.paths.home / "access.toml").write_text(POLICY.replace("curator", "reader"))
+    at.button(key="library_delete").click().run()
+    assert kept(world) == before
+    assert "There is no corpus" in told(at) or "does not allow" in told(at)
+    (world.paths.home / "access.toml").write_text("role = [")
+    assert SECRET not in told(opened("records", "ann", {"record": world.ids["ann"]}))
+    assert "Nobody can be let in" in told(opened("records", "ann"))
+
+
+def test_a_session_that_another_person_goes_on_with_begins_anew(world):
+    at = opened("ask", "ann", {"run": world.ids["run"]})
+    assert SECRET in told(at)
+    at.user = claims("bob")
+    at.run()
+    assert SECRET not in told(at)
+    assert at.session_state["who"].count("bob")
+    assert "run" not in at.session_state
+
+
+def test_acts_and_refusals_are_in_the_log(world):
+    at = opened("ask", "bob", {})
+    at.text_area(key="question").set_value("What must a firm do?")
+    next(button for button in at.button if button.label == "Ask").click().run()
+    at.session_state["run"].wait(20)
+    assert at.session_state["run"].view.record_id
+    opened("records", "bob", {"record": world.ids["ann"]})
+    at = opened("library", "carl", {"corpus": "open"})
+    next(one for one in at.button if one.key == "library_delete").click().run()
+    found = [(one["act"], one["email"][:4], one.get("corpus") or one.get("record")) for one in world.log.entries()]
+    assert ("question", "bob@", "open") in found
+    assert ("refusal", "bob@", world.ids["ann"]) in found
+    assert ("sign-in", "carl", None) in found
+    assert ("deletion", "carl", "open") in found
+    assert "What must a firm do?" not in (world.paths.home / "audit" / "audit.jsonl").read_text()
+    assert world.log.verify().broken is None
+
+
+def test_signing_out_ends_every_copy_of_the_sign_in(world):
+    at = opened("records", "ann", {"record": world.ids["ann"]})
+    when = at.user["iat"]
+    at.button(key="sign_out").click().run()
+    assert [one["act"] for one in world.log.entries()][-1] == "sign-out"
+    assert SECRET not in told(opened("records", "ann", {"record": world.ids["ann"]}, iat=when))
+    assert SECRET in told(opened("records", "ann", {"record": world.ids["ann"]}, iat=when + 1))
+
+
+@pytest.mark.parametrize(
+    ("address", "switch", "asks", "warns"),
+    [
+        ("localhost", "", False, False),
+        ("127.0.0.1", "", False, False),
+        ("::1", "", False, False),
+        ("127.0.0.1", "on", True, False),
+        ("0.0.0.0", "", True, False),
+        (None, "", True, False),
+        ("192.168.0.7", "", True, False),
+        ("localhost.example.org", "", True, False),
+        ("unix:///run/ragqa.sock", "", True, False),
+        ("0.0.0.0", "off", False, True),
+        ("localhost", "off", False, False),
+        ("0.0.0.0", "of", True, False),
+    ],
+)
+def test_when_people_have_to_sign_in(world, monkeypatch, address, switch, asks, warns):
+    monkeypatch.setattr(st, "get_option", lambda name: address if name == "server.address" else None)
+    monkeypatch.setenv("RAGQA_ACCESS", switch)
+    shown = told(opened("records", "", {"record": world.ids["ann"]}))
+    assert (SECRET not in shown) == asks
+    assert ("whoever reaches it may do everything" in shown) == warns
+
+
+def test_without_sign_in_everything_is_as_before(world, monkeypatch):
+    monkeypatch.setenv("RAGQA_ACCESS", "")
+    shown = told(opened("records", ""))
+    assert shown.count(SECRET) >= 3
+    assert not (world.paths.home / "audit" / "audit.jsonl").exists() or not [
+        one for one in world.log.entries() if one["act"] == "sign-in"
+    ]
+    at = opened("ask", "", {"run": world.ids["run"]})
+    assert SECRET in told(at)
+    assert "sign_out" not in [one.key for one in at.button]
+    assert json.loads(json.dumps([one.label for one in at.button]))
