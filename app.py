@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import streamlit as st
 
 from ragqa.access.policy import Act
 from ragqa.errors import AccessError
 from ragqa.ui import access
 from ragqa.ui.ask import ask_page, check_page
+from ragqa.ui.audit_page import audit_page
 from ragqa.ui.compare_page import compare_page
 from ragqa.ui.evaluation.page import evaluation_page
 from ragqa.ui.library import library_page
 from ragqa.ui.reader import reader_page
 from ragqa.ui.records_page import records_page
 from ragqa.ui.render import notice_html
-from ragqa.ui.resources import ICON
+from ragqa.ui.resources import ICON, style
 from ragqa.ui.sweep_page import sweep_page
+
+READ = ":material/menu_book:"
 
 st.set_page_config(page_title="ragqa", page_icon=str(ICON), layout="wide", initial_sidebar_state="collapsed")
 if not access.enter():
+    st.html(style())
     st.stop()
+may = access.gate().may
+asks = may(Act.QUESTION)
+shown: Literal["visible", "hidden"] = "visible" if asks else "hidden"
 pages = [
     (Act.QUESTION, st.Page(ask_page, title="Ask", icon=":material/search:", default=True)),
     (Act.QUESTION, st.Page(ask_page, title="Ask", url_path="ask", visibility="hidden")),
@@ -27,11 +36,17 @@ pages = [
     (Act.READ, st.Page(compare_page, title="Compare", icon=":material/compare:", url_path="compare")),
     (Act.SWEEP, st.Page(sweep_page, title="Sweep", icon=":material/grid_on:", url_path="sweep")),
     (Act.UPLOAD, st.Page(library_page, title="Library", icon=":material/library_books:", url_path="library")),
-    (Act.READ, st.Page(reader_page, title="Read", icon=":material/menu_book:", url_path="read")),
+    (
+        Act.READ,
+        st.Page(reader_page, title="Read", icon=READ, url_path="read", visibility=shown),
+    ),
     (Act.READ, st.Page(records_page, title="Records", icon=":material/history:", url_path="records")),
     (Act.EVALUATION, st.Page(evaluation_page, title="Evaluate", icon=":material/analytics:", url_path="evaluate")),
 ]
-may = access.gate().may
+if access.is_guarded():
+    pages.append((Act.AUDIT, st.Page(audit_page, title="Audit", icon=":material/policy:", url_path="audit")))
+if not asks:  # the page that opens first is another one
+    pages.insert(0, (Act.READ, st.Page(reader_page, title="Read", icon=READ, default=True)))
 page = st.navigation([page for act, page in pages if may(act)], position="top")
 st.session_state["came_from"], st.session_state["page"] = st.session_state.get("page"), page.url_path
 try:

@@ -149,7 +149,7 @@ def _providers() -> list[str | None]:
 
 
 def _draw_sign_in() -> None:
-    st.title("ragqa")
+    st.html('<div class="rq-brand"><h1>ragqa</h1><p>Sign in to ask, to check and to read.</p></div>')
     providers = _providers()
     if not providers:
         words = (

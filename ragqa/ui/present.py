@@ -11,7 +11,7 @@ _AT = "presented"  # which example a session is at
 _STYLE = """<style>
 html { font-size: 21px !important; }
 [data-testid=stHeader], [data-testid=stSidebar], [data-testid=stExpandSidebarButton], [data-testid=stForm],
-.st-key-choices, .st-key-present_go, [data-testid=stTextInput] { display: none !important; }
+.st-key-choices, .st-key-present_go, .st-key-signed_in, [data-testid=stTextInput] { display: none !important; }
 .stMainBlockContainer { padding: 1.2rem 2.5rem 5rem !important; max-width: 84rem; margin: 0 auto; }
 .rq-evidence:not([hidden]) { top: 1rem; max-height: calc(100vh - 7rem); }
 .st-key-presenting { position: fixed; right: 1.5rem; bottom: 1rem; z-index: 97; width: auto; padding: 0.3rem 0.6rem;

@@ -40,6 +40,8 @@ def records_page() -> None:
             st.html(records_html(records, resources.stale_records(records, store, paths), against))
         else:
             words = "No question has been answered on this machine yet. Ask one, and it is kept here."
+            if access.gate().audit:
+                words = "No record here is yours or shared with you."
             st.html(notice_html(words))
     except RagqaError as error:
         st.html(notice_html(str(error), "bad"))

@@ -53,11 +53,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def running_app(home: Path, **environment: str) -> Iterator[str]:
+def running_app(home: Path, port: int = 0, options: tuple[str, ...] = (), **environment: str) -> Iterator[str]:
     """The address of a fresh `streamlit run app.py`; its output is in ``home/server.log``."""
-    port = free_port()
+    port = port or free_port()
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
-    command += ["--server.address", "127.0.0.1"]
+    command += ["--server.address", "127.0.0.1", *options]
     env = {**os.environ, "RAGQA_HOME": str(home), **environment}
     with (home / "server.log").open("wb") as log:
         process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=log, stderr=subprocess.STDOUT)
@@ -69,12 +69,14 @@ def running_app(home: Path, **environment: str) -> Iterator[str]:
             process.wait(60)
 
 
-def wait_until_healthy(address: str, process: subprocess.Popen[bytes], seconds: float = 120) -> None:
+def wait_until_healthy(
+    address: str, process: subprocess.Popen[bytes], seconds: float = 120, path: str = "/_stcore/health"
+) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
-        assert process.poll() is None, "streamlit ended at once"
+        assert process.poll() is None, "the server ended at once"
         try:
-            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2) as reply:
+            with urllib.request.urlopen(f"{address}{path}", timeout=2) as reply:
                 if reply.status == 200:
                     return
         except OSError:
