@@ -257,11 +257,12 @@ def _filtering_widgets(values: dict[str, Any]) -> dict[str, DeltaGenerator]:
 
 def _answer_widgets(values: dict[str, Any], defaults: GenerationConfig) -> None:
     st.html(_group("Answer and scores"))
+    has_model = can_ask()
     _radio(
         values,
         "generator",
         "Generator",
-        {part.name: part.label for part in registry.parts(registry.GENERATORS) if can_ask() or not _asks(part)},
+        {part.name: part.label for part in registry.parts(registry.GENERATORS) if has_model or not _asks(part)},
         TERMS["generator"],
     )
     chosen = registry.find(registry.GENERATORS, values["generator"])
@@ -278,7 +279,7 @@ def _answer_widgets(values: dict[str, Any], defaults: GenerationConfig) -> None:
         allowed = WRITING[name]
         label = allowed.name.removeprefix("most ").capitalize()
         _slider(values, name, label, (allowed.low, allowed.high, 1), allowed.explanation)
-    if not can_ask():
+    if not has_model:
         how = "run `make local`, or set OPENAI_API_KEY or OPENAI_BASE_URL and start again"
         st.caption(f"No language model is configured. To use one, {how}.")
     modes = {ScoringMode.PAPER: "paper", ScoringMode.SCRIPT: "script"}

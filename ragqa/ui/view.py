@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from ragqa.config import Config, FilteringConfig, FusionConfig, FusionMethod, RerankingConfig
 from ragqa.events.generation import BestSoFar, Token, TraceEvent, Working
@@ -203,31 +203,47 @@ def reselect(
     own = view.config
     if view.answer and view.selection and (fusion, filtering, reranking) == (own.fusion, own.filtering, own.reranking):
         return view.selection
-    fused = _fused(_Same(view.rankings), fusion.method, tuple(sorted(fusion.weights.items())))
+    return _reselected(_Same(view), fusion.method, tuple(sorted(fusion.weights.items())), filtering, reranking)
+
+
+T = TypeVar("T")
+
+
+class _Same(Generic[T]):
+    """An object as a key: the same one, not an equal one, which would take long to find out."""
+
+    __slots__ = ("it",)
+
+    def __init__(self, it: T) -> None:
+        self.it = it
+
+    def __hash__(self) -> int:
+        return id(self.it)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.it is self.it
+
+
+@lru_cache(maxsize=16)
+def _reselected(
+    same: _Same[View],
+    method: FusionMethod,
+    weights: tuple[tuple[str, float], ...],
+    filtering: FilteringConfig,
+    reranking: RerankingConfig | None,
+) -> Selection:
+    """One drawing of the page asks five times what its settings keep."""
+    view = same.it
+    fused = _fused(_Same(view.rankings), method, weights)
     if reranking and _was_read_by(view, reranking):
         fused = rerank(fused, view.reranker_scores, reranking)
     return reselected(fused, view.trace, filtering)
 
 
-class _Same:
-    """Rankings as a key: the same object, not an equal one, which would take long to find out."""
-
-    __slots__ = ("rankings",)
-
-    def __init__(self, rankings: tuple[Ranking, ...]) -> None:
-        self.rankings = rankings
-
-    def __hash__(self) -> int:
-        return id(self.rankings)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.rankings is self.rankings
-
-
 @lru_cache(maxsize=16)
-def _fused(same: _Same, method: FusionMethod, weights: tuple[tuple[str, float], ...]) -> Ranking:
+def _fused(same: _Same[tuple[Ranking, ...]], method: FusionMethod, weights: tuple[tuple[str, float], ...]) -> Ranking:
     """Fusing is most of what moving a limit would cost, and a limit changes none of it."""
-    return fuse(same.rankings, FusionConfig(method, dict(weights)))
+    return fuse(same.it, FusionConfig(method, dict(weights)))
 
 
 def unread(view: View, fusion: FusionConfig, reranking: RerankingConfig) -> int:

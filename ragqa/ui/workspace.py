@@ -55,11 +55,19 @@ def _live(run: Run, settings: Config, at_first: View) -> None:
             with st.container(key="progress", horizontal=True, vertical_alignment="center"):
                 st.html(progress_html(view.phase, run.seconds))
                 st.button("Stop", on_click=run.stop, key="stop")
-    again = "" if view.running else address_of(link_of_view(view))
+    again = "" if view.running else _asks_again(view)
     draw_panes(panes_of(view, settings, run.id, raw=shows_raw(view), again=again))
     if not view.running and st.session_state.get("finished") is not run:
         st.session_state["finished"] = run
         st.rerun()
+
+
+def _asks_again(view: View) -> str:
+    """The address that asks this again, found once for each answer: it looks at every preset."""
+    kept: tuple[View, str] | None = st.session_state.get("again")
+    if kept is None or kept[0] is not view:
+        kept = st.session_state["again"] = (view, address_of(link_of_view(view)))
+    return kept[1]
 
 
 def _tabs(run: Run, settings: Config, index: Index | None, paths: Paths) -> None:

@@ -53,14 +53,16 @@ def free_port() -> int:
 
 
 @contextmanager
-def running_app(home: Path, port: int = 0, options: tuple[str, ...] = (), **environment: str) -> Iterator[str]:
-    """The address of a fresh `streamlit run app.py`; its output is in ``home/server.log``."""
+def running_app(
+    home: Path, port: int = 0, options: tuple[str, ...] = (), root: Path = ROOT, **environment: str
+) -> Iterator[str]:
+    """The address of a fresh `streamlit run app.py` of this checkout; its output is in ``home/server.log``."""
     port = port or free_port()
     command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
     command += ["--server.address", "127.0.0.1", *options]
     env = {**os.environ, "RAGQA_HOME": str(home), **environment}
     with (home / "server.log").open("wb") as log:
-        process = subprocess.Popen(command, cwd=ROOT, env=env, stdout=log, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(command, cwd=root, env=env, stdout=log, stderr=subprocess.STDOUT)
         try:
             wait_until_healthy(f"http://127.0.0.1:{port}", process)
             yield f"http://127.0.0.1:{port}"

@@ -9,6 +9,7 @@ among those given or stands hidden on the page as ``data-card=ID``.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 
 import streamlit as st
@@ -45,6 +46,11 @@ class Panes:
 
 def draw_panes(panes: Panes) -> None:
     """Mounts the component, or gives the mounted one something new to show."""
-    read = {end: (_HERE / f"panes.{end}").read_text(encoding="utf-8") for end in ("css", "js")}
-    mount = st.components.v2.component("ragqa_panes", html=_HTML, isolate_styles=False, **read)
+    css, js = _read("css"), _read("js")
+    mount = st.components.v2.component("ragqa_panes", html=_HTML, css=css, js=js, isolate_styles=False)
     mount(key="panes", data=asdict(panes))
+
+
+@cache
+def _read(end: str) -> str:
+    return (_HERE / f"panes.{end}").read_text(encoding="utf-8")
