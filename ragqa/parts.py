@@ -131,7 +131,7 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
         Part("bm25", "BM25", "How much the ranking by words counts against the others; 0: not at all.", score="BM25"),
         Part("context", "Context", "The ranking by words of each passage read with its neighbours in the document."),
         Part("dense", "Dense", "The ranking by meaning (cosine of vectors).", score="cosine"),
-        Part("citations", "Citations", "What the best passages cite, and what cites them.", score="cited"),
+        Part("citations", "Citations", "What the best passages cite, and what cites them.", score="linked relevance"),
         Part("document", "Document", "BM25 over whole documents: a passage counts as much as its document.", also=True),
         Part(
             "splade:MODEL",

@@ -14,7 +14,8 @@ THRESHOLD, MAX_DROP, TOP_K = "threshold", "max_drop", "top_k"
 class Limits:
     """How many of the ``total`` candidates each limit alone would keep, and which of them end the list.
 
-    ``words`` has a line for each limit, by the name of its setting; ``summary`` is one sentence on all three.
+    ``words`` has a line for each limit, by the name of its setting; ``summary`` is one sentence on all three, and what
+    another rule than these keeps behind the end, or leaves out before it.
     """
 
     total: int
@@ -38,8 +39,8 @@ def limits(selection: Selection, filtering: FilteringConfig) -> Limits | None:
         MAX_DROP: fallen.rank - 1 if fallen else total,
         TOP_K: min(filtering.top_k, total),
     }
-    kept = min(alone.values())
-    binding = tuple(name for name, count in alone.items() if count == kept < total)
+    end = min(alone.values())
+    binding = tuple(name for name, count in alone.items() if count == end < total)
     reasons = {
         THRESHOLD: f"rank {below.rank} has a relevance of {below.relevance:.2f}" if below else "",
         MAX_DROP: f"rank {fallen.rank} falls {fallen.fall:.2f} below the one before" if fallen else "",
@@ -53,7 +54,21 @@ def limits(selection: Selection, filtering: FilteringConfig) -> Limits | None:
             words[name] = "Off."
         else:
             words[name] = f"By itself it would keep {_of(count, total)}."
-    return Limits(total, kept, alone, binding, words, _summary(kept, total, binding, reasons, alone))
+    summary = _summary(end, total, binding, reasons, alone) + _holes(selection, end)
+    return Limits(total, len(selection.kept), alone, binding, words, summary)
+
+
+def _holes(selection: Selection, end: int) -> str:
+    """What is kept though it lies behind the end of the list, and dropped though it lies before."""
+    behind = [f"rank {one.rank} ({_why(one)})" for one in selection.kept if one.rank > end]
+    before = [f"rank {one.rank} ({_why(one)})" for one in selection.dropped if one.rank <= end]
+    said = f" Kept all the same: {', '.join(behind)}." if behind else ""
+    return said + (f" Left out all the same: {', '.join(before)}." if before else "")
+
+
+def _why(one: Candidate) -> str:
+    """Its reason without the decision, and without what the filter would have said."""
+    return one.explanation.removeprefix("kept: ").removeprefix("dropped: ").partition("; by the filter")[0]
 
 
 def _of(count: int, total: int) -> str:
@@ -63,14 +78,14 @@ def _of(count: int, total: int) -> str:
 _NAMES = {THRESHOLD: "the threshold", MAX_DROP: "max drop", TOP_K: "top-k"}
 
 
-def _summary(kept: int, total: int, binding: tuple[str, ...], reasons: dict[str, str], alone: dict[str, int]) -> str:
+def _summary(end: int, total: int, binding: tuple[str, ...], reasons: dict[str, str], alone: dict[str, int]) -> str:
     if not binding:
         return f"No limit is reached: all {total} are kept."
     who = " and ".join(_NAMES[name] for name in binding)
     verb = "end" if len(binding) > 1 else "ends"
     others = ", ".join(f"{_NAMES[name]} keeps {_of(alone[name], total)}" for name in alone if name not in binding)
     beside = f" By themselves: {others}." if others else ""
-    return f"{who[:1].upper()}{who[1:]} {verb} the list after {kept}: {reasons[binding[0]]}.{beside}"
+    return f"{who[:1].upper()}{who[1:]} {verb} the list after {end}: {reasons[binding[0]]}.{beside}"
 
 
 def fall_of(selection: Selection, filtering: FilteringConfig) -> Candidate | None:

@@ -51,13 +51,14 @@ def leaf_html(
     pieces: list[str] = []
     before = where = ""
     for passage, after in zip(passages, (*passages[1:], None), strict=True):
-        heading = passage.section.rpartition(" › ")[2] if passage.section != before else ""
+        named = after.section.rpartition(" › ")[2] if after and after.section != passage.section else ""
+        is_heading = bool(named) and named in {passage.text, f"{passage.number} {passage.text}"}  # of what follows
+        within = is_heading and f"{before} › ".startswith(f"{passage.section} › ")  # its chapter was named above
+        heading = passage.section.rpartition(" › ")[2] if passage.section != before and not within else ""
         if heading and not (pieces and pieces[-1].endswith(f">{escape(heading)}</h3>")):
             pieces.append(f"<h3>{escape(heading)}</h3>")
-        before = passage.section
-        is_chosen = passage.passage_id == chosen
-        named = after.section.rpartition(" › ")[2] if after and after.section != before else ""
-        if named and named in {passage.text, f"{passage.number} {passage.text}"}:  # it is the heading of what follows
+        before, is_chosen = passage.section, passage.passage_id == chosen
+        if is_heading:
             pieces.append(f"<h3{_anchor(is_chosen)}>{escape(named)}</h3>")
             continue
         marks = [Mark(one.start, one.end, "mixed") for one in words(passage.text)] if words else []

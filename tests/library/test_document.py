@@ -1,5 +1,6 @@
 """A document is read as a whole: outline, leaves, search, places; what it shows is escaped; a record that is stale."""
 
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -104,6 +105,19 @@ def test_a_leaf_shows_headings_once_tables_as_tables_and_marks_what_is_cited():
     assert '<mark class="rq-mark-good">Pay at once.</mark> Or not.' in html
     assert html.count('id="rq-place"') == 1
     assert passage_text_html("a | bc", [Mark(4, 6, "mixed")]).count("<mark") == 1
+
+
+def test_a_chapter_is_named_once_above_its_sections():
+    passages = [
+        passage("d:1", "LICENSING", number="1."),
+        passage("d:2", "Scope", number="1.1", section="1. LICENSING"),
+        passage("d:3", "A firm must ask.", number="1.1.1", section="1. LICENSING › 1.1 Scope"),
+        passage("d:4", "Terms", number="1.2", section="1. LICENSING"),
+        passage("d:5", "A firm must wait.", number="1.2.1", section="1. LICENSING › 1.2 Terms"),
+        passage("d:6", "All of this is law.", number="1.3", section="1. LICENSING"),
+    ]
+    found = re.findall(r"<h3>(.*?)</h3>", leaf_html(passages, lambda one: ""))
+    assert found == ["1. LICENSING", "1.1 Scope", "1.2 Terms", "1. LICENSING"]  # the last: what belongs to no section
 
 
 def test_hostile_texts_stay_texts(index):

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 from ragqa.config import Config, FilteringConfig, FusionConfig, GenerationConfig, RerankingConfig
 from ragqa.errors import ConfigError
-from ragqa.filtering import select
+from ragqa.filtering import select, with_added
 from ragqa.preset_files import find_preset, save_preset
 from ragqa.presets import PRESETS, Preset
 from ragqa.scores import ScoringMode
+from ragqa.types import Drop, Selection
 from ragqa.ui.differences import differences
 from ragqa.ui.limits import MAX_DROP, THRESHOLD, TOP_K, limits
 from ragqa.ui.render_curve import curve_html
@@ -69,6 +70,19 @@ def test_what_the_limits_keep_together_is_what_the_filter_keeps(scores, threshol
                 ranking("fused", {f"p{n}": score for n, score in enumerate(scores)}), FilteringConfig(*other)
             )
             assert found.alone[name] == len(alone.kept)
+
+
+def test_what_another_rule_keeps_behind_the_end_or_leaves_out_before_it_is_told_with_its_reason():
+    filtering = FilteringConfig(0.85, 1.0, 10)
+    found = select(SCORES, filtering)
+    quoted = limits(with_added(found, {"d"}), filtering)
+    assert quoted.kept == 3
+    assert quoted.summary.endswith("Kept all the same: rank 4 (it holds a sentence of the answer).")
+    second = replace(found.kept[1], drop=Drop.BEYOND_TOP_K, explanation="dropped: says what rank 1 says")
+    without = limits(Selection(found.kept[:1], (second, *found.dropped)), filtering)
+    assert without.kept == 1
+    assert "ends the list after 2" in without.summary
+    assert without.summary.endswith("Left out all the same: rank 2 (says what rank 1 says).")
 
 
 def test_the_curve_has_a_point_for_each_candidate_and_no_limit_beyond_it():
