@@ -5,11 +5,13 @@ A reference names numbers, of a kind where it says one (rule, section, …), of 
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
+GRAMMAR_VERSION: Final = 1  # of this module: a change of what it finds makes what was kept of it unusable
 HERE: Final = "this document"  # the instrument of "section 3 above"
 MOST: Final = 200  # references read in one passage
 
@@ -69,6 +71,27 @@ def mentions(text: str) -> tuple[Mention, ...]:
     text = text.replace("\u200e", " ").replace("\u00a0", " ")
     found = list(_read(text))[:MOST]
     return tuple(sorted(found, key=lambda one: one.start))
+
+
+def line_of_mentions(found: Iterable[Mention]) -> str:
+    """The references of a text as a line of JSON."""
+    told = [[one.start, one.end, one.kind, [_told(named) for named in one.named], one.instrument] for one in found]
+    return json.dumps(told, ensure_ascii=False) + "\n"
+
+
+def mentions_of(line: bytes) -> tuple[Mention, ...]:
+    """The references in this line."""
+    if line == b"[]\n":
+        return ()
+    return tuple(Mention(start, end, kind, _named(told), name) for start, end, kind, told, name in json.loads(line))
+
+
+def _told(one: Named) -> list[Any]:
+    return [one.unit, one.items, _told(one.last) if one.last else None]
+
+
+def _named(told: Iterable[list[Any]]) -> tuple[Named, ...]:
+    return tuple(Named(unit, tuple(items), _named([last])[0] if last else None) for unit, items, last in told)
 
 
 def _read(text: str) -> Iterator[Mention]:

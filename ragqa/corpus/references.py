@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -289,10 +289,15 @@ def resolver_of(passages: Sequence[Passage]) -> Resolver:
     return made
 
 
-def references(passages: Sequence[Passage]) -> tuple[Reference, ...]:
-    """Every reference of the corpus, in order. Reads each passage twice: to learn names, and to resolve."""
+def references(
+    passages: Sequence[Passage], named: Iterable[tuple[Mention, ...]] | None = None
+) -> tuple[Reference, ...]:
+    """Every reference of the corpus, in order. ``named`` is what `mentions` finds in each passage, where that is known.
+
+    Goes through all of it twice: to learn names, and to resolve.
+    """
     made = resolver_of(passages)
-    found = {position: mentions(passage.text) for position, passage in enumerate(passages)}
+    found = dict(enumerate(named if named is not None else (mentions(passage.text) for passage in passages)))
     _learn(made, found)
     return tuple(
         one for position, several in found.items() for mention in several for one in made.resolve(position, mention)

@@ -24,8 +24,9 @@ from ragqa.indexing.encoded import write_dense
 from ragqa.indexing.folders import building_folder, exclusive, replace
 from ragqa.indexing.further import described, write_further
 from ragqa.indexing.journal import BuildProgress, Journal, resume
+from ragqa.indexing.measured import Reading
 from ragqa.indexing.passages import read_passages
-from ragqa.indexing.portions import Reading, counts_of, gathered, read_portions, write_lookups
+from ragqa.indexing.portions import counts_of, gathered, mentions_in, read_portions, write_lookups
 from ragqa.indexing.referring import REFERRING, write_references
 from ragqa.indexing.reuse import KnownVectors
 from ragqa.manifest import BM25, CONTEXT, DENSE, SCHEMA_VERSION, Manifest, describe_files, write_manifest
@@ -89,7 +90,8 @@ def build_events(
         try:
             journal, message = resume(folder, settings)
             yield BuildProgress("corpus", 0, 1, message=message)
-            yield from read_portions(stream, str(source if isinstance(source, Path) else stream.name), journal, reading)
+            place = str(source if isinstance(source, Path) else stream.name)
+            yield from read_portions(stream, place, journal, reading, settings["version of a library"])
             yield BuildProgress("corpus", 1, 1)
             manifest = yield from _finish(journal, name, stream, config, reading, encoder, models, known)
             replace(journal.index, name, indexes)
@@ -114,6 +116,7 @@ def _reading(format: str, config: IndexingConfig) -> Reading:
         analyser=analyser_named(config.analyser, format),
         context_passages=config.context_passages,
         indexed_text="text" if format == "obliqa" else "title-section-text",
+        refers=format in REFERRING,
     )
 
 
@@ -158,8 +161,8 @@ def _finish(
     yield from write_further(journal, reading, config, models)
     yield BuildProgress("files", 0, 1)
     write_lookups(journal)
-    if stream.format in REFERRING:
-        write_references(journal.index)
+    if reading.refers:
+        write_references(journal.index, mentions_in(journal))
     sha256 = stream.sha256 if isinstance(stream, LoadedStream) else corpus_sha256(read_passages(journal.index))
     info = encoder.info if encoder else ModelInfo(NO_ENCODER, "", "")
     rankings = described(config, models)

@@ -12,8 +12,9 @@ from ragqa.config import IndexingConfig
 from ragqa.errors import IndexingError, IndexMismatchError
 from ragqa.indexing.encoded import write_dense
 from ragqa.indexing.journal import BuildProgress, Journal
+from ragqa.indexing.measured import Reading
 from ragqa.indexing.passages import read_passages
-from ragqa.indexing.portions import Reading, counts_of, documents_of
+from ragqa.indexing.portions import counts_of, documents_of
 from ragqa.manifest import FURTHER, FurtherRanking, Manifest
 from ragqa.protocols import Retriever
 from ragqa.registry import RETRIEVERS, entry_points_of, load, retriever_name

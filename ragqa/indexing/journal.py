@@ -16,15 +16,12 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from ragqa.analysers import Analyser
 from ragqa.indexing.folders import JOURNAL, delete, flush
-from ragqa.retrieval.analysis import analysed_text, tokenise
-from ragqa.types import Passage
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,12 +39,7 @@ class BuildProgress:
     message: str = ""
 
 
-def tokens_of(passages: Iterable[Passage], analyser: Analyser) -> Iterator[list[str]]:
-    """The tokens of each passage, one after another, as this analyser reads it."""
-    return (tokenise(analysed_text(passage, analyser), analyser) for passage in passages)
-
-
-VERSION: Final = 1
+VERSION: Final = 2
 INDEX: Final = "index"
 
 

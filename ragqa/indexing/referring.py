@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from ragqa.corpus.documents import DOCUMENT_FORMATS
+from ragqa.corpus.reference_grammar import mentions_of
 from ragqa.corpus.references import Reference, references
 from ragqa.indexing.passages import read_passages
 from ragqa.manifest import REFERENCES
@@ -16,9 +17,12 @@ from ragqa.manifest import REFERENCES
 REFERRING: Final = frozenset({"obliqa", *DOCUMENT_FORMATS})  # formats whose passages have numbers to refer to
 
 
-def write_references(folder: Path) -> None:
-    """Finds the references among the passages of this folder; no file where there are none. Holds all passages."""
-    found = references(tuple(read_passages(folder)))
+def write_references(folder: Path, named: Iterable[bytes]) -> None:
+    """Finds the references among the passages of this folder; no file where there are none. Holds all passages.
+
+    ``named`` are the lines of what each passage names (`ragqa.corpus.reference_grammar`).
+    """
+    found = references(tuple(read_passages(folder)), map(mentions_of, named))
     path = folder / REFERENCES
     path.unlink(missing_ok=True)
     if found:

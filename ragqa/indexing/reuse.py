@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.indexing.portions import digests_of
+from ragqa.indexing.measured import digests_of
 from ragqa.protocols import Encoder, FloatMatrix
 from ragqa.retrieval.analysis import IndexedText, indexed_text
 from ragqa.types import Passage

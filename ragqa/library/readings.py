@@ -17,6 +17,7 @@ from ragqa.library.shelf import Document, Shelf, Staged, temporary, writing
 from ragqa.types import Passage
 
 FORMAT: Final = "documents"
+MEASURED: Final = "measured"  # a folder of the corpus: see `ragqa.indexing.measured`
 
 
 def read(
@@ -44,6 +45,11 @@ def read(
 def known(shelf: Shelf, one: Document | Staged, max_tokens: int) -> Reading | None:
     """What is known of the file without reading it, None where it was not read yet. Raises UnreadableError."""
     return _kept(_path(shelf, one, max_tokens))
+
+
+def is_known(shelf: Shelf, one: Document | Staged, max_tokens: int) -> bool:
+    """Whether the file was read, whatever came of it."""
+    return _path(shelf, one, max_tokens).is_file()
 
 
 def is_readable(shelf: Shelf, one: Document | Staged, max_tokens: int) -> bool:
@@ -87,6 +93,10 @@ def forget(shelf: Shelf, max_tokens: int) -> None:
     for path in (shelf.folder / "readings").glob("*.json"):
         if path not in wanted:
             path.unlink(missing_ok=True)
+    counted = {_measured_as(one, max_tokens) for one in catalogue.documents}
+    for path in (shelf.folder / MEASURED).glob("*.npz"):
+        if path.name.partition("-")[0] not in counted:
+            path.unlink(missing_ok=True)
 
 
 @dataclass(slots=True)
@@ -96,6 +106,7 @@ class LibraryStream:
     shelf: Shelf
     documents: tuple[Document, ...]
     max_tokens: int
+    kept: Path | None = None  # where what was measured of documents is kept, for this build and the next
     format: str = FORMAT
     messages: deque[str] = field(default_factory=deque)
     progress: tuple[int, int] = (0, 1)
@@ -106,21 +117,34 @@ class LibraryStream:
 
     def identity(self) -> str:
         settings = f"{VERSION} {self.max_tokens}"
-        return identity_of([settings, *(f"{one.document_id}\t{one.name}\t{one.sha256}" for one in self.documents)])
+        return identity_of([settings, *map(_said, self.documents)])
+
+    def keys(self) -> tuple[str, ...]:
+        return tuple(_measured_as(one, self.max_tokens) for one in self.documents)
 
     def articles(self, start: int = 0) -> Iterator[tuple[int, tuple[Passage, ...]]]:
-        with Reader() as reader:
-            for number, document in enumerate(self.documents):
-                self.progress = (number + 1, len(self.documents))
-                if number < start:
-                    continue
-                try:
-                    passages = passages_of(read(self.shelf, document, reader, self.max_tokens), document)
-                except UnreadableError as error:
-                    self.messages.append(f"{document.name}: {error}")
-                    continue
-                if passages:
-                    yield number, passages
+        for number in range(start, len(self.documents)):
+            if passages := self.article(number):
+                yield number, passages
+
+    def article(self, position: int) -> tuple[Passage, ...]:
+        document = self.documents[position]
+        self.progress = (position + 1, len(self.documents))
+        try:
+            with Reader() as reader:  # which starts a process where it has to read
+                return passages_of(read(self.shelf, document, reader, self.max_tokens), document)
+        except UnreadableError as error:
+            self.messages.append(f"{document.name}: {error}")
+            return ()
+
+
+def _said(one: Document) -> str:
+    """Whatever decides a document's passages, besides how they are cut."""
+    return f"{one.document_id}\t{one.name}\t{one.sha256}"
+
+
+def _measured_as(one: Document, max_tokens: int) -> str:
+    return identity_of([f"{VERSION} {max_tokens}", _said(one)])[:32]
 
 
 def _path(shelf: Shelf, one: Document | Staged, max_tokens: int) -> Path:

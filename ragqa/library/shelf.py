@@ -8,6 +8,7 @@
     ├── staged/        what was dropped in and is not in the index yet
     ├── old/           earlier versions of documents, and those that were taken out
     ├── readings/      what was read of each file, by its content (`ragqa.library.readings`)
+    ├── measured/      what an index needs of each document (`ragqa.indexing.measured`); made again where it is missing
     └── changes.jsonl  what each indexing changed (`ragqa.library.changes`)
 """
 

@@ -42,7 +42,8 @@ def index_events(
     """Puts what waits among the documents and builds their index; yields how far it is, returns its manifest.
 
     Stopped at any moment, the same call goes on. ``load_encoder`` gives None for an index without vectors. Without
-    ``reuse`` every passage is encoded; the index is the same. Raises CorpusError, ModelError, IndexingError.
+    ``reuse`` every word is counted and every passage encoded; the index is the same.
+    Raises CorpusError, ModelError, IndexingError.
     """
     yield BuildProgress("corpus", 0, 1)
     clear_incoming(shelf)
@@ -55,7 +56,8 @@ def index_events(
     encoder = load_encoder()
     config = IndexingConfig(analyser=catalogue.analyser, encoder=encoder.info.name if encoder else NO_ENCODER)
     known = _known(shelf.name, indexes, encoder) if reuse and encoder else None
-    stream = readings.LibraryStream(shelf, catalogue.kept, config.chunk_max_tokens)
+    measured = shelf.folder / readings.MEASURED if reuse else None
+    stream = readings.LibraryStream(shelf, catalogue.kept, config.chunk_max_tokens, measured)
     manifest = yield from build_events(shelf.name, stream, indexes=indexes, config=config, encoder=encoder, known=known)
     _finish(shelf, catalogue, before.indexed or {}, open_index(shelf.name, indexes))
     return manifest
@@ -80,6 +82,8 @@ def _read_all(shelf: Shelf, catalogue: Catalogue) -> Generator[BuildProgress, No
     with Reader() as reader:
         for done, one in enumerate(catalogue.kept):
             yield BuildProgress("corpus", done, len(catalogue.kept), one.name)
+            if readings.is_known(shelf, one, MAX_TOKENS):
+                continue
             with suppress(UnreadableError):
                 readings.read(shelf, one, reader, MAX_TOKENS)
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise, takewhile
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -74,21 +74,18 @@ def analysed_text(passage: Passage, analyser: Analyser) -> str:
     return ". ".join(part for field in analyser.fields if (part := getattr(passage, field)))
 
 
-def context_windows(passages: Sequence[Passage], n_beside: int) -> npt.NDArray[np.int64]:
+def context_windows(documents: Sequence[str] | npt.NDArray[Any], n_beside: int) -> npt.NDArray[np.int64]:
     """Shape (n_passages, 2): each passage is read as passages first to last - 1, its document's ``n_beside`` around it.
 
-    A rule often names its subject only in the rule above it: read with its neighbours it is found by that word.
+    ``documents`` are the documents of the passages, by name or number. A rule often names its subject only in the rule
+    above it: read with its neighbours it is found by that word.
     """
-    starts: dict[str, int] = {}
-    ends: dict[str, int] = {}
-    for position, passage in enumerate(passages):
-        starts.setdefault(passage.document_id, position)
-        ends[passage.document_id] = position + 1
-    windows = np.empty((len(passages), 2), dtype=np.int64)
-    for position, passage in enumerate(passages):
-        windows[position, 0] = max(starts[passage.document_id], position - n_beside)
-        windows[position, 1] = min(ends[passage.document_id], position + n_beside + 1)
-    return windows
+    _, starts, of = np.unique(documents, return_index=True, return_inverse=True)
+    _, from_end = np.unique(documents[::-1], return_index=True)
+    here = np.arange(len(documents))
+    first = np.maximum(starts[of], here - n_beside)
+    last = np.minimum((len(documents) - from_end)[of], here + n_beside + 1)
+    return np.stack([first, last], axis=1).astype(np.int64)
 
 
 def context_analyser(analyser: Analyser) -> Analyser:

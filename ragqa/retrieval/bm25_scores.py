@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.retrieval.token_table import Keys, TokenTable
+from ragqa.retrieval.token_table import Keys, TokenTable, distinct
 
 BLOCK_TOKENS: Final = 4_000_000  # counted at once: some 150 MB of temporary arrays
 BLOCK_SCORES: Final = 8_000_000  # scored at once: some 300 MB of temporary arrays
@@ -183,6 +183,6 @@ def _vocabulary(blocks: Sequence[Counts]) -> Keys:
         waiting.append(np.asarray(counts.keys))
         n_waiting += len(counts.keys)
         if n_waiting >= VOCABULARY_AT_ONCE or number == len(blocks):
-            vocabulary = np.unique(np.concatenate([vocabulary, *waiting]))
+            vocabulary = distinct(np.concatenate([vocabulary, *waiting]))
             waiting, n_waiting = [], 0
     return vocabulary

@@ -26,6 +26,7 @@ from ragqa.indexing import (
     encoded,
     index_info,
     list_indexes,
+    measured,
     open_index,
     portions,
     verify_index,
@@ -462,7 +463,7 @@ class TestNothingIsKept:
     def test_two_ids_with_one_key_are_two(self, indexes, monkeypatch):
 
         real = token_table.keys_of
-        for module in (token_table, portions, index_passages):
+        for module in (token_table, measured, portions, index_passages):
             monkeypatch.setattr(module, "keys_of", lambda texts: real(texts) % 16)
         rows = {n: (passage(f"{n:03}", f"Rule {n}."),) for n in range(60)}
         build(indexes, FakeStream(rows), analyser="english")

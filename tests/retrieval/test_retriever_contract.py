@@ -72,7 +72,7 @@ def rank_bm25(tools):
 
 def context(tools):
     analyser = context_analyser(PLAIN)
-    windows = context_windows(PASSAGES, 1)
+    windows = context_windows([one.document_id for one in PASSAGES], 1)
     save_bm25(scored_bm25(token_table(TOKENS), K1, B, windows), tools.folder)
     return Bm25sRetriever(load_bm25(tools.folder), analyser, PASSAGES, ORDER, MASK, "context")
 
