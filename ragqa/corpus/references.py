@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from ragqa.corpus.reference_grammar import HERE, Mention, Named, mentions
@@ -21,6 +22,7 @@ _RANKS: Final = re.compile(r"(?i)^(part|chapter|schedule|appendix|app|annex|divi
 _NAMED_UNIT: Final = re.compile(r"(?i)^(?:article|section|rule|regulation|recital|paragraph)\s*(\w+)$")
 _SPLIT: Final = re.compile(r"\.(?![^(]*\))")
 _INNER: Final = re.compile(r"(?:paragraph|section|subsection|rule|article|regulation)\s+([\w.]+)((?:\s?\(\w+\))*)")
+_STATUTE: Final = re.compile(r"[A-Z][A-Z ,&-]+ (?:REGULATIONS?|ACT|ORDER|LAW|CODE) (?:19|20)\d\d")
 _GENERIC: Final = frozenset(
     {"rules", "rulebook", "rule", "regulations", "these rules", "guidance", "act", "part", "section"}
 )
@@ -237,6 +239,7 @@ def _fits(numbers: _Numbers, kind: str, named: Named) -> bool:
     return kind != "rule" or most != "paragraph"
 
 
+@lru_cache(2**16)
 def key_of(number: str) -> tuple[Key, str, str]:
     """A passage's number as a key, its rank's name ("part 3", for a heading of one), its style."""
     tokens = [token.strip() for token in _SPLIT.split(number) if token.strip()]
@@ -371,11 +374,14 @@ def _document_of(have: dict[str, list[bool]], taken: Collection[str]) -> tuple[s
 def _titles(passages: Sequence[Passage]) -> dict[str, str]:
     """Documents by what they call themselves: a title, its acronym in brackets, the first heading."""
     found: dict[str, str] = {}
+    before = ("", "")
     for passage in passages:
-        for name in (passage.title, passage.document_id, *re.findall(r"\(([A-Z]{2,8})\)", passage.title)):
-            if len(name) > 2 and not name.isdigit():
-                found.setdefault(_plain(name), passage.document_id)
-        if re.fullmatch(r"[A-Z][A-Z ,&-]+ (?:REGULATIONS?|ACT|ORDER|LAW|CODE) (?:19|20)\d\d", passage.number.strip()):
+        if before != (passage.title, passage.document_id):
+            before = passage.title, passage.document_id
+            for name in (*before, *re.findall(r"\(([A-Z]{2,8})\)", passage.title)):
+                if len(name) > 2 and not name.isdigit():
+                    found.setdefault(_plain(name), passage.document_id)
+        if _STATUTE.fullmatch(passage.number.strip()):
             words = passage.number.split()
             acronym = "".join(word[0] for word in words[:-1] if word not in {"AND", "OF", "THE", "FOR", "&"})
             for name in (passage.number, " ".join(words[:-1]), acronym):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import Final
@@ -81,40 +81,38 @@ def write_dense(
         yield BuildProgress(stage, journal.n_encoded[name], journal.n_encoded[name])
         return
     rows, firsts = distinct_rows(gathered(journal, "texts"))
-    texts = (indexed_text(passage, indexed) for passage in read_passages(journal.index))
-    vectors = yield from _encode(texts, firsts, encoder, kind, journal, name, stage, known)
+    vectors = yield from _encode(firsts, encoder, indexed, kind, journal, name, stage, known)
     write_vectors(vectors, path, kind, rows)
     journal.finish(name, vectors.path)
 
 
 def _encode(
-    texts: Iterable[str],
     firsts: Longs,
     encoder: Encoder,
+    indexed: IndexedText,
     kind: str,
     journal: Journal,
     name: str,
     stage: str,
     known: KnownVectors | None,
 ) -> Generator[BuildProgress, None, VectorFile]:
-    """The vectors of the different texts, those at ``firsts`` of all; resumes after those in the journal.
+    """The vectors of the different texts, those of the passages ``firsts``; resumes after those in the journal.
 
     A ``kind`` of index that cannot be made of such vectors is refused after the first of them.
     """
     path, total = journal.folder / f"{name}.vectors", len(firsts)
     done, dimension = journal.n_encoded.get(name, 0), journal.dimensions.get(name, 0)
     yield BuildProgress(stage, done, total)
-    wanted = np.zeros(int(firsts[-1]) + 1, dtype=np.bool_)
-    wanted[firsts[done:]] = True
-    digests = gathered(journal, "texts")[firsts] if known else None
-    different = (text for text, is_wanted in zip(texts, wanted, strict=False) if is_wanted)
+    rows = known.rows_of(gathered(journal, "texts")[firsts]) if known else np.full(total, -1)
+    wanted = np.zeros(journal.n_passages, dtype=np.bool_)
+    wanted[firsts[done:][rows[done:] < 0]] = True
+    texts = (indexed_text(passage, indexed) for passage in read_passages(journal.index, wanted))
     with path.open("ab") as file:
         file.truncate(done * dimension * 4)
-        while batch := list(islice(different, ENCODED_AT_ONCE)):
-            if known is None or digests is None:
-                encoded = encoder.encode(batch)
-            else:
-                encoded = known.encode(batch, digests[done : done + len(batch)], encoder)
+        while done < total:
+            batch = rows[done : done + ENCODED_AT_ONCE]
+            unknown = list(islice(texts, int((batch < 0).sum())))
+            encoded = known.taken(batch, unknown, encoder) if known else encoder.encode(unknown)
             check_unit_rows(encoded, len(batch), encoder.info.name)
             if not dimension:
                 dimension = encoded.shape[1]

@@ -7,6 +7,7 @@ import mmap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
+from itertools import compress
 from pathlib import Path
 from typing import Any, Final, overload
 
@@ -121,11 +122,17 @@ def line_of(passage: Passage) -> bytes:
     return (json.dumps(values, ensure_ascii=False) + "\n").encode()
 
 
-def read_passages(folder: Path) -> Iterator[Passage]:
-    """The passages of the file in this folder, one after another: for building an index in bounded memory."""
-    many = TypeAdapter(tuple[Passage, ...])
+def read_passages(folder: Path, wanted: npt.NDArray[np.bool_] | None = None) -> Iterator[Passage]:
+    """The passages of the file in this folder, one after another: for building an index in bounded memory.
+
+    With ``wanted``, shape (n_passages,), only those where it is True.
+    """
+    many, n_read = TypeAdapter(tuple[Passage, ...]), 0
     with (folder / PASSAGES).open("rb") as file:
         while lines := file.readlines(BYTES_AT_ONCE):
+            if wanted is not None:
+                n_read += len(lines)
+                lines = [*compress(lines, wanted[n_read - len(lines) : n_read])]
             yield from many.validate_json(b"[" + b",".join(lines) + b"]", strict=True)
 
 

@@ -27,14 +27,14 @@ class KnownVectors:
         self._vectors = vectors
         self._rows = {digest.tobytes(): row for row, digest in enumerate(digests)}
 
-    def encode(self, texts: Sequence[str], digests: npt.NDArray[np.uint64], encoder: Encoder) -> FloatMatrix:
-        """The vectors of these texts, shape (n_texts, dimension); the encoder is asked for unknown ones alone."""
-        rows = [self._rows.get(digest.tobytes(), -1) for digest in digests]
-        unknown = [place for place, row in enumerate(rows) if row < 0]
-        found = np.empty((len(texts), self._vectors.d), dtype=np.float32)
-        for place, row in enumerate(rows):
-            if row >= 0:
-                found[place] = self._vectors.reconstruct(row)
+    def rows_of(self, digests: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+        """Where the vector of each text is, shape (n_texts,); -1 where it is not known."""
+        return np.array([self._rows.get(digest.tobytes(), -1) for digest in digests], dtype=np.int64)
+
+    def taken(self, rows: npt.NDArray[np.int64], unknown: Sequence[str], encoder: Encoder) -> FloatMatrix:
+        """The vectors of these rows, shape (n_rows, dimension); ``unknown`` are the texts of those that are -1."""
+        found = np.empty((len(rows), self._vectors.d), dtype=np.float32)
+        found[rows >= 0] = self._vectors.reconstruct_batch(rows[rows >= 0])
         if unknown:
-            found[unknown] = encoder.encode([texts[place] for place in unknown])
+            found[rows < 0] = encoder.encode(unknown)
         return found

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
 from ragqa.corpus.documents.labels import split_label
@@ -37,7 +38,7 @@ def _asked(passage: Passage) -> Iterator[tuple[str, str]]:
     """A question about the heading above and one about who must act, each with what it is about."""
     if not _DUTY.search(passage.text):
         return
-    heading = _heading(passage.section.split(" › "))
+    heading = _heading(passage.section)
     if heading:
         yield heading.casefold(), f"What is required on {heading}?"
         return
@@ -47,9 +48,10 @@ def _asked(passage: Passage) -> Iterator[tuple[str, str]]:
         yield name.casefold(), f"What must a {name} do?" if name[0] not in "AEIOU" else f"What must an {name} do?"
 
 
-def _heading(path: Sequence[str]) -> str:
+@lru_cache(2**12)
+def _heading(section: str) -> str:
     """The innermost heading that says what a rule is about, without its number; empty where none does."""
-    for heading in reversed(path):
+    for heading in reversed(section.split(" › ")):
         words = split_label(heading, bare=True)[1].strip(" .:–—-")
         if 1 <= len(words.split()) <= 9 and len(words) > 5 and not _DULL.match(words):
             return words.lower() if words.isupper() else words[0].lower() + words[1:] if _is_plain(words) else words

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ragqa.corpus import load_corpus
-from ragqa.corpus.reference_grammar import mentions
+from ragqa.corpus.reference_grammar import line_of_mentions, mentions, mentions_of
 from ragqa.corpus.references import key_of, references
 from ragqa.indexing.referring import line_of, reference_of
 from tests.support.fakes import passage
@@ -32,6 +32,7 @@ def named(text):
 )
 def test_what_a_text_names(text, found):
     assert named(text) == found
+    assert mentions_of(line_of_mentions(mentions(text)).encode()) == mentions(text)
 
 
 def test_a_number_is_a_key_whatever_its_style():

@@ -8,7 +8,8 @@ import pytest
 
 from ragqa.corpus.documents import Reader
 from ragqa.errors import ConfigError, CorpusError
-from ragqa.indexing import open_index
+from ragqa.indexing import measured, open_index
+from ragqa.indexing.measured import measure
 from ragqa.library import readings
 from ragqa.library.changes import compared, read_updates
 from ragqa.library.intake import files_of, server_folders, take, take_from_folder
@@ -96,7 +97,7 @@ def test_adding_replacing_and_removing_gives_the_bytes_of_a_full_rebuild(tmp_pat
     index(shelf, indexes, encoder)
     assert len(encoder.encoded) == first + 8 + 3
     kept = index_bytes(indexes, "ferries")
-    index(shelf, tmp_path / "anew", FakeEncoder())
+    index(shelf, tmp_path / "anew", FakeEncoder(), reuse=False)
     assert index_bytes(tmp_path / "anew", "ferries") == kept
 
     updates = read_updates(shelf.folder / CHANGES)
@@ -120,6 +121,32 @@ def test_adding_replacing_and_removing_gives_the_bytes_of_a_full_rebuild(tmp_pat
         "ferries, version 1.html",
         "note, version 1.md",
     ]
+
+
+def test_only_what_has_changed_is_counted_again(tmp_path, reader, files, monkeypatch):
+    """What was counted is kept by its content; half a file is none, and what is of no document any more goes."""
+    measured_documents = []
+
+    def watched(passages, *settings):
+        measured_documents.append(passages[0].document_id)
+        return measure(passages, *settings)
+
+    monkeypatch.setattr(measured, "measure", watched)
+    shelf = make_shelf("ferries", tmp_path / "library")
+    put_in(shelf, reader, files / "ferries.html", files / "note.md")
+    index(shelf, tmp_path / "indexes")
+    put_in(shelf, reader, files / "boats.docx")
+    index(shelf, tmp_path / "indexes")
+    assert measured_documents == ["ferries", "note", "boats"]
+    kept = sorted((shelf.folder / readings.MEASURED).iterdir())
+    for path, content in zip(kept, (b"", kept[1].read_bytes()[:2_000], kept[2].read_bytes()), strict=True):
+        path.write_bytes(content)
+    shelf.set_removed("note", removed=True)
+    index(shelf, tmp_path / "indexes")
+    assert set(measured_documents[3:]) < {"ferries", "boats", "note"}
+    assert len(list((shelf.folder / readings.MEASURED).iterdir())) == 2
+    index(shelf, tmp_path / "anew", reuse=False)
+    assert index_bytes(tmp_path / "anew", "ferries") == index_bytes(tmp_path / "indexes", "ferries")
 
 
 def test_a_stopped_indexing_goes_on_and_reads_nothing_twice(tmp_path, reader, files, monkeypatch):
