@@ -197,7 +197,7 @@ def _keep(one: Measured, path: Path) -> None:
 def _load(path: Path) -> Measured | None:
     """What is kept there; None where there is nothing, or half of it."""
     try:
-        with np.load(path, allow_pickle=False) as kept:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
             names, documents = json.loads(kept["said"].tobytes())
             tables: list[TokenTable] = []
             while f"numbers{len(tables)}" in kept:
