@@ -21,3 +21,11 @@ def without_controls(text: str) -> str:
 def without_invisible(text: str) -> str:
     """The text without control and invisible format characters; line ends of every system become line feeds."""
     return _INVISIBLE.sub("", without_controls(text.replace("\r\n", "\n").replace("\r", "\n")))
+
+
+_FORMULA = tuple("=+-@\t\r\n＝＋－＠")
+
+
+def cell(text: str) -> str:
+    """The text as a cell of a table that somebody may open in a spreadsheet: never a formula there."""
+    return f"'{text}" if text.startswith(_FORMULA) or text.lstrip().startswith(_FORMULA) else text

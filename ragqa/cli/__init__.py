@@ -1,4 +1,4 @@
-"""`ragqa ask | check | score | tune | models | index | records | audit | eval | train`: thin commands.
+"""`ragqa ask | check | score | tune | models | index | records | audit | licences | eval | train`: thin commands.
 
 Exit codes: 0 done, 1 a bug in ragqa, 2 wrong usage or setting, 3 index, corpus or model, 4 no answer could be written,
 5 answered but not scored, 6 records, 130 stopped by Ctrl-C.
@@ -17,6 +17,7 @@ from ragqa.cli.audit import app as audit_app
 from ragqa.cli.check import check
 from ragqa.cli.evaluate import app as evaluate_app
 from ragqa.cli.index import app as index_app
+from ragqa.cli.licences import licences
 from ragqa.cli.models import app as models_app
 from ragqa.cli.output import fail
 from ragqa.cli.records import app as records_app
@@ -38,6 +39,7 @@ app.command("ask")(ask)
 app.command("check")(check)
 app.command("score")(score)
 app.command("tune")(tune)
+app.command("licences")(licences)
 app.add_typer(models_app, name="models")
 app.add_typer(index_app, name="index")
 app.add_typer(records_app, name="records")

@@ -10,9 +10,9 @@ import re
 from collections.abc import Generator as Pieces
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from ragqa.cleaning import without_controls
 from ragqa.config import GenerationConfig
@@ -40,24 +40,26 @@ _NEXT_STEP = {
 }
 
 
-def redacted(text: str, key: str) -> str:
-    """The text on one line without this key or anything that looks like a key, at most `MAX_DETAIL_CHARS` long."""
+def redacted(text: str, *secrets: str) -> str:
+    """The text on one line without these or anything that looks like a key, at most `MAX_DETAIL_CHARS` long."""
     line = " ".join(without_controls(text[: 20 * MAX_DETAIL_CHARS]).split())
-    if len(key) >= _MIN_SECRET_CHARS:
-        line = line.replace(key, "[key]")
+    for secret in secrets:
+        if len(secret) >= _MIN_SECRET_CHARS:
+            line = line.replace(secret, "[key]")
     line = _KEY_LIKE.sub("[key]", line)
     return line if len(line) <= MAX_DETAIL_CHARS else line[:MAX_DETAIL_CHARS] + "…"
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What error messages need to know about the server and how it is asked."""
+    """What error messages need to know about the server and how it is asked. ``base_url`` is without a login."""
 
     base_url: str
     model: str
     timeout_seconds: float
     n_tries: int
     is_local: bool = False
+    password: str = field(default="", repr=False)  # of the login in its address, to be cut out of what it says
 
     @property
     def name(self) -> str:
@@ -70,8 +72,8 @@ class Server:
         """This exception of the client as ours; strips the key from the exception's own texts, so it may be chained."""
         import openai
 
-        detail = redacted(_detail(error), key)
-        _scrub(error, key)
+        detail = redacted(_detail(error), key, self.password)
+        _scrub(error, key, self.password)
         where = f"the language model server at {self.name}"
         if isinstance(error, openai.APITimeoutError):
             return TimedOutError(
@@ -113,15 +115,15 @@ def _detail(error: BaseException) -> str:
     return str(error)
 
 
-def _scrub(error: BaseException | None, key: str) -> None:
-    """Takes the key out of the texts of this exception and of those behind it, in place."""
+def _scrub(error: BaseException | None, *secrets: str) -> None:
+    """Takes the secrets out of the texts of this exception and of those behind it, in place."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        error.args = tuple(redacted(value, key) if isinstance(value, str) else value for value in error.args)
+        error.args = tuple(redacted(value, *secrets) if isinstance(value, str) else value for value in error.args)
         for name in ("message", "body"):
             if hasattr(error, name):
-                setattr(error, name, redacted(str(getattr(error, name)), key))
+                setattr(error, name, redacted(str(getattr(error, name)), *secrets))
         error = error.__cause__ or error.__context__
 
 
@@ -144,7 +146,13 @@ class ChatClient:
         self._config = config = replace(config, model=self._local.name) if self._local else config
         self._key = _checked_key(api_key)
         base_url = _checked_url(config.base_url or DEFAULT_BASE_URL)
-        self.server = Server(base_url, config.model, config.timeout_seconds, config.max_retries + 1)
+        self.server = Server(
+            _without_login(base_url),
+            config.model,
+            config.timeout_seconds,
+            config.max_retries + 1,
+            password=unquote(urlsplit(base_url).password or ""),
+        )
         self._reported = ""
         self._is_listed = bool(self._local)
         self._client = self._connected(base_url, self._key)
@@ -152,15 +160,18 @@ class ChatClient:
     def _connected(self, base_url: str, key: str, *, is_local: bool = False) -> openai.OpenAI:
         import openai  # takes most of a second: only those who ask a language model pay for it
 
-        config = self._config
+        config, parts = self._config, urlsplit(base_url)
+        options: dict[str, Any] = {"trust_env": False} if is_local else {}  # past any proxy
+        if parts.username:  # in the address the login would stand in the log of every request
+            options["auth"] = (unquote(parts.username), unquote(parts.password or ""))
         return openai.OpenAI(
             api_key=key or "none",
-            base_url=base_url,
+            base_url=_without_login(base_url),
             timeout=openai.Timeout(
                 config.timeout_seconds, connect=min(config.timeout_seconds, CONNECT_TIMEOUT_SECONDS)
             ),
             max_retries=0 if is_local else config.max_retries,  # after 408, 409, 429, 5xx, a time-out or no connection
-            http_client=openai.DefaultHttpxClient(trust_env=False) if is_local else None,  # past any proxy
+            http_client=openai.DefaultHttpxClient(**options) if options else None,
         )
 
     @property

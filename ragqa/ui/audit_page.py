@@ -7,6 +7,7 @@ from collections import deque
 import streamlit as st
 
 from ragqa.access.policy import Act
+from ragqa.cleaning import cell
 from ragqa.ui import access, resources
 from ragqa.ui.render import notice_html
 
@@ -28,7 +29,9 @@ def audit_page() -> None:
     else:
         st.html(notice_html(f"{found.entries:,} entries, whole. Anchor: {found.entries}:{found.hash}", "good"))
     latest = reversed(deque(gate.audit.entries(), SHOWN))
-    entries = [{name: str(value) for name, value in one.items() if name not in {"before", "hash"}} for one in latest]
+    entries = [
+        {name: cell(str(value)) for name, value in one.items() if name not in {"before", "hash"}} for one in latest
+    ]
     names = dict.fromkeys(("n", "at", "act", "email", "corpus", *(name for one in entries for name in one)))
     rows = [{name: one.get(name, "") for name in names} for one in entries]
     st.dataframe(rows, hide_index=True, height="content" if len(rows) < SHOWN // 10 else 600)

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ragqa.cleaning import cell
 from ragqa.evaluation.answer_file import Figures
 from ragqa.evaluation.benchmark import Outcome
 from ragqa.evaluation.journal import translated, write_whole
@@ -45,7 +46,7 @@ def csv_text(rows: Iterable[tuple[str, Figures]]) -> str:
     out = io.StringIO(newline="")
     writer = csv.writer(out)
     writer.writerow(CSV_COLUMNS)
-    writer.writerows((question_id, *figures.values) for question_id, figures in rows)
+    writer.writerows((cell(question_id), *figures.values) for question_id, figures in rows)
     return out.getvalue()
 
 

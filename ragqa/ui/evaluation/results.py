@@ -9,6 +9,7 @@ from typing import Any, Final
 import pandas as pd
 import streamlit as st
 
+from ragqa.cleaning import cell
 from ragqa.evaluation.benchmark import Benchmark
 from ragqa.evaluation.report import Report, Row
 from ragqa.paths import Paths
@@ -113,7 +114,7 @@ def _table(run_id: str, view: View, rows: list[Row], part: str) -> None:
         {
             "#": [row.number for row in rows],
             **({"": [marks[row.right] for row in rows]} if any(row.right is not None for row in rows) else {}),
-            "question": [row.question for row in rows],
+            "question": [cell(row.question) for row in rows],  # the table can be taken away as CSV
             **{column.heading: [row.values.get(column.key) for row in rows] for column in view.report.columns},
         }
     )
