@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ragqa.config import FilteringConfig
@@ -60,10 +61,18 @@ def limits(selection: Selection, filtering: FilteringConfig) -> Limits | None:
 
 def _holes(selection: Selection, end: int) -> str:
     """What is kept though it lies behind the end of the list, and dropped though it lies before."""
-    behind = [f"rank {one.rank} ({_why(one)})" for one in selection.kept if one.rank > end]
-    before = [f"rank {one.rank} ({_why(one)})" for one in selection.dropped if one.rank <= end]
-    said = f" Kept all the same: {', '.join(behind)}." if behind else ""
-    return said + (f" Left out all the same: {', '.join(before)}." if before else "")
+    behind = _ranks(one for one in selection.kept if one.rank > end)
+    before = _ranks(one for one in selection.dropped if one.rank <= end)
+    return (f" Kept all the same: {behind}." if behind else "") + (
+        f" Left out all the same: {before}." if before else ""
+    )
+
+
+def _ranks(candidates: Iterable[Candidate]) -> str:
+    by_reason: dict[str, list[str]] = {}
+    for one in candidates:
+        by_reason.setdefault(_why(one), []).append(f"{one.rank}")
+    return "; ".join(f"rank {', '.join(ranks)} ({why})" for why, ranks in by_reason.items())
 
 
 def _why(one: Candidate) -> str:

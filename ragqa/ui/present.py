@@ -15,7 +15,7 @@ html { font-size: 21px !important; }
 .stMainBlockContainer { padding: 1.2rem 2.5rem 5rem !important; max-width: 84rem; margin: 0 auto; }
 .rq-evidence:not([hidden]) { top: 1rem; max-height: calc(100vh - 7rem); }
 .st-key-presenting { position: fixed; right: 1.5rem; bottom: 1rem; z-index: 97; width: auto; padding: 0.3rem 0.6rem;
-  border-radius: 0.6rem; background: var(--rq-paper, Canvas); border: 1px solid rgba(120, 135, 145, 0.5); }
+  border-radius: 0.6rem; background: var(--rq-paper); border: 1px solid rgba(120, 135, 145, 0.5); }
 @media (max-width: 640px) {
   html { font-size: 17px !important; }
   .stMainBlockContainer { padding: 1rem 1rem 5rem !important; }

@@ -87,7 +87,7 @@ def _part_cell(part: ScorePart) -> str:
     detail = f'<span class="rq-norm">#{part.rank} · {number_html(part.normalised, 2)}</span>'
     if part.note:
         linked = f'<span class="rq-norm">{escape(part.note)}</span>'
-        return f'<td title="{escape(part.note)}">{number_html(part.raw)}{linked}</td>'
+        return f'<td class="rq-noted" title="{escape(part.note)}">{number_html(part.raw)}{linked}</td>'
     return f'<td title="score; rank in this list; normalised score">{number_html(part.raw)}{detail}</td>'
 
 
