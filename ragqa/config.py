@@ -22,6 +22,7 @@ from ragqa.scores import ScoringMode
 
 BM25Backend = Literal["bm25s", "rank_bm25"]
 FusionMethod = Literal["wsum", "rrf"]
+FilterMethod = Literal["limits", "expected-f2"]
 NO_ENCODER = "none"  # in place of an encoder's name: an index without vectors, which ranks by words alone
 CoverageInput = Literal["pair", "joined"]
 SplitterName = Literal["nupunkt", "punkt"]
@@ -158,14 +159,19 @@ class RerankingConfig:
 
 @dataclass(frozen=True, slots=True)
 class FilteringConfig:
-    """What survives: RIRAG 5.2, AUEB 4.1. Scores are re-normalised to [0, 1] over the fused candidates first."""
+    """What survives: RIRAG 5.2, AUEB 4.1. Scores are re-normalised to [0, 1] over the fused candidates first.
+
+    ``expected-f2`` cuts where the expected F2 of what is kept is highest, and reads neither threshold nor max drop.
+    """
 
     threshold: float = _ranged(0.7, 0.0, 1.0, "threshold")  # lowest relevance kept; RIRAG 5.2
     max_drop: float = _ranged(0.2, 0.0, 1.0, "max drop")  # a fall this large ends the list, 1 = off; RIRAG 5.2
     top_k: int = _ranged(10, 1, 100, "top-k")  # most passages kept; RIRAG 5.2
+    method: FilterMethod = "limits"  # the three above, or a learned cut: see `ragqa.filtering`
 
     def __post_init__(self) -> None:
         _check_ranges(self)
+        _check(self.method in get_args(FilterMethod), "filter method", "limits or expected-f2", self.method)
 
 
 @dataclass(frozen=True, slots=True)

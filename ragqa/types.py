@@ -164,6 +164,7 @@ class Drop(StrEnum):
     BELOW_THRESHOLD = "below threshold"
     AFTER_MAX_DROP = "after max drop"
     BEYOND_TOP_K = "beyond top-k"
+    AFTER_CUT = "after the cut"  # of the method expected-f2
     NOT_EVIDENCE = "not evidence"  # fan-out: neither the question nor a sub-question (or sentence) keeps it
 
 

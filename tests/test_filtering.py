@@ -1,9 +1,11 @@
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ragqa.config import FilteringConfig
-from ragqa.filtering import select
+from ragqa.filtering import cut, expected_f2, probabilities, select
 from ragqa.types import Drop, Ranking
 from tests.support.fakes import ranking
 
@@ -77,3 +79,32 @@ def test_raising_the_threshold_never_adds_a_passage(scores, config, other):
         for threshold in (low, high)
     ]
     assert kept[1] <= kept[0]
+
+
+def test_expected_f2_by_hand():
+    assert expected_f2([0.5, 0.5]) == pytest.approx([5 * 0.5 / (4 + 1), 5 * 1.0 / (4 + 2)])
+    assert expected_f2([0.9, 0.8, 0.1]) == pytest.approx([4.5 / 8.2, 8.5 / 9.2, 9 / 10.2])
+    weights = {"bias": 0.0, "relevance": 1.0, "others": -2.0, "lead": 0.5}
+    assert probabilities([1.0, 0.5], weights) == pytest.approx([1 / (1 + math.exp(-0.25)), 1 / (1 + math.exp(0.25))])
+    assert (probabilities([]), expected_f2([]), cut([], 10)) == ([], [], 0)
+
+
+def test_expected_f2_keeps_one_that_stands_out_and_several_that_are_alike():
+    by_f2 = FilteringConfig(method="expected-f2")
+    alone = select(fused(1.0, *[0.3] * 10, 0.0), by_f2)
+    assert reasons(alone) == [None, *[Drop.AFTER_CUT] * 9, *[Drop.BEYOND_TOP_K] * 2]
+    assert "the best passage always is" in alone.kept[0].explanation
+    assert "expected F2 is highest after 1" in alone.dropped[0].explanation
+    alike = select(fused(1.0, 0.97, 0.95, *[0.2] * 10, 0.0), by_f2)
+    assert len(alike.kept) == 3
+    assert len(select(fused(1.0, 0.97, 0.95, 0.0), FilteringConfig(method="expected-f2", top_k=2)).kept) == 2
+    assert select(Ranking("fused", ()), by_f2).passages == ()
+
+
+@given(values, st.integers(1, 12))
+def test_expected_f2_keeps_a_beginning_of_the_ranking(given_values, top_k):
+    selection = select(fused(*sorted(given_values, reverse=True)), FilteringConfig(top_k=top_k, method="expected-f2"))
+    assert [one.rank for one in selection.kept] == list(range(1, len(selection.kept) + 1))
+    assert len(selection.kept) + len(selection.dropped) == len(given_values)
+    assert min(1, len(given_values)) <= len(selection.kept) <= min(top_k, 10)
+    assert all(one.explanation.startswith("kept" if one.drop is None else "dropped") for one in selection.kept)

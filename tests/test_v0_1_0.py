@@ -30,7 +30,9 @@ OLD = Path(__file__).parent / "fixtures" / "v0.1.0"
 
 
 def without_later(found):
-    return {name: value for name, value in found.items() if name not in LATER or value}
+    """What 0.1.0 wrote: it knew one way to filter, and did not name it."""
+    first = {name: value for name, value in found.items() if (name, value) != ("method", "limits")}
+    return {name: value for name, value in first.items() if name not in LATER or value}
 
 
 @pytest.mark.parametrize("name", ["record-1.json", "record-2.json"])

@@ -47,6 +47,13 @@ class FusionChoice(StrEnum):
     RRF = "rrf"
 
 
+class FilterChoice(StrEnum):
+    """How the list of passages is ended."""
+
+    LIMITS = "limits"
+    EXPECTED_F2 = "expected-f2"
+
+
 def ask(
     question: Annotated[str, typer.Argument(help="The question, in quotes.")],
     follow: Annotated[
@@ -86,6 +93,9 @@ def ask(
     threshold: Annotated[float | None, typer.Option(help="Lowest relevance kept, 0 to 1.")] = None,
     max_drop: Annotated[float | None, typer.Option(help="A fall this large ends the list, 0 to 1 (1 = off).")] = None,
     top_k: Annotated[int | None, typer.Option(help="Most passages kept.")] = None,
+    filter_method: Annotated[
+        FilterChoice | None, typer.Option(help="limits: the three above; expected-f2: a learned cut.")
+    ] = None,
     quote_anyway: Annotated[
         bool, typer.Option("--quote-anyway", help="direct: quote the nearest sentences instead of refusing.")
     ] = False,
@@ -108,6 +118,7 @@ def ask(
         _or(threshold, config.filtering.threshold),
         _or(max_drop, config.filtering.max_drop),
         top_k if top_k is not None else config.filtering.top_k,
+        filter_method.value if filter_method else config.filtering.method,
     )
     chosen: dict[str, Any] = {
         "generator": generator or ("llm" if local_model else None),

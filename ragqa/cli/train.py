@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,33 +10,32 @@ import numpy as np
 import typer
 
 from ragqa.cli.output import options_of, progress_bar, stderr, stdout
-from ragqa.cli.rankings import rankings_of, reranked_results
+from ragqa.cli.rankings import reranked_results
+from ragqa.cli.train_ranking import asked_index, cut, fused_rankings, ranker
 from ragqa.cli.train_verdicts import verdicts
-from ragqa.config import Config, RerankingConfig
-from ragqa.corpus.questions import GoldQuestion
+from ragqa.config import RerankingConfig
 from ragqa.errors import ConfigError
 from ragqa.evaluation.measures import display_name
 from ragqa.evaluation.retrieval.comparing import measured
-from ragqa.fusion import fuse
 from ragqa.indexing import Index
-from ragqa.lab import ranker as ranking
 from ragqa.lab.model_folder import command_line, files_table, write_card
 from ragqa.lab.nli import NliSources, NliTraining, gather, nli_card, train_nli
 from ragqa.lab.obligations import train_obligations
 from ragqa.lab.pseudo_queries import PseudoQuery, counts_of, draw, pseudo_queries
-from ragqa.lab.questions import MEASURES, AskedIndex, folds_by_gold
+from ragqa.lab.questions import MEASURES, AskedIndex
 from ragqa.lab.reranker import KnownRankings, RerankerTraining, base_folder, reranker_card, train_reranker
-from ragqa.lab.retriever import RetrieverTraining, retriever_card, text_numbers, train_retriever, with_equal_gold
+from ragqa.lab.retriever import RetrieverTraining, retriever_card, train_retriever
 from ragqa.lab.training import Progress, Reading
 from ragqa.loading import load_encoder
 from ragqa.processor import wait_passively
-from ragqa.retrieval.names import fitting_fusion
 from ragqa.tables import plain
 from ragqa.types import Ranking
 
 RERANKER_WEIGHTS = (0.2, 0.3, 0.5, 1.0)  # of the reranker, measured with --fold
 
 app = typer.Typer(help="Make the embedded weights.", no_args_is_help=True)
+app.command()(ranker)
+app.command()(cut)
 app.command()(verdicts)
 
 
@@ -80,7 +78,7 @@ def retriever(
     wait_passively()
     files, tests = questions or [], [test] if test else []
     _check_options(out, files, test, fold)
-    asked = _asked(index, files, fold, test)
+    asked = asked_index(index, files, fold, test)
     made = _made(asked.index, pseudo, seed) if pseudo or not files else ()
     manifest = asked.index.manifest
     spared = {n: query.spared for n, query in enumerate(made, start=len(asked.learnt))}
@@ -143,10 +141,10 @@ def reranker(
     The wrong passages are those that the fused ranking puts high. Use what it writes with `ragqa ask --reranker OUT`.
     """
     wait_passively()
-    asked = _asked(index, questions, fold)
+    asked = asked_index(index, questions, fold)
     start = base or asked.index.manifest.encoder
     _, base_sha256 = base_folder(start)
-    fused = _fused_rankings([*asked.learnt, *asked.tested], asked.index)
+    fused = fused_rankings([*asked.learnt, *asked.tested], asked.index)
     with stderr().status("Looking for hard negatives"):
         data = asked.gathered(KnownRankings("fused", fused), limit=limit, seed=seed)
     stderr().print(data.counts)
@@ -181,70 +179,6 @@ def reranker(
     weight = f" --rerank-weight {_best_weight(figures):g}" if figures else ""
     use = f"ragqa ask QUESTION --index {index} --reranker {out}{weight}"
     stdout().print(plain(f"Weights and card are in {out}; use: {use}"))
-
-
-@app.command()
-def ranker(
-    ctx: typer.Context,
-    index: Annotated[str, typer.Option(help="Which corpus; it needs the rankings bm25, context and dense.")],
-    questions: Annotated[list[Path], typer.Option(help="Questions with gold passages: ObliQA's schema.")],
-    out: Annotated[Path, typer.Option(help="Folder for the ranker and its model card.")],
-    weight: Annotated[
-        list[float] | None, typer.Option(help="How much a question of each file counts, in the order of --questions.")
-    ] = None,
-    depth: Annotated[int, typer.Option(min=2, help="Fused passages it puts in order.")] = 50,
-    trees: Annotated[int, typer.Option(min=1)] = 200,
-    leaves: Annotated[int, typer.Option(min=2, help="Of a tree.")] = 15,
-    lr: Annotated[float, typer.Option(min=0.0, help="Learning rate.")] = 0.05,
-    seed: Annotated[int, typer.Option(min=0, help="Of the features and questions each tree sees.")] = 0,
-    folds: Annotated[int, typer.Option(min=2, help="Parts of the cross-validation.")] = 5,
-) -> None:
-    """Train learning to rank (LambdaMART) on questions with gold passages: minutes, and no model but what retrieves.
-
-    Measured first, fold by fold, on questions none of whose gold passages it learnt from; what is written has learnt
-    from all of them. Use it with `ragqa ask --reranker OUT --rerank-weight 1`.
-    """
-    shares = weight or [1.0] * len(questions)
-    if len(shares) != len(questions) or min(shares) <= 0:
-        msg = f"--weight must be given once for each --questions, each above 0, got {len(shares)} for {len(questions)}"
-        raise ConfigError(msg)
-    asked = _asked(index, questions)
-    by_file = asked.places_by_file(questions)
-    gold, texts = asked.learnt, text_numbers(asked.texts)
-    parts = folds_by_gold(with_equal_gold(gold, asked.index.position_of, texts), folds)
-    by_question = _fused_rankings(gold, asked.index)
-    fused = [by_question[item.question.text] for item in gold]
-    training = ranking.RankerTraining(depth=depth, trees=trees, leaves=leaves, learning_rate=lr, seed=seed)
-    with progress_bar() as bar:
-        rows = ranking.gather(gold, fused, depth, asked.index, texts)
-        candidates = list(bar.track(rows, total=len(gold), description="Features"))
-        counts = [share for share, places in zip(shares, by_file, strict=True) for _ in places]
-        candidates = [replace(one, weight=share) for one, share in zip(candidates, counts, strict=True)]
-        steps = ranking.out_of_fold(candidates, parts, training)
-        *_, scores = bar.track(steps, total=folds, description="Cross-validation")
-    figures = []
-    for file, places in zip(questions, by_file, strict=True):
-        first, end = places.start, places.stop
-        of = file.stem if len(questions) > 1 else ""
-        figures += ranking.figures_of(gold[first:end], fused[first:end], scores[first:end], depth, of)
-    for figure in figures:
-        stdout().print(plain(str(figure)))
-    with stderr().status("Training on all questions"):
-        booster = ranking.train(candidates, training)
-    ranking.write_ranker(booster, out)
-    card = ranking.ranker_card(
-        out.resolve().name,
-        training,
-        booster,
-        figures,
-        n_questions=len(gold),
-        n_folds=folds,
-        command=command_line("train ranker", options_of(ctx)),
-        sources=files_table(questions),
-    )
-    write_card(out, card)
-    use = f"ragqa ask QUESTION --index {index} --reranker {out} --rerank-depth {depth} --rerank-weight 1"
-    stdout().print(plain(f"Ranker and card are in {out}; use: {use}"))
 
 
 @app.command()
@@ -293,11 +227,6 @@ def nli(
     stdout().print(plain(f"Weights and card are in {out}; measure: ragqa eval nli --model {out} --pairs FILE"))
 
 
-def _asked(name: str, files: Sequence[Path], fold: str = "", test: Path | None = None) -> AskedIndex:
-    with stderr().status("Reading passages and questions"):
-        return AskedIndex.of(name, files, fold, test)
-
-
 def _shown(reports: Iterable[Reading | Progress]) -> Progress:
     """The last report of a training, all of them shown in a bar."""
     with progress_bar() as bar:
@@ -311,15 +240,6 @@ def _shown(reports: Iterable[Reading | Progress]) -> Progress:
             if now.held_out is not None:
                 stderr().print(f"step {now.step:,} of {now.steps:,}: {figures}, held-out accuracy {now.held_out:.4f}")
     return last
-
-
-def _fused_rankings(gold: Sequence[GoldQuestion], index: Index) -> dict[str, Ranking]:
-    """The default fused ranking by question; stored as `ragqa eval retrieval` stores rankings."""
-    config = Config()
-    columns, _ = rankings_of(tuple(gold), index, config)
-    rankings = zip(*columns, strict=True)
-    fusion = fitting_fusion(config.fusion, index.manifest.retrievers, index.manifest.encoder, index.name)
-    return {item.question.text: fuse(found, fusion) for item, found in zip(gold, rankings, strict=True)}
 
 
 def _check_options(out: Path, questions: Sequence[Path], test: Path | None, fold: str) -> None:

@@ -8,7 +8,7 @@ so it is here: the generator can leave a passage out, and cannot write from one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ragqa.config import FilteringConfig
 from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.errors import ConfigError
-from ragqa.filtering import PAIRED
+from ragqa.filtering import BEST, CUT_WEIGHTS, PAIRED, cut
 from ragqa.normalisation import min_max_norm
 from ragqa.types import Ranking
 
@@ -39,6 +39,7 @@ def kept_figures(
     candidates: Sequence[FilteringConfig],
     beta: float = 2.0,
     unit: GoldUnit = "passage",
+    cut_weights: Mapping[str, float] = CUT_WEIGHTS,
 ) -> Iterator[Floats]:
     """For each question in order `FIGURES` of what each filter keeps of its fused ranking, (n_figures, n_filters).
 
@@ -50,7 +51,8 @@ def kept_figures(
     threshold, drop, top_k = (
         np.array([[getattr(one, name)] for one in candidates], float) for name in ("threshold", "max_drop", "top_k")
     )
-    longest = int(top_k.max())
+    longest = max(int(top_k.max()), BEST)
+    learned = {n: one.top_k for n, one in enumerate(candidates) if one.method == "expected-f2"}
     for question, ranking in zip(questions, fused, strict=True):
         relevance = np.array(min_max_norm([hit.score for hit in ranking.hits])[:longest], float)
         names = [hit.passage.passage_id if unit == "passage" else hit.passage.document_id for hit in ranking.hits]
@@ -60,6 +62,8 @@ def kept_figures(
         goes_on = (relevance[1:] >= threshold) & ((drop >= 1) | (fall < drop))
         goes_on &= np.arange(2, len(relevance) + 1) <= top_k
         first = min(1, len(relevance)) + np.cumprod(goes_on, axis=1).sum(axis=1)
+        for n, most in learned.items():
+            first[n] = cut(relevance.tolist(), most, cut_weights)
         places = np.arange(len(relevance))
         is_kept = places < first[:, None]
         if via := _paired(ranking, longest):

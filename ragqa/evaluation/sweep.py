@@ -151,6 +151,7 @@ def present_value(config: Config, name: str) -> float:
 def _setting(config: Config, values: dict[str, float]) -> _Setting:
     own: dict[str, Any] = {name: value for name, value in values.items() if name in FILTERS}
     own |= {"top_k": int(own["top_k"])} if "top_k" in own else {}
+    own |= {"method": "limits"} if {"threshold", "max_drop"} & own.keys() else {}  # what is varied has an effect
     weights = {name.removeprefix(WEIGHT): value for name, value in values.items() if name.startswith(WEIGHT)}
     return _Setting(values, with_weights(config.fusion, weights), replace(config.filtering, **own))
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, get_args
 from urllib.parse import quote, urlencode
 
 from ragqa import registry
-from ragqa.config import Config, FilteringConfig, RerankingConfig, ranges
+from ragqa.config import Config, FilteringConfig, FilterMethod, FusionMethod, RerankingConfig, ranges
 from ragqa.errors import ConfigError
 from ragqa.pipeline import MAX_QUESTION_CHARS
 from ragqa.presets import Preset
@@ -27,7 +27,12 @@ LONGEST_NAME: Final = 200
 DIGITS: Final = 6  # of a weight: shares are made of weights, and weights of shares
 _FILTER, _RERANKING = ranges(FilteringConfig), ranges(RerankingConfig)
 _NUMBERS: Final = _FILTER | {f"rerank_{name}": found for name, found in _RERANKING.items()} | WRITING
-_CHOICES: Final = {"fusion": ("wsum", "rrf"), "mode": tuple(map(str, ScoringMode)), "quote_anyway": ("yes", "no")}
+_CHOICES: Final = {
+    "fusion": get_args(FusionMethod),
+    "filter_method": get_args(FilterMethod),
+    "mode": tuple(map(str, ScoringMode)),
+    "quote_anyway": ("yes", "no"),
+}
 _NAMES: Final = ("reranker", "generator", "model", "local_model")
 _WEIGHT: Final = "weight_"
 _AGAIN: Final = "correct the address, or ask again on the page"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ragqa import registry
-from ragqa.config import Config, FusionConfig, GenerationConfig, ranges
+from ragqa.config import Config, FilteringConfig, FusionConfig, GenerationConfig, ranges
 
 FUSIONS = {"wsum": "weighted sum", "rrf": "reciprocal rank"}
+FILTERS = {"limits": "limits", "expected-f2": "expected F2"}
 CORPUS, RANKING, FILTER, WRITER, SCORES = "corpus", "ranking", "filter", "writer", "scores"
 
 
@@ -38,8 +39,8 @@ def differences(a: Config, b: Config) -> tuple[Difference, ...]:
         _one(RANKING, "Fusion", FUSIONS[a.fusion.method], FUSIONS[b.fusion.method]),
         *_weights(a.fusion, b.fusion),
         *_reranking(a, b),
-        _one(FILTER, "Threshold", f"{a.filtering.threshold:.2f}", f"{b.filtering.threshold:.2f}"),
-        _one(FILTER, "Max drop", _drop(a.filtering.max_drop), _drop(b.filtering.max_drop)),
+        _one(FILTER, "Filter by", FILTERS[a.filtering.method], FILTERS[b.filtering.method]),
+        *_limits(a.filtering, b.filtering),
         _one(FILTER, "Top-k", a.filtering.top_k, b.filtering.top_k),
         *_writing(a.generation, b.generation),
         _one(SCORES, "RePASs mode", a.scoring.mode, b.scoring.mode),
@@ -55,6 +56,15 @@ def _one(part: str, name: str, a: object, b: object) -> Difference | None:
 
 def _drop(value: float) -> str:
     return "off" if value >= 1 else f"{value:.2f}"
+
+
+def _limits(a: FilteringConfig, b: FilteringConfig) -> list[Difference | None]:
+    if "limits" not in (a.method, b.method):
+        return []
+    return [
+        _one(FILTER, "Threshold", f"{a.threshold:.2f}", f"{b.threshold:.2f}"),
+        _one(FILTER, "Max drop", _drop(a.max_drop), _drop(b.max_drop)),
+    ]
 
 
 def _weights(a: FusionConfig, b: FusionConfig) -> list[Difference | None]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ragqa.config import FilteringConfig
 from ragqa.types import Candidate, Drop, Selection
 
-THRESHOLD, MAX_DROP, TOP_K = "threshold", "max_drop", "top_k"
+THRESHOLD, MAX_DROP, TOP_K, CUT = "threshold", "max_drop", "top_k", "filter_method"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,8 @@ def limits(selection: Selection, filtering: FilteringConfig) -> Limits | None:
     candidates = sorted((*selection.kept, *selection.dropped), key=lambda one: one.rank)
     if not candidates or any(one.drop is Drop.NOT_EVIDENCE for one in candidates):
         return None
+    if filtering.method == "expected-f2":
+        return _of_cut(candidates, filtering)
     total, rest = len(candidates), candidates[1:]
     below = next((one for one in rest if one.relevance < filtering.threshold), None)
     fallen = next((one for one in rest if filtering.max_drop < 1 and one.fall >= filtering.max_drop), None)
@@ -80,6 +82,20 @@ def _why(one: Candidate) -> str:
     return one.explanation.removeprefix("kept: ").removeprefix("dropped: ").partition("; by the filter")[0]
 
 
+def _of_cut(candidates: list[Candidate], filtering: FilteringConfig) -> Limits:
+    """The same where the learned cut decides: it, or top-k before it."""
+    total = len(candidates)
+    after = next((one for one in candidates if one.drop is Drop.AFTER_CUT), None)
+    name = CUT if after else TOP_K
+    kept = after.rank - 1 if after else min(filtering.top_k, total)
+    ends = f"ends the list after {kept}"
+    words = {CUT: f"Ends the list here: after {kept} of {total}.", TOP_K: "Not reached."}
+    if not after:
+        words = {CUT: "By itself it would keep more." if kept < total else "Not reached.", TOP_K: "Ends the list here."}
+    summary = f"{'Expected F2' if after else 'Top-k'} {ends}: " + (after or candidates[-1]).explanation
+    return Limits(total, kept, {name: kept}, (name,) if kept < total else (), words, summary)
+
+
 def _of(count: int, total: int) -> str:
     return f"all {total}" if count == total else f"{count} of {total}"
 
@@ -98,10 +114,10 @@ def _summary(end: int, total: int, binding: tuple[str, ...], reasons: dict[str, 
 
 
 def fall_of(selection: Selection, filtering: FilteringConfig) -> Candidate | None:
-    """The first candidate that falls by max drop or more; None where none does, or the rule is off."""
+    """The first candidate that falls by max drop or more; None where none does, or the rule is not used."""
     fallen = [
         one
         for one in (*selection.kept, *selection.dropped)
-        if one.rank > 1 and filtering.max_drop < 1 and one.fall >= filtering.max_drop
+        if one.rank > 1 and filtering.max_drop < 1 and one.fall >= filtering.max_drop and filtering.method == "limits"
     ]
     return min(fallen, key=lambda one: one.rank, default=None)

@@ -10,13 +10,14 @@ from html import escape
 
 from ragqa.config import FilteringConfig
 from ragqa.types import Candidate, Drop, Selection
-from ragqa.ui.limits import MAX_DROP, THRESHOLD, TOP_K, Limits, fall_of, limits
+from ragqa.ui.limits import CUT, MAX_DROP, THRESHOLD, TOP_K, Limits, fall_of, limits
 from ragqa.ui.render import place
 
 _KINDS = dict.fromkeys(Drop, ("below", "×")) | {  # decision -> class and sign, which tells them apart without colour
     None: ("kept", "●"),
     Drop.AFTER_MAX_DROP: ("fallen", "▼"),
     Drop.BEYOND_TOP_K: ("beyond", "■"),
+    Drop.AFTER_CUT: ("fallen", "▼"),
 }
 
 
@@ -63,6 +64,8 @@ def _dot(one: Candidate, count: int) -> str:
 def _limits_html(found: Limits, selection: Selection, filtering: FilteringConfig, count: int) -> str:
     across, down = "across", "down"
     drawn = [(THRESHOLD, f"threshold {filtering.threshold:.2f}", across, 100 * filtering.threshold)]
+    if filtering.method == "expected-f2":
+        drawn = [(CUT, "expected F2", down, _x(found.kept + 0.5, count))] if CUT in found.binding else []
     fallen = fall_of(selection, filtering)
     if fallen and fallen.rank <= count:
         words = f"max drop {filtering.max_drop:.2f}: falls {fallen.fall:.2f}"

@@ -22,7 +22,7 @@ from ragqa.presets import PRESETS, Preset
 from ragqa.retrieval.names import also_option, lacking_rankings
 from ragqa.scores import ScoringMode
 from ragqa.ui import access, resources
-from ragqa.ui.differences import FUSIONS, Difference, differences
+from ragqa.ui.differences import FILTERS, FUSIONS, Difference, differences
 from ragqa.ui.limits import limits
 from ragqa.ui.model_choice import can_ask, model_widget
 from ragqa.ui.render import changed_html, notice_html
@@ -170,6 +170,8 @@ def _say_what_limits(words: Mapping[str, DeltaGenerator], config: Config, view: 
     if found is None:
         return
     for name, place in words.items():
+        if name not in found.words:
+            continue
         binds = name in found.binding
         place.caption(f"**{found.words[name]}**" if binds else found.words[name])
 
@@ -248,8 +250,9 @@ def _filtering_widgets(values: dict[str, Any]) -> dict[str, DeltaGenerator]:
     st.html(_group("Filter"))
     most = max(30, values["top_k"], st.session_state.get("set_top_k", 1))  # a preset file may say up to 100
     bounds = {"threshold": (0.0, 1.0, 0.01), "max_drop": (0.0, 1.0, 0.01), "top_k": (1, most, 1)}
-    words = {}
-    for name in FILTER:
+    _radio(values, "filter_method", "Filter by", FILTERS, TERMS["filter_method"])
+    words = {"filter_method": st.empty()}
+    for name in FILTER if values["filter_method"] == "limits" else FILTER[-1:]:
         _slider(values, name, name.replace("_", " ").capitalize().replace("Top k", "Top-k"), bounds[name], TERMS[name])
         words[name] = st.empty()
     return words

@@ -1,7 +1,8 @@
 """Between the widgets' values, by name, and `Config` or `Preset`. Pure: no streamlit here.
 
 A panel's values are a dict of plain values: ``fusion``, ``weight_RANKING`` for each ranking, ``threshold``,
-``max_drop``, ``top_k``, ``reranker``, ``rerank_depth``, ``rerank_weight``, ``generator``, ``model``, ``local_model``,
+``max_drop``, ``top_k``, ``filter_method``, ``reranker``, ``rerank_depth``, ``rerank_weight``, ``generator``, ``model``,
+``local_model``,
 ``quote_anyway``, the options of generators, ``mode``. A widget's key is ``set_`` and the name.
 """
 
@@ -43,6 +44,7 @@ def preset_values(preset: Preset) -> dict[str, Any]:
         "threshold": preset.filtering.threshold,
         "max_drop": preset.filtering.max_drop,
         "top_k": preset.filtering.top_k,
+        "filter_method": preset.filtering.method,
     } | _reranking(preset.reranking)
 
 
@@ -81,7 +83,7 @@ def config_of(
         retrieval=retrieval,
         fusion=fusion_of(values, rankings),
         reranking=RerankingConfig(values["reranker"], values["rerank_depth"], values["rerank_weight"]),
-        filtering=FilteringConfig(*(values[name] for name in FILTER)),
+        filtering=FilteringConfig(**{name: values[name] for name in FILTER}, method=values["filter_method"]),
         generation=generation,
         scoring=scoring,
     )

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -216,7 +217,9 @@ def _choose(found: Sweep, clicked: dict[str, float] | None) -> None:
 
 
 def _apply(chosen: dict[str, float]) -> None:
-    apply_values({name: int(value) if name == "top_k" else value for name, value in chosen.items()}, Config.from_env())
+    values: dict[str, Any] = {name: int(value) if name == "top_k" else value for name, value in chosen.items()}
+    limits = {"filter_method": "limits"} if {"threshold", "max_drop"} & chosen.keys() else {}
+    apply_values(values | limits, Config.from_env())
     words = ", ".join(f"{name_of(name).lower()} {value:g}" for name, value in chosen.items())
     st.session_state["sweep_told"] = f"The settings have {words} now; the page Ask uses them."
 

@@ -24,6 +24,9 @@ TERMS: Final[dict[str, str]] = {
     "regulation; a cross-encoder's or an API's where RAGQA_PAGE_MODELS or a preset names it.",
     "rerank_depth": "How many of the best passages the reranker reads again.",
     "rerank_weight": "The reranker's share of the score; the rest is the score before.",
+    "filter_method": "What ends the list. Limits: threshold, max drop and top-k below, as published. Expected F2: each "
+    "passage gets a probability of being relevant, from how relevance falls off, and the list ends where the most is "
+    "gained; learnt on questions about regulation.",
     "threshold": "The lowest relevance a passage may have to be kept. Higher: fewer, surer passages. The best one is "
     "always kept.",
     "max_drop": "Where relevance falls by this much from one passage to the next, the list ends there: what follows is "

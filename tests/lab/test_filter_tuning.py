@@ -66,6 +66,7 @@ def test_kept_is_what_select_keeps(grid, unit):
     ids = [f"{n % 7}:{n}" for n in range(30)]
     pool = ids if unit == "passage" else list("0123456")
     candidates = (*ALL, *(FilteringConfig(t, d, k) for t in (0.0, 0.33) for d in (0.07, 1.0) for k in (1, 3, 100)))
+    candidates += tuple(FilteringConfig(top_k=k, method="expected-f2") for k in (1, 3, 10, 100))
     for _ in range(12):
         names = rng.choice(ids, rng.integers(1, 25), replace=False).tolist()
         scores = rng.integers(0, grid, len(names)) / 20 if grid else rng.random(len(names))

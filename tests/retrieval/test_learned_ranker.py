@@ -256,3 +256,14 @@ def test_the_command_measures_out_of_fold_and_writes_a_ranker_that_eval_uses(cal
     assert second["milliseconds"] == report["milliseconds"]  # restored: nothing was read again
     nothing = call("train", "ranker", *options, questions=[asked("what", "7:1"), asked("why", "7:2")])
     assert "expected questions about at least 3 gold passages" in str(nothing.exception)
+
+
+@pytest.mark.model
+def test_the_cut_is_fitted_and_told_beside_the_limits(call):  # noqa: F811
+    result = call("train", "cut", "--folds", "3")
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.stdout.split())
+    assert re.search(r", limits, out of fold: F 0\.\d{3}, precision .*, expected-f2, out of fold: F 0\.\d{3}, ", said)
+    assert re.search(r"Weights of all: bias -?\d.*, relevance .*, others .*, lead -?\d", said)
+    wrong = call("train", "cut", "--weight", "0")
+    assert "--weight must be given once for each --questions, each above 0, got 1 for 1" in str(wrong.exception)

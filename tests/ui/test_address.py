@@ -26,6 +26,7 @@ def random_settings(seed):
         "threshold": round(chance.random(), 2),
         "max_drop": round(chance.random(), 2),
         "top_k": chance.randint(1, 30),
+        "filter_method": chance.choice(["limits", "expected-f2"]),
         "reranker": chance.choice(["", "ranker-adgm", "some/model with & and ?"]),
         "rerank_depth": chance.randrange(5, 105, 5),
         "rerank_weight": round(chance.random(), 2),

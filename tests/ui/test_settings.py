@@ -15,7 +15,7 @@ from ragqa.presets import PRESETS, Preset
 from ragqa.scores import ScoringMode
 from ragqa.types import Drop, Selection
 from ragqa.ui.differences import differences
-from ragqa.ui.limits import MAX_DROP, THRESHOLD, TOP_K, limits
+from ragqa.ui.limits import CUT, MAX_DROP, THRESHOLD, TOP_K, limits
 from ragqa.ui.render_curve import curve_html
 from ragqa.ui.settings_values import config_of, values_of, with_preset
 from ragqa.ui.stale import stale
@@ -42,6 +42,8 @@ UNIT = st.floats(0, 1)
         (FilteringConfig(0.1, 1.0, 1), (TOP_K,), 1, "Top-k ends the list after 1"),
         (FilteringConfig(0.7, 0.2, 10), (THRESHOLD, MAX_DROP), 3, "The threshold and max drop end the list after 3"),
         (FilteringConfig(0.0, 1.0, 10), (), 5, "No limit is reached: all 5 are kept."),
+        (FilteringConfig(method="expected-f2"), (CUT,), 3, "Expected F2 ends the list after 3: dropped: 0.0"),
+        (FilteringConfig(top_k=2, method="expected-f2"), (TOP_K,), 2, "Top-k ends the list after 2"),
     ],
 )
 def test_the_limit_that_ends_the_list_is_named(filtering, binding, kept, words):

@@ -1,0 +1,142 @@
+"""`ragqa train ranker | cut`: learning to rank, and where the list of passages ends, from questions with gold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from ragqa.cli.output import options_of, progress_bar, stderr, stdout
+from ragqa.cli.rankings import rankings_of
+from ragqa.config import Config
+from ragqa.corpus.questions import GoldQuestion
+from ragqa.errors import ConfigError
+from ragqa.evaluation.kept import FIGURES
+from ragqa.fusion import fuse
+from ragqa.indexing import Index
+from ragqa.lab import cut as cutting
+from ragqa.lab import ranker as ranking
+from ragqa.lab.model_folder import command_line, files_table, write_card
+from ragqa.lab.questions import AskedIndex, Fold, folds_by_gold
+from ragqa.lab.retriever import text_numbers, with_equal_gold
+from ragqa.retrieval.names import fitting_fusion
+from ragqa.tables import plain
+from ragqa.types import Ranking
+
+
+def asked_index(name: str, files: Sequence[Path], fold: str = "", test: Path | None = None) -> AskedIndex:
+    """See `AskedIndex.of`."""
+    with stderr().status("Reading passages and questions"):
+        return AskedIndex.of(name, files, fold, test)
+
+
+def fused_rankings(gold: Sequence[GoldQuestion], index: Index) -> dict[str, Ranking]:
+    """The default fused ranking by question; stored as `ragqa eval retrieval` stores rankings."""
+    config = Config()
+    columns, _ = rankings_of(tuple(gold), index, config)
+    rankings = zip(*columns, strict=True)
+    fusion = fitting_fusion(config.fusion, index.manifest.retrievers, index.manifest.encoder, index.name)
+    return {item.question.text: fuse(found, fusion) for item, found in zip(gold, rankings, strict=True)}
+
+
+def ranker(
+    ctx: typer.Context,
+    index: Annotated[str, typer.Option(help="Which corpus; it needs the rankings bm25, context and dense.")],
+    questions: Annotated[list[Path], typer.Option(help="Questions with gold passages: ObliQA's schema.")],
+    out: Annotated[Path, typer.Option(help="Folder for the ranker and its model card.")],
+    weight: Annotated[
+        list[float] | None, typer.Option(help="How much a question of each file counts, in the order of --questions.")
+    ] = None,
+    depth: Annotated[int, typer.Option(min=2, help="Fused passages it puts in order.")] = 50,
+    trees: Annotated[int, typer.Option(min=1)] = 200,
+    leaves: Annotated[int, typer.Option(min=2, help="Of a tree.")] = 15,
+    lr: Annotated[float, typer.Option(min=0.0, help="Learning rate.")] = 0.05,
+    seed: Annotated[int, typer.Option(min=0, help="Of the features and questions each tree sees.")] = 0,
+    folds: Annotated[int, typer.Option(min=2, help="Parts of the cross-validation.")] = 5,
+) -> None:
+    """Train learning to rank (LambdaMART) on questions with gold passages: minutes, and no model but what retrieves.
+
+    Measured first, fold by fold, on questions none of whose gold passages it learnt from; what is written has learnt
+    from all of them. Use it with `ragqa ask --reranker OUT --rerank-weight 1`.
+    """
+    asked, by_file, counts, texts, parts, fused = _ranked(index, questions, weight, folds)
+    gold = asked.learnt
+    training = ranking.RankerTraining(depth=depth, trees=trees, leaves=leaves, learning_rate=lr, seed=seed)
+    with progress_bar() as bar:
+        rows = ranking.gather(gold, fused, depth, asked.index, texts)
+        candidates = list(bar.track(rows, total=len(gold), description="Features"))
+        candidates = [replace(one, weight=share) for one, share in zip(candidates, counts, strict=True)]
+        steps = ranking.out_of_fold(candidates, parts, training)
+        *_, scores = bar.track(steps, total=folds, description="Cross-validation")
+    figures = []
+    for file, places in zip(questions, by_file, strict=True):
+        first, end = places.start, places.stop
+        of = file.stem if len(questions) > 1 else ""
+        figures += ranking.figures_of(gold[first:end], fused[first:end], scores[first:end], depth, of)
+    for figure in figures:
+        stdout().print(plain(str(figure)))
+    with stderr().status("Training on all questions"):
+        booster = ranking.train(candidates, training)
+    ranking.write_ranker(booster, out)
+    card = ranking.ranker_card(
+        out.resolve().name,
+        training,
+        booster,
+        figures,
+        n_questions=len(gold),
+        n_folds=folds,
+        command=command_line("train ranker", options_of(ctx)),
+        sources=files_table(questions),
+    )
+    write_card(out, card)
+    use = f"ragqa ask QUESTION --index {index} --reranker {out} --rerank-depth {depth} --rerank-weight 1"
+    stdout().print(plain(f"Ranker and card are in {out}; use: {use}"))
+
+
+def cut(
+    index: Annotated[str, typer.Option(help="Which corpus.")],
+    questions: Annotated[list[Path], typer.Option(help="Questions with gold passages: ObliQA's schema.")],
+    weight: Annotated[
+        list[float] | None, typer.Option(help="How much a question of each file counts, in the order of --questions.")
+    ] = None,
+    folds: Annotated[int, typer.Option(min=2, help="Parts of the cross-validation.")] = 5,
+) -> None:
+    """Fit the learned cut of `--filter-method expected-f2`, beside threshold and max drop; writes nothing."""
+    ranked = _ranked(index, questions, weight, folds)
+    given = (ranked.asked.learnt, ranked.fused, ranked.counts)
+    figures = cutting.out_of_fold(*given, ranked.parts)
+    for file, places in zip(questions, ranked.by_file, strict=True):
+        for name, row in zip(("limits", "expected-f2"), figures[list(places)].mean(axis=0).T.tolist(), strict=True):
+            cells = ", ".join(f"{figure} {value:.3f}" for figure, value in zip(FIGURES, row, strict=True))
+            stdout().print(plain(f"{file.stem} ({len(places):,}), {name}, out of fold: {cells}"))
+    weights = cutting.fitted(*given)
+    stdout().print(plain(f"Weights of all: {', '.join(f'{name} {value:.2f}' for name, value in weights.items())}"))
+
+
+class _Ranked(NamedTuple):
+    """Questions of several files with their fused rankings, how much each counts, and the folds over all of them."""
+
+    asked: AskedIndex
+    by_file: Sequence[range]
+    counts: list[float]
+    texts: Sequence[int]
+    parts: Sequence[Fold]
+    fused: list[Ranking]
+
+
+def _ranked(index: str, questions: Sequence[Path], weight: Sequence[float] | None, folds: int) -> _Ranked:
+    shares = weight or [1.0] * len(questions)
+    if len(shares) != len(questions) or min(shares) <= 0:
+        msg = f"--weight must be given once for each --questions, each above 0, got {len(shares)} for {len(questions)}"
+        raise ConfigError(msg)
+    asked = asked_index(index, questions)
+    by_file = asked.places_by_file(questions)
+    counts = [share for share, places in zip(shares, by_file, strict=True) for _ in places]
+    texts = text_numbers(asked.texts)
+    parts = folds_by_gold(with_equal_gold(asked.learnt, asked.index.position_of, texts), folds)
+    by_question = fused_rankings(asked.learnt, asked.index)
+    fused = [by_question[item.question.text] for item in asked.learnt]
+    return _Ranked(asked, by_file, counts, texts, parts, fused)
