@@ -187,6 +187,7 @@ def _question_form() -> None:
     with st.form("question_form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         st.text_area(
             "Question",
+            st.session_state.get("question", ""),
             key="question",
             height=68,
             placeholder="Ask in your own words. Ctrl+Enter asks.",
@@ -199,11 +200,12 @@ def _corpus_choice(names: list[str], defaults: Config) -> str:
     wanted = st.session_state.pop(OPENED, st.query_params.get("corpus"))
     if wanted in names and st.session_state.get("linked_corpus") != wanted:
         st.session_state["linked_corpus"] = st.session_state["corpus"] = wanted
-    first = names.index(defaults.index) if defaults.index in names else 0
     titles = resources.corpus_titles(names, Paths.from_env())
     kept = st.session_state.get("kept_corpus")  # that of a widget vanishes when the page changes
     if kept in names:
         st.session_state.setdefault("corpus", kept)
+    now = st.session_state.get("corpus", defaults.index)
+    first = names.index(now) if now in names else 0
     chosen: str = st.selectbox(
         "Corpus",
         names,

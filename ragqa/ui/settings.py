@@ -111,6 +111,7 @@ def _chosen_preset(
     (place or st).selectbox(
         "Preset",
         list(presets),
+        list(presets).index(st.session_state["preset"]) if "preset" in st.session_state else 0,
         format_func=lambda name: f"Preset: {name}",
         key="preset",
         on_change=_apply_preset,
@@ -229,6 +230,7 @@ def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset]) -> Non
     values["reranker"] = st.selectbox(
         "Reranker",
         offered,
+        offered.index(st.session_state["set_reranker"]),
         key="set_reranker",
         format_func=lambda name: name or "off",
         help=TERMS["reranker"],
@@ -272,9 +274,10 @@ def _answer_widgets(values: dict[str, Any], defaults: GenerationConfig) -> None:
     if chosen and _asks(chosen):
         model_widget(values, defaults)
     if values["generator"] == "direct":
-        st.session_state.setdefault("set_quote_anyway", values["quote_anyway"])
+        now = st.session_state.setdefault("set_quote_anyway", values["quote_anyway"])
         values["quote_anyway"] = st.toggle(
             "Quote anyway",
+            now,
             key="set_quote_anyway",
             help=TERMS["quote_anyway"],
         )
@@ -304,16 +307,25 @@ def _slider(
 ) -> None:
     low, high, step = bounds
     key = f"set_{name}"
-    st.session_state.setdefault(key, values[name])
-    values[name] = st.slider(label, low, high, step=step, key=key, help=help_text, disabled=disabled)
+    now = st.session_state.setdefault(key, values[name])
+    values[name] = st.slider(label, low, high, now, step, key=key, help=help_text, disabled=disabled)
 
 
 def _radio(values: dict[str, Any], name: str, label: str, options: dict[Any, str], help_text: str) -> None:
     key = f"set_{name}"
     if values[name] not in options:
         values[name] = next(iter(options))
-    st.session_state.setdefault(key, values[name])
-    values[name] = st.radio(label, list(options), format_func=options.get, key=key, help=help_text, horizontal=True)
+    now = st.session_state.setdefault(key, values[name])
+    names = list(options)
+    values[name] = st.radio(
+        label,
+        names,
+        names.index(now) if now in names else 0,
+        format_func=options.get,
+        key=key,
+        help=help_text,
+        horizontal=True,
+    )
 
 
 def _apply_preset(presets: Mapping[str, Preset], weights: Callable[[Preset], dict[str, float]]) -> None:

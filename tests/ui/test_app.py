@@ -485,6 +485,20 @@ def test_an_address_asks_with_its_settings_and_gone_back_to_shows_the_same_run(a
     assert fresh.selectbox(key="corpus").value == "encyclopedia"
 
 
+def test_what_the_session_holds_is_the_widgets_default_too(app):
+    """Where a click interrupts the run that draws them first, the browser starts from the defaults and sends those."""
+    app()
+    at = opened(q="Who?", corpus="encyclopedia", threshold="0.55", top_k="7", fusion="rrf", generator="extractive")
+    for name, value in (("threshold", 0.55), ("top_k", 7), ("weight_bm25", at.session_state["set_weight_bm25"])):
+        assert list(at.slider(key=f"set_{name}").proto.default) == [value]
+    for name in ("fusion", "generator", "filter_method"):
+        radio = at.radio(key=f"set_{name}")
+        assert radio.proto.default == radio.index
+    corpus = at.selectbox(key="corpus")
+    assert corpus.proto.default == corpus.index
+    assert at.text_area(key="question").proto.default == "Who?"
+
+
 def test_what_an_address_asks_and_cannot_have_is_said_and_nothing_is_asked(app):
     at = app()
     for query, message in (
