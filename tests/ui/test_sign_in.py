@@ -5,11 +5,13 @@ import re
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from importlib.util import find_spec
 
 import pytest
 
 from ragqa.access.audit import AuditLog
+from tests.support.lying_provider import LyingProvider, with_other_claims, without_signature
 from tests.support.server import free_port, running_app, wait_until_healthy
 from tests.support.visitor import Visitor
 
@@ -52,10 +54,10 @@ def provider():
         process.wait(60)
 
 
-@pytest.fixture(scope="module")
-def site(provider, tmp_path_factory):
-    """Address and home of a server that wants people to sign in."""
-    home, port = tmp_path_factory.mktemp("home"), free_port()
+@contextmanager
+def served(provider, home):
+    """Address and home of a server that wants people to sign in at this provider."""
+    port = free_port()
     address = f"http://localhost:{port}"
     (home / "access.toml").write_text(POLICY)
     (home / "secrets.toml").write_text(
@@ -66,6 +68,12 @@ def site(provider, tmp_path_factory):
     switches = {"RAGQA_ACCESS": "on", "RAGQA_ACCESS_FILE": str(home / "access.toml"), "RAGQA_DATA": str(home)}
     with running_app(home, port, options, **switches):
         yield address, home
+
+
+@pytest.fixture(scope="module")
+def site(provider, tmp_path_factory):
+    with served(provider, tmp_path_factory.mktemp("home")) as found:
+        yield found
 
 
 @pytest.fixture
@@ -152,6 +160,46 @@ def test_cookies_that_were_tampered_with_open_nothing(visitor, site):
     without = {name: value for name, value in visitor.cookies.items() if name != "_streamlit_xsrf"}
     with visitor.opened("library", "", without) as session:
         assert set(session.widgets) == {"sign_in_"}
+
+
+@pytest.fixture(scope="module")
+def liar(tmp_path_factory):
+    """A provider whose tokens a test makes, and the address of a server that asks it."""
+    with LyingProvider() as provider, served(provider.issuer, tmp_path_factory.mktemp("home")) as (address, _):
+        yield provider, address
+
+
+LIES = {
+    "expired": {"change": lambda told: {**told, "iat": told["iat"] - 7200, "exp": told["exp"] - 3600}},
+    "without an end": {"change": lambda told: {name: value for name, value in told.items() if name != "exp"}},
+    "of the future": {"change": lambda told: {**told, "iat": told["iat"] + 3600, "exp": told["exp"] + 3600}},
+    "for another client": {"change": lambda told: {**told, "aud": "another"}},
+    "of another issuer": {"change": lambda told: {**told, "iss": "http://example.org"}},
+    "of another sign-in": {"change": lambda told: {**told, "nonce": "another"}},
+    "without a subject": {"change": lambda told: {**told, "sub": ""}},
+    "signed by another key": {"by_another_key": True},
+    "with another signature": {"spoil": lambda token: changed(token, -30)},
+    "without a signature": {"spoil": without_signature},
+    "with other claims": {"spoil": with_other_claims},
+    "no token": {"spoil": lambda token: "a.b.c"},
+}
+
+
+@pytest.mark.parametrize("how", ["true", *LIES])
+def test_a_token_that_is_expired_altered_or_for_another_opens_nothing(liar, how):
+    provider, address = liar
+    truth = {"change": dict, "spoil": str, "by_another_key": False}
+    for name, value in (truth | LIES.get(how, {})).items():
+        setattr(provider, name, value)
+    visitor = Visitor(address)
+    try:
+        with visitor.opened() as session:
+            session.press("sign_in_")
+            assert visitor.http.get(session.redirect).status_code == 200
+        with visitor.opened("read", "corpus=rulebook") as session:
+            assert (set(session.widgets) != {"sign_in_"}) == (how == "true"), how
+    finally:
+        visitor.close()
 
 
 def test_a_code_of_another_sign_in_is_not_taken(visitor, site):
