@@ -29,6 +29,7 @@ from ragqa.evaluation.journal import flush_folder, translated, write_whole
 
 LOG, HEAD = "audit.jsonl", "head.json"
 FIRST: Final = "0" * 64  # what stands before the first entry
+MOST, LONGEST = 50, 8_000  # of a list, and characters of a text
 _PATIENCE: Final = 20.0  # seconds for other processes' entries
 
 
@@ -71,7 +72,7 @@ class AuditLog:
             n, before = (head["n"], head["hash"]) if head else (0, FIRST)
             at = datetime.now(UTC).isoformat(timespec="milliseconds")
             told = {"act": act, "who": who, "email": email, **about}
-            entry = {name: value for name, value in told.items() if value not in ("", None)}
+            entry = {name: _short(value) for name, value in told.items() if value not in ("", None)}
             line = _line(entry | {"n": n + 1, "at": at, "before": before})
             write_whole(self.folder / HEAD, [line])
             self._add(line.encode())
@@ -190,6 +191,13 @@ class AuditLog:
             except Timeout as error:
                 msg = f"{self.folder} is written by another process for over {_PATIENCE:.0f} seconds; try again"
                 raise RecordError(msg) from error
+
+
+def _short(value: object) -> object:
+    """Names that somebody chose make no entry long."""
+    if isinstance(value, list):
+        return [_short(one) for one in value[:MOST]] + ([f"and {len(value) - MOST} more"] if len(value) > MOST else [])
+    return value[:LONGEST] if isinstance(value, str) else value
 
 
 def _line(entry: Mapping[str, Any]) -> str:

@@ -163,6 +163,8 @@ def _after(run: Run, load: Callable[[], Pipeline]) -> Pipeline:
 
 
 def _live(runs: tuple[Run, Run]) -> None:
+    if not all(access.gate().owns(run.owner) for run in runs):
+        return
     views = [run.view for run in runs]
     working = next((n for n, view in enumerate(views) if view.running), None)
     with st.container():

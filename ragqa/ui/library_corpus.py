@@ -81,7 +81,7 @@ def _state_words(shelf: Shelf, catalogue: Catalogue, paths: Paths) -> str:
 def _progress(job: Job) -> None:
     """How far it is. Asks for the whole page when it has ended."""
     view = job.view
-    if not view.running:
+    if not view.running or not access.gate().may(Act.UPLOAD, view.corpus):
         st.rerun()
     with st.container(key="library_progress", horizontal=True, vertical_alignment="center"):
         file = f": {view.file}" if view.file else ""

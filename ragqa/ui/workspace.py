@@ -12,7 +12,7 @@ from ragqa.errors import RagqaError
 from ragqa.indexing import Index
 from ragqa.paths import Paths
 from ragqa.records import AnswerRecord
-from ragqa.ui import resources
+from ragqa.ui import access, resources
 from ragqa.ui.address import address_of
 from ragqa.ui.answer import panes_of
 from ragqa.ui.follow_up import draw_follow_up, origin_html
@@ -47,6 +47,8 @@ def _live(run: Run, settings: Config, at_first: View) -> None:
 
     Not in the drawing that began the run (``at_first`` is what stood then): a rerun would lose the new address.
     """
+    if not access.gate().owns(run.owner):  # the sign-in has ended since the page was drawn
+        return
     is_first = st.session_state.get("drawn") is not at_first
     st.session_state["drawn"] = at_first
     view = at_first if is_first else run.view
@@ -72,6 +74,8 @@ def _asks_again(view: View) -> str:
 
 def _tabs(run: Run, settings: Config, index: Index | None, paths: Paths) -> None:
     view, record = run.view, ""
+    if not access.gate().owns(run.owner):
+        return
     if view.record_id and not view.running:
         try:
             record = resources.record_json(view.record_id, paths.records)

@@ -209,6 +209,16 @@ def test_what_cannot_be_logged_is_not_done(tmp_path):
         pytest.fail("was done")
 
 
+def test_an_entry_is_bounded(log):
+    log.append("upload", "x", files=["n" * 9_000] * 3_000)
+    *_, last = log.entries()
+    assert len(last["files"]) == 51
+    assert last["files"][-1] == "and 2950 more"
+    assert len(lines_of(log)[-1]) < 500_000
+    log.append("upload", "x")
+    assert log.verify().broken is None
+
+
 def test_the_commands_verify_and_show(tmp_path, monkeypatch):
     monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
     log = AuditLog(tmp_path / "audit")

@@ -1,5 +1,6 @@
 """Forty attempts to reach what is somebody else's: by address, by a forged widget, by a page's own function."""
 
+import ast
 import json
 import time
 from html import unescape
@@ -24,6 +25,7 @@ from ragqa.ui import access
 from ragqa.ui.run import Run
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
 from tests.support.helpers import make_pipeline
+from tests.support.server import ROOT
 
 pytestmark = pytest.mark.long
 
@@ -356,6 +358,43 @@ def test_a_session_that_another_person_goes_on_with_begins_anew(world):
     assert SECRET not in told(at)
     assert at.session_state["who"].count("bob")
     assert "run" not in at.session_state
+
+
+def test_what_draws_itself_again_asks_again(world):
+    """Streamlit draws a fragment without the page around it: where a sign-in has ended it shows no more."""
+
+    def script(run_id):
+        import streamlit as st
+
+        import ragqa.ui.resources as resources
+        from ragqa.config import Config
+        from ragqa.paths import Paths
+        from ragqa.ui.compare_page import _live
+        from ragqa.ui.workspace import draw_run
+
+        run = resources.runs().find(run_id)
+        _live(st.session_state.setdefault("pair", (run, run)))
+        draw_run(run, Config(index="open"), Paths.from_env())
+
+    for who, sees in (("ann", True), ("bob", False), ("", False)):
+        tester = AppTest.from_function(script, default_timeout=30, kwargs={"run_id": world.ids["run"]})
+        tester.user = claims(who)
+        assert (SECRET in told(tester.run())) == sees
+
+
+OPENERS = {
+    *("open_index", "index_info", "verify_index", "list_indexes", "RecordStore", "shelf_of", "shelves", "make_shelf"),
+    *("take", "take_from_folder", "export", "import_corpus", "delete", "deleted", "erase", "restore", "save_preset"),
+    *("follow_up", "assemble", "load_pipeline", "file_of"),
+}
+
+
+def test_a_module_of_the_page_that_opens_or_changes_something_asks_the_gate():
+    for path in (ROOT / "ragqa" / "ui").rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        taken = {name.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for name in node.names}
+        if taken & OPENERS - {"RecordStore"} or "RecordStore(" in path.read_text(encoding="utf-8"):
+            assert taken & {"access", "resources"}, path  # resources asks, or the module does
 
 
 def test_acts_and_refusals_are_in_the_log(world):
