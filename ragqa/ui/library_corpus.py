@@ -243,15 +243,11 @@ def _say(lines: list[str]) -> None:
 
 
 def _waiting(shelf: Shelf, catalogue: Catalogue, paths: Paths, *, busy: bool) -> None:
-    """The preview: what was found in each file that waits, and the button that indexes them."""
+    """The preview: the button that indexes what waits, and what was found in each file."""
     if not catalogue.staged:
         return
     st.subheader("Found in these files", anchor=False)
     ready = [one for one in catalogue.staged if readings.is_readable(shelf, one, MAX_TOKENS)]
-    for place, one in enumerate(catalogue.staged[:SHOWN_PREVIEWS]):
-        _preview(shelf, catalogue, one, busy=busy, opened=place == 0)
-    if len(catalogue.staged) > SHOWN_PREVIEWS:
-        st.caption(f"and {len(catalogue.staged) - SHOWN_PREVIEWS:,} more files")
     with st.container(horizontal=True):
         n_new, n_removed = len(ready), _removed(catalogue)
         words = f"Index {n_new} {'document' if n_new == 1 else 'documents'}"
@@ -262,6 +258,10 @@ def _waiting(shelf: Shelf, catalogue: Catalogue, paths: Paths, *, busy: bool) ->
         if any(not _was_read(shelf, one) for one in catalogue.staged) and not busy:
             st.button("Go on reading", key="library_read", on_click=_read, args=(shelf, paths))
         st.button("Discard all", key="library_discard", disabled=busy, on_click=_discard, args=(shelf, names))
+    for place, one in enumerate(catalogue.staged[:SHOWN_PREVIEWS]):
+        _preview(shelf, catalogue, one, busy=busy, opened=place == 0)
+    if len(catalogue.staged) > SHOWN_PREVIEWS:
+        st.caption(f"and {len(catalogue.staged) - SHOWN_PREVIEWS:,} more files")
 
 
 def _was_read(shelf: Shelf, one: Staged) -> bool:

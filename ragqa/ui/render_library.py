@@ -87,7 +87,7 @@ def _passage(one: PassageChange) -> str:
     said += f'<div class="rq-passage">{after}</div>' if one.after else ""
     name = escape(one.number or one.passage_id)
     return (
-        f'<details class="rq-row"><summary><b>{name}</b> {badge_html(one.what, _KINDS[one.what])}</summary>'
+        f'<details class="rq-row rq-change"><summary><b>{name}</b> {badge_html(one.what, _KINDS[one.what])}</summary>'
         f'<div class="rq-inside">{said}</div></details>'
     )
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from itertools import product
+from pathlib import Path
+
 import pytest
 
 from tests.support.document_files import RULES, rules_pages, write_docx, write_html, write_pdf
@@ -29,6 +33,17 @@ def files(tmp_path):
     return tmp_path
 
 
+def pictures(page, name):
+    """Of the page at both sizes in both themes, where somebody asked for them."""
+    if folder := os.environ.get("RAGQA_SCREENSHOTS"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        for scheme, (width, height) in product(("dark", "light"), ((390, 844), (1440, 900))):
+            page.emulate_media(color_scheme=scheme)
+            page.set_viewport_size({"width": width, "height": height})
+            page.wait_for_timeout(700)
+            page.screenshot(path=Path(folder) / f"{name}-{scheme}-{width}.png")
+
+
 def drop(page, *paths):
     page.locator("input[type=file]").first.set_input_files([str(path) for path in paths])
 
@@ -52,8 +67,10 @@ def test_from_dropped_files_to_an_answer_and_to_what_a_new_version_changed(page,
     assert "8 passages" in found
     assert "1.1.2.(1).(a)" in found
     assert "found an empty file" in page.locator("body").inner_text()
+    pictures(page, "library-preview")
     index(page, "Index 3 documents")
     assert page.get_by_role("heading", name="Ferries *2026*").is_visible()
+    pictures(page, "library-indexed")
 
     page.locator(".st-key-library_ask button").click()
     page.locator(".st-key-examples button").first.wait_for()
@@ -72,6 +89,7 @@ def test_from_dropped_files_to_an_answer_and_to_what_a_new_version_changed(page,
         assert page.locator("#rq-place mark").inner_text() == "The Master"
         if document == "barges":
             page.locator(".st-key-read_picture img").wait_for()
+        pictures(page, f"read-{document}")
 
     page.goto(f"{address}/library?corpus=ferries-2026")
     page.locator(".st-key-library_ask button").wait_for()
@@ -82,11 +100,14 @@ def test_from_dropped_files_to_an_answer_and_to_what_a_new_version_changed(page,
     changed.wait_for()
     changed.locator("summary").click()
     assert changed.locator("del mark").inner_text().startswith("two hours")
+    pictures(page, "library-changed")
     page.goto(f"{address}/{record}")
     page.get_by_text("The source has changed since: 2.1.1 (changed)").wait_for()
     page.goto(f"{address}/records")
     page.get_by_text("the source has changed since").first.wait_for()
+    pictures(page, "records-changed")
     page.goto(f"{address}/library?corpus=ferries-2026")
     page.get_by_role("button", name="More").click()
     page.get_by_role("button", name="Delete", exact=True).click()
     page.get_by_text("Deleted: 1").wait_for()
+    pictures(page, "library-start")
