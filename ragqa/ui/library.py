@@ -73,6 +73,7 @@ def _new_corpus(paths: Paths) -> None:
             lines = [line for file in files for line in take(shelf, file.name, file, reader)]
         st.session_state[PROBLEM] = [(line, "mixed") for line in lines]
         resources.library_jobs(paths).start(shelf, "read", lambda: None)
+        resources.warm_encoder(encoder_name(shelf, paths.indexes), paths)
     except RagqaError as error:
         st.session_state[SAID] = [(str(error), "bad")]
         st.rerun()

@@ -112,6 +112,7 @@ def _start(shelf: Shelf, paths: Paths) -> None:
 
 def _read(shelf: Shelf, paths: Paths) -> None:
     _tried(Act.UPLOAD, shelf, lambda: resources.library_jobs(paths).start(shelf, "read", lambda: None))
+    resources.warm_encoder(encoder_name(shelf, paths.indexes), paths)
 
 
 def _tried(act: Act, shelf: Shelf, do: Callable[[], object], said: str = "", **about: object) -> None:

@@ -279,16 +279,27 @@ def _pipeline(config: Config, paths: Paths, records: RecordStore | None = None) 
 @st.cache_resource(show_spinner=False)
 def warm_up(config: Config, paths: Paths) -> threading.Thread:
     """Loads the models behind the first screen, so that the first question does not wait for them."""
-    thread = threading.Thread(target=_warm, args=(config, paths), name="ragqa-warm-up", daemon=True)
+    return _warming(lambda: _pipeline(config, paths).models)
+
+
+@st.cache_resource(show_spinner=False)
+def warm_encoder(name: str, paths: Paths) -> threading.Thread | None:
+    """Loads what passages are encoded and questions answered with, while files are read that will want it."""
+    scoring = Config.from_env().scoring
+    return None if name == NO_ENCODER else _warming(lambda: _models_of(name, scoring, paths))
+
+
+def _warming(load: Callable[[], Models]) -> threading.Thread:
+    thread = threading.Thread(target=_warm, args=(load,), name="ragqa-warm-up", daemon=True)
     thread.start()
     return thread
 
 
-def _warm(config: Config, paths: Paths) -> None:
+def _warm(load: Callable[[], Models]) -> None:
     try:
-        loaded = _pipeline(config, paths)
-        loaded.models.encoder.encode(["warm-up"])
-        loaded.models.encoder.encode_query("warm-up")
-        loaded.models.entailment.predict([("warm-up", "warm-up")])
+        models = load()
+        models.encoder.encode(["warm-up"])
+        models.encoder.encode_query("warm-up")
+        models.entailment.predict([("warm-up", "warm-up")])
     except RagqaError as error:  # the first question will meet it again and show it
         _logger.warning("models could not be loaded ahead: %s", error)

@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 import ragqa.loading
+import ragqa.pipeline
 from ragqa import http_client
 from ragqa.cli import app
 from ragqa.config import Config, FusionConfig, IndexingConfig, RetrievalConfig
@@ -246,7 +247,7 @@ class TestCommands:
         monkeypatch.setenv("COLUMNS", "200")
         nli = FakeNli()
         loaded = Models(FakeEncoder(), nli, nli, FakeObligations())
-        monkeypatch.setattr(ragqa.loading, "load_models", lambda encoder, scoring, paths=None: loaded)
+        monkeypatch.setattr(ragqa.pipeline, "load_models", lambda encoder, scoring, paths=None: loaded)
         encoders = {"other": OtherEncoder()}
         monkeypatch.setattr(
             ragqa.loading, "load_encoder", lambda name, precision="auto", paths=None: encoders.get(name, FakeEncoder())
@@ -329,7 +330,7 @@ def test_the_fusion_of_aueb_with_two_embedding_models_at_a_server_that_fails_at_
     """As a user would: nothing but the models of the answer's scores is made up, and the server is real."""
     nli = FakeNli()
     loaded = Models(FakeEncoder(), nli, nli, FakeObligations())
-    monkeypatch.setattr(ragqa.loading, "load_models", lambda encoder, scoring, paths=None: loaded)
+    monkeypatch.setattr(ragqa.pipeline, "load_models", lambda encoder, scoring, paths=None: loaded)
     load_encoder = ragqa.loading.load_encoder
     monkeypatch.setattr(
         ragqa.loading,

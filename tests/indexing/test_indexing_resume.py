@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -119,12 +120,33 @@ def indexes(tmp_path):
 
 @pytest.fixture(autouse=True)
 def small_portions(monkeypatch):
+    cut_small(monkeypatch)
+
+
+def cut_small(monkeypatch):
     """Portions, blocks and batches of a few, so that 20 articles are many of each."""
     monkeypatch.setattr(portions, "PORTION_PASSAGES", 12)
     monkeypatch.setattr(encoded, "ENCODED_AT_ONCE", 10)
     monkeypatch.setattr(bm25_scores, "BLOCK_TOKENS", 100)
     monkeypatch.setattr(bm25_scores, "BLOCK_SCORES", 500)
     monkeypatch.setattr(vectors, "ADDED_AT_ONCE", 16)
+
+
+WRITING = ["fsync", "replace", "save", "savez", "_taken"]  # what changes something on disk
+CRASHED = {"rankings": ("document", "dense:other")}
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """The files of an index whose build nothing disturbed, and how often it called what writes."""
+    calls = []
+    with pytest.MonkeyPatch.context() as patch:
+        cut_small(patch)
+        for function in WRITING:
+            watch(patch, function, calls.append)
+        folder = tmp_path_factory.mktemp("undisturbed")
+        build(folder, **CRASHED)
+    return files(folder / "demo"), Counter(calls)
 
 
 def build(indexes, stream=None, name="demo", encoder=None, rankings=(), **config):
@@ -262,36 +284,29 @@ class TestGoingOn:
         build(indexes, name="whole")
         assert files(indexes / "demo") == files(indexes / "whole")
 
-    @pytest.mark.parametrize("function", ["fsync", "replace", "save", "savez", "_taken"])
-    def test_after_a_crash_at_some_calls(self, indexes, monkeypatch, function):
-        self.crash_at_calls(indexes, monkeypatch, function, 2)
+    @pytest.mark.parametrize("function", WRITING)
+    def test_after_a_crash_at_some_calls(self, indexes, monkeypatch, undisturbed, function):
+        self.crash_at_calls(indexes, monkeypatch, undisturbed, function, 2)
 
     @pytest.mark.slow
-    @pytest.mark.parametrize("function", ["fsync", "replace", "save", "savez", "_taken"])
-    def test_after_a_crash_at_any_call(self, indexes, monkeypatch, function):
-        self.crash_at_calls(indexes, monkeypatch, function, 10**6)
+    @pytest.mark.parametrize("function", WRITING)
+    def test_after_a_crash_at_any_call(self, indexes, monkeypatch, undisturbed, function):
+        self.crash_at_calls(indexes, monkeypatch, undisturbed, function, 10**6)
 
-    def crash_at_calls(self, indexes, monkeypatch, function, n_tried):
+    def crash_at_calls(self, indexes, monkeypatch, undisturbed, function, n_tried):
         """Whatever a process that dies there leaves, the next build makes the same index of it."""
-        options = {"stream": FakeStream(), "rankings": ("document", "dense:other")}
-        build(indexes, name="whole", **options)
-        expected = files(indexes / "whole")
-        calls = []
-        with monkeypatch.context() as patch:
-            watch(patch, function, calls.append)
-            build(indexes, **options)
-        delete_index("demo", indexes)
-        assert len(calls) > 3
-        for nth in {*range(0, len(calls), max(1, len(calls) // n_tried)), len(calls) - 1}:
+        expected, calls = undisturbed
+        assert calls[function] > 3
+        for nth in {*range(0, calls[function], max(1, calls[function] // n_tried)), calls[function] - 1}:
             with monkeypatch.context() as patch:
                 crash_in(patch, function, nth)
                 with pytest.raises(Crash):
-                    build(indexes, **options)
+                    build(indexes, **CRASHED)
             for path in indexes.glob(".building-*/*.vectors"):
                 path.write_bytes(path.read_bytes() + b"half a row")
             for path in indexes.glob(".building-*/index/passages.jsonl"):
                 path.write_bytes(path.read_bytes() + b'{"passage_id": "ha')
-            build(indexes, **options)
+            build(indexes, **CRASHED)
             assert files(indexes / "demo") == expected, nth
             assert left(indexes) == []
             delete_index("demo", indexes)

@@ -5,6 +5,7 @@ PDFium is not thread-safe: this runs in the worker process only (see `ragqa.corp
 
 from __future__ import annotations
 
+import ctypes
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -107,9 +108,26 @@ def _read_pages(document: PdfDocument, path: Path) -> tuple[list[_Page], list[in
     return pages, scanned
 
 
+def _bounds(page: Any, raw: Any, kind: int) -> Iterator[tuple[float, float, float, float]]:  # noqa: ANN401
+    """Where what is drawn of this kind stands, groups of it opened once: left, bottom, right, top.
+
+    pypdfium2 makes a Python object of each letter on the way, which costs as much as reading the page.
+    """
+    edges = [ctypes.c_float() for _ in range(4)]
+    for n in range(raw.FPDFPage_CountObjects(page)):
+        found = raw.FPDFPage_GetObject(page, n)
+        what = raw.FPDFPageObj_GetType(found)
+        inner = [found] if what == kind else []
+        if what == raw.FPDF_PAGEOBJ_FORM:
+            inside = (raw.FPDFFormObj_GetObject(found, k) for k in range(raw.FPDFFormObj_CountObjects(found)))
+            inner = [one for one in inside if raw.FPDFPageObj_GetType(one) == kind]
+        for one in inner:
+            if raw.FPDFPageObj_GetBounds(one, *edges):
+                yield edges[0].value, edges[1].value, edges[2].value, edges[3].value
+
+
 def _is_picture(page: Any, raw: Any, area: float) -> bool:  # noqa: ANN401
-    for found in page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=2):
-        left, bottom, right, top = found.get_bounds()
+    for left, bottom, right, top in _bounds(page, raw, raw.FPDF_PAGEOBJ_IMAGE):
         if (right - left) * (top - bottom) > area / 3:
             return True
     return False
@@ -118,8 +136,8 @@ def _is_picture(page: Any, raw: Any, area: float) -> bool:  # noqa: ANN401
 def _is_ruled(page: Any, raw: Any) -> bool:  # noqa: ANN401
     """Whether lines or boxes are drawn across and down, as around cells."""
     across, down = set(), set()
-    for found in page.get_objects(filter=[raw.FPDF_PAGEOBJ_PATH], max_depth=2):
-        left, bottom, right, top = map(round, found.get_bounds())
+    for bounds in _bounds(page, raw, raw.FPDF_PAGEOBJ_PATH):
+        left, bottom, right, top = map(round, bounds)
         if right - left > _RULE_POINTS:
             across |= {top, bottom}
         if top - bottom > _RULE_POINTS:
