@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import ragqa.loading
+import ragqa.pipeline
 from ragqa import http_client
 from ragqa.cli import app
 from ragqa.config import RerankingConfig
@@ -366,7 +367,7 @@ def rules(monkeypatch, tmp_path):
     """An index with AUEB's three rankings at a server, and how a command is called; the scoring models are made up."""
     nli = FakeNli()
     loaded = Models(FakeEncoder(), nli, nli, FakeObligations())
-    monkeypatch.setattr(ragqa.loading, "load_models", lambda encoder, scoring, paths=None: loaded)
+    monkeypatch.setattr(ragqa.pipeline, "load_models", lambda encoder, scoring, paths=None: loaded)
     load_encoder = ragqa.loading.load_encoder
     chosen = lambda name, *rest, **more: load_encoder(name, *rest, **more) if ":" in name else FakeEncoder()  # noqa: E731
     for module in (ragqa.loading,):
