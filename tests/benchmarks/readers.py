@@ -1,13 +1,13 @@
 """The library chosen to read each format beside others: numbers, cells and words that come back, and seconds.
 
-    python -m tests.benchmarks.readers --documents ../shared/data/obliqa/documents --out OUT [--only 4 9] [--more FOLDER]
+    python -m tests.benchmarks.readers --documents ../shared/data/obliqa/documents --out OUT [--only 4 9] [--more MORE]
 
-Rules that are known, rendered by `tests.benchmarks.layouts` (OUT may be its own; rendered once) with numbers that
-Word or the browser counts, running headers and page numbers; their tables also as a workbook. Each reader gives lines of
+Rules that are known, rendered by `tests.benchmarks.layouts` (OUT may be its own; rendered once) with numbers that Word
+or the browser counts, running headers and page numbers; their tables also as a workbook. Each reader gives lines of
 text, a table's row as a line with bars. Shares: of numbered units, those whose number stands right before their first
 three words; of tables' cells, those that stand in one line with their row's, parted; of runs of five words, those that
-are found. ``--more`` is a folder with packages to compare with (``pip install --target FOLDER html-to-markdown trafilatura
-lxml_html_clean mammoth python-calamine pypdf``); what is not installed is said and left out.
+are found. ``--more`` is a folder with packages to compare with (``pip install --target MORE html-to-markdown mammoth
+trafilatura lxml_html_clean python-calamine pypdf``); what is not installed is said and left out.
 """
 
 from __future__ import annotations
