@@ -8,7 +8,7 @@ WORKERS ?= 3
 unexport PYTHONDONTWRITEBYTECODE # without compiled files every process that a test starts compiles ragqa anew
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: app local test quick check format reference indexes benchmark growth clean help \
+.PHONY: app serve local test quick check format reference indexes benchmark growth clean help \
   prove-kills prove-soak prove-growth prove-dump prove-repass prove-hostile
 
 help: ## show this list
@@ -30,6 +30,10 @@ $(VENV)/.dev: $(VENV)/.app
 
 app: $(VENV)/.app ## open the page at http://localhost:8501
 	$(BIN)/streamlit run app.py --server.port $(PORT)
+
+ADDRESS ?= localhost
+serve: $(VENV)/.app ## the same with /healthz, /readyz and /metrics, for a server (ADDRESS=0.0.0.0)
+	$(BIN)/streamlit run serve.py --server.port $(PORT) --server.address $(ADDRESS)
 
 PYTEST := -m pytest -n $(WORKERS) --dist worksteal
 

@@ -27,6 +27,7 @@ LEVELS = {
     "streams": 0,
     "paths": 0,
     "parts": 0,
+    "operation": 0,
     "disk_cache": 0,
     "http_client": 1,
     "events": 1,
@@ -68,6 +69,7 @@ LEVELS = {
 # Each outside library in the rooms named, nowhere else.
 HOMES = {
     "streamlit": {"ui", "app"},
+    "starlette": {"ui"},
     "altair": {"ui"},
     "pandas": {"ui"},
     "openai": {"generation"},

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from ragqa.access.audit import AuditLog
 from ragqa.access.policy import LOCAL, Act, Person, Policy, Role
 from ragqa.errors import AccessError, RagqaError
+from ragqa.operation.metrics import FIGURES
 from ragqa.records import Reader, RecordStore
 
 
@@ -51,6 +52,8 @@ class Gate:
 
     def log(self, act: Act, **about: object) -> None:
         """One entry. Raises RecordError where it cannot be written: what cannot be logged is not done."""
+        if act is Act.REFUSAL:
+            FIGURES.count("ragqa_refusals_total", wanted=str(about.get("wanted", "")))
         if self.audit:
             self.audit.append(act, self.person.id, self.person.email, **about)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from threading import Lock
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from ragqa.errors import ModelError, ScoringError
 from ragqa.inference.classifier import SequenceClassifier
 from ragqa.inference.sharing import RecentResults
 from ragqa.models import check_model, resolve_model, shown_name
+from ragqa.operation.metrics import FIGURES
 from ragqa.protocols import NliModel
 from ragqa.repass.arithmetic import is_distribution
 from ragqa.scores import NliProbabilities
@@ -126,6 +128,7 @@ class RememberingNli(NliModel):
         """Those of these pairs that need no computing, with their results."""
         keys = self._keys(pairs)
         found = self._look_up(keys.values())
+        FIGURES.count("ragqa_pair_cache_total", len(found), outcome="hit")
         return {pair: found[key] for pair, key in keys.items() if key in found}
 
     def predict(self, pairs: Sequence[Pair]) -> list[NliProbabilities]:
@@ -133,6 +136,8 @@ class RememberingNli(NliModel):
         keys = self._keys(pairs)
         results = self._look_up(keys.values())
         missing = {key: pair for pair, key in keys.items() if key not in results}
+        FIGURES.count("ragqa_pair_cache_total", len(results), outcome="hit")
+        FIGURES.count("ragqa_pair_cache_total", len(missing), outcome="miss")
         while missing:
             # What another thread failed to compute is claimed in the next round: its failure may not be ours.
             results.update(self._claim_and_compute(missing))
@@ -176,6 +181,7 @@ class RememberingNli(NliModel):
     def _compute(self, claimed: dict[bytes, Pair]) -> dict[bytes, NliProbabilities]:
         if not claimed:
             return {}
+        began = perf_counter()
         try:
             computed = dict(zip(claimed, self._model.predict(list(claimed.values())), strict=True))
             # What is no probability is returned, for the scorer to refuse, but not remembered.
@@ -185,6 +191,8 @@ class RememberingNli(NliModel):
             for key in claimed:
                 self._resolved(key).set_exception(error)
             raise
+        FIGURES.count("ragqa_pairs_scored_total", len(computed))
+        FIGURES.count("ragqa_pairs_seconds_total", perf_counter() - began)
         for key, result in computed.items():
             self._resolved(key).set_result(result)
         if self._disk:

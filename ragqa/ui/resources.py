@@ -282,6 +282,21 @@ def warm_up(config: Config, paths: Paths) -> threading.Thread:
     return _warming(lambda: _pipeline(config, paths).models)
 
 
+def missing(config: Config, paths: Paths) -> str:
+    """What of models and corpus a question with these settings would lack, in a word; the log says why."""
+    try:
+        _open(config.index, paths.indexes, _stamp(config.index, paths.indexes))
+    except RagqaError as error:
+        _logger.warning("not ready: %s", error)
+        return f"the corpus {config.index}"
+    try:
+        _pipeline(config, paths)
+    except RagqaError as error:
+        _logger.warning("not ready: %s", error)
+        return "the models"
+    return ""
+
+
 @st.cache_resource(show_spinner=False)
 def warm_encoder(name: str, paths: Paths) -> threading.Thread | None:
     """Loads what passages are encoded and questions answered with, while files are read that will want it."""

@@ -13,6 +13,7 @@ from dataclasses import replace
 from ragqa.config import Config
 from ragqa.errors import RagqaError
 from ragqa.events.generation import BestSoFar
+from ragqa.operation.metrics import FIGURES
 from ragqa.pipeline import Pipeline
 from ragqa.types import Question
 from ragqa.ui.view import View, advance, ended
@@ -55,6 +56,15 @@ class Run:
             self._follow(load)
         finally:
             self._ended = time.monotonic()
+            FIGURES.count("ragqa_questions_total", outcome=self._outcome())
+            for stage, seconds in self.view.seconds.items():
+                FIGURES.took("ragqa_stage_seconds", seconds, stage=stage)
+
+    def _outcome(self) -> str:
+        view = self.view
+        if view.error:
+            return "stopped" if self._stopped.is_set() else "failed"
+        return "passages only" if not view.answer else "refused" if view.answer.is_refusal else "answered"
 
     def _follow(self, load: Callable[[], Pipeline]) -> None:
         try:
@@ -70,9 +80,11 @@ class Run:
             if self.view.running:  # only passages were asked for: no record ends the run
                 self.view = replace(self.view, running=False, phase="Done")
         except RagqaError as error:
+            FIGURES.count("ragqa_errors_total", kind=type(error).__name__)
             self._end(str(error))
         except Exception:  # the thread's last line: whatever it is, the page must say so without a trace
             reference = secrets.token_hex(4)
+            FIGURES.count("ragqa_errors_total", kind="internal")
             _logger.exception("run failed, reference %s", reference)
             self._end(f"Something failed inside ragqa. Reference {reference} in the server's log says what; ask again.")
 

@@ -54,11 +54,16 @@ def free_port() -> int:
 
 @contextmanager
 def running_app(
-    home: Path, port: int = 0, options: tuple[str, ...] = (), root: Path = ROOT, **environment: str
+    home: Path,
+    port: int = 0,
+    options: tuple[str, ...] = (),
+    root: Path = ROOT,
+    script: str = "app.py",
+    **environment: str,
 ) -> Iterator[str]:
-    """The address of a fresh `streamlit run app.py` of this checkout; its output is in ``home/server.log``."""
+    """The address of a fresh `streamlit run` of this checkout; its output is in ``home/server.log``."""
     port = port or free_port()
-    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+    command = [sys.executable, "-m", "streamlit", "run", script, "--server.port", str(port)]
     command += ["--server.address", "127.0.0.1", *options]
     env = {**os.environ, "RAGQA_HOME": str(home), **environment}
     with (home / "server.log").open("wb") as log:

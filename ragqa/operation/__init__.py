@@ -1,0 +1,1 @@
+"""What a server needs while it runs: figures, logs, turns."""

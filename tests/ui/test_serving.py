@@ -1,0 +1,119 @@
+"""The addresses of `serve.py` for whoever looks after a server."""
+
+import threading
+import urllib.error
+import urllib.request
+
+import pytest
+import streamlit as st
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from ragqa.config import Config
+from ragqa.errors import ModelError
+from ragqa.types import Question
+from ragqa.ui import resources, serving
+from ragqa.ui.run import Run
+from tests.support.helpers import make_pipeline
+from tests.support.server import running_app
+
+pytestmark = pytest.mark.long
+
+
+@pytest.fixture
+def client(monkeypatch):
+    for name in ("RAGQA_ACCESS", "RAGQA_METRICS_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    st.cache_resource.clear()
+    yield TestClient(Starlette(routes=serving.routes()))
+    st.cache_resource.clear()
+
+
+def test_it_is_ready_when_models_and_corpus_are_there_and_says_what_is_missing(client, monkeypatch):
+    go_on, fails = threading.Event(), threading.Event()
+
+    def load(*_):
+        go_on.wait(20)
+        if fails.is_set():
+            raise ModelError("/a/secret/path is not there")
+        return make_pipeline()
+
+    monkeypatch.setattr(resources, "_pipeline", load)
+    assert client.get("/healthz").text == "ok\n"
+    found = client.get("/readyz")
+    assert (found.status_code, found.text) == (503, "not ready: models are being loaded\n")
+    fails.set()
+    go_on.set()
+    resources.warm_up(Config.from_env(), resources.Paths.from_env()).join(20)
+    found = client.get("/readyz")
+    assert (found.status_code, found.text) == (503, "not ready: the models\n")
+    fails.clear()
+    assert client.get("/readyz").text == "ready\n"
+    assert client.get("/readyz").status_code == 200
+    monkeypatch.setenv("RAGQA_INDEX", "no-such")
+    resources.warm_up(Config.from_env(), resources.Paths.from_env()).join(20)
+    found = client.get("/readyz")
+    assert (found.status_code, found.text) == (503, "not ready: the corpus no-such\n")
+    monkeypatch.setenv("RAGQA_SCORING_PROFILE", "odd")
+    assert client.get("/readyz").text == "not ready: the settings, see the log\n"
+
+
+def test_figures_are_for_those_who_know_the_token_wherever_people_sign_in(client, monkeypatch):
+    assert client.get("/metrics").status_code == 200  # on localhost nobody signs in
+    monkeypatch.setenv("RAGQA_ACCESS", "on")
+    assert client.get("/metrics").status_code == 401
+    monkeypatch.setenv("RAGQA_METRICS_TOKEN", "right")
+    for told in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "right"}, {"Authorization": "Bearer "}):
+        found = client.get("/metrics", headers=told)
+        assert found.status_code == 401
+        assert "# TYPE" not in found.text
+    assert "# TYPE" in client.get("/metrics", headers={"Authorization": "Bearer right"}).text
+    monkeypatch.delenv("RAGQA_METRICS_TOKEN")
+    monkeypatch.setenv("RAGQA_ACCESS", "off")
+    found = client.get("/metrics")
+    assert found.headers["content-type"].startswith("text/plain; version=0.0.4")
+
+
+def value(text, name):
+    return sum(float(line.rpartition(" ")[2]) for line in text.splitlines() if line.startswith(name))
+
+
+def test_a_run_is_counted_by_how_it_ended_and_by_nothing_of_its_words(client, monkeypatch):
+    monkeypatch.setenv("RAGQA_ACCESS", "off")
+    before = client.get("/metrics").text
+    Run(Question("Who must act, planted-question?"), Config(), make_pipeline, "planted-person").wait(20)
+
+    def load():
+        raise ModelError("planted-path")
+
+    Run(Question("Who must act?"), Config(), load).wait(20)
+    after = client.get("/metrics").text
+    assert "planted" not in after
+    for name in (
+        'ragqa_questions_total{outcome="answered"}',
+        'ragqa_questions_total{outcome="failed"}',
+        'ragqa_errors_total{kind="ModelError"}',
+        'ragqa_stage_seconds_count{stage="scoring"}',
+    ):
+        assert value(after, name) == value(before, name) + 1, name
+
+
+@pytest.mark.model
+def test_the_server_answers_at_these_addresses_and_still_serves_the_page(tmp_path):
+    with running_app(tmp_path, script="serve.py") as address:
+
+        def get(path):
+            try:
+                with urllib.request.urlopen(address + path, timeout=20) as reply:
+                    return reply.status, reply.read().decode()
+            except urllib.error.HTTPError as error:
+                return error.code, error.read().decode()
+
+        assert get("/healthz") == (200, "ok\n")
+        pause = threading.Event()
+        while get("/readyz")[0] == 503:
+            pause.wait(0.2)
+        assert get("/readyz") == (200, "ready\n")
+        assert "# TYPE ragqa_stage_seconds histogram" in get("/metrics")[1]
+        assert "<title>Streamlit" in get("/")[1]
+    assert "Traceback" not in (tmp_path / "server.log").read_text()
