@@ -80,6 +80,13 @@ class TestScoresInBlocks:
             for path in (tmp_path / "whole").iterdir():
                 assert path.read_bytes() == (tmp_path / str(block) / path.name).read_bytes()
 
+    def test_tables_in_a_row_are_the_table_of_all(self):
+        texts = random_texts(60)
+        parts = [token_table.token_table(part) for part in (texts[:20], [], texts[20:21], texts[21:])]
+        ours, whole = token_table.joined_tables(parts), token_table.token_table(texts)
+        for name in ("numbers", "starts", "vocabulary"):
+            assert np.array_equal(getattr(ours, name), getattr(whole, name))
+
     @pytest.mark.parametrize(("block", "at_once"), [(17, 61), (50, 100), (10_000, 10_000)])
     def test_written_in_pieces_are_the_files_of_the_whole(self, monkeypatch, tmp_path, block, at_once):
         texts = random_texts(120)
