@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
+from streamlit.errors import StreamlitAPIException
 
 from ragqa import registry
 from ragqa.access.policy import Act
@@ -39,8 +42,10 @@ from ragqa.ui.settings_values import (
 from ragqa.ui.terms import TERMS
 from ragqa.ui.view import View, reselect
 
+PANES, TABS, LIMITS, CHANGES = "live", "tabs", "limits", "changes"
+FOLLOWING = (TABS, PANES, LIMITS, CHANGES)  # the fragments that show what the filter does, the selection first
 _STORE = "settings"  # plain keys: those of widgets vanish when the page changes
-_PRESET, _SAVED = "chosen_preset", "saved_preset"
+_PRESET, _SAVED, _RESET = "chosen_preset", "saved_preset", "reset_now"
 
 
 def settings_panel(
@@ -63,6 +68,8 @@ def settings_panel(
         own, problems = resources.own_presets(Paths.from_env().presets)
         presets = _served_first((*PRESETS, *own), rankings, encoder)
         preset = presets[_chosen_preset(presets, weights, place)]
+        if st.session_state.pop(_RESET, False):
+            _apply_preset(presets, weights)
         for name, value in weights(preset).items():  # of rankings that the corpus before this one had not
             values.setdefault(name, value)
         st.caption(preset.explanation if preset in PRESETS else _verbatim(preset.explanation))
@@ -73,17 +80,30 @@ def settings_panel(
         missing = lacking_rankings(preset.fusion, rankings, encoder)
         if missing:
             st.warning(_verbatim(_missing(missing, index)))
-        words = _filtering_widgets(values)
+        words = _filtering_widgets(values, moves=view is not None)
         _retrieval_widgets(values, rankings)
         _reranking_widgets(values, presets.values())
         _answer_widgets(values, defaults.generation)
         config = config_of(values, index, defaults, preset.retrieval, rankings)
-        changed = differences(with_preset(config, preset, rankings, encoder), config)
+        st.session_state[_STORE] = values
         with top:
-            _changes(changed, preset, presets, weights, config)
-    st.session_state[_STORE] = values
-    _say_what_limits(words, config, view)
+            st.fragment(partial(_changes, preset, config, rankings, encoder), key=CHANGES)()
+        st.fragment(partial(_say_what_limits, words, config, view), key=LIMITS)()
     return config
+
+
+def with_moved_filter(config: Config) -> Config:
+    """These settings with the filter as its sliders stand: one of them moved draws only what shows the filter."""
+    values: dict[str, Any] = st.session_state.get(_STORE, {})
+    moved = {name: values.get(name, getattr(config.filtering, name)) for name in FILTER}
+    return replace(config, filtering=replace(config.filtering, **moved))
+
+
+def _filter_moved(name: str) -> None:
+    """Draws again what shows the filter, and nothing else of the page."""
+    st.session_state[_STORE][name] = st.session_state[f"set_{name}"]
+    with suppress(StreamlitAPIException):  # they are not there yet: then the whole page is drawn
+        st.rerun(scope=FOLLOWING)
 
 
 def current_settings(index: str, defaults: Config, rankings: Sequence[str], encoder: str) -> Config:
@@ -122,25 +142,26 @@ def _chosen_preset(
     return chosen
 
 
-def _changes(
-    changed: Sequence[Difference],
-    preset: Preset,
-    presets: Mapping[str, Preset],
-    weights: Callable[[Preset], dict[str, float]],
-    config: Config,
-) -> None:
+def _changes(preset: Preset, config: Config, rankings: Sequence[str], encoder: str) -> None:
     """What differs from the preset, the way back, and a name to keep it under."""
+    config = with_moved_filter(config)
+    changed = differences(with_preset(config, preset, rankings, encoder), config)
     if changed:
         st.html(changed_html(f"Changed since “{preset.name}”", changed))
     with st.container(horizontal=True):
-        if changed:
-            st.button("Reset", key="reset_preset", on_click=_apply_preset, args=(presets, weights))
+        if changed and st.button("Reset", key="reset_preset"):
+            st.session_state[_RESET] = (
+                True  # done where the sliders are drawn: what moves them here they do not hear of
+            )
+            st.rerun()
         with st.popover("Save as a preset"), st.form("save_preset", border=False):
             st.text_input("Name", key="preset_name", max_chars=LONGEST_NAME, placeholder="Outsourcing, strict")
-            st.form_submit_button("Save", on_click=_save, args=(config, preset, changed))
+            saved = st.form_submit_button("Save", on_click=_save, args=(config, preset, changed))
             st.caption(
                 "Keeps ranking and filter for everybody who uses this ragqa; corpus and writer are not part of it."
             )
+    if saved:
+        st.rerun()
     told, kind = st.session_state.pop(_SAVED, ("", ""))
     if told:
         st.html(notice_html(told, kind))
@@ -164,6 +185,7 @@ def _save(config: Config, preset: Preset, changed: Sequence[Difference]) -> None
 
 def _say_what_limits(words: Mapping[str, DeltaGenerator], config: Config, view: View | None) -> None:
     """Beside each slider of the filter what its limit does to the passages that are shown."""
+    config = with_moved_filter(config)
     if view is None or view.config.index != config.index or not view.rankings:
         return
     current = reselect(view, config.fusion, config.filtering, config.reranking)
@@ -198,7 +220,7 @@ def _group(name: str) -> str:
 
 def _verbatim(text: str) -> str:
     """Text of a file as Markdown that shows it as it is: no link, picture or formula in it comes alive."""
-    return re.sub(r"([^\w\s])", r"\\\1", text)
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)  # of other signs Markdown would show the backslash
 
 
 def _retrieval_widgets(values: dict[str, Any], rankings: Sequence[str]) -> None:
@@ -247,15 +269,19 @@ def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset]) -> Non
         _slider(values, "rerank_weight", "Weight", (0.0, 1.0, 0.05), TERMS["rerank_weight"])
 
 
-def _filtering_widgets(values: dict[str, Any]) -> dict[str, DeltaGenerator]:
-    """The sliders, and below each a place for what it does, by the name of the setting."""
+def _filtering_widgets(values: dict[str, Any], *, moves: bool) -> dict[str, DeltaGenerator]:
+    """The sliders, and below each a place for what it does, by the name of the setting.
+
+    Where a run stands on the page (``moves``) one of them draws only what follows it.
+    """
     st.html(_group("Filter"))
     most = max(30, values["top_k"], st.session_state.get("set_top_k", 1))  # a preset file may say up to 100
     bounds = {"threshold": (0.0, 1.0, 0.01), "max_drop": (0.0, 1.0, 0.01), "top_k": (1, most, 1)}
     _radio(values, "filter_method", "Filter by", FILTERS, TERMS["filter_method"])
     words = {"filter_method": st.empty()}
     for name in FILTER if values["filter_method"] == "limits" else FILTER[-1:]:
-        _slider(values, name, name.replace("_", " ").capitalize().replace("Top k", "Top-k"), bounds[name], TERMS[name])
+        label = name.replace("_", " ").capitalize().replace("Top k", "Top-k")
+        _slider(values, name, label, bounds[name], TERMS[name], on_change=_filter_moved if moves else None)
         words[name] = st.empty()
     return words
 
@@ -303,12 +329,12 @@ def _slider(
     bounds: tuple[float, float, float],
     help_text: str,
     *,
-    disabled: bool = False,
+    on_change: Callable[[str], None] | None = None,
 ) -> None:
     low, high, step = bounds
     key = f"set_{name}"
     now = st.session_state.setdefault(key, values[name])
-    values[name] = st.slider(label, low, high, now, step, key=key, help=help_text, disabled=disabled)
+    values[name] = st.slider(label, low, high, now, step, key=key, help=help_text, on_change=on_change, args=(name,))
 
 
 def _radio(values: dict[str, Any], name: str, label: str, options: dict[Any, str], help_text: str) -> None:

@@ -20,6 +20,7 @@ from ragqa.ui.links import link_of_view
 from ragqa.ui.panes import draw_panes
 from ragqa.ui.render import again_html, progress_html
 from ragqa.ui.run import Run
+from ragqa.ui.settings import PANES, TABS, with_moved_filter
 from ragqa.ui.tabs import draw_tabs, shows_raw
 from ragqa.ui.view import View, from_record
 
@@ -35,11 +36,11 @@ def draw_run(run: Run, settings: Config, paths: Paths) -> None:
     poll, slow = (POLL_SECONDS, TAB_SECONDS) if view.running else (None, None)
     if view.asked.follow_up:
         st.html(origin_html(view.asked.follow_up))
-    st.fragment(partial(_live, run, settings, view), run_every=poll)()
+    st.fragment(partial(_live, run, settings, view), run_every=poll, key=PANES)()
     if view.record_id and not view.running and not view.asked.given:
         draw_follow_up(view, settings, resources.record_store(paths.records))
     index = resources.corpus_or_none(view.config.index, paths) if view.rankings else None
-    st.fragment(partial(_tabs, run, settings, index, paths), run_every=slow)()
+    st.fragment(partial(_tabs, run, settings, index, paths), run_every=slow, key=TABS)()
 
 
 def _live(run: Run, settings: Config, at_first: View) -> None:
@@ -51,7 +52,7 @@ def _live(run: Run, settings: Config, at_first: View) -> None:
         return
     is_first = st.session_state.get("drawn") is not at_first
     st.session_state["drawn"] = at_first
-    view = at_first if is_first else run.view
+    view, settings = at_first if is_first else run.view, with_moved_filter(settings)
     with st.container():
         if view.running:
             with st.container(key="progress", horizontal=True, vertical_alignment="center"):
@@ -82,7 +83,7 @@ def _tabs(run: Run, settings: Config, index: Index | None, paths: Paths) -> None
         except RagqaError as error:
             st.error(str(error))
     if view.rankings or view.error:
-        draw_tabs(view, settings, index, record)
+        draw_tabs(view, with_moved_filter(settings), index, record)
 
 
 def draw_record(record: AnswerRecord) -> None:

@@ -201,6 +201,20 @@ def test_beside_the_sliders_stands_which_limit_ends_the_list(app):
     assert "Off." in words(at)
 
 
+def test_a_slider_of_the_filter_draws_only_what_follows_it(app, monkeypatch):
+    at = ask(app())
+    drawn = []
+    monkeypatch.setattr(resources, "warm_up", lambda config, paths: drawn.append(config))  # ends the page
+    at.slider(key="set_top_k").set_value(1).run()
+    assert not at.exception
+    assert "Changed since" in words(at)
+    assert drawn == []
+    at.button(key="reset_preset").click().run()
+    assert [config.filtering.top_k for config in drawn] == [10]
+    assert at.slider(key="set_top_k").value == 10
+    assert "Changed since" not in words(at)
+
+
 def test_another_corpus_or_generator_labels_the_answer(app):
     at = ask(app())
     at.radio(key="set_generator").set_value("extractive").run()

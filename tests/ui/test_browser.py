@@ -186,6 +186,9 @@ def test_keys_alone_ask_walk_the_sentences_open_a_passage_move_the_threshold_and
     assert FIVE_SENTENCES in only_text(opened.value, ".rq-question")
     opened.value.close()
     print(keys.words)
+    page.get_by_role("button", name="Reset", exact=True).click()  # the sliders hear of it, too
+    page.locator(".rq-changed").wait_for(state="detached")
+    page.wait_for_function("document.querySelector('[aria-label=Threshold][type=range]').value === '0.7'")
 
 
 def test_from_a_question_to_its_record_on_every_tab(answered, address):
