@@ -33,7 +33,7 @@ def limits(selection: Selection, filtering: FilteringConfig) -> Limits | None:
     if not candidates or any(one.drop is Drop.NOT_EVIDENCE for one in candidates):
         return None
     if filtering.method == "expected-f2":
-        return _of_cut(candidates, filtering)
+        return _of_cut(selection, candidates, filtering)
     total, rest = len(candidates), candidates[1:]
     below = next((one for one in rest if one.relevance < filtering.threshold), None)
     fallen = next((one for one in rest if filtering.max_drop < 1 and one.fall >= filtering.max_drop), None)
@@ -82,7 +82,7 @@ def _why(one: Candidate) -> str:
     return one.explanation.removeprefix("kept: ").removeprefix("dropped: ").partition("; by the filter")[0]
 
 
-def _of_cut(candidates: list[Candidate], filtering: FilteringConfig) -> Limits:
+def _of_cut(selection: Selection, candidates: list[Candidate], filtering: FilteringConfig) -> Limits:
     """The same where the learned cut decides: it, or top-k before it."""
     total = len(candidates)
     after = next((one for one in candidates if one.drop is Drop.AFTER_CUT), None)
@@ -92,7 +92,11 @@ def _of_cut(candidates: list[Candidate], filtering: FilteringConfig) -> Limits:
     words = {CUT: f"Ends the list here: after {kept} of {total}.", TOP_K: "Not reached."}
     if not after:
         words = {CUT: "By itself it would keep more." if kept < total else "Not reached.", TOP_K: "Ends the list here."}
-    summary = f"{'Expected F2' if after else 'Top-k'} {ends}: " + (after or candidates[-1]).explanation
+    summary = (
+        f"{'Expected F2' if after else 'Top-k'} {ends}: "
+        + (after or candidates[-1]).explanation
+        + _holes(selection, kept)
+    )
     return Limits(total, kept, {name: kept}, (name,) if kept < total else (), words, summary)
 
 
