@@ -25,6 +25,7 @@ ENVIRONMENT: Final = (
     Variable("RAGQA_INDEX", "the corpus opened first", "rulebook"),
     Variable("RAGQA_ACCESS", "`on` or `off`: whether people sign in to the page", "off on localhost, else on"),
     Variable("RAGQA_ACCESS_FILE", "TOML file that says who has which role (`ragqa/access/README.md`)", "nobody has"),
+    Variable("RAGQA_LOG", "`json`: what is logged is one JSON object a line (`ragqa/operation/README.md`)", "text"),
     Variable("RAGQA_METRICS_TOKEN", "what `/metrics` of `serve.py` wants to be told (`ragqa/operation/README.md`)"),
     Variable("RAGQA_PROMPTS", "folder whose files take the place of the prompts that come with ragqa"),
     Variable("RAGQA_PAGE_MODELS", "rerankers that the page offers beside its own: names with commas between them"),

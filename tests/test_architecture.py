@@ -27,7 +27,7 @@ LEVELS = {
     "streams": 0,
     "paths": 0,
     "parts": 0,
-    "operation": 0,
+    "operation": 0.5,
     "disk_cache": 0,
     "http_client": 1,
     "events": 1,

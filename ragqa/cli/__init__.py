@@ -25,6 +25,7 @@ from ragqa.cli.score import score
 from ragqa.cli.train import app as train_app
 from ragqa.cli.tune import tune
 from ragqa.errors import RagqaError
+from ragqa.operation import logs
 
 __all__ = ["app", "main"]
 
@@ -53,6 +54,7 @@ def main() -> None:
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger().handlers[0].setLevel(logging.WARNING)  # bm25s sets its own logger to DEBUG
     try:
+        logs.set_up()
         app()
     except RagqaError as error:
         fail(error)

@@ -19,6 +19,7 @@ from ragqa.access.audit import AuditLog
 from ragqa.access.gate import Gate
 from ragqa.access.policy import NOBODY, Act, Policy, Role, read_policy
 from ragqa.errors import ConfigError, RagqaError
+from ragqa.operation import logs
 from ragqa.paths import Paths
 from ragqa.ui.render import notice_html
 
@@ -81,6 +82,7 @@ def bound(do: Callable[_P, _T]) -> Callable[_P, _T]:
 def enter() -> bool:
     """Whether the page may be drawn; else what to do instead stands there. Call it before anything else is drawn."""
     try:
+        logs.set_up()
         if not is_guarded():
             if _is_served_to_others():
                 _warn_once()

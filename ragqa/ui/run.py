@@ -13,6 +13,7 @@ from dataclasses import replace
 from ragqa.config import Config
 from ragqa.errors import RagqaError
 from ragqa.events.generation import BestSoFar
+from ragqa.operation import logs
 from ragqa.operation.metrics import FIGURES
 from ragqa.pipeline import Pipeline
 from ragqa.types import Question
@@ -52,13 +53,19 @@ class Run:
         return self.view
 
     def _work(self, load: Callable[[], Pipeline]) -> None:
-        try:
-            self._follow(load)
-        finally:
-            self._ended = time.monotonic()
-            FIGURES.count("ragqa_questions_total", outcome=self._outcome())
-            for stage, seconds in self.view.seconds.items():
-                FIGURES.took("ragqa_stage_seconds", seconds, stage=stage)
+        with logs.about(run=self.id[:6]):  # all of it opens the run
+            try:
+                self._follow(load)
+            finally:
+                self._ended = time.monotonic()
+                self._count()
+
+    def _count(self) -> None:
+        with logs.about(record=self.view.record_id):
+            _logger.info("%s after %.1f s", self._outcome(), self.seconds)
+        FIGURES.count("ragqa_questions_total", outcome=self._outcome())
+        for stage, seconds in self.view.seconds.items():
+            FIGURES.took("ragqa_stage_seconds", seconds, stage=stage)
 
     def _outcome(self) -> str:
         view = self.view

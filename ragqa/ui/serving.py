@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from ragqa.config import Config
 from ragqa.errors import RagqaError
+from ragqa.operation import logs
 from ragqa.operation.metrics import CONTENT_TYPE, FIGURES
 from ragqa.paths import Paths
 from ragqa.ui import access, resources
@@ -28,6 +29,7 @@ _looking = Lock()
 @asynccontextmanager
 async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
     """Loads the models as soon as the server runs, so that it can say when it is ready."""
+    logs.set_up()
     access.is_guarded()  # a wrong switch ends the server, and not each visit
     _begin()
     yield {}

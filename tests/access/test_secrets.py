@@ -10,6 +10,8 @@ from ragqa.errors import RagqaError
 from ragqa.generation.fanout.model import FanOutLlmGenerator
 from ragqa.generation.llm import LlmGenerator
 from ragqa.generation.vrr import VrrGenerator
+from ragqa.operation.logs import JsonLines
+from ragqa.operation.metrics import FIGURES
 from ragqa.records import RecordStore
 from ragqa.repass.verifier import RepassVerifier
 from ragqa.types import Question
@@ -36,6 +38,12 @@ WRITERS = {
     "vrr": lambda config, scorer: VrrGenerator(config, RepassVerifier(scorer), KEY),
     "fan-out-llm": lambda config, scorer: FanOutLlmGenerator(config, Config().filtering, KEY),
 }
+
+
+def logged(caplog):
+    """What was logged as text and as JSON, and the figures."""
+    as_json = "\n".join(map(JsonLines().format, caplog.records))
+    return {"logs": caplog.text, "logs as JSON": as_json, "figures": FIGURES.text()}
 
 
 @pytest.mark.long
@@ -65,12 +73,12 @@ def test_no_planted_secret_is_written_or_said(tmp_path, monkeypatch, caplog, cap
     out, err = capfd.readouterr()
     places = {
         "what was yielded": "\n".join(said) if server != "answers with the key" else "",
-        "logs": caplog.text,
+        **logged(caplog),
         "output": out + err,
         "files": "".join(path.read_bytes().decode("latin-1") for path in tmp_path.rglob("*") if path.is_file()),
     }
     if server == "answers with the key":  # a model that says it has been told it: what it writes is its own
-        places = {"logs": caplog.text}
+        places = logged(caplog)
     for place, text in places.items():
         for secret in (*PLANTED.values(), PASSWORD):
             assert secret not in text, (place, text[max(0, text.find(secret) - 200) : text.find(secret) + 60])

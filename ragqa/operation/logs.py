@@ -1,0 +1,90 @@
+"""Logs as one JSON object a line, each with the run that it belongs to; nothing that is a key stands in them."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import Final
+
+from ragqa.errors import ConfigError
+
+SECRETS: Final = (
+    "OPENAI_API_KEY",
+    "VOYAGE_API_KEY",
+    "RAGQA_JUDGE_KEY",
+    "FANOUTQA_OPENAI_API_KEY",
+    "RAGQA_METRICS_TOKEN",
+)  # environment variables whose values are
+_HIDDEN: Final = re.compile(r"\b(?:sk|pa)-[\w*.-]{6,}|\bBearer\s+[^\s'\",}]+|(?<=://)[^\s/@'\"]+@", re.IGNORECASE)
+_about: ContextVar[Mapping[str, str]] = ContextVar("ragqa_log_about", default={})  # noqa: B039 - never changed
+
+
+@contextmanager
+def about(**said: str) -> Iterator[None]:
+    """What this thread logs within belongs to this: ``run``, ``record``."""
+    token = _about.set({**_about.get(), **said})
+    try:
+        yield
+    finally:
+        _about.reset(token)
+
+
+class JsonLines(logging.Formatter):
+    """A record as one line of JSON: time, level, logger, message, where known run and record, and the trace."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        said = {
+            "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_about.get(),
+        }
+        if record.exc_info:
+            said["trace"] = self.formatException(record.exc_info)
+        return json.dumps({name: _without_secrets(value) for name, value in said.items()}, ensure_ascii=False)
+
+
+def _without_secrets(text: str) -> str:
+    """The text without the values of `SECRETS`, logins in addresses, and what looks like a key."""
+    for name in SECRETS:
+        value = os.environ.get(name, "").strip()
+        if len(value) >= 4:  # "x" as the key of a server that wants none is no secret
+            text = text.replace(value, "[key]")
+    return _HIDDEN.sub("[key]", text)
+
+
+def set_up() -> None:
+    """Where RAGQA_LOG is json, everything that is logged goes that way, also what Streamlit and its server log.
+
+    Call it again for loggers that were made since. Raises ConfigError where RAGQA_LOG is something else.
+    """
+    wanted = os.environ.get("RAGQA_LOG", "").strip().lower()
+    if wanted not in {"", "text", "json"}:
+        msg = f"RAGQA_LOG: expected text or json, found {wanted[:20]!r}; correct it and start again"
+        raise ConfigError(msg)
+    if wanted != "json":
+        return
+    root = logging.getLogger()
+    if not any(isinstance(one.formatter, JsonLines) for one in root.handlers):
+        before = [one for one in root.handlers if type(one) is logging.StreamHandler]
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(JsonLines())
+        handler.setLevel(max(logging.INFO, *(one.level for one in before), 0))
+        for one in before:
+            root.removeHandler(one)
+        root.addHandler(handler)
+        logging.getLogger("ragqa").setLevel(logging.INFO)
+        logging.captureWarnings(True)
+    for logger in list(logging.Logger.manager.loggerDict.values()):
+        if isinstance(logger, logging.Logger):
+            for one in [one for one in logger.handlers if type(one) is logging.StreamHandler]:
+                logger.removeHandler(one)
+                logger.propagate = True
