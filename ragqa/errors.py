@@ -83,5 +83,9 @@ class RecordError(RagqaError):
     """A record cannot be stored, found or read."""
 
 
+class BusyError(RagqaError):
+    """More is asked than the server takes at once, or it is being stopped. Shown in the place of the question's run."""
+
+
 class AccessError(RagqaError):
     """Somebody who is signed in may not do this. Shown in its place; the refusal is in the audit log."""

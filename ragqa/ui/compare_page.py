@@ -144,12 +144,15 @@ def _written(side: str, config: Config, defaults: Config) -> Config:
 
 def _start(chosen: list[Config], paths: Paths) -> None:
     """Two runs; B waits for A, so that neither's seconds are the other's."""
+    first = None
     try:
         asked = clean_question(Question(st.session_state["compare_question"]))
         one, other = chosen
         first = resources.start_run(asked, one, partial(resources.pipeline, one, paths))
         second = resources.start_run(asked, other, partial(_after, first, partial(resources.pipeline, other, paths)))
     except RagqaError as error:
+        if first:  # alone it compares nothing
+            first.stop()
         st.html(notice_html(str(error), "mixed"))
         return
     for run in st.session_state.get(_RUNS) or ():

@@ -24,6 +24,8 @@ from ragqa.indexing.folders import locate
 from ragqa.library.changes import PassageChange, stale
 from ragqa.library.jobs import Jobs
 from ragqa.library.shelf import Shelf, shelves
+from ragqa.operation.metrics import FIGURES
+from ragqa.operation.turns import Turns
 from ragqa.paths import Paths
 from ragqa.pipeline import assemble
 from ragqa.preset_files import presets_in
@@ -69,12 +71,21 @@ def runs() -> Runs:
     return Runs()
 
 
+@st.cache_resource(show_spinner=False)
+def turns() -> Turns:
+    """Who of all sessions is at work and who waits. Raises ConfigError."""
+    made = Turns.from_env()
+    FIGURES.watch("ragqa_runs_at_work", "Questions at work now.", lambda: made.at_work)
+    FIGURES.watch("ragqa_runs_waiting", "Questions that wait for their turn now.", lambda: made.waiting)
+    return made
+
+
 def start_run(question: Question, config: Config, load: Callable[[], Pipeline]) -> Run:
-    """A run of this person's, begun. ``load`` gives the pipeline. Raises AccessError."""
+    """A run of this person's, at work or waiting. ``load`` gives the pipeline. Raises AccessError, BusyError."""
     gate = access.gate()
     act, text = (Act.CHECK, question.given) if question.given else (Act.QUESTION, question.text)
     with gate.doing(act, config.index, **gate.asked(text)):
-        return Run(question, config, access.bound(load), gate.person.id)
+        return Run(question, config, access.bound(load), gate.person.id, turns().take())
 
 
 def find_run(run_id: str) -> Run | None:

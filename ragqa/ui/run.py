@@ -15,6 +15,7 @@ from ragqa.errors import RagqaError
 from ragqa.events.generation import BestSoFar
 from ragqa.operation import logs
 from ragqa.operation.metrics import FIGURES
+from ragqa.operation.turns import Turn
 from ragqa.pipeline import Pipeline
 from ragqa.types import Question
 from ragqa.ui.view import View, advance, ended
@@ -25,14 +26,23 @@ _logger = logging.getLogger(__name__)
 class Run:
     """A question or a checked text under way. `view` may be read from any thread; it is replaced, never changed."""
 
-    def __init__(self, question: Question, config: Config, load: Callable[[], Pipeline], owner: str = "") -> None:
-        """Starts at once. ``load`` gives the pipeline; it is called in the thread, since it may load models.
+    def __init__(
+        self,
+        question: Question,
+        config: Config,
+        load: Callable[[], Pipeline],
+        owner: str = "",
+        turn: Turn | None = None,
+    ) -> None:
+        """Starts at once, or when its ``turn`` comes. ``load`` gives the pipeline; it is called in the thread, since it
+        may load models.
 
         ``owner`` is the id of who began it.
         """
+        self._turn = turn
         self.owner = owner
         self.id = secrets.token_urlsafe(16)
-        self.view = View(question, config, phase="Loading the models (once)")
+        self.view = View(question, config)
         self._started, self._ended = time.monotonic(), 0.0
         self._stopped = threading.Event()
         self._thread = threading.Thread(target=self._work, args=(load,), name="ragqa-run", daemon=True)
@@ -41,6 +51,8 @@ class Run:
     def stop(self) -> None:
         """Ends the run after the event it is at; what is there stays, a best answer so far as the answer."""
         self._stopped.set()
+        if self._turn:
+            self._turn.give_up()
 
     @property
     def seconds(self) -> float:
@@ -55,10 +67,19 @@ class Run:
     def _work(self, load: Callable[[], Pipeline]) -> None:
         with logs.about(run=self.id[:6]):  # all of it opens the run
             try:
-                self._follow(load)
+                if not self._turn or self._turn.wait(self._wait_behind):
+                    self._follow(load)
+                else:
+                    self._end("Stopped before its turn came; ask again.")
             finally:
+                if self._turn:
+                    self._turn.leave()
                 self._ended = time.monotonic()
                 self._count()
+
+    def _wait_behind(self, place: int) -> None:
+        before = "you are next" if place == 1 else "1 is before you" if place == 2 else f"{place - 1} are before you"
+        self.view = replace(self.view, phase=f"Waiting for a turn: {before}")
 
     def _count(self) -> None:
         with logs.about(record=self.view.record_id):
@@ -75,6 +96,7 @@ class Run:
 
     def _follow(self, load: Callable[[], Pipeline]) -> None:
         try:
+            self.view = replace(self.view, phase="Loading the models (once)")
             pipeline = load()
             self.view = replace(self.view, phase="Retrieving passages")
             with closing(pipeline.run(self.view.asked)) as events:  # type: ignore[type-var]

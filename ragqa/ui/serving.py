@@ -30,7 +30,8 @@ _looking = Lock()
 async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
     """Loads the models as soon as the server runs, so that it can say when it is ready."""
     logs.set_up()
-    access.is_guarded()  # a wrong switch ends the server, and not each visit
+    access.is_guarded()  # a wrong setting ends the server, and not each visit
+    resources.turns()
     _begin()
     yield {}
 

@@ -1,0 +1,104 @@
+"""Who works and who waits: so many at once, the others in the order they came, and no more than can be served."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from threading import Condition
+from typing import Final
+
+from ragqa.errors import BusyError, ConfigError
+
+AT_ONCE: Final = 16  # on two cores more only make each other slow; a few people never meet it
+WAITING: Final = 100
+
+
+class Turns:
+    """The line of one process. Safe between threads."""
+
+    def __init__(self, at_once: int = AT_ONCE, waiting: int = WAITING) -> None:
+        self._at_once, self._waiting = at_once, waiting
+        self._line: list[Turn] = []  # the first ``at_once`` are at work
+        self._changed = Condition()
+        self._closed = ""
+
+    @classmethod
+    def from_env(cls) -> Turns:
+        """As RAGQA_MAX_RUNS and RAGQA_MAX_WAITING say. Raises ConfigError."""
+        return cls(_number("RAGQA_MAX_RUNS", AT_ONCE, least=1), _number("RAGQA_MAX_WAITING", WAITING, least=0))
+
+    @property
+    def at_work(self) -> int:
+        """How many have their turn now."""
+        return min(len(self._line), self._at_once)
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for it."""
+        return max(0, len(self._line) - self._at_once)
+
+    def take(self) -> Turn:
+        """A place in the line. Raises BusyError where too many wait already, or the line is closed."""
+        with self._changed:
+            if self._closed:
+                raise BusyError(self._closed)
+            if len(self._line) >= self._at_once + self._waiting:
+                msg = (
+                    f"Too much is being asked at once: {self.at_work} questions are at work and {self.waiting} wait, "
+                    "which is as many as this server takes. Nothing is lost; ask again in a minute."
+                )
+                raise BusyError(msg)
+            turn = Turn(self, self._line, self._changed)
+            self._line.append(turn)
+            return turn
+
+    def close(self, why: str) -> None:
+        """Nobody comes any more, and those who wait give up; those at work go on."""
+        with self._changed:
+            self._closed = why
+            del self._line[self._at_once :]
+            self._changed.notify_all()
+
+    def place(self, turn: Turn) -> int | None:
+        """0: at work; else the place among those who wait, from 1; None: not in the line any more."""
+        with self._changed:
+            return max(0, self._line.index(turn) - self._at_once + 1) if turn in self._line else None
+
+
+class Turn:
+    """A place in the line, until `leave`."""
+
+    def __init__(self, turns: Turns, line: list[Turn], changed: Condition) -> None:
+        self._turns, self._line, self._changed = turns, line, changed
+
+    def wait(self, tell: Callable[[int], None]) -> bool:
+        """Returns when the turn has come; False where it was given up before. ``tell`` hears each new place."""
+        told = 0
+        with self._changed:
+            while place := self._turns.place(self):
+                if place != told:
+                    tell(told := place)
+                self._changed.wait()
+        return place == 0
+
+    def give_up(self) -> None:
+        """Leaves where it still waits."""
+        if self._turns.place(self):
+            self.leave()
+
+    def leave(self) -> None:
+        """Lets the next one begin; leaving twice is nothing."""
+        with self._changed:
+            if self in self._line:
+                self._line.remove(self)
+                self._changed.notify_all()
+
+
+def _number(name: str, default: int, least: int) -> int:
+    text = os.environ.get(name, "").strip()
+    if not text:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) < 7 and int(text) >= least):
+        msg = f"{name}: expected a whole number from {least}, found {text[:20]!r}; correct it and start again"
+        raise ConfigError(msg)
+    return int(text)
