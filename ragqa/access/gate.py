@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Final
 
+from ragqa.access.allowance import Allowance
 from ragqa.access.audit import AuditLog
 from ragqa.access.policy import LOCAL, Act, Person, Policy, Role
 from ragqa.errors import AccessError, RagqaError
 from ragqa.operation.metrics import FIGURES
 from ragqa.records import Reader, RecordStore
+
+_USED: Final = Allowance()  # of this process
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,7 @@ class Gate:
     person: Person = LOCAL
     policy: Policy = field(default_factory=Policy)
     audit: AuditLog | None = None
+    used: Allowance = _USED
 
     def may(self, act: Act, corpus: str = "") -> bool:
         """Whether `demand` would let it pass; asks without a trace, for what the page offers."""
@@ -60,6 +65,16 @@ class Gate:
     def asked(self, text: str) -> dict[str, object]:
         """What the log says of a question or a text: its length, and itself only where the policy says so."""
         return {"characters": len(text)} | ({"text": text} if self.policy.log_questions else {})
+
+    def spend_question(self) -> None:
+        """Counts a question. Raises AccessError, saying when one may go on, where it is more than the policy allows."""
+        if most := self.audit and self.policy.questions_per_hour:
+            self.used.spend(self.person.id, "questions", 1, most)
+
+    def spend_upload(self, n_bytes: int) -> None:
+        """The same of what is uploaded."""
+        if most := self.audit and self.policy.upload_mb_per_hour:
+            self.used.spend(self.person.id, "bytes of uploads", n_bytes, most * 10**6)
 
     def owns(self, owner: str) -> bool:
         """Whether a run that this person's id began is theirs to see."""

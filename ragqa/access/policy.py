@@ -105,6 +105,8 @@ class Policy:
     session_hours: float = 12.0
     trust_email: bool = False
     log_questions: bool = False
+    questions_per_hour: int = 0  # of one person; 0: any number
+    upload_mb_per_hour: int = 0
 
     def person(self, claims: Mapping[str, Any], now: float) -> Person | None:
         """Who these claims are of; None where nobody is signed in, or not any more. ``now`` in seconds since 1970."""
@@ -152,7 +154,9 @@ def _is_meant(rule: Rule, claims: Mapping[str, Any], email: str, subject: str) -
 
 # The file -----------------------------------------------------------------------------------------------------------
 
-_TOP: Final = {"default_role", "session_hours", "trust_email", "log_questions", "people", "corpora"}
+_SWITCHES: Final = ("trust_email", "log_questions")
+_MOST: Final = ("questions_per_hour", "upload_mb_per_hour")
+_TOP: Final = {"default_role", "session_hours", "people", "corpora", *_SWITCHES, *_MOST}
 _PERSON: Final = {"email", "subject", "claim", "value", "role", "groups"}
 
 
@@ -176,16 +180,21 @@ def _read(path: Path, changed: int, size: int) -> Policy:
     hours = told.get("session_hours", 12)
     if isinstance(hours, bool) or not isinstance(hours, int | float) or not 0 < hours <= 24 * 30:
         raise _wrong(path, "session_hours over 0 and up to 720", repr(hours))
-    switches = {name: told.get(name, False) for name in ("trust_email", "log_questions")}
+    switches = {name: told.get(name, False) for name in _SWITCHES}
     for name, value in switches.items():
         if not isinstance(value, bool):
             raise _wrong(path, f"{name} = true or false", repr(value))
+    most = {name: told.get(name, 0) for name in _MOST}
+    for name, value in most.items():
+        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+            raise _wrong(path, f"{name} as a whole number from 0, which means any number", repr(value))
     return Policy(
         tuple(_rule(path, one) for one in told.get("people", [])),
         {name: _groups(path, groups) for name, groups in corpora.items()},
         _role(path, told.get("default_role", "none")),
         float(hours),
         **switches,
+        **most,
     )
 
 

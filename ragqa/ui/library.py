@@ -69,6 +69,7 @@ def _new_corpus(paths: Paths) -> None:
         taken = {entry.name for entry in list_indexes(paths.indexes)} | {one.name for one in shelves(paths.library)}
         name = corpus_name(called, taken)
         with access.gate().doing(Act.UPLOAD, name, files=[file.name for file in files]), Reader() as reader:
+            access.gate().spend_upload(sum(file.size for file in files))
             shelf = make_shelf(name, paths.library, called)
             lines = [line for file in files for line in take(shelf, file.name, file, reader)]
         st.session_state[PROBLEM] = [(line, "mixed") for line in lines]
@@ -156,6 +157,7 @@ def _import(paths: Paths) -> None:
         st.session_state["library_import_turn"] = turn + 1
         try:
             with access.gate().doing(Act.IMPORT, file=file.name):
+                access.gate().spend_upload(file.size)
                 shelf = import_corpus(file, paths.library, tuple(entry.name for entry in list_indexes(paths.indexes)))
                 _index(shelf, paths)
         except RagqaError as error:

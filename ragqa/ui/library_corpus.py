@@ -209,6 +209,7 @@ def _drop(shelf: Shelf, paths: Paths, *, busy: bool) -> None:
         st.session_state["corpus_turn"] = turn + 1
 
         def put_in() -> None:
+            access.gate().spend_upload(sum(file.size for file in files))
             with Reader() as reader:
                 for file in files:
                     _say(take(shelf, file.name, file, reader))

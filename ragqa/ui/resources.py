@@ -85,6 +85,7 @@ def start_run(question: Question, config: Config, load: Callable[[], Pipeline]) 
     gate = access.gate()
     act, text = (Act.CHECK, question.given) if question.given else (Act.QUESTION, question.text)
     with gate.doing(act, config.index, **gate.asked(text)):
+        gate.spend_question()
         return Run(question, config, access.bound(load), gate.person.id, turns().take())
 
 
