@@ -40,8 +40,8 @@ def world(tmp_path_factory):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """What was ranked, the warm-up first; ``fails_after`` so many, Ctrl-C is pressed."""
-    noted = SimpleNamespace(asked=[], fails_after=None)
+    """What was ranked, the warm-up first; ``fails_after`` so many, Ctrl-C is pressed; ``stop`` is set at the third."""
+    noted = SimpleNamespace(asked=[], fails_after=None, stop=Stop())
 
     def counting(*arguments):
         ranker = ranker_of(*arguments)
@@ -50,6 +50,8 @@ def calls(monkeypatch):
             if noted.fails_after is not None and len(noted.asked) >= noted.fails_after:
                 raise KeyboardInterrupt
             noted.asked.append(text)
+            if len(noted.asked) == 3:
+                noted.stop.set()
             return ranker(text)
 
         return ranked
@@ -129,11 +131,8 @@ def test_a_ranking_without_weight_is_not_asked():
 
 
 def test_a_stopped_run_continues_and_ranks_nothing_twice(running, calls, tmp_path):
-    stop = Stop()
-    for step in running(stop=stop):
-        if step.done == 2:
-            stop.set()
-    assert step.done in {2, 3}
+    *_, step = running(stop=calls.stop)
+    assert step.done in {1, 2}
     first = {outcome.item.number: outcome.solution for outcome in step.outcomes if outcome.solution}
     with (tmp_path / "run" / "journal.jsonl").open("ab") as journal:
         journal.write(b'{"sha256": "torn')
