@@ -29,6 +29,7 @@ ENVIRONMENT: Final = (
     Variable("RAGQA_METRICS_TOKEN", "what `/metrics` of `serve.py` wants to be told (`ragqa/operation/README.md`)"),
     Variable("RAGQA_MAX_RUNS", "how many questions of the page are at work at once; the others wait in order", "16"),
     Variable("RAGQA_MAX_WAITING", "how many wait; beyond that the page asks to come back", "100"),
+    Variable("RAGQA_STOP_SECONDS", "how long questions at work may go on when `serve.py` is told to stop", "8"),
     Variable("RAGQA_PROMPTS", "folder whose files take the place of the prompts that come with ragqa"),
     Variable("RAGQA_PAGE_MODELS", "rerankers that the page offers beside its own: names with commas between them"),
     Variable("OPENAI_API_KEY", "key of the language model, and of models called `openai:MODEL`"),

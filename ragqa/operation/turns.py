@@ -25,7 +25,9 @@ class Turns:
     @classmethod
     def from_env(cls) -> Turns:
         """As RAGQA_MAX_RUNS and RAGQA_MAX_WAITING say. Raises ConfigError."""
-        return cls(_number("RAGQA_MAX_RUNS", AT_ONCE, least=1), _number("RAGQA_MAX_WAITING", WAITING, least=0))
+        return cls(
+            whole_number("RAGQA_MAX_RUNS", AT_ONCE, least=1), whole_number("RAGQA_MAX_WAITING", WAITING, least=0)
+        )
 
     @property
     def at_work(self) -> int:
@@ -94,7 +96,8 @@ class Turn:
                 self._changed.notify_all()
 
 
-def _number(name: str, default: int, least: int) -> int:
+def whole_number(name: str, default: int, least: int) -> int:
+    """What this environment variable says. Raises ConfigError."""
     text = os.environ.get(name, "").strip()
     if not text:
         return default

@@ -15,12 +15,15 @@ from ragqa.errors import RagqaError
 from ragqa.events.generation import BestSoFar
 from ragqa.operation import logs
 from ragqa.operation.metrics import FIGURES
-from ragqa.operation.turns import Turn
+from ragqa.operation.turns import Turn, Turns
 from ragqa.pipeline import Pipeline
 from ragqa.types import Question
 from ragqa.ui.view import View, advance, ended
 
 _logger = logging.getLogger(__name__)
+
+
+_under_way: set[Run] = set()  # of this process, those that wait too
 
 
 class Run:
@@ -45,11 +48,14 @@ class Run:
         self.view = View(question, config)
         self._started, self._ended = time.monotonic(), 0.0
         self._stopped = threading.Event()
+        self._why = ""
         self._thread = threading.Thread(target=self._work, args=(load,), name="ragqa-run", daemon=True)
+        _under_way.add(self)
         self._thread.start()
 
-    def stop(self) -> None:
+    def stop(self, why: str = "Stopped at your request") -> None:
         """Ends the run after the event it is at; what is there stays, a best answer so far as the answer."""
+        self._why = self._why or why
         self._stopped.set()
         if self._turn:
             self._turn.give_up()
@@ -74,6 +80,7 @@ class Run:
             finally:
                 if self._turn:
                     self._turn.leave()
+                _under_way.discard(self)
                 self._ended = time.monotonic()
                 self._count()
 
@@ -104,7 +111,7 @@ class Run:
                     self.view = advance(self.view, event)
                     is_stored = not isinstance(event, BestSoFar)  # the very next event says under which id
                     if self._stopped.is_set() and self.view.running and is_stored:
-                        self._end("Stopped at your request. What was there stays; ask again to continue.")
+                        self._end(f"{self._why}. What was there stays; ask again to continue.")
                         return
             if self.view.running:  # only passages were asked for: no record ends the run
                 self.view = replace(self.view, running=False, phase="Done")
@@ -119,6 +126,31 @@ class Run:
 
     def _end(self, error: str) -> None:
         self.view = ended(self.view, error)
+
+
+STOPPING = "This server is being stopped"
+
+
+def finish(turns: Turns, seconds: float) -> bool:
+    """Lets no run begin any more and those at work end: half of the time by themselves, then after the event they are
+    at. Whether all did; what of the others is on disk stays there, as after a power cut.
+    """
+    turns.close(f"{STOPPING}; ask again in a minute, when it is there again.")
+    runs = list(_under_way)
+    for run in _waited(runs, seconds / 2):
+        run.stop(STOPPING)
+    cut_off = _waited(runs, seconds / 2)
+    for run in cut_off:
+        _logger.warning(
+            "run %s is cut off at: %s; its record: %s", run.id[:6], run.view.phase, run.view.record_id or "none"
+        )
+    return not cut_off
+
+
+def _waited(runs: list[Run], seconds: float) -> list[Run]:
+    """Those that still go on after this time together."""
+    until = time.monotonic() + seconds
+    return [run for run in runs if run.wait(max(0.0, until - time.monotonic())).running]
 
 
 MOST_RUNS = 200  # a run with its scores takes a few MB at most

@@ -8,6 +8,7 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from threading import Lock, Thread
+from typing import Final
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -18,22 +19,26 @@ from ragqa.config import Config
 from ragqa.errors import RagqaError
 from ragqa.operation import logs
 from ragqa.operation.metrics import CONTENT_TYPE, FIGURES
+from ragqa.operation.turns import whole_number
 from ragqa.paths import Paths
 from ragqa.ui import access, resources
+from ragqa.ui.run import finish
 
 _logger = logging.getLogger(__name__)
 _NO_STORE = {"Cache-Control": "no-store"}
+STOP_SECONDS: Final = 8  # of the ten that Docker gives
 _looking = Lock()
 
 
 @asynccontextmanager
 async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
-    """Loads the models as soon as the server runs, so that it can say when it is ready."""
+    """Loads the models as soon as the server runs, so that it can say when it is ready; lets runs end when it stops."""
     logs.set_up()
     access.is_guarded()  # a wrong setting ends the server, and not each visit
-    resources.turns()
+    turns, seconds = resources.turns(), whole_number("RAGQA_STOP_SECONDS", STOP_SECONDS, least=0)
     _begin()
     yield {}
+    await run_in_threadpool(finish, turns, float(seconds))
 
 
 def routes() -> list[Route]:

@@ -61,16 +61,6 @@ def test_threads_together_get_no_more():
     assert len(passed) == 50
 
 
-def test_what_people_used_is_forgotten_after_an_hour():
-    clock = Clock()
-    used = Allowance(clock)
-    for n in range(100):
-        used.spend(f"person {n}", "questions", 1, 3)
-    clock.seconds += 3600
-    used.spend("ann", "questions", 1, 3)
-    assert len(used._used) == 1
-
-
 def test_the_gate_asks_the_policy_and_lets_everybody_go_on_where_nobody_signs_in(tmp_path):
     ann, log = Person("ann", Role.ANALYST), AuditLog(tmp_path)
     limited = Gate(ann, Policy(questions_per_hour=1, upload_mb_per_hour=1), log, Allowance())

@@ -80,31 +80,27 @@ def test_the_seconds_of_a_run_stand_still_when_it_has_ended():
 
 
 def test_a_run_waits_for_its_turn_says_so_and_can_be_stopped_there():
-    turns, go_on, heard = Turns(1, 5), threading.Event(), threading.Semaphore(0)
+    turns, go_on = Turns(1, 5), threading.Event()
 
     def load():
-        heard.release()
         go_on.wait(20)
         return make_pipeline()
 
-    class Heard(Run):
-        def _wait_behind(self, place):
-            super()._wait_behind(place)
-            heard.release()
-
     def asked():
-        run = Heard(Question("Who must act?"), Config(), load, turn=turns.take())
-        assert heard.acquire(timeout=20)
-        return run
+        return Run(Question("Who must act?"), Config(), load, turn=turns.take())
+
+    def until(run, phase):
+        while run.view.phase != phase:
+            assert run.wait(0.02).running
 
     first, second, third, fourth = asked(), asked(), asked(), asked()
-    assert first.view.phase == "Loading the models (once)"
-    words = ["you are next", "1 is before you", "2 are before you"]
-    assert [one.view.phase for one in (second, third, fourth)] == [f"Waiting for a turn: {one}" for one in words]
+    until(first, "Loading the models (once)")
+    until(second, "Waiting for a turn: you are next")
+    until(third, "Waiting for a turn: 1 is before you")
+    until(fourth, "Waiting for a turn: 2 are before you")
     third.stop()
     assert "Stopped before its turn" in third.wait(20).error
-    assert heard.acquire(timeout=20)
-    assert fourth.view.phase == "Waiting for a turn: 1 is before you"
+    until(fourth, "Waiting for a turn: 1 is before you")
     go_on.set()
     assert all(one.wait(20).record_id for one in (first, second, fourth))
     assert (turns.at_work, turns.waiting) == (0, 0)
