@@ -49,7 +49,7 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             said["trace"] = self.formatException(record.exc_info)
-        return json.dumps({name: _without_secrets(value) for name, value in said.items()}, ensure_ascii=False)
+        return json.dumps({name: _without_secrets(value) for name, value in said.items() if value}, ensure_ascii=False)
 
 
 def _without_secrets(text: str) -> str:

@@ -76,6 +76,7 @@ class Run:
                 if not self._turn or self._turn.wait(self._wait_behind):
                     self._follow(load)
                 else:
+                    self._stopped.set()  # by somebody, or as the server stops
                     self._end("Stopped before its turn came; ask again.")
             finally:
                 if self._turn:

@@ -15,7 +15,13 @@ pytestmark = pytest.mark.long
 
 def test_what_is_at_work_ends_or_keeps_what_it_has(tmp_path):
     file = tmp_path / "records.sqlite3"
-    env = {**os.environ, "RAGQA_HOME": str(tmp_path), "RAGQA_MAX_RUNS": "4", "RAGQA_STOP_SECONDS": "4"}
+    env = {
+        **os.environ,
+        "RAGQA_HOME": str(tmp_path),
+        "RAGQA_MAX_RUNS": "4",
+        "RAGQA_STOP_SECONDS": "4",
+        "RAGQA_LOG": "json",
+    }
     command = [sys.executable, "-m", "tests.support.stopping_entry", str(file)]
     pipe = subprocess.PIPE
     with subprocess.Popen(command, cwd=ROOT, env=env, stdout=pipe, stderr=pipe, text=True) as process:
@@ -31,5 +37,6 @@ def test_what_is_at_work_ends_or_keeps_what_it_has(tmp_path):
     assert "|False|Stopped before its turn came" in behind
     assert err.count("is cut off at: Kept 2 of 3, writing the answer; its record: none") == 1
     assert "Traceback" not in err
+    assert err.count('"message": "stopped after') == 3
     records = {one.question.split()[-1]: one.status for one in RecordStore(file).list()}
     assert records == {"ends?": "scored", "best?": "stopped"}
