@@ -35,6 +35,7 @@ MAX_QUERY_CHARS = 500
 FRAGMENT_CHARS = 1_024
 ANSWER_RESERVE = 520  # tokens of the context kept free: 512 for the answer and 8 for what the protocol adds
 BYTES_PER_TOKEN = 3.5  # of Wikipedia's Markdown; tokenizers of the common models need fewer tokens than this says
+_HEADING = re.compile(r"# (\S[^\n]*?)[ \t]*(?:\n|$)")  # of a file of one page: its title
 _BORDERS = ("\n\n", "\n", ". ", ", ", " ")
 
 
@@ -63,13 +64,15 @@ class PageSource(Protocol):
 
 
 class FolderPages:
-    """Pages in JSON lines of {title, text}, or one file a page (``TITLE.md`` or ``.txt``); revisions do not count."""
+    """Pages in JSON lines of {title, text}, or one file a page (``.md`` or ``.txt``), whose title is its first
+    heading or else the file's name; revisions do not count.
+    """
 
     def __init__(self, path: Path) -> None:
         """Reads every page. Raises CorpusError where there is none, or a file is something else."""
         self._texts = dict(_pages(path))
         if not self._texts:
-            msg = f"{path}: expected pages, JSON lines of {{title, text}} or TITLE.md files, found none; name others"
+            msg = f"{path}: expected pages, JSON lines of {{title, text}} or files of one page, found none; name others"
             raise CorpusError(msg)
         self._by_key = {_key(title): title for title in self._texts}
         digest = hashlib.sha256(json.dumps(self._texts, sort_keys=True).encode()).hexdigest()
@@ -142,7 +145,9 @@ def _pages(path: Path) -> Iterator[tuple[str, str]]:
             case ".jsonl":
                 yield from _lines(file)
             case ".md" | ".txt":
-                yield file.stem.replace("_", " "), read_utf8(file, file.name)
+                text = read_utf8(file, file.name)
+                heading = _HEADING.match(text)
+                yield heading[1] if heading else file.stem.replace("_", " "), text
 
 
 def _lines(file: Path) -> Iterator[tuple[str, str]]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import ragqa
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.fanoutqa.evidence import (
     FolderPages,
@@ -32,6 +35,7 @@ from ragqa.evaluation.fanoutqa.questions import (
 )
 from ragqa.types import Question
 
+DEMO = Path(ragqa.__file__).parent / "corpus/demo/encyclopedia"
 PAGE = {"pageid": 1, "revid": 11, "title": "Alpha", "url": "https://w/Alpha"}
 OTHER = {"pageid": "2", "revid": "22", "title": "Beta", "url": ""}
 LATER = {"pageid": "###TBD###", "revid": "###TBD###", "title": "Gamma", "url": ""}
@@ -144,15 +148,26 @@ def test_the_newest_revision_of_a_title_counts():
 def test_pages_of_a_folder_by_title_and_by_search(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"title": "Rivers of Europe", "text": "The Danube and the Rhine."}\n\n')
     (tmp_path / "Lake_Ohrid.md").write_text("A lake in the Balkans.")
+    (tmp_path / "upper-lake.md").write_text("# Lake Prespa\n\nIt lies above the other.")
     (tmp_path / "ignored.csv").write_text("x")
     pages = FolderPages(tmp_path)
     assert pages.page("rivers of  europe", 17) == "The Danube and the Rhine."
     assert pages.page("Lake_Ohrid", None) == "A lake in the Balkans."
     assert pages.search("which lake is in the Balkans", 1) == ("Lake Ohrid",)
     assert pages.search("zzz", 5) == ()
-    with pytest.raises(NoPageError, match="no page 'Nile' among the 2 given with --pages"):
+    with pytest.raises(NoPageError, match="no page 'Nile' among the 3 given with --pages"):
         pages.page("Nile", None)
-    assert pages.name.startswith(f"{tmp_path.name}, 2 pages, sha256 ")
+    assert pages.name.startswith(f"{tmp_path.name}, 3 pages, sha256 ")
+    assert pages.page("Lake Prespa", None).endswith("above the other.")
+
+
+def test_the_demonstration_questions_have_their_answers_in_their_pages():
+    questions, pages = load_fanoutqa(DEMO / "fan_out.json"), FolderPages(DEMO / "articles")
+    for question in questions:
+        assert set(question.answer) == {page.title for page in question.evidence}
+        for step in question.steps:
+            assert re.search(rf"\b{step.answer}\b", pages.page(step.evidence.title, None))
+            assert question.answer[step.evidence.title] == step.answer
 
 
 @pytest.mark.parametrize(
