@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE # without compiled files every process that a t
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: app serve local test quick check format reference indexes benchmark growth clean help \
-  prove-kills prove-soak prove-growth prove-dump prove-repass prove-hostile
+  prove-fuzz prove-kills prove-soak prove-growth prove-dump prove-repass prove-hostile
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -85,6 +85,13 @@ prove-kills: $(VENV)/.dev ## kill runs, trainings and index builds at many momen
 
 prove-soak: $(VENV)/.dev ## eight sessions of the page at once, then 200 questions in one (OPTIONS="--questions 50")
 	$(BIN)/python -m tests.benchmarks.soak $(OPTIONS)
+
+$(VENV)/.fuzz: $(VENV)/.dev
+	$(PIP) install --constraint constraints.txt --editable '.[fuzz]'
+	@touch $@
+
+prove-fuzz: $(VENV)/.fuzz ## 10,000 inputs that nobody should have to survive, half of them guided by what they reach
+	$(BIN)/python -m tests.benchmarks.fuzz $(OPTIONS)
 
 prove-growth: growth ## the same as growth
 

@@ -6,10 +6,11 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from ragqa.corpus.documents import VERSION, Heading, Reader, Reading, UnreadableError
+from ragqa.corpus.documents import VERSION, Reader, Reading, UnreadableError
 from ragqa.corpus.documents.kinds import kind_of
 from ragqa.corpus.files import passage_id_of
 from ragqa.corpus.streams import identity_of
@@ -154,18 +155,21 @@ def _path(shelf: Shelf, one: Document | Staged, max_tokens: int) -> Path:
 
 def _kept(path: Path) -> Reading | None:
     try:
-        told: dict[str, Any] = json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return None
-    if "refused" in told:
-        raise UnreadableError(told["refused"])
-    return Reading(
-        told["title"],
-        tuple(Passage(**passage) for passage in told["passages"]),
-        tuple(Heading(**heading) for heading in told["outline"]),
-        tuple((what, count) for what, count in told["dropped"]),
-        tuple(told["warnings"]),
-    )
+        content = path.read_bytes()
+        told = json.loads(content)
+        if isinstance(told, dict) and isinstance(told.get("refused"), str):
+            raise UnreadableError(told["refused"])
+        found: Reading = _adapter().validate_json(content)
+    except (OSError, ValueError, RecursionError):  # pydantic's ValidationError is a ValueError
+        return None  # of something else than `_keep` writes: it is read again
+    return found
+
+
+@cache
+def _adapter() -> Any:  # noqa: ANN401 - pydantic is imported by who reads what was kept
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Reading)
 
 
 def _keep(path: Path, told: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from ragqa.corpus.documents import Reader, UnreadableError
+from ragqa.corpus.documents.sheets import parse_xlsx
 from ragqa.library import readings
 from ragqa.library.intake import take
 from ragqa.library.shelf import make_shelf
@@ -216,3 +217,22 @@ def test_a_hostile_file_is_a_line_or_plain_text(name, reader, tmp_path):
     with (tmp_path / "good.html").open("rb") as good:
         assert take(shelf, "good.html", good, reader) == []
     assert "Ferry Operator" in outcome(shelf, reader, "run.exe", b"")[1]
+
+
+def test_a_damaged_workbook_is_closed_again(tmp_path):
+    (tmp_path / "a.xlsx").write_bytes(packed({"xl/workbook.xml": b"<x"}, of=XLSX)(tmp_path))
+    with pytest.raises(UnreadableError) as failed:  # which holds on to where it happened
+        parse_xlsx(tmp_path / "a.xlsx")
+    opened = {os.path.realpath(one) for one in Path("/proc/self/fd").iterdir()}
+    assert str(tmp_path / "a.xlsx") not in opened, failed
+
+
+def test_a_reading_that_ragqa_did_not_write_is_made_again(reader, tmp_path):
+    shelf = make_shelf("drop", tmp_path / "library")
+    assert take(shelf, "a.md", io.BytesIO(b"# 1 Rules\n\nFirms must act at once."), reader) == []
+    (one,) = shelf.read().staged
+    found = readings.read(shelf, one, reader, MAX_TOKENS)
+    (kept,) = (shelf.folder / "readings").glob("*.json")
+    for told in ("[]", "{}", "null", '{"refused": 1}', '{"title": "", "passages": true}', "[" * 9_000, "\0"):
+        kept.write_text(told)
+        assert readings.read(shelf, one, reader, MAX_TOKENS) == found

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.model import Block, Parsed, UnreadableError
@@ -25,13 +25,20 @@ def parse_xlsx(path: Path) -> Parsed:
     from openpyxl.utils.exceptions import InvalidFileException
 
     parsed = Parsed()
-    try:
-        book = load_workbook(path, read_only=True, data_only=True, keep_links=False)
-    except (InvalidFileException, KeyError, ValueError, OSError, SyntaxError, TypeError) as error:
-        msg = f"expected a whole workbook, found a damaged one ({str(error)[:80]}); open it in Excel and save it again"
-        raise UnreadableError(msg) from error
+    with path.open("rb") as file:  # closed also where the workbook is damaged: the process reads others after it
+        try:
+            book = load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        except (InvalidFileException, KeyError, ValueError, OSError, SyntaxError, TypeError) as error:
+            found = str(error)[:80]
+            msg = f"expected a whole workbook, found a damaged one ({found}); open it in Excel and save it again"
+            raise UnreadableError(msg) from error
+        _add_sheets(parsed, book)
     if path.suffix.lower() == ".xlsm":
         parsed.warnings.append("its macros are not read")
+    return parsed
+
+
+def _add_sheets(parsed: Parsed, book: Any) -> None:  # noqa: ANN401 - openpyxl has no types
     for sheet in book.worksheets:
         if sheet.sheet_state != "visible":
             parsed.dropped["hidden sheet"] += 1
@@ -42,7 +49,6 @@ def parse_xlsx(path: Path) -> Parsed:
             parsed.add(Block(clean_line(sheet.title), "heading", level=1, place=f"sheet={sheet.title}"))
         _add_table(parsed, rows, f"sheet={sheet.title}&row=")
     book.close()
-    return parsed
 
 
 def parse_csv(path: Path) -> Parsed:
