@@ -107,7 +107,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
         stamp,
         pipelines,
         COLUMNS,
-        {"cases": digest({"rows": rows}), "relevance": 1},
+        {"cases": digest({"rows": rows}), "relevance": 1, "beside": 1},
         parallel=settings["parallel"],
     )
 
@@ -138,16 +138,20 @@ def score(task: Task, item: Item, solution: Json) -> Json:
     else:
         judged = asdict(facts.judge(found.answer, case.facts))
         judged["right"] = judged["outcome"] == facts.Outcome.FULL
-        judged["first"] = bool(facts.judge(replace(found.answer, text=_first(found.answer)), case.facts).found)
+        says = [
+            bool(facts.judge(replace(found.answer, text=one), case.facts).found) for one in _sentences(found.answer)
+        ]
+        judged["first"] = says[0]
+        judged["beside"] = None if found.answer.is_refusal else says.count(False) / len(says)
     answers = task.context[case.corpus].relevance(item.question, found.answer, found.passages)
     judged["relevance"] = answers.value if answers else None
     words, seconds = len(found.answer.text.split()), sum(found.seconds.values())
     return {"status": Status.SCORED, **judged, "words": words, "seconds": seconds}
 
 
-def _first(answer: Answer) -> str:
-    """The first sentence: where an answer that answers begins with it."""
-    return answer.sentences[0].text if answer.sentences else answer.text
+def _sentences(answer: Answer) -> list[str]:
+    """At least one; an answer that answers begins with it."""
+    return [one.text for one in answer.sentences] or [answer.text]
 
 
 def row(_: Task, outcome: Outcome) -> Row:
@@ -163,6 +167,7 @@ def row(_: Task, outcome: Outcome) -> Row:
         values={
             "full": float(scores["right"]),
             "first": float(scores.get("first", False)),
+            "beside": scores.get("beside"),
             "relevance": scores["relevance"],
             "words": scores["words"],
             "seconds": scores["seconds"],
@@ -184,10 +189,12 @@ def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
     done = [(cases[one.question_id], one) for one in rows if one.right is not None]
     answerable = [float(bool(one.right)) for case, one in done if case.facts is not None]
     first = [one.values["first"] or 0.0 for case, one in done if case.facts is not None]
+    beside = [value for case, one in done if case.facts is not None and (value := one.values["beside"]) is not None]
     refused = [float(bool(one.right)) for case, one in done if case.facts is None]
     return (
         Figure("Full", shown(fmean(answerable) if answerable else None), "every expected fact is said, nothing wrong"),
         Figure("First", shown(fmean(first) if first else None), "the first sentence says an expected fact"),
+        Figure("Beside", shown(fmean(beside) if beside else None), "of an answer's sentences say no expected fact"),
         Figure("Relevance", shown(separation(*_by_right(done))), "AUC: how well it tells full answers from others"),
         Figure("Refused", shown(fmean(refused) if refused else None), "of the questions that the corpus cannot answer"),
     )

@@ -25,7 +25,7 @@ from ragqa.types import Answer, Passage, Question, Ranking, Selection
 
 EVIDENCE: Final = 3  # sentences after those that answer
 EVIDENCE_WORDS: Final = 150  # of them together
-NEAR, BESIDE = 0.8, 0.5  # shares of the lowest score among those that answer: other passages' evidence, their own
+NEAR, BESIDE = 0.9, 0.8  # shares of the lowest score among those that answer: other passages' evidence, their own
 NEWS: Final = 4.0  # on the score of a sentence of evidence, for the share of the question's words that it alone has
 NEAREST: Final = 3  # passages that a refusal names
 REFUSAL: Final = "The corpus does not answer the question."

@@ -28,17 +28,17 @@ def outcome_of(said, facts=FACTS, **fields):
 
 
 @pytest.mark.parametrize(
-    ("said", "outcome", "right", "first"),
+    ("said", "outcome", "right", "first", "beside"),
     [
-        ("In 1912.\nIt was built in Belfast.", "full", True, True),
-        ("It sank.\nIn 1912.", "part", False, False),
-        ("In 1913.\nIn Belfast.", "wrong", False, False),
-        ("It sank.", "none", False, False),
+        ("In 1912.\nIt was built in Belfast.", "full", True, True, 0.0),
+        ("It sank.\nIn 1912.", "part", False, False, 0.5),
+        ("In 1913.\nIn Belfast.", "wrong", False, False, 0.5),
+        ("It sank.", "none", False, False, 1.0),
     ],
 )
-def test_an_answer_is_judged_by_its_facts_and_its_first_sentence_by_itself(said, outcome, right, first):
+def test_an_answer_is_judged_by_its_facts_and_each_sentence_by_itself(said, outcome, right, first, beside):
     scores = outcome_of(said)
-    assert (scores["outcome"], scores["right"], scores["first"]) == (outcome, right, first)
+    assert (scores["outcome"], scores["right"], scores["first"], scores["beside"]) == (outcome, right, first, beside)
     assert scores["words"] == len(said.split())
     assert scores["seconds"] == 0.5
 
@@ -54,6 +54,7 @@ def test_a_refusal_is_right_only_where_the_corpus_does_not_answer():
 def test_relevance_is_measured_of_every_answer_and_of_no_refusal():
     assert 0.0 < outcome_of("In 1912.\nIt was built in Belfast.")["relevance"] < 1.0
     assert outcome_of("The corpus does not answer.", is_refusal=True)["relevance"] is None
+    assert outcome_of("The corpus does not answer.", is_refusal=True)["beside"] is None
 
 
 def test_separation_counts_pairs_in_the_right_order():
