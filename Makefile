@@ -9,7 +9,7 @@ unexport PYTHONDONTWRITEBYTECODE # without compiled files every process that a t
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: app serve local test quick check format reference indexes benchmark growth clean help \
-  prove-fuzz prove-kills prove-soak prove-growth prove-dump prove-repass prove-hostile
+  prove-fuzz prove-kills prove-visitors prove-soak prove-growth prove-dump prove-repass prove-hostile
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -80,8 +80,11 @@ benchmark: $(VENV)/.dev ## time RePASs against the reference script's loop (make
 growth: $(VENV)/.dev ## measure indexes of up to 1.3 million passages (make growth OPTIONS="--index adgm --sizes 13000")
 	$(BIN)/python -m tests.benchmarks.growth $(OPTIONS)
 
-prove-kills: $(VENV)/.dev ## kill runs, trainings and index builds at many moments and continue them (half an hour)
+prove-kills: $(VENV)/.dev ## kill -9 at many moments: indexes, uploads, questions, records, runs, trainings (half an hour)
 	$(BIN)/python $(PYTEST) -m slow -k "kill or crash or interrupt" $(OPTIONS)
+
+prove-visitors: $(VENV)/.dev ## 50 visitors at one server, five questions each, by the page's own protocol
+	$(BIN)/python -m tests.benchmarks.visitors $(OPTIONS)
 
 prove-soak: $(VENV)/.dev ## eight sessions of the page at once, then 200 questions in one (OPTIONS="--questions 50")
 	$(BIN)/python -m tests.benchmarks.soak $(OPTIONS)

@@ -135,9 +135,11 @@ def delete(shelf: Shelf, indexes: Path) -> None:
     target = trash / f"{shelf.name}@{now()[:19].replace(':', '')}"
     with exclusive(shelf.name, indexes), writing(shelf.folder):
         trash.mkdir(exist_ok=True)
+        if (indexes / shelf.name).is_dir():  # first: killed after it, the corpus is there to be deleted again
+            if (shelf.folder / _INDEX).is_dir():
+                shutil.rmtree(shelf.folder / _INDEX)
+            shutil.move(indexes / shelf.name, shelf.folder / _INDEX)
         shelf.folder.rename(target)
-        if (indexes / shelf.name).is_dir():
-            shutil.move(indexes / shelf.name, target / _INDEX)
     for old in deleted(shelf.folder.parent)[KEPT_DELETED:]:
         erase(old.key, shelf.folder.parent)
 
@@ -159,10 +161,12 @@ def deleted(library: Path) -> tuple[Deleted, ...]:
 def restore(key: str, library: Path, indexes: Path) -> Shelf:
     """Puts a deleted corpus and its index back. Raises CorpusError where its name is taken by now, or it is gone."""
     one = _deleted(key, library)
-    if (library / one.name).exists() or one.name in {entry.name for entry in list_indexes(indexes)}:
+    source = library / TRASH / key
+    indexed = one.name in {entry.name for entry in list_indexes(indexes)}
+    is_own = not (source / _INDEX).is_dir() and Shelf(source).read().indexed is not None  # a restoring was cut off
+    if (library / one.name).exists() or (indexed and not is_own):
         msg = f"expected the name {one.name!r} to be free, found another corpus of that name; delete that first"
         raise CorpusError(msg)
-    source = library / TRASH / key
     with exclusive(one.name, indexes), writing(library):
         if (source / _INDEX).is_dir():
             shutil.move(source / _INDEX, indexes / one.name)

@@ -15,7 +15,7 @@ from typing import Any
 
 from ragqa.corpus.demo import DEMOS
 from ragqa.records import AnswerRecord, RecordStore
-from tests.support.server import CHROMIUM, CHROMIUM_FLAGS, running_app
+from tests.support.server import CHROMIUM, CHROMIUM_FLAGS, megabytes, running_app, server_of
 
 WARM_UP = 20  # questions before the memory is first read: models, indexes and caches of both corpora are loaded by then
 TITLES = {"rulebook": "Rulebook of an invented regulator", "encyclopedia": "Small encyclopedia"}
@@ -127,26 +127,6 @@ def memory(browser: Any, address: str, n_questions: int) -> list[str]:
         f"memory after {WARM_UP} questions {first:.0f} MB, after {n_questions} more {last:.0f} MB: {last / first:.3f}"
     )
     return [] if last <= 1.1 * first else [f"memory grew from {first:.0f} to {last:.0f} MB"]
-
-
-def server_of(address: str) -> int:
-    port = address.rpartition(":")[2]
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                words = (folder / "cmdline").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            if b"streamlit" in words and port.encode() in words:
-                return int(folder.name)
-    raise AssertionError(f"no streamlit process on port {port}")
-
-
-def megabytes(pid: int) -> float:
-    """Resident memory of the process."""
-    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    (line,) = (line for line in status.splitlines() if line.startswith("VmRSS"))
-    return int(line.split()[1]) / 1024
 
 
 if __name__ == "__main__":

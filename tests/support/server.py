@@ -89,3 +89,41 @@ def wait_until_healthy(
         except OSError:
             time.sleep(0.1)
     raise TimeoutError(f"no answer from {address} within {seconds} seconds")
+
+
+def wait_until_ready(address: str, seconds: float = 300) -> None:
+    """Until the models of `serve.py` are loaded."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(f"{address}/readyz", timeout=60):
+                return
+        except OSError:  # 503 comes as one
+            time.sleep(0.2)
+    raise TimeoutError(f"{address} is not ready within {seconds} seconds")
+
+
+def server_of(address: str) -> int:
+    """The id of the process that answers at this address."""
+    port = address.rpartition(":")[2]
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                words = (folder / "cmdline").read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if b"streamlit" in words and port.encode() in words:
+                return int(folder.name)
+    raise AssertionError(f"no streamlit process on port {port}")
+
+
+def megabytes(pid: int) -> float:
+    """Resident memory of the process."""
+    return status_of(pid, "VmRSS") / 1024
+
+
+def status_of(pid: int, name: str) -> int:
+    """What the system says of the process under this name: ``VmRSS`` in kB, ``Threads``."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    (line,) = (line for line in status.splitlines() if line.startswith(name))
+    return int(line.split()[1])

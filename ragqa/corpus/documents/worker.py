@@ -95,13 +95,13 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
         with tempfile.TemporaryDirectory() as folder:
             return read_document(_unpacked(path, request["member"], Path(folder)), *arguments)
     except CorpusError as error:
-        return {"refused": str(error)}
+        return {"refused": " ".join(str(error).split())}  # one line, whatever a library said
     except MemoryError:
         return {"refused": f"expected a document that can be read in {MAX_MEMORY >> 30} GB, found more; split it"}
     except RecursionError:
         return {"refused": "expected a document, found one nested too deeply to be read; save it again"}
     except Exception as error:  # a parser of untrusted bytes may raise anything
-        why = f"{type(error).__name__}: {str(error)[:80]}"
+        why = f"{type(error).__name__}: {' '.join(str(error).split())[:80]}"
         return {"refused": f"expected a whole file, found one that cannot be read ({why}); save it again"}
 
 

@@ -1,0 +1,107 @@
+"""Many people at one server: `python -m tests.benchmarks.visitors [--visitors 50] [--questions 5]`.
+
+Each visitor speaks the page's own protocol (Streamlit's messages over its websocket, by `websockets`), opens the page,
+asks, has drawn again what the page wants drawn again until nothing does, and asks the next: all of them at once, of one
+process (`serve.py`). No error may be drawn or logged, and every number of every answer must be the one that a lone
+visitor got from a server of its own. Prints seconds from Ask to the final scores, and what the server holds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from ragqa.corpus.demo import DEMOS
+from ragqa.records import RecordStore
+from tests.support.server import megabytes, running_app, server_of, wait_until_ready
+from tests.support.visitor import Opened, Visitor
+
+SECONDS = 1_200  # for one question: with fifty at once most of it is waiting for a turn
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--visitors", type=int, default=50)
+    parser.add_argument("--questions", type=int, default=5)
+    options = parser.parse_args()
+    asked = [gold.question.text for gold in DEMOS["rulebook"].questions()][: options.questions]
+    with tempfile.TemporaryDirectory() as folder:
+        alone, together = Path(folder) / "alone", Path(folder) / "together"
+        one = visited(alone, [asked])
+        many = visited(together, [asked[n % len(asked) :] + asked[: n % len(asked)] for n in range(options.visitors)])
+        expected, found = numbers(alone), numbers(together)
+    wrong = [question for question, scored in found if scored != dict(expected)[question]]
+    n_asked = options.visitors * len(asked)
+    print(f"answers {len(found)} of {n_asked}, with other numbers than a lone visitor's {len(wrong)}")
+    problems = [*one, *many]
+    print("\n".join(problems[:20]) or "no error drawn, none in the log")
+    return 1 if problems or wrong or len(found) != n_asked else 0
+
+
+def visited(home: Path, questions: list[list[str]]) -> list[str]:
+    """The errors of a visitor for each list of questions, all at once; prints how long they waited."""
+    home.mkdir()
+    options = ("--server.address", "127.0.0.1")
+    with running_app(home, options=options, script="serve.py", RAGQA_LOG="json") as address:
+        wait_until_ready(address)
+        process = server_of(address)
+        first, load = megabytes(process), os.getloadavg()[0]
+        began = time.perf_counter()
+        with ThreadPoolExecutor(len(questions)) as pool:
+            came = list(pool.map(lambda asked: caught(lambda: visit(address, asked)), questions))
+        took = time.perf_counter() - began
+        last = megabytes(process)
+    seconds = sorted(second for seconds, _ in came for second in seconds)
+    errors = [error for _, errors in came for error in errors]
+    late = seconds[min(len(seconds) - 1, int(0.95 * len(seconds)))] if seconds else 0.0
+    print(
+        f"{len(questions)} visitors, {len(seconds)} questions in {took:.0f} s: median {median(seconds or [0.0]):.1f} s, "
+        f"95th percentile {late:.1f} s; resident {first:.0f} MB before, {last:.0f} MB after; "
+        f"load {load:.1f} before, {os.getloadavg()[0]:.1f} after",
+        flush=True,
+    )
+    log = (home / "server.log").read_text(encoding="utf-8", errors="replace")
+    return errors + [line[:400] for line in log.splitlines() if '"level": "error"' in line]
+
+
+def caught(visit: Callable[[], tuple[list[float], list[str]]]) -> tuple[list[float], list[str]]:
+    try:
+        return visit()
+    except Exception as error:
+        return [], [f"{type(error).__name__}: {error}"]
+
+
+def visit(address: str, questions: list[str]) -> tuple[list[float], list[str]]:
+    """Seconds of each question, and what was wrong with the page."""
+    visitor = Visitor(address)
+    seconds, errors = [], []
+    try:
+        with Opened(visitor, "", "", visitor.cookies, patience=SECONDS) as session:
+            for question in questions:
+                began = time.perf_counter()
+                came = session.ask(question, SECONDS)
+                seconds.append(time.perf_counter() - began)
+                if session.failures or "rq-bad" in came or "records?record=" not in came:
+                    errors.append(f"{question}: {session.failures} failures drawn, {came[-200:]!r}")
+    finally:
+        visitor.close()
+    return seconds, errors
+
+
+def numbers(home: Path) -> list[tuple[str, Any]]:
+    """Question and scores of every answer in this home."""
+    store = RecordStore(home / "records.sqlite3")
+    records = [store.load(summary.record_id) for summary in store.list(limit=100_000)]
+    return [(record.question.text, record.scored) for record in records]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
