@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from ragqa.cli.ask import with_preset
 from ragqa.cli.benchmarks import command_of, further_command
 from ragqa.cli.evaluate_answers import ablation, compare
 from ragqa.cli.evaluate_models import agreement, citations, claims, nli, obligations
@@ -42,26 +43,33 @@ Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N questio
 
 
 @app.command()
-def speed(questions: Questions, index: IndexName = "rulebook", limit: Limit = 20) -> None:
+def speed(
+    questions: Questions,
+    index: IndexName = "rulebook",
+    limit: Limit = 20,
+    preset: Annotated[str | None, typer.Option(help="Named settings, as on the page, or a file of them.")] = None,
+    selection: Annotated[bool, typer.Option("--selection", help="Only up to the selection: nothing answered.")] = False,
+) -> None:
     """Median seconds per stage over the questions, models loaded; the pipeline's own work, nothing drawn.
 
     Below, what each model is computed in and, where two precisions were timed on this machine, both times.
     """
     gold = load_questions(questions)[:limit]
     with stderr().status("Loading the models"):
-        pipeline = load_pipeline(replace(Config.from_env(), index=index), Paths.from_env(), recording=False)
+        config = with_preset(replace(Config.from_env(), index=index), preset)
+        pipeline = load_pipeline(config, Paths.from_env(), recording=False)
     rows = []
     with progress_bar() as bar:
         task = bar.add_task("Answering", total=len(gold))
-        for row in measure_speed(pipeline, [item.question for item in gold]):
+        for row in measure_speed(pipeline, [item.question for item in gold], selection_only=selection):
             rows.append(row)
             bar.advance(task)
-    table = Table(title=plain(f"{index}: median over {len(rows)} questions"))
+    table = Table(title=plain(f"{config.index}{f', {preset}' if preset else ''}: {len(rows)} questions"))
     table.add_column("what")
-    table.add_column("median", justify="right")
-    table.add_column("maximum", justify="right")
-    for name, median, maximum in summarise(rows):
-        table.add_row(name, f"{median:,.3f}", f"{maximum:,.3f}")
+    for heading in ("median", "99th percentile", "maximum"):
+        table.add_column(heading, justify="right")
+    for name, *values in summarise(rows):
+        table.add_row(name, *(f"{value:,.3f}" for value in values))
     stdout().print(table)
     for role, info in pipeline.models.infos.items():
         timed = map(str, timings().of_weights(info.fingerprint))

@@ -10,6 +10,8 @@ from pathlib import Path
 from statistics import correlation, fmean, median
 from typing import TypeGuard
 
+import numpy as np
+
 from ragqa.config import SplitterName
 from ragqa.corpus.files import describe, read_json
 from ragqa.errors import CorpusError
@@ -290,15 +292,20 @@ class SpeedRow:
     n_pairs: int
 
 
-def measure_speed(pipeline: Pipeline, questions: Sequence[Question]) -> Iterator[SpeedRow]:
-    """A row per question, in order, each as soon as it is measured. The first question warms up and is run twice."""
+def measure_speed(
+    pipeline: Pipeline, questions: Sequence[Question], *, selection_only: bool = False
+) -> Iterator[SpeedRow]:
+    """A row per question, in order, each as soon as it is measured. The first question warms up and is run twice.
+
+    With ``selection_only`` nothing is answered: all figures beyond the selection are 0.
+    """
     if questions:
-        _row(pipeline, questions[0])
+        _row(pipeline, questions[0], selection_only)
     for question in questions:
-        yield _row(pipeline, question)
+        yield _row(pipeline, question, selection_only)
 
 
-def _row(pipeline: Pipeline, question: Question) -> SpeedRow:
+def _row(pipeline: Pipeline, question: Question, selection_only: bool) -> SpeedRow:
     began = selected = final = time.perf_counter()
     first: float | None = None
     n_kept = n_sentences = n_pairs = 0
@@ -307,6 +314,8 @@ def _row(pipeline: Pipeline, question: Question) -> SpeedRow:
         match event:
             case Selected(selection):
                 selected, n_kept = now, len(selection.kept)
+                if selection_only:
+                    return SpeedRow(1000 * (selected - began), 0.0, 0.0, n_kept, 0, 0)
             case SentenceScored() if first is None:
                 first = now
             case Scored(paper):
@@ -316,9 +325,11 @@ def _row(pipeline: Pipeline, question: Question) -> SpeedRow:
     )
 
 
-def summarise(rows: Sequence[SpeedRow]) -> list[tuple[str, float, float]]:
-    """(name, median, maximum) of every column; empty without rows."""
-    if not rows:
-        return []
+def summarise(rows: Sequence[SpeedRow]) -> list[tuple[str, float, float, float]]:
+    """(name, median, 99th percentile, maximum) of every column that is not 0 throughout; empty without rows."""
     columns = {name: [float(getattr(row, name)) for row in rows] for name in SpeedRow.__dataclass_fields__}
-    return [(name.replace("_", " "), median(values), max(values)) for name, values in columns.items()]
+    return [
+        (name.replace("_", " "), median(values), float(np.percentile(values, 99)), max(values))
+        for name, values in columns.items()
+        if any(values)
+    ]

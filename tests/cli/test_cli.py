@@ -238,6 +238,12 @@ def test_eval_prints_recall_and_map(call, tmp_path):
     assert "milliseconds to selection" in said
     assert "entailment: fake-nli, fp32; scoring timed here: fp32 250.0 ms, bf16 125.0 ms\n" in said
     assert f"encoder: {FakeEncoder().info.name}, fp32\n" in said
+    arguments = ("--questions", str(file), "--preset", "BM25 only", "--selection")
+    found = call("eval", "speed", "--index", "rules", *arguments)[1]
+    assert "rules, BM25 only: 1 questions" in found
+    assert "99th percentile" in found
+    assert "final scores" in said
+    assert "final scores" not in found
 
 
 @pytest.mark.long
