@@ -12,6 +12,7 @@ from ragqa.ui import access
 from ragqa.ui.ask import ask_page, check_page
 from ragqa.ui.audit_page import audit_page
 from ragqa.ui.compare_page import compare_page
+from ragqa.ui.dataset_page import dataset_page
 from ragqa.ui.evaluation.page import evaluation_page
 from ragqa.ui.library import library_page
 from ragqa.ui.reader import reader_page
@@ -42,6 +43,7 @@ pages = [
     ),
     (Act.READ, st.Page(records_page, title="Records", icon=":material/history:", url_path="records")),
     (Act.EVALUATION, st.Page(evaluation_page, title="Evaluate", icon=":material/analytics:", url_path="evaluate")),
+    (Act.EVALUATION, st.Page(dataset_page, title="Data set", icon=":material/dataset:", url_path="dataset")),
 ]
 if access.is_guarded():
     pages.append((Act.AUDIT, st.Page(audit_page, title="Audit", icon=":material/policy:", url_path="audit")))

@@ -41,7 +41,7 @@ def test_every_environment_variable_is_documented_and_read():
     assert documented == read
 
 
-COMMAND = r"(?:`|bin/)ragqa ((?:(?:index|records|eval|train) )?[a-z][a-z-]+)"
+COMMAND = r"(?:`|bin/)ragqa ((?:(?:index|records|eval|train|dataset) )?[a-z][a-z-]+)"
 COMMANDS = sorted({found for text in DOCUMENTS for found in re.findall(COMMAND, text)})
 TARGETS = sorted(
     {found for text in DOCUMENTS for found in re.findall(r"(?:`|^)make ([a-z][a-z-]*[a-z])(?![a-z-])", text, re.M)}

@@ -1,4 +1,4 @@
-"""`ragqa ask | check | score | tune | models | index | records | audit | licences | eval | train`: thin commands.
+"""`ragqa ask | check | score | tune | models | index | records | audit | licences | eval | dataset | train`: thin.
 
 Exit codes: 0 done, 1 a bug in ragqa, 2 wrong usage or setting, 3 index, corpus or model, 4 no answer could be written,
 5 answered but not scored, 6 records, 130 stopped by Ctrl-C.
@@ -15,6 +15,7 @@ import typer
 from ragqa.cli.ask import ask
 from ragqa.cli.audit import app as audit_app
 from ragqa.cli.check import check
+from ragqa.cli.dataset import app as dataset_app
 from ragqa.cli.evaluate import app as evaluate_app
 from ragqa.cli.index import app as index_app
 from ragqa.cli.licences import licences
@@ -46,6 +47,7 @@ app.add_typer(index_app, name="index")
 app.add_typer(records_app, name="records")
 app.add_typer(audit_app, name="audit")
 app.add_typer(evaluate_app, name="eval")
+app.add_typer(dataset_app, name="dataset")
 app.add_typer(train_app, name="train")
 
 

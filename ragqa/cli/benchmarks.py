@@ -92,8 +92,9 @@ def _parameter(option: Option) -> inspect.Parameter:
     kind: Any = _type_of(option)
     is_file = option.kind in ("file", "argument")
     required = is_file and option.default is None and not option.environment and not option.optional
+    required = required or option.positional
     info: Any
-    if option.kind == "argument":
+    if option.kind == "argument" or option.positional:
         info = typer.Argument(help=option.help, metavar=option.name.upper())
     else:
         whole = int if option.kind == "int" else float

@@ -14,6 +14,7 @@ from ragqa.cli.rankings import reranked_results
 from ragqa.cli.train_ranking import asked_index, cut, fused_rankings, ranker
 from ragqa.cli.train_verdicts import verdicts
 from ragqa.config import RerankingConfig
+from ragqa.dataset.pseudo_queries import PseudoQuery, counts_of, draw, pseudo_queries
 from ragqa.errors import ConfigError
 from ragqa.evaluation.measures import display_name
 from ragqa.evaluation.retrieval.comparing import measured
@@ -21,7 +22,6 @@ from ragqa.indexing import Index
 from ragqa.lab.model_folder import command_line, files_table, write_card
 from ragqa.lab.nli import NliSources, NliTraining, gather, nli_card, train_nli
 from ragqa.lab.obligations import train_obligations
-from ragqa.lab.pseudo_queries import PseudoQuery, counts_of, draw, pseudo_queries
 from ragqa.lab.questions import MEASURES, AskedIndex
 from ragqa.lab.reranker import KnownRankings, RerankerTraining, base_folder, reranker_card, train_reranker
 from ragqa.lab.retriever import RetrieverTraining, retriever_card, train_retriever

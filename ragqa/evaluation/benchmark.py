@@ -63,6 +63,7 @@ class Option:
     environment: str = ""  # the variable that gives the value where no option does
     optional: bool = False  # of a file; on the page of an index, too
     builds: str = ""  # of an index: the name under which loading builds one, which the page offers where none fits
+    positional: bool = False  # of an index: the command takes it without an option's name
     allows: Callable[[Any], bool] | None = None  # of a preset: whether the page offers this `ragqa.presets.Preset`
     when: Callable[[Settings], bool] | None = None  # whether the page asks for it, after what was chosen above it
 
@@ -183,8 +184,9 @@ class Command:
 class Benchmark:
     """What a benchmark is. ``right`` says when an item counts as right, ``verdicts`` what such items and others are.
 
-    ``load`` yields words for what it is doing and returns the task; it alone may take long. ``solve`` and ``score``
-    are called from threads, each item's in one of them, and give what JSON can hold; a score may say
+    ``load`` yields words for what it is doing and returns the task; it alone may take long. Its settings have two more
+    values, the run's ``folder`` and whether to ``restart`` it, for who keeps further files there. ``solve`` and
+    ``score`` are called from threads, each item's in one of them, and give what JSON can hold; a score may say
     ``{"status": "empty" | "skipped", "note": …}``, or ``{"again": true}`` where a part of it could not be had and the
     next run is to try once more. A `RagqaError` of either fails that item alone. ``row`` draws one
     item up for a table, ``figures`` the run so far from its rows, ``report`` the run when it has ended, and ``export``

@@ -86,7 +86,7 @@ def run(
     GenerationError when `MAX_FAILURES_IN_A_ROW` items in a row failed; one item fails alone otherwise.
     """
     if task is None:
-        task = yield from _loaded(benchmark, settings, paths)
+        task = yield from _loaded(benchmark, {**settings, "folder": folder, "restart": restart}, paths)
     if not task.solves:
         yield _reported(benchmark, task, folder)
         return

@@ -21,7 +21,10 @@ from ragqa.cleaning import without_invisible
 from ragqa.errors import ConfigError
 from ragqa.types import Passage, PromptVersion, Question
 
-PROMPT_NAMES = ("answer", "obligations", "one_obligation", "insert", "plan", "sub_answer", "combine", "follow_up")
+PROMPT_NAMES = (
+    *("answer", "obligations", "one_obligation", "insert", "plan", "sub_answer", "combine", "follow_up"),
+    "dataset_question",
+)
 PROMPT_MAX_CHARS = 20_000  # about 5,000 tokens; longer is not an instruction but a document
 VERSION_DIGITS = 12
 

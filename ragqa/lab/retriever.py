@@ -24,9 +24,9 @@ import numpy.typing as npt
 
 from ragqa.config import Precision
 from ragqa.corpus.questions import GoldQuestion
+from ragqa.dataset.pseudo_queries import Kind
 from ragqa.errors import CorpusError
 from ragqa.lab.model_folder import ModelCard, settings_of
-from ragqa.lab.pseudo_queries import Kind
 from ragqa.lab.training import Progress, Reading, Run, Training, stamp_of
 from ragqa.protocols import FloatMatrix, Retriever
 from ragqa.retrieval.ranking import Mask, Positions, best_positions

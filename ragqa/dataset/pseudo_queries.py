@@ -115,7 +115,7 @@ def _headings(passages: Sequence[Passage], chance: random.Random) -> Iterator[Ps
     for passage in passages:
         if passage.section:
             beneath[passage.document_id, passage.section].append(passage.passage_id)
-    paths = {key: [_bare(part) for part in key[1].split(SEPARATOR)] for key in beneath}
+    paths = {key: [bare(part) for part in key[1].split(SEPARATOR)] for key in beneath}
     last = Counter(path[-1].lower() for path in paths.values())
     for key, ids in beneath.items():
         path = paths[key]
@@ -144,7 +144,7 @@ def _own_heading(text: str) -> str:
     return words if 2 <= len(words.split()) <= 24 else ""
 
 
-def _bare(heading: str) -> str:
+def bare(heading: str) -> str:
     """A heading without its number: ``"APP6.A6.7 Market Risk"`` -> ``"Market Risk"``."""
     return _NUMBER.sub("", heading, count=1).strip() or heading
 
@@ -230,7 +230,7 @@ _CUT = re.compile(
 )
 _DANGLING = {"a", "an", "the", "of", "to", "and", "or", "in", "for", "with", "by", "that", "not", "than", "is", "are"}
 _DANGLING |= {"its", "their", "which", "on", "at", "from", "any", "under"}
-_TIME = re.compile(
+TIME = re.compile(
     r"\b(?:immediately|promptly|annually|at least|without (?:undue )?delay|as soon as|no later than|not later than|"
     r"within [\w-]+(?: \w+)? (?:hour|day|week|month|year)s?)\b"
 )
@@ -245,25 +245,56 @@ _DEFINITIONS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Duty:
+    """What a sentence says somebody must or may do: ``"If C, S must not D"``; ``no`` is "not", "only" or empty.
+
+    ``subject`` begins in lower case where a determiner does; ``deed`` is cut where a clause ends, ``whole`` is not.
+    ``has_items``: a list of items follows.
+    """
+
+    subject: str
+    verb: str
+    no: str
+    deed: str
+    whole: str
+    condition: str
+    has_items: bool
+
+    @property
+    def names_items(self) -> bool:
+        """Whether the items of its list are what its verb asks for: "must include: (a) …"."""
+        return bool(self.has_items and not self.no and _NAMES_ITEMS.match(self.deed))
+
+
+def duty_of(sentence: str) -> Duty | None:
+    """The duty, ban or permission that the sentence states; None for none, or where its subject is "it" or the like."""
+    found = _DUTY.match(_LEADING_NUMBER.sub("", " ".join(_LIST.sub("", sentence).split())))
+    if not found:
+        return None
+    subject, condition = found["subject"].strip('“"( '), found["condition"] or ""
+    if _VAGUE.match(subject) or len(subject.split()) > MAX_SUBJECT_WORDS:
+        return None
+    if re.match(r"Subject|Except|.*\(\d+\)$", condition):  # "Subject to (3)" asks nothing
+        condition = ""
+    no, whole = (found["no"] or "").strip(), found["deed"]
+    has_items = bool(_LIST.search(sentence))
+    return Duty(_lowered(subject), found["verb"], no, _deed(whole), whole, _lowered(condition), has_items)
+
+
 def duty_questions(sentence: str, chance: random.Random) -> list[str]:
     """At most two questions that this sentence answers, of a duty, a ban or a permission; none where it states none.
 
     ``"A Fund Manager must keep records."`` gives two like "Must a Fund Manager keep records?", drawn by ``chance``; a
     sentence whose subject is "it" or the like gives none, as the question would name nobody.
     """
-    found = _DUTY.match(_LEADING_NUMBER.sub("", " ".join(_LIST.sub("", sentence).split())))
-    if not found:
+    duty = duty_of(sentence)
+    if duty is None or not (duty.names_items or " " in duty.deed):
         return []
-    subject, deed = found["subject"].strip('“"( '), _deed(found["deed"])
-    items = bool(_LIST.search(sentence) and not found["no"] and _NAMES_ITEMS.match(deed))  # which the question asks for
-    if _VAGUE.match(subject) or len(subject.split()) > MAX_SUBJECT_WORDS or not (items or " " in deed):
-        return []
-    condition = found["condition"] or ""
-    is_empty = re.match(r"Subject|Except|.*\(\d+\)$", condition)  # "Subject to (3)" asks nothing
-    condition = "" if is_empty or not condition else f" {_lowered(condition)}"
-    texts = _templates(_lowered(subject), found["verb"], (found["no"] or "").strip(), deed, condition)
-    if items:
-        return [f"What {found['verb']} {_lowered(subject)} {deed}{condition}?"]
+    condition = f" {duty.condition}" if duty.condition else ""
+    if duty.names_items:
+        return [f"What {duty.verb} {duty.subject} {duty.deed}{condition}?"]
+    texts = _templates(duty.subject, duty.verb, duty.no, duty.deed, condition)
     long_enough = [text for text in texts if len(text.split()) >= LEAST_WORDS]
     return chance.sample(long_enough, min(2, len(long_enough)))
 
@@ -288,7 +319,7 @@ def _templates(subject: str, verb: str, no: str, deed: str, condition: str) -> l
         ]
         if condition:
             texts.append(f"What must {subject} do{condition}?")
-    before = _TIME.split(deed)[0].strip()
+    before = TIME.split(deed)[0].strip()
     if before != deed and len(before.split()) > 1:
         texts.append(f"When {verb} {subject} {before}{condition}?")
     return texts
@@ -317,7 +348,11 @@ def definition_questions(text: str, chance: random.Random) -> list[str]:
 
     One of "What is X?", "What does X mean?", "definition of X" and "How is X defined?", drawn by ``chance``.
     """
-    found = {match["term"]: match.start() for form in _DEFINITIONS for match in form.finditer(text)}
-    terms = [term for term in sorted(found, key=lambda term: found[term]) if len(term) > 2 and not _VAGUE.match(term)]
     forms = ("What is {}?", "What does {} mean?", "definition of {}", "How is {} defined?")
-    return [chance.choice(forms).format(term) for term in terms[:MOST_TERMS]]
+    return [chance.choice(forms).format(term) for term in defined_terms(text)[:MOST_TERMS]]
+
+
+def defined_terms(text: str) -> list[str]:
+    """The terms that this text defines, in its order."""
+    found = {match["term"]: match.start() for form in _DEFINITIONS for match in form.finditer(text)}
+    return [term for term in sorted(found, key=lambda term: found[term]) if len(term) > 2 and not _VAGUE.match(term)]

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
+from ragqa.dataset.pseudo_queries import counts_of, definition_questions, draw, duty_questions, pseudo_queries
 from ragqa.errors import CorpusError
-from ragqa.lab.pseudo_queries import counts_of, definition_questions, draw, duty_questions, pseudo_queries
 from ragqa.types import Passage
 
 

@@ -1,0 +1,1 @@
+"""A benchmark and training set made of any corpus: see the README of this room."""
