@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ragqa.protocols import Reranker as Reranker
     from ragqa.protocols import Retriever as Retriever
     from ragqa.protocols import SearchingGenerator as SearchingGenerator
-    from ragqa.records import RecordStore as RecordStore
+    from ragqa.record_store import RecordStore as RecordStore
     from ragqa.scores import Breakdown as Breakdown
     from ragqa.scores import RePASs as RePASs
     from ragqa.thread import follow_up as follow_up
@@ -65,7 +65,7 @@ _NAMES = {
     "indexing": "build_index open_index",
     "pipeline": "Pipeline load_pipeline",
     "protocols": "Encoder Generator NliModel Reranker Retriever SearchingGenerator",
-    "records": "RecordStore",
+    "record_store": "RecordStore",
     "thread": "follow_up rewrite",
     "thread.before": "Turn",
     "scores": "Breakdown RePASs",

@@ -19,6 +19,11 @@ class Variable:
 
 ENVIRONMENT: Final = (
     Variable("RAGQA_HOME", "folder of records, caches, presets and runs", "the user's data folder"),
+    Variable(
+        "RAGQA_RECORDS",
+        "where records are kept: a file, or postgresql://… (`ragqa/operation/README.md`)",
+        "records.sqlite3 in RAGQA_HOME",
+    ),
     Variable("RAGQA_INDEXES", "folder of indexes", "the checkout's `indexes/`, else a folder of RAGQA_HOME"),
     Variable("RAGQA_DATA", "folder of question files that the Evaluate page offers", "../shared/data"),
     Variable("RAGQA_LIBRARY_FOLDERS", "folders whose files the Library page offers, parted as in PATH", "none"),

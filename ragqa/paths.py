@@ -23,10 +23,14 @@ class Paths:
 
     home: Path = field(default_factory=_default_home)  # records; RAGQA_HOME
     indexes: Path = PROJECT_INDEXES  # RAGQA_INDEXES; the checkout's own by default
+    records_at: str = field(default="", repr=False)  # RAGQA_RECORDS: a file, or an address, which may hold a password
 
     @property
-    def records(self) -> Path:
-        return self.home / "records.sqlite3"
+    def records(self) -> Path | str:
+        """A file, or the address of a PostgreSQL database."""
+        if "://" in self.records_at:
+            return self.records_at
+        return Path(self.records_at).expanduser() if self.records_at else self.home / "records.sqlite3"
 
     @property
     def pair_cache(self) -> Path:
@@ -77,7 +81,8 @@ class Paths:
         else:
             home = _default_home()
             beside = PROJECT_INDEXES if PROJECT_INDEXES.is_dir() else home / INDEXES
-        return cls(home, Path(env["RAGQA_INDEXES"]).expanduser() if env.get("RAGQA_INDEXES") else beside)
+        indexes = Path(env["RAGQA_INDEXES"]).expanduser() if env.get("RAGQA_INDEXES") else beside
+        return cls(home, indexes, env.get("RAGQA_RECORDS", "").strip())
 
 
 def behind(indexes: Path) -> Path | None:

@@ -26,8 +26,8 @@ from ragqa.indexing import Index, open_index
 from ragqa.loading import Models, added_retrievers, load_further, load_models, with_reranker
 from ragqa.paths import Paths
 from ragqa.protocols import Generator, Retriever, Scorer, SearchingGenerator
+from ragqa.record_store import RecordStore
 from ragqa.recorder import Recorder
-from ragqa.records import RecordStore
 from ragqa.repass.scorer import RepassScorer
 from ragqa.repass.verifier import RepassVerifier
 from ragqa.retrieval import rank, retrievers_for

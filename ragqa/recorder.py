@@ -19,7 +19,8 @@ from ragqa.events.generation import BestSoFar, EvidenceFound, Token, TraceEvent
 from ragqa.events.pipeline import Answered, Event, Fused, Reranked, Retrieved, Selected
 from ragqa.events.scoring import RelevanceMeasured, Scored
 from ragqa.fusion import reranker_scores
-from ragqa.records import AnswerRecord, CandidateEntry, RankingEntry, RecordStore, new_record_id
+from ragqa.record_store import RecordStore
+from ragqa.records import AnswerRecord, CandidateEntry, RankingEntry, new_record_id
 from ragqa.registry import needs_language_model
 from ragqa.types import Answer, ModelInfo, Passage, Question, Ranking, Selection
 from ragqa.version import __version__

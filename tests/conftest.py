@@ -84,3 +84,24 @@ def late_model(tmp_path_factory) -> Path:
     from tests.support.tiny_models import write_late
 
     return write_late(tmp_path_factory.mktemp("models") / "late")
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A server of this session's own; skipped where none is installed."""
+    from tests.support.postgres import PostgresServer, programs
+
+    pytest.importorskip("psycopg", reason="psycopg is not installed: pip install 'ragqa[postgresql]'")
+    if programs() is None:
+        pytest.skip("no PostgreSQL server is installed: apt-get install postgresql")
+    server = PostgresServer()
+    yield server
+    server.remove()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.long)])
+def place(request, tmp_path):
+    """Where records are kept: a file, or a server's database."""
+    if request.param == "sqlite":
+        return tmp_path / "deep" / "records.sqlite3"
+    return request.getfixturevalue("postgres").new_database()

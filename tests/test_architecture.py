@@ -50,6 +50,8 @@ LEVELS = {
     "verdicts": 2,
     "manifest": 3,
     "record_versions": 2,
+    "record_engines": 2,
+    "record_store": 3.5,
     "records": 3,
     "indexing": 4,
     "recorder": 4,
@@ -103,7 +105,8 @@ HOMES = {
     "py3langid": {"verdicts"},
     "typer": {"cli"},
     "rich": {"cli", "fitted_table", "tables"},
-    "sqlite3": {"disk_cache", "records"},
+    "sqlite3": {"disk_cache", "record_engines"},
+    "psycopg": {"record_engines"},
 }
 
 

@@ -11,7 +11,7 @@ from ragqa.events.generation import Token
 from ragqa.events.pipeline import Answered, Fused, Recorded, Retrieved, Selected
 from ragqa.events.scoring import ObligationScored, RelevanceMeasured, Scored, SentenceScored
 from ragqa.pipeline import clean_question
-from ragqa.records import RecordStore
+from ragqa.record_store import RecordStore
 from ragqa.scores import Verdict
 from ragqa.types import Question, Ranking, Selection
 from ragqa.ui.view import from_record

@@ -1,5 +1,4 @@
 import json
-import sqlite3
 import threading
 from dataclasses import replace
 
@@ -12,16 +11,18 @@ from ragqa.events.pipeline import Answered, Fused, Retrieved, Selected
 from ragqa.events.scoring import Scored
 from ragqa.filtering import select
 from ragqa.fusion import fuse
+from ragqa.record_engines import engine_of
+from ragqa.record_store import RecordStore
 from ragqa.recorder import words_per_second
-from ragqa.records import AnswerRecord, RecordStore, new_record_id
+from ragqa.records import AnswerRecord, new_record_id
 from ragqa.scores import CitationCheck, CitationStatus
 from ragqa.types import Question
 from tests.support.helpers import make_pipeline
 
 
 @pytest.fixture
-def store(tmp_path):
-    return RecordStore(tmp_path / "deep" / "records.sqlite3")
+def store(place):
+    return RecordStore(place)
 
 
 def finished(store, **changes):
@@ -64,8 +65,8 @@ def test_the_list_is_newest_first_and_limited(store):
 
 def test_an_altered_record_is_refused(store):
     _, record = finished(store)
-    with sqlite3.connect(store.path) as connection:
-        connection.execute("UPDATE records SET body = replace(body, 'must', 'may')")
+    with engine_of(store.place).transaction() as execute:
+        execute("UPDATE records SET body = replace(body, 'must', 'may')")
     with pytest.raises(RecordError, match="was altered.*ask the question again"):
         store.load(record.record_id)
 

@@ -10,7 +10,8 @@ from ragqa.events.generation import BestSoFar, SubQuestionsAsked
 from ragqa.filtering import select
 from ragqa.fusion import fuse, rerank
 from ragqa.preset_files import find_preset, presets_in, read_preset
-from ragqa.records import AnswerRecord, RecordStore
+from ragqa.record_store import RecordStore
+from ragqa.records import AnswerRecord
 from ragqa.ui.view import from_record
 
 LATER = {

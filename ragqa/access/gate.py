@@ -12,7 +12,7 @@ from ragqa.access.audit import AuditLog
 from ragqa.access.policy import LOCAL, Act, Person, Policy, Role
 from ragqa.errors import AccessError, RagqaError
 from ragqa.operation.metrics import FIGURES
-from ragqa.records import Reader, RecordStore
+from ragqa.record_store import Reader, RecordStore
 
 _USED: Final = Allowance()  # of this process
 

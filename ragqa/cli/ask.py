@@ -19,8 +19,8 @@ from ragqa.events.scoring import ObligationScored, RelevanceMeasured, Scored, Se
 from ragqa.generation.trace_words import trace_words
 from ragqa.paths import Paths
 from ragqa.preset_files import find_preset
+from ragqa.record_store import RecordStore
 from ragqa.recorder import words_per_second
-from ragqa.records import RecordStore
 from ragqa.registry import GENERATORS, RERANKERS, RETRIEVERS, listed
 from ragqa.scores import ScoringMode
 from ragqa.tables import answer_panel, passage_table, plain, relevance_group, scores_group

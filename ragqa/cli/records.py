@@ -1,4 +1,4 @@
-"""`ragqa records list | show | export`."""
+"""`ragqa records list | show | export | copy`."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from typing import Annotated
 import typer
 
 from ragqa.cli.output import stderr, stdout
+from ragqa.errors import ConfigError, RecordError
 from ragqa.fusion import fuse, rerank
 from ragqa.generation.fanout.merging import reselected, with_passages
 from ragqa.generation.trace_words import trace_words
 from ragqa.paths import Paths
-from ragqa.records import RecordStore
+from ragqa.record_store import RecordStore
 from ragqa.scores import ScoringMode
 from ragqa.tables import answer_panel, passage_table, plain, record_table, scores_group
 
-app = typer.Typer(help="Answers given before: list, show, export.", no_args_is_help=True)
+app = typer.Typer(help="Answers given before: list, show, export, copy.", no_args_is_help=True)
 
 
 def _store() -> RecordStore:
@@ -65,3 +66,27 @@ def export(
         return
     out.write_text(body + "\n", encoding="utf-8")
     stderr().print(plain(f"wrote {out}"))
+
+
+@app.command()
+def copy(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="A file, or postgresql://HOST/DATABASE.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="The same; made where it is not there.")],
+) -> None:
+    """All records, with who may read them, from one store to another; what is there already stays as it is.
+
+    A password is better kept in PGPASSFILE or PGPASSWORD than typed here.
+    """
+    if source == target:
+        msg = "FROM and TO are the same store; name another"
+        raise ConfigError(msg)
+    if "://" not in source and not Path(source).expanduser().is_file():
+        msg = f"there is no record file {source}; expected the records.sqlite3 of a RAGQA_HOME, or postgresql://…"
+        raise RecordError(msg)
+    old, new = (RecordStore(Paths(records_at=one).records) for one in (source, target))
+    done = old.copy_to(new)
+    stderr().print(plain(f"copied {done.copied} records, {done.known} were there already"))
+    if done.different:
+        first = ", ".join(done.different[:5])
+        msg = f"{len(done.different)} are there with other content, and were left so: {first}"
+        raise RecordError(msg)

@@ -21,6 +21,7 @@ SECRETS: Final = (
     "RAGQA_JUDGE_KEY",
     "FANOUTQA_OPENAI_API_KEY",
     "RAGQA_METRICS_TOKEN",
+    "PGPASSWORD",
 )  # environment variables whose values are
 _HIDDEN: Final = re.compile(r"\b(?:sk|pa)-[\w*.-]{6,}|\bBearer\s+[^\s'\",}]+|(?<=://)[^\s/@'\"]+@", re.IGNORECASE)
 _about: ContextVar[Mapping[str, str]] = ContextVar("ragqa_log_about", default={})  # noqa: B039 - never changed

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from ragqa.config import GenerationConfig
 from ragqa.errors import RagqaError
-from ragqa.records import RecordStore
+from ragqa.record_store import RecordStore
 from ragqa.registry import needs_language_model
 from ragqa.thread import rules
 from ragqa.thread.before import Turn

@@ -32,10 +32,6 @@ _RUN = {False: "run", True: "checked"}  # where a session keeps the run on the p
 FILLINGS = 3  # how often a question is put back into its field, see `_fill_again`
 _FILLED = "filled"  # the run whose question was just put back into the field
 _LINK = "link"  # what an address asks, until the settings have been drawn
-NO_SUCH_RUN = (
-    "This address names a run that this server does not have: it was never here, or nobody has looked at it for hours. "
-    "Ask again; finished answers are kept under Records."
-)
 
 
 def ask_page() -> None:
@@ -113,12 +109,17 @@ def _follow_address(checking: bool, names: list[str]) -> str:
         if own and own.id == query[RUN]:
             _fill_again(own)
             return ""
-        found = resources.find_run(query[RUN])
-        if found is None:
+        found, words = resources.find_run(query[RUN]), ""
+        try:
+            if found is None:
+                found, words = resources.kept_run(query[RUN], Paths.from_env().records)
+        except RagqaError as error:
+            words = str(error)
+        if found:
+            _show(found, key, names)
+        else:
             st.session_state.pop(key, None)
-            return NO_SUCH_RUN
-        _show(found, key, names)
-        return ""
+        return words
     if query:
         return _follow_link(query, key, names)
     if own and st.session_state.get("came_from") != st.session_state.get("page"):

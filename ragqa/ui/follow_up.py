@@ -9,7 +9,7 @@ import streamlit as st
 from ragqa.access.policy import Act
 from ragqa.config import Config
 from ragqa.errors import RagqaError
-from ragqa.records import RecordStore
+from ragqa.record_store import RecordStore
 from ragqa.thread import follow_up
 from ragqa.types import FollowUp
 from ragqa.ui import access

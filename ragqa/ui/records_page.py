@@ -8,7 +8,7 @@ from ragqa.access.policy import GROUP, Act
 from ragqa.errors import RagqaError
 from ragqa.library.changes import stale_words
 from ragqa.paths import Paths
-from ragqa.records import RecordStore
+from ragqa.record_store import RecordStore
 from ragqa.ui import access, resources
 from ragqa.ui.render import notice_html, records_html
 from ragqa.ui.render_library import plain_markdown
@@ -20,9 +20,9 @@ def records_page() -> None:
     st.html(resources.style())
     st.title("Records")
     paths = Paths.from_env()
-    store = resources.record_store(paths.records)
     record_id = st.query_params.get("record")
     try:
+        store = resources.record_store(paths.records)
         if record_id:
             record = store.load(record_id)
             when = record.created_at[:16].replace("T", " ")

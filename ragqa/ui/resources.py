@@ -29,11 +29,12 @@ from ragqa.operation.turns import Turns
 from ragqa.paths import Paths
 from ragqa.pipeline import assemble
 from ragqa.preset_files import presets_in
-from ragqa.records import RecordStore
+from ragqa.record_store import RecordStore
 from ragqa.retrieval.names import rankings_for
 from ragqa.types import Question
 from ragqa.ui import access
-from ragqa.ui.run import Run, Runs
+from ragqa.ui.run import KeptRun, Run, Runs
+from ragqa.ui.view import from_record
 
 if TYPE_CHECKING:
     from ragqa.config import ScoringConfig
@@ -42,10 +43,23 @@ if TYPE_CHECKING:
     from ragqa.pipeline import Pipeline
     from ragqa.presets import Preset
     from ragqa.protocols import Encoder, Reranker
-    from ragqa.records import AnswerRecord, RecordStore, RecordSummary
+    from ragqa.record_store import RecordStore
+    from ragqa.records import AnswerRecord, RecordSummary
 
 _logger = logging.getLogger(__name__)
 
+NO_SUCH_RUN = (
+    "This address names a run that this server does not have: it was never here, or nobody has looked at it for hours. "
+    "Ask again; finished answers are kept under Records."
+)
+NOT_KEPT = (
+    "This run began at {when} UTC in another process of this server, and has kept no answer yet: it is at work, waits "
+    "or was stopped. Reload in a moment, or ask again."
+)
+UNFINISHED = (
+    "Another process of this server was at this run when it kept what is shown here; it goes on there, or was stopped. "
+    "Reload to see whether there is more, or ask again."
+)
 ICON = Path(__file__).parent / "icon.png"  # a local file: Streamlit fetches named icons from the network
 
 
@@ -55,13 +69,13 @@ def style() -> str:
     return f"<style>{(Path(__file__).parent / 'style.css').read_text(encoding='utf-8')}</style>"
 
 
-def record_store(path: Path) -> RecordStore:
+def record_store(path: Path | str) -> RecordStore:
     """The store behind every session's answers, of which it shows what is this person's to see."""
     return access.gate().records(_record_store(path))
 
 
 @st.cache_resource(show_spinner=False)
-def _record_store(path: Path) -> RecordStore:
+def _record_store(path: Path | str) -> RecordStore:
     return RecordStore(path)
 
 
@@ -98,14 +112,30 @@ def find_run(run_id: str) -> Run | None:
     return found
 
 
-def record_json(record_id: str, path: Path) -> str:
+def kept_run(run_id: str, path: Path | str) -> tuple[Run | None, str]:
+    """As much as is kept of a run that this process does not have, where this person began it, and words about it.
+
+    Another process on the same records is at it, or was. Raises RecordError.
+    """
+    store = record_store(path)
+    kept = store.run(run_id)
+    if kept is None:
+        return None, NO_SUCH_RUN
+    if not kept.record_id:
+        return None, NOT_KEPT.format(when=kept.began_at[:16].replace("T", " "))
+    record = store.load(kept.record_id)
+    words = UNFINISHED if record.status in {"answered", "writing"} else ""
+    return KeptRun(run_id, from_record(record), kept.who), words
+
+
+def record_json(record_id: str, path: Path | str) -> str:
     """A finished record as JSON text. Raises RecordError."""
     record_store(path).check(record_id)
     return _record_json(record_id, path)
 
 
 @st.cache_resource(show_spinner=False, max_entries=16)
-def _record_json(record_id: str, path: Path) -> str:
+def _record_json(record_id: str, path: Path | str) -> str:
     return _record_store(path).load(record_id).to_json()
 
 
@@ -295,7 +325,7 @@ def warm_up(config: Config, paths: Paths) -> threading.Thread:
 
 
 def missing(config: Config, paths: Paths) -> str:
-    """What of models and corpus a question with these settings would lack, in a word; the log says why."""
+    """What of models, corpus and records a question with these settings would lack, in a word; the log says why."""
     try:
         _open(config.index, paths.indexes, _stamp(config.index, paths.indexes))
     except RagqaError as error:
@@ -306,6 +336,11 @@ def missing(config: Config, paths: Paths) -> str:
     except RagqaError as error:
         _logger.warning("not ready: %s", error)
         return "the models"
+    try:
+        _record_store(paths.records).list(1)
+    except RagqaError as error:
+        _logger.warning("not ready: %s", error)
+        return "the records"
     return ""
 
 

@@ -106,10 +106,16 @@ class Run:
         try:
             self.view = replace(self.view, phase="Loading the models (once)")
             pipeline = load()
+            store = pipeline.records
+            if store:
+                store.begin(self.id)  # where nothing can be kept, that is said before somebody waits
             self.view = replace(self.view, phase="Retrieving passages")
             with closing(pipeline.run(self.view.asked)) as events:  # type: ignore[type-var]
                 for event in events:
+                    is_kept = bool(self.view.record_id)
                     self.view = advance(self.view, event)
+                    if store and self.view.record_id and not is_kept:
+                        store.link(self.id, self.view.record_id)
                     is_stored = not isinstance(event, BestSoFar)  # the very next event says under which id
                     if self._stopped.is_set() and self.view.running and is_stored:
                         self._end(f"{self._why}. What was there stays; ask again to continue.")
@@ -127,6 +133,21 @@ class Run:
 
     def _end(self, error: str) -> None:
         self.view = ended(self.view, error)
+
+
+class KeptRun(Run):
+    """A run of another process, as its record has it: nothing of it is under way here."""
+
+    def __init__(self, run_id: str, view: View, owner: str) -> None:
+        self.id, self.view, self.owner = run_id, view, owner
+        self._started = self._ended = time.monotonic()
+
+    def stop(self, why: str = "") -> None:
+        """Nothing: whoever is at it is not here."""
+
+    def wait(self, timeout_seconds: float | None = None) -> View:
+        """What was kept."""
+        return self.view
 
 
 STOPPING = "This server is being stopped"

@@ -12,7 +12,7 @@ from ragqa.generation.llm import LlmGenerator
 from ragqa.generation.vrr import VrrGenerator
 from ragqa.operation.logs import JsonLines
 from ragqa.operation.metrics import FIGURES
-from ragqa.records import RecordStore
+from ragqa.record_store import RecordStore
 from ragqa.repass.verifier import RepassVerifier
 from ragqa.types import Question
 from tests.support.helpers import make_pipeline

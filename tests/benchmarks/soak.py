@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ragqa.corpus.demo import DEMOS
-from ragqa.records import AnswerRecord, RecordStore
+from ragqa.record_store import RecordStore
+from ragqa.records import AnswerRecord
 from tests.support.server import CHROMIUM, CHROMIUM_FLAGS, megabytes, running_app, server_of
 
 WARM_UP = 20  # questions before the memory is first read: models, indexes and caches of both corpora are loaded by then

@@ -18,7 +18,8 @@ from ragqa.inference.precision import Timing, timings
 from ragqa.loading import Models
 from ragqa.models.catalogue import LocalModel
 from ragqa.paths import Paths
-from ragqa.records import AnswerRecord, RecordStore
+from ragqa.record_store import RecordStore
+from ragqa.records import AnswerRecord
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations, FakeReranker
 from tests.support.hostile import hostile_texts, write_hostile_corpus
 from tests.support.openai_server import OpenAIServer, answer
@@ -440,3 +441,18 @@ def test_a_corpus_of_the_library_is_kept_document_by_document(call, tmp_path, mo
     call("index", "add", "mine", str(tmp_path / "two.md"))
     code, out, _, _ = call("index", "remove", "mine", "note.md")
     assert "note: removed" in out
+
+
+def test_records_are_copied_to_another_store_and_what_is_there_otherwise_is_named(call, tmp_path):
+    call("ask", "Must a firm report?", "--index", "rules")
+    store = RecordStore(Paths.from_env().records)
+    record = store.load(store.list()[0].record_id)
+    there = tmp_path / "other.sqlite3"
+    code, _, err, _ = call("records", "copy", str(store.place), str(there))
+    assert (code, "copied 1 records, 0 were there already" in err) == (0, True)
+    RecordStore(there).save(replace(record, status="answered"))
+    code, _, err, _ = call("records", "copy", str(store.place), str(there))
+    assert (code, record.record_id in err) == (6, True)
+    assert RecordStore(there).load(record.record_id).status == "answered"
+    assert call("records", "copy", str(tmp_path / "none"), str(there))[0] == 6
+    assert call("records", "copy", str(there), str(there))[0] == 2

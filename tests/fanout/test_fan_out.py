@@ -13,7 +13,8 @@ from ragqa.fusion import fuse
 from ragqa.generation.fanout.generator import NOTHING_TO_TAKE_APART
 from ragqa.generation.fanout.merging import reselected, with_passages
 from ragqa.generation.trace_words import trace_words
-from ragqa.records import SCHEMA_VERSION, AnswerRecord, RecordStore
+from ragqa.record_store import RecordStore
+from ragqa.records import SCHEMA_VERSION, AnswerRecord
 from ragqa.types import Drop, Question, SubQuestion
 from ragqa.ui.render_trace import has_tree, tree_html
 from ragqa.ui.view import View, advance, from_record, reselect

@@ -26,7 +26,7 @@ from ragqa.generation.fanout.model import (
     sub_questions_in,
     without_plan,
 )
-from ragqa.records import RecordStore
+from ragqa.record_store import RecordStore
 from ragqa.types import Question, Usage
 from ragqa.ui.run import Run
 from tests.support.effort import grows_no_faster

@@ -59,7 +59,8 @@ def test_any_question_and_no_passage_have_a_value(question):
 
 def test_the_record_holds_it(tmp_path):
     from ragqa.events.pipeline import Recorded
-    from ragqa.records import AnswerRecord, RecordStore
+    from ragqa.record_store import RecordStore
+    from ragqa.records import AnswerRecord
 
     store = RecordStore(tmp_path / "records.sqlite3")
     events = list(make_pipeline(records=store).run(Question("Who must act?")))

@@ -211,7 +211,7 @@ class TestPipeline:
         return assemble(Config(fusion=FusionConfig.of(**weights)), open_index("rules", built), loaded)
 
     def test_a_question_is_answered_and_its_record_names_the_models(self, built, models, tmp_path):
-        from ragqa.records import RecordStore
+        from ragqa.record_store import RecordStore
 
         pipeline = self.pipeline(built, models, bm25=9, document=1)
         store = RecordStore(tmp_path / "records.sqlite3")

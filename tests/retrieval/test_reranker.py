@@ -20,7 +20,8 @@ from ragqa.filtering import select
 from ragqa.fusion import fuse, rerank, reranker_scores
 from ragqa.inference.classifier import SequenceClassifier
 from ragqa.loading import load_reranker, with_reranker
-from ragqa.records import AnswerRecord, RecordStore
+from ragqa.record_store import RecordStore
+from ragqa.records import AnswerRecord
 from ragqa.retrieval.analysis import indexed_text
 from ragqa.retrieval.reranker import read_again
 from ragqa.tables import passage_table

@@ -16,7 +16,7 @@ from ragqa.events.pipeline import Recorded
 from ragqa.loading import Models, load_nli, load_obligations
 from ragqa.paths import Paths
 from ragqa.pipeline import load_pipeline
-from ragqa.records import RecordStore
+from ragqa.record_store import RecordStore
 from ragqa.repass.scorer import RepassScorer
 from ragqa.types import Answer, Passage, Question, Ranking, ScoredPassage
 from tests.support.fakes import FakeEncoder, FakeGenerator, FakeRetriever, answer, passage

@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from ragqa.config import Config
 from ragqa.errors import BusyError
 from ragqa.events.generation import BestSoFar, Token
-from ragqa.records import RecordStore
+from ragqa.record_store import RecordStore
 from ragqa.types import Question
 from ragqa.ui import resources, serving
 from ragqa.ui.run import Run

@@ -10,7 +10,8 @@ import ragqa
 from ragqa.config import GenerationConfig
 from ragqa.errors import RecordError
 from ragqa.events.pipeline import Recorded
-from ragqa.records import AnswerRecord, RecordStore
+from ragqa.record_store import RecordStore
+from ragqa.records import AnswerRecord
 from ragqa.thread import MOST_TURNS, Turn, follow_up, rewrite, thread_of
 from ragqa.types import FollowUp, Question
 from tests.support.helpers import ANSWER, make_pipeline
@@ -117,7 +118,7 @@ def page():
     import streamlit as st
 
     from ragqa.config import Config
-    from ragqa.records import RecordStore
+    from ragqa.record_store import RecordStore
     from ragqa.ui.follow_up import PENDING, draw_follow_up, origin_html
     from ragqa.ui.view import from_record
 
@@ -135,7 +136,7 @@ def test_the_page_shows_the_rewriting_lets_it_be_changed_and_asks_it(store):
     at = AppTest.from_function(page)
     earlier = FollowUp("some-record", "<b>And?</b>", "And?")
     at.session_state["path"], at.session_state["record_id"] = (
-        store.path,
+        store.place,
         asked(store, Question("Must a firm act?", follow_up=earlier)),
     )
     at.run()

@@ -16,10 +16,11 @@ from ragqa.config import Config
 from ragqa.errors import GenerationError, ModelError, ScoringError
 from ragqa.events.scoring import Scored
 from ragqa.preset_files import presets_in
-from ragqa.records import RecordStore
+from ragqa.record_store import RecordStore
 from ragqa.types import Passage, Question, Ranking, ScoredPassage
 from ragqa.ui.address import address_of, link_of
 from ragqa.ui.links import link_of_view
+from ragqa.ui.run import Runs
 from tests.support.fakes import FakeGenerator, FakeReranker, FakeRetriever, answer
 from tests.support.helpers import ANSWER, PASSAGES, FakeManifest, make_pipeline
 from tests.support.server import ROOT
@@ -414,6 +415,26 @@ def test_a_run_is_found_again_by_its_address_while_it_goes_on_and_afterwards(app
     for visit in (at, again, opened(run=run.id)):
         assert "A firm must act at once." in words(visit.run())
     assert len(app.store.list()) == 1
+
+
+def test_a_run_of_another_process_is_shown_as_far_as_it_is_kept(app, monkeypatch):
+    at = ask(app())
+    run = at.session_state["run"]
+    record = app.store.load(run.wait(20).record_id)
+    monkeypatch.setattr(resources, "runs", lambda elsewhere=Runs(): elsewhere)
+    fresh = opened(run=run.id)
+    assert fresh.session_state["run"] is not run
+    assert fresh.text_area(key="question").value == "Who must act?"
+    assert "A firm must act at once." in words(fresh)
+    assert "Another process" not in words(fresh)
+    app.store.save(replace(record, status="answered", scored=None))
+    fresh = opened(run=run.id)
+    assert "A firm must act at once." in words(fresh)
+    assert "Another process of this server was at this run" in words(fresh)
+    app.store.begin("waits")
+    assert "has kept no answer yet" in words(opened(run="waits"))
+    monkeypatch.setattr(resources, "record_store", lambda path: RecordStore(app.store.place / "below a file"))
+    assert "cannot use the record file" in words(opened(run=run.id))
 
 
 def test_an_id_of_no_run_shows_nothing_and_says_so(app):

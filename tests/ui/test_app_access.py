@@ -19,7 +19,7 @@ from ragqa.indexing import build_index
 from ragqa.library.intake import take
 from ragqa.library.shelf import make_shelf
 from ragqa.paths import Paths
-from ragqa.records import RecordStore
+from ragqa.record_store import RecordStore
 from ragqa.types import Question
 from ragqa.ui import access
 from ragqa.ui.run import Run

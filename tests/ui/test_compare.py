@@ -7,7 +7,7 @@ import pytest
 from ragqa.config import Config, FilteringConfig, FusionConfig
 from ragqa.events.pipeline import Answered, Recorded, Selected
 from ragqa.events.scoring import Scored
-from ragqa.records import RecordStore
+from ragqa.record_store import RecordStore
 from ragqa.types import Question
 from ragqa.ui.compare import compare
 from ragqa.ui.render_compare import passages_html, sentences_html, summary_html, values_html

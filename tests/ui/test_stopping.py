@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from ragqa.records import RecordStore
+from ragqa.record_store import RecordStore
 from tests.support.server import ROOT
 
 pytestmark = pytest.mark.long

@@ -22,7 +22,8 @@ from ragqa.events.pipeline import Answered, Stored
 from ragqa.generation.loc import LocGenerator
 from ragqa.generation.trace_words import trace_words
 from ragqa.generation.vrr import VrrGenerator
-from ragqa.records import AnswerRecord, RecordStore
+from ragqa.record_store import RecordStore
+from ragqa.records import AnswerRecord
 from ragqa.repass.scorer import RepassScorer
 from ragqa.repass.verifier import RepassVerifier
 from ragqa.scores import RePASs

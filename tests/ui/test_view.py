@@ -10,7 +10,7 @@ from ragqa.config import Config, FilteringConfig
 from ragqa.errors import GenerationError
 from ragqa.events.pipeline import Selected
 from ragqa.events.scoring import ObligationScored, SentenceScored
-from ragqa.records import RecordStore
+from ragqa.record_store import RecordStore
 from ragqa.scores import CitationStatus, ScoringMode
 from ragqa.types import Question
 from ragqa.ui.run import Run
