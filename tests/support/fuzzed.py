@@ -41,7 +41,8 @@ from ragqa.operation.turns import Turns
 from ragqa.pipeline import assemble, clean_question
 from ragqa.preset_files import read_preset
 from ragqa.presets import PRESETS
-from ragqa.records import AnswerRecord, RecordStore
+from ragqa.record_store import RecordStore
+from ragqa.records import AnswerRecord
 from ragqa.retrieval.api_encoder import ApiEncoder
 from ragqa.retrieval.api_reranker import ApiReranker
 from ragqa.retrieval.names import rankings_for

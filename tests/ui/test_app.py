@@ -421,7 +421,8 @@ def test_a_run_of_another_process_is_shown_as_far_as_it_is_kept(app, monkeypatch
     at = ask(app())
     run = at.session_state["run"]
     record = app.store.load(run.wait(20).record_id)
-    monkeypatch.setattr(resources, "runs", lambda elsewhere=Runs(): elsewhere)
+    elsewhere = Runs()
+    monkeypatch.setattr(resources, "runs", lambda: elsewhere)
     fresh = opened(run=run.id)
     assert fresh.session_state["run"] is not run
     assert fresh.text_area(key="question").value == "Who must act?"
