@@ -26,7 +26,7 @@ from ragqa.library.intake import take
 from ragqa.library.shelf import TRASH, Shelf, make_shelf, sha256_of, shelf_of
 from ragqa.library.transfer import delete, deleted, restore
 from ragqa.library.update import MAX_TOKENS, index_events
-from ragqa.records import RecordStore
+from ragqa.record_store import RecordStore
 from ragqa.streams import returned
 from ragqa.types import Question
 from tests.support.document_files import RULES, write_docx, write_html
@@ -203,16 +203,17 @@ def test_what_was_dropped_is_there_and_whole(tmp_path, n_kills):
 def whole_records(file):
     """The status of each record of the store; asserts that the database and each record in it are whole."""
     store = RecordStore(file)
-    with closing(sqlite3.connect(file)) as connection:
-        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    if isinstance(file, Path):
+        with closing(sqlite3.connect(file)) as connection:
+            assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     found = {one.record_id: one.status for one in store.list(limit=100_000)}
     assert all(store.load(name).status == status for name, status in found.items())
     return found
 
 
 @pytest.mark.parametrize("n_kills", [2, *MANY])
-def test_an_answer_that_was_shown_is_kept_and_its_question_logged(tmp_path, n_kills):
-    moments, file, log = random.Random(19), tmp_path / "records.sqlite3", AuditLog(tmp_path / "audit")
+def test_an_answer_that_was_shown_is_kept_and_its_question_logged(tmp_path, place, n_kills):
+    moments, file, log = random.Random(19), place, AuditLog(tmp_path / "audit")
 
     def ask(say):
         gate = Gate(audit=log)
