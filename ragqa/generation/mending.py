@@ -16,6 +16,8 @@ from ragqa.generation.answers import without
 from ragqa.types import Answer, AnswerSentence
 
 COPIED_WORDS: Final = 7  # words in a row that stand in the instructions: from so many a sentence is copied from them
+ASKED_AGAIN: Final = 0.8  # share of a question's words, in an answer, that the question asked has: it is no answer
+SILENCE: Final = " the corpus does not say "  # what the prompts want written of what nothing answers, as `_words`
 FRAMES: Final = 2  # an opening and a closing one
 REPEATED_WORDS: Final = 5  # of a line that may not come again
 LOOKED_BACK: Final = 2_000  # characters in which a repetition is looked for
@@ -27,9 +29,14 @@ _FRAME: Final = re.compile(
 )
 _FENCE: Final = re.compile(r"^[ \t]*(?:```|~~~)[\w-]*[ \t]*$", re.MULTILINE)
 _LEAD: Final = re.compile(
-    r"^[ \t]*(?:the )?(?:passage|source|question)s?(?: is| are)?:[ \t]*$", re.MULTILINE | re.IGNORECASE
+    r"^[ \t]*(?:the )?(?:relevant )?(?:passage|source|question)s?(?: is| are)?:[ \t]*$", re.MULTILINE | re.IGNORECASE
 )
 _ABOUT: Final = re.compile(r"the question is\b", re.IGNORECASE)
+_TASK: Final = re.compile(
+    r"^[ \t]*to answer (?:the|this|your) question(?:\s*[\"“][^\"”\n]*[\"”])?[^.:\n]*"
+    r"(?:\b(?:we|i) (?:need|have|must|should|will)\b[^.:\n]*[.:]|\bfollowing\b[^.:\n]*:)(?=\s|\Z)",
+    re.MULTILINE | re.IGNORECASE,
+)
 _WHOLE: Final = re.compile(r"[.!?:;。！？…][\"'”’)\]»*]*\Z")
 _LABEL: Final = re.compile(r"\A\s*\**(?:answer|final answer|response|corrected answer)\**\s*:\**\s*", re.IGNORECASE)
 _REMARK: Final = re.compile(
@@ -62,7 +69,7 @@ class Repetition:
 def unwrapped(raw: str, told: str = "") -> str:
     """The reply without frames, fences, a label, lines of ``told`` and repeated ones; what JSON wraps, out of it."""
     lines = {_words(line) for line in told.splitlines()}
-    bare = _LEAD.sub("", _FENCE.sub("", _FRAME.sub("", raw)))
+    bare = _TASK.sub("", _LEAD.sub("", _FENCE.sub("", _FRAME.sub("", raw))))
     kept: list[str] = []
     for line in bare.split("\n"):
         words = _words(line)
@@ -96,17 +103,22 @@ def without_echoes(answer: Answer, instructions: str, question: str) -> tuple[An
     """The answer without sentences that repeat it, its instructions or the question, and what is to be said of that.
 
     ``raw`` stays as it was written. What a repeated sentence cites goes to the first one that says the same. An answer
-    of nothing else loses every sentence.
+    of nothing else loses every sentence. That the corpus is silent is left out where something else is said: it is of
+    a part then, and becomes words of the note.
     """
     told, asked = _words(instructions), _words(question)
+    rules = _words("\n".join(line for line in instructions.splitlines() if not line.startswith("Source: ")))
     pieces = {_words(piece) for piece in _PIECES.split(instructions)}
     first: dict[str, int] = {}
     sentences = list(answer.sentences)
-    echoed, again = set(), set()
+    echoed, again, silent = set[int](), set[int](), set[int]()
     for index, sentence in enumerate(answer.sentences):
         words = _words(sentence.text)
         is_told = words in pieces or (len(words.split()) >= COPIED_WORDS and words in told)
-        if not words.strip() or words == asked or is_told or _is_remark(index, sentence):
+        is_told = is_told or _has_run_of(words, rules, asked) or _is_asked(sentence, words, asked)
+        if words == SILENCE:
+            silent.add(index)
+        elif not words.strip() or words == asked or is_told or _is_remark(index, sentence):
             echoed.add(index)
         elif words in first:
             again.add(index)
@@ -114,10 +126,13 @@ def without_echoes(answer: Answer, instructions: str, question: str) -> tuple[An
             sentences[first[words]] = replace(sentences[first[words]], citations=tuple(sorted(cited)))
         else:
             first[words] = index
-    if not (echoed or again):
+    if not first and silent:
+        silent.remove(min(silent))  # nothing else is said: it stays
+    if not (echoed or again or silent):
         return answer, ""
-    kept = without(replace(answer, sentences=tuple(sentences)), echoed | again)
-    return replace(kept, raw=answer.raw), _said(len(echoed), len(again))
+    kept = without(replace(answer, sentences=tuple(sentences)), echoed | again | silent)
+    of_part = "Of a part the model says that the corpus does not answer it." if first and silent else ""
+    return replace(kept, raw=answer.raw), " ".join(filter(None, (of_part, _said(len(echoed), len(again)))))
 
 
 def without_unfinished(answer: Answer) -> tuple[Answer, str]:
@@ -133,6 +148,20 @@ def _words(text: str) -> str:
     return f" {' '.join(_WORDS.findall(text.casefold()))} "
 
 
+def _has_run_of(words: str, rules: str, asked: str) -> bool:
+    """Whether so many words in a row are those of the rules, and not of the question."""
+    each = words.split()
+    runs = (f" {' '.join(each[at : at + COPIED_WORDS])} " for at in range(len(each) - COPIED_WORDS + 1))
+    return any(run in rules and run not in asked for run in runs)
+
+
+def _is_asked(sentence: AnswerSentence, words: str, asked: str) -> bool:
+    """Whether it is a question, nearly in the words of the one that was asked."""
+    known = set(asked.split())
+    each = words.split()
+    return sentence.text.rstrip().endswith("?") and sum(one in known for one in each) >= ASKED_AGAIN * len(each)
+
+
 def _is_remark(index: int, sentence: AnswerSentence) -> bool:
     """Whether it is about the task: "The question is: …", or at the beginning "Sure! Here is the answer:"."""
     if _ABOUT.match(sentence.text):
@@ -145,4 +174,4 @@ def _said(n_echoed: int, n_again: int) -> str:
         f"{n_again} that repeat another" if n_again else "",
         f"{n_echoed} that repeat the question, the instructions or are about the task" if n_echoed else "",
     ]
-    return f"Sentences of the model left out: {' and '.join(filter(None, parts))}."
+    return f"Sentences of the model left out: {' and '.join(filter(None, parts))}." if any(parts) else ""

@@ -43,6 +43,10 @@ FAILURES = {
     "foreign": FOREIGN,
     "copies": copied,
     "question": f"What must a Firm do?\n{SAID}",
+    "rules in other words": f'The verb is "must" and every condition, restriction, exception, amount and time limit '
+    f"are not specified. {SAID}",
+    "remark": f'To answer the question "What must a Firm do?", we need to look at the passages.\n\n{SAID}',
+    "a part of the question": f"What must the Firm do?\n{SAID}\nThe corpus does not say.",
     "nothing but the question": "What must a Firm do?",
     "blank": " \n\n ",
 }
@@ -103,6 +107,22 @@ def test_what_was_copied_from_the_prompt_is_left_out_and_the_answer_stays():
     assert "2 that repeat the question" in found.note
 
 
+@pytest.mark.parametrize(
+    ("name", "failure"),
+    [("loc", "rules in other words"), ("llm", "remark"), ("llm", "a part of the question"), ("loc", "remark")],
+)
+def test_what_is_about_the_task_is_left_out_and_the_answer_stays(name, failure):
+    found = answered(name, FAILURES[failure])
+    assert [one.text for one in found.sentences] == ["A Firm must keep records."]
+
+
+def test_that_the_corpus_is_silent_of_a_part_is_said_in_the_note():
+    found = answered("llm", f"{SAID} The corpus does not say.")
+    assert [one.text for one in found.sentences] == ["A Firm must keep records."]
+    assert "Of a part the model says that the corpus does not answer it." in found.note
+    assert answered("llm", "The corpus does not say.").is_refusal
+
+
 def test_a_sentence_that_the_limit_cut_off_is_left_out_where_there_is_another():
     found = answered("llm", answer_at_the_limit := f"{SAID} It must keep them for 1")
     assert found.text == answer_at_the_limit.replace(" [1]", "")  # the server says that this is all
@@ -141,11 +161,16 @@ def test_another_language_than_the_questions_is_said():
             "The first to stand on it is:\n\n",
         ),
         ("a < b and <b>c</b>", "a < b and <b>c</b>"),
+        (
+            "To answer this question, you must comply with the following obligation:\nA Firm must act.",
+            "A Firm must act.",
+        ),
+        ("To answer the question of solvency, a firm must show: (a) x", None),
         ("{" * 100_000, "{" * 100_000),
     ],
 )
 def test_wrapping_is_taken_off_and_nothing_else(raw, text):
-    assert unwrapped(raw) == text
+    assert unwrapped(raw) == (raw if text is None else text)
 
 
 @pytest.mark.parametrize(
