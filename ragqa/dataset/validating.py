@@ -65,12 +65,16 @@ class Validator:
                 "rirag": kept_by_rirag(one),
                 "cover": round(cover(question, passage), 4),
                 "alone": self._answers(question, [passage]),
-                "with_neighbours": self._answers(question, [passage, *filter(None, self.index.neighbours(passage))]),
+                "with_neighbours": self.answered(question, passage),
             }
             for passage, one in zip(passages, found, strict=True)
         ]
         texts = [passage.text for passage in passages]
         return {"problem": problem(question, texts, kind), "passages": rows, "ranks": self._ranks(question, passages)}
+
+    def answered(self, question: str, passage: Passage) -> bool:
+        """Whether the direct writer answers the question, or a part of it, from the passage and those beside it."""
+        return self._answers(question, [passage, *filter(None, self.index.neighbours(passage))])
 
     def _answers(self, question: str, passages: Sequence[Passage]) -> bool:
         ranking = Ranking.of("one", [ScoredPassage(one, 1.0 - n / 10) for n, one in enumerate(passages)])

@@ -42,7 +42,11 @@ from ragqa.ui.render_dataset import pair_html
 
 MAKING, LOOKING, LABELLING, USING = "Make", "Stages", "Review", "Use"
 SHOWN_ROWS = 300
-_SET, _PROBLEM = "dataset_chosen", "dataset_problem"  # plain keys: those of widgets vanish when the page changes
+_SET, _PROBLEM, _TAKEN = (
+    "dataset_chosen",
+    "dataset_problem",
+    "dataset_taken",
+)  # plain keys: those of widgets vanish when the page changes
 
 
 @st.cache_resource(show_spinner=False)
@@ -163,13 +167,14 @@ def _stages(folder: Path, runs: Runs) -> None:
         if folder.name in listed:
             again = partial(_start, runs, runs.view(folder.name).settings) if not runs.current else None
             st.button("Make again from here", key="dataset_again", on_click=again, disabled=again is None)
-    file = st.file_uploader("The same file, edited", ["json", "jsonl"], key=f"dataset_put_{name}")
-    if file is not None and st.session_state.get("dataset_taken") != file.file_id:
+    n = st.session_state.setdefault(_TAKEN, 0)
+    file = st.file_uploader("The same file, edited", ["json", "jsonl"], key=f"dataset_put_{name}_{n}")
+    if file is not None:
         edited = file.getvalue().decode("utf-8-sig", errors="replace")
         (topics_in if name == TOPICS else partial(rows_in, keys=("id",)))(edited, name)
         with access.gate().doing(Act.EVALUATION, files=[name]), translated(folder):
             write_whole(folder / name, [edited])
-        st.session_state["dataset_taken"] = file.file_id
+        st.session_state[_TAKEN] = n + 1  # an empty field for the next one
         st.rerun()
 
 
@@ -265,12 +270,13 @@ def _labels_in_and_out(folder: Path) -> None:
         if (folder / LABELS).is_file():
             st.download_button("Download the labels", read_utf8(folder / LABELS, LABELS), LABELS, key="dataset_labels")
         with st.popover("Take over labels"):
-            file = st.file_uploader("Labels, as they are downloaded", ["jsonl"], key="dataset_given")
-            if file is not None and st.session_state.get("dataset_labels_taken") != file.file_id:
-                st.session_state["dataset_labels_taken"] = file.file_id
+            n = st.session_state.setdefault(_TAKEN, 0)
+            file = st.file_uploader("Labels, as they are downloaded", ["jsonl"], key=f"dataset_given_{n}")
+            if file is not None:
+                st.session_state[_TAKEN] = n + 1
                 with access.gate().doing(Act.EVALUATION, files=[file.name]):
-                    n = read_given(folder, file.getvalue().decode("utf-8-sig", errors="replace"), file.name)
-                st.toast(f"{n:,} labels taken over")
+                    taken = read_given(folder, file.getvalue().decode("utf-8-sig", errors="replace"), file.name)
+                st.toast(f"{taken:,} labels taken over")
                 st.rerun()
 
 
