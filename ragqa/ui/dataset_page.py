@@ -32,7 +32,7 @@ from ragqa.evaluation.catalogue import benchmark_of
 from ragqa.evaluation.journal import read_stamp, translated, write_whole
 from ragqa.paths import Paths
 from ragqa.ui import access, resources
-from ragqa.ui.evaluation.form import settings_form
+from ragqa.ui.evaluation.form import MAX_UPLOAD_MB, settings_form
 from ragqa.ui.evaluation.page import POLL_SECONDS, all_runs
 from ragqa.ui.evaluation.render import figures_html
 from ragqa.ui.evaluation.results import draw_comparisons, draw_progress
@@ -168,7 +168,9 @@ def _stages(folder: Path, runs: Runs) -> None:
             again = partial(_start, runs, runs.view(folder.name).settings) if not runs.current else None
             st.button("Make again from here", key="dataset_again", on_click=again, disabled=again is None)
     n = st.session_state.setdefault(_TAKEN, 0)
-    file = st.file_uploader("The same file, edited", ["json", "jsonl"], key=f"dataset_put_{name}_{n}")
+    file = st.file_uploader(
+        "The same file, edited", ["json", "jsonl"], key=f"dataset_put_{name}_{n}", max_upload_size=MAX_UPLOAD_MB
+    )
     if file is not None:
         edited = file.getvalue().decode("utf-8-sig", errors="replace")
         (topics_in if name == TOPICS else partial(rows_in, keys=("id",)))(edited, name)
@@ -271,7 +273,9 @@ def _labels_in_and_out(folder: Path) -> None:
             st.download_button("Download the labels", read_utf8(folder / LABELS, LABELS), LABELS, key="dataset_labels")
         with st.popover("Take over labels"):
             n = st.session_state.setdefault(_TAKEN, 0)
-            file = st.file_uploader("Labels, as they are downloaded", ["jsonl"], key=f"dataset_given_{n}")
+            file = st.file_uploader(
+                "Labels, as they are downloaded", ["jsonl"], key=f"dataset_given_{n}", max_upload_size=MAX_UPLOAD_MB
+            )
             if file is not None:
                 st.session_state[_TAKEN] = n + 1
                 with access.gate().doing(Act.EVALUATION, files=[file.name]):

@@ -159,6 +159,6 @@ def test_stages_are_shown_and_put_back_edited_and_what_a_set_is_for_is_told(brow
     page.locator(".rq-bad", has_text="line 1: expected a JSON object").wait_for()
     page.get_by_text("Use", exact=True).click()
     page.get_by_text("Train ranker", exact=True).wait_for()
-    assert "ragqa train ranker --index rulebook --questions" in page.locator("body").inner_text()
+    page.locator("code", has_text="ragqa train ranker --index rulebook --questions").wait_for()
     picture(page, "use")
     page.close()
