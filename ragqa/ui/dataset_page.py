@@ -87,9 +87,14 @@ def dataset_page() -> None:
 
 
 def _sets(folder: Path) -> list[str]:
-    """The data sets of this home, the newest first."""
+    """The data sets of this home whose corpus this person may read, the newest first."""
     found = [path.parent for path in folder.glob(f"{MAKE.name}-*/{STAGES}")]
-    return [path.name for path in sorted(found, key=lambda path: -path.stat().st_mtime)]
+    ordered = sorted(found, key=lambda path: -path.stat().st_mtime)
+    return [path.name for path in ordered if _may_see(_index_of(path))]
+
+
+def _may_see(index: str) -> bool:
+    return access.gate().may(Act.READ, index) if index else not access.is_guarded()
 
 
 def _chosen(names: list[str], runs: Runs) -> str:

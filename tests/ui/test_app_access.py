@@ -15,6 +15,8 @@ import ragqa.ui.resources as resources
 from ragqa.access.audit import AuditLog
 from ragqa.config import IndexingConfig
 from ragqa.corpus.documents import Reader
+from ragqa.dataset.stages import SPLIT, Stages, as_lines
+from ragqa.evaluation.journal import begun
 from ragqa.indexing import build_index
 from ragqa.library.intake import take
 from ragqa.library.shelf import make_shelf
@@ -95,6 +97,10 @@ def world(indexes, tmp_path, monkeypatch):
         (tmp_path / "waits.md").write_text(f"# {name}\n\nA firm must wait.")
         with Reader() as reader, (tmp_path / "waits.md").open("rb") as data:
             take(shelf, "waits.md", data, reader)
+    (paths.home / "evaluations" / "dataset-1").mkdir(parents=True)
+    begun(paths.home / "evaluations" / "dataset-1", {"input": "closed"}, (), restart=False)
+    row = {"id": "q", "question": f"Who must feed the {SECRET}?", "passages": ["x"]}
+    Stages(paths.home / "evaluations" / "dataset-1").write(SPLIT, {}, as_lines([row]))
     store = RecordStore(paths.records)
     question = Question(f"Who must feed the {SECRET}?")
 
@@ -131,7 +137,7 @@ def _script(page, guarded):
     import streamlit as st
 
     from ragqa.errors import AccessError
-    from ragqa.ui import access, ask, compare_page, library, reader, records_page, sweep_page
+    from ragqa.ui import access, ask, compare_page, dataset_page, library, reader, records_page, sweep_page
     from ragqa.ui.evaluation import page as evaluation_page
 
     pages = {
@@ -143,6 +149,7 @@ def _script(page, guarded):
         "read": reader.reader_page,
         "records": records_page.records_page,
         "evaluate": evaluation_page.evaluation_page,
+        "dataset": dataset_page.dataset_page,
     }
     if guarded and not access.enter():
         st.stop()
@@ -220,6 +227,9 @@ ADDRESSES = {
     "a closed corpus of the library": ("library", "carl", {"corpus": "closed"}),
     "the library as an analyst": ("library", "bob", {"corpus": "open"}),
     "the library as a reader": ("library", "rita", {}),
+    "a data set of a closed corpus": ("dataset", "bob", {"set": "dataset-1", "view": "Stages"}),
+    "a data set to review": ("dataset", "bob", {"set": "dataset-1", "view": "Review"}),
+    "data sets as a curator": ("dataset", "carl", {"set": "dataset-1"}),
     "evaluations as a curator": ("evaluate", "carl", {}),
     "evaluations by a guessed id": ("evaluate", "bob", {"run": "retrieval-1"}),
 }
