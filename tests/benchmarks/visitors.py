@@ -64,7 +64,8 @@ def visited(home: Path, questions: list[list[str]]) -> list[str]:
     late = seconds[min(len(seconds) - 1, int(0.95 * len(seconds)))] if seconds else 0.0
     print(
         f"{len(questions)} visitors, {len(seconds)} questions in {took:.0f} s: median "
-        f"{median(seconds or [0.0]):.1f} s, 95th percentile {late:.1f} s; resident {first:.0f} MB before, {last:.0f} MB after; "
+        f"{median(seconds or [0.0]):.1f} s, 95th percentile {late:.1f} s; "
+        f"resident {first:.0f} MB before, {last:.0f} MB after; "
         f"load {load:.1f} before, {os.getloadavg()[0]:.1f} after",
         flush=True,
     )
