@@ -89,7 +89,6 @@ REWORDINGS: Final[Sequence[tuple[str, str]]] = (
     ("adequate", "satisfactory"),
     ("as soon as practicable", "as early as it can"),
     ("demonstrate", "show"),
-    ("a person", "somebody"),
     ("on behalf of", "for"),
     ("submit", "send"),
     ("make available", "offer"),

@@ -69,7 +69,7 @@ _WHEN = re.compile(r" (?:if|where|when|before|after|upon)\b")
 _NO_VERB = re.compile(
     r"(?:upon|on|by|in|at|for|from|with|to|as|if|where|when|after|before|under|within|only|then|also|never|each|either)\b"
 )
-_LEFT_OUT = re.compile(r"\b(?:nevertheless|also|itself|themselves|therefore|instead|in addition|first) ?\b| only$")
+_LEFT_OUT = re.compile(r"\b(?:nevertheless|also|therefore|instead|in addition|first|itself(?= be)) ?\b| only$")
 _EMPTY = re.compile(
     r"(?:where|if|when) (?:appropriate|necessary|applicable|possible|relevant|required|so|not)\b.{0,12}$"
 )
@@ -107,7 +107,9 @@ def _told_in(passage: Passage) -> Iterator[Told]:
     heading = heading_of(passage)
     for span in split_sentences(passage.text)[:READ]:
         sentence = _OWN_HEADING.sub("", span.text)
-        duty = duty_of(sentence) or _bare_duty(sentence)
+        duty = duty_of(sentence)
+        if duty is None or not duty.deed:  # nothing but "not" stands before its items
+            duty = _bare_duty(sentence)
         if duty is None or _NOBODY.match(duty.subject) or (duty.deed and not _is_whole(duty)):
             continue
         if not re.match(r"\w+ (?:it|they|he|this|that)\b", duty.condition):
@@ -264,6 +266,7 @@ def _before(pattern: re.Pattern[str], duty: Duty) -> str:
     if not found:
         return ""
     before, after = duty.whole[: found.start()].strip(" ,;"), duty.whole[found.end() :]
+    before = _LEFT_OUT.sub("", before).strip()
     if not before and pattern is _SOON and "," not in found.group():
         before = replace(duty, whole=after.strip()).whole
         before, after = re.split(r"[,;:.]| (?:if|where|when|unless)\b", before)[0].strip(), ""

@@ -48,6 +48,12 @@ def test_what_points_nowhere_gives_nothing():
     assert not asked("The Regulator may impose this requirement on any such person under Rule 3.2.1.", "permission")
 
 
+def test_a_ban_with_items_is_not_asked_as_a_duty():
+    text = "In particular, an Employee must not: (a) trade on it; or (b) tell others."
+    found = asked(text, "obligation", section="2 › 2.1 Inside information")
+    assert not [one for one in found if "must an Employee do" in one]
+
+
 def test_a_list_without_words_of_its_own_is_asked_about_by_its_heading():
     text = "A Relevant Person must: (a) assess its risks; and (b) record the outcome."
     assert asked(text, "obligation", section="2. AML › 2.1 Business risk assessment") == {
