@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ragqa.cleaning import without_controls
 from ragqa.config import GenerationConfig
 from ragqa.errors import RagqaError
 from ragqa.record_store import RecordStore
@@ -53,6 +54,7 @@ def rewrite(asked: str, thread: Sequence[Turn], config: GenerationConfig | None 
 
     A model that fails, or whose reply is no question, leaves the rules' rewriting and a note that says so.
     """
+    asked = without_controls(asked)
     by_rules = FollowUp("", asked, rules.rewritten(asked, thread))
     if config is None or not thread or not needs_language_model(config.generator):
         return by_rules

@@ -174,7 +174,8 @@ def _waited(runs: list[Run], seconds: float) -> list[Run]:
     return [run for run in runs if run.wait(max(0.0, until - time.monotonic())).running]
 
 
-MOST_RUNS = 200  # a run with its scores takes a few MB at most
+MOST_RUNS = 200
+MOST_ENDED = 60  # of them; one with its scores takes a megabyte, and stays as a record
 KEPT_SECONDS = 6 * 3600.0  # after it was last looked at; its record stays
 
 
@@ -182,13 +183,17 @@ class Runs:
     """The runs of one server by their unguessable ids, whose address finds them again. Safe between threads.
 
     A run is kept until nobody has looked at it for ``seconds``, or ``most`` others were looked at since; one that is
-    at work then is stopped.
+    at work then is stopped. Of those that have ended ``most_ended`` are kept.
     """
 
     def __init__(
-        self, most: int = MOST_RUNS, seconds: float = KEPT_SECONDS, now: Callable[[], float] = time.monotonic
+        self,
+        most: int = MOST_RUNS,
+        seconds: float = KEPT_SECONDS,
+        now: Callable[[], float] = time.monotonic,
+        most_ended: int = MOST_ENDED,
     ) -> None:
-        self._most, self._seconds, self._now = most, seconds, now
+        self._most, self._seconds, self._now, self._most_ended = most, seconds, now, most_ended
         self._runs: dict[str, tuple[Run, float]] = {}  # the one looked at last stands last
         self._lock = threading.Lock()
 
@@ -218,4 +223,7 @@ class Runs:
             if looked_at >= since and len(self._runs) <= self._most:
                 break
             run.stop()
+            del self._runs[run_id]
+        ended = [run_id for run_id, (run, _) in self._runs.items() if not run.view.running]
+        for run_id in ended[: -self._most_ended]:
             del self._runs[run_id]

@@ -220,7 +220,7 @@ def by_atheris(name: str, count: int, found: Found, folder: Path) -> set[str]:
     outside: set[str] = set()
     left = count
     while left > 0:
-        command = [sys.executable, "-m", "tests.benchmarks.fuzz", "--guided", name, "--inputs", str(left)]
+        command = [sys.executable, "-m", "tests.support.guided_entry", "--guided", name, "--inputs", str(left)]
         command += ["--keep", str(found.keep), "--folder", str(emptied(folder / name))]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
         file = folder / name / "found.json"

@@ -46,8 +46,7 @@ from ragqa.records import AnswerRecord
 from ragqa.retrieval.api_encoder import ApiEncoder
 from ragqa.retrieval.api_reranker import ApiReranker
 from ragqa.retrieval.names import rankings_for
-from ragqa.thread.before import Turn
-from ragqa.thread.rules import rewritten
+from ragqa.thread import Turn, rewrite
 from ragqa.types import Passage, Question
 from ragqa.ui.address import address_of, link_of, link_to, query_of
 from ragqa.ui.answer import panes_of
@@ -257,7 +256,8 @@ def _home() -> Path:
 
 def _questions(_folder: Path) -> list[bytes]:
     asked = [gold.question.text for gold in DEMOS["rulebook"].questions()]
-    return [bytes([n % 3]) + text.encode() for n, text in enumerate([*asked, *hostile_texts(60)])]
+    short = [text for text in hostile_texts(60) if len(text) < 400]  # for the time it takes
+    return [bytes([n % 3]) + text.encode() for n, text in enumerate([*asked, *short])]
 
 
 def _question(data: bytes, _folder: Path) -> object:
@@ -268,7 +268,7 @@ def _question(data: bytes, _folder: Path) -> object:
             Turn("Which records must a firm keep?", "A firm must keep records of each transfer."),
             Turn(text, text),
         ]
-        assert isinstance(rewritten(text, before), str)
+        assert rewrite(text, before).rewritten.encode() is not None
     question = clean_question(Question("Must a firm act?" if kind == 1 else text, given=text if kind == 1 else ""))
     pipeline = _pipeline(_home())
     view = View(question, pipeline.config)

@@ -19,7 +19,7 @@ Say = Callable[[Any], None]
 
 @dataclass(frozen=True)
 class Ended:
-    """What the process said, in order; ``changes``: how many files it was about to change, None where it was killed."""
+    """What the process said, in order; ``changes``: how many files it was to change, None where it was killed."""
 
     said: list[Any]
     changes: int | None

@@ -51,13 +51,24 @@ class Opened:
 
     ``query`` is that of the next drawing; ``again`` what the page wants drawn again by itself, and after how many
     seconds, as a browser would; ``kinds`` are widgets' by their ids; ``failures`` counts the exceptions that were
-    drawn, ``traces`` those that say where in the code, or of which type.
+    drawn, ``traces`` those that say where in the code, or of which type. ``data`` are the bytes of the last drawing;
+    a ``quiet`` session keeps nothing else, and writes none of it as text, which costs more than the page.
     """
 
-    def __init__(self, visitor: Visitor, page: str, query: str, cookies: dict[str, str], patience: float = 60) -> None:
+    def __init__(
+        self,
+        visitor: Visitor,
+        page: str,
+        query: str,
+        cookies: dict[str, str],
+        patience: float = 60,
+        *,
+        quiet: bool = False,
+    ) -> None:
         self.text, self.redirect, self.widgets = "", "", dict[str, str]()
         self.query, self.again, self.kinds = query, dict[str, float](), dict[str, str]()
-        self.failures, self.traces = 0, 0
+        self.failures, self.traces, self.data = 0, 0, b""
+        self._quiet = quiet
         self._visitor, self._page, self._hash, self._session, self._patience = visitor, page, "", "", patience
         self._open = ExitStack()
         connection = connect(
@@ -67,6 +78,7 @@ class Opened:
             additional_headers={"Cookie": "; ".join(f"{name}={value}" for name, value in cookies.items())},
             max_size=None,
             open_timeout=patience,
+            ping_timeout=patience,  # a busy machine is no dead one
         )
         self._socket = self._open.enter_context(connection)
         self.run()
@@ -96,21 +108,26 @@ class Opened:
             else:
                 setattr(one, field, value)
         self._socket.send(told.SerializeToString())
-        came = ""
+        came, self.data = [], b""
         while True:
             message = self._received()
-            came += str(message)
+            if not self._quiet:
+                came.append(str(message))
             if (
                 message.WhichOneof("type") == "script_finished"
                 and message.script_finished != message.FINISHED_EARLY_FOR_RERUN
             ):
                 break
-        self.widgets |= {name.rpartition("-")[2]: name for name in re.findall(r'id: "(\$\$ID-[^"]*)"', came)}
-        self.text += came
-        return came
+        text = "".join(came)
+        names = {*self.kinds, *re.findall(r'id: "(\$\$ID-[^"]*)"', text)}
+        self.widgets |= {name.rpartition("-")[2]: name for name in names}
+        self.text += text
+        return text
 
     def _received(self) -> ForwardMsg:
-        message = ForwardMsg.FromString(self._socket.recv(timeout=self._patience))  # type: ignore[arg-type]
+        data = self._socket.recv(timeout=self._patience)
+        message = ForwardMsg.FromString(data)  # type: ignore[arg-type]
+        self.data += data  # type: ignore[operator]
         kind = message.WhichOneof("type")
         if kind == "new_session":
             self._hash = message.new_session.page_script_hash
@@ -141,17 +158,20 @@ class Opened:
         """Presses the button of this key, whether it is drawn as one that can be pressed or not."""
         return self.run(**{self.widgets[key]: ("trigger_value", True)}, **widgets)
 
-    def ask(self, question: str, seconds: float = 300) -> str:
-        """Types a question, presses Ask and has drawn again what wants to be, until nothing does: what came of it."""
-        came = self.press("Ask", **{self.widgets["question"]: ("string_value", question)})
+    def ask(self, question: str, seconds: float = 300) -> None:
+        """Types a question, presses Ask and has drawn again what wants to be, until nothing does."""
+        self.press("Ask", **{self.widgets["question"]: ("string_value", question)})
+        self.settle(seconds)
+
+    def settle(self, seconds: float = 300) -> None:
+        """Has drawn again what wants to be, as soon as a browser would, until nothing does."""
         until = time.monotonic() + seconds
         while self.again:
             assert time.monotonic() < until, f"still at it after {seconds} s"
             time.sleep(min(self.again.values()))
             for fragment in list(self.again):
                 if fragment in self.again:
-                    came += self.run(fragment)
-        return came
+                    self.run(fragment)
 
     def drop(self, key: str, name: str, content: bytes) -> str:
         """Drops a file on the uploader of this key."""

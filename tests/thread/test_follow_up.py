@@ -108,6 +108,13 @@ def test_where_the_model_fails_the_rules_rewrite_and_the_note_says_so(behaviour,
     assert why in found.note
 
 
+def test_bytes_that_are_no_text_are_rewritten_as_well():
+    found = rewrite("And for \udcd6 branches?", [TURN])
+    assert "\ufffd branches" in found.rewritten
+    assert found.rewritten.encode()
+    assert found.asked.encode()
+
+
 def test_the_library_has_it():
     found = ragqa.rewrite("Why?", [ragqa.Turn("May a firm lend Client Money?", "No.")])
     assert found.rewritten == "Why may a firm lend Client Money?"

@@ -73,6 +73,24 @@ def test_the_one_that_was_not_looked_at_longest_goes_first_and_is_stopped():
     assert kept[0].wait(20).record_id
 
 
+def test_of_the_runs_that_have_ended_only_the_latest_are_kept_and_none_at_work_is_let_go():
+    go_on = threading.Event()
+
+    class Waiting(FakeGenerator):
+        def stream(self, question, passages):
+            go_on.wait(20)
+            return (yield from super().stream(question, passages))
+
+    runs, at_work, ended = Runs(most_ended=2), a_run(generator=Waiting(ANSWER)), [a_run() for _ in range(3)]
+    runs.add(at_work)
+    for run in ended:
+        run.wait(20)
+        runs.add(run)
+    assert [runs.find(run.id) is not None for run in (at_work, *ended)] == [True, False, True, True]
+    go_on.set()
+    assert at_work.wait(20).record_id
+
+
 def test_the_seconds_of_a_run_stand_still_when_it_has_ended():
     run = a_run()
     run.wait(20)
