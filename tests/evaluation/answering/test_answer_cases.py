@@ -10,6 +10,7 @@ from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
 from ragqa.evaluation.answering.facts import (
     FOLLOW_UPS,
+    FURTHER_FOLLOW_UPS,
     QUESTIONS,
     UNANSWERABLE,
     Facts,
@@ -25,6 +26,7 @@ KINDS = tuple("yes/no|number|date|who|list|comparison|two-part|definition|except
 CASES = rows_of(QUESTIONS)
 UNANSWERED = rows_of(UNANSWERABLE)
 THREADS = rows_of(FOLLOW_UPS)
+FURTHER_THREADS = rows_of(FURTHER_FOLLOW_UPS)
 FIELDS = {
     QUESTIONS: ["id", "corpus", "kind", "part", "question", "documents", "facts", "wrong", "statement"],
     UNANSWERABLE: ["id", "corpus", "kind", "part", "question", "terms", "why"],
@@ -183,7 +185,7 @@ def test_the_terms_of_a_near_miss_are_the_corpus_s_own_and_those_of_an_off_topic
             assert bool(re.search(word, corpora[row["corpus"]])) == (row["kind"] == "near miss"), (row["id"], term)
 
 
-@pytest.mark.parametrize("thread", THREADS, ids=lambda thread: thread["id"])
+@pytest.mark.parametrize("thread", THREADS + FURTHER_THREADS, ids=lambda thread: thread["id"])
 def test_only_the_standalone_question_passes(thread):
     assert 2 <= len(thread["must"]) <= 4
     assert is_right_rewriting(thread["standalone"], thread)
