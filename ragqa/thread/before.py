@@ -81,6 +81,31 @@ class Before:
         return ""
 
     @property
+    def is_denied(self) -> bool:
+        """Whether the answer begins with "no"."""
+        return bool(re.match(r"no\b(?! more| less)", self.turn.answer.strip(), re.IGNORECASE))
+
+    @property
+    def parts(self) -> tuple[str, str, str]:
+        """The auxiliary, the subject and the rest: ("must", "a firm", "tell the Commission"); empty without them."""
+        asked, aux = self.asked, self.asked.auxiliary
+        if aux is None or asked.subject is None or asked.is_asked_of_subject:
+            return "", "", ""
+        end = asked.verb.start if asked.verb else asked.subject.end
+        subject, rest = asked.text[aux.end : end].strip(), asked.text[end:].strip()
+        if linked := re.search(r" (?:be|been)\Z", subject):
+            subject, rest = subject[: linked.start()], f"{linked[0].strip()} {rest}"
+        return aux.text.lower(), subject, rest
+
+    def assertion(self, is_denied: bool = False) -> str:
+        """The question as a statement: "a firm must tell the Commission", or that it is not so; empty without one."""
+        aux, subject, rest = self.parts
+        verb, after = self.asked.action
+        if not is_denied and verb and aux in {"do", "does"}:
+            return f"{subject} {third_person(verb) if aux == 'does' else verb} {after}"
+        return f"{subject} {aux} {'not ' if is_denied else ''}{rest}" if subject else ""
+
+    @property
     def statement(self) -> str:
         """The answer as a clause that a question word can open: "was gold fixed at 35 dollars"; empty otherwise."""
         aux, subject = self.said.auxiliary, self.said.subject

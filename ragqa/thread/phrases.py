@@ -20,7 +20,8 @@ DETERMINERS: Final = frozenset(
 )
 PREPOSITIONS: Final = frozenset(
     "of for to in on at by with from under over after before during within about against between into through as than "
-    "per since until without upon regarding towards near".split()
+    "per since until without upon regarding towards near past across along around behind beyond despite inside onto outside "
+    "throughout toward".split()
 )
 BE: Final = frozenset("is are was were be been being".split())
 MODALS: Final = frozenset("do does did can could may might must should shall will would don't doesn't didn't".split())
@@ -51,7 +52,18 @@ _BASES: Final = frozenset(
     save say see seek segregate select sell send separate serve set settle share show sign sink solve speak
     spend spread stand start state stay stop store study submit succeed supervise supply support survive suspend
     take teach tell terminate test think trade train transfer translate travel treat try turn understand update
-    use vary verify visit vote waive want warn wear win withdraw work write""".split()
+    use vary verify visit vote waive want warn wear win withdraw work write
+    absorb accrue adapt adopt allocate amend announce appear arrange arrive assign attach attract authorise bear bury
+    capture cite classify colonise compensate compete consent constitute consume contribute cooperate count decay
+    decline decrease dedicate deduct defeat defer delist derive detect determine dig dismiss dissolve dominate drown
+    eat emit encounter encrypt enforce engage enjoy erupt escape evaluate expand expel face float fly forbid forge
+    gain glow govern happen hang hide hire hurt impair import incur inherit inhabit insist inspire insure invade invite
+    invoke lack like locate look love marry merge migrate mitigate modify narrow navigate obey object observe omit
+    originate overcome overlap participate perish persuade pledge pour predict prefer preserve presume proceed
+    promise pursue qualify quit reappoint reassess rebuild recommend redeem reflect reform regulate reimburse
+    reinstate remember remind remedy resemble resist restore reuse rotate safeguard sail scrutinise seize separate
+    shoot shrink shut sing sit sleep specify split steal strike struggle suggest surround swim tear tend threaten
+    tolerate transmit trigger unite upgrade utilise verify violate wait walk weigh withhold""".split()
 )
 _SMALL_IN_NAMES: Final = frozenset("of for the and de da di van von der la".split())
 _IRREGULAR: Final = dict(
@@ -62,7 +74,10 @@ _IRREGULAR: Final = dict(
     laid:lay lay:lie led:lead left:leave lent:lend lost:lose made:make meant:mean met:meet paid:pay
     ran:run rose:rise said:say sank:sink saw:see seen:see sent:send sold:sell spent:spend
     spoke:speak stood:stand taken:take taught:teach thought:think told:tell took:take went:go
-    won:win written:write wrote:write""".split()
+    won:win written:write wrote:write
+    flew:fly flown:fly stole:steal stolen:steal struck:strike shot:shoot sat:sit sang:sing swam:swim shrank:shrink
+    hid:hide hidden:hide bore:bear forbade:forbid forbidden:forbid withheld:withhold rebuilt:rebuild
+    put:put set:set split:split shut:shut read:read spread:spread""".split()
 )
 _NO_NOUNS: Final = frozenset(
     "due worth valid binding true allowed required unanswered up out back off down well soon often long high much many "
@@ -76,7 +91,7 @@ _ROLES: Final = frozenset(
         stem,
         """agent applicant auditor author authority bank board body borrower broker child client commission committee
         company customer delegate director emperor employee employer firm fund holder institution insurer
-        investor issuer king lawyer lender man manager member mlro officer operator owner people person
+        investor issuer king lawyer lender man manager member mlro officer operator owner partner people person
         president provider queen staff supplier team tenant trader trustee woman worker writer""".split(),
     )
 )
@@ -253,7 +268,21 @@ def _with_verbs(tokens: Sequence[Token]) -> list[Token]:
             if wanted == "participle" or after is None or after.tag != "word" or not _is_verb(after, token, wanted):
                 found[n] = Token(token.text, token.start, token.end, "verb")
                 wanted = "participle"
-    return found
+    return found if any(token.tag == "verb" for token in found) else _with_unknown_verb(found)
+
+
+def _with_unknown_verb(tokens: list[Token]) -> list[Token]:
+    """The tokens with a verb that no list has: of "can a platform list its own token" the word before "its"."""
+    first = next((n for n, token in enumerate(tokens) if token.tag == "aux" and token.lower in MODALS), None)
+    if first is None or any(token.lower in BE | HAVE for token in tokens):
+        return tokens
+    for n in range(first + 2, len(tokens)):
+        token, before, after = tokens[n], tokens[n - 1], tokens[n + 1] if n + 1 < len(tokens) else None
+        is_plain = token.tag == "word" and token.text.islower() and token.lower not in _NO_NOUNS and n > first + 2
+        is_last = after is None or after.tag in {"det", "pron"} or (after.tag == "prep" and after.lower != "of")
+        if is_plain and is_last and before.tag in {"word", "pron"} and not _is_owner(before):
+            return [*tokens[:n], Token(token.text, token.start, token.end, "verb"), *tokens[n + 1 :]]
+    return tokens
 
 
 def _is_verb(token: Token, before: Token | None, wanted: str) -> bool:
@@ -279,6 +308,11 @@ def base_of(verb: str) -> str:
 def is_base(verb: str) -> bool:
     """Whether this is the plain form of a verb that the list has."""
     return verb in _BASES
+
+
+def can_be_noun(word: str) -> bool:
+    """Whether a word in lower case can be a noun or stand before one, as far as the lists know."""
+    return _closed(word) == "word" and word not in _NO_NOUNS and not _PREDICATE.search(word)
 
 
 def gerund(verb: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from ragqa.thread.before import Before, lowered
@@ -73,6 +74,7 @@ def _owns(match: re.Match[str], text: str) -> bool:
 def _is_bound(text: str, match: re.Match[str]) -> bool:
     """Whether a pronoun means something that the question itself names, or is no pronoun that points back."""
     word, before, after = match[0].lower(), text[: match.start()], text[match.end() :]
+    ends = False
     kind, last = str(match.lastgroup), before.lower().rstrip().rpartition(" ")[2].replace("’", "'")
     is_after_be = last in BE or last.endswith("n't")
     if kind == "place" and (is_after_be or re.match(r"\s+(?:is|are|was|were|be|been|any|a|an|no)\b", after)):
@@ -80,7 +82,7 @@ def _is_bound(text: str, match: re.Match[str]) -> bool:
     if kind == "one":
         return last in DETERMINERS | WH | {"this", "that", "last", "first", "only", "anyone", ""}
     if kind == "event" or word in {"these", "those"}:
-        ends = not re.match(r"\s+\w", after) or re.match(rf"\s+(?:too|{'|'.join(PREPOSITIONS)})\b", after)
+        ends = not re.match(r"\s+\w", after) or bool(re.match(rf"\s+(?:too|{'|'.join(PREPOSITIONS)})\b", after))
         is_subject = is_after_be or last in AUXILIARIES or not last
         if not (is_subject or (ends and not (word == "that" and re.match(r"\s+\w", after) and last in PREPOSITIONS))):
             return True
@@ -91,7 +93,8 @@ def _is_bound(text: str, match: re.Match[str]) -> bool:
     if kind == "thing" and last in _IDIOM:
         return True
     named = [phrase for phrase in Sentence(before).phrases if phrase.determiner or phrase.is_name or "," in before]
-    if len(before.split()) >= MANY_WORDS and named:
+    is_done = kind == "event" and ends and last in PREPOSITIONS  # "… the prize for that?"
+    if len(before.split()) >= MANY_WORDS and named and not is_done:
         return True
     fitting = [phrase for phrase in named if phrase.is_plural or phrase.is_person or kind != "many"]
     if kind in {"event", "place"}:
@@ -119,7 +122,7 @@ def _agreeing(head: str, tail: str) -> tuple[str, str]:
 def _meaning(match: re.Match[str], bare: str, before: Before) -> tuple[str, bool] | None:
     """What a pronoun stands for, and whether that is several; None where nothing before fits it."""
     kind, word = str(match.lastgroup), match[0].lower()
-    asked = [phrase for phrase in before.asked.phrases if not phrase.in_question]
+    asked = _with_owners([phrase for phrase in before.asked.phrases if not phrase.in_question])
     focus = before.focus() if before.said.text else None
     if kind == "place":
         return _place(before)
@@ -181,6 +184,18 @@ def _acts(match: re.Match[str], text: str) -> bool:
     after = sentence.tokens[1] if len(sentence.tokens) > 1 else None
     is_finite = after is not None and (after is sentence.verb or after.lower in AUXILIARIES - BE)
     return last in AUXILIARIES - BE or is_finite
+
+
+def _with_owners(phrases: Sequence[Phrase]) -> list[Phrase]:
+    """The phrases, "an Auditor" and "lead partner" as one where both are somebody."""
+    found: list[Phrase] = []
+    for phrase in phrases:
+        owner = found[-1] if found else None
+        if owner and owner.begins_possessive and phrase.is_person and owner.end + 3 >= phrase.start:
+            found[-1] = replace(phrase, start=owner.start)
+        else:
+            found.append(phrase)
+    return found
 
 
 def _outer(phrases: Sequence[Phrase]) -> list[Phrase]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from ragqa.thread.before import Before, Turn, lowered
-from ragqa.thread.phrases import AUXILIARIES, PREPOSITIONS, WH, Phrase, Sentence, base_of, gerund, is_base
+from ragqa.thread.forms import TIME, in_plain_words
+from ragqa.thread.phrases import AUXILIARIES, BE, MODALS, PREPOSITIONS, WH, Phrase, Sentence, base_of, gerund, is_base
 from ragqa.thread.pronouns import without_pronouns
 from ragqa.verdicts.reading import read
 from ragqa.verdicts.words import stem
@@ -28,11 +30,12 @@ _SAME: Final = re.compile(
     r" (?P<prep>for|to|of|in|with|at) (?P<x>.+)\Z",
     re.IGNORECASE,
 )
-_THE_SAME: Final = re.compile(r"\A(?:and )?the same (?P<prep>for|with|to|in) (?P<x>.+)\Z", re.IGNORECASE)
+_INCLUDES: Final = re.compile(r"\A(?:does|do|did|would) (?:that|this)(?: also)? (?:include|extend to|concern) (?P<x>.+)\Z", re.IGNORECASE)
+_THE_SAME: Final = re.compile(r"\A(?:(?:is|are) (?:it|that|they) )?(?:the )?(?:same|likewise|ditto)(?: thing| rule| goes)? (?P<prep>for|with|to|in) (?P<x>.+)\Z", re.IGNORECASE)
 _TOO: Final = re.compile(r",? (?:too|as well|also|then|instead|though)\Z", re.IGNORECASE)
 _CONDITION: Final = re.compile(
-    r"\A(?P<what>what(?: happens| would happen| then)?,? )?(?P<if>if|when|unless|in case|once|after|before)"
-    r" (?!(?:is|are|was|were|do|does|did|must|may|can|should|will|has|have)\b)(?P<rest>.+)\Z",
+    r"\A(?P<what>what(?: happens| would happen| then)?,? )?(?P<even>(?:not )?(?:even|only|also|except) )?(?P<if>if|when|unless|in case|once|after|before)"
+    r" (?!(?:is|are|was|were|do|does|did|must|may|can|should|will|has|have|how|which|what)\b)(?P<rest>.+)\Z",
     re.IGNORECASE,
 )
 _DO_NOT: Final = re.compile(
@@ -49,14 +52,6 @@ _QUESTION_WORD: Final = re.compile(
     r"(?: (?:long|soon|often|much|many|far|not|late|early|else|so|high|old))?(?: (?!of\b)[\w-]+){0,3}?)\Z",
     re.IGNORECASE,
 )
-_HAPPENED: Final = re.compile(
-    r"\A(?P<wh>when|where|why|how) (?:did|does|will|would|do) (?:that|this|it) (?:happen|occur|take place)\Z",
-    re.IGNORECASE,
-)
-_THAT_ONE: Final = re.compile(r"\b(?:that|this) one\b(?! \w)", re.IGNORECASE)
-_OTHER: Final = re.compile(r"\bthe (?P<which>other|former|latter)(?: (?:one|two))?\b(?! (?!one\b)[a-z])", re.IGNORECASE)
-_THING: Final = r"[A-Z][\w'’-]*(?: (?:of |the )?[A-Z][\w'’-]*)*|(?:an?|the) [\w-]+(?: [\w-]+)?"
-_TWO: Final = re.compile(rf"(?P<one>{_THING}),? (?:or|than|and) (?P<two>{_THING})")
 _ONES: Final = re.compile(r"\A(?:the )?(?P<kind>[\w-]+(?: [\w-]+)?) ones?\Z", re.IGNORECASE)
 _WHICH_ONES: Final = re.compile(r"\Awhich(?: ones?)?\Z", re.IGNORECASE)
 _KNOWN: Final = re.compile(  # "the plan": of what was spoken of, where nothing says of what else
@@ -67,16 +62,19 @@ _BRIDGE: Final = re.compile(
     r"\b(?:else|others?|another|more|instead|otherwise|exceptions?|exemptions?|such|same)\b", re.IGNORECASE
 )
 _RELATIONAL: Final = re.compile(  # what is always something's: "the deadline" alone is that of what was spoken of
-    r"\b(?:the|a|any|there) (?:\w+ )?(?:amount|architect|author|capital|cause|composer|conductor|consequence|cost"
+    r"\b(?:the|any|there) (?:\w+ )?(?:amount|architect|author|capital|cause|composer|conductor|consequence|cost"
     r"|date|deadline|designer|duration|effect|end|exception|fee|fine|form|founder|frequency|height|inventor|leader|length|limit|maximum"
     r"|minimum|name|notice|number|origin|owner|party|penalty|period|price|procedure|process|purpose|rate|reason|remainder"
     r"|requirement|rest|result|role|sanction|scope|share|size|source|speed|start|summit|threshold|time|total|value|weight"
-    r"|winner|year)s?\b(?! (?:of|for|to|in|on|from|that|which|when|if)\b)",
+    rf"|winner|year)s?\b(?=\W*\Z| (?:then|now|too|also|{'|'.join(sorted(AUXILIARIES))})\b)",
     re.IGNORECASE,
 )
 _ORDINAL: Final = re.compile(
     r"\b(?:first|second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|last)\b", re.IGNORECASE
 )
+_ONLY: Final = re.compile(r"\Aonly ", re.IGNORECASE)
+_MOST, _MOST_LINKED, _FEW = 6, 12, 2  # words of a fragment: alone, after "and", no topic of its own
+_LEAST_LIKE: Final = 1.0  # a fragment that is less like any phrase of the question stands for none of them
 MAX_WORDS: Final = 60  # a longer follow-up is no follow-up
 _ORDERS: Final = frozenset("name list tell give explain describe compare show define say".split())
 _RULES: Final = frozenset("must may can should shall do does could".split())
@@ -96,9 +94,10 @@ def rewritten(follow_up: str, thread: Sequence[Turn]) -> str:
     if not bare:
         bare = text.rstrip("?!. ")
     before = Before(thread[-1])
-    plain = _in_plain_words(bare, before)
+    plain = in_plain_words(bare, before)
     was_linked, bare = was_linked or plain != bare, plain
-    rules: tuple[Callable[[str, Before], str], ...] = (_swapped, _conditional, _question_word, _resolved)
+    swapped = partial(_swapped, is_linked=was_linked)
+    rules: tuple[Callable[[str, Before], str], ...] = (swapped, _conditional, _question_word, _resolved)
     found = next(filter(None, (rule(bare, before) for rule in rules)), "")
     if not found and len(thread) > 1:
         return rewritten(follow_up, thread[:-1])
@@ -108,29 +107,6 @@ def rewritten(follow_up: str, thread: Sequence[Turn]) -> str:
     if not found and case and len(read(bare).content) <= 2:
         found = f"{bare} {case[1]}"
     return _tidy(found or bare)
-
-
-def _in_plain_words(bare: str, before: Before) -> str:
-    """Without "that one" for "it", "when did that happen" for "when", and with the name of "the other one"."""
-    if match := _HAPPENED.match(bare):
-        return match["wh"]
-    bare = _THAT_ONE.sub("it", bare)
-    if match := _OTHER.search(bare):
-        bare = f"{bare[: match.start()]}{_alternative(match['which'].lower(), before) or match[0]}{bare[match.end() :]}"
-    return bare
-
-
-def _alternative(which: str, before: Before) -> str:
-    """Of the two things of "A or B" that which the answer does not name, the first or the second; empty without two."""
-    match = _TWO.search(before.asked.text)
-    if not match:
-        return ""
-    two = (match["one"], match["two"])
-    if which != "other":
-        return two[which == "latter"]
-    said = read(before.turn.answer).stems
-    unsaid = [one for one in two if not read(one).stems <= said]
-    return unsaid[0] if len(unsaid) == 1 else ""
 
 
 def _of_that_kind(kind: str, before: Before) -> str:
@@ -147,27 +123,40 @@ def _of_that_kind(kind: str, before: Before) -> str:
     return ""
 
 
-def _swapped(bare: str, before: Before) -> str:
+def _swapped(bare: str, before: Before, is_linked: bool) -> str:
     """For "And for X?", "What about X?", "Does that go for X?": the question before with X in place of its like."""
-    match = _SAME.match(bare) or _THE_SAME.match(bare) or _ABOUT.match(bare)
+    match = _SAME.match(bare) or _INCLUDES.match(bare) or _THE_SAME.match(bare) or _ABOUT.match(bare)
     fragment = match["x"] if match else bare
     preposition = match.groupdict().get("prep") or "" if match else ""
+    only = _ONLY.match(_TOO.sub("", fragment))
     fragment = re.sub(r"\A(?:not )?(?:even|just|only) ", "", _TOO.sub("", fragment), flags=re.IGNORECASE)
     first, _, rest = fragment.partition(" ")
     if first.lower() in PREPOSITIONS and rest:
         preposition, fragment = first, rest
-    if not match and (not _is_fragment(bare) or _CONDITION.match(bare)):
+    is_known = bool(match or preposition or is_linked)
+    if not match and (not _is_fragment(bare, _MOST_LINKED if is_linked else _MOST) or _CONDITION.match(bare)):
         return ""
     if (ones := _ONES.match(fragment)) and (found := _of_that_kind(ones["kind"], before)):
         return found
     fragment = without_pronouns(fragment, before) or fragment
-    return _in_place(fragment, preposition.lower(), before) or f"{before.asked.text} {preposition.lower()} {fragment}"
+    verb, aux = before.asked.verb, before.asked.auxiliary
+    if is_base(first.lower()) and rest and verb and aux and aux.lower in MODALS:  # "And take documents away?"
+        return f"{before.asked.text[: verb.start]}{fragment}"
+    time = TIME.search(before.asked.text) if preposition else None
+    if time and TIME.fullmatch(f"{preposition} {fragment}"):  # "And after 28 days?"
+        return f"{before.asked.text[: time.start()]}{preposition.lower()} {fragment}{before.asked.text[time.end() :]}"
+    if found := _in_place(fragment, preposition.lower(), before):
+        return found
+    if not is_known and len(fragment.split()) > _FEW:  # a new topic in a few words, as one types into a search box
+        return bare
+    clause = before.clause if only else ""
+    return f"{clause or before.asked.text} {'only ' if only else ''}{preposition.lower() or 'for'} {fragment}"
 
 
-def _is_fragment(bare: str) -> bool:
-    """Whether nothing is said of what is named: no question word, no auxiliary, at most six words."""
+def _is_fragment(bare: str, most: int) -> bool:
+    """Whether nothing is said of what is named: no question word, no auxiliary, at most so many words."""
     words = [re.sub(r"['’]s\Z", "", word.lower().strip(",")) for word in bare.split()]
-    if not words or len(words) > 6 or words[0] in _ORDERS:
+    if not words or len(words) > most or words[0] in _ORDERS:
         return False
     return not any(word in AUXILIARIES | WH or word.endswith("n't") for word in words)
 
@@ -180,10 +169,16 @@ def _in_place(fragment: str, preposition: str, before: Before) -> str:
     asked, new = before.asked, _as_phrase(fragment)
     if new is None:
         return ""
-    scored = [(_likeness(new, phrase, preposition), -n, phrase) for n, phrase in enumerate(asked.phrases)]
+    scored = [
+        (_likeness(new, phrase, preposition), n if phrase.is_name else -n, phrase)  # of names that which comes last
+        for n, phrase in enumerate(asked.phrases)
+        if not _is_predicate(phrase)
+    ]
     if not scored:
         return ""
     likeness, _, phrase = max(scored)
+    if likeness < _LEAST_LIKE:
+        return ""
     if preposition and likeness < (2.0 if preposition == "for" else 5.0):
         return ""
     if fragment.startswith(f"{phrase.text}'s"):  # "gold's density" after "the melting point of gold"
@@ -193,6 +188,12 @@ def _in_place(fragment: str, preposition: str, before: Before) -> str:
     if is_part_of and phrase.head_end < phrase.end:  # "And the melting point?" after "the density of gold"
         end = phrase.head_end
     return f"{asked.text[: phrase.start]}{fragment}{asked.text[end:]}"
+
+
+def _is_predicate(phrase: Phrase) -> bool:
+    """Whether it is an adjective after "be" that nobody listed: "independent"."""
+    last = phrase.source[: phrase.start].rstrip().rpartition(" ")[2].lower()
+    return last in BE and phrase.start > len(last) + 1 and not (phrase.determiner or phrase.is_name or phrase.is_plural)
 
 
 def _as_phrase(fragment: str) -> Phrase | None:
@@ -231,6 +232,8 @@ def _conditional(bare: str, before: Before) -> str:
     else:
         condition = _with_object(condition, before)
     link = match["if"].lower()
+    if match["even"] and before.asked.auxiliary:
+        return f"{before.asked.text} {match['even'].lower()}{link} {condition}"
     if _FAILING.search(rest) or "happen" in (match["what"] or "") or not before.asked.auxiliary:
         return f"what happens {link} {condition}"
     return f"{before.asked.text} {link} {condition}"
@@ -266,8 +269,10 @@ def _question_word(bare: str, before: Before) -> str:
     asks_how_much = any(phrase.in_question for phrase in before.asked.phrases)
     if asks_how_much and before.statement:
         clause = before.statement
-    if words.lower() == "why not" and aux and subject:
-        return f"why {aux.text.lower()} {subject.text} not{before.asked.text[subject.end :]}"
+    is_denied = words.lower() == "why" and before.is_denied  # "Is it always the same?" "No." "Why?"
+    auxiliary, doer, rest = before.parts
+    if (words.lower() == "why not" or is_denied) and auxiliary:
+        return f"why {auxiliary} {doer} not {rest}"
     clause = clause[:1].lower() + clause[1:]
     return f"{words} {clause}" if clause else f"{words}, regarding {before.topic}" if before.topic else ""
 
@@ -291,10 +296,11 @@ def _resolved(bare: str, before: Before) -> str:
     verb, after = before.action
     is_somebody = before.asked.subject is not None and before.asked.subject.is_person
     doing = f"{gerund(verb)} {after}" if verb and after and is_somebody else ""
+    doer = f"{before.asked.subject.text} " if before.asked.subject and not before.asked.is_asked_of_subject else ""
     if not before.topic:
         return ""
     if (noun := _RELATIONAL.search(bare)) and len(read(bare).content) <= 3 and not read(bare).names:
-        return f"{bare[: noun.end()]} {'for' if doing else 'of'} {doing or before.topic}{bare[noun.end() :]}"
+        return f"{bare[: noun.end()]} {f'for {doer}{doing}' if doing else f'of {before.topic}'}{bare[noun.end() :]}"
     is_short = len(read(bare).content) <= 3 and not read(bare).names
     is_known = _KNOWN.search(bare) and len(read(bare).content) <= 4 and not read(bare).names
     if is_known and not read(bare).content & read(before.asked.text).content:
