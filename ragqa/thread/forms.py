@@ -62,8 +62,8 @@ _KINDS: Final = frozenset(
         river sea star statue substance tower town tunnel""".split(),
     )
 )
-MOST_BEFORE: Final = 3  # words before "which one": after more the question itself says of what
-_FEW_WORDS: Final = 4  # with content: a follow-up of more says itself what "the firm" in it is
+_EARLY: Final = 12  # characters before "which one": after more the question itself says of what
+_FEW_WORDS: Final = 5  # with content: a follow-up of more says itself what "the firm" in it is
 
 
 def in_plain_words(bare: str, before: Before) -> str:
@@ -153,7 +153,7 @@ def _alternative(which: str, before: Before) -> str:
 
 def _with_noun(bare: str, before: Before) -> str:
     """With the noun that "one" stands for after "which", "the biggest", …, and "any of them" for "any"."""
-    if (match := _ONE.search(bare)) and len(bare[: match.start()].split()) <= MOST_BEFORE:
+    if (match := _ONE.search(bare)) and "," not in bare[: match.start()] and match.start() <= _EARLY:
         is_many = match[0].lower().endswith("ones")
         kinds = [phrase for phrase in before.asked.phrases if phrase.determiner in {"a", "an"} or phrase.is_plural]
         kinds.sort(key=lambda phrase: phrase.is_plural != is_many)
@@ -211,20 +211,19 @@ def _is_determiner(match: re.Match[str], phrase: Phrase, plain: Sentence) -> boo
 
 def _known(phrase: Phrase, is_the: bool, before: Before) -> str:
     """What a noun that points back means; empty where the question before and its answer have nothing for it."""
-    asked = before.asked.phrases
-    noun = stem(phrase.head)
+    asked, noun, said = before.asked.phrases, stem(phrase.head), read(phrase.text).stems
     for one in (*asked, *before.said.phrases):
-        if stem(one.head) == noun:
-            full = one.whole if one in asked else one.text
-            own = full.split()[bool(one.determiner) :]
-            if not read(phrase.text).stems <= read(f"the {full}").stems:  # "the boiling point"
-                continue
-            if one.in_question or len(own) < len(phrase.text.split()):
-                return "they" if one.is_plural else "it"
-            return f"the {' '.join([own[0] if own[0][1:2].isupper() or one.is_name else own[0].lower(), *own[1:]])}"
+        full = one.whole if one in asked else one.text
+        if stem(one.head) != noun or not said <= read(f"the {full}").stems:  # "the boiling point"
+            continue
+        own = full.split()[bool(one.determiner) :]
+        if one.in_question or (one in asked and len(own) < len(phrase.text.split())):
+            return "they" if one.is_plural else "it"
+        first = own[0] if one.is_name or own[0][1:2].isupper() else own[0].lower()
+        return f"the {' '.join([first, *own[1:]])}"
     focus = before.focus() if before.wants_name else None
     names = [one for one in (focus, *asked) if one and one.is_name]
-    named = [one for one in names if noun in read(one.text).stems]
+    named = [one for one in names if said <= read(f"the {one.text}").stems]
     if named:
         return named[0].text
     is_who = before.asked.text.lower().startswith("who")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Final
@@ -84,15 +84,20 @@ _NO_NOUNS: Final = frozenset(
     "far ever always never still also too only just again together first last most least about open able "
     "once now today twice".split()
 )
+_ADJECTIVES: Final = frozenset(  # that end no noun phrase
+    """alone bigger cheaper colder compulsory constant dead deeper denser different earlier easier enough external faster
+    heavier higher hotter illegal independent larger later legal longer lower mandatory married necessary newer older
+    optional same shorter slower smaller stricter taller warmer wider younger""".split()
+)
 _PREDICATE: Final = re.compile(r"(?:ous|ful|[aiu]ble|ly)\Z")
 _TOKEN: Final = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+(?:['’.&/-][^\W_]+)*['’]?|[^\w\s]")
 _ROLES: Final = frozenset(
     map(
         stem,
         """agent applicant auditor author authority bank board body borrower broker child client commission committee
-        company customer delegate director emperor employee employer firm fund holder institution insurer
+        company contractor controller custodian customer delegate director emperor employee employer firm fund holder institution insurer
         investor issuer king lawyer lender man manager member mlro officer operator owner partner people person
-        president provider queen staff supplier team tenant trader trustee woman worker writer""".split(),
+        president processor provider queen staff supplier team tenant trader trustee woman worker writer""".split(),
     )
 )
 _AGENT: Final = re.compile(r"[^aeiou](?:ist|ian)s?\Z")
@@ -164,6 +169,8 @@ class Phrase:
     @property
     def is_person(self) -> bool:
         """Whether it can be somebody: a role, or a name that is no plural."""
+        if self.head.endswith("ion"):  # "application" has the stem of "applicant"
+            return False
         return stem(self.head) in _ROLES or bool(_AGENT.search(self.head))
 
     @property
@@ -266,13 +273,15 @@ def _with_verbs(tokens: Sequence[Token]) -> list[Token]:
             if wanted == "base" and after is not None and after.lower in BE | HAVE:  # "must the report be …"
                 continue
             if wanted == "participle" or after is None or after.tag != "word" or not _is_verb(after, token, wanted):
-                found[n] = Token(token.text, token.start, token.end, "verb")
+                found[n] = replace(token, tag="verb")
                 wanted = "participle"
     return found if any(token.tag == "verb" for token in found) else _with_unknown_verb(found)
 
 
 def _with_unknown_verb(tokens: list[Token]) -> list[Token]:
     """The tokens with a verb that no list has: of "can a platform list its own token" the word before "its"."""
+    if len(tokens) > 1 and tokens[0].lower == "who" and tokens[1].tag == "word" and tokens[1].lower.endswith("s"):
+        return [tokens[0], replace(tokens[1], tag="verb"), *tokens[2:]]  # "Who chairs the committee?"
     first = next((n for n, token in enumerate(tokens) if token.tag == "aux" and token.lower in MODALS), None)
     if first is None or any(token.lower in BE | HAVE for token in tokens):
         return tokens
@@ -281,7 +290,7 @@ def _with_unknown_verb(tokens: list[Token]) -> list[Token]:
         is_plain = token.tag == "word" and token.text.islower() and token.lower not in _NO_NOUNS and n > first + 2
         is_last = after is None or after.tag in {"det", "pron"} or (after.tag == "prep" and after.lower != "of")
         if is_plain and is_last and before.tag in {"word", "pron"} and not _is_owner(before):
-            return [*tokens[:n], Token(token.text, token.start, token.end, "verb"), *tokens[n + 1 :]]
+            return [*tokens[:n], replace(token, tag="verb"), *tokens[n + 1 :]]
     return tokens
 
 
@@ -389,7 +398,7 @@ def _runs(tokens: Sequence[Token]) -> list[tuple[list[Token], bool]]:
 def _trimmed(run: Sequence[Token]) -> list[Token]:
     """Without words at either end that are no part of a noun phrase; empty where nothing is left but a determiner."""
     kept = list(run)
-    while kept and (kept[-1].lower in _NO_NOUNS or _PREDICATE.search(kept[-1].lower) or kept[-1].tag == "det"):
+    while kept and (kept[-1].lower in _NO_NOUNS | _ADJECTIVES or _PREDICATE.search(kept[-1].lower) or kept[-1].tag == "det"):
         kept.pop()
     while kept and kept[0].tag != "det" and kept[0].lower in _NO_NOUNS - {"first", "last", "open"}:
         kept.pop(0)

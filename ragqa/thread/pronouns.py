@@ -23,7 +23,7 @@ from ragqa.thread.phrases import (
 from ragqa.verdicts.words import stem
 
 _EXPLETIVE: Final = re.compile(
-    r"it (?:comes to|(?:is )?(?:possible|necessary|permissible|legal|true|mandatory|required) (?:to|that|for)\b)",
+    r"it (?:comes to|(?:is )?(?:possible|necessary|permissible|legal|true|mandatory|required|enough|sufficient|allowed|ok|fine) (?:to|that|for .+ to)\b)",
     re.IGNORECASE,
 )
 _POSSESSIVE: Final = {"its": "thing", "their": "many", "his": "person", "her": "person"}
@@ -140,7 +140,8 @@ def _meaning(match: re.Match[str], bare: str, before: Before) -> tuple[str, bool
     ]
     fits = _PICK[kind](candidates, word, before)
     if kind == "thing" and re.search(r"\b(?:they|he|she)\b", bare, re.IGNORECASE):  # that is the person
-        fits = [phrase for phrase in fits if not phrase.is_person] or fits
+        people = [*_persons(candidates, word, before)[:1], *(phrase for phrase in fits if phrase.is_person)]
+        fits = [phrase for phrase in fits if phrase not in people] or fits
     if kind == "thing" and not _acts(match, bare):
         fits.sort(key=lambda phrase: phrase.is_person and not phrase.is_name)
     if not fits and kind == "thing":
@@ -226,7 +227,7 @@ def _several(candidates: Sequence[Phrase], word: str, before: Before) -> list[Ph
 def _things(candidates: Sequence[Phrase], word: str, before: Before) -> list[Phrase]:
     """What "it" can be: one thing; not who was asked for, and of "the boiling point of gold" its owner is gold."""
     counted = [phrase for phrase in before.asked.phrases if phrase.in_question and not phrase.is_plural]
-    single = [phrase for phrase in candidates if not phrase.is_plural]
+    single = [phrase for phrase in candidates if not phrase.is_plural or (phrase.is_name and phrase.determiner == "the")]
     single = single if any(phrase in before.asked.phrases for phrase in single) else [*counted, *single]
     if before.asked.tokens[0].lower == "who":  # "Who built the bridge?" "Eiffel." "How long is it?"
         apart = before.focus()

@@ -46,6 +46,7 @@ _DO_NOT: Final = re.compile(
 _DO_SO: Final = re.compile(r"\bdo (?:so|that|this|it)\b", re.IGNORECASE)
 _FAILING: Final = re.compile(r"\bnot\b|n['’]t\b|\b(?:fail|miss|refus|late|breach|forget|lose|wrong)", re.IGNORECASE)
 _WANTS_OBJECT: Final = frozenset("answer pay file keep hold report notify disclose refuse cancel make submit".split())
+_HOW_DONE: Final = re.compile(r"\A(.+?)( (?:too )?(?:late|early|again|twice|in time|on time|in full))\Z", re.IGNORECASE)
 _QUESTION_WORD: Final = re.compile(
     r"\A(?P<wh>(?:(?:for|until|till|since|by|from|in|at|on|under|to|with|after|within|through|about|against|into) )?"
     r"(?:who|whom|what|when|where|why|how|which)"
@@ -53,13 +54,18 @@ _QUESTION_WORD: Final = re.compile(
     re.IGNORECASE,
 )
 _ONES: Final = re.compile(r"\A(?:the )?(?P<kind>[\w-]+(?: [\w-]+)?) ones?\Z", re.IGNORECASE)
+_CONTRAST: Final = re.compile(  # a word that another of its kind replaces: "retail", "listed", "British"
+    r"(?:[ai]l|ic|ive|ed|ish|[aei]an|ary)\Z|\A(?:big|first|high|large|long|low|new|old|second|short|small)\Z", re.IGNORECASE
+)
 _WHICH_ONES: Final = re.compile(r"\Awhich(?: ones?)?\Z", re.IGNORECASE)
 _KNOWN: Final = re.compile(  # "the plan": of what was spoken of, where nothing says of what else
     r"\bthe (?!(?:first|last|same|other|only|rest|most|least|world|sun|moon|earth|sea)\b)(?P<noun>[a-z]{3,})"
     r"(?=\W*\Z| (?:good|valid|due|last|lasts|take|takes|cost|costs|then|now|do|be|contain|include|say|says)\b)"
 )
 _BRIDGE: Final = re.compile(
-    r"\b(?:else|others?|another|more|instead|otherwise|exceptions?|exemptions?|such|same)\b", re.IGNORECASE
+    r"\b(?:else|others?|another|more|less|instead|otherwise|exceptions?|exemptions?|such|same)\b"
+    r"|\A(?:is|are|was|were) there (?:an?|any) \w+(?: \w+)?\Z",
+    re.IGNORECASE,
 )
 _RELATIONAL: Final = re.compile(  # what is always something's: "the deadline" alone is that of what was spoken of
     r"\b(?:the|any|there) (?:\w+ )?(?:amount|architect|author|capital|cause|composer|conductor|consequence|cost"
@@ -75,6 +81,8 @@ _ORDINAL: Final = re.compile(
 _ONLY: Final = re.compile(r"\Aonly ", re.IGNORECASE)
 _MOST, _MOST_LINKED, _FEW = 6, 12, 2  # words of a fragment: alone, after "and", no topic of its own
 _LEAST_LIKE: Final = 1.0  # a fragment that is less like any phrase of the question stands for none of them
+_WHO_DOES: Final = re.compile(r"\Awho \w+(?:s|ed)\Z", re.IGNORECASE)
+_DECIDES: Final = re.compile(r"\b(?:decide|check|judge|determine|say|assesse?|know|verifie)[sd]\Z", re.IGNORECASE)
 MAX_WORDS: Final = 60  # a longer follow-up is no follow-up
 _ORDERS: Final = frozenset("name list tell give explain describe compare show define say".split())
 _RULES: Final = frozenset("must may can should shall do does could".split())
@@ -115,11 +123,14 @@ def _of_that_kind(kind: str, before: Before) -> str:
     if " " in kind:
         match = re.search(rf"\b[\w-]+ {re.escape(last)}\b", text, re.IGNORECASE)
         return f"{text[: match.start()]}{kind}{text[match.end() :]}" if match else ""
-    for phrase in before.asked.phrases:
+    phrases = sorted(before.asked.phrases, key=lambda phrase: not phrase.is_plural)
+    for phrase in phrases:
         words = phrase.source[phrase.start : phrase.head_end].split()[bool(phrase.determiner) :]
-        if len(words) > 1:
-            start = phrase.source.index(words[0], phrase.start)
+        start = phrase.source.index(words[0], phrase.start)
+        if len(words) > 1 and _CONTRAST.search(words[0]):
             return f"{text[:start]}{kind}{text[start + len(words[0]) :]}"
+        if phrase.is_plural:
+            return f"{text[:start]}{kind} {text[start:]}"
     return ""
 
 
@@ -172,7 +183,7 @@ def _in_place(fragment: str, preposition: str, before: Before) -> str:
     scored = [
         (_likeness(new, phrase, preposition), n if phrase.is_name else -n, phrase)  # of names that which comes last
         for n, phrase in enumerate(asked.phrases)
-        if not _is_predicate(phrase)
+        if not _is_predicate(phrase) and (phrase.determiner or not phrase.head.endswith("ing") or new.head.endswith("ing"))
     ]
     if not scored:
         return ""
@@ -184,7 +195,7 @@ def _in_place(fragment: str, preposition: str, before: Before) -> str:
     if fragment.startswith(f"{phrase.text}'s"):  # "gold's density" after "the melting point of gold"
         phrase = next((one for one in asked.phrases if one.start < phrase.start < one.end), phrase)
     end = phrase.end
-    is_part_of = new.determiner == "the" and phrase.determiner == "the" and " of " not in new.text
+    is_part_of = new.determiner == phrase.determiner == "the" and " of " not in new.text and not phrase.is_name
     if is_part_of and phrase.head_end < phrase.end:  # "And the melting point?" after "the density of gold"
         end = phrase.head_end
     return f"{asked.text[: phrase.start]}{fragment}{asked.text[end:]}"
@@ -221,7 +232,7 @@ def _conditional(bare: str, before: Before) -> str:
     if not match or (not match["what"] and "," in bare):
         return ""
     rest = _TOO.sub("", match["rest"])
-    condition = without_pronouns(rest, before) or rest
+    condition = without_pronouns(f"if {rest}", before).removeprefix("if ") or rest
     verb, after = before.action
     if (not_done := _DO_NOT.search(condition)) and verb:
         aux = not_done["not"]
@@ -241,13 +252,13 @@ def _conditional(bare: str, before: Before) -> str:
 
 def _with_object(clause: str, before: Before) -> str:
     """A clause that ends with a verb that wants an object is given that of the question before, or its subject."""
-    last = clause.rpartition(" ")[2].lower()
-    if base_of(last) not in _WANTS_OBJECT:
+    done, how = (match[1], match[2]) if (match := _HOW_DONE.search(clause)) else (clause, "")
+    if base_of(done.rpartition(" ")[2].lower()) not in _WANTS_OBJECT:
         return clause
     known = read(clause).stems
     objects = [phrase for phrase in before.asked.phrases if not phrase.in_question and stem(phrase.head) not in known]
     things = [phrase for phrase in objects if not phrase.is_person]
-    return f"{clause} {lowered(things[0].text)}" if things else clause
+    return f"{done} {lowered(things[0].text)}{how}" if things else clause
 
 
 def _question_word(bare: str, before: Before) -> str:
@@ -257,6 +268,7 @@ def _question_word(bare: str, before: Before) -> str:
     if (
         not match
         or Sentence(bare).auxiliary
+        or _WHO_DOES.match(bare)
         or (len(bare.split()) > 2 and Sentence(bare).verb and not re.search(r"\A\w+ what\b|\bwhich\b", bare.lower()))
     ):
         return ""
@@ -299,6 +311,8 @@ def _resolved(bare: str, before: Before) -> str:
     doer = f"{before.asked.subject.text} " if before.asked.subject and not before.asked.is_asked_of_subject else ""
     if not before.topic:
         return ""
+    if _DECIDES.search(bare) and before.asked.auxiliary is before.asked.tokens[0] and before.assertion():
+        return f"{bare} whether {before.assertion()}"
     if (noun := _RELATIONAL.search(bare)) and len(read(bare).content) <= 3 and not read(bare).names:
         return f"{bare[: noun.end()]} {f'for {doer}{doing}' if doing else f'of {before.topic}'}{bare[noun.end() :]}"
     is_short = len(read(bare).content) <= 3 and not read(bare).names
@@ -307,7 +321,7 @@ def _resolved(bare: str, before: Before) -> str:
         return f"{bare} {'when' if doing else 'regarding'} {doing or before.topic}"
     return (
         f"{bare} {'when' if doing else 'regarding'} {doing or before.topic}"
-        if _BRIDGE.search(bare) and is_short
+        if is_short and (_BRIDGE.search(bare) or _WHO_DOES.match(bare))
         else ""
     )
 
@@ -324,7 +338,7 @@ def _with_context(resolved: str, bare: str, before: Before) -> str:
     case = re.search(r"(?<!happens) (?:if|when) .+\Z", before.asked.text)
     if case and is_rule and len(own) <= 2 and not _CONDITION.search(resolved):
         return f"{resolved}{case[0]}"
-    if not verb or verb in {"happen", "mean"} or not is_rule or says_enough:
+    if not own or not verb or verb in {"happen", "mean"} or not is_rule or says_enough:
         return resolved
     return f"{resolved} when {gerund(verb)} {after}"
 
