@@ -119,7 +119,10 @@ class Before:
     def topic(self) -> str:
         """What it was about: its first phrase with all that belongs to it."""
         subject = self.asked.subject or self.focus()
-        return lowered(subject.source[subject.start : subject.whole_end]) if subject else ""
+        if subject is None:
+            return ""
+        is_first = subject.start == 0 or bool(subject.determiner)
+        return lowered(subject.whole) if is_first else subject.whole
 
 
 def _first_sentence(answer: str) -> str:

@@ -10,7 +10,18 @@ from collections.abc import Callable
 from typing import Final
 
 from ragqa.thread.before import Before
-from ragqa.thread.phrases import AUXILIARIES, BE, MODALS, PREPOSITIONS, Phrase, Sentence, base_of, can_be_noun, gerund, is_base
+from ragqa.thread.phrases import (
+    AUXILIARIES,
+    BE,
+    MODALS,
+    PREPOSITIONS,
+    Phrase,
+    Sentence,
+    base_of,
+    can_be_noun,
+    gerund,
+    is_base,
+)
 from ragqa.verdicts.reading import read
 from ragqa.verdicts.words import stem
 
@@ -94,7 +105,7 @@ def _of_an_event(bare: str, _: Before) -> str:
 
 
 def _supposed(bare: str, _: Before) -> str:
-    """ "Suppose they refuse" is "what if they refuse"; "any exceptions?" is "are there any exceptions?"."""
+    """With "what if they refuse" for "suppose they refuse", "are there any exceptions?" for "any exceptions?"."""
     return _ANY.sub("are there any", _SUPPOSE.sub("what if ", bare))
 
 
@@ -188,7 +199,8 @@ def _pointed(bare: str, before: Before) -> str:
         phrase = next((one for one in plain.phrases if one.start == match.start()), None)
         if phrase is None or (not is_the and not _is_determiner(match, phrase, plain)):
             continue
-        if is_the and (phrase.whole_end > phrase.end or len(read(bare).content) > _FEW_WORDS or read(bare).names):
+        is_more_said = re.match(r" (?:of|for|in|on|with|to|at)\b", plain.text[phrase.end :])
+        if is_the and (is_more_said or len(read(bare).content) > _FEW_WORDS or read(bare).names):
             continue
         if found := _known(phrase, is_the, before):
             return f"{plain.text[: phrase.start]}{found}{plain.text[phrase.end :]}"
@@ -205,7 +217,7 @@ def _is_determiner(match: re.Match[str], phrase: Phrase, plain: Sentence) -> boo
     if last in BE:
         return bool(following) and following not in PREPOSITIONS | {"too", "also", "as"}
     if last in MODALS:
-        return not is_base(phrase.text.split()[1].lower())
+        return not is_base(phrase.text.split()[1].lower()) or following in AUXILIARIES or is_base(following)
     return match["det"].lower() != "that" or (_goes_on(last) and (not _goes_on(following) or following in PREPOSITIONS))
 
 
@@ -214,11 +226,14 @@ def _known(phrase: Phrase, is_the: bool, before: Before) -> str:
     asked, noun, said = before.asked.phrases, stem(phrase.head), read(phrase.text).stems
     for one in (*asked, *before.said.phrases):
         full = one.whole if one in asked else one.text
-        if stem(one.head) != noun or not said <= read(f"the {full}").stems:  # "the boiling point"
+        if stem(one.head) != noun or read(one.text).quantities or not said <= read(f"the {full}").stems:  # "the boiling point"
             continue
         own = full.split()[bool(one.determiner) :]
-        if one.in_question or (one in asked and len(own) < len(phrase.text.split())):
+        says_no_more = len(own) < len(phrase.text.split())
+        if one.in_question or (says_no_more and one is before.asked.subject):
             return "they" if one.is_plural else "it"
+        if says_no_more and one in asked:
+            continue
         first = own[0] if one.is_name or own[0][1:2].isupper() else own[0].lower()
         return f"the {' '.join([first, *own[1:]])}"
     focus = before.focus() if before.wants_name else None
@@ -232,6 +247,8 @@ def _known(phrase: Phrase, is_the: bool, before: Before) -> str:
     verb, after = before.action
     if is_the or not before.topic:
         return ""
+    if verb and after and noun == stem(verb):
+        return f"{phrase.text} of {after}"
     return f"{phrase.text} on {gerund(verb)} {after}" if verb and after else f"{phrase.text} regarding {before.topic}"
 
 

@@ -20,8 +20,8 @@ DETERMINERS: Final = frozenset(
 )
 PREPOSITIONS: Final = frozenset(
     "of for to in on at by with from under over after before during within about against between into through as than "
-    "per since until without upon regarding towards near past across along around behind beyond despite inside onto outside "
-    "throughout toward".split()
+    "per since until without upon regarding towards near past across along around behind beyond despite inside onto "
+    "outside throughout toward".split()
 )
 BE: Final = frozenset("is are was were be been being".split())
 MODALS: Final = frozenset("do does did can could may might must should shall will would don't doesn't didn't".split())
@@ -96,8 +96,8 @@ _ROLES: Final = frozenset(
         stem,
         """agent applicant auditor author authority bank board body borrower broker child client commission committee
         company contractor controller custodian customer delegate director emperor employee employer firm fund holder institution insurer
-        investor issuer king lawyer lender man manager member mlro officer operator owner partner people person
-        president processor provider queen staff supplier team tenant trader trustee woman worker writer""".split(),
+        investor issuer king lawyer lender man manager member mlro officer operator owner partner people
+        person president processor provider queen staff supplier team tenant trader trustee woman worker writer""".split(),
     )
 )
 _AGENT: Final = re.compile(r"[^aeiou](?:ist|ian)s?\Z")
@@ -300,7 +300,7 @@ def _is_verb(token: Token, before: Token | None, wanted: str) -> bool:
     is_after_preposition = before is not None and before.tag == "prep" and before.lower != "to"
     if (token.text[0].isupper() and before is not None) or is_after_noun_marker or is_after_preposition:
         return False
-    if token.lower in _IRREGULAR or (token.lower.endswith("ed") and len(token.lower) > 4):
+    if token.lower in _IRREGULAR or (token.lower.endswith("ed") and (len(token.lower) > 4 or token.lower == "used")):
         return True
     return token.lower in _BASES if wanted == "base" else wanted == "any" and base_of(token.lower) in _BASES
 
@@ -317,6 +317,11 @@ def base_of(verb: str) -> str:
 def is_base(verb: str) -> bool:
     """Whether this is the plain form of a verb that the list has."""
     return verb in _BASES
+
+
+def is_participle(word: str) -> bool:
+    """Whether a word in lower case can stand after "be" as a verb: "founded", "withdrawn"."""
+    return word in _IRREGULAR or (word.endswith("ed") and len(word) > 4)
 
 
 def can_be_noun(word: str) -> bool:
@@ -398,7 +403,9 @@ def _runs(tokens: Sequence[Token]) -> list[tuple[list[Token], bool]]:
 def _trimmed(run: Sequence[Token]) -> list[Token]:
     """Without words at either end that are no part of a noun phrase; empty where nothing is left but a determiner."""
     kept = list(run)
-    while kept and (kept[-1].lower in _NO_NOUNS | _ADJECTIVES or _PREDICATE.search(kept[-1].lower) or kept[-1].tag == "det"):
+    while kept and (
+        kept[-1].lower in _NO_NOUNS | _ADJECTIVES or _PREDICATE.search(kept[-1].lower) or kept[-1].tag == "det"
+    ):
         kept.pop()
     while kept and kept[0].tag != "det" and kept[0].lower in _NO_NOUNS - {"first", "last", "open"}:
         kept.pop(0)

@@ -18,6 +18,8 @@ from ragqa.thread.phrases import (
     Sentence,
     base_of,
     gerund,
+    is_base,
+    is_participle,
     third_person,
 )
 from ragqa.verdicts.words import stem
@@ -38,6 +40,7 @@ _NOUN_FOLLOWS: Final = re.compile(
 _CLAUSE_LINK: Final = re.compile(
     r"[,;.]|\b(?:if|when|unless|before|after|while|because|although|once|and|so that|than)\b"
 )
+_COMPUTERS: Final = re.compile(r" (?:system|risk|incident|service|provider)s?\b| (?:security|infrastructure|staff)\b")
 _IDIOM: Final = frozenset("make makes made cold hot late".split())  # "made it into", "how cold it gets"
 _SINGULAR: Final = {"do": "does", "are": "is", "were": "was", "have": "has", "don't": "doesn't"}
 _AMOUNT: Final = re.compile(r"(?:[A-Z]{3} |US\$ ?|[$€£])?\d")
@@ -81,7 +84,9 @@ def _is_bound(text: str, match: re.Match[str]) -> bool:
         return True
     if kind == "one":
         return last in DETERMINERS | WH | {"this", "that", "last", "first", "only", "anyone", ""}
-    if kind == "event" or word in {"these", "those"}:
+    if word == "it" and _COMPUTERS.match(after):
+        return True
+    if kind == "event" or (word in {"these", "those"} and last != "of"):
         ends = not re.match(r"\s+\w", after) or bool(re.match(rf"\s+(?:too|{'|'.join(PREPOSITIONS)})\b", after))
         is_subject = is_after_be or last in AUXILIARIES or not last
         if not (is_subject or (ends and not (word == "that" and re.match(r"\s+\w", after) and last in PREPOSITIONS))):
@@ -144,6 +149,7 @@ def _meaning(match: re.Match[str], bare: str, before: Before) -> tuple[str, bool
         fits = [phrase for phrase in fits if phrase not in people] or fits
     if kind == "thing" and not _acts(match, bare):
         fits.sort(key=lambda phrase: phrase.is_person and not phrase.is_name)
+        fits = _objects_first(fits, before) if _is_object(match, bare) else fits
     if not fits and kind == "thing":
         return _event(asked, focus, before)
     if not fits:
@@ -181,10 +187,26 @@ def _place(before: Before) -> tuple[str, bool] | None:
 def _acts(match: re.Match[str], text: str) -> bool:
     """Whether "it" does something: "does it have to", "if it refuses", not "is it valid", "who signs it"."""
     last = text[: match.start()].lower().rstrip().rpartition(" ")[2]
+    if (passive := re.match(r" be ([a-z]+)", text[match.end() :])) and is_participle(passive[1]):
+        return False
     sentence = Sentence(f"it{text[match.end() :]}")
     after = sentence.tokens[1] if len(sentence.tokens) > 1 else None
     is_finite = after is not None and (after is sentence.verb or after.lower in AUXILIARIES - BE)
     return last in AUXILIARIES - BE or is_finite
+
+
+def _is_object(match: re.Match[str], text: str) -> bool:
+    """Whether "it" stands after a verb: "who invented it"."""
+    last = text[: match.start()].lower().rstrip().rpartition(" ")[2]
+    return last not in AUXILIARIES and is_base(base_of(last))
+
+
+def _objects_first(fits: Sequence[Phrase], before: Before) -> list[Phrase]:
+    """The thing that something was done to before who did it: of "did Galileo invent the telescope" the telescope."""
+    verb = before.asked.verb
+    if verb is None or before.asked.is_passive:
+        return list(fits)
+    return sorted(fits, key=lambda phrase: phrase.start != verb.end + 1)
 
 
 def _with_owners(phrases: Sequence[Phrase]) -> list[Phrase]:
@@ -227,7 +249,9 @@ def _several(candidates: Sequence[Phrase], word: str, before: Before) -> list[Ph
 def _things(candidates: Sequence[Phrase], word: str, before: Before) -> list[Phrase]:
     """What "it" can be: one thing; not who was asked for, and of "the boiling point of gold" its owner is gold."""
     counted = [phrase for phrase in before.asked.phrases if phrase.in_question and not phrase.is_plural]
-    single = [phrase for phrase in candidates if not phrase.is_plural or (phrase.is_name and phrase.determiner == "the")]
+    single = [
+        phrase for phrase in candidates if not phrase.is_plural or (phrase.is_name and phrase.determiner == "the")
+    ]
     single = single if any(phrase in before.asked.phrases for phrase in single) else [*counted, *single]
     if before.asked.tokens[0].lower == "who":  # "Who built the bridge?" "Eiffel." "How long is it?"
         apart = before.focus()

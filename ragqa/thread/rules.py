@@ -14,7 +14,19 @@ from typing import Final
 
 from ragqa.thread.before import Before, Turn, lowered
 from ragqa.thread.forms import TIME, in_plain_words
-from ragqa.thread.phrases import AUXILIARIES, BE, MODALS, PREPOSITIONS, WH, Phrase, Sentence, base_of, gerund, is_base
+from ragqa.thread.phrases import (
+    AUXILIARIES,
+    BE,
+    MODALS,
+    PREPOSITIONS,
+    WH,
+    Phrase,
+    Sentence,
+    base_of,
+    gerund,
+    is_base,
+    is_participle,
+)
 from ragqa.thread.pronouns import without_pronouns
 from ragqa.verdicts.reading import read
 from ragqa.verdicts.words import stem
@@ -30,8 +42,13 @@ _SAME: Final = re.compile(
     r" (?P<prep>for|to|of|in|with|at) (?P<x>.+)\Z",
     re.IGNORECASE,
 )
-_INCLUDES: Final = re.compile(r"\A(?:does|do|did|would) (?:that|this)(?: also)? (?:include|extend to|concern) (?P<x>.+)\Z", re.IGNORECASE)
-_THE_SAME: Final = re.compile(r"\A(?:(?:is|are) (?:it|that|they) )?(?:the )?(?:same|likewise|ditto)(?: thing| rule| goes)? (?P<prep>for|with|to|in) (?P<x>.+)\Z", re.IGNORECASE)
+_INCLUDES: Final = re.compile(
+    r"\A(?:does|do|did|would) (?:that|this)(?: also)? (?:include|extend to|concern) (?P<x>.+)\Z", re.IGNORECASE
+)
+_THE_SAME: Final = re.compile(
+    r"\A(?:(?:is|are) (?:it|that|they) )?(?:the )?(?:same|likewise|ditto)(?: thing| rule| goes)? (?P<prep>for|with|to|in) (?P<x>.+)\Z",
+    re.IGNORECASE,
+)
 _TOO: Final = re.compile(r",? (?:too|as well|also|then|instead|though)\Z", re.IGNORECASE)
 _CONDITION: Final = re.compile(
     r"\A(?P<what>what(?: happens| would happen| then)?,? )?(?P<even>(?:not )?(?:even|only|also|except) )?(?P<if>if|when|unless|in case|once|after|before)"
@@ -55,7 +72,8 @@ _QUESTION_WORD: Final = re.compile(
 )
 _ONES: Final = re.compile(r"\A(?:the )?(?P<kind>[\w-]+(?: [\w-]+)?) ones?\Z", re.IGNORECASE)
 _CONTRAST: Final = re.compile(  # a word that another of its kind replaces: "retail", "listed", "British"
-    r"(?:[ai]l|ic|ive|ed|ish|[aei]an|ary)\Z|\A(?:big|first|high|large|long|low|new|old|second|short|small)\Z", re.IGNORECASE
+    r"(?:[ai]l|ic|ive|ed|ish|[aei]an|ary)\Z|\A(?:big|first|high|large|long|low|new|old|second|short|small)\Z",
+    re.IGNORECASE,
 )
 _WHICH_ONES: Final = re.compile(r"\Awhich(?: ones?)?\Z", re.IGNORECASE)
 _KNOWN: Final = re.compile(  # "the plan": of what was spoken of, where nothing says of what else
@@ -81,6 +99,8 @@ _ORDINAL: Final = re.compile(
 _ONLY: Final = re.compile(r"\Aonly ", re.IGNORECASE)
 _MOST, _MOST_LINKED, _FEW = 6, 12, 2  # words of a fragment: alone, after "and", no topic of its own
 _LEAST_LIKE: Final = 1.0  # a fragment that is less like any phrase of the question stands for none of them
+_LEAST_LIKE_ONE: Final = 0.0  # ... where the question has one
+_WHO_ELSE: Final = re.compile(r"\Awho (?:else )?(?:did|does|do|can|may|must|should|will|could)\Z", re.IGNORECASE)
 _WHO_DOES: Final = re.compile(r"\Awho \w+(?:s|ed)\Z", re.IGNORECASE)
 _DECIDES: Final = re.compile(r"\b(?:decide|check|judge|determine|say|assesse?|know|verifie)[sd]\Z", re.IGNORECASE)
 MAX_WORDS: Final = 60  # a longer follow-up is no follow-up
@@ -151,6 +171,10 @@ def _swapped(bare: str, before: Before, is_linked: bool) -> str:
         return found
     fragment = without_pronouns(fragment, before) or fragment
     verb, aux = before.asked.verb, before.asked.auxiliary
+    if fragment.rpartition(" ")[2] in PREPOSITIONS and before.asked.phrases:  # "And the framework inside?"
+        return f"{before.asked.text[: before.asked.phrases[-1].start]}{fragment} {before.asked.phrases[-1].text}"
+    if verb and before.asked.is_passive and " " not in fragment and is_participle(fragment.lower()):
+        return f"{before.asked.text[: verb.start]}{fragment}{before.asked.text[verb.end :]}"
     if is_base(first.lower()) and rest and verb and aux and aux.lower in MODALS:  # "And take documents away?"
         return f"{before.asked.text[: verb.start]}{fragment}"
     time = TIME.search(before.asked.text) if preposition else None
@@ -183,12 +207,14 @@ def _in_place(fragment: str, preposition: str, before: Before) -> str:
     scored = [
         (_likeness(new, phrase, preposition), n if phrase.is_name else -n, phrase)  # of names that which comes last
         for n, phrase in enumerate(asked.phrases)
-        if not _is_predicate(phrase) and (phrase.determiner or not phrase.head.endswith("ing") or new.head.endswith("ing"))
+        if not (_is_predicate(phrase) or _is_in_name(phrase, asked))
+        and (phrase.determiner or not phrase.head.endswith("ing") or new.head.endswith("ing"))
     ]
     if not scored:
         return ""
     likeness, _, phrase = max(scored)
-    if likeness < _LEAST_LIKE:
+    is_only = len([one for _, _, one in scored if not one.in_question]) == 1 and not phrase.in_question
+    if likeness < (_LEAST_LIKE_ONE if is_only else _LEAST_LIKE):
         return ""
     if preposition and likeness < (2.0 if preposition == "for" else 5.0):
         return ""
@@ -205,6 +231,11 @@ def _is_predicate(phrase: Phrase) -> bool:
     """Whether it is an adjective after "be" that nobody listed: "independent"."""
     last = phrase.source[: phrase.start].rstrip().rpartition(" ")[2].lower()
     return last in BE and phrase.start > len(last) + 1 and not (phrase.determiner or phrase.is_name or phrase.is_plural)
+
+
+def _is_in_name(phrase: Phrase, sentence: Sentence) -> bool:
+    """Whether it is the end of a name: "England" of "the Bank of England"."""
+    return any(one.start < phrase.start < one.end and one.is_name and one.determiner for one in sentence.phrases)
 
 
 def _as_phrase(fragment: str) -> Phrase | None:
@@ -263,6 +294,9 @@ def _with_object(clause: str, before: Before) -> str:
 
 def _question_word(bare: str, before: Before) -> str:
     """For "Until when?", "Why?", "In which currency?": the question before, asked so; or its answer, asked about."""
+    aux, doer, rest = before.parts
+    if _WHO_ELSE.match(bare) and aux:  # "Who did?" after "Did Galileo invent …?"
+        return f"{bare} {rest}"
     bare = re.sub(r"\A(?:why (?:is|was) (?:that|this|it)(?: so)?|how come|why so)\Z", "why", bare, flags=re.IGNORECASE)
     match = _QUESTION_WORD.match(_TOO.sub("", bare))
     if (
@@ -273,18 +307,19 @@ def _question_word(bare: str, before: Before) -> str:
     ):
         return ""
     words, clause = match["wh"], before.clause
+    if _WHICH_ONES.match(bare) and before.asked.text.lower().startswith("how many "):
+        return f"which {before.asked.text[len('how many ') :]}"
     verb, after = before.action
-    aux, subject = before.asked.auxiliary, before.asked.subject
+    subject = before.asked.subject
     if _WHICH_ONES.match(bare) and aux and subject and verb and re.fullmatch(r"[\w' -]+", after):
         thing = re.sub(r"\A(?:a|an|the|any|some) ", "", after)
-        return f"which {thing} {aux.text.lower()} {subject.text} {verb}"
+        return f"which {thing} {aux} {subject.text} {verb}"
     asks_how_much = any(phrase.in_question for phrase in before.asked.phrases)
     if asks_how_much and before.statement:
         clause = before.statement
     is_denied = words.lower() == "why" and before.is_denied  # "Is it always the same?" "No." "Why?"
-    auxiliary, doer, rest = before.parts
-    if (words.lower() == "why not" or is_denied) and auxiliary:
-        return f"why {auxiliary} {doer} not {rest}"
+    if (words.lower() == "why not" or is_denied) and aux:
+        return f"why {aux} {doer} not {rest}"
     clause = clause[:1].lower() + clause[1:]
     return f"{words} {clause}" if clause else f"{words}, regarding {before.topic}" if before.topic else ""
 
