@@ -68,7 +68,7 @@ class Before:
         asked = self.asked
         if asked.auxiliary and not asked.is_asked_of_subject:
             which = [phrase.text for phrase in asked.phrases if phrase.in_question]
-            is_open = asked.tokens[0].lower in {"which", "what"} and asked.action[0] and not asked.action[1]
+            is_open = asked.tokens[0].lower in {"which", "what", "how"} and asked.action[0] and not asked.action[1]
             thing = f" the {which[0]}" if which and is_open else ""  # "Which documents must an applicant send?"
             return asked.text[asked.auxiliary.start :] + thing
         focus = self.focus()

@@ -43,7 +43,8 @@ _IF_SO: Final = re.compile(
 _THAT_ONE: Final = re.compile(r"\b(?:that|this) one\b(?! \w)", re.IGNORECASE)
 _ORDINALS: Final = ("first", "second", "third", "fourth")
 _LISTED: Final = re.compile(
-    rf"\bthe (?P<which>other|former|latter|last(?= one)|(?:{'|'.join(_ORDINALS)})(?= one))(?: one| two)?\b(?: (?P<next>\w+))?",
+    rf"\bthe (?P<which>other|former|latter|last(?= one)|(?:{'|'.join(_ORDINALS)})(?= one))(?: one| two)?\b"
+    r"(?: (?P<next>\w+))?",
     re.IGNORECASE,
 )
 _THING: Final = r"[A-Z][\w'’-]*(?: (?:of |the )?[A-Z][\w'’-]*)*|(?:an?|the) [\w-]+(?: [\w-]+)?"
@@ -52,25 +53,27 @@ _ONE: Final = re.compile(
     r"\b(?P<which>which|what|an?|any|every|each|no|the \w+e(?:r|st)) ones?\b(?= \w)", re.IGNORECASE
 )
 _SOME: Final = re.compile(
-    rf"(?:\A|(?<=\b(?:is|do|of) )|(?<=\b(?:are|was|did|can|may|had|how) )|(?<=\b(?:were|does|have|must) ))(?P<some>any|some|all|both|most|many|none)\b"
+    rf"(?P<before>\A|\b(?:of|how|{'|'.join(sorted(AUXILIARIES))}) )(?P<some>any|some|all|both|most|many|none)\b"
     rf"(?=\Z| (?:still|also|ever|now|left|{'|'.join(sorted((AUXILIARIES | PREPOSITIONS) - {'of'}))})\b)",
     re.IGNORECASE,
 )
 _THEN: Final = re.compile(
-    r"\b(?:(?P<prep>before|after|since|until|till|by|from) (?:that|then|this)|then|at (?:that|the) time|(?:in )?that year)\Z",
+    r"\b(?:(?P<prep>before|after|since|until|till|by|from) (?:that|then|this)|then|at (?:that|the) time"
+    r"|(?:in )?that year)\Z",
     re.IGNORECASE,
 )
 TIME: Final = re.compile(
-    r"\b(?:within|in|during|for|after|before|until|since|by|from) (?:the (?:first|last|next) )?(?:\d[\d,.]*|one|two|three|four|"
-    r"five|six|seven|ten|twelve) (?:\w+ )?(?:year|quarter|month|week|day|hour|minute)s?\b|\b(?:in|after|before|since|until) \d{4}\b",
+    r"\b(?:within|in|during|for|after|before|until|since|by|from) (?:the (?:first|last|next) )?(?:\d[\d,.]*|one|two"
+    r"|three|four|five|six|seven|ten|twelve) (?:\w+ )?(?:year|quarter|month|week|day|hour|minute)s?\b"
+    r"|\b(?:in|after|before|since|until) \d{4}\b",
     re.IGNORECASE,
 )
 _POINTED: Final = re.compile(r"\b(?P<det>this|that|these|those|the)(?= [a-z])", re.IGNORECASE)
 _KINDS: Final = frozenset(
     map(
         stem,
-        """bridge building canal church city country element island lake language metal moon mountain museum ocean planet
-        river sea star statue substance tower town tunnel""".split(),
+        """bridge building canal church city country element island lake language metal moon mountain museum ocean
+        planet river sea star statue substance tower town tunnel""".split(),
     )
 )
 _EARLY: Final = 12  # characters before "which one": after more the question itself says of what
@@ -173,7 +176,8 @@ def _with_noun(bare: str, before: Before) -> str:
             noun = " ".join(words) if is_many or not kinds[0].is_plural else re.sub(r"s\Z", "", " ".join(words))
             return f"{bare[: match.start()]}{match['which']} {noun}{bare[match.end() :]}"
     has_many = any(phrase.is_plural for phrase in (*before.asked.phrases, *before.said.phrases))
-    return _SOME.sub(lambda match: f"{match[0]} of them", bare, count=1) if has_many else bare
+    is_whole = bare.lower() == "how many"
+    return bare if is_whole or not has_many else _SOME.sub(lambda match: f"{match[0]} of them", bare, count=1)
 
 
 def _dated(bare: str, before: Before) -> str:
@@ -226,7 +230,9 @@ def _known(phrase: Phrase, is_the: bool, before: Before) -> str:
     asked, noun, said = before.asked.phrases, stem(phrase.head), read(phrase.text).stems
     for one in (*asked, *before.said.phrases):
         full = one.whole if one in asked else one.text
-        if stem(one.head) != noun or read(one.text).quantities or not said <= read(f"the {full}").stems:  # "the boiling point"
+        if (
+            stem(one.head) != noun or read(one.text).quantities or not said <= read(f"the {full}").stems
+        ):  # "the boiling point"
             continue
         own = full.split()[bool(one.determiner) :]
         says_no_more = len(own) < len(phrase.text.split())
@@ -241,7 +247,7 @@ def _known(phrase: Phrase, is_the: bool, before: Before) -> str:
     named = [one for one in names if said <= read(f"the {one.text}").stems]
     if named:
         return named[0].text
-    is_who = before.asked.text.lower().startswith("who")
+    is_who = before.asked.text.lower().startswith(("who", "where"))
     if noun in _KINDS and names and not is_who and len(phrase.text.split()) == len(("the", "river")):
         return f"{phrase.text} {' '.join(names[0].text.split()[bool(names[0].determiner) :])}"
     verb, after = before.action

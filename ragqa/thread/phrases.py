@@ -33,37 +33,37 @@ _LINKS: Final = frozenset(
 )
 _PRONOUNS: Final = frozenset("i you he she it we they me him us them this that these those there one ones not".split())
 _BASES: Final = frozenset(
-    """accept acknowledge acquire act admit advise affect agree allow answer appeal apply appoint approve arise ask
-    assess attend audit avoid become begin belong bind borrow breach break bring build buy calculate call cancel
-    carry cause cease certify change charge check choose claim climb close collect come commit complain complete
-    comply compose conduct confirm connect conquer consider consist consult contain control convert copy correct
-    cost count cover create cross cure deal decide declare define delay delegate deliver deny depend deposit
-    describe design destroy develop die differ direct disclose discover discuss distribute divide draw earn
-    elect employ end ensure enter erect establish examine exceed exclude execute exempt exercise exist expire
-    explain export extend fail fall feed fight file find finish fix flow follow form found freeze generate get
-    give go grant grow guard handle happen harm hear hire hold identify implement impose improve include
-    increase influence inform inspect introduce invent invest involve issue join keep kill know lapse last
-    launch lay lead learn leave lend lie live lose maintain make manage market matter mean measure meet melt
-    monitor move name need notify obtain occur offer open operate orbit order outsource oversee own paint pass
-    pay perform permit play possess prepare prevent process produce prohibit promote propose protect prove
-    provide publish purchase put raise reach react read receive recognise reconcile record recover reduce refer
-    refuse register reject release rely remain remove renew repay replace reply report represent request require
-    rescue reside resign respond restrict result retain retire return reveal review revoke rise rule run satisfy
-    save say see seek segregate select sell send separate serve set settle share show sign sink solve speak
-    spend spread stand start state stay stop store study submit succeed supervise supply support survive suspend
-    take teach tell terminate test think trade train transfer translate travel treat try turn understand update
-    use vary verify visit vote waive want warn wear win withdraw work write
-    absorb accrue adapt adopt allocate amend announce appear arrange arrive assign attach attract authorise bear bury
-    capture cite classify colonise compensate compete consent constitute consume contribute cooperate count decay
-    decline decrease dedicate deduct defeat defer delist derive detect determine dig dismiss dissolve dominate drown
-    eat emit encounter encrypt enforce engage enjoy erupt escape evaluate expand expel face float fly forbid forge
-    gain glow govern happen hang hide hire hurt impair import incur inherit inhabit insist inspire insure invade invite
-    invoke lack like locate look love marry merge migrate mitigate modify narrow navigate obey object observe omit
-    originate overcome overlap participate perish persuade pledge pour predict prefer preserve presume proceed
-    promise pursue qualify quit reappoint reassess rebuild recommend redeem reflect reform regulate reimburse
-    reinstate remember remind remedy resemble resist restore reuse rotate safeguard sail scrutinise seize separate
-    shoot shrink shut sing sit sleep specify split steal strike struggle suggest surround swim tear tend threaten
-    tolerate transmit trigger unite upgrade utilise verify violate wait walk weigh withhold""".split()
+    """absorb accept accrue acknowledge acquire act adapt admit adopt advise affect agree allocate allow amend announce
+    answer appeal appear apply appoint approve arise arrange arrive ask assess assign attach attend attract audit
+    authorise avoid bear become begin belong bind borrow breach break bring build bury buy calculate call cancel
+    capture carry cause cease certify change charge check choose cite claim classify climb close collect colonise
+    come commit compensate compete complain complete comply compose conduct confirm connect conquer consent
+    consider consist constitute consult consume contain contribute control convert cooperate copy correct cost
+    count cover create cross cure deal decay decide declare decline decrease dedicate deduct defeat defer define
+    delay delegate delist deliver deny depend deposit derive describe design destroy detect determine develop die
+    differ dig direct disclose discover discuss dismiss dissolve distribute divide dominate draw drown earn eat
+    elect emit employ encounter encrypt end enforce engage enjoy ensure enter erect erupt escape establish
+    evaluate examine exceed exclude execute exempt exercise exist expand expel expire explain export extend face
+    fail fall feed fight file find finish fix float flow fly follow forbid forge form found freeze gain generate
+    get give glow go govern grant grow guard handle hang happen harm hear hide hire hold hurt identify impair
+    implement import impose improve include increase incur influence inform inhabit inherit insist inspect
+    inspire insure introduce invade invent invest invite invoke involve issue join keep kill know lack lapse last
+    launch lay lead learn leave lend lie like live locate look lose love maintain make manage market marry matter
+    mean measure meet melt merge migrate mitigate modify monitor move name narrow navigate need notify obey
+    object observe obtain occur offer omit open operate orbit order originate outsource overcome overlap oversee
+    own paint participate pass pay perform perish permit persuade play pledge possess pour predict prefer prepare
+    preserve presume prevent proceed process produce prohibit promise promote propose protect prove provide
+    publish purchase pursue put qualify quit raise reach react read reappoint reassess rebuild receive recognise
+    recommend reconcile record recover redeem reduce refer reflect reform refuse register regulate reimburse
+    reinstate reject release rely remain remedy remember remind remove renew repay replace reply report represent
+    request require rescue resemble reside resign resist respond restore restrict result retain retire return
+    reuse reveal review revoke rise rotate rule run safeguard sail satisfy save say scrutinise see seek segregate
+    seize select sell send separate serve set settle share shoot show shrink shut sign sing sink sit sleep solve
+    speak specify spend split spread stand start state stay steal stop store strike struggle study submit succeed
+    suggest supervise supply support surround survive suspend swim take teach tear tell tend terminate test think
+    threaten tolerate trade train transfer translate transmit travel treat trigger try turn understand unite
+    update upgrade use utilise vary verify violate visit vote wait waive walk want warn wear weigh win withdraw
+    withhold work write""".split()
 )
 _SMALL_IN_NAMES: Final = frozenset("of for the and de da di van von der la".split())
 _IRREGULAR: Final = dict(
@@ -85,9 +85,9 @@ _NO_NOUNS: Final = frozenset(
     "once now today twice".split()
 )
 _ADJECTIVES: Final = frozenset(  # that end no noun phrase
-    """alone bigger cheaper colder compulsory constant dead deeper denser different earlier easier enough external faster
-    heavier higher hotter illegal independent larger later legal longer lower mandatory married necessary newer older
-    optional same shorter slower smaller stricter taller warmer wider younger""".split()
+    """alone bigger cheaper colder compulsory constant dead deeper denser different earlier easier enough external
+    faster heavier higher hotter illegal independent larger later legal longer lower mandatory married necessary newer
+    older optional same shorter slower smaller stricter taller warmer wider younger""".split()
 )
 _PREDICATE: Final = re.compile(r"(?:ous|ful|[aiu]ble|ly)\Z")
 _TOKEN: Final = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+(?:['’.&/-][^\W_]+)*['’]?|[^\w\s]")
@@ -95,9 +95,10 @@ _ROLES: Final = frozenset(
     map(
         stem,
         """agent applicant auditor author authority bank board body borrower broker child client commission committee
-        company contractor controller custodian customer delegate director emperor employee employer firm fund holder institution insurer
-        investor issuer king lawyer lender man manager member mlro officer operator owner partner people
-        person president processor provider queen staff supplier team tenant trader trustee woman worker writer""".split(),
+        company contractor controller custodian customer delegate director emperor employee employer firm fund holder
+        institution insurer investor issuer king lawyer lender man manager member mlro officer operator owner partner
+        people person president processor provider queen staff supplier team tenant trader trustee woman worker
+        writer""".split(),
     )
 )
 _AGENT: Final = re.compile(r"[^aeiou](?:ist|ian)s?\Z")

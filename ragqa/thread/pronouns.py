@@ -22,10 +22,12 @@ from ragqa.thread.phrases import (
     is_participle,
     third_person,
 )
+from ragqa.verdicts.reading import read
 from ragqa.verdicts.words import stem
 
 _EXPLETIVE: Final = re.compile(
-    r"it (?:comes to|(?:is )?(?:possible|necessary|permissible|legal|true|mandatory|required|enough|sufficient|allowed|ok|fine) (?:to|that|for .+ to)\b)",
+    r"it (?:comes to|(?:is )?(?:possible|necessary|permissible|legal|true|mandatory|required|enough|sufficient|allowed"
+    r"|ok|fine) (?:to|that|for .+ to)\b)",
     re.IGNORECASE,
 )
 _POSSESSIVE: Final = {"its": "thing", "their": "many", "his": "person", "her": "person"}
@@ -41,6 +43,7 @@ _CLAUSE_LINK: Final = re.compile(
     r"[,;.]|\b(?:if|when|unless|before|after|while|because|although|once|and|so that|than)\b"
 )
 _COMPUTERS: Final = re.compile(r" (?:system|risk|incident|service|provider)s?\b| (?:security|infrastructure|staff)\b")
+_BOUNDS: Final = frozenset("above below exceed exceeds over than under".split())
 _IDIOM: Final = frozenset("make makes made cold hot late".split())  # "made it into", "how cold it gets"
 _SINGULAR: Final = {"do": "does", "are": "is", "were": "was", "have": "has", "don't": "doesn't"}
 _AMOUNT: Final = re.compile(r"(?:[A-Z]{3} |US\$ ?|[$€£])?\d")
@@ -131,13 +134,17 @@ def _meaning(match: re.Match[str], bare: str, before: Before) -> tuple[str, bool
     focus = before.focus() if before.said.text else None
     if kind == "place":
         return _place(before)
+    last = bare[: match.start()].lower().rstrip().rpartition(" ")[2]
     if kind == "event":
+        if last in _BOUNDS and (amounts := read(before.said.text).quantities):
+            return amounts[0].span.text, False
         if focus and _HOW_MUCH.match(bare) and not focus.is_person and not _AMOUNT.match(focus.text):
             return _defined(focus.text, focus), focus.is_plural
         return _event(asked, focus, before)
     if kind == "one":
         ones = [phrase.text for phrase in asked if phrase.determiner in {"a", "an"}]
-        return (ones[-1], False) if ones else None
+        is_other = last.endswith(("er", "st", "nd", "rd", "th", "ic", "al"))  # "a second one"
+        return (ones[-1].partition(" ")[2] if is_other else ones[-1], False) if ones else None
     outer = (lambda phrases: phrases) if kind == "person" else _outer
     candidates = [*([focus] if focus and before.wants_name else []), *outer(asked), *outer(before.said.phrases)]
     candidates = [
@@ -156,7 +163,7 @@ def _meaning(match: re.Match[str], bare: str, before: Before) -> tuple[str, bool
         return None
     chosen = fits[0]
     if chosen.in_question:  # "How many members must a fund have?"
-        owner = before.asked.subject if before.asked.text.endswith(" have") else None
+        owner = before.asked.subject if before.asked.text.endswith((" have", " need", " hold")) else None
         return f"the {chosen.text} of {owner.text}" if owner else f"the {chosen.text}", chosen.is_plural
     text = chosen.text if word in _POSSESSIVE or chosen.is_name else chosen.whole if chosen in asked else chosen.text
     return _defined(text, chosen), chosen.is_plural
@@ -259,6 +266,9 @@ def _things(candidates: Sequence[Phrase], word: str, before: Before) -> list[Phr
         single = [
             phrase for phrase in single if phrase is not apart and not (is_copula and phrase is before.asked.subject)
         ]
+    if before.asked.text.lower().startswith("how much ") and counted:  # "How much capital …?" "How is it calculated?"
+        single = [*counted, *single]
+    single = single or [phrase for phrase in before.asked.phrases if phrase.is_name]  # "Pride and Prejudice"
     if word == "its" and single and single[0].head_end < single[0].end and not single[0].is_name:
         inner = [one for one in before.asked.phrases if single[0].start < one.start < single[0].end]
         single = [*inner, *single]

@@ -37,7 +37,7 @@ _CONNECTIVE: Final = re.compile(
 _ABOUT: Final = re.compile(r"\A(?:what|how) (?:about|of)\s+(?P<x>.+)\Z", re.IGNORECASE)
 _SAME: Final = re.compile(
     r"\A(?:does|do|did|is|are|would|can|could|will) (?:that|this|it|the same|those|these|they|the rule)"
-    r"(?: also| still)? (?:(?:go|apply|hold|count|be)(?: (?:the case|true|the same|so))?"
+    r"(?: also| still)? (?:(?:go(?= for)|apply|hold|count)(?: (?:true|the same))?|be (?:the case|true|the same|so)"
     r"|the (?:same|case)|true|so|different|required|allowed)"
     r" (?P<prep>for|to|of|in|with|at) (?P<x>.+)\Z",
     re.IGNORECASE,
@@ -46,12 +46,14 @@ _INCLUDES: Final = re.compile(
     r"\A(?:does|do|did|would) (?:that|this)(?: also)? (?:include|extend to|concern) (?P<x>.+)\Z", re.IGNORECASE
 )
 _THE_SAME: Final = re.compile(
-    r"\A(?:(?:is|are) (?:it|that|they) )?(?:the )?(?:same|likewise|ditto)(?: thing| rule| goes)? (?P<prep>for|with|to|in) (?P<x>.+)\Z",
+    r"\A(?:(?:is|are) (?:it|that|they) )?(?:the )?(?:same|likewise|ditto)(?: thing| rule| goes)?"
+    r" (?P<prep>for|with|to|in) (?P<x>.+)\Z",
     re.IGNORECASE,
 )
 _TOO: Final = re.compile(r",? (?:too|as well|also|then|instead|though)\Z", re.IGNORECASE)
 _CONDITION: Final = re.compile(
-    r"\A(?P<what>what(?: happens| would happen| then)?,? )?(?P<even>(?:not )?(?:even|only|also|except) )?(?P<if>if|when|unless|in case|once|after|before)"
+    r"\A(?P<what>what(?: happens| would happen| then)?,? )?(?P<even>(?:not )?(?:even|only|also|except) )?"
+    r"(?P<if>if|when|unless|in case|once|after|before)"
     r" (?!(?:is|are|was|were|do|does|did|must|may|can|should|will|has|have|how|which|what)\b)(?P<rest>.+)\Z",
     re.IGNORECASE,
 )
@@ -90,7 +92,7 @@ _RELATIONAL: Final = re.compile(  # what is always something's: "the deadline" a
     r"|date|deadline|designer|duration|effect|end|exception|fee|fine|form|founder|frequency|height|inventor|leader|length|limit|maximum"
     r"|minimum|name|notice|number|origin|owner|party|penalty|period|price|procedure|process|purpose|rate|reason|remainder"
     r"|requirement|rest|result|role|sanction|scope|share|size|source|speed|start|summit|threshold|time|total|value|weight"
-    rf"|winner|year)s?\b(?=\W*\Z| (?:then|now|too|also|{'|'.join(sorted(AUXILIARIES))})\b)",
+    rf"|winner|year)s?\b(?=\W*\Z| (?:\w+ed|then|now|too|also|{'|'.join(sorted(AUXILIARIES))})\b)",
     re.IGNORECASE,
 )
 _ORDINAL: Final = re.compile(
@@ -98,6 +100,7 @@ _ORDINAL: Final = re.compile(
 )
 _ONLY: Final = re.compile(r"\Aonly ", re.IGNORECASE)
 _MOST, _MOST_LINKED, _FEW = 6, 12, 2  # words of a fragment: alone, after "and", no topic of its own
+_CODE: Final = re.compile(r"\b\d\w*\b")
 _LEAST_LIKE: Final = 1.0  # a fragment that is less like any phrase of the question stands for none of them
 _LEAST_LIKE_ONE: Final = 0.0  # ... where the question has one
 _WHO_ELSE: Final = re.compile(r"\Awho (?:else )?(?:did|does|do|can|may|must|should|will|could)\Z", re.IGNORECASE)
@@ -159,6 +162,7 @@ def _swapped(bare: str, before: Before, is_linked: bool) -> str:
     match = _SAME.match(bare) or _INCLUDES.match(bare) or _THE_SAME.match(bare) or _ABOUT.match(bare)
     fragment = match["x"] if match else bare
     preposition = match.groupdict().get("prep") or "" if match else ""
+    preposition = "for" if preposition.lower() == "to" else preposition  # "does it apply to X?"
     only = _ONLY.match(_TOO.sub("", fragment))
     fragment = re.sub(r"\A(?:not )?(?:even|just|only) ", "", _TOO.sub("", fragment), flags=re.IGNORECASE)
     first, _, rest = fragment.partition(" ")
@@ -201,6 +205,8 @@ def _in_place(fragment: str, preposition: str, before: Before) -> str:
     ordinal, place = _ORDINAL.search(fragment), _ORDINAL.search(before.asked.text)
     if ordinal and place and ordinal.end() == len(fragment):  # "And the First?"
         return f"{before.asked.text[: place.start()]}{ordinal[0]}{before.asked.text[place.end() :]}"
+    if _CODE.fullmatch(fragment) and len(codes := list(_CODE.finditer(before.asked.text))) == 1:  # "3B" for "3A"
+        return f"{before.asked.text[: codes[0].start()]}{fragment}{before.asked.text[codes[0].end() :]}"
     asked, new = before.asked, _as_phrase(fragment)
     if new is None:
         return ""
@@ -234,8 +240,8 @@ def _is_predicate(phrase: Phrase) -> bool:
 
 
 def _is_in_name(phrase: Phrase, sentence: Sentence) -> bool:
-    """Whether it is the end of a name: "England" of "the Bank of England"."""
-    return any(one.start < phrase.start < one.end and one.is_name and one.determiner for one in sentence.phrases)
+    """Whether it is the end of a name: "England" of "the Bank of England", "Prejudice" of "Pride and Prejudice"."""
+    return any(one.start < phrase.start < one.end and one.is_name for one in sentence.phrases)
 
 
 def _as_phrase(fragment: str) -> Phrase | None:

@@ -21,7 +21,7 @@ REPORT = Turn("When must the annual audit report be submitted?", "Within four mo
         (KEEP, "Why?", "Why must a firm keep records of transactions?"),
         (LEND, "and Virtual Assets?", "May a firm lend Virtual Assets?"),
         (LEND, "Not even with consent?", "May a firm lend Client Money with consent?"),
-        (LEND, "Are there exceptions?", "Are there exceptions for lending Client Money?"),
+        (LEND, "Are there exceptions?", "Are there exceptions for a firm lending Client Money?"),
         (GOLD, "What about silver?", "What is the melting point of silver?"),
         (GOLD, "And the boiling point?", "What is the boiling point of gold?"),
         (GOLD, "And its density?", "What is gold's density?"),
