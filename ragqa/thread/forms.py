@@ -203,7 +203,8 @@ def _pointed(bare: str, before: Before) -> str:
         phrase = next((one for one in plain.phrases if one.start == match.start()), None)
         if phrase is None or (not is_the and not _is_determiner(match, phrase, plain)):
             continue
-        is_more_said = re.match(r" (?:of|for|in|on|with|to|at)\b", plain.text[phrase.end :])
+        following = re.match(r"\W*(\w*)", plain.text[phrase.end :])
+        is_more_said = following is not None and following[1].lower() in PREPOSITIONS - {"from"}
         if is_the and (is_more_said or len(read(bare).content) > _FEW_WORDS or read(bare).names):
             continue
         if found := _known(phrase, is_the, before):
@@ -240,7 +241,7 @@ def _known(phrase: Phrase, is_the: bool, before: Before) -> str:
             return "they" if one.is_plural else "it"
         if says_no_more and one in asked:
             continue
-        first = own[0] if one.is_name or own[0][1:2].isupper() else own[0].lower()
+        first = own[0].lower() if one.start == 0 and not own[0][1:2].isupper() else own[0]
         return f"the {' '.join([first, *own[1:]])}"
     focus = before.focus() if before.wants_name else None
     names = [one for one in (focus, *asked) if one and one.is_name]

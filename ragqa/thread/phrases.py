@@ -36,34 +36,36 @@ _BASES: Final = frozenset(
     """absorb accept accrue acknowledge acquire act adapt admit adopt advise affect agree allocate allow amend announce
     answer appeal appear apply appoint approve arise arrange arrive ask assess assign attach attend attract audit
     authorise avoid bear become begin belong bind borrow breach break bring build bury buy calculate call cancel
-    capture carry cause cease certify change charge check choose cite claim classify climb close collect colonise
-    come commit compensate compete complain complete comply compose conduct confirm connect conquer consent
-    consider consist constitute consult consume contain contribute control convert cooperate copy correct cost
-    count cover create cross cure deal decay decide declare decline decrease dedicate deduct defeat defer define
-    delay delegate delist deliver deny depend deposit derive describe design destroy detect determine develop die
-    differ dig direct disclose discover discuss dismiss dissolve distribute divide dominate draw drown earn eat
-    elect emit employ encounter encrypt end enforce engage enjoy ensure enter erect erupt escape establish
-    evaluate examine exceed exclude execute exempt exercise exist expand expel expire explain export extend face
-    fail fall feed fight file find finish fix float flow fly follow forbid forge form found freeze gain generate
-    get give glow go govern grant grow guard handle hang happen harm hear hide hire hold hurt identify impair
-    implement import impose improve include increase incur influence inform inhabit inherit insist inspect
-    inspire insure introduce invade invent invest invite invoke involve issue join keep kill know lack lapse last
-    launch lay lead learn leave lend lie like live locate look lose love maintain make manage market marry matter
-    mean measure meet melt merge migrate mitigate modify monitor move name narrow navigate need notify obey
-    object observe obtain occur offer omit open operate orbit order originate outsource overcome overlap oversee
-    own paint participate pass pay perform perish permit persuade play pledge possess pour predict prefer prepare
-    preserve presume prevent proceed process produce prohibit promise promote propose protect prove provide
-    publish purchase pursue put qualify quit raise reach react read reappoint reassess rebuild receive recognise
-    recommend reconcile record recover redeem reduce refer reflect reform refuse register regulate reimburse
-    reinstate reject release rely remain remedy remember remind remove renew repay replace reply report represent
-    request require rescue resemble reside resign resist respond restore restrict result retain retire return
-    reuse reveal review revoke rise rotate rule run safeguard sail satisfy save say scrutinise see seek segregate
-    seize select sell send separate serve set settle share shoot show shrink shut sign sing sink sit sleep solve
-    speak specify spend split spread stand start state stay steal stop store strike struggle study submit succeed
-    suggest supervise supply support surround survive suspend swim take teach tear tell tend terminate test think
-    threaten tolerate trade train transfer translate transmit travel treat trigger try turn understand unite
-    update upgrade use utilise vary verify violate visit vote wait waive walk want warn wear weigh win withdraw
-    withhold work write""".split()
+    capture carry cause cease celebrate certify change charge check choose cite claim classify climb close
+    collect colonise come commit compensate compete complain complete comply compose conduct confirm connect
+    conquer consent consider consist constitute consult consume contain contribute control convert cooperate copy
+    correct cost count cover create criticise cross cure deal decay decide declare decline decrease dedicate
+    deduct defeat defer define delay delegate delist deliver demonstrate deny depend deposit derive describe
+    design destroy detect determine develop die differ dig direct disclose discover discuss dismiss dissolve
+    distribute divide dominate draw drown earn eat educate elect emit employ encounter encrypt end enforce engage
+    enjoy ensure enter erect erupt escape establish estimate evacuate evaluate examine excavate exceed exclude
+    execute exempt exercise exist expand expel expire explain export extend face fail fall feed fight file find
+    finish fix float flow fly follow forbid forge form formulate found freeze gain generate get give glow go
+    govern grant grow guard handle hang happen harm hear hide hire hold hurt identify illuminate impair implement
+    import impose improve inaugurate include increase incur industrialise influence inform inhabit inherit insist
+    inspect inspire insure introduce invade invent invest invite invoke involve isolate issue join keep kill know
+    lack lapse last launch lay lead learn leave lend lie like liquefy liquidate live locate look lose love
+    maintain make manage market marry matter mean measure meet melt merge migrate mitigate modernise modify
+    monitor move name narrow nationalise navigate need negotiate nominate notify obey object observe obtain occur
+    offer omit open operate orbit order organise originate outsource overcome overlap oversee own paint
+    participate pass pay perform perish permit persuade play pledge popularise possess pour predict prefer
+    prepare preserve presume prevent privatise proceed process produce prohibit promise promote propose protect
+    prove provide publish purchase pursue put qualify quit raise ratify reach react read realise reappoint
+    reassess rebuild receive recognise recommend reconcile record recover redeem reduce refer reflect reform
+    refuse register regulate reimburse reinstate reject release rely remain remedy remember remind remove renew
+    repay repeal replace reply report represent request require rescue resemble reside resign resist respond
+    restore restrict result retain retire return reuse reveal review revoke rise rotate rule run safeguard sail
+    satisfy save say scrutinise see seek segregate seize select sell send separate serve set settle share shoot
+    show shrink shut sign sing sink sit sleep solve speak specify spend split spread stand standardise start
+    state stay steal stop store strike struggle study submit succeed suggest summarise supervise supply support
+    surround survive suspend swim take teach tear tell tend terminate test think threaten tolerate trade train
+    transfer translate transmit travel treat trigger try turn understand unite update upgrade use utilise vary
+    verify violate visit vote wait waive walk want warn wear weigh win withdraw withhold work write""".split()
 )
 _SMALL_IN_NAMES: Final = frozenset("of for the and de da di van von der la".split())
 _IRREGULAR: Final = dict(
@@ -92,15 +94,13 @@ _ADJECTIVES: Final = frozenset(  # that end no noun phrase
 _PREDICATE: Final = re.compile(r"(?:ous|ful|[aiu]ble|ly)\Z")
 _TOKEN: Final = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+(?:['’.&/-][^\W_]+)*['’]?|[^\w\s]")
 _ROLES: Final = frozenset(
-    map(
-        stem,
-        """agent applicant auditor author authority bank board body borrower broker child client commission committee
-        company contractor controller custodian customer delegate director emperor employee employer firm fund holder
-        institution insurer investor issuer king lawyer lender man manager member mlro officer operator owner partner
-        people person president processor provider queen staff supplier team tenant trader trustee woman worker
-        writer""".split(),
-    )
+    """agent applicant auditor author authority bank board body borrower broker child client commission committee
+    company contractor controller custodian customer delegate director emperor employee employer firm fund holder
+    institution insurer investor issuer king lawyer lender man manager member mlro officer operator owner partner
+    people person president processor provider queen staff supplier team tenant trader trustee woman worker
+    writer""".split()
 )
+_ROLE_STEMS: Final = frozenset(map(stem, _ROLES))
 _AGENT: Final = re.compile(r"[^aeiou](?:ist|ian)s?\Z")
 
 
@@ -171,8 +171,8 @@ class Phrase:
     def is_person(self) -> bool:
         """Whether it can be somebody: a role, or a name that is no plural."""
         if self.head.endswith("ion"):  # "application" has the stem of "applicant"
-            return False
-        return stem(self.head) in _ROLES or bool(_AGENT.search(self.head))
+            return self.head in _ROLES
+        return stem(self.head) in _ROLE_STEMS or bool(_AGENT.search(self.head))
 
     @property
     def begins_possessive(self) -> bool:
@@ -263,12 +263,15 @@ def _has_link(tokens: Sequence[Token]) -> bool:
 
 def _with_verbs(tokens: Sequence[Token]) -> list[Token]:
     """The tokens with the verbs tagged: where one is wanted, the last word of a run that can be one."""
+    is_title = not any(token.tag in {"wh", "aux", "pron", "verb"} for token in tokens)  # "Deadline for the report"
     found, wanted = list(tokens), "any"  # form: "any", "base" after "must" or "to", "participle" after "be" or a verb
     for n, token in enumerate(tokens):
         if token.tag in {"link", "mark", "wh"}:
             wanted = "any"
         elif token.tag == "aux" or token.lower == "to":
             wanted = "base" if token.lower in MODALS or token.lower == "to" else "participle"
+        elif is_title and token is tokens[-1] and base_of(token.lower) == token.lower:
+            continue
         elif token.tag == "word" and _is_verb(token, tokens[n - 1] if n else None, wanted):
             after = tokens[n + 1] if n + 1 < len(tokens) else None
             if wanted == "base" and after is not None and after.lower in BE | HAVE:  # "must the report be …"
@@ -297,7 +300,10 @@ def _with_unknown_verb(tokens: list[Token]) -> list[Token]:
 
 def _is_verb(token: Token, before: Token | None, wanted: str) -> bool:
     """Whether the word can be a verb of the form that is wanted here."""
-    is_after_noun_marker = before is not None and (before.tag == "det" or before.lower.endswith(("'s", "s'")))
+    is_counted = before is not None and before.lower in {"many", "much"}  # "how many copies"
+    is_after_noun_marker = before is not None and (
+        before.tag == "det" or is_counted or before.lower.endswith(("'s", "s'"))
+    )
     is_after_preposition = before is not None and before.tag == "prep" and before.lower != "to"
     if (token.text[0].isupper() and before is not None) or is_after_noun_marker or is_after_preposition:
         return False

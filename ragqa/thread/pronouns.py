@@ -43,6 +43,7 @@ _CLAUSE_LINK: Final = re.compile(
     r"[,;.]|\b(?:if|when|unless|before|after|while|because|although|once|and|so that|than)\b"
 )
 _COMPUTERS: Final = re.compile(r" (?:system|risk|incident|service|provider)s?\b| (?:security|infrastructure|staff)\b")
+_WHERE: Final = re.compile(r"\b((?:[Ii]n|[Aa]t|[Oo]n|[Nn]ear|[Tt]o) (?:the )?[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)*)")
 _BOUNDS: Final = frozenset("above below exceed exceeds over than under".split())
 _IDIOM: Final = frozenset("make makes made cold hot late".split())  # "made it into", "how cold it gets"
 _SINGULAR: Final = {"do": "does", "are": "is", "were": "was", "have": "has", "don't": "doesn't"}
@@ -184,11 +185,16 @@ def _event(asked: Sequence[Phrase], focus: Phrase | None, before: Before) -> tup
 
 def _place(before: Before) -> tuple[str, bool] | None:
     """What "there" means: a place of the answer or the question."""
-    named = re.search(
-        r"\b(?:in|at|on|near) (?:the )?[A-Z][\w'’-]*(?: [A-Z][\w'’-]*)*", f"{before.said.text} {before.asked.text}"
-    )
+    text = f"{before.said.text} {before.asked.text}"
+    named = [match[1] for match in _WHERE.finditer(text) if not read(match[1]).dates]
     names = [one for one in (before.focus(), *before.asked.phrases) if one and _is_place(one)]
-    return (named[0], False) if named else (f"in {names[0].text}", False) if names else None
+    return (
+        (re.sub(r"\Ato ", "in ", named[0], flags=re.IGNORECASE), False)
+        if named
+        else (f"in {names[0].text}", False)
+        if names
+        else None
+    )
 
 
 def _acts(match: re.Match[str], text: str) -> bool:

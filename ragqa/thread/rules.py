@@ -169,7 +169,10 @@ def _swapped(bare: str, before: Before, is_linked: bool) -> str:
     if first.lower() in PREPOSITIONS and rest:
         preposition, fragment = first, rest
     is_known = bool(match or preposition or is_linked)
-    if not match and (not _is_fragment(bare, _MOST_LINKED if is_linked else _MOST) or _CONDITION.match(bare)):
+    if not match and (
+        not _is_fragment(bare, _MOST_LINKED if is_linked else _MOST)
+        or (_CONDITION.match(bare) and not TIME.fullmatch(bare))
+    ):
         return ""
     if (ones := _ONES.match(fragment)) and (found := _of_that_kind(ones["kind"], before)):
         return found
@@ -179,7 +182,9 @@ def _swapped(bare: str, before: Before, is_linked: bool) -> str:
         return f"{before.asked.text[: before.asked.phrases[-1].start]}{fragment} {before.asked.phrases[-1].text}"
     if verb and before.asked.is_passive and " " not in fragment and is_participle(fragment.lower()):
         return f"{before.asked.text[: verb.start]}{fragment}{before.asked.text[verb.end :]}"
-    if is_base(first.lower()) and rest and verb and aux and aux.lower in MODALS:  # "And take documents away?"
+    if (
+        not match and is_base(first.lower()) and rest and verb and aux and aux.lower in MODALS
+    ):  # "And take documents away?"
         return f"{before.asked.text[: verb.start]}{fragment}"
     time = TIME.search(before.asked.text) if preposition else None
     if time and TIME.fullmatch(f"{preposition} {fragment}"):  # "And after 28 days?"
@@ -260,6 +265,7 @@ def _likeness(new: Phrase, old: Phrase, preposition: str) -> float:
     points += 2.0 if new.is_person == old.is_person else -1.0
     points += 2.0 * (new.is_name and old.is_name) - 1.0 * (new.is_name != old.is_name and not is_acronym)
     points += 1.0 * (new.is_plural == old.is_plural) + 1.0 * (bool(new.determiner) == bool(old.determiner))
+    points += 0.5 * (new.determiner == old.determiner)
     return points - 1.0 * old.in_question
 
 
@@ -309,7 +315,7 @@ def _question_word(bare: str, before: Before) -> str:
         not match
         or Sentence(bare).auxiliary
         or _WHO_DOES.match(bare)
-        or (len(bare.split()) > 2 and Sentence(bare).verb and not re.search(r"\A\w+ what\b|\bwhich\b", bare.lower()))
+        or (len(bare.split()) > 2 and Sentence(bare).verb and not re.search(r"\A\w+ (?:what|which)\b", bare.lower()))
     ):
         return ""
     words, clause = match["wh"], before.clause
@@ -357,7 +363,8 @@ def _resolved(bare: str, before: Before) -> str:
     if (noun := _RELATIONAL.search(bare)) and len(read(bare).content) <= 3 and not read(bare).names:
         return f"{bare[: noun.end()]} {f'for {doer}{doing}' if doing else f'of {before.topic}'}{bare[noun.end() :]}"
     is_short = len(read(bare).content) <= 3 and not read(bare).names
-    is_known = _KNOWN.search(bare) and len(read(bare).content) <= 4 and not read(bare).names
+    is_simple = not PREPOSITIONS & set(bare.lower().split())
+    is_known = _KNOWN.search(bare) and len(read(bare).content) <= 3 + is_simple and not read(bare).names
     if is_known and not read(bare).content & read(before.asked.text).content:
         return f"{bare} {'when' if doing else 'regarding'} {doing or before.topic}"
     return (
@@ -377,7 +384,7 @@ def _with_context(resolved: str, bare: str, before: Before) -> str:
     unsaid = {stem(phrase.head) for phrase in Sentence(after).phrases} - known
     says_enough = len(own) > 2 or not unsaid or stem(verb) in known or " when " in resolved
     case = re.search(r"(?<!happens) (?:if|when) .+\Z", before.asked.text)
-    if case and is_rule and len(own) <= 2 and not _CONDITION.search(resolved):
+    if case and is_rule and len(own) <= 3 and not _CONDITION.search(resolved):
         return f"{resolved}{case[0]}"
     if not own or not verb or verb in {"happen", "mean"} or not is_rule or says_enough:
         return resolved
