@@ -174,6 +174,8 @@ def _swapped(bare: str, before: Before, is_linked: bool) -> str:
         or (_CONDITION.match(bare) and not TIME.fullmatch(bare))
     ):
         return ""
+    if not is_known and re.search(r"\w of \w", fragment):  # a topic of its own, as one types into a search box
+        return bare
     if (ones := _ONES.match(fragment)) and (found := _of_that_kind(ones["kind"], before)):
         return found
     fragment = without_pronouns(fragment, before) or fragment
@@ -191,7 +193,7 @@ def _swapped(bare: str, before: Before, is_linked: bool) -> str:
         return f"{before.asked.text[: time.start()]}{preposition.lower()} {fragment}{before.asked.text[time.end() :]}"
     if found := _in_place(fragment, preposition.lower(), before):
         return found
-    if not is_known and len(fragment.split()) > _FEW:  # a new topic in a few words, as one types into a search box
+    if not is_known and len(fragment.split()) > _FEW:
         return bare
     clause = before.clause if only else ""
     return f"{clause or before.asked.text} {'only ' if only else ''}{preposition.lower() or 'for'} {fragment}"
