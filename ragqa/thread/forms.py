@@ -246,7 +246,7 @@ def _known(phrase: Phrase, is_the: bool, before: Before) -> str:
     focus = before.focus() if before.wants_name else None
     names = [one for one in (focus, *asked) if one and one.is_name]
     named = [one for one in names if said <= read(f"the {one.text}").stems]
-    if named:
+    if named and noun in _KINDS:  # "the lake" of "Lake Baikal"; "the client" is not that of "Client Money"
         return named[0].text
     is_who = before.asked.text.lower().startswith(("who", "where"))
     if noun in _KINDS and names and not is_who and len(phrase.text.split()) == len(("the", "river")):

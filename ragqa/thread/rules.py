@@ -126,7 +126,7 @@ def rewritten(follow_up: str, thread: Sequence[Turn]) -> str:
         bare = text.rstrip("?!. ")
     before = Before(thread[-1])
     plain = in_plain_words(bare, before)
-    was_linked, bare = was_linked or plain != bare, plain
+    was_linked, bare = was_linked or plain.lower() != bare.lower(), plain
     swapped = partial(_swapped, is_linked=was_linked)
     rules: tuple[Callable[[str, Before], str], ...] = (swapped, _conditional, _question_word, _resolved)
     found = next(filter(None, (rule(bare, before) for rule in rules)), "")
@@ -168,7 +168,7 @@ def _swapped(bare: str, before: Before, is_linked: bool) -> str:
     first, _, rest = fragment.partition(" ")
     if first.lower() in PREPOSITIONS and rest:
         preposition, fragment = first, rest
-    is_known = bool(match or preposition or is_linked)
+    is_known = bool(match or preposition or is_linked) or fragment != bare
     if not match and (
         not _is_fragment(bare, _MOST_LINKED if is_linked else _MOST)
         or (_CONDITION.match(bare) and not TIME.fullmatch(bare))

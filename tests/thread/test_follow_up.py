@@ -117,7 +117,7 @@ def test_bytes_that_are_no_text_are_rewritten_as_well():
 
 def test_the_library_has_it():
     found = ragqa.rewrite("Why?", [ragqa.Turn("May a firm lend Client Money?", "No.")])
-    assert found.rewritten == "Why may a firm lend Client Money?"
+    assert found.rewritten == "Why may a firm not lend Client Money?"
 
 
 def page():

@@ -4,13 +4,19 @@ import re
 
 import pytest
 
-from ragqa.evaluation.answering.facts import FOLLOW_UPS, QUESTIONS, is_right_rewriting, rows
+from ragqa.evaluation.answering.facts import FOLLOW_UPS, FURTHER_FOLLOW_UPS, QUESTIONS, is_right_rewriting, rows
 from ragqa.thread import Turn
 from ragqa.thread.rules import rewritten
 
 KEEP = Turn("How long must a firm keep records of transactions?", "At least six years.")
 LEND = Turn("May a firm lend Client Money?", "No.")
 GOLD = Turn("What is the melting point of gold?", "Gold melts at 1,064 degrees Celsius.")
+OUTSOURCE = Turn("Is a firm allowed to outsource internal audit?", "Yes, but not to its Auditor.")
+CANALS = Turn("Which canals link the Volga with other waters?", "The Volga-Don Canal and the Moscow Canal.")
+SUEZ = Turn("When did the Suez Canal open?", "On 17 November 1869.")
+CLAUSES = Turn("How many clauses does the charter have?", "63.")
+CAPITAL = Turn("How much capital does a Category 3A firm need?", "HMD 500,000.")
+KNOWN_THREADS = [row for name in (FOLLOW_UPS, FURTHER_FOLLOW_UPS) for row in rows(name) if row["part"] != "sealed"]
 REPORT = Turn("When must the annual audit report be submitted?", "Within four months of the year end.")
 
 
@@ -70,21 +76,38 @@ REPORT = Turn("When must the annual audit report be submitted?", "Within four mo
             "Does a trust need one too?",
             "Does a trust need a custodian too?",
         ),
+        (OUTSOURCE, "and if so, who pays?", "Who pays if a firm is allowed to outsource internal audit?"),
+        (LEND, "or else?", "What happens if a firm does not lend Client Money?"),
+        (LEND, "why?", "Why may a firm not lend Client Money?"),
+        (LEND, "and pledge it?", "May a firm pledge Client Money?"),
+        (LEND, "who decides?", "Who decides whether a firm may lend Client Money?"),
+        (LEND, "even if the client agrees", "May a firm lend Client Money even if the client agrees?"),
+        (LEND, "who enforces this ban?", "Who enforces the ban on lending Client Money?"),
+        (LEND, "no, i meant virtual assets", "May a firm lend virtual assets?"),
+        (REPORT, "only in writing?", "Must the annual audit report be submitted only in writing?"),
+        (REPORT, "and published?", "When must the annual audit report be published?"),
+        (CANALS, "when was the second one opened", "When was the Moscow Canal opened?"),
+        (CLAUSES, "are any still in force?", "Are any of the clauses of the charter still in force?"),
+        (SUEZ, "who owned it then?", "Who owned the Suez Canal on 17 November 1869?"),
+        (SUEZ, "how long is the canal?", "How long is the Suez Canal?"),
+        (CAPITAL, "what about 3B?", "How much capital does a Category 3B firm need?"),
     ],
 )
 def test_what_points_back_is_written_out(turn, asked, expected):
     assert rewritten(asked, [turn]) == expected
 
 
-@pytest.mark.parametrize("row", [row for row in rows(FOLLOW_UPS) if row["part"] == "open"], ids=lambda row: row["id"])
-def test_the_open_follow_ups_are_rewritten_rightly(row):
+@pytest.mark.parametrize("row", KNOWN_THREADS, ids=lambda row: row["id"])
+def test_the_follow_ups_that_are_not_sealed_are_rewritten_rightly(row):
     assert is_right_rewriting(rewritten(row["follow_up"], [Turn(row["question"], row["answer"])]), row)
 
 
 def test_what_stands_alone_is_left_as_it_is():
     questions = [row["question"] for row in rows(QUESTIONS) if row["part"] == "open"]
-    questions += [row["standalone"] for row in rows(FOLLOW_UPS) if row["part"] == "open"]
-    assert [question for question in questions if rewritten(question, [KEEP]) != question] == []
+    questions += [row["standalone"] for row in KNOWN_THREADS]
+    turns = [KEEP, LEND, *(Turn(row["question"], row["answer"]) for row in KNOWN_THREADS[::9])]
+    found = [(one, rewritten(one, [turn])) for one in questions for turn in turns]
+    assert [pair for pair in found if pair[0].lower().rstrip("?") != pair[1].lower().rstrip("?")] == []
 
 
 @pytest.mark.parametrize(

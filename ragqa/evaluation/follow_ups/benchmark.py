@@ -38,8 +38,8 @@ from ragqa.types import Question
 SCHEMA_VERSION: Final = 1
 PART: Final = replace(
     PART_OF_ANSWERS,
-    help="further: written later, open too; held: written with them, first looked at when the rules of issue 15 were "
-    "done. Sealed cases are for figures that are reported, never to choose a rule by.",
+    help="further: written later, open too; held: written with them, first looked at when the rules had been "
+    "chosen. Sealed cases are for figures that are reported, never to choose a rule by.",
     choices=(*PART_OF_ANSWERS.choices, "held"),
 )
 
