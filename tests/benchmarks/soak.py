@@ -123,10 +123,15 @@ def counts(pid: int) -> dict[str, float]:
 
 
 def resting(address: str, pid: int) -> dict[str, float]:
-    """`counts` when nobody is there: Streamlit keeps the session of who left for two minutes, with three handles."""
+    """`counts` when nobody is there.
+
+    Streamlit keeps the session of who left for two minutes, with three handles, and lets go of it when another leaves.
+    """
     time.sleep(150)
     with opened(Visitor(address), "records"):
-        return counts(pid)
+        pass
+    time.sleep(2)
+    return counts(pid)
 
 
 def use(address: str, number: int, over: threading.Event, done: Counter[str], folder: Path) -> None:

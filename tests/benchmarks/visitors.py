@@ -41,9 +41,10 @@ def main() -> int:
         shutil.copy(alone / "precision.json", together)  # which a server times once: a busy machine may choose another
         many = visited(together, [asked[n % len(asked) :] + asked[: n % len(asked)] for n in range(options.visitors)])
         expected, found = numbers(alone), numbers(together)
+    found = [one for one in found if one[1] is not None]
     wrong = [question for question, scored in found if scored != dict(expected)[question]]
     n_asked = options.visitors * len(asked)
-    print(f"answers {len(found)} of {n_asked}, with other numbers than a lone visitor's {len(wrong)}")
+    print(f"scored answers {len(found)} of {n_asked}, with other numbers than a lone visitor's {len(wrong)}")
     problems = [*one, *many]
     print("\n".join(problems[:20]) or "no error drawn, none in the log")
     return 1 if problems or wrong or len(found) != n_asked else 0
