@@ -25,6 +25,8 @@ ENVIRONMENT: Final = (
         "records.sqlite3 in RAGQA_HOME",
     ),
     Variable("RAGQA_INDEXES", "folder of indexes", "the checkout's `indexes/`, else a folder of RAGQA_HOME"),
+    Variable("RAGQA_MILVUS_URI", "address of Milvus (`ragqa/retrieval/README.md`)", "the one an index was built with"),
+    Variable("RAGQA_MILVUS_TOKEN", "its token, or USER:PASSWORD"),
     Variable("RAGQA_DATA", "folder of question files that the Evaluate page offers", "../shared/data"),
     Variable("RAGQA_LIBRARY_FOLDERS", "folders whose files the Library page offers, parted as in PATH", "none"),
     Variable("RAGQA_INDEX", "the corpus opened first", "rulebook"),

@@ -91,6 +91,15 @@ class FurtherRanking:
 
 
 @dataclass(frozen=True, slots=True)
+class Engine:
+    """Where the corpus of an index is that holds none: ``milvus``, its address without a login, the collection."""
+
+    kind: str
+    uri: str
+    collection: str
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """Everything that decides what this index finds.
 
@@ -125,6 +134,7 @@ class Manifest:
     created: str
     files: tuple[FileEntry, ...]
     rankings: tuple[FurtherRanking, ...] = ()
+    engine: Engine | None = None  # None: passages, BM25 and vectors are in its folder
 
     @property
     def has_vectors(self) -> bool:
@@ -168,10 +178,11 @@ def index_files(
     *,
     has_vectors: bool = True,
     found: Iterable[str] = (),
+    engine: bool = False,
 ) -> tuple[str, ...]:
     """The files of an index besides its manifest, by path; of other packages' rankings those ``found`` in their folder.
 
-    Only plain files right below that folder count.
+    Only plain files right below that folder count. ``engine``: passages, vectors and scores are in one.
     """
     found = tuple(found)
     added: dict[str, list[str]] = {ranking.folder: [] for ranking in rankings if _is_added(ranking.name)}
@@ -185,12 +196,12 @@ def index_files(
         for ranking in rankings
         for name in (added.get(ranking.folder) or FURTHER_FILES.get(ranking.name.partition(":")[0], ()))
     )
-    vectors = (DENSE,) if has_vectors else ()
+    vectors = (DENSE,) if has_vectors and not engine else ()
     references = (REFERENCES,) if REFERENCES in found else ()
     return (
-        *(f"{folder}/{name}" for folder in folders for name in BM25_FILES),
+        *(f"{folder}/{name}" for folder in folders for name in (BM25_FILES[2:] if engine else BM25_FILES)),
         *vectors,
-        *PASSAGE_FILES,
+        *(PASSAGE_FILES[2:] if engine else PASSAGE_FILES),
         *references,
         *further,
     )
@@ -202,14 +213,19 @@ def _is_added(name: str) -> bool:
 
 
 def describe_files(
-    folder: Path, context_passages: int, rankings: Sequence[FurtherRanking] = (), *, has_vectors: bool = True
+    folder: Path,
+    context_passages: int,
+    rankings: Sequence[FurtherRanking] = (),
+    *,
+    has_vectors: bool = True,
+    engine: bool = False,
 ) -> tuple[FileEntry, ...]:
     """Size and sha256 of every index file in this folder, by path."""
     paths = (*folder.glob(f"{FURTHER}/*/*"), folder / REFERENCES)
     found = (path.relative_to(folder).as_posix() for path in paths if path.is_file())
     return tuple(
         FileEntry(path, (folder / path).stat().st_size, sha256_of_file(folder / path))
-        for path in index_files(context_passages, rankings, has_vectors=has_vectors, found=found)
+        for path in index_files(context_passages, rankings, has_vectors=has_vectors, found=found, engine=engine)
     )
 
 
@@ -247,7 +263,13 @@ def read_manifest(folder: Path) -> Manifest:
         )
         raise IndexMismatchError(msg)
     listed = (entry.path for entry in manifest.files)
-    expected = index_files(manifest.context_passages, manifest.rankings, has_vectors=manifest.has_vectors, found=listed)
+    expected = index_files(
+        manifest.context_passages,
+        manifest.rankings,
+        has_vectors=manifest.has_vectors,
+        found=listed,
+        engine=manifest.engine is not None,
+    )
     if tuple(entry.path for entry in manifest.files) != expected:
         msg = f"{MANIFEST} lists {len(manifest.files)} files, expected exactly {', '.join(expected)}"
         raise IndexMismatchError(msg)

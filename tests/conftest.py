@@ -105,3 +105,15 @@ def place(request, tmp_path):
     if request.param == "sqlite":
         return tmp_path / "deep" / "records.sqlite3"
     return request.getfixturevalue("postgres").new_database()
+
+
+@pytest.fixture(scope="session")
+def milvus():
+    """A server of this session's own; skipped where milvus-lite is not installed."""
+    from tests.support.milvus import MilvusServer
+
+    for library in ("pymilvus", "milvus_lite"):
+        pytest.importorskip(library, reason=f"{library} is not installed: pip install 'ragqa[dev]'")
+    server = MilvusServer()
+    yield server
+    server.remove()

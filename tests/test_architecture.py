@@ -106,6 +106,8 @@ HOMES = {
     "typer": {"cli"},
     "rich": {"cli", "fitted_table", "tables"},
     "sqlite3": {"disk_cache", "record_engines"},
+    "pymilvus": {"retrieval"},
+    "grpc": {"retrieval"},
     "psycopg": {"record_engines"},
 }
 

@@ -1,5 +1,7 @@
 """The store in either place: who sees what, runs, schemas of other versions, copies, and servers that go away."""
 
+import multiprocessing
+import random
 import re
 import threading
 import time
@@ -28,7 +30,7 @@ def record(tmp_path_factory):
 
 
 def numbered(record, *numbers):
-    return [replace(record, record_id=f"r{number:03}") for number in numbers]
+    return (replace(record, record_id=f"r{number:03}") for number in numbers)
 
 
 def reader(author, *names, hidden=(), refused=None):
@@ -239,3 +241,54 @@ class TestServer:
                 connection.close()
         thread.join()
         assert len(store.list()) == 1
+
+    @pytest.mark.parametrize("n_kills", [2, pytest.param(50, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])])
+    def test_what_was_acknowledged_outlives_kills_of_application_and_server(self, postgres, store, record, n_kills):
+        """SIGKILL in turn; an application that was not killed goes on by itself when the server is back."""
+        moments, work, said = random.Random(21), multiprocessing.get_context("fork"), []
+
+        def save(pipe, start):
+            for one in numbered(record, *range(start, start + 100_000)):
+                RecordStore(store.place, reader("ann"), patience=60).save(one)
+                pipe.send(one.record_id)
+
+        def begun(start):
+            mine, theirs = work.Pipe(duplex=False)
+            process = work.Process(target=save, args=(theirs, start))
+            process.start()
+            theirs.close()
+            return process, mine
+
+        def told(until):
+            while pipe.poll(max(0.0, until - time.monotonic())):
+                try:
+                    said.append(pipe.recv())
+                except EOFError:
+                    return
+
+        process, pipe = begun(0)
+        for kill in range(n_kills):
+            before = len(said)
+            while len(said) == before:
+                told(time.monotonic() + moments.uniform(0.05, 0.5))
+            if kill % 2:
+                postgres.kill()
+                postgres.start()
+            else:
+                process.kill()
+                process.join()
+                told(time.monotonic())
+                process, pipe = begun((kill + 1) * 100_000)
+        process.kill()
+        process.join()
+        told(time.monotonic())
+        kept = [one.record_id for one in store.seen_by(reader("ann")).list(10**6)]
+        assert len(set(kept)) == len(kept) == len(ids_of(store))
+        assert set(said) <= set(kept)
+        assert len(kept) - len(said) <= n_kills + 1  # what was stored and not yet said when its process was killed
+        assert all(store.load(name) == replace(record, record_id=name) for name in kept[-20:])
+        print(f"{n_kills} kills: {len(said)} acknowledged, {len(kept)} kept")
+
+
+def ids_of(store):
+    return {one.record_id for one in store.list(10**6)}

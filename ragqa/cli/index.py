@@ -20,7 +20,7 @@ from ragqa.config import NO_ENCODER, IndexingConfig
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.streams import PassageStream
 from ragqa.corpus.wikipedia.pages import open_pages, read_titles
-from ragqa.errors import ConfigError
+from ragqa.errors import ConfigError, IndexingError
 from ragqa.fitted_table import FittedTable
 from ragqa.indexing import (
     BuildProgress,
@@ -28,18 +28,21 @@ from ragqa.indexing import (
     delete_index,
     index_info,
     list_indexes,
+    open_index,
     verify_index,
 )
+from ragqa.indexing.published import KIND, publish_events
 from ragqa.library import readings
 from ragqa.library.changes import read_updates
 from ragqa.library.intake import take
 from ragqa.library.names import safe_name
 from ragqa.library.shelf import Shelf, make_shelf, shelf_of, shelves
 from ragqa.library.update import CHANGES, MAX_TOKENS, encoder_name, index_events
-from ragqa.manifest import Manifest
+from ragqa.manifest import Engine, Manifest
 from ragqa.paths import Paths
 from ragqa.protocols import Encoder
 from ragqa.registry import CORPUS_FORMATS, ENCODERS, further_rankings, is_known, listed
+from ragqa.retrieval.milvus import Milvus
 from ragqa.streams import returned
 from ragqa.tables import plain
 
@@ -94,6 +97,10 @@ def build(
         str,
         typer.Option(help="Kind of FAISS index: Flat is exact, IVF4096,SQ8 quick from 200,000 passages; HNSW32, …"),
     ] = IndexingConfig().vectors,
+    engine: Annotated[
+        str, typer.Option(help="milvus: passages, words and vectors go to the server at --uri; else files hold them.")
+    ] = "",
+    uri: Annotated[str, typer.Option(help="Address of the engine, as in http://localhost:19530.")] = "",
     also: Annotated[
         list[str] | None,
         typer.Option(
@@ -121,10 +128,16 @@ def build(
         msg = f"--format must be one of {listed(CORPUS_FORMATS)}, got {corpus_format!r}; correct it and try again"
         raise ConfigError(msg)
     analyser_named(analyser)
+    if engine not in {"", KIND} or bool(engine) != bool(uri):
+        msg = f"expected --engine {KIND} with --uri http://HOST:19530, or neither, found {engine!r}, {uri!r}"
+        raise ConfigError(msg)
+    if engine:
+        Milvus(uri, "").check(vectors)
     paths = Paths.from_env()
     if shelf_of(name, paths.library):
         msg = f"{name!r} is a corpus of the library; `ragqa index add {name} FILE` adds to it, or choose another name"
         raise ConfigError(msg)
+    before = _engine_of(name, paths.indexes)
     opened = open_source(source, titles, as_of, book, chunk_max_tokens, paths)
     began = time.perf_counter()
     with stderr().status("Loading the encoder"):
@@ -142,8 +155,17 @@ def build(
             models=models,
         )
         manifest = _drawn(events, bar)
+        if engine:
+            manifest = _drawn(publish_events(open_index(name, paths.indexes), uri, paths.indexes, before), bar)
     seconds = time.perf_counter() - began
     _print_built(manifest, seconds)
+
+
+def _engine_of(name: str, indexes: Path) -> Engine | None:
+    try:
+        return index_info(name, indexes).engine
+    except IndexingError:
+        return None
 
 
 def _print_built(manifest: Manifest, seconds: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -17,6 +18,7 @@ from ragqa.indexing.folders import exclusive, index_names, locate, remove, was_s
 from ragqa.indexing.further import open_further
 from ragqa.indexing.journal import BuildProgress
 from ragqa.indexing.passages import READ_AT_ONCE, PassageFile, PositionOf, open_lookups
+from ragqa.indexing.published import drop, open_published, vocabulary_of
 from ragqa.indexing.referring import cited_in
 from ragqa.manifest import (
     BM25,
@@ -37,6 +39,7 @@ from ragqa.retrieval.analysis import ANALYSIS_VERSION, context_analyser, heading
 from ragqa.retrieval.bm25 import Bm25sRetriever, RankBm25Retriever, load_bm25
 from ragqa.retrieval.citations import NAME as CITATIONS
 from ragqa.retrieval.citations import NO_LINKS, CitationRetriever, Links
+from ragqa.retrieval.milvus import MilvusBm25
 from ragqa.retrieval.ranking import Mask, Positions
 from ragqa.retrieval.vectors import poor_vectors, read_vectors
 from ragqa.types import ModelInfo, Passage
@@ -199,12 +202,17 @@ def delete_index(name: str, indexes: Path) -> None:
     """
     if not was_stopped(name, indexes):
         indexes = locate(name, indexes).parent
+    engine = None
+    with suppress(IndexingError):
+        engine = index_info(name, indexes).engine
     with exclusive(name, indexes):
         try:
             remove(name, indexes)
         except OSError as error:
             msg = f"index {name!r} could not be deleted: {error}; check who owns {indexes}"
             raise IndexingError(msg) from error
+    if engine:
+        drop(engine)
 
 
 def _load(folder: Path) -> Index:
@@ -215,9 +223,15 @@ def _load(folder: Path) -> Index:
     if manifest.analysis_version != ANALYSIS_VERSION:
         msg = f"its words were read by analysis {manifest.analysis_version}, questions would be by {ANALYSIS_VERSION}"
         raise IndexMismatchError(msg)
-    passages = PassageFile(folder)
-    vectors = read_vectors(folder / DENSE, manifest.vectors) if manifest.has_vectors else None
-    model = load_bm25(folder / BM25)
+    passages: Sequence[Passage]
+    vectors: Any
+    if manifest.engine:
+        passages, vectors = open_published(folder, manifest, manifest.engine)
+    else:
+        passages = PassageFile(folder)
+        vectors = read_vectors(folder / DENSE, manifest.vectors) if manifest.has_vectors else None
+    load, ranker = (vocabulary_of, MilvusBm25) if manifest.engine else (load_bm25, Bm25sRetriever)
+    model = load(folder / BM25)
     n_vectors, dimension = (vectors.ntotal, vectors.d) if vectors is not None else (len(passages), 0)
     counts = {len(passages), n_vectors, model.scores["num_docs"], manifest.n_passages}
     if len(counts) > 1 or dimension != manifest.dimension:
@@ -230,7 +244,7 @@ def _load(folder: Path) -> Index:
     context = None
     if manifest.context_passages:
         analyser = context_analyser(manifest.analyser)
-        context = Bm25sRetriever(load_bm25(folder / CONTEXT), analyser, passages, order, hidden, "context")
+        context = ranker(load(folder / CONTEXT), analyser, passages, order, hidden, "context")
     position_of = PositionOf(passages, ids)
     citations = None
     if CITATIONS in manifest.retrievers:
@@ -242,7 +256,7 @@ def _load(folder: Path) -> Index:
         folder=folder,
         order=order,
         hidden=hidden,
-        bm25s=Bm25sRetriever(model, manifest.analyser, passages, order, hidden),
+        bm25s=ranker(model, manifest.analyser, passages, order, hidden),
         rank_bm25=RankBm25Retriever(manifest.analyser, passages, order, hidden, manifest.bm25_k1, manifest.bm25_b),
         context=context,
         citations=citations,

@@ -22,6 +22,7 @@ SECRETS: Final = (
     "FANOUTQA_OPENAI_API_KEY",
     "RAGQA_METRICS_TOKEN",
     "PGPASSWORD",
+    "RAGQA_MILVUS_TOKEN",
 )  # environment variables whose values are
 _HIDDEN: Final = re.compile(r"\b(?:sk|pa)-[\w*.-]{6,}|\bBearer\s+[^\s'\",}]+|(?<=://)[^\s/@'\"]+@", re.IGNORECASE)
 _about: ContextVar[Mapping[str, str]] = ContextVar("ragqa_log_about", default={})  # noqa: B039 - never changed

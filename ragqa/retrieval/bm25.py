@@ -72,7 +72,7 @@ class Bm25sRetriever(CorpusRanker):
     ) -> None:
         super().__init__(name, passages, order, hidden)
         self.analyser = analyser
-        self._model = model
+        self.model = self._model = model
 
     def retrieve(self, question: str, top_k: int) -> Ranking:
         """At most ``top_k`` passages that share a token with the question; a word said twice counts twice."""

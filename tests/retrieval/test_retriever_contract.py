@@ -1,5 +1,6 @@
 """One contract for every retriever, whatever it ranks by."""
 
+import itertools
 import math
 import threading
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import pytest
 
 from ragqa import http_client
 from ragqa.analysers import Analyser
+from ragqa.indexing.published import by_passage
 from ragqa.protocols import Rescorer, Retriever
 from ragqa.retrieval import rank
 from ragqa.retrieval.analysis import context_analyser, context_windows, tokenise
@@ -21,6 +23,7 @@ from ragqa.retrieval.bm25 import Bm25sRetriever, RankBm25Retriever, build_bm25, 
 from ragqa.retrieval.dense import DenseRetriever
 from ragqa.retrieval.document_bm25 import DocumentBm25, load_documents, save_documents
 from ragqa.retrieval.late_interaction import LateEncoder, LateInteraction, LateRescorer, load_tokens, save_tokens
+from ragqa.retrieval.milvus import Milvus, MilvusBm25, MilvusPassages, MilvusVectors, row_of
 from ragqa.retrieval.ranking import tie_order
 from ragqa.retrieval.splade import SpladeEncoder, SpladeRetriever, load_sparse, save_sparse
 from ragqa.retrieval.token_table import token_table
@@ -59,6 +62,7 @@ class Tools:
     model: Callable[[str], str]  # the folder of a tiny model of this kind
     serve: Callable[..., EmbeddingServer]
     api: Callable[[str, EmbeddingServer], ApiEncoder]
+    milvus: Callable[[], str]  # the address of its server
 
 
 def bm25s(tools):
@@ -120,10 +124,51 @@ def late_rescorer(tools):
     return LateRescorer(load_tokens(tools.folder), PASSAGES, ORDER, MASK, encoder, positions)
 
 
+def in_milvus(tools, name, **fields):
+    collection = Milvus(tools.milvus(), f"contract_{name}")
+    rows = (
+        row_of(n, one, hidden=bool(MASK[n]), fields={key: values[n] for key, values in fields.items()})
+        for n, one in enumerate(PASSAGES)
+    )
+    dimension = len(fields["dense"][0]) if "dense" in fields else 0
+    assert list(collection.write(dimension, "Flat", [key for key in fields if key != "dense"], rows))[-1] == len(
+        PASSAGES
+    )
+    return MilvusPassages(collection, len(PASSAGES))
+
+
+def bm25_in_milvus(tools, name="bm25", windows=None):
+    analyser = context_analyser(PLAIN) if windows is not None else PLAIN
+    model = scored_bm25(token_table(TOKENS), K1, B, windows)
+    starts, places, scores = by_passage(model, len(PASSAGES))
+    words = [
+        dict(zip((places[a:b] + 1).tolist(), scores[a:b].tolist(), strict=True)) for a, b in itertools.pairwise(starts)
+    ]
+    return MilvusBm25(model, analyser, in_milvus(tools, name, **{name: words}), ORDER, MASK, name)
+
+
+def milvus_bm25(tools):
+    return bm25_in_milvus(tools)
+
+
+def milvus_context(tools):
+    return bm25_in_milvus(tools, "context", context_windows([one.document_id for one in PASSAGES], 1))
+
+
+def milvus_dense(tools):
+    encoder = FakeEncoder()
+    vectors = encoder.encode(TEXTS)
+    passages = in_milvus(tools, "dense", dense=vectors)
+    return DenseRetriever(MilvusVectors(passages, vectors.shape[1], 0), passages, ORDER, MASK, encoder)
+
+
 NAMES = {
     bm25s: "bm25",
     rank_bm25: "bm25",
     context: "context",
+    milvus_bm25: "bm25",
+    milvus_context: "context",
+    milvus_dense: "dense",
     dense: "dense",
     openai: "dense",
     voyage: "dense",
@@ -153,7 +198,7 @@ def build(tmp_path_factory, request):
         if maker not in _built:
             folder = tmp_path_factory.mktemp(maker.__name__)
             model = lambda kind: str(request.getfixturevalue(f"{kind}_model"))  # noqa: E731
-            _built[maker] = maker(Tools(folder, model, serve, api))
+            _built[maker] = maker(Tools(folder, model, serve, api, lambda: request.getfixturevalue("milvus").uri))
         return _built[maker]
 
     yield make
