@@ -14,6 +14,7 @@ import os
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from threading import Lock
 from typing import Any, Final, overload
 from urllib.parse import urlsplit
@@ -199,7 +200,9 @@ def _vector_index(kind: str) -> dict[str, Any]:
     raise ConfigError(msg)
 
 
-_ONE: Final = TypeAdapter(Passage)
+@cache
+def _one() -> TypeAdapter[Passage]:
+    return TypeAdapter(Passage)
 
 
 def row_of(position: int, passage: Passage, *, hidden: bool, fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -214,7 +217,7 @@ def row_of(position: int, passage: Passage, *, hidden: bool, fields: Mapping[str
 
 
 def _passage(parts: Sequence[str]) -> Passage:
-    return _ONE.validate_json("".join(parts))
+    return _one().validate_json("".join(parts))
 
 
 class MilvusPassages(Sequence[Passage]):
