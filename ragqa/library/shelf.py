@@ -4,6 +4,7 @@
 
     RAGQA_HOME/library/NAME/
     ├── library.json   this module's `Catalogue`, replaced as a whole
+    ├── next.json      the next one, with the files that move for it, while they do; after a kill they go on from here
     ├── files/         the documents, by safe names
     ├── staged/        what was dropped in and is not in the index yet
     ├── old/           earlier versions of documents, and those that were taken out
@@ -19,12 +20,12 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from ragqa.errors import CorpusError
@@ -32,6 +33,7 @@ from ragqa.indexing.folders import check_name
 from ragqa.library.names import free_name
 
 CATALOGUE: Final = "library.json"
+NEXT: Final = "next.json"
 VERSION: Final = 1
 MAX_DOCUMENTS: Final = 5_000
 MAX_BYTES: Final = 4 * 2**30  # of all files of a corpus
@@ -111,6 +113,12 @@ class Shelf:
 
     def read(self) -> Catalogue:
         """Raises CorpusError where the catalogue is missing or is none."""
+        if (self.folder / NEXT).exists():  # a change is under way, or its process was killed
+            with self.lock(), writing(self.folder):
+                self._go_on()
+        return self._read()
+
+    def _read(self) -> Catalogue:
         try:
             found: Catalogue = _adapter().validate_json((self.folder / CATALOGUE).read_bytes())
         except FileNotFoundError as error:
@@ -121,12 +129,41 @@ class Shelf:
             raise CorpusError(msg) from error
         return found
 
-    def change(self, how: Callable[[Catalogue], Catalogue]) -> Catalogue:
-        """The catalogue after this change. Raises CorpusError."""
+    def change(self, how: Callable[[Catalogue, list[_Move]], Catalogue]) -> Catalogue:
+        """The catalogue after this change; ``how`` adds to the list what becomes of files. Raises CorpusError."""
+        moves: list[_Move] = []
         with self.lock(), writing(self.folder):
-            changed = how(self.read())
-            self._write(changed)
+            self._go_on()
+            changed = how(self._read(), moves)
+            if moves:
+                told = {"catalogue": asdict(changed), "moves": [asdict(move) for move in moves]}
+                self._write(NEXT, told)
+                self._move(moves)
+            self._write(CATALOGUE, asdict(changed))
+            (self.folder / NEXT).unlink(missing_ok=True)
         return changed
+
+    def _go_on(self) -> None:
+        """Ends a change whose process was killed."""
+        try:
+            told = json.loads((self.folder / NEXT).read_bytes())
+        except FileNotFoundError:
+            return
+        self._move([_Move(**move) for move in told["moves"]], again=True)
+        self._write(CATALOGUE, told["catalogue"])
+        (self.folder / NEXT).unlink(missing_ok=True)
+
+    def _move(self, moves: Sequence[_Move], *, again: bool = False) -> None:
+        """``again``: some are done, and a file may have the name that another had."""
+        for one in moves:
+            path = self.folder / one.path
+            if not path.is_file() or (again and one.sha256 and sha256_of(path) != one.sha256):
+                continue
+            if one.to:
+                (self.folder / one.to).parent.mkdir(exist_ok=True)
+                shutil.move(path, self.folder / one.to)
+            else:
+                path.unlink()
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -140,19 +177,19 @@ class Shelf:
             msg = f"{self.name!r} is being changed by another session; wait a moment and try again"
             raise CorpusError(msg) from error
 
-    def _write(self, catalogue: Catalogue) -> None:
-        new = self.folder / f"{CATALOGUE}.new"
+    def _write(self, name: str, told: dict[str, Any]) -> None:
+        new = self.folder / f"{name}.new"
         with new.open("w", encoding="utf-8") as file:
-            json.dump(asdict(catalogue), file, ensure_ascii=False, indent=1)
+            json.dump(told, file, ensure_ascii=False, indent=1)
             file.flush()
             os.fsync(file.fileno())
-        new.replace(self.folder / CATALOGUE)
+        new.replace(self.folder / name)
 
     # Files --------------------------------------------------------------------------------------------------------
 
     def path_of(self, one: Document | Staged) -> Path:
         """Where its file is."""
-        return self.folder / ("files" if isinstance(one, Document) else "staged") / one.name
+        return self.folder / _place(one)
 
     def stage(self, source: Path, name: str, replaces: str | None = None) -> str:
         """Takes the file at ``source``, which is moved, as ``name``, a safe one; gives a line where it is left out.
@@ -161,7 +198,7 @@ class Shelf:
         """
         size, digest = source.stat().st_size, sha256_of(source)
 
-        def how(before: Catalogue) -> Catalogue:
+        def how(before: Catalogue, moves: list[_Move]) -> Catalogue:
             same = next((one.document_id for one in before.kept if one.name.casefold() == name.casefold()), "")
             target = same if replaces is None else replaces
             self._check_room(before, size)
@@ -172,12 +209,10 @@ class Shelf:
                 msg = f"{name}: the same content as {what}; left out"
                 raise _LeftOutError(msg)
             stale = [one for one in before.staged if target and one.replaces == target]
-            for one in stale:
-                self.path_of(one).unlink(missing_ok=True)
+            moves += [_Move(_place(one), "", one.sha256) for one in stale]
             staged = tuple(one for one in before.staged if one not in stale)
             made = Staged(free_name(name, [one.name for one in staged]), digest, size, target)
-            self.path_of(made).parent.mkdir(exist_ok=True)
-            shutil.move(source, self.path_of(made))
+            moves.append(_Move(os.path.relpath(source, self.folder), _place(made), digest))
             return replace(before, staged=(*staged, made))
 
         try:
@@ -198,10 +233,8 @@ class Shelf:
     def unstage(self, names: tuple[str, ...]) -> None:
         """Throws away what waits under these names."""
 
-        def how(before: Catalogue) -> Catalogue:
-            for one in before.staged:
-                if one.name in names:
-                    self.path_of(one).unlink(missing_ok=True)
+        def how(before: Catalogue, moves: list[_Move]) -> Catalogue:
+            moves += [_Move(_place(one), "", one.sha256) for one in before.staged if one.name in names]
             return replace(before, staged=tuple(one for one in before.staged if one.name not in names))
 
         self.change(how)
@@ -209,7 +242,7 @@ class Shelf:
     def set_replaces(self, name: str, document_id: str) -> None:
         """Says of which document the waiting file is a new version; empty: of none."""
 
-        def how(before: Catalogue) -> Catalogue:
+        def how(before: Catalogue, _moves: list[_Move]) -> Catalogue:
             if document_id:
                 before.document(document_id)
             staged = (replace(one, replaces=document_id) if one.name == name else one for one in before.staged)
@@ -220,7 +253,7 @@ class Shelf:
     def set_removed(self, document_id: str, *, removed: bool) -> None:
         """Marks a document as going with the next indexing, or takes that back."""
 
-        def how(before: Catalogue) -> Catalogue:
+        def how(before: Catalogue, _moves: list[_Move]) -> Catalogue:
             before.document(document_id)
             marked = (
                 replace(one, removed=removed) if one.document_id == document_id else one for one in before.documents
@@ -232,20 +265,20 @@ class Shelf:
     def describe(self, title: str, description: str) -> None:
         """Renames the corpus for its readers; its name in addresses and records stays."""
         said = " ".join(title.split())[:120] or self.name
-        self.change(lambda before: replace(before, title=said, description=description.strip()[:2_000]))
+        self.change(lambda before, _moves: replace(before, title=said, description=description.strip()[:2_000]))
 
     def accept(self, readable: Callable[[Staged], bool]) -> Catalogue:
         """Moves what waits and can be read among the documents, and what was taken out to the old ones."""
 
-        def how(before: Catalogue) -> Catalogue:
+        def how(before: Catalogue, moves: list[_Move]) -> Catalogue:
             documents = {one.document_id: one for one in before.documents}
             for one in [one for one in documents.values() if one.removed]:
-                self._to_old(one)
+                moves += _to_old(one)
                 del documents[one.document_id]
             waiting = []
             for staged in before.staged:
                 if readable(staged):
-                    made = self._accepted(staged, documents)
+                    made = self._accepted(staged, documents, moves)
                     documents[made.document_id] = made
                 else:
                     waiting.append(staged)
@@ -253,10 +286,10 @@ class Shelf:
 
         return self.change(how)
 
-    def _accepted(self, staged: Staged, documents: dict[str, Document]) -> Document:
+    def _accepted(self, staged: Staged, documents: dict[str, Document], moves: list[_Move]) -> Document:
         earlier = documents.get(staged.replaces)
         if earlier:
-            self._to_old(earlier)
+            moves += _to_old(earlier)
         others = [one for one in documents.values() if one is not earlier]
         name = free_name(staged.name, [one.name for one in others])
         taken = {one.document_id for one in others}
@@ -265,18 +298,31 @@ class Shelf:
         made = Document(
             document_id, name, staged.sha256, staged.size, now(), version=earlier.version + 1 if earlier else 1
         )
-        self.path_of(made).parent.mkdir(exist_ok=True)
-        self.path_of(staged).replace(self.path_of(made))
+        moves.append(_Move(_place(staged), _place(made), staged.sha256))
         return made
 
-    def _to_old(self, one: Document) -> None:
-        """Keeps the last version of a document besides the one that counts."""
-        old = self.folder / "old"
-        old.mkdir(exist_ok=True)
-        path = self.path_of(one)
-        if path.is_file():
-            path.replace(old / f"{path.stem}, version {one.version}{path.suffix}")
-            (old / f"{path.stem}, version {one.version - 2}{path.suffix}").unlink(missing_ok=True)
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """A file of a shelf, by its path there, that goes to another, or is removed where ``to`` is empty.
+
+    ``sha256`` is of its content; empty: no other file will have its name.
+    """
+
+    path: str
+    to: str
+    sha256: str
+
+
+def _place(one: Document | Staged) -> str:
+    return f"{'files' if isinstance(one, Document) else 'staged'}/{one.name}"
+
+
+def _to_old(one: Document) -> list[_Move]:
+    """Keeps the last version of a document besides the one that counts."""
+    path = PurePosixPath(one.name)
+    kept, gone = (f"old/{path.stem}, version {version}{path.suffix}" for version in (one.version, one.version - 2))
+    return [_Move(_place(one), kept, one.sha256), _Move(gone, "", "")]
 
 
 class _LeftOutError(CorpusError):
@@ -309,7 +355,7 @@ def make_shelf(name: str, library: Path, title: str = "", description: str = "")
             raise CorpusError(msg) from error
         shelf = Shelf(folder)
         said = " ".join(title.split())[:120] or name
-        shelf._write(Catalogue(name, said, now(), description.strip()[:2_000]))
+        shelf._write(CATALOGUE, asdict(Catalogue(name, said, now(), description.strip()[:2_000])))
     return shelf
 
 

@@ -67,7 +67,7 @@ def import_corpus(data: BinaryIO, library: Path, taken: tuple[str, ...] = ()) ->
                 raise
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError, EOFError) as error:
         _refuse(f"something else ({str(error)[:60]})")
-    shelf.change(lambda before: replace(before, documents=tuple(documents)))
+    shelf.change(lambda before, _moves: replace(before, documents=tuple(documents)))
     return shelf
 
 

@@ -116,7 +116,7 @@ def _finish(shelf: Shelf, built: Catalogue, indexed: dict[str, str], index: Inde
     if update.documents:
         append(shelf.folder / CHANGES, update)
     questions = questions_of(index.passages)
-    shelf.change(lambda before: replace(before, indexed=holds, questions=questions))
+    shelf.change(lambda before, _moves: replace(before, indexed=holds, questions=questions))
     readings.forget(shelf, MAX_TOKENS)
 
 
@@ -152,7 +152,7 @@ def _with_analyser(shelf: Shelf, catalogue: Catalogue) -> Catalogue:
         reading = readings.earlier(shelf, one.sha256, MAX_TOKENS)
         passages += reading.passages[: max(20, _LOOKED_AT // len(catalogue.kept))] if reading else ()
     language, analyser, reason = chosen_analyser(passages)
-    return shelf.change(lambda before: replace(before, language=language, analyser=analyser, reason=reason))
+    return shelf.change(lambda before, _moves: replace(before, language=language, analyser=analyser, reason=reason))
 
 
 def chosen_analyser(passages: Sequence[Passage]) -> tuple[str, str, str]:

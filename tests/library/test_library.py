@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import zipfile
 
 import pytest
@@ -16,7 +17,7 @@ from ragqa.library.intake import files_of, server_folders, take, take_from_folde
 from ragqa.library.jobs import Jobs
 from ragqa.library.names import corpus_name, member_name, safe_name
 from ragqa.library.questions import questions_of
-from ragqa.library.shelf import make_shelf, shelves
+from ragqa.library.shelf import Shelf, make_shelf, sha256_of, shelves
 from ragqa.library.transfer import delete, deleted, erase, export, import_corpus, restore
 from ragqa.library.update import CHANGES, MAX_TOKENS, chosen_analyser, index_events, is_rule_number
 from ragqa.streams import returned
@@ -161,6 +162,46 @@ def test_a_stopped_indexing_goes_on_and_reads_nothing_twice(tmp_path, reader, fi
     monkeypatch.setattr(Reader, "read", lambda *_: pytest.fail("it was read before"))
     assert index(shelf, tmp_path / "indexes", FakeEncoder()).n_documents == 3
     assert shelf.read().is_current
+
+
+@pytest.mark.parametrize("cut_off_at", range(5))
+def test_a_change_that_was_cut_off_among_its_files_goes_on(tmp_path, reader, files, monkeypatch, cut_off_at):
+    """A new version under the name of the old one: three files move, and only then the catalogue says so."""
+
+    class Crash(BaseException):
+        pass
+
+    def told(shelf):
+        return [(one.name, sha256_of(shelf.path_of(one)) == one.sha256, one.version) for one in shelf.read().documents]
+
+    shelf, calls = make_shelf("ferries", tmp_path / "library"), []
+    put_in(shelf, reader, files / "ferries.html", files / "note.md")
+    shelf.accept(lambda _: True)
+    write_html(files / "ferries.html", NEW_RULES)
+    put_in(shelf, reader, files / "ferries.html")
+    shelf.set_removed("note", removed=True)
+
+    def cut_off(do):
+        def instead(*arguments):
+            calls.append(arguments)
+            if len(calls) > cut_off_at:
+                raise Crash
+            return do(*arguments)
+
+        return instead
+
+    with monkeypatch.context() as patch, pytest.raises(Crash):
+        patch.setattr(shutil, "move", cut_off(shutil.move))
+        patch.setattr(Shelf, "_write", cut_off(Shelf._write))
+        shelf.accept(lambda _: True)
+    before, after = [("ferries.html", True, 1), ("note.md", True, 1)], [("ferries.html", True, 2)]
+    assert told(shelf) == (after if cut_off_at else before)
+    shelf.accept(lambda _: True)
+    assert told(shelf) == after
+    assert sorted(path.name for path in (shelf.folder / "old").iterdir()) == [
+        "ferries, version 1.html",
+        "note, version 1.md",
+    ]
 
 
 def test_a_number_that_moves_is_no_change():
