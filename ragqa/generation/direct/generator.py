@@ -6,6 +6,7 @@ is kept as well (`PassagesAdded`). What is quoted is verbatim.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator as Stream
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,9 +26,15 @@ from ragqa.types import Answer, Passage, Question, Ranking, Selection
 
 EVIDENCE: Final = 3  # sentences after those that answer
 EVIDENCE_WORDS: Final = 150  # of them together
-NEAR, BESIDE = 0.9, 0.8  # shares of the lowest score among those that answer: other passages' evidence, their own
+# Shares of the lowest score among those that answer, that evidence must have: of other passages, of their own, and of
+# these what limits one that answers.
+NEAR, BESIDE, LIMITING = 0.9, 0.8, 0.5
 NEWS: Final = 4.0  # on the score of a sentence of evidence, for the share of the question's words that it alone has
 NEAREST: Final = 3  # passages that a refusal names
+_LIMITS: Final = re.compile(
+    r"\b(?:nevertheless|however|but|except|unless|only|not|no|never|despite|although|other than|instead|exceptions?)\b",
+    re.IGNORECASE,
+)
 REFUSAL: Final = "The corpus does not answer the question."
 ANYWAY: Final = "The corpus may not answer the question; its nearest sentences are quoted all the same."
 HOW_ON: Final = "Ask in the words of the corpus, or have the nearest sentences quoted anyway."
@@ -131,7 +138,8 @@ def _further(parts: Sequence[Part], weighed: Weighed, leads: Sequence[int], most
     total = sum(weights.values()) or 1.0
     highest = [max(column) for column in zip(*weighed.scores, strict=True)]
     lowest, own = min(highest[place] for place in leads), {weighed.sources[place].rank for place in leads}
-    floors = [lowest * (BESIDE if source.rank in own else NEAR) for source in weighed.sources]
+    limited = {(weighed.sources[place].rank, weighed.sources[place].position + 1) for place in leads}
+    floors = [lowest * _floor(source, own, limited) for source in weighed.sources]
     chosen: list[int] = []
     room = EVIDENCE_WORDS
     said = frozenset().union(*(weighed.sources[place].reading.stems for place in leads))
@@ -148,6 +156,13 @@ def _further(parts: Sequence[Part], weighed: Weighed, leads: Sequence[int], most
         said |= weighed.sources[chosen[-1]].reading.stems
         room -= len(weighed.sources[chosen[-1]].text.split())
     return chosen
+
+
+def _floor(source: Source, own: set[int], limited: set[tuple[int, int]]) -> float:
+    """The share for a sentence, where ``own`` are the passages of those that answer, ``limited`` the places after them."""
+    if (source.rank, source.position) in limited and _LIMITS.search(source.text):
+        return LIMITING
+    return BESIDE if source.rank in own else NEAR
 
 
 def _with_their_passages(
