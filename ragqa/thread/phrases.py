@@ -94,7 +94,7 @@ _ADJECTIVES: Final = frozenset(  # that end no noun phrase
 _PREDICATE: Final = re.compile(r"(?:ous|ful|[aiu]ble|ly)\Z")
 _TOKEN: Final = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+(?:['’.&/-][^\W_]+)*['’]?|[^\w\s]")
 _ROLES: Final = frozenset(
-    """agent applicant auditor author authority bank board body borrower broker child client commission committee
+    """agent applicant auditor author authority bank board body borrower branch broker child client commission committee
     company contractor controller custodian customer delegate director emperor employee employer firm fund holder
     institution insurer investor issuer king lawyer lender man manager member mlro officer operator owner partner
     people person president processor provider queen staff supplier team tenant trader trustee woman worker

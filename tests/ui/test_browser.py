@@ -134,8 +134,7 @@ class Keys:
 
 
 FIVE_SENTENCES = (
-    "At what ownership percentage do we have to look through a corporate customer to the people behind it, does the "
-    "level change for riskier customers, and what do we do when no one reaches it?"
+    "How long does the Commission take over an acquisition of a 10 per cent stake, and when does its consent run out?"
 )
 
 

@@ -159,7 +159,7 @@ def _further(parts: Sequence[Part], weighed: Weighed, leads: Sequence[int], most
 
 
 def _floor(source: Source, own: set[int], limited: set[tuple[int, int]]) -> float:
-    """The share for a sentence, where ``own`` are the passages of those that answer, ``limited`` the places after them."""
+    """The share for a sentence; ``own``: passages of those that answer, ``limited``: the places right after them."""
     if (source.rank, source.position) in limited and _LIMITS.search(source.text):
         return LIMITING
     return BESIDE if source.rank in own else NEAR

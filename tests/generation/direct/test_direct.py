@@ -44,6 +44,9 @@ class Encoder:
         return self.encode([text])
 
 
+KEEPS = "A firm must keep records of gold for six years."
+
+
 def ranked(*texts, scores=None):
     scores = scores or [1 - number / 100 for number in range(len(texts))]
     found = [passage(f"{n}:1", text, title=f"Title {n}") for n, text in enumerate(texts, start=1)]
@@ -119,6 +122,13 @@ def test_evidence_is_short_and_near():
     _, answer, _ = asked(MELTING, ranked(f"{MELTS} {long} {long[:-1]} too."))
     assert sum(len(one.text.split()) for one in answer.sentences[1:]) <= EVIDENCE_WORDS
     assert len(asked(MELTING, ranked(" ".join(near)), max_sentences=1)[1].sentences) == 1
+
+
+def test_the_next_sentence_is_evidence_on_easier_terms_where_it_limits_the_answer():
+    limit, other = "Records of gold need nevertheless not be kept.", "Records of gold need always be kept."
+    for following, n_sentences in ((limit, 2), (other, 1)):
+        _, found, _ = asked("How long must a firm keep records of gold?", ranked(f"{KEEPS} {following}"))
+        assert [one.text for one in found.sentences] == [KEEPS, following][:n_sentences]
 
 
 def test_what_the_corpus_does_not_answer_is_refused_with_reasons_and_the_nearest_passages():
