@@ -348,8 +348,9 @@ def _resolved(bare: str, before: Before) -> str:
         elif before.asked.subject and is_base(base_of(passive.lower)):
             verb, after = base_of(passive.lower), lowered(before.asked.subject.text)
     if verb:
-        bare = _DO_SO.sub(f"{verb} {after}", bare)
-        if before.asked.is_passive and f"{verb} {after}" in bare:
+        deed = f"{verb} {after}"
+        bare = _DO_SO.sub(lambda _: deed, bare)  # a backslash in it is no group
+        if before.asked.is_passive and deed in bare:
             return bare
     resolved = without_pronouns(bare, before)
     if resolved:

@@ -22,6 +22,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from ragqa import http_client
 from ragqa.access.policy import read_policy
+from ragqa.cleaning import without_controls
 from ragqa.config import Config, GenerationConfig, IndexingConfig
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
@@ -266,7 +267,7 @@ def _question(data: bytes, _folder: Path) -> object:
     if kind == 2:
         before = [
             Turn("Which records must a firm keep?", "A firm must keep records of each transfer."),
-            Turn(text, text),
+            Turn(without_controls(text), without_controls(text)),  # of a record, which holds clean texts
         ]
         assert rewrite(text, before).rewritten.encode() is not None
     question = clean_question(Question("Must a firm act?" if kind == 1 else text, given=text if kind == 1 else ""))

@@ -138,3 +138,8 @@ def test_any_text_is_met(text):
     found = rewritten(text, [Turn(text, text), Turn("Who must it?", text), KEEP])
     assert isinstance(found, str)
     assert re.sub(r"\s+", " ", found) == found
+
+
+def test_a_backslash_in_the_question_before_is_a_letter():
+    thread = [Turn(r"May a firm lend \Wmoney of \1 clients?", "No.")]
+    assert rewritten("Can it do so?", thread) == r"Can a firm lend \Wmoney of \1 clients?"
