@@ -318,9 +318,8 @@ def by_page(count: int, found: Found, folder: Path) -> None:
         visitor.close()
     log = (home / "server.log").read_text(errors="replace")
     for trace in filter(None, (json.loads(line).get("trace") for line in log.splitlines() if line.startswith("{"))):
-        if (
-            re.search("in (deserialize|get_serialized)", trace) or "/ragqa/" not in trace
-        ):  # of another type than the widget's: not our code's
+        is_theirs = re.search("in (deserialize|get_serialized)", trace) or "/ragqa/" not in trace
+        if is_theirs:  # a value of another type than the widget's
             found.refused += 1
         else:
             place = re.findall(r'File ".*?/(ragqa/[^"]*)", line (\d+)', trace)
