@@ -208,6 +208,7 @@ def nli(
     epochs: Annotated[int, typer.Option(min=1)] = 1,
     batch_size: Annotated[int, typer.Option(min=1)] = 48,
     learning_rate: Annotated[float, typer.Option(min=0.0)] = 1e-4,
+    dropout: Annotated[float, typer.Option(min=0.0, max=0.9, help="Between layers; one epoch wants none.")] = 0.1,
     made: Annotated[int, typer.Option(min=0, help="Pairs made from the documents.")] = 40_000,
     limit: Annotated[int | None, typer.Option(min=1, help="Train on a random choice of so many pairs.")] = None,
     stop_after: Annotated[int | None, typer.Option(min=1, help="Write the weights after so many steps.")] = None,
@@ -220,7 +221,13 @@ def nli(
         train, held_out = gather(sources)
     stderr().print(f"{len(train):,} pairs to train on, {len(held_out):,} held out")
     training = NliTraining(
-        base=base, epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, seed=seed, stop_after=stop_after
+        base=base,
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=learning_rate,
+        dropout=dropout,
+        seed=seed,
+        stop_after=stop_after,
     )
     last = _shown(train_nli(training, train, held_out, out))
     write_card(out, nli_card(out.name, training, train, last, command_line("train nli", options_of(ctx))))

@@ -44,9 +44,9 @@ def made_pairs(documents: Sequence[Sequence[str]], n: int, seed: int) -> list[La
 
     About half are entailed (quotations, rewordings, a sentence with its neighbours as premise, an item of a listing), a
     third contradicted (a number, a duty or a word changed, denials; beside a changed number the unchanged sentence, so
-    that numbers must be read), the rest neutral: sentences of one document that do not bear on each other. More of
-    those, or denials of what another sentence says as neutral, made the model blind to contradiction (agreement with
-    the published C fell from .71 to .54).
+    that numbers must be read), the rest neutral: sentences that leave out what limits the premise ("only", "unless"),
+    and sentences of one document that do not bear on each other. More of those, or denials of what another sentence
+    says as neutral, made the model blind to contradiction (agreement with the published C fell from .71 to .54).
     """
     usable = [[text for text in document if MIN_WORDS <= len(text.split()) <= MAX_WORDS] for document in documents]
     usable = [document for document in usable if len(document) >= 4]
@@ -54,7 +54,7 @@ def made_pairs(documents: Sequence[Sequence[str]], n: int, seed: int) -> list[La
     sizes = [len(document) for document in usable]
     makers = [
         *((_same, 6), (_reworded, 12), (_beside, 12), (_listed, 14)),
-        *((_number, 16), (_duty, 10), (_denial, 8), (_apart, 14)),
+        *((_number, 16), (_duty, 10), (_denial, 8), (_apart, 14), (_unlimited, 40)),
     ]
     made: dict[tuple[str, str], LabelledPair] = {}
     tries = 0
@@ -167,6 +167,16 @@ def _denial(document: Sequence[str], chance: random.Random) -> Iterator[Labelled
         yield LabelledPair(text, hypothesis, CONTRADICTION, "made_denial")
 
 
+def _unlimited(document: Sequence[str], chance: random.Random) -> Iterator[LabelledPair]:
+    """Without its exception, condition or "only" a rule says more than the premise does; with it, as much."""
+    text = chance.choice(document)
+    changed = without_limit(text, chance)
+    if changed and len(text.split()) <= MAX_CHANGED_WORDS:
+        yield LabelledPair(text, changed, NEUTRAL, "made_unlimited")
+        yield LabelledPair(text, other_duty_word(text, chance) or text, ENTAILMENT, "made_unlimited")
+        yield LabelledPair(changed, text, NEUTRAL if " only " in f" {text} " else ENTAILMENT, "made_unlimited")
+
+
 def _apart(document: Sequence[str], chance: random.Random) -> Iterator[LabelledPair]:
     """Two sentences of one document; in a quarter of the draws the one of eight that shares most words."""
     hypothesis = chance.choice(document)
@@ -239,39 +249,16 @@ _DUTY_WORDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"\bpromptly\b", ("without delay", "quickly")),
     (r"\bat least\b", ("no fewer than", "a minimum of")),
 )
-_WORDS_APART: tuple[tuple[str, str], ...] = (
-    ("before", "after"),
-    ("increase", "decrease"),
-    ("more", "less"),
-    ("higher", "lower"),
-    ("above", "below"),
-    ("minimum", "maximum"),
-    ("at least", "at most"),
-    ("all", "none of the"),
-    ("each", "no"),
-    ("first", "last"),
-    ("always", "never"),
-    ("daily", "monthly"),
-    ("annually", "quarterly"),
-    ("annual", "quarterly"),
-    ("immediately", "within one year"),
-    ("written", "oral"),
-    ("direct", "indirect"),
-    ("public", "confidential"),
-    ("include", "exclude"),
-    ("includes", "excludes"),
-    ("accept", "reject"),
-    ("inside", "outside"),
-    ("internal", "external"),
-    ("buyer", "seller"),
-    ("born", "buried"),
-    ("largest", "smallest"),
-    ("north", "south"),
-    ("east", "west"),
-    ("won", "lost"),
-    ("older", "younger"),
-    ("both", "neither"),
-)
+_WORDS_APART = [
+    tuple(pair.split("/"))
+    for pair in (
+        "before/after, increase/decrease, more/less, higher/lower, above/below, minimum/maximum, at least/at most, "
+        "all/none of the, each/no, first/last, always/never, daily/monthly, annually/quarterly, annual/quarterly, "
+        "immediately/within one year, written/oral, direct/indirect, public/confidential, include/exclude, "
+        "includes/excludes, accept/reject, inside/outside, internal/external, buyer/seller, born/buried, "
+        "largest/smallest, north/south, east/west, won/lost, older/younger, both/neither"
+    ).split(", ")
+]
 _UNIT = re.compile(r"\b(days?|weeks?|months?|years?|hours?|minutes?|million|billion|thousand)\b")
 _UNITS = ("day", "week", "month", "year", "hour")
 _ASIDE = re.compile(
@@ -280,6 +267,10 @@ _ASIDE = re.compile(
 _LEADING = re.compile(
     r"^(?:In accordance with|For the purposes? of|In addition to|Pursuant to|In relation to|Under|Without limiting|"
     r"In respect of|Subject to)\b[^,:;]{4,120},\s+(?=[a-zA-Z])"
+)
+_LIMIT = re.compile(  # up to the end of the sentence
+    r",? (?:unless|except(?: where| that| for| if)?|provided that|only (?:if|where|when|after)|if|save (?:that|where))"
+    r" [^.:;]{12,160}\.$"
 )
 _ITEM_MARK = re.compile(r"(?:^|[\s;])\((?:[a-z]{1,2}|[ivx]{1,5}|\d{1,2})\)\s*")
 
@@ -363,6 +354,17 @@ def without_leading_clause(text: str, chance: random.Random) -> str | None:
     match = _LEADING.match(text)
     rest = text[match.end() :] if match else ""
     return rest[0].upper() + rest[1:] if len(rest.split()) > 5 else None
+
+
+def without_limit(text: str, chance: random.Random) -> str | None:
+    """Without ", unless …", "provided that …" or "if …" at its end, or without its "only"."""
+    match = _LIMIT.search(text)
+    if match:
+        rest = text[: match.start()].rstrip(" ,")
+        return f"{rest}." if len(rest.split()) > 5 else None
+    return (
+        re.sub(r"\bonly (?=\w)", "", text, count=1) if re.search(r"\b(may|can|applies|apply) only \w", text) else None
+    )
 
 
 def one_item(text: str, chance: random.Random) -> str | None:

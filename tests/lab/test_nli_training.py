@@ -22,6 +22,7 @@ from ragqa.lab.nli_made_pairs import (
     quoting_pairs,
     without_aside,
     without_leading_clause,
+    without_limit,
 )
 from tests.support.tiny_models import tensors_of, write_trainable
 
@@ -133,6 +134,19 @@ def test_a_changed_number_is_never_the_same_and_never_that_of_a_rule():
         ),
         (without_leading_clause, "Under Rule 3, act now.", {None}),
         (
+            without_limit,
+            "A firm may lend to its own staff, unless the board has refused it.",
+            {"A firm may lend to its own staff."},
+        ),
+        (
+            without_limit,
+            "A firm may lend to staff only if the board has agreed to it.",
+            {"A firm may lend to staff."},
+        ),
+        (without_limit, "A firm may only lend to its staff.", {"A firm may lend to its staff."}),
+        (without_limit, "A firm may lend if the board has agreed to it.", {None}),  # too little would be left
+        (without_limit, "A firm may lend to its own staff.", {None}),
+        (
             one_item,
             "A firm must do the following: (a) keep all records; and (b) report each breach.",
             {"A firm must do keep all records.", "A firm must do report each breach."},
@@ -154,6 +168,7 @@ DOCUMENT = [
     "Each custodian shall hold the assets of customers apart from its own assets.",
     "No director may vote on a contract in which the director has an interest.",
     "A fund (or its manager) must publish the price of its units every Friday.",
+    "A broker may lend money to a client only if the client has asked for it in writing.",
     "An insurer must: (a) hold enough liquid assets; (b) test them each quarter; and (c) report.",
     "The register must be open to inspection during business hours at the head office.",
 ]
@@ -163,7 +178,8 @@ def test_made_pairs_have_the_labels_their_making_says():
     made = made_pairs([DOCUMENT, [*DOCUMENT[::-1], "The sky over the harbour was blue in 1985."]], 400, seed=3)
     by_source = {pair.source for pair in made}
     assert by_source == {
-        f"made_{name}" for name in ("same", "reworded", "beside", "listed", "number", "duty", "denial", "apart")
+        f"made_{name}"
+        for name in ("same", "reworded", "beside", "listed", "number", "duty", "denial", "apart", "unlimited")
     }
     for pair in made:
         if pair.premise == pair.hypothesis:
@@ -175,6 +191,8 @@ def test_made_pairs_have_the_labels_their_making_says():
             assert len(pair.premise) > len(pair.hypothesis) or "required" in pair.hypothesis
         if pair.source == "made_apart":
             assert pair.label == NEUTRAL
+        if pair.source == "made_unlimited":  # what leaves out "only if" is not said; nor does it say what had it
+            assert (pair.label == NEUTRAL) == (("only" in pair.premise) != ("only" in pair.hypothesis))
     assert len({(pair.premise, pair.hypothesis) for pair in made}) == len(made)
     assert made == made_pairs([DOCUMENT, [*DOCUMENT[::-1], "The sky over the harbour was blue in 1985."]], 400, seed=3)
 
