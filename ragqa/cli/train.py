@@ -1,4 +1,4 @@
-"""`ragqa train nli | obligations | retriever | reranker | ranker | verdicts`: weights of labelled data or a corpus."""
+"""`ragqa train body | nli | obligations | retriever | reranker | ranker | verdicts`: weights of labelled data or a corpus."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from ragqa.errors import ConfigError
 from ragqa.evaluation.measures import display_name
 from ragqa.evaluation.retrieval.comparing import measured
 from ragqa.indexing import Index
+from ragqa.lab.bodies import cut_body
 from ragqa.lab.model_folder import command_line, files_table, write_card
 from ragqa.lab.nli import NliSources, NliTraining, gather, nli_card, train_nli
 from ragqa.lab.obligations import train_obligations
@@ -191,6 +192,19 @@ def obligations(
     with stderr().status("Training"):
         report = train_obligations(data, out, seed)
     stdout().print(plain(str(report)))
+
+
+@app.command()
+def body(
+    file: Annotated[Path, typer.Argument(help="ONNX file of a BERT encoder; config and tokenizer beside it or above.")],
+    out: Annotated[Path, typer.Option(help="Folder to write, for --base of a training.")],
+    layers: Annotated[int, typer.Option(min=1, help="Keep the first so many.")] = 6,
+) -> None:
+    """Cut an encoder that a registry carries as ONNX down to its first layers, to start a training from."""
+    n_layers = cut_body(file, layers, out)
+    stdout().print(
+        plain(f"{layers} of {n_layers} layers are in {out}; train: ragqa train nli --base {out} --pairs FILE")
+    )
 
 
 @app.command()
