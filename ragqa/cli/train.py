@@ -1,4 +1,4 @@
-"""`ragqa train body | nli | obligations | retriever | reranker | ranker | verdicts`: weights of labelled data or a corpus."""
+"""`ragqa train body | nli | obligations | retriever | reranker | ranker | verdicts`: weights of labels or corpora."""
 
 from __future__ import annotations
 

@@ -23,9 +23,9 @@ _LAYER = re.compile(r"encoder\.layer\.(\d+)\.")
 
 
 def cut_body(onnx: Path, layers: int, out: Path) -> int:
-    """Writes the first ``layers`` layers as safetensors into ``out``, with config and tokenizer; gives the layers of all.
+    """Writes the first ``layers`` layers as safetensors into ``out``, with config and tokenizer; gives how many it has.
 
-    ``config.json`` and the tokenizer's files stand beside the file or one folder up, as the hub's ONNX exports have it.
+    ``config.json`` and the tokenizer's files stand beside the file or one folder up, as in the hub's ONNX exports.
     Raises ModelError where the file is no BERT encoder with so many layers.
     """
     from transformers import BertConfig, BertModel

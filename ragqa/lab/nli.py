@@ -41,11 +41,11 @@ POOL_BATCHES = 50  # batches sorted by length together: little padding, and stil
 SET_SHARES: dict[str, float] = {
     "mnli": 1.3,
     "taxinli": 1.0,
-    "snli": 0.7,
+    "snli": 0.4,
     "wanli": 1.0,
     "cad": 1.0,
     "semiauto": 0.7,
-    "fever_ggkorn": 0.3,
+    "fever_ggkorn": 0.15,
     "fever": 0.4,
     "foolmetwice": 1.0,
     "fewgen": 0.0,
