@@ -1,24 +1,18 @@
 """A BERT encoder out of an ONNX file, cut to its first layers: where a training of a small classifier can start.
 
-Registries of packages carry encoders as ONNX, not as safetensors. Biases and norms keep their names in such a file;
-matrices are named by the product they stand in, and stand there transposed.
+Registries of packages carry encoders as ONNX, not as safetensors.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ragqa.errors import ModelError
+from ragqa.inference.exported import bert_weights
 from ragqa.inference.torch_engine import quiet_transformers
 
-if TYPE_CHECKING:
-    import torch
-
-_PRODUCT = re.compile(r"/(encoder/layer\.\d+/.+)/MatMul")
 _LAYER = re.compile(r"encoder\.layer\.(\d+)\.")
 
 
@@ -28,6 +22,7 @@ def cut_body(onnx: Path, layers: int, out: Path) -> int:
     ``config.json`` and the tokenizer's files stand beside the file or one folder up, as in the hub's ONNX exports.
     Raises ModelError where the file is no BERT encoder with so many layers.
     """
+    import torch
     from transformers import BertConfig, BertModel
 
     home = next((folder for folder in (onnx.parent, onnx.parent.parent) if (folder / "config.json").is_file()), None)
@@ -42,7 +37,7 @@ def cut_body(onnx: Path, layers: int, out: Path) -> int:
         raise ModelError(msg)
     config.num_hidden_layers = layers
     model = BertModel(config, add_pooling_layer=False)
-    found = {name: tensor for name, tensor in _tensors(onnx) if _layer_of(name) < layers}
+    found = {name: torch.from_numpy(weights) for name, weights in bert_weights(onnx) if _layer_of(name) < layers}
     wanted = {name: tensor.shape for name, tensor in model.state_dict().items()}
     wrong = sorted(name for name, shape in wanted.items() if name not in found or found[name].shape != shape)
     if wrong:
@@ -56,25 +51,6 @@ def cut_body(onnx: Path, layers: int, out: Path) -> int:
         if "token" in file.name or file.name == "vocab.txt":
             shutil.copyfile(file, out / file.name)
     return n_layers
-
-
-def _tensors(onnx: Path) -> Iterator[tuple[str, torch.Tensor]]:
-    """(name as in a `BertModel`, weights), whatever else the file holds left out."""
-    import openvino
-    import torch
-
-    try:
-        graph = openvino.Core().read_model(onnx)
-    except RuntimeError as error:
-        msg = f"expected an ONNX file, found that {onnx} cannot be read ({str(error).strip()[-200:]}); check the file"
-        raise ModelError(msg) from error
-    for node in graph.get_ordered_ops():
-        product = _PRODUCT.fullmatch(node.get_friendly_name())
-        if node.get_type_name() == "Constant" and node.get_friendly_name().startswith(("encoder.", "embeddings.")):
-            yield node.get_friendly_name(), torch.tensor(node.data)
-        elif product and node.input_value(1).get_node().get_type_name() == "Constant":
-            weights = torch.tensor(node.input_value(1).get_node().data).T.contiguous()
-            yield product.group(1).replace("/", ".") + ".weight", weights
 
 
 def _layer_of(name: str) -> int:
