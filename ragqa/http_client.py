@@ -38,6 +38,7 @@ _KEY_LIKE: Final = re.compile(r"\b(?:sk|pa)-[\w*.-]{6,}|\bBearer\s+[^\s'\",}]+",
 
 logger = logging.getLogger(__name__)
 _sleep = time.sleep  # tests put another in
+_chance = random.Random()  # noqa: S311 - no secret; its own: the process's one may be seeded by others, and compared
 _Found = TypeVar("_Found")
 
 
@@ -67,10 +68,12 @@ def retry_after_seconds(header: str) -> float:
         return 0.0
 
 
-def pause_seconds(n_tries: int, asked_seconds: float, max_seconds: float) -> float:
+def pause_seconds(
+    n_tries: int, asked_seconds: float, max_seconds: float, first_seconds: float = FIRST_PAUSE_SECONDS
+) -> float:
     """How long to wait after this many tries: doubled each time, no less than asked for, a little by chance."""
-    pause = max(FIRST_PAUSE_SECONDS * 2.0 ** (n_tries - 1), asked_seconds)
-    return min(pause * (1 + random.random() / 4), max_seconds)  # noqa: S311 - no secret
+    pause = max(first_seconds * 2.0 ** min(n_tries - 1, 60), asked_seconds)
+    return min(pause * (1 + _chance.random() / 4), max_seconds)
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,9 +87,9 @@ class Calls:
             while waiting or under_way:
                 while waiting and len(under_way) < self._config.parallel_calls:
                     index, call = waiting.popleft()
-                    under_way[index] = Reply(LONGEST_TOKEN * self._config.max_tokens)
+                    under_way[index] = Reply(LONGEST_TOKEN * self._config.max_tokens, stopped)
                     self.made += 1
-                    self._begin(index, call, under_way[index], done, stopped)
+                    self._begin(index, call, under_way[index], done)
                 try:
                     index, error = done.get(timeout=HEARTBEAT_SECONDS)
                 except Empty:
@@ -112,11 +112,11 @@ class Calls:
 
         While the server is silent `Working` every quarter of a second. Closing this ends the call.
         """
-        reply = Reply(LONGEST_TOKEN * self._config.max_tokens)
-        done: SimpleQueue[tuple[int, BaseException | None]] = SimpleQueue()
         stopped = threading.Event()
+        reply = Reply(LONGEST_TOKEN * self._config.max_tokens, stopped)
+        done: SimpleQueue[tuple[int, BaseException | None]] = SimpleQueue()
         self.made += 1
-        self._begin(0, call, reply, done, stopped)
+        self._begin(0, call, reply, done)
         shown, quiet, error, is_done = 0, 0.0, None, False
         try:
             while not is_done:
@@ -139,21 +139,14 @@ class Calls:
             raise error
         return Outcome(0, reply, error)
 
-    def _begin(
-        self,
-        index: int,
-        call: Call,
-        reply: Reply,
-        done: SimpleQueue[tuple[int, BaseException | None]],
-        stopped: threading.Event,
-    ) -> None:
+    def _begin(self, index: int, call: Call, reply: Reply, done: SimpleQueue[tuple[int, BaseException | None]]) -> None:
         def work() -> None:
             error: BaseException | None = None
             try:
                 pieces = self._client.write(call.prompt.messages, reply, temperature=call.temperature, seed=call.seed)
                 with closing(pieces):
                     for _ in pieces:
-                        if stopped.is_set():
+                        if reply.stopped.is_set():
                             break
             except BaseException as caught:  # whatever it is, the thread that waits must hear of it
                 error = caught

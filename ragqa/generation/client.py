@@ -11,6 +11,7 @@ from collections.abc import Generator as Pieces
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import unquote, urlsplit
 
@@ -21,6 +22,7 @@ from ragqa.generation.local.server import Local, Turn
 from ragqa.generation.prompts import Message
 from ragqa.generation.reply import Reply
 from ragqa.generation.reply_cache import reply_cache, request_key
+from ragqa.generation.tries import tried
 
 if TYPE_CHECKING:
     import openai
@@ -170,7 +172,7 @@ class ChatClient:
             timeout=openai.Timeout(
                 config.timeout_seconds, connect=min(config.timeout_seconds, CONNECT_TIMEOUT_SECONDS)
             ),
-            max_retries=0 if is_local else config.max_retries,  # after 408, 409, 429, 5xx, a time-out or no connection
+            max_retries=0,  # `tried` does
             http_client=openai.DefaultHttpxClient(**options) if options else None,
         )
 
@@ -189,7 +191,7 @@ class ChatClient:
         Raises GenerationError as `write` does, before any text.
         """
         try:
-            return tuple(sorted({model.id for model in self._client.models.list()}))
+            return tuple(sorted({model.id for model in tried(self._client.models.list, self.server.n_tries)}))
         except Exception as error:  # as in `_open`
             raise self.server.explained(error, self._key) from error
 
@@ -234,7 +236,7 @@ class ChatClient:
     def _written(
         self, asked: _Asked, messages: Sequence[Message], reply: Reply, temperature: float | None, seed: int | None
     ) -> Pieces[str, None, None]:
-        response, reply.left_out = self._open(asked, messages, temperature, seed)
+        response = self._open(asked, messages, reply, temperature, seed)
         with closing(response):
             try:
                 for chunk in self._chunks(asked, response):
@@ -260,7 +262,7 @@ class ChatClient:
         if self._is_listed:
             return
         try:
-            patient = asked.client.with_options(timeout=_CHECK_SECONDS, max_retries=0)
+            patient = asked.client.with_options(timeout=_CHECK_SECONDS)
             listed = sorted({str(model.id) for model in patient.models.list()})
         except Exception as error:  # many servers have no such address
             logger.debug("no list of models: %s", type(error).__name__)
@@ -276,9 +278,9 @@ class ChatClient:
         self._is_listed = True
 
     def _open(
-        self, asked: _Asked, messages: Sequence[Message], temperature: float | None, seed: int | None
-    ) -> tuple[openai.Stream[ChatCompletionChunk], tuple[str, ...]]:
-        """The stream of chunks, and the optional parameters that the server made us leave out."""
+        self, asked: _Asked, messages: Sequence[Message], reply: Reply, temperature: float | None, seed: int | None
+    ) -> openai.Stream[ChatCompletionChunk]:
+        """The stream of chunks; notes the optional parameters that the server made us leave out."""
         options: dict[str, Any] = {
             "temperature": self._config.temperature if temperature is None else temperature,
             "max_tokens": self._config.max_tokens,
@@ -289,11 +291,18 @@ class ChatClient:
         if self._local:
             options["extra_body"] = {"return_progress": True}
         self._check_listed(asked)
-        left_out: list[str] = []
         while True:
             try:
-                response = asked.client.chat.completions.create(
-                    model=self._config.model, messages=cast("Any", messages), stream=True, **options
+                response = tried(
+                    partial(
+                        asked.client.chat.completions.create,
+                        model=self._config.model,
+                        messages=cast("Any", messages),
+                        stream=True,
+                        **options,
+                    ),
+                    asked.server.n_tries,
+                    reply.stopped,
                 )
             except Exception as error:  # a server can make the client raise anything; a reader gets it explained
                 unsupported = _unsupported(error, options)
@@ -303,9 +312,9 @@ class ChatClient:
                 if unsupported == "max_tokens":  # renamed for reasoning models
                     options["max_completion_tokens"] = value
                 else:
-                    left_out.append(unsupported)
+                    reply.left_out += (unsupported,)
             else:
-                return cast("openai.Stream[ChatCompletionChunk]", response), tuple(left_out)
+                return cast("openai.Stream[ChatCompletionChunk]", response)
 
     def _chunks(self, asked: _Asked, response: openai.Stream[ChatCompletionChunk]) -> Iterator[ChatCompletionChunk]:
         try:

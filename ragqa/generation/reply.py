@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
@@ -121,11 +122,13 @@ class Reply:
 
     ``broke`` says why the stream broke, empty where it did not; ``left_out`` names parameters of the request that the
     server did not understand; ``progress`` says what is done before the text comes. All are set by whoever reads the
-    stream. ``model`` is what the server says answers, empty where it does not say.
+    stream; ``stopped`` by who waits for it no longer: it is not asked for again then. ``model`` is what the server says
+    answers, empty where it does not say.
     """
 
-    def __init__(self, max_chars: int = 0) -> None:
+    def __init__(self, max_chars: int = 0, stopped: threading.Event | None = None) -> None:
         """``max_chars`` end the reply earlier than `MAX_ANSWER_CHARS`; 0: not earlier."""
+        self.stopped = stopped or threading.Event()
         self.broke = ""
         self.left_out: tuple[str, ...] = ()
         self.progress = ""

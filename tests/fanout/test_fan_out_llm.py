@@ -43,7 +43,7 @@ COMBINED = "Tarn Peak was climbed first, in 1888 [{tarn}]. Mount Eben was climbe
 
 @pytest.fixture(autouse=True)
 def _quick_retries(monkeypatch):
-    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
+    monkeypatch.setattr("ragqa.generation.tries.FIRST_PAUSE_SECONDS", 0.01)
 
 
 def combined(request):

@@ -62,7 +62,7 @@ def ask(*script, key=KEY, **settings):
 @pytest.fixture(autouse=True)
 def _quick_retries(monkeypatch):
     """The client's own back-off starts at half a second; the tests need its order, not its patience."""
-    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
+    monkeypatch.setattr("ragqa.generation.tries.FIRST_PAUSE_SECONDS", 0.01)
     yield
     while OPENED:
         OPENED.pop().close()

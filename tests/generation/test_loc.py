@@ -26,7 +26,7 @@ TOLD = {
 
 @pytest.fixture(autouse=True)
 def _quick_retries(monkeypatch):
-    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
+    monkeypatch.setattr("ragqa.generation.tries.FIRST_PAUSE_SECONDS", 0.01)
 
 
 def run(*texts, **settings):

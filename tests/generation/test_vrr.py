@@ -39,7 +39,7 @@ ALPHA_ALONE = (0.8 - 0.1 + 0.5 + 1) / 3
 
 @pytest.fixture(autouse=True)
 def _quick_retries(monkeypatch):
-    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
+    monkeypatch.setattr("ragqa.generation.tries.FIRST_PAUSE_SECONDS", 0.01)
 
 
 def run(*script, **settings):
