@@ -24,7 +24,7 @@ CHROMIUM_FLAGS = [
 ]
 
 
-PATIENCE = 120_000  # milliseconds: how long a page is waited for, also on a machine that does much else
+PATIENCE = 300_000  # milliseconds: how long a page is waited for, also on a machine that does much else
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from tests.ui.test_browser import (
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(1200),
     pytest.mark.model,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
 ]

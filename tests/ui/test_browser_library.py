@@ -14,7 +14,7 @@ from tests.support.server import CHROMIUM, settle
 pytestmark = [
     pytest.mark.slow,  # half a minute on a busy machine; the page without a browser is in test_app_library
     pytest.mark.browser,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(900),
     pytest.mark.model,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
 ]
