@@ -1,6 +1,7 @@
 """A server that speaks Milvus' protocol, `milvus-lite`, on a free port of 127.0.0.1; it can be killed and restarted."""
 
 import contextlib
+import os
 import shutil
 import socket
 import subprocess
@@ -8,6 +9,16 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+# The server, ended by the system with the process that started it: whoever runs the tests may be killed
+_DYING = """
+import ctypes, os, runpy, signal, sys
+if sys.platform == "linux":
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+if os.getppid() != int(sys.argv.pop(1)):
+    sys.exit()
+runpy.run_module("milvus_lite", run_name="__main__", alter_sys=True)
+"""
 
 
 class MilvusServer:
@@ -23,7 +34,7 @@ class MilvusServer:
         """Returns when it takes connections."""
         options = ["server", "--data-dir", str(self.folder / "data"), "--host", "127.0.0.1", "--port", str(self.port)]
         with (self.folder / "log").open("ab") as log:
-            command = [sys.executable, "-m", "milvus_lite", *options]
+            command = [sys.executable, "-c", _DYING, str(os.getpid()), *options]
             self._process = subprocess.Popen(command, stdout=log, stderr=log)
         until = time.monotonic() + 120
         while True:
