@@ -13,6 +13,9 @@
     ├── further/         a folder for each further ranking: document, splade, late, dense-1, ...; missing without them
     └── dense.faiss      FAISS, of the kind that the manifest names; row i is line i of passages.jsonl; missing where
                          the encoder is "none"
+
+Where an engine holds the corpus, `ENGINE_FILES` and `ENGINE_BM25_FILES` stand in the place of passages, matrices and
+vectors: see `ragqa.indexing.published`.
 """
 
 from __future__ import annotations
@@ -53,6 +56,11 @@ BM25_FILES: Final = (
     "params.index.json",
     "vocabulary.npy",
 )
+ROWS: Final = "passages.rows.npy"
+DIGESTS: Final = "passages.digests.npy"
+LEFT_OUT: Final = "passages.left_out.npy"
+ENGINE_FILES: Final = (*PASSAGE_FILES[2:], ROWS, DIGESTS, LEFT_OUT)
+ENGINE_BM25_FILES: Final = (*BM25_FILES[2:], "numbers.npy", "idf0.npy", "lengths.npy", "words.json")
 FURTHER_FILES: Final = {
     "document": (*BM25_FILES, "document_of.npy", "documents.json"),
     "splade": ("data.npy", "indices.npy", "indptr.npy", "shape.npy"),
@@ -92,11 +100,16 @@ class FurtherRanking:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """Where the corpus of an index is that holds none: ``milvus``, its address without a login, the collection."""
+    """Where the corpus of an index is that holds none: ``milvus``, its address without a login, the collection.
+
+    ``generation`` counts the updates of the collection from 1; ``next_row`` is a key that none of its rows has had.
+    """
 
     kind: str
     uri: str
     collection: str
+    generation: int
+    next_row: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,9 +212,9 @@ def index_files(
     vectors = (DENSE,) if has_vectors and not engine else ()
     references = (REFERENCES,) if REFERENCES in found else ()
     return (
-        *(f"{folder}/{name}" for folder in folders for name in (BM25_FILES[2:] if engine else BM25_FILES)),
+        *(f"{folder}/{name}" for folder in folders for name in (ENGINE_BM25_FILES if engine else BM25_FILES)),
         *vectors,
-        *(PASSAGE_FILES[2:] if engine else PASSAGE_FILES),
+        *(ENGINE_FILES if engine else PASSAGE_FILES),
         *references,
         *further,
     )

@@ -20,7 +20,7 @@ from ragqa.config import NO_ENCODER, IndexingConfig
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.streams import PassageStream
 from ragqa.corpus.wikipedia.pages import open_pages, read_titles
-from ragqa.errors import ConfigError, IndexingError
+from ragqa.errors import ConfigError
 from ragqa.fitted_table import FittedTable
 from ragqa.indexing import (
     BuildProgress,
@@ -28,17 +28,16 @@ from ragqa.indexing import (
     delete_index,
     index_info,
     list_indexes,
-    open_index,
     verify_index,
 )
-from ragqa.indexing.published import KIND, publish_events
+from ragqa.indexing.published import KIND
 from ragqa.library import readings
 from ragqa.library.changes import read_updates
 from ragqa.library.intake import take
 from ragqa.library.names import safe_name
 from ragqa.library.shelf import Shelf, make_shelf, shelf_of, shelves
 from ragqa.library.update import CHANGES, MAX_TOKENS, encoder_name, index_events
-from ragqa.manifest import Engine, Manifest
+from ragqa.manifest import Manifest
 from ragqa.paths import Paths
 from ragqa.protocols import Encoder
 from ragqa.registry import CORPUS_FORMATS, ENCODERS, further_rankings, is_known, listed
@@ -66,8 +65,24 @@ def open_source(
     )
 
 
+def _check_engine(engine: str, uri: str, vectors: str = IndexingConfig().vectors) -> None:
+    """Raises ConfigError, IndexingError unless both are empty or the engine answers and makes such vectors."""
+    if engine not in {"", KIND} or bool(engine) != bool(uri):
+        msg = f"expected --engine {KIND} with --uri http://HOST:19530, or neither, found {engine!r}, {uri!r}"
+        raise ConfigError(msg)
+    if engine:
+        Milvus(uri, "").check(vectors)
+
+
 app = typer.Typer(help="Build and look after indexes.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="Lower-case letters, digits, - and _.")]
+EngineKind = Annotated[
+    str,
+    typer.Option(
+        "--engine", help="milvus: passages, words and vectors go to the server at --uri; else files hold them."
+    ),
+]
+Uri = Annotated[str, typer.Option(help="Address of the engine, as in http://localhost:19530.")]
 
 
 @app.command()
@@ -97,10 +112,8 @@ def build(
         str,
         typer.Option(help="Kind of FAISS index: Flat is exact, IVF4096,SQ8 quick from 200,000 passages; HNSW32, …"),
     ] = IndexingConfig().vectors,
-    engine: Annotated[
-        str, typer.Option(help="milvus: passages, words and vectors go to the server at --uri; else files hold them.")
-    ] = "",
-    uri: Annotated[str, typer.Option(help="Address of the engine, as in http://localhost:19530.")] = "",
+    engine: EngineKind = "",
+    uri: Uri = "",
     also: Annotated[
         list[str] | None,
         typer.Option(
@@ -128,16 +141,11 @@ def build(
         msg = f"--format must be one of {listed(CORPUS_FORMATS)}, got {corpus_format!r}; correct it and try again"
         raise ConfigError(msg)
     analyser_named(analyser)
-    if engine not in {"", KIND} or bool(engine) != bool(uri):
-        msg = f"expected --engine {KIND} with --uri http://HOST:19530, or neither, found {engine!r}, {uri!r}"
-        raise ConfigError(msg)
-    if engine:
-        Milvus(uri, "").check(vectors)
+    _check_engine(engine, uri, vectors)
     paths = Paths.from_env()
     if shelf_of(name, paths.library):
         msg = f"{name!r} is a corpus of the library; `ragqa index add {name} FILE` adds to it, or choose another name"
         raise ConfigError(msg)
-    before = _engine_of(name, paths.indexes)
     opened = open_source(source, titles, as_of, book, chunk_max_tokens, paths)
     began = time.perf_counter()
     with stderr().status("Loading the encoder"):
@@ -153,19 +161,11 @@ def build(
             encoder=encoder,
             format=corpus_format,
             models=models,
+            uri=uri,
         )
         manifest = _drawn(events, bar)
-        if engine:
-            manifest = _drawn(publish_events(open_index(name, paths.indexes), uri, paths.indexes, before), bar)
     seconds = time.perf_counter() - began
     _print_built(manifest, seconds)
-
-
-def _engine_of(name: str, indexes: Path) -> Engine | None:
-    try:
-        return index_info(name, indexes).engine
-    except IndexingError:
-        return None
 
 
 def _print_built(manifest: Manifest, seconds: float) -> None:
@@ -201,8 +201,14 @@ def add(
     files: Files,
     title: Annotated[str, typer.Option(help="Of a new corpus: what the page calls it.")] = "",
     encoder_name: Annotated[str, typer.Option("--encoder", help="As of `build`; none: words alone.")] = "",
+    engine: EngineKind = "",
+    uri: Uri = "",
 ) -> None:
-    """Add documents to a corpus of the library, which is made where there is none; only what is new is encoded."""
+    """Add documents to a corpus of the library, which is made where there is none; only what is new is encoded.
+
+    A corpus that an engine holds stays there.
+    """
+    _check_engine(engine, uri)
     paths = Paths.from_env()
     shelf = shelf_of(name, paths.library)
     if shelf is None:
@@ -211,7 +217,7 @@ def add(
             raise ConfigError(msg)
         shelf = make_shelf(name, paths.library, title)
     _put_in(shelf, files, None)
-    _update(shelf, paths, encoder_name)
+    _update(shelf, paths, encoder_name, uri)
 
 
 @app.command()
@@ -262,10 +268,11 @@ def _put_in(shelf: Shelf, files: Sequence[Path], replaces: str | None) -> None:
                 shelf.unstage((one.name,))
 
 
-def _update(shelf: Shelf, paths: Paths, encoder_name: str = "") -> None:
+def _update(shelf: Shelf, paths: Paths, encoder_name: str = "", uri: str = "") -> None:
     began = time.perf_counter()
     with progress_bar() as bar:
-        manifest = _drawn(index_events(shelf, paths.indexes, partial(encoder_for, shelf, paths, encoder_name)), bar)
+        load = partial(encoder_for, shelf, paths, encoder_name)
+        manifest = _drawn(index_events(shelf, paths.indexes, load, uri=uri), bar)
     _print_built(manifest, time.perf_counter() - began)
     for update in read_updates(shelf.folder / CHANGES, 1):
         for one in update.documents:

@@ -39,7 +39,7 @@ from ragqa.retrieval.analysis import ANALYSIS_VERSION, context_analyser, heading
 from ragqa.retrieval.bm25 import Bm25sRetriever, RankBm25Retriever, load_bm25
 from ragqa.retrieval.citations import NAME as CITATIONS
 from ragqa.retrieval.citations import NO_LINKS, CitationRetriever, Links
-from ragqa.retrieval.milvus import MilvusBm25
+from ragqa.retrieval.milvus_bm25 import MilvusBm25
 from ragqa.retrieval.ranking import Mask, Positions
 from ragqa.retrieval.vectors import poor_vectors, read_vectors
 from ragqa.types import ModelInfo, Passage

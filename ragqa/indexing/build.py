@@ -21,12 +21,13 @@ from ragqa.config import NO_ENCODER, IndexingConfig
 from ragqa.corpus import LoadedStream, PassageStream, corpus_sha256, open_stream
 from ragqa.errors import ConfigError, CorpusError, IndexingError
 from ragqa.indexing.encoded import write_dense
-from ragqa.indexing.folders import building_folder, exclusive, replace
+from ragqa.indexing.folders import building_folder, exclusive, flush, replace
 from ragqa.indexing.further import described, write_further
 from ragqa.indexing.journal import BuildProgress, Journal, resume
 from ragqa.indexing.measured import Reading
 from ragqa.indexing.passages import read_passages
-from ragqa.indexing.portions import counts_of, gathered, mentions_in, read_portions, write_lookups
+from ragqa.indexing.portions import counts_of, gathered, lengths_path, mentions_in, read_portions, write_lookups
+from ragqa.indexing.published import drop, engine_of, publish_events
 from ragqa.indexing.referring import REFERRING, write_references
 from ragqa.indexing.reuse import KnownVectors
 from ragqa.manifest import BM25, CONTEXT, DENSE, SCHEMA_VERSION, Manifest, describe_files, write_manifest
@@ -70,12 +71,14 @@ def build_events(
     format: str | None = None,
     models: Mapping[str, Any] | None = None,
     known: KnownVectors | None = None,
+    uri: str = "",
 ) -> Building:
     """Builds ``indexes/NAME`` from ``source``, yields how far it is, returns its manifest.
 
     ``encoder`` is None for an index without vectors, which ``config.encoder`` then says. ``models`` are those of the
     configuration's further rankings, by their retrievers' names, as `ragqa.loading.load_further` gives them. Vectors
-    that are ``known``, of the same encoder in the same precision, are taken over: the index is the same. An index
+    that are ``known``, of the same encoder in the same precision, are taken over: the index is the same. With ``uri``,
+    the address of an engine, passages, words and vectors are there and not in the folder. An index
     of that name stays as it is until the new one is whole, and for ever if building fails, is stopped or dies. What is
     done by then serves the next call with the same source and settings, unless the source or settings are the error.
 
@@ -94,7 +97,10 @@ def build_events(
             yield from read_portions(stream, place, journal, reading, settings["version of a library"])
             yield BuildProgress("corpus", 1, 1)
             manifest = yield from _finish(journal, name, stream, config, reading, encoder, models, known)
-            replace(journal.index, name, indexes)
+            ready, before = journal.index, engine_of(indexes / name)
+            if uri:
+                ready, manifest = yield from publish_events(journal, manifest, uri, indexes / name)
+            replace(ready, name, indexes)
         except (ConfigError, CorpusError):
             journal.discard()
             raise
@@ -105,6 +111,8 @@ def build_events(
             )
             raise IndexingError(msg) from error
         journal.discard()
+        if before and not (manifest.engine and manifest.engine.collection == before.collection):
+            drop(before)
         yield BuildProgress("files", 1, 1)
     return manifest
 
@@ -205,5 +213,8 @@ def _write_bm25(journal: Journal, config: IndexingConfig, rankings: tuple[str, .
             blocks = counts_of(journal, ranking)
             for done, of in write_bm25(blocks, config.bm25_k1, config.bm25_b, journal.index / ranking):
                 yield BuildProgress("BM25", int(total * (number + done / max(of, 1)) / len(rankings)), total)
+            lengths = np.concatenate([np.asarray(counts.lengths, dtype=np.int32) for counts in blocks])
+            np.save(lengths_path(journal, ranking), lengths, allow_pickle=False)
+            flush(lengths_path(journal, ranking))
             journal.finish(ranking, blocks.folder)
     yield BuildProgress("BM25", total, total)

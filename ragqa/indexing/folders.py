@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Final
 
 from ragqa.errors import ConfigError, IndexingError, IndexLockedError, IndexNotFoundError
-from ragqa.manifest import BM25, CONTEXT, DENSE, FURTHER, MANIFEST, PASSAGE_FILES, REFERENCES
+from ragqa.manifest import BM25, CONTEXT, DENSE, ENGINE_FILES, FURTHER, MANIFEST, PASSAGE_FILES, REFERENCES
 from ragqa.paths import behind
 
 _logger = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ _logger = logging.getLogger(__name__)
 JOURNAL: Final = "journal.json"  # in a building folder: there is something to resume
 NAME_RULE: Final = "1 to 64 of a-z, 0-9, - and _, beginning with a letter or digit"
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-_ENTRIES: Final = {MANIFEST, *PASSAGE_FILES, REFERENCES, DENSE, BM25, CONTEXT, FURTHER}
+_ENTRIES: Final = {MANIFEST, *PASSAGE_FILES, *ENGINE_FILES, REFERENCES, DENSE, BM25, CONTEXT, FURTHER}
 _CLUTTER: Final = {".DS_Store", "Thumbs.db"}  # file managers leave these anywhere
 _SWAP_SECONDS: Final = 5.0  # the longest a reader waits for the moment between two renames
 

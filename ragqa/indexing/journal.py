@@ -7,7 +7,9 @@
     ├── index/           what becomes the index, as far as it is there
     ├── portions/        of each portion: see `ragqa.indexing.portions`
     ├── counts/          for each ranking by words how often tokens occur, until its files are written
-    └── *.vectors        vectors on their way into FAISS (see `ragqa.indexing.encoded`)
+    ├── *.lengths.npy    for each ranking by words how long its texts are
+    ├── *.vectors        vectors on their way into FAISS (see `ragqa.indexing.encoded`)
+    └── engine.json      the collection that is being written (see `ragqa.indexing.published`)
 
 Every file is on disk before the journal says so; what a file holds beyond what the journal says is cut off.
 """
@@ -39,7 +41,7 @@ class BuildProgress:
     message: str = ""
 
 
-VERSION: Final = 2
+VERSION: Final = 3
 INDEX: Final = "index"
 
 

@@ -57,6 +57,22 @@ def counts_of(journal: Journal, ranking: str) -> CountsFolder:
     return CountsFolder(journal.folder / "counts" / ranking, journal.n_blocks.get(ranking, 0))
 
 
+def lengths_path(journal: Journal, ranking: str) -> Path:
+    """Where the lengths of all texts will be, in tokens as this ranking reads them, shape (n_passages,)."""
+    return journal.folder / f"{ranking}.lengths.npy"
+
+
+def windows_of(journal: Journal, n_beside: int) -> npt.NDArray[np.int64]:
+    """Shape (n_passages, 2): what the context ranking reads of each passage, as `context_windows`."""
+    parts, first = [np.empty((0, 2), dtype=np.int64)], 0
+    for number in range(journal.n_portions):
+        with np.load(portion_path(journal, number, "npz"), allow_pickle=False) as arrays:
+            document_of = arrays["document_of"]
+        parts.append(context_windows(document_of, n_beside) + first)
+        first += len(document_of)
+    return np.concatenate(parts)
+
+
 def documents_of(journal: Journal) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
     """The ids of all documents in order of first occurrence, and for each passage the place of its document there.
 

@@ -6,24 +6,23 @@ Only of exact vectors (``Flat``), which are the encoder's own numbers: a text ha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.indexing.measured import digests_of
 from ragqa.protocols import Encoder, FloatMatrix
-from ragqa.retrieval.analysis import IndexedText, indexed_text
-from ragqa.types import Passage
 
 
 class KnownVectors:
     """The vectors of an index, by the digest of what was encoded."""
 
-    def __init__(self, passages: Iterable[Passage], indexed: IndexedText, vectors: Any) -> None:  # noqa: ANN401
-        """``vectors`` is the FAISS index whose row i belongs to passage i; it must be exact."""
-        digests = digests_of(indexed_text(passage, indexed) for passage in passages)
+    def __init__(self, digests: npt.NDArray[np.uint64], vectors: Any) -> None:  # noqa: ANN401
+        """``vectors`` is the index, FAISS's or an engine's, whose row i belongs to text i; it must be exact.
+
+        ``digests`` are `ragqa.indexing.measured.digests_of` what was encoded, shape (n_texts, 2).
+        """
         self._vectors = vectors
         self._rows = {digest.tobytes(): row for row, digest in enumerate(digests)}
 

@@ -16,6 +16,8 @@ from ragqa.corpus.documents.structure import DOTTED
 from ragqa.errors import CorpusError, IndexingError
 from ragqa.indexing import BuildProgress, Index, build_events, list_indexes, open_index
 from ragqa.indexing.build import LIBRARIES, version
+from ragqa.indexing.measured import digests_of
+from ragqa.indexing.published import engine_of, known_texts
 from ragqa.indexing.reuse import KnownVectors
 from ragqa.library import readings
 from ragqa.library.changes import DocumentChange, Update, append, compared
@@ -24,6 +26,7 @@ from ragqa.library.questions import questions_of
 from ragqa.library.shelf import Catalogue, Document, Shelf, now
 from ragqa.manifest import DENSE, Manifest, sha256_of_file
 from ragqa.protocols import Encoder
+from ragqa.retrieval.analysis import indexed_text
 from ragqa.types import Passage
 from ragqa.verdicts.language import ENGLISH, language_of
 
@@ -37,12 +40,13 @@ Updating = Generator[BuildProgress, None, Manifest]
 
 
 def index_events(
-    shelf: Shelf, indexes: Path, load_encoder: Callable[[], Encoder | None], *, reuse: bool = True
+    shelf: Shelf, indexes: Path, load_encoder: Callable[[], Encoder | None], *, reuse: bool = True, uri: str = ""
 ) -> Updating:
     """Puts what waits among the documents and builds their index; yields how far it is, returns its manifest.
 
     Stopped at any moment, the same call goes on. ``load_encoder`` gives None for an index without vectors. Without
-    ``reuse`` every word is counted and every passage encoded; the index is the same.
+    ``reuse`` every word is counted and every passage encoded; the index is the same. ``uri`` is the address of the
+    engine that holds it, empty: the one that does, if any.
     Raises CorpusError, ModelError, IndexingError.
     """
     yield BuildProgress("corpus", 0, 1)
@@ -58,7 +62,11 @@ def index_events(
     known = _known(shelf.name, indexes, encoder) if reuse and encoder else None
     measured = shelf.folder / readings.MEASURED if reuse else None
     stream = readings.LibraryStream(shelf, catalogue.kept, config.chunk_max_tokens, measured)
-    manifest = yield from build_events(shelf.name, stream, indexes=indexes, config=config, encoder=encoder, known=known)
+    engine = engine_of(indexes / shelf.name)
+    where = uri or (engine.uri if engine else "")
+    manifest = yield from build_events(
+        shelf.name, stream, indexes=indexes, config=config, encoder=encoder, known=known, uri=where
+    )
     _finish(shelf, catalogue, before.indexed or {}, open_index(shelf.name, indexes))
     return manifest
 
@@ -103,10 +111,13 @@ def _known(name: str, indexes: Path, encoder: Encoder) -> KnownVectors | None:
     )
     if not made_alike:
         return None
+    if manifest.engine:
+        return KnownVectors(known_texts(index.folder), index.vectors)
     [entry] = [entry for entry in manifest.files if entry.path == DENSE]
     if sha256_of_file(index.folder / DENSE) != entry.sha256:
         return None
-    return KnownVectors(index.passages, manifest.indexed_text, index.vectors)
+    digests = digests_of(indexed_text(passage, manifest.indexed_text) for passage in index.passages)
+    return KnownVectors(digests, index.vectors)
 
 
 def _finish(shelf: Shelf, built: Catalogue, indexed: dict[str, str], index: Index) -> None:

@@ -1,43 +1,27 @@
-"""An index's passages, words and vectors in a Milvus collection, so that a machine that asks holds no corpus.
+"""A collection of a Milvus server: made, added to, asked; what its rows mean is in `ragqa.retrieval.milvus_corpus`.
 
-A collection is written once, whole, by `Milvus.write`, and never changed: another build is another collection. Row
-``position`` is passage ``position``: its fields, its vector, and its BM25 scores as sparse fields (``bm25``,
-``context``) by the place of each token in the index's vocabulary, so that an inner product with the question's words
-is the score that bm25s gives. `MilvusVectors` stands where a FAISS index would, `MilvusBm25` where bm25s's retriever.
+Each row has a generation, ``since``: an index says of which it is, and sees none that came later. What an update leaves
+out stays until the next update, so that an index that is open, or was copied, finds what it found; the row `mark_of` a
+generation stands for as long as all of that generation's do.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 import os
-from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from functools import cache
 from threading import Lock
-from typing import Any, Final, overload
+from typing import Any, Final
 from urllib.parse import urlsplit
 
-import numpy as np
-from pydantic import TypeAdapter
-
 from ragqa.errors import ConfigError, IndexingError, IndexMismatchError
-from ragqa.protocols import FloatMatrix
-from ragqa.retrieval.analysis import tokenise
-from ragqa.retrieval.bm25 import Bm25sRetriever
-from ragqa.retrieval.ranking import Positions
-from ragqa.retrieval.token_table import keys_of, places_of
-from ragqa.types import Passage, Ranking
 
 SECONDS: Final = 60.0  # for an answer of the server: the first after it was started; flushing has more
 SLOW_SECONDS: Final = 600.0
-REMEMBERED: Final = 16_384  # passages a process keeps: those just found are asked for at once
 MOST: Final = 16_384  # rows that Milvus gives for one question
-PART_CHARS: Final = 16_000  # of a passage: a text of Milvus has at most 65,535 bytes
-MOST_PARTS: Final = 100
+MOST_PARTS: Final = 100  # of a passage, each a text of Milvus's
 ROWS_AT_ONCE: Final = 500  # rows a request: some 2 MB, of at most 64
-NOTHING: Final = {0: 1.0}  # of a passage without a known word: Milvus wants one weight; no token has place 0
+MARKS: Final = 2**62  # from here on the keys of generations' marks; those of passages count from 0
 
 Sparse = Mapping[int, float]
 FloatVector = Sequence[float]
@@ -76,17 +60,16 @@ class Milvus:
         _vector_index(kind)
         self._ask(lambda client: client.list_collections())
 
-    def write(self, dimension: int, kind: str, sparse: Sequence[str], rows: Iterable[dict[str, Any]]) -> Iterator[int]:
-        """Makes the collection of these rows, yields how many are there; dropped again where that fails.
+    def create(self, dimension: int, kind: str, sparse: Sequence[str]) -> None:
+        """Makes the collection, empty. ``kind`` of vectors: Flat, or HNSW and a number; ``dimension`` 0: none.
 
-        ``kind`` is that of the vectors: Flat, or HNSW and a number; ``dimension`` 0: none. Raises ConfigError,
-        IndexingError.
+        Raises ConfigError, IndexingError.
         """
         types = self._library.DataType
         schema = self._library.MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
-        schema.add_field("position", types.INT64, is_primary=True)
+        schema.add_field("row", types.INT64, is_primary=True)
+        schema.add_field("since", types.INT64)
         schema.add_field("hidden", types.BOOL)
-        schema.add_field("document", types.VARCHAR, max_length=65_535)
         told = {"element_type": types.VARCHAR, "max_length": 65_535, "max_capacity": MOST_PARTS}
         schema.add_field("passage", types.ARRAY, **told)
         indexes = self._library.MilvusClient.prepare_index_params()
@@ -96,29 +79,37 @@ class Milvus:
         if dimension:
             schema.add_field("dense", types.FLOAT_VECTOR, dim=dimension)
             indexes.add_index("dense", metric_type="IP", **_vector_index(kind))
-        n_rows, batch = 0, []
         self._ask(lambda client: client.create_collection(self.collection, schema=schema, index_params=indexes))
-        try:
-            for row in rows:
-                batch.append(row)
-                if len(batch) == ROWS_AT_ONCE:
-                    n_rows += self._insert(batch)
-                    batch = []
-                    yield n_rows
-            n_rows += self._insert(batch) if batch else 0
-            self._ask(lambda client: client.flush(self.collection, timeout=SLOW_SECONDS))
-            self._ask(lambda client: client.load_collection(self.collection, timeout=SLOW_SECONDS))
-            if self.count() != n_rows:
-                msg = f"{self} holds {self.count():,} rows of {n_rows:,} that were sent; run the same command again"
-                raise IndexingError(msg)
-            yield n_rows
-        except BaseException:
-            self.drop()
-            raise
 
-    def _insert(self, batch: Sequence[dict[str, Any]]) -> int:
+    def insert(self, rows: Iterable[dict[str, Any]]) -> Iterator[int]:
+        """Adds these rows, yields how many are there; all are on the server's disk at the end. Raises IndexingError."""
+        n_rows, batch = 0, []
+        for row in rows:
+            batch.append(row)
+            if len(batch) == ROWS_AT_ONCE:
+                n_rows += self._send(batch)
+                batch = []
+                yield n_rows
+        n_rows += self._send(batch) if batch else 0
+        self._ask(lambda client: client.flush(self.collection, timeout=SLOW_SECONDS))
+        self._ask(lambda client: client.load_collection(self.collection, timeout=SLOW_SECONDS))
+        yield n_rows
+
+    def _send(self, batch: Sequence[dict[str, Any]]) -> int:
         self._ask(lambda client: client.upsert(self.collection, batch, timeout=SLOW_SECONDS))
         return len(batch)
+
+    def delete(self, rows: Sequence[int]) -> None:
+        """Removes these rows, those that are there. Raises IndexingError."""
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            self._remove(f"row in {list(rows[start : start + ROWS_AT_ONCE])}")
+
+    def delete_after(self, generation: int) -> None:
+        """Removes every row of a later generation: what a stopped update left. Raises IndexingError."""
+        self._remove(f"since > {generation}")
+
+    def _remove(self, within: str) -> None:
+        self._ask(lambda client: client.delete(self.collection, filter=within, timeout=SLOW_SECONDS))
 
     def drop(self) -> None:
         """Removes the collection as well as may be: what stays behind is in nobody's way."""
@@ -127,41 +118,53 @@ class Milvus:
         except IndexingError as error:
             logging.getLogger(__name__).warning("%s is left behind: %s", self, error)
 
-    def count(self) -> int:
-        """How many rows there are. Raises IndexingError."""
+    def exists(self) -> bool:
+        """Whether the server has this collection. Raises IndexingError."""
+        return bool(self._ask(lambda client: client.has_collection(self.collection, timeout=SECONDS)))
+
+    def count(self, generation: int) -> int:
+        """How many rows there are of this generation and those before, marks counted. Raises IndexingError."""
         fields = ["count(*)"]
         told = {"output_fields": fields, "consistency_level": "Strong", "timeout": SECONDS}
-        return int(self._ask(lambda client: client.query(self.collection, filter="", **told))[0]["count(*)"])
+        within = f"since <= {generation}"
+        return int(self._ask(lambda client: client.query(self.collection, filter=within, **told))[0]["count(*)"])
+
+    def check_mark(self, generation: int) -> None:
+        """Raises IndexMismatchError where an update has removed rows of this generation; IndexingError."""
+        told = {"filter": f"row in [{mark_of(generation)}]", "output_fields": ["row"], "timeout": SECONDS}
+        if not self._ask(lambda client: client.query(self.collection, **told)):
+            msg = (
+                f"{self} was updated twice since this index was opened or its folder was copied; ask again, and copy "
+                "the folder again from the machine that builds it"
+            )
+            raise IndexMismatchError(msg)
 
     def search(
-        self,
-        field: str,
-        asked: FloatVector | Sparse,
-        most: int,
-        documents: Sequence[str] = (),
-        effort: int = 0,
-    ) -> list[tuple[int, float, Passage]]:
-        """The rows nearest to a vector or sparse words, best first: position, score, passage; of ``documents`` alone.
+        self, field: str, asked: FloatVector | Sparse, most: int, generation: int, effort: int = 0, also: str = ""
+    ) -> list[tuple[int, float, dict[str, Any]]]:
+        """The rows nearest to a vector or sparse words, best first: key, score, ``passage`` and the field ``also``.
 
-        Hidden ones are left out. ``effort``: candidates held by an approximate index. Raises IndexingError.
+        Hidden ones are left out, and those after ``generation``. ``effort``: candidates held by an approximate index.
+        Raises IndexingError.
         """
-        within = "hidden == false" + (f" and document in {json.dumps(list(documents))}" if documents else "")
-        told = {"filter": within, "output_fields": ["passage"], "timeout": SECONDS}
+        fields = ["passage", also] if also else ["passage"]
+        within = f"hidden == false and since <= {generation}"
+        told = {"filter": within, "output_fields": fields, "timeout": SECONDS}
         most = min(most, MOST)
         how = {"metric_type": "IP", "params": {"ef": max(effort, most)} if effort else {}}
         told |= {"anns_field": field, "limit": most, "search_params": how}
         found = self._ask(lambda client: client.search(self.collection, data=[asked], **told))[0]
-        return [(int(hit["position"]), float(hit["distance"]), _passage(hit["entity"]["passage"])) for hit in found]
+        return [(int(hit["row"]), float(hit["distance"]), hit["entity"]) for hit in found]
 
-    def rows(self, positions: Sequence[int], field: str = "passage") -> dict[int, Any]:
-        """This field of the rows at these positions. Raises IndexingError; IndexMismatchError where one is missing."""
-        told = {"output_fields": ["position", field], "timeout": SECONDS}
-        found = self._ask(lambda client: client.query(self.collection, filter=f"position in {list(positions)}", **told))
-        by_position = {int(row["position"]): row[field] for row in found}
-        if len(by_position) != len(set(positions)):
-            msg = f"{self} lacks rows of the index, {len(by_position)} of {len(positions)} are there; build it again"
+    def rows(self, rows: Sequence[int], field: str = "passage") -> dict[int, Any]:
+        """This field of the rows of these keys. Raises IndexingError; IndexMismatchError where one is missing."""
+        told = {"output_fields": ["row", field], "timeout": SECONDS}
+        found = self._ask(lambda client: client.query(self.collection, filter=f"row in {list(rows)}", **told))
+        by_row = {int(row["row"]): row[field] for row in found}
+        if len(by_row) != len(set(rows)):
+            msg = f"{self} lacks rows of the index, {len(by_row)} of {len(rows)} are there; build it again"
             raise IndexMismatchError(msg)
-        return by_position
+        return by_row
 
     def _ask(self, do: Callable[[Any], Any]) -> Any:  # noqa: ANN401 - whatever pymilvus gives
         try:
@@ -200,118 +203,6 @@ def _vector_index(kind: str) -> dict[str, Any]:
     raise ConfigError(msg)
 
 
-@cache
-def _one() -> TypeAdapter[Passage]:
-    return TypeAdapter(Passage)
-
-
-def row_of(position: int, passage: Passage, *, hidden: bool, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of the collection; ``fields`` are its vector and sparse fields."""
-    text = json.dumps(asdict(passage), ensure_ascii=False)
-    parts = [text[start : start + PART_CHARS] for start in range(0, len(text), PART_CHARS)]
-    if len(parts) > MOST_PARTS:
-        msg = f"passage {passage.passage_id!r} has {len(text):,} characters, more than Milvus keeps; cut it in two"
-        raise IndexingError(msg)
-    own = {"position": position, "hidden": hidden, "document": passage.document_id, "passage": parts}
-    return own | {name: value or NOTHING if isinstance(value, dict) else value for name, value in fields.items()}
-
-
-def _passage(parts: Sequence[str]) -> Passage:
-    return _one().validate_json("".join(parts))
-
-
-class MilvusPassages(Sequence[Passage]):
-    """The passages of a collection in their order; the last few thousand asked for or found are remembered."""
-
-    def __init__(self, milvus: Milvus, n_passages: int) -> None:
-        self.milvus = milvus
-        self._n = n_passages
-        self._kept: OrderedDict[int, Passage] = OrderedDict()
-        self._lock = Lock()
-
-    def __len__(self) -> int:
-        return self._n
-
-    @overload
-    def __getitem__(self, position: int) -> Passage: ...
-
-    @overload
-    def __getitem__(self, position: slice) -> tuple[Passage, ...]: ...
-
-    def __getitem__(self, position: int | slice) -> Passage | tuple[Passage, ...]:
-        if isinstance(position, slice):
-            return self._many(range(*position.indices(self._n)))
-        if not -self._n <= position < self._n:
-            msg = f"expected a position below {self._n:,}, found {position:,}"
-            raise IndexError(msg)
-        return self._many([position % self._n])[0]
-
-    def __iter__(self) -> Iterator[Passage]:
-        for start in range(0, self._n, ROWS_AT_ONCE):
-            yield from self._many(range(start, min(start + ROWS_AT_ONCE, self._n)))
-
-    def search(
-        self, field: str, asked: FloatVector | Sparse, most: int, effort: int = 0
-    ) -> tuple[FloatMatrix, Positions]:
-        """Scores and positions, best first, shapes (n,); what was found is remembered."""
-        found = self.milvus.search(field, asked, most, effort=effort)
-        self._remember({position: passage for position, _, passage in found})
-        scores = np.array([score for _, score, _ in found], dtype=np.float32)
-        return scores, np.array([position for position, _, _ in found], dtype=np.int64)
-
-    def _many(self, positions: Sequence[int]) -> tuple[Passage, ...]:
-        with self._lock:
-            there = {position: self._kept[position] for position in positions if position in self._kept}
-        missing = [position for position in positions if position not in there]
-        for start in range(0, len(missing), ROWS_AT_ONCE):
-            rows = self.milvus.rows(missing[start : start + ROWS_AT_ONCE])
-            there |= {position: _passage(parts) for position, parts in rows.items()}
-        self._remember(there)
-        return tuple(there[position] for position in positions)
-
-    def _remember(self, found: Mapping[int, Passage]) -> None:
-        with self._lock:
-            self._kept.update(found)
-            while len(self._kept) > REMEMBERED:
-                self._kept.popitem(last=False)
-
-
-class MilvusVectors:
-    """What `DenseRetriever` and checks ask of a FAISS index, asked of a collection. Hidden passages are never found."""
-
-    def __init__(self, passages: MilvusPassages, dimension: int, effort: int) -> None:
-        self.d, self.ntotal = dimension, len(passages)
-        self._passages = passages
-        self._effort = effort
-
-    def search(self, query: FloatMatrix, most: int, params: object = None) -> tuple[FloatMatrix, Positions]:
-        """Shapes (1, most), filled up with -1 as FAISS does."""
-        del params
-        scores, positions = self._passages.search("dense", query[0].tolist(), most, self._effort)
-        left = most - len(positions)
-        return np.pad(scores, (0, left))[None], np.pad(positions, (0, left), constant_values=-1)[None]
-
-    def reconstruct_n(self, start: int, count: int) -> FloatMatrix:
-        """The vectors from ``start`` on, shape (count, d)."""
-        found: dict[int, Any] = {}
-        for first in range(start, start + count, ROWS_AT_ONCE):
-            found |= self._passages.milvus.rows(range(first, min(first + ROWS_AT_ONCE, start + count)), "dense")
-        return np.array([found[start + n] for n in range(count)], dtype=np.float32)
-
-
-class MilvusBm25(Bm25sRetriever):
-    """BM25 as bm25s scores it, its matrix in the collection; the vocabulary, and how rare words are, here."""
-
-    def retrieve(self, question: str, top_k: int) -> Ranking:
-        """At most ``top_k`` passages that share a token with the question; a word said twice counts twice."""
-        places = places_of(keys_of(tokenise(question, self.analyser)), self._model.vocabulary).tolist()
-        if not places or top_k < 1:
-            return Ranking(self.name, ())
-        asked = {place + 1: float(times) for place, times in Counter(places).items()}
-        passages: Any = self._passages
-        wanted = top_k + 1
-        while True:  # until all that tie with the last one are there
-            scores, positions = passages.search(self.name, asked, wanted)
-            if len(scores) < wanted or wanted >= MOST or scores[-1] < scores[top_k - 1]:
-                return self._best(positions[scores > 0], scores[scores > 0], top_k)
-            wanted = min(2 * wanted, MOST)
+def mark_of(generation: int) -> int:
+    """The key of the row that stands for a generation."""
+    return MARKS + generation

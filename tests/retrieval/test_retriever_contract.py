@@ -1,6 +1,5 @@
 """One contract for every retriever, whatever it ranks by."""
 
-import itertools
 import math
 import threading
 from collections.abc import Callable
@@ -14,7 +13,6 @@ import pytest
 
 from ragqa import http_client
 from ragqa.analysers import Analyser
-from ragqa.indexing.published import by_passage
 from ragqa.protocols import Rescorer, Retriever
 from ragqa.retrieval import rank
 from ragqa.retrieval.analysis import context_analyser, context_windows, tokenise
@@ -23,7 +21,9 @@ from ragqa.retrieval.bm25 import Bm25sRetriever, RankBm25Retriever, build_bm25, 
 from ragqa.retrieval.dense import DenseRetriever
 from ragqa.retrieval.document_bm25 import DocumentBm25, load_documents, save_documents
 from ragqa.retrieval.late_interaction import LateEncoder, LateInteraction, LateRescorer, load_tokens, save_tokens
-from ragqa.retrieval.milvus import Milvus, MilvusBm25, MilvusPassages, MilvusVectors, row_of
+from ragqa.retrieval.milvus import Milvus
+from ragqa.retrieval.milvus_bm25 import MilvusBm25, SparseModel, SparseWords, idf_of
+from ragqa.retrieval.milvus_corpus import MilvusPassages, MilvusVectors, mark_row, placed, row_of
 from ragqa.retrieval.ranking import tie_order
 from ragqa.retrieval.splade import SpladeEncoder, SpladeRetriever, load_sparse, save_sparse
 from ragqa.retrieval.token_table import token_table
@@ -125,26 +125,43 @@ def late_rescorer(tools):
 
 
 def in_milvus(tools, name, **fields):
+    """As after an update: half of the rows came later, some of another generation are there, and one is left out."""
     collection = Milvus(tools.milvus(), f"contract_{name}")
-    rows = (
-        row_of(n, one, hidden=bool(MASK[n]), fields={key: values[n] for key, values in fields.items()})
-        for n, one in enumerate(PASSAGES)
-    )
-    dimension = len(fields["dense"][0]) if "dense" in fields else 0
-    assert list(collection.write(dimension, "Flat", [key for key in fields if key != "dense"], rows))[-1] == len(
-        PASSAGES
-    )
-    return MilvusPassages(collection, len(PASSAGES))
+    dimension, sparse = len(fields["dense"][0]) if "dense" in fields else 0, [key for key in fields if key != "dense"]
+    own = [{key: values[n] for key, values in fields.items()} for n in range(len(PASSAGES))]
+    keys = [n if n % 2 else 20 + n for n in range(len(PASSAGES))]
+    now = [row_of(key, 2 - n % 2, PASSAGES[n], hidden=bool(MASK[n]), fields=own[n]) for n, key in enumerate(keys)]
+    gone = [row_of(40 + n, 1, PASSAGES[0], hidden=False, fields=own[0]) for n in range(3)]
+    later = [row_of(50 + n, 3, PASSAGES[1], hidden=False, fields=own[1]) for n in range(3)]
+    marks = [mark_row(generation, dimension, sparse) for generation in (1, 2)]
+    collection.create(dimension, "Flat", sparse)
+    assert list(collection.insert([*gone, *now, *later, *marks]))[-1] == len(PASSAGES) + 8
+    return MilvusPassages(collection, placed(np.array(keys)), 2)
 
 
 def bm25_in_milvus(tools, name="bm25", windows=None):
+    """As after an update: the words' rarity and the average length were others when the rows were written."""
     analyser = context_analyser(PLAIN) if windows is not None else PLAIN
     model = scored_bm25(token_table(TOKENS), K1, B, windows)
-    starts, places, scores = by_passage(model, len(PASSAGES))
-    words = [
-        dict(zip((places[a:b] + 1).tolist(), scores[a:b].tolist(), strict=True)) for a, b in itertools.pairwise(starts)
-    ]
-    return MilvusBm25(model, analyser, in_milvus(tools, name, **{name: words}), ORDER, MASK, name)
+    spans = windows if windows is not None else [(n, n + 1) for n in range(len(PASSAGES))]
+    texts = [[token for tokens in TOKENS[first:last] for token in tokens] for first, last in spans]
+    lengths = np.array([len(tokens) for tokens in texts], dtype=np.int32)
+    idf, n_tokens = idf_of(model.scores["indptr"], len(PASSAGES)), len(model.vocabulary)
+    words = SparseWords(
+        vocabulary=model.vocabulary,
+        numbers=np.random.default_rng(7).permutation(n_tokens) + 1,
+        idf0=(idf * np.linspace(0.9, 1.1, n_tokens)).astype(np.float32),
+        idf=idf,
+        lengths=lengths,
+        length0=lengths.mean() * 0.96,
+        length=lengths.mean(),
+        next_number=n_tokens + 1,
+        k1=K1,
+        b=B,
+    )
+    rows = [words.weights(tokens, len(tokens)) for tokens in texts]
+    found = SparseModel(words, model.scores["indptr"], len(PASSAGES))
+    return MilvusBm25(found, analyser, in_milvus(tools, name, **{name: rows}), ORDER, MASK, name)
 
 
 def milvus_bm25(tools):
@@ -308,6 +325,15 @@ class TestRescorers:
         (alone,) = rank((rescorer,), QUESTION, 3)
         assert alone.finds
         assert len(alone.hits) == 3
+
+
+@pytest.mark.parametrize(("ours", "theirs"), [(bm25s, milvus_bm25), (context, milvus_context), (dense, milvus_dense)])
+def test_an_engine_scores_as_the_files_do_whatever_was_updated(build, ours, theirs):
+    for question in (QUESTION, "records records of complaints", "client assets", "The dealer must tell of losses"):
+        one, other = (build(maker).retrieve(question, 20).hits for maker in (ours, theirs))
+        assert [hit.passage for hit in one] == [hit.passage for hit in other]
+        exact = pytest.approx([hit.score for hit in one], rel=1e-6) if ours is dense else [hit.score for hit in one]
+        assert [hit.score for hit in other] == exact
 
 
 def test_rank_keeps_the_order_of_the_retrievers(build):
