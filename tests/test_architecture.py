@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 
@@ -291,6 +292,7 @@ HEAVY = {
     *("spacy", "fanoutqa", "libzim", "html_to_markdown", "xllamacpp"),
     *("lxml", "docx", "openpyxl", "pypdfium2", "pdfplumber"),
 }
+ENGINES = {"pymilvus", "grpc", "psycopg"}  # of who sets an address
 
 
 @pytest.mark.parametrize("module", ["ragqa", "ragqa.cli"])
@@ -298,7 +300,7 @@ def test_importing_loads_no_heavy_library(module):
     code = f"import sys, {module}; print(*sorted(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert module in loaded
-    assert not HEAVY & set(loaded)
+    assert not (HEAVY | ENGINES) & set(loaded)
 
 
 def test_help_loads_no_heavy_library():
@@ -308,7 +310,24 @@ def test_help_loads_no_heavy_library():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "Usage" in done.stdout
-    assert not HEAVY & set(done.stderr.split())
+    assert not (HEAVY | ENGINES) & set(done.stderr.split())
+
+
+@pytest.mark.model
+@pytest.mark.long
+def test_a_question_by_default_loads_no_engine_and_installing_wants_none():
+    code = (
+        "import sys\nfrom ragqa.cli import app\n"
+        "try: app(['ask', 'When must a firm report a loss?', '--index', 'rulebook'])\n"
+        "finally: print(*sorted(sys.modules), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "record " in done.stdout
+    assert "faiss" in done.stderr.split()
+    assert not ENGINES & set(done.stderr.split())
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = " ".join(project["dependencies"])
+    assert not any(name in wanted for name in ("milvus", "grpc", "psycopg"))
 
 
 def test_the_page_names_no_benchmark():
