@@ -25,7 +25,7 @@ from ragqa.config import Config, GenerationConfig, IndexingConfig, ScoringConfig
 from ragqa.corpus.files import read_utf8
 from ragqa.dataset import rules
 from ragqa.dataset.exporting import export as export_files
-from ragqa.dataset.finishing import card, duplicates, split, statistics
+from ragqa.dataset.finishing import card, duplicates, in_proportion, split, statistics
 from ragqa.dataset.review import LABELS, decisions
 from ragqa.dataset.selecting import Plan, passages_of, topics_of
 from ragqa.dataset.stages import (
@@ -315,7 +315,7 @@ def _split(made: Made, validated: Sequence[Row], labels: Mapping[str, str]) -> l
         is_hard = not last or any(rank is None or rank > last for rank in row["ranks"].get(FUSED, []))
         if not row["out"] and gold and is_hard:
             rows.append({**{key: row[key] for key in row if key not in ("out", "checks")}, "passages": gold})
-    kept = _in_proportion(rows, made.settings["questions"])
+    kept = in_proportion(rows, made.settings["questions"])
     sections = {
         one.passage_id: f"{one.document_id}\n{one.section}" if one.section else one.passage_id
         for row in kept
@@ -323,16 +323,6 @@ def _split(made: Made, validated: Sequence[Row], labels: Mapping[str, str]) -> l
     }
     parts = split(kept, sections, made.settings["seed"])
     return [{**row, "split": part} for row, part in zip(kept, parts, strict=True)]
-
-
-def _in_proportion(rows: Sequence[Row], n: int) -> list[Row]:
-    """The first ``n``, groups of each size as they were planned."""
-    if len(rows) <= n:
-        return list(rows)
-    several = [row for row in rows if row["group"] > 1]
-    n_several = min(len(several), round(n * len(several) / len(rows)))
-    single = [row for row in rows if row["group"] == 1][: n - n_several]
-    return [*single, *several[:n_several]]
 
 
 def report(task: Task, outcomes: Sequence[Outcome]) -> Report:

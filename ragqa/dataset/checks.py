@@ -19,11 +19,22 @@ _RULE_NUMBER = re.compile(
 )
 _POINTS = re.compile(
     r"\b(?:these|those|such|said|above|below|hereunder|herein|thereof|thereto|therein|aforementioned|"
-    r"referred|mentioned|specified|prescribed|following|"
+    r"referred|mentioned|specified|prescribed|following|the (?:passage|text|extract|document)s?|"
     r"th(?:is|at) (?:rule|section|chapter|part|sub\w+|paragraph|case|requirement|definition|guidance|appendix)|"
     r"this)\b|\b(?:sub-?)?(?:section|paragraph|rule|chapter|part)s?(?= ?[?,])|\b(?:if|where|when) (?:that|they)\b",
     re.IGNORECASE,
 )
+
+_REFERENCE = re.compile(
+    r",? ?\b(?:according to|pursuant to|in accordance with|in line with|under|as(?: [a-z]+)?(?: in| by| under| per)?) "
+    r"(?:the )?(?:rules?|sections?|paragraphs?|articles?|chapters?|parts?) [A-Z]?\d+(?:\.\d+)*(?:\(\w{1,4}\))*",
+    re.IGNORECASE,
+)
+
+
+def without_references(question: str) -> str:
+    """Without ", according to Rule 3.2.1," and the like: a question is asked of rules that nobody has named yet."""
+    return _REFERENCE.sub("", question)
 
 
 def problem(question: str, texts: Iterable[str], kind: str = "") -> str:

@@ -151,3 +151,13 @@ answer a question too, so that figures are lower bounds. Questions made by rules
 words, so that rankings by words look better than on real questions. No gold passage and no section stands in two
 splits. Labels by experts decide where there are any. The texts of the passages belong to whoever owns the corpus.
 """
+
+
+def in_proportion(rows: Sequence[Row], n: int) -> list[Row]:
+    """The first ``n``, groups of each size as they were planned."""
+    if len(rows) <= n:
+        return list(rows)
+    several = [row for row in rows if row["group"] > 1]
+    n_several = min(len(several), round(n * len(several) / len(rows)))
+    single = [row for row in rows if row["group"] == 1][: n - n_several]
+    return [*single, *several[:n_several]]

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from ragqa.cleaning import without_controls, without_invisible
 from ragqa.config import GenerationConfig, api_key, prompt_folder
-from ragqa.dataset.checks import problem
+from ragqa.dataset.checks import problem, without_references
 from ragqa.generation.client import ChatClient
+from ragqa.generation.mending import unwrapped
 from ragqa.generation.prompts import build_prompt, load_prompt
 from ragqa.generation.reply import Reply
 from ragqa.types import Passage, Question
@@ -36,11 +37,13 @@ def written(row: Mapping[str, Any], passages: Sequence[Passage], config: Generat
     Raises GenerationError where the server fails, ConfigError and ModelError as `ChatClient` does.
     """
     wish = f"Wanted: a question of the kind {row['kind']!r}, asked by {_ASKERS[row['persona']]}; {_FORMS[row['form']]}."
-    prompt = build_prompt(Question(wish), passages, load_prompt(PROMPT, prompt_folder()))
+    instructions = load_prompt(PROMPT, prompt_folder())
     client = ChatClient(replace(config, max_tokens=MAX_TOKENS), api_key())
     texts, found = [passage.text for passage in passages], ""
     with closing(client):
         for n in range(TRIES):
+            again = f" Your last reply {found}: write another." if found else ""
+            prompt = build_prompt(Question(wish + again), passages, instructions)
             reply = Reply(MAX_CHARS)
             with closing(client.write(prompt.messages, reply, seed=(config.seed or 0) + n)) as pieces:
                 for _ in pieces:
@@ -53,7 +56,7 @@ def written(row: Mapping[str, Any], passages: Sequence[Passage], config: Generat
 
 
 def _one_line(reply: str) -> str:
-    """The reply on one line, without what models put around a question."""
-    lines = [" ".join(line.split()) for line in without_invisible(without_controls(reply)).splitlines()]
+    """The reply on one line, without what models put around a question, and without the rule it refers to."""
+    lines = [" ".join(line.split()) for line in unwrapped(without_invisible(without_controls(reply))).splitlines()]
     text = " ".join(line for line in lines if line).strip(" \t\"'“”*")
-    return text.removeprefix("Question:").strip()
+    return without_references(text.removeprefix("Question:").strip())

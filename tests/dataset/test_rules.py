@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from ragqa.dataset.checks import COPIED, copied_run, problem, reworded
+from ragqa.dataset.checks import COPIED, copied_run, problem, reworded, without_references
 from ragqa.dataset.rules import heading_of, is_plural, kinds_in, question
 from tests.support.fakes import passage
 
@@ -114,6 +114,7 @@ def test_several_passages_are_all_in_the_question():
         ("What must a Fund Manager do under Rule 3.2.1 about its records?", "number of a rule"),
         ("What must a Fund Manager do under paragraph (a) about its records?", "number of a rule"),
         ("What must a Fund Manager do about these records of its Clients?", "points at"),
+        ("What does the passage about funds say a Fund Manager must do about its records?", "points at"),
         ("What must a Fund Manager do about its records", "question mark"),
         ("Must it do so?", "says too little"),
         ("What must a Fund Manager (do about the records of its Clients?", "bracket"),
@@ -123,6 +124,23 @@ def test_several_passages_are_all_in_the_question():
 def test_what_may_not_be_asked(text, found):
     assert found in problem(text, [])
     assert bool(found) == bool(problem(text, []))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Must a firm report losses under Rule 3.2.1(a)?", "Must a firm report losses?"),
+        ("What must it do, according to Rule 3.3.1, and when?", "What must it do, and when?"),
+        (
+            "Is it bound to the same duties as Rule 3, including audits?",
+            "Is it bound to the same duties, including audits?",
+        ),
+        ("What does a firm owe clients as required by Section 12?", "What does a firm owe clients?"),
+        ("Must a firm under stress report to Rule-makers?", "Must a firm under stress report to Rule-makers?"),
+    ],
+)
+def test_a_question_may_lose_the_rule_it_refers_to(text, expected):
+    assert without_references(text) == expected
 
 
 def test_no_eight_words_in_a_row_are_a_passages():
