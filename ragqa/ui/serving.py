@@ -18,6 +18,7 @@ from starlette.routing import Route
 from ragqa.config import Config
 from ragqa.errors import RagqaError
 from ragqa.operation import logs
+from ragqa.operation.memory import share_heaps
 from ragqa.operation.metrics import CONTENT_TYPE, FIGURES
 from ragqa.operation.turns import whole_number
 from ragqa.paths import Paths
@@ -33,6 +34,7 @@ _looking = Lock()
 @asynccontextmanager
 async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
     """Loads the models as soon as the server runs, so that it can say when it is ready; lets runs end when it stops."""
+    share_heaps()
     logs.set_up()
     access.is_guarded()  # a wrong setting ends the server, and not each visit
     turns, seconds = resources.turns(), whole_number("RAGQA_STOP_SECONDS", STOP_SECONDS, least=0)

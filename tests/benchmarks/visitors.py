@@ -3,19 +3,24 @@
 Each visitor speaks the page's own protocol (Streamlit's messages over its websocket, by `websockets`), opens the page,
 asks, has drawn again what the page wants drawn again until nothing does, and asks the next: all of them at once, of one
 process (`serve.py`). No error may be drawn or logged, and every number of every answer must be the one that a lone
-visitor got from a server of its own. Prints seconds from Ask to the final scores, and what the server holds.
+visitor got from a server of its own. Prints seconds from Ask to the final scores, what the server holds, and how long
+/healthz took meanwhile, asked once a second: it waits for nothing but the loop that serves everybody.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import shutil
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable
+import urllib.request
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -59,7 +64,7 @@ def visited(home: Path, questions: list[list[str]]) -> list[str]:
         process = server_of(address)
         first, load = megabytes(process), os.getloadavg()[0]
         began = time.perf_counter()
-        with ThreadPoolExecutor(len(questions)) as pool:
+        with ThreadPoolExecutor(len(questions)) as pool, asked_each_second(f"{address}/healthz") as waits:
             came = list(pool.map(lambda asked: caught(lambda: visit(address, asked)), questions))
         took = time.perf_counter() - began
         last = megabytes(process)
@@ -69,10 +74,37 @@ def visited(home: Path, questions: list[list[str]]) -> list[str]:
     late = seconds[min(len(seconds) - 1, int(0.95 * len(seconds)))]
     waited = f"median {median(seconds):.1f} s, 95th percentile {late:.1f} s"
     held = f"resident {first:.0f} MB before, {last:.0f} MB after"
+    alive = f"healthz median {median(waits):.2f} s, longest {max(waits):.2f} s of {len(waits)}"
     loads = f"load {load:.1f} before, {os.getloadavg()[0]:.1f} after"
-    print(f"{len(questions)} visitors, {len(seconds)} questions in {took:.0f} s: {waited}; {held}; {loads}", flush=True)
+    print(
+        f"{len(questions)} visitors, {len(seconds)} questions in {took:.0f} s: {waited}; {alive}; {held}; {loads}",
+        flush=True,
+    )
     log = (home / "server.log").read_text(encoding="utf-8", errors="replace")
     return errors + [line[:400] for line in log.splitlines() if '"level": "error"' in line]
+
+
+@contextmanager
+def asked_each_second(address: str) -> Iterator[list[float]]:
+    """How long each answer took, in seconds, as they come; without end where none came."""
+    waits, over = list[float](), threading.Event()
+
+    def ask() -> None:
+        while not over.wait(1):
+            began = time.perf_counter()
+            try:
+                with urllib.request.urlopen(address, timeout=SECONDS):
+                    waits.append(time.perf_counter() - began)
+            except OSError:
+                waits.append(math.inf)
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    try:
+        yield waits
+    finally:
+        over.set()
+        asking.join()
 
 
 def caught(visit: Callable[[], tuple[list[float], list[str]]]) -> tuple[list[float], list[str]]:
