@@ -1,4 +1,4 @@
-"""`ragqa index build | add | replace | remove | list | info | verify | delete`."""
+"""`ragqa index build | add | replace | remove | list | info | verify | advise | delete`."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from rich.table import Table
 
 from ragqa import loading
 from ragqa.analysers import ANALYSERS, analyser_named
+from ragqa.cli.benchmarks import command_of
 from ragqa.cli.output import PrecisionChoice, progress_bar, stderr, stdout
 from ragqa.config import NO_ENCODER, IndexingConfig
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.streams import PassageStream
 from ragqa.corpus.wikipedia.pages import open_pages, read_titles
+from ragqa.dataset.advice import ADVISE
 from ragqa.errors import ConfigError
 from ragqa.fitted_table import FittedTable
 from ragqa.indexing import (
@@ -335,6 +337,9 @@ def verify(name: Name) -> None:
     """Read every byte of an index and say whether it is what its manifest says."""
     manifest = verify_index(name, Paths.from_env().indexes)
     stdout().print(plain(f"index {manifest.name} is whole: {manifest.n_passages:,} passages, every hash as recorded"))
+
+
+app.command("advise")(command_of(ADVISE))
 
 
 @app.command()

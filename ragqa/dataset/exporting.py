@@ -35,8 +35,8 @@ def _files(
 ) -> Iterator[tuple[str, str]]:
     by_split = {"all": list(rows), **{name: [row for row in rows if row["split"] == name] for name in SPLITS}}
     for name, of in by_split.items():
-        obliqa = [_obliqa(row, [passages[one] for one in row["passages"]]) for row in of]
-        yield f"obliqa/{name}.json", json.dumps(obliqa, ensure_ascii=False, indent=1) + "\n"
+        questions = [obliqa(row, [passages[one] for one in row["passages"]]) for row in of]
+        yield f"obliqa/{name}.json", json.dumps(questions, ensure_ascii=False, indent=1) + "\n"
         pairs = [(row["id"], "_".join(one.split())) for row in of for one in row["passages"]]
         yield f"trec/{name}.topics.tsv", "".join(f"{row['id']}\t{row['question']}\n" for row in of)
         yield f"trec/{name}.qrels", "".join(f"{asked} 0 {one} 1\n" for asked, one in pairs)
@@ -57,8 +57,11 @@ def _files(
     )
 
 
-def _obliqa(row: Row, gold: Sequence[Passage]) -> dict[str, Any]:
-    """Where passage ids are no DocumentID:PassageID, as of a chunked corpus, the text itself says which is meant."""
+def obliqa(row: Row, gold: Sequence[Passage]) -> dict[str, Any]:
+    """The question in ObliQA's schema.
+
+    Where passage ids are no DocumentID:PassageID, as of a chunked corpus, the text itself says which is meant.
+    """
     found: dict[str, Any] = {"QuestionID": row["id"], "Question": row["question"], "Group": row["group"]}
     found["Passages"] = []
     for passage in gold:
