@@ -48,7 +48,7 @@ def speed(
     index: IndexName = "rulebook",
     limit: Limit = 20,
     preset: Annotated[str | None, typer.Option(help="Named settings, as on the page, or a file of them.")] = None,
-    selection: Annotated[bool, typer.Option("--selection", help="Only up to the selection: nothing answered.")] = False,
+    selection: Annotated[bool, typer.Option("--selection", help="Only up to the selection, without a writer")] = False,
 ) -> None:
     """Median seconds per stage over the questions, models loaded; the pipeline's own work, nothing drawn.
 
@@ -57,6 +57,8 @@ def speed(
     gold = load_questions(questions)[:limit]
     with stderr().status("Loading the models"):
         config = with_preset(replace(Config.from_env(), index=index), preset)
+        if selection:  # the direct writer weighs sentences before it is told what is selected
+            config = replace(config, generation=replace(config.generation, generator="none"))
         pipeline = load_pipeline(config, Paths.from_env(), recording=False)
     rows = []
     with progress_bar() as bar:
