@@ -42,6 +42,7 @@ from tests.benchmarks.growth import NOISE, VECTORS, write_source
 from tests.support.milvus import MilvusServer
 
 NAMES = ("files", "engine")
+KILLED_SIZE, KILLED_ROWS = 1_000, 20  # passages, and rows a request, so that there is a middle to be killed in
 
 
 class StoredVectors:
@@ -150,6 +151,15 @@ def changed(source: Path, number: int) -> None:
         files[number + 1].unlink()
 
 
+def reword(source: Path, most: int) -> None:
+    """So many passages say something else."""
+    for path in sorted(source.glob("*.json")):
+        items = json.loads(path.read_text())
+        new = [{**item, "Passage": f"again {item['Passage']}"} for item in items[:most]]
+        path.write_text(json.dumps([*new, *items[most:]]))
+        most -= len(new)
+
+
 def build(folder: Path, name: str, server: MilvusServer | None = None, uri: str = "") -> tuple[Manifest, float]:
     """The index of this name, and the seconds that moving it took."""
     stages: list[float] = []
@@ -194,7 +204,7 @@ def kills(options: argparse.Namespace, question: Question, server: MilvusServer)
     """Prints what each kill left; 1 where something was half visible or did not go on."""
     folder, failed = options.folder / "kills", 0
     folder.mkdir()
-    write_source(options.index, 3_000, folder / "source")
+    write_source(options.index, KILLED_SIZE, folder / "source")
     build(folder, "engine", server)
     pipeline = opened(folder, "engine")
     expected = ten(pipeline, question)
@@ -203,15 +213,8 @@ def kills(options: argparse.Namespace, question: Question, server: MilvusServer)
     say(f"server killed, then a search: {told(lambda: ten(pipeline, question))}")
     server.start()
     failed += settled("  started again", lambda: ten(pipeline, question) == expected, began)
-    for number, (what, kill_server) in enumerate(
-        [("build", True), ("build", False), ("update", True), ("update", False)]
-    ):
-        if what == "build":
-            for path in sorted((folder / "source").glob("*.json")):
-                items = json.loads(path.read_text())
-                path.write_text(json.dumps([{**item, "Passage": f"again {item['Passage']}"} for item in items]))
-        else:
-            changed(folder / "source", 2 * number)
+    for what, kill_server in (("build", True), ("build", False), ("update", True), ("update", False)):
+        reword(folder / "source", 10**9 if what == "build" else 60)
         before = everything(folder, "engine", question)
         process = in_a_process(options, folder)
         assert process.stdout is not None
@@ -226,7 +229,7 @@ def kills(options: argparse.Namespace, question: Question, server: MilvusServer)
         if kill_server:
             server.start()
         failed += settled("  the index is what it was", partial(is_still, folder, question, before), began)
-        rest = in_a_process(options, folder)
+        rest = in_a_process(options, folder, 500)
         rest.communicate()
         failed += rest.returncode != 0
         build(folder, "files")
@@ -268,7 +271,7 @@ def told(do: Callable[[], object]) -> str:
         return str(error)
 
 
-def in_a_process(options: argparse.Namespace, folder: Path) -> subprocess.Popen[str]:
+def in_a_process(options: argparse.Namespace, folder: Path, rows: int = KILLED_ROWS) -> subprocess.Popen[str]:
     """A builder of its own, which says its stages."""
     uri = index_info("engine", folder).engine
     assert uri is not None
@@ -279,17 +282,17 @@ def in_a_process(options: argparse.Namespace, folder: Path) -> subprocess.Popen[
         "--folder",
         str(folder),
         "--step",
-        json.dumps([uri.uri]),
+        json.dumps([uri.uri, rows]),
     ]
     command += ["--questions", str(options.questions)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 
-def builder(folder: Path, uri: str) -> None:
+def builder(folder: Path, uri: str, rows_at_once: int) -> None:
     """What a process that may be killed does; it says how far it is."""
     import ragqa.retrieval.milvus
 
-    ragqa.retrieval.milvus.ROWS_AT_ONCE = 2  # so that there is a middle to be killed in
+    ragqa.retrieval.milvus.ROWS_AT_ONCE = rows_at_once
     try:
         for event in events(folder, "engine", uri):
             if event.stage == "milvus" and event.done:
