@@ -18,6 +18,7 @@ from ragqa.corpus.documents.kinds import kind_of
 from ragqa.errors import CorpusError
 from ragqa.indexing import list_indexes
 from ragqa.indexing.folders import exclusive
+from ragqa.indexing.published import drop, engine_of
 from ragqa.library.names import corpus_name, free_name, safe_name
 from ragqa.library.shelf import MAX_BYTES, MAX_DOCUMENTS, TRASH, Document, Shelf, make_shelf, now, sha256_of, writing
 
@@ -175,10 +176,13 @@ def restore(key: str, library: Path, indexes: Path) -> Shelf:
 
 
 def erase(key: str, library: Path) -> None:
-    """Deletes for good what is in the trash under this key. Raises CorpusError."""
+    """Deletes for good what is in the trash under this key, and what an engine holds of it. Raises CorpusError."""
     _deleted(key, library)
+    engine = engine_of(library / TRASH / key / _INDEX)
     with writing(library):
         shutil.rmtree(library / TRASH / key)
+    if engine:
+        drop(engine)
 
 
 def _deleted(key: str, library: Path) -> Deleted:

@@ -13,6 +13,7 @@ from ragqa.indexing import build_events, delete_index, open_index, verify_index
 from ragqa.library import readings
 from ragqa.library.intake import take
 from ragqa.library.shelf import make_shelf
+from ragqa.library.transfer import delete, deleted, erase
 from ragqa.library.update import MAX_TOKENS, index_events
 from ragqa.manifest import PASSAGES
 from ragqa.retrieval import retrievers_for
@@ -268,7 +269,11 @@ def test_a_corpus_of_the_library_stays_in_the_engine_and_encodes_what_is_new(mil
     assert last.engine.next_row == then.engine.next_row
     assert not any("boat must" in one.text.lower() for one in open_index("ferries", indexes).passages)
     verify_index("ferries", indexes)
-    delete_index("ferries", indexes)
+    collection = open_index("ferries", indexes).passages.milvus
+    delete(shelf, indexes)
+    assert collection.exists()  # it can be had again
+    erase(deleted(tmp_path / "library")[0].key, tmp_path / "library")
+    assert not collection.exists()
 
 
 def test_a_server_that_is_killed_is_told_of_and_serves_again(milvus, build, indexes):
