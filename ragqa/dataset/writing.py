@@ -56,7 +56,11 @@ def written(row: Mapping[str, Any], passages: Sequence[Passage], config: Generat
 
 
 def _one_line(reply: str) -> str:
-    """The reply on one line, without what models put around a question, and without the rule it refers to."""
+    """The reply on one line, without what models put around a question, and without the rule it refers to.
+
+    Of several lines the first that is a question counts: what stands about it is what the model thinks of it.
+    """
     lines = [" ".join(line.split()) for line in unwrapped(without_invisible(without_controls(reply))).splitlines()]
-    text = " ".join(line for line in lines if line).strip(" \t\"'“”*")
-    return without_references(text.removeprefix("Question:").strip())
+    bare = [line.strip(" \t\"'“”*").removeprefix("Question:").strip(" \t\"'“”*") for line in lines]
+    asked = next((line for line in bare if line.endswith("?")), " ".join(line for line in bare if line))
+    return without_references(asked)

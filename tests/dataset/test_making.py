@@ -129,7 +129,7 @@ def test_what_cannot_be_made_is_said(tmp_path, more, words):
 
 def test_a_model_writes_is_asked_again_and_never_for_what_it_has_written(tmp_path, monkeypatch):
     good = "Which duties has a firm towards people whose money it looks after?"
-    with OpenAIServer(answer("See Rule 3.2.1(a)."), answer(f'"{good}"')) as server:
+    with OpenAIServer(answer("See Rule 3.2.1(a)."), answer(f'This is it:\n\n"{good}"\nIt is short.')) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         monkeypatch.setenv("RAGQA_MODEL", "test")
         make(tmp_path / "m", "--writer", "llm", "--validation", "none")
