@@ -118,8 +118,11 @@ class OpenVinoEngine:
             graph = _build_graph(read_weights(folder) if weights is None else weights, shape)
         except (KeyError, ValueError) as error:
             raise _unreadable(folder, error) from error
-        hints = {"INFERENCE_PRECISION_HINT": {"fp32": "f32"}.get(precision, precision), "NUM_STREAMS": str(streams)}
-        compiled = _openvino().Core().compile_model(graph, "CPU", hints)
+        core = _openvino().Core()
+        can = core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+        # Told to, it imitates bf16 on processors without it: slower, and a pair's bits depend on what is beside it.
+        hint = {"fp32": "f32"}.get(precision, precision) if precision != "bf16" or "BF16" in can else "f32"
+        compiled = core.compile_model(graph, "CPU", {"INFERENCE_PRECISION_HINT": hint, "NUM_STREAMS": str(streams)})
         used = compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
         self.precision: str = {"f32": "fp32", "f16": "fp16"}.get(used, used)
         if self.precision != precision:
