@@ -48,7 +48,7 @@ def speed(
     index: IndexName = "rulebook",
     limit: Limit = 20,
     preset: Annotated[str | None, typer.Option(help="Named settings, as on the page, or a file of them.")] = None,
-    selection: Annotated[bool, typer.Option("--selection", help="Only up to the selection, without a writer")] = False,
+    selection: Annotated[bool, typer.Option("--selection", help="Up to the selection, without a writer.")] = False,
 ) -> None:
     """Median seconds per stage over the questions, models loaded; the pipeline's own work, nothing drawn.
 

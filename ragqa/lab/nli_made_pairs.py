@@ -170,7 +170,7 @@ def _denial(document: Sequence[str], chance: random.Random) -> Iterator[Labelled
 def _unlimited(document: Sequence[str], chance: random.Random) -> Iterator[LabelledPair]:
     """Without its exception, condition or "only" a rule says more than the premise does; with it, as much."""
     text = chance.choice(document)
-    changed = without_limit(text, chance)
+    changed = without_limit(text)
     if changed and len(text.split()) <= MAX_CHANGED_WORDS:
         yield LabelledPair(text, changed, NEUTRAL, "made_unlimited")
         yield LabelledPair(text, other_duty_word(text, chance) or text, ENTAILMENT, "made_unlimited")
@@ -356,7 +356,7 @@ def without_leading_clause(text: str, chance: random.Random) -> str | None:
     return rest[0].upper() + rest[1:] if len(rest.split()) > 5 else None
 
 
-def without_limit(text: str, chance: random.Random) -> str | None:
+def without_limit(text: str) -> str | None:
     """Without ", unless …", "provided that …" or "if …" at its end, or without its "only"."""
     match = _LIMIT.search(text)
     if match:

@@ -134,19 +134,6 @@ def test_a_changed_number_is_never_the_same_and_never_that_of_a_rule():
         ),
         (without_leading_clause, "Under Rule 3, act now.", {None}),
         (
-            without_limit,
-            "A firm may lend to its own staff, unless the board has refused it.",
-            {"A firm may lend to its own staff."},
-        ),
-        (
-            without_limit,
-            "A firm may lend to staff only if the board has agreed to it.",
-            {"A firm may lend to staff."},
-        ),
-        (without_limit, "A firm may only lend to its staff.", {"A firm may lend to its staff."}),
-        (without_limit, "A firm may lend if the board has agreed to it.", {None}),  # too little would be left
-        (without_limit, "A firm may lend to its own staff.", {None}),
-        (
             one_item,
             "A firm must do the following: (a) keep all records; and (b) report each breach.",
             {"A firm must do keep all records.", "A firm must do report each breach."},
@@ -157,6 +144,20 @@ def test_a_changed_number_is_never_the_same_and_never_that_of_a_rule():
 )
 def test_an_edit_gives_what_it_promises(edit, text, expected):
     assert {edit(text, random.Random(seed)) for seed in range(20)} <= expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("A firm may lend to its own staff, unless the board has refused it.", "A firm may lend to its own staff."),
+        ("A firm may lend to staff only if the board has agreed to it.", "A firm may lend to staff."),
+        ("A firm may only lend to its staff.", "A firm may lend to its staff."),
+        ("A firm may lend if the board has agreed to it.", None),  # too little would be left
+        ("A firm may lend to its own staff.", None),
+    ],
+)
+def test_what_limits_a_sentence_is_left_out(text, expected):
+    assert without_limit(text) == expected
 
 
 # Made pairs -----------------------------------------------------------------------------------------------------------
