@@ -17,6 +17,7 @@ from ragqa.config import IndexingConfig
 from ragqa.corpus.demo import DEMOS
 from ragqa.indexing import build_index
 from ragqa.loading import load_encoder
+from ragqa.models.catalogue import has_library
 from ragqa.records import AnswerRecord
 from ragqa.types import Drop
 from tests.support.hostile import hostile_texts, write_hostile_corpus
@@ -105,6 +106,13 @@ LIT = """async () => {
     took.push(performance.now() - start);
   }
   return took.sort((a, b) => a - b)[5];
+}"""
+
+
+LONGER_AND_LONGER = """() => {
+  const lengths = (window.seenLengths ??= []), found = document.querySelector('.rq-answer')?.innerText.trim().length;
+  if (found && (!lengths.length || found > lengths.at(-1))) lengths.push(found);
+  return lengths.length >= 3 ? lengths : null;
 }"""
 
 
@@ -389,6 +397,53 @@ def test_a_server_that_is_not_there_is_named_and_the_passages_stay(page, tmp_pat
         page.locator(".st-key-examples button").first.click()
         page.locator(".rq-bad", has_text=server).first.wait_for(timeout=PATIENCE)
         page.wait_for_function("document.querySelectorAll('.rq-table tbody tr').length > 3")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_a_local_model_streams_its_answer_a_follow_up_is_asked_and_a_refusal_may_be_quoted_anyway(page, tmp_path):
+    """The path of an analyst with a model on this machine. RAGQA_LOCAL_TEST_MODEL names its file."""
+    file = os.environ.get("RAGQA_LOCAL_TEST_MODEL", "")
+    if not file:
+        pytest.skip("RAGQA_LOCAL_TEST_MODEL names no GGUF file (ragqa models fetch smollm2-135m)")
+    if not has_library():
+        pytest.skip("the library is not installed: make local")
+    with running_app(tmp_path, RAGQA_LOCAL_MODEL=file) as url:
+        page.goto(f"{url}/?corpus=encyclopedia&generator=llm")
+        page.get_by_role("textbox", name="Question").fill("How deep is Lake Baikal?")
+        page.keyboard.press("Control+Enter")
+        seen = page.wait_for_function(LONGER_AND_LONGER, timeout=PATIENCE, polling=50).json_value()
+        shoot(page, "local-streaming")
+        wait_until_finished(page)
+        first = downloaded(page)
+        assert seen[0] < seen[1] < seen[2]
+        assert (first.generation.generator, first.answer.model) == ("llm", Path(file).stem)
+        shoot(page, "local-answer")
+        page.get_by_placeholder("Ask a follow-up").fill("And how old is it?")
+        page.keyboard.press("Enter")
+        page.get_by_role("textbox", name="Asked as").wait_for()
+        page.get_by_role("textbox", name="Asked as").fill("How old is Lake Baikal?")
+        page.get_by_role("button", name="Ask it").click()
+        page.get_by_text("A follow-up to").wait_for(timeout=PATIENCE)
+        wait_until_finished(page)
+        second = downloaded(page)
+        assert second.question.text == "How old is Lake Baikal?"
+        assert (second.question.follow_up.asked, second.question.follow_up.record_id) == (
+            "And how old is it?",
+            first.record_id,
+        )
+        shoot(page, "local-follow-up")
+        page.goto(f"{url}/?corpus=encyclopedia&generator=direct&q=Who+won+the+football+World+Cup+of+1998%3F")
+        wait_until_finished(page)
+        assert "does not answer" in answer_text(page)
+        assert page.locator(".rq-u-good").count() == 0
+        shoot(page, "local-refusal")
+        page.get_by_role("button", name="Quote the nearest sentences anyway").click()
+        page.wait_for_function("!document.querySelector('.rq-answer')?.innerText.includes('does not answer')")
+        wait_until_finished(page)
+        assert page.locator(".rq-said").count() > 0
+        shoot(page, "local-quoted-anyway")
+        assert page.locator("[data-testid=stException]").count() == 0
 
 
 # Hostile text ---------------------------------------------------------------------------------------------------------
