@@ -180,7 +180,7 @@ class GenerationConfig:
 
     generator: str = "direct"  # needs no language model; "none" stops at the passages; see `ragqa.registry`
     max_sentences: int = _ranged(12, 1, 100, "most sentences")  # extractive: a page's worth; concise: fewer
-    quote_anyway: bool = False  # direct: quote the nearest sentences of what the corpus seems not to answer
+    quote_anyway: bool = False  # direct, llm: answer from the nearest sentences what the corpus seems not to answer
     model: str = "gpt-4o-mini"  # LLM: name sent to the server
     base_url: str = ""  # LLM: OpenAI-compatible server, empty for the client's own default
     local_model: str = ""  # LLM on this machine, before any server: a catalogued name or a GGUF file

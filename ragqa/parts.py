@@ -83,8 +83,8 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
         Part(
             "llm",
             "language model",
-            "A language model answers from the kept passages.",
-            "ragqa.generation.llm:LlmGenerator",
+            "A language model answers from the passages that seem to answer; or the corpus does not.",
+            "ragqa.generation.direct.model:DirectLlmGenerator",
             _LLM,
         ),
         Part(

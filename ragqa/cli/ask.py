@@ -97,7 +97,7 @@ def ask(
         FilterChoice | None, typer.Option(help="limits: the three above; expected-f2: a learned cut.")
     ] = None,
     quote_anyway: Annotated[
-        bool, typer.Option("--quote-anyway", help="direct: quote the nearest sentences instead of refusing.")
+        bool, typer.Option("--quote-anyway", help="direct, llm: the nearest sentences instead of a refusal.")
     ] = False,
     candidates: Annotated[int | None, typer.Option(help=option_help("candidates"))] = None,
     rounds: Annotated[int | None, typer.Option(help=option_help("rounds"))] = None,

@@ -27,7 +27,7 @@ _ASKERS: Final = {
 }
 _FORMS: Final = {
     "question": "one question",
-    "scenario": 'a scenario of one or two sentences that ends with its question ("A firm that …; must it …?")',
+    "scenario": "a scenario: one sentence that tells a case, and one that asks about it and ends with a question mark",
 }
 
 

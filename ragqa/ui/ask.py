@@ -23,6 +23,7 @@ from ragqa.ui.present import asked_in_address, draw_presentation, go_to, present
 from ragqa.ui.render import notice_html
 from ragqa.ui.run import Run
 from ragqa.ui.settings import settings_panel
+from ragqa.ui.settings_values import REFUSING
 from ragqa.ui.workspace import draw_run
 
 FIRST_EXAMPLES = 3
@@ -279,8 +280,12 @@ def _ask_chosen(key: str) -> None:
 def _quote_anyway(run: Run) -> None:
     """Where the answer refuses: the nearest sentences all the same, at a click."""
     answer = run.view.answer
-    if answer and answer.is_refusal and run.view.config.generation.generator == "direct" and not run.view.running:
-        st.button("Quote the nearest sentences anyway", key="quote_now", on_click=_quote_now, args=(run,))
+    generation = run.view.config.generation
+    if run.view.running or not answer or not answer.is_refusal or generation.generator not in REFUSING:
+        return
+    if not generation.quote_anyway:
+        what = "Quote the nearest sentences anyway" if generation.generator == "direct" else "Ask the model anyway"
+        st.button(what, key="quote_now", on_click=_quote_now, args=(run,))
 
 
 def _quote_now(run: Run) -> None:

@@ -31,6 +31,7 @@ from ragqa.ui.model_choice import can_ask, model_widget
 from ragqa.ui.render import changed_html, notice_html
 from ragqa.ui.settings_values import (
     FILTER,
+    REFUSING,
     WRITING,
     config_of,
     first_values,
@@ -299,7 +300,7 @@ def _answer_widgets(values: dict[str, Any], defaults: GenerationConfig) -> None:
     chosen = registry.find(registry.GENERATORS, values["generator"])
     if chosen and _asks(chosen):
         model_widget(values, defaults)
-    if values["generator"] == "direct":
+    if values["generator"] in REFUSING:
         now = st.session_state.setdefault("set_quote_anyway", values["quote_anyway"])
         values["quote_anyway"] = st.toggle(
             "Quote anyway",

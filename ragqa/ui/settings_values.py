@@ -27,6 +27,7 @@ from ragqa.retrieval.names import fitting_weights, own_weights
 from ragqa.scores import ScoringMode
 
 WRITING: Final = {name: found for name, found in ranges(GenerationConfig).items() if found.explanation}
+REFUSING: Final = ("direct", "llm")  # generators that refuse what the passages do not seem to answer
 FILTER: Final = ("threshold", "max_drop", "top_k")
 
 
