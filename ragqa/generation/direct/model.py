@@ -1,12 +1,14 @@
 """A language model's answer, from the passages that `DirectGenerator` would quote from; or a refusal without asking it.
 
-What the filter dropped although it answers is sent too. Where the model finds no answer and the sentences found are
-near enough, those are quoted instead, and the note says so.
+What the filter dropped although it answers is sent too. After the model's answer stands its evidence: the sentences
+that answer, word for word, where it does not tell them itself. Where it finds no answer, they are quoted in its place,
+and the note says so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator as Stream
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -14,14 +16,17 @@ from typing import Final
 from ragqa.config import FilteringConfig, GenerationConfig
 from ragqa.events.generation import GenerationEvent, Token
 from ragqa.events.pipeline import Selected
-from ragqa.generation.direct.generator import DirectGenerator
+from ragqa.generation.direct.asking import parts_of
+from ragqa.generation.direct.generator import ANYWAY, DirectGenerator
 from ragqa.generation.llm import LlmGenerator
 from ragqa.protocols import Encoder, Search
-from ragqa.types import Answer, Question, Ranking, Selection
+from ragqa.types import Answer, AnswerSentence, Question, Ranking, Selection
+from ragqa.verdicts.reading import read
 
 QUOTED_INSTEAD: Final = (
     "The language model found no answer in the passages; what is quoted are the sentences nearest to the question."
 )
+TOLD: Final = 0.6  # of a quotation's words: an answer that has so many tells it
 
 
 class DirectLlmGenerator(LlmGenerator):
@@ -52,10 +57,27 @@ class DirectLlmGenerator(LlmGenerator):
         if draft.is_refusal or not selection.passages:
             yield Token(draft.text)
             return draft, selection
-        answer = yield from self.stream(question, selection.passages)
+        leads = () if draft.note.startswith(ANYWAY) else draft.sentences[: len(parts_of(question.text))]
+        nearest = [(lead.citations[0], lead.text) for lead in leads if lead.citations]
+        answer = yield from self._written(question, selection.passages, nearest)
         if answer.is_refusal and draft.sentences:
             answer = replace(answer, text=draft.text, sentences=draft.sentences, note=QUOTED_INSTEAD, is_refusal=False)
+        elif answer.finish_reason == "stop":
+            answer = _with_evidence(answer, leads)
         return answer, selection
+
+
+def _with_evidence(answer: Answer, quotes: Sequence[AnswerSentence]) -> Answer:
+    """The answer and, after it, each quotation that it does not tell itself."""
+    text, sentences = answer.text, list(answer.sentences)
+    told = read(text).stems
+    for quote in quotes:
+        stems = read(quote.text).content
+        if len(stems & told) < TOLD * len(stems):
+            start = len(text) + 1
+            text = f"{text} {quote.text}"
+            sentences.append(replace(quote, start=start, end=len(text)))
+    return replace(answer, text=text, sentences=tuple(sentences))
 
 
 def _without_words(

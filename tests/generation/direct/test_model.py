@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from ragqa.config import FilteringConfig, GenerationConfig
@@ -35,7 +37,8 @@ def test_the_model_is_sent_what_the_filter_dropped_although_it_answers(server):
     events, found, selection = asked(server, MELTING, ranked(DENSITY, MELTS), only_the_first)
     assert [event.passage_ids for event in events if isinstance(event, PassagesAdded)] == [("2:1",)]
     assert [passage.text for passage in selection.passages] == [DENSITY, MELTS]
-    assert MELTS in str(server.requests[0])
+    sent = server.requests[0].body["messages"][1]["content"]
+    assert re.search(rf'<nearest-(\w+) number="2">\n{re.escape(MELTS)}\n</nearest-\1>\n\n<question-', sent)
     assert (found.text, found.sentences[0].citations, found.generator) == ("Gold melts at 1,064 °C.", (2,), "LLM")
     assert "".join(event.text for event in events if isinstance(event, Token)) == "Gold melts at 1,064 °C [2]."
 
@@ -61,3 +64,11 @@ def test_where_the_model_finds_nothing_the_sentences_that_answer_are_quoted_and_
     assert found.sentences[0].text == MELTS
     assert found.sentences[0].citations == (1,)
     assert MELTS in selection.passages[0].text
+
+
+def test_the_sentence_that_answers_follows_where_the_model_does_not_tell_it(server):
+    server.script = (answer("It is hot [1]."),)
+    _, found, _ = asked(server, MELTING, ranked(f"{DENSITY} {MELTS}"))
+    assert (found.text, found.raw) == (f"It is hot. {MELTS}", "It is hot [1].")
+    assert [found.text[one.start : one.end] for one in found.sentences] == ["It is hot.", MELTS]
+    assert [one.citations for one in found.sentences] == [(1,), (1,)]
