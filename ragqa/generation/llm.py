@@ -54,15 +54,9 @@ class LlmGenerator:
         reason ``"interrupted"``; before any text it raises RateLimitedError, TimedOutError, RefusedError or, for
         anything else, GenerationError.
         """
-        return (yield from self._written(question, passages))
-
-    def _written(
-        self, question: Question, passages: Sequence[Passage], nearest: Sequence[tuple[int, str]] = ()
-    ) -> Stream[Token | Working, None, Answer]:
-        """As `stream`; ``nearest`` as in `build_prompt`."""
         if not passages:
             return nothing_kept(self.name, self.model)
-        prompt = build_prompt(question, self._context(passages), self._prompt, nearest)
+        prompt = build_prompt(question, self._context(passages), self._prompt)
         reply = Reply(LONGEST_TOKEN * self._config.max_tokens)
         with closing(self._client.write(prompt.messages, reply, seed=self._config.seed)) as pieces:
             for text in pieces:

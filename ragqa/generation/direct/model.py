@@ -58,8 +58,7 @@ class DirectLlmGenerator(LlmGenerator):
             yield Token(draft.text)
             return draft, selection
         leads = () if draft.note.startswith(ANYWAY) else draft.sentences[: len(parts_of(question.text))]
-        nearest = [(lead.citations[0], lead.text) for lead in leads if lead.citations]
-        answer = yield from self._written(question, selection.passages, nearest)
+        answer = yield from self.stream(question, selection.passages)
         if answer.is_refusal and draft.sentences:
             answer = replace(answer, text=draft.text, sentences=draft.sentences, note=QUOTED_INSTEAD, is_refusal=False)
         elif answer.finish_reason == "stop":
