@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from ragqa import registry
 from ragqa.config import Config, FilteringConfig, FusionConfig, GenerationConfig, ranges
+from ragqa.ui.settings_values import REFUSING
 
 FUSIONS = {"wsum": "weighted sum", "rrf": "reciprocal rank"}
 FILTERS = {"limits": "limits", "expected-f2": "expected F2"}
@@ -106,7 +107,7 @@ def _writing(a: GenerationConfig, b: GenerationConfig) -> list[Difference | None
     for name in part.options if part else ():
         label = known[name].name.capitalize() if name in known else name
         rows.append(_one(WRITER, label, getattr(a, name), getattr(b, name)))
-    if a.generator == "direct":
+    if a.generator in REFUSING:
         anyway = ("yes" if one.quote_anyway else "no" for one in (a, b))
         rows.append(_one(WRITER, "Quote anyway", *anyway))
     return rows

@@ -33,7 +33,7 @@ TERMS: Final[dict[str, str]] = {
     "another matter. 1 switches it off.",
     "top_k": "The most passages an answer is written from, however good they are.",
     "generator": "Who writes the answer; none shows what retrieval finds, at once.",
-    "quote_anyway": "Quotes the nearest sentences of what the corpus seems not to answer, instead of refusing.",
+    "quote_anyway": "Answers from the nearest sentences what the corpus seems not to answer, instead of refusing.",
     "mode": "How RePASs is computed: by the paper's definition, or as the reference script does, which published "
     "figures are made with.",
 }

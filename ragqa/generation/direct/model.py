@@ -21,6 +21,7 @@ from ragqa.generation.direct.generator import ANYWAY, DirectGenerator
 from ragqa.generation.llm import LlmGenerator
 from ragqa.protocols import Encoder, Search
 from ragqa.types import Answer, AnswerSentence, Question, Ranking, Selection
+from ragqa.verdicts.language import ENGLISH, language_of
 from ragqa.verdicts.reading import read
 
 QUOTED_INSTEAD: Final = (
@@ -49,12 +50,13 @@ class DirectLlmGenerator(LlmGenerator):
     ) -> Stream[GenerationEvent | Selected, None, tuple[Answer, Selection]]:
         """Yields what is selected and the text as it arrives; returns the answer and what its citations count.
 
-        A question that the passages do not seem to answer is refused as `DirectGenerator` refuses it, and the model is
-        not asked, unless ``quote_anyway``. Raises as `LlmGenerator.stream`.
+        A question in English that the passages do not seem to answer is refused as `DirectGenerator` refuses it, and
+        the model is not asked, unless ``quote_anyway``. Raises as `LlmGenerator.stream`.
         """
         drafted = self._direct.stream_searching(question, ranking, search)
         draft, selection = yield from _without_words(drafted)
-        if draft.is_refusal or not selection.passages:
+        is_refused = draft.is_refusal and language_of(question.text) == ENGLISH
+        if is_refused or not selection.passages:
             yield Token(draft.text)
             return draft, selection
         leads = () if draft.note.startswith(ANYWAY) else draft.sentences[: len(parts_of(question.text))]

@@ -48,6 +48,12 @@ def test_what_the_passages_do_not_seem_to_answer_is_refused_without_asking_the_m
     assert any(isinstance(event, Token) for event in events)
 
 
+def test_a_question_in_another_language_goes_to_the_model_which_reads_it(server):
+    server.script = (answer("Nihče ne ve [1]."),)
+    _, found, _ = asked(server, "Kdo je zmagal na svetovnem prvenstvu v nogometu leta 1998?", ranked(DENSITY))
+    assert (found.text, found.is_refusal) == ("Nihče ne ve.", False)
+
+
 def test_the_reader_may_have_it_asked_all_the_same(server):
     server.script = (answer("Nobody knows [1]."),)
     _, found, _ = asked(server, "Who won the football World Cup?", ranked(DENSITY), quote_anyway=True)
