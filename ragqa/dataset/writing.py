@@ -36,14 +36,15 @@ def written(row: Mapping[str, Any], passages: Sequence[Passage], config: Generat
 
     Raises GenerationError where the server fails, ConfigError and ModelError as `ChatClient` does.
     """
-    wish = f"Wanted: a question of the kind {row['kind']!r}, asked by {_ASKERS[row['persona']]}; {_FORMS[row['form']]}."
+    wish = f"Wanted: a question of the kind {row['kind']!r}, asked by {_ASKERS[row['persona']]}; "
     instructions = load_prompt(PROMPT, prompt_folder())
     client = ChatClient(replace(config, max_tokens=MAX_TOKENS), api_key())
     texts, found = [passage.text for passage in passages], ""
     with closing(client):
         for n in range(TRIES):
             again = f" Your last reply {found}: write another." if found else ""
-            prompt = build_prompt(Question(wish + again), passages, instructions)
+            form = _FORMS["question" if found else row["form"]]  # who tells no case in the right form asks plainly
+            prompt = build_prompt(Question(f"{wish}{form}.{again}"), passages, instructions)
             reply = Reply(MAX_CHARS)
             with closing(client.write(prompt.messages, reply, seed=(config.seed or 0) + n)) as pieces:
                 for _ in pieces:
