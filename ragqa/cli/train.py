@@ -223,6 +223,7 @@ def nli(
     batch_size: Annotated[int, typer.Option(min=1)] = 48,
     learning_rate: Annotated[float, typer.Option(min=0.0)] = 1e-4,
     dropout: Annotated[float, typer.Option(min=0.0, max=0.9, help="Between layers; one epoch wants none.")] = 0.1,
+    frozen_layers: Annotated[int, typer.Option(min=0, help="So many of the lowest layers stay as they are.")] = 0,
     made: Annotated[int, typer.Option(min=0, help="Pairs made from the documents.")] = 40_000,
     limit: Annotated[int | None, typer.Option(min=1, help="Train on a random choice of so many pairs.")] = None,
     stop_after: Annotated[int | None, typer.Option(min=1, help="Write the weights after so many steps.")] = None,
@@ -240,6 +241,7 @@ def nli(
         batch_size=batch_size,
         learning_rate=learning_rate,
         dropout=dropout,
+        frozen_layers=frozen_layers,
         seed=seed,
         stop_after=stop_after,
     )

@@ -184,6 +184,7 @@ class NliTraining(Training):
     label_smoothing: float = 0.05  # in [0, 1)
     dropout: float = 0.1  # between layers, in [0, 1)
     frozen_words: bool = True  # word embeddings stay as they are
+    frozen_layers: int = 0  # so many of the lowest ones too, and all embeddings
     checkpoint_every: int = 250
 
 
@@ -199,7 +200,12 @@ def train_nli(
 
     base = resolve_model(training.base)
     model = load_classifier(
-        base, LABELS, dropout=training.dropout, seed=training.seed, frozen_words=training.frozen_words
+        base,
+        LABELS,
+        dropout=training.dropout,
+        seed=training.seed,
+        frozen_words=training.frozen_words,
+        frozen_layers=training.frozen_layers,
     )
     tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
     steps = training.epochs * -(-len(pairs) // training.batch_size)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Siz
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ragqa.config import Precision
 from ragqa.errors import ModelError
@@ -257,12 +257,20 @@ def _trained(model: torch.nn.Module) -> list[tuple[str, torch.nn.Parameter]]:
 
 
 def load_classifier(
-    base: Path, labels: Sequence[str], *, dropout: float, seed: int, frozen_words: bool = True
+    base: Path,
+    labels: Sequence[str],
+    *,
+    dropout: float,
+    seed: int,
+    frozen_words: bool = True,
+    frozen_layers: int = 0,
 ) -> PreTrainedModel:
     """The model in ``base``, on the GPU where there is one, in fp32; its outputs stay where they are as many.
 
     New outputs are drawn with ``seed``; ``dropout`` is that between layers, in [0, 1). ``frozen_words`` leaves the word
-    embeddings as they are: half of the weights, and they overfit first. Raises ModelError where there is no such model.
+    embeddings as they are: half of the weights, and they overfit first. With ``frozen_layers`` so many of the lowest
+    layers and all embeddings stay, so that nothing is computed back through them. Raises ModelError where there is no
+    such model.
     """
     import torch
     from transformers import AutoConfig, AutoModelForSequenceClassification
@@ -291,6 +299,10 @@ def load_classifier(
         )
         raise ModelError(msg) from error
     model.get_input_embeddings().requires_grad_(requires_grad=not frozen_words)
+    if frozen_layers:
+        body: Any = model.base_model
+        for part in (body.embeddings, *body.encoder.layer[:frozen_layers]):
+            part.requires_grad_(requires_grad=False)
     model.to("cuda" if torch.cuda.is_available() else "cpu")  # type: ignore[arg-type]  # transformers does not type it
     return model
 

@@ -318,6 +318,17 @@ def test_the_weights_written_are_an_nli_model(base, tmp_path):
 
 
 @pytest.mark.model
+def test_frozen_layers_and_the_embeddings_below_them_stay_as_they_are(base, tmp_path):
+    training = NliTraining(base=str(base), batch_size=16, max_tokens=24, frozen_layers=1, learning_rate=3e-3)
+    list(train_nli(training, colours(64), [], tmp_path / "tiny"))
+    before, after = tensors_of(base / "model.safetensors"), tensors_of(tmp_path / "tiny" / "model.safetensors")
+    stay = {name for name in after if ".embeddings." in name or ".layer.0." in name}
+    same = {name for name in after if np.array_equal(after[name], before[name].astype(np.float16))}
+    assert stay
+    assert stay <= same < after.keys()
+
+
+@pytest.mark.model
 def test_the_command_writes_weights_and_a_card_and_can_stop_early(base, tmp_path):
     from typer.testing import CliRunner
 
