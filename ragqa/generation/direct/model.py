@@ -27,6 +27,7 @@ from ragqa.verdicts.reading import read
 QUOTED_INSTEAD: Final = (
     "The language model found no answer in the passages; what is quoted are the sentences nearest to the question."
 )
+QUOTED_AFTER: Final = "What follows the language model's words is quoted from the passages, as it seems to answer."
 TOLD: Final = 0.6  # of a quotation's words: an answer that has so many tells it
 
 
@@ -78,7 +79,10 @@ def _with_evidence(answer: Answer, quotes: Sequence[AnswerSentence]) -> Answer:
             start = len(text) + 1
             text = f"{text} {quote.text}"
             sentences.append(replace(quote, start=start, end=len(text)))
-    return replace(answer, text=text, sentences=tuple(sentences))
+    if text == answer.text:
+        return answer
+    note = f"{answer.note} {QUOTED_AFTER}".strip()
+    return replace(answer, text=text, sentences=tuple(sentences), note=note)
 
 
 def _without_words(

@@ -7,7 +7,7 @@ import pytest
 from ragqa.config import FilteringConfig, GenerationConfig
 from ragqa.events.generation import PassagesAdded, Token
 from ragqa.events.pipeline import Selected
-from ragqa.generation.direct.model import QUOTED_INSTEAD, DirectLlmGenerator
+from ragqa.generation.direct.model import QUOTED_AFTER, QUOTED_INSTEAD, DirectLlmGenerator
 from ragqa.types import Question
 from tests.generation.direct.test_direct import DENSITY, MELTING, MELTS, Encoder, ranked
 from tests.support.openai_server import OpenAIServer, answer
@@ -72,6 +72,6 @@ def test_where_the_model_finds_nothing_the_sentences_that_answer_are_quoted_and_
 def test_the_sentence_that_answers_follows_where_the_model_does_not_tell_it(server):
     server.script = (answer("It is hot [1]."),)
     _, found, _ = asked(server, MELTING, ranked(f"{DENSITY} {MELTS}"))
-    assert (found.text, found.raw) == (f"It is hot. {MELTS}", "It is hot [1].")
+    assert (found.text, found.raw, found.note) == (f"It is hot. {MELTS}", "It is hot [1].", QUOTED_AFTER)
     assert [found.text[one.start : one.end] for one in found.sentences] == ["It is hot.", MELTS]
     assert [one.citations for one in found.sentences] == [(1,), (1,)]
