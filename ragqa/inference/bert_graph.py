@@ -143,6 +143,9 @@ class OpenVinoEngine:
         request = self._free.get()
         try:
             found: npt.NDArray[np.float32] = request.infer(dict(inputs))[0]
+            if len(found) != len(inputs["input_ids"]):  # what a first batch of shapes that do not fit may give
+                msg = f"expected results for {len(inputs['input_ids'])} rows, found {len(found)}: shapes do not fit"
+                raise RuntimeError(msg)
             return found.copy()  # the request reuses its memory
         finally:
             self._free.put(request)
