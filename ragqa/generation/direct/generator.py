@@ -50,6 +50,16 @@ class Weighed:
     answerable: tuple[Answerability, ...]  # one per part
 
 
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What is quoted, and of that the sentences that answer: none where nothing seems to."""
+
+    answer: Answer
+    selection: Selection
+    pieces: tuple[str, ...] = ()  # the answer as it is streamed, marks included
+    n_leads: int = 0  # the first so many sentences answer, the others are evidence
+
+
 class DirectGenerator:
     """Quotes the sentence that answers each part of the question, then its evidence. May be shared by threads."""
 
@@ -70,25 +80,31 @@ class DirectGenerator:
         has no sentence to be scored, and names the nearest passages. A part without evidence is named in the note.
         """
         del search  # one search is enough: the ranking goes deeper than what is kept
+        draft = yield from self.draft(question, ranking)
+        yield from map(Token, draft.pieces)
+        return draft.answer, draft.selection
+
+    def draft(self, question: Question, ranking: Ranking) -> Stream[GenerationEvent | Selected, None, Draft]:
+        """Yields what is selected, and no word of the answer."""
         selection = select(ranking, self._filtering)
         evidence, parts = Evidence(ranking), parts_of(question.text)
         sources = tuple(filter(is_readable, evidence.sentences)) or evidence.sentences
         if not selection.kept or not sources:
             yield Selected(selection)
             note = NO_TEXT if selection.kept else NOTHING_KEPT
-            return empty_answer(self.name, self.model, note), selection
+            return Draft(empty_answer(self.name, self.model, note), selection)
         weighed = self._weighed(question, parts, sources, evidence)
         is_refused = not any(one.is_enough for one in weighed.answerable)
         if is_refused and not self._config.quote_anyway:
             yield Selected(selection)
             answer = self._refusal(weighed, evidence)
-            yield Token(answer.text)
-            return answer, selection
-        chosen = self._chosen(parts, weighed, evidence)
+            return Draft(answer, selection, (answer.text,))
+        leads = self._leads(weighed)
+        chosen = self._chosen(parts, weighed, leads, evidence)
         selection = yield from _with_their_passages(selection, chosen, evidence)
         quotes = [Quote(source.text, _citations(source, selection.passages)) for source in chosen]
-        yield from (Token(piece) for piece in pieces_of(quotes))
-        return quoted(quotes, self.name, _note(parts, weighed, is_refused=is_refused)), selection
+        answer = quoted(quotes, self.name, _note(parts, weighed, is_refused=is_refused))
+        return Draft(answer, selection, tuple(pieces_of(quotes)), 0 if is_refused else len(leads))
 
     def _weighed(
         self, question: Question, parts: Sequence[Part], sources: tuple[Source, ...], evidence: Evidence
@@ -107,15 +123,20 @@ class DirectGenerator:
             answerable.append(answerability(part, sources[top], of_part[top], evidence, self._encoder))
         return Weighed(sources, tuple(scores), tuple(best), tuple(answerable))
 
-    def _chosen(self, parts: Sequence[Part], weighed: Weighed, evidence: Evidence) -> list[Source]:
-        """The sentence of each part that is answerable, of all where none is; then evidence in the passages' order."""
+    def _leads(self, weighed: Weighed) -> list[int]:
+        """The place of the sentence of each part that is answerable, of all where none is."""
         is_any = any(one.is_enough for one in weighed.answerable)
         places = [
             place
             for place, found in zip(weighed.best, weighed.answerable, strict=True)
             if found.is_enough or not is_any
         ]
-        leads = list(dict.fromkeys(places))[: self._config.max_sentences]
+        return list(dict.fromkeys(places))[: self._config.max_sentences]
+
+    def _chosen(
+        self, parts: Sequence[Part], weighed: Weighed, leads: Sequence[int], evidence: Evidence
+    ) -> list[Source]:
+        """The sentences that lead, then evidence in the passages' order."""
         n_further = min(EVIDENCE, self._config.max_sentences - len(leads))
         further = _further(parts, weighed, leads, n_further, evidence)
         return [weighed.sources[place] for place in (*leads, *sorted(further))]

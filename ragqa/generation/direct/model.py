@@ -16,8 +16,7 @@ from typing import Final
 from ragqa.config import FilteringConfig, GenerationConfig
 from ragqa.events.generation import GenerationEvent, Token
 from ragqa.events.pipeline import Selected
-from ragqa.generation.direct.asking import parts_of
-from ragqa.generation.direct.generator import ANYWAY, DirectGenerator
+from ragqa.generation.direct.generator import DirectGenerator
 from ragqa.generation.llm import LlmGenerator
 from ragqa.protocols import Encoder, Search
 from ragqa.types import Answer, AnswerSentence, Question, Ranking, Selection
@@ -54,18 +53,18 @@ class DirectLlmGenerator(LlmGenerator):
         A question in English that the passages do not seem to answer is refused as `DirectGenerator` refuses it, and
         the model is not asked, unless ``quote_anyway``. Raises as `LlmGenerator.stream`.
         """
-        drafted = self._direct.stream_searching(question, ranking, search)
-        draft, selection = yield from _without_words(drafted)
-        is_refused = draft.is_refusal and language_of(question.text) == ENGLISH
-        if is_refused or not selection.passages:
-            yield Token(draft.text)
-            return draft, selection
-        leads = () if draft.note.startswith(ANYWAY) else draft.sentences[: len(parts_of(question.text))]
+        del search
+        draft = yield from self._direct.draft(question, ranking)
+        drafted, selection = draft.answer, draft.selection
+        if not selection.passages or (drafted.is_refusal and language_of(question.text) == ENGLISH):
+            yield from map(Token, draft.pieces)
+            return drafted, selection
         answer = yield from self.stream(question, selection.passages)
-        if answer.is_refusal and draft.sentences:
-            answer = replace(answer, text=draft.text, sentences=draft.sentences, note=QUOTED_INSTEAD, is_refusal=False)
+        if answer.is_refusal and drafted.sentences:
+            text, quotes = drafted.text, drafted.sentences
+            answer = replace(answer, text=text, sentences=quotes, note=QUOTED_INSTEAD, is_refusal=False)
         elif answer.finish_reason == "stop":
-            answer = _with_evidence(answer, leads)
+            answer = _with_evidence(answer, drafted.sentences[: draft.n_leads])
         return answer, selection
 
 
@@ -83,17 +82,3 @@ def _with_evidence(answer: Answer, quotes: Sequence[AnswerSentence]) -> Answer:
         return answer
     note = f"{answer.note} {QUOTED_AFTER}".strip()
     return replace(answer, text=text, sentences=tuple(sentences), note=note)
-
-
-def _without_words(
-    stream: Stream[GenerationEvent | Selected, None, tuple[Answer, Selection]],
-) -> Stream[GenerationEvent | Selected, None, tuple[Answer, Selection]]:
-    """The stream but for its words, which the model's take the place of."""
-    while True:
-        try:
-            event = next(stream)
-        except StopIteration as stop:
-            found: tuple[Answer, Selection] = stop.value
-            return found
-        if not isinstance(event, Token):
-            yield event

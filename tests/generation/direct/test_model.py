@@ -9,7 +9,7 @@ from ragqa.events.generation import PassagesAdded, Token
 from ragqa.events.pipeline import Selected
 from ragqa.generation.direct.model import QUOTED_AFTER, QUOTED_INSTEAD, DirectLlmGenerator
 from ragqa.types import Question
-from tests.generation.direct.test_direct import DENSITY, MELTING, MELTS, Encoder, ranked
+from tests.generation.direct.test_direct import DENSITY, MELTING, MELTS, TITANIC, Encoder, ranked
 from tests.support.openai_server import OpenAIServer, answer
 from tests.support.streams import drain
 
@@ -75,3 +75,11 @@ def test_the_sentence_that_answers_follows_where_the_model_does_not_tell_it(serv
     assert (found.text, found.raw, found.note) == (f"It is hot. {MELTS}", "It is hot [1].", QUOTED_AFTER)
     assert [found.text[one.start : one.end] for one in found.sentences] == ["It is hot.", MELTS]
     assert [one.citations for one in found.sentences] == [(1,), (1,)]
+
+
+def test_evidence_of_the_quotation_is_no_answer_to_a_part_that_nothing_answers(server):
+    server.script = (answer("Long ago [1]."),)
+    question = "When was it that the Titanic sank, and how much does a ticket for the Eiffel Tower cost?"
+    beside = "When the Titanic sank on 15 April 1912, it was a calm night."
+    _, found, _ = asked(server, question, ranked(f"{TITANIC[1]} {beside}"))
+    assert [one.text for one in found.sentences] == ["Long ago.", TITANIC[1]]
