@@ -443,6 +443,11 @@ def test_a_local_model_streams_its_answer_a_follow_up_is_asked_and_a_refusal_may
         wait_until_finished(page)
         assert page.locator(".rq-said").count() > 0
         shoot(page, "local-quoted-anyway")
+        page.goto(f"{url}/?corpus=encyclopedia&generator=llm&q=Who+won+the+football+World+Cup+of+1998%3F")
+        wait_until_finished(page)
+        assert "does not answer" in answer_text(page)
+        page.get_by_role("button", name="Ask the model anyway").wait_for()
+        shoot(page, "local-not-asked")
         assert page.locator("[data-testid=stException]").count() == 0
 
 
