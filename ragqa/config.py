@@ -246,6 +246,7 @@ class ScoringConfig:
     entailment_model: str = "nli-minilm-l6"  # a name the model registry resolves; RAGQA_ENTAILMENT_MODEL
     coverage_model: str = "nli-minilm-l6"  # likewise; RAGQA_COVERAGE_MODEL
     coverage_input: CoverageInput = "pair"  # "joined": one text "answer sentence [SEP] obligation", as the script does
+    verdict_model: str = ""  # likewise, of the few pairs that verdicts rest on; RAGQA_VERDICT_MODEL; "": entailment's
     obligation_model: str = "obligations-tfidf"  # likewise; RAGQA_OBLIGATION_MODEL
     sentence_splitter: SplitterName = "nupunkt"  # punkt (NLTK, where its data is installed) splits as the script does
     precision: Precision = "auto"  # of the NLI arithmetic: the faster one on this machine, timed once
@@ -277,8 +278,9 @@ SCORING_PROFILES: dict[str, ScoringConfig] = {
 def scoring_from_env(environ: Mapping[str, str] | None = None) -> ScoringConfig:
     """The profile that ``RAGQA_SCORING_PROFILE`` names, with the models named one by one in its place.
 
-    ``RAGQA_ENTAILMENT_MODEL``, ``RAGQA_COVERAGE_MODEL`` and ``RAGQA_OBLIGATION_MODEL`` each take an embedded name, the
-    path of a local folder or a hub name. Where only the entailment model is named, coverage uses it too.
+    ``RAGQA_ENTAILMENT_MODEL``, ``RAGQA_COVERAGE_MODEL``, ``RAGQA_VERDICT_MODEL`` and ``RAGQA_OBLIGATION_MODEL`` each
+    take an embedded name, the path of a local folder or a hub name. Where only the entailment model is named, coverage
+    uses it too, and verdicts unless they are given one of their own.
     """
     env = os.environ if environ is None else environ
     name = env.get("RAGQA_SCORING_PROFILE") or "embedded"
@@ -288,11 +290,12 @@ def scoring_from_env(environ: Mapping[str, str] | None = None) -> ScoringConfig:
         env.get("RAGQA_ENTAILMENT_MODEL") or "",
         env.get("RAGQA_COVERAGE_MODEL") or "",
         env.get("RAGQA_OBLIGATION_MODEL") or "",
+        env.get("RAGQA_VERDICT_MODEL") or "",
     )
 
 
 def scoring_with(
-    scoring: ScoringConfig, entailment: str = "", coverage: str = "", obligation: str = ""
+    scoring: ScoringConfig, entailment: str = "", coverage: str = "", obligation: str = "", verdict: str = ""
 ) -> ScoringConfig:
     """The configuration with these models in place of its own; an empty name leaves that one as it is.
 
@@ -305,6 +308,7 @@ def scoring_with(
         entailment_model=entailment or scoring.entailment_model,
         coverage_model=coverage or scoring.coverage_model,
         obligation_model=obligation or scoring.obligation_model,
+        verdict_model=verdict or scoring.verdict_model,
     )
 
 

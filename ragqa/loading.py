@@ -46,6 +46,7 @@ class Models:
     entailment: NliModel
     coverage: NliModel  # the same object as ``entailment`` where the same model does both
     obligations: ObligationClassifier
+    verdicts: NliModel | None = None  # reads what verdicts rest on; None: ``entailment`` does
     reranker: Reranker | None = None  # None: the fused ranking is filtered as it is
     further: Mapping[str, Any] = field(default_factory=dict)  # of an index's further rankings, by retriever
     sentences: Encoder | None = None  # compares sentences for the verdicts; None: they do without
@@ -58,6 +59,7 @@ class Models:
             "entailment": self.entailment.info,
             "coverage": self.coverage.info,
             "obligations": self.obligations.info,
+            **({"verdicts": self.verdicts.info} if self.verdicts not in (None, self.entailment) else {}),
             **({"sentences": self.sentences.info} if self.sentences else {}),
             **{name: model.info for name, model in self.further.items()},
         }
@@ -71,7 +73,7 @@ def load_models(encoder: str, scoring: ScoringConfig, paths: Paths | None = None
     found = load_encoder(encoder, paths=paths)
     own = IndexingConfig().encoder
     sentences = found if encoder == own else load_encoder(own)
-    return Models(found, *load_nli(scoring, paths), load_obligations(scoring), sentences=sentences)
+    return Models(found, *load_readers(scoring, paths), sentences=sentences)
 
 
 def load_encoder(name: str, precision: Precision = "auto", paths: Paths | None = None) -> Encoder:
@@ -143,23 +145,33 @@ def added_retrievers(index: Index, weights: Mapping[str, float] | None = None) -
     return tuple(found)
 
 
-def load_nli(scoring: ScoringConfig, paths: Paths | None = None) -> tuple[NliModel, NliModel]:
-    """The models for entailment and for coverage, one object where they are the same. Raises ModelError."""
+def load_nli(name: str, precision: Precision = "auto", paths: Paths | None = None, *, joined: bool = False) -> NliModel:
+    """The NLI model of this name, with a memory; ``paths`` as in `load_models`. Raises ModelError.
+
+    ``joined`` as in `CrossEncoderNli`.
+    """
     wait_passively()
-    file = paths.pair_cache if paths else None
-    entailment = RememberingNli(_load_nli(scoring.entailment_model, scoring.precision), file)
-    joined = scoring.coverage_input == "joined"
-    if scoring.coverage_model == scoring.entailment_model and not joined:
-        return entailment, entailment
-    coverage = _load_nli(scoring.coverage_model, scoring.precision, joined=joined)
-    return entailment, RememberingNli(coverage, file)
-
-
-def _load_nli(name: str, precision: Precision, *, joined: bool = False) -> NliModel:
     if name in registry.entry_points_of(registry.NLI_MODELS):
         made: NliModel = registry.make(registry.NLI_MODELS, name)
-        return made
-    return CrossEncoderNli(name, precision, joined=joined)
+    else:
+        made = CrossEncoderNli(name, precision, joined=joined)
+    return RememberingNli(made, paths.pair_cache if paths else None)
+
+
+def load_readers(
+    scoring: ScoringConfig, paths: Paths | None = None
+) -> tuple[NliModel, NliModel, ObligationClassifier, NliModel]:
+    """The models of entailment, coverage, obligations and verdicts, in that order. Raises ModelError.
+
+    NLI models that are the same are one object.
+    """
+    entailment = coverage = load_nli(scoring.entailment_model, scoring.precision, paths)
+    joined = scoring.coverage_input == "joined"
+    if joined or scoring.coverage_model != scoring.entailment_model:
+        coverage = load_nli(scoring.coverage_model, scoring.precision, paths, joined=joined)
+    is_own = scoring.verdict_model not in ("", scoring.entailment_model)
+    verdicts = load_nli(scoring.verdict_model, scoring.precision, paths) if is_own else entailment
+    return entailment, coverage, load_obligations(scoring), verdicts
 
 
 def with_reranker(models: Models, reranking: RerankingConfig) -> Models:
@@ -197,6 +209,6 @@ def load_obligations(scoring: ScoringConfig) -> ObligationClassifier:
 
 def load_scorer(scoring: ScoringConfig, paths: Paths | None = None) -> RepassScorer:
     """The scorer alone, for answers written elsewhere; ``paths`` as in `load_models`. Raises ModelError."""
-    return RepassScorer(
-        *load_nli(scoring, paths), load_obligations(scoring), scoring, load_encoder(IndexingConfig().encoder)
-    )
+    entailment, coverage, obligations, verdicts = load_readers(scoring, paths)
+    encoder = load_encoder(IndexingConfig().encoder)
+    return RepassScorer(entailment, coverage, obligations, scoring, encoder, verdicts)

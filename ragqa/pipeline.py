@@ -169,7 +169,8 @@ def assemble(
     ``retrievers`` are further ones, or what makes them of the index. Raises ConfigError where a weight is of a ranking
     that the index lacks, or one of ``retrievers`` has none; IndexMismatchError as `retrievers_for`.
     """
-    scorer = RepassScorer(models.entailment, models.coverage, models.obligations, config.scoring, models.sentences)
+    read_by = (models.entailment, models.coverage, models.obligations)
+    scorer = RepassScorer(*read_by, config.scoring, models.sentences, models.verdicts)
     manifest = index.manifest
     own = [_retriever(one, index) for one in retrievers]
     rankings = (*manifest.retrievers, *(one.name for one in own))

@@ -225,3 +225,4 @@ class Breakdown:
     verdicts: tuple[SentenceVerdict, ...] = ()  # one per sentence; () in records before the rules of verdicts
     obligation_verdicts: tuple[ObligationVerdict, ...] = ()  # one per obligation; likewise
     verdict_rules: str = ""  # version of the rules of `ragqa.verdicts`
+    verdict_model: ModelInfo | None = None  # reads what verdicts rest on; None in older records: the entailment model

@@ -18,6 +18,7 @@ LATER = {
     "verdicts",
     "obligation_verdicts",
     "verdict_rules",
+    "verdict_model",
     "local_model",
     "quote_anyway",
     "follow_up",

@@ -65,7 +65,8 @@ def nli(
         msg = "nothing to measure on: expected --pairs FILE, --contrasts or --legal, got none; add one of them"
         raise ConfigError(msg)
     with stderr().status("Loading the model"):
-        entailment, _ = load_nli(_scoring(model, precision))
+        scoring = _scoring(model, precision)
+        entailment = load_nli(scoring.entailment_model, scoring.precision)
     with progress_bar() as bar:
         reports = [_measured(bar, entailment, of_set, name) for name, of_set in sets.items()]
     if as_json:

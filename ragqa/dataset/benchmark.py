@@ -97,7 +97,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     writer = None if by_rules else _writer()
     index, retrievers, fusion = retrievers_of(config, paths)
     obligations = loading.load_obligations(config.scoring)
-    nli, _ = loading.load_nli(ScoringConfig(), paths)
+    nli = loading.load_nli(ScoringConfig().entailment_model, paths=paths)
     encoder = loading.load_encoder(IndexingConfig().encoder)
     index_sha = digest({"files": [entry.sha256 for entry in index.manifest.files]})
     base = {"version": VERSION, "index": index_sha, "seed": settings["seed"], "by_rules": by_rules}

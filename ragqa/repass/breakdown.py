@@ -63,6 +63,7 @@ class ScoringModels:
     entailment: ModelInfo
     coverage: ModelInfo
     obligations: ModelInfo
+    verdicts: ModelInfo
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,7 @@ def breakdown_of(
         entailment_model=models.entailment,
         coverage_model=models.coverage,
         obligation_model=models.obligations,
+        verdict_model=models.verdicts,
         sentence_splitter=splitter_name(config.sentence_splitter),
         n_pairs=len({pair for pairs in given.pairs() for pair in pairs}),
         looked_at=given.looked_at,

@@ -218,6 +218,14 @@ def _runner_up(evaluation: Breakdown, index: int) -> RunnerUp | None:
     return RunnerUp(*max(others, key=lambda pair: (pair[1], -pair[0])))
 
 
+def _verdicts_by(evaluation: Breakdown) -> str:
+    if not evaluation.verdict_rules:
+        return "none: raw, before there were rules"
+    reader = evaluation.verdict_model
+    read_by = f" and {model_line(reader)}" if reader and reader != evaluation.entailment_model else ""
+    return f"rules {evaluation.verdict_rules}{read_by}"
+
+
 # Provenance ---------------------------------------------------------------------------------------------------------
 
 
@@ -231,10 +239,7 @@ def provenance(evaluation: Breakdown) -> tuple[tuple[str, str], ...]:
         ("obligations found by", model_line(evaluation.obligation_model)),
         ("definition", f"{evaluation.mode} mode"),
         ("sentences split by", evaluation.sentence_splitter),
-        (
-            "verdicts by",
-            f"rules {evaluation.verdict_rules}" if evaluation.verdict_rules else "none: raw, before there were rules",
-        ),
+        ("verdicts by", _verdicts_by(evaluation)),
         (
             "thresholds",
             f"verdict at {evaluation.verdict_threshold:.2f} or more, covered above {evaluation.coverage_threshold:.2f}",

@@ -67,16 +67,19 @@ class RepassScorer:
         obligations: ObligationClassifier,
         config: ScoringConfig,
         encoder: Encoder | None = None,
+        verdicts: NliModel | None = None,
     ) -> None:
-        """``coverage`` may be the same object as ``entailment``: equal pairs are then computed once for both.
+        """``coverage`` and ``verdicts`` may be the same object as ``entailment``: equal pairs are then computed once.
 
-        ``encoder`` compares sentences for the verdicts, which without it rest on words and probabilities alone.
+        ``encoder`` compares sentences for the verdicts, which without it rest on words and probabilities alone;
+        ``verdicts`` reads the few pairs that verdicts rest on, ``entailment`` where there is none.
         """
         self.entailment = entailment
         self.coverage = coverage
         self.obligations = obligations
         self.config = config
         self.encoder = encoder
+        self.verdicts = verdicts or entailment
 
     def stream(self, answer: Answer, passages: Sequence[Passage]) -> Stream[Event, None, Scored]:
         """Yields, in the configured mode, the answer's sentences and the obligations of the passages.
@@ -93,25 +96,24 @@ class RepassScorer:
         Raises ScoringError where a model fails or gives something that is not a probability.
         """
         inputs = self._inputs(answer, passages)
-        entailment = PairResults(self.entailment)
-        coverage = entailment if self.coverage is self.entailment else PairResults(self.coverage)
+        results = Results.of(self)
         for each in inputs.values():
-            entailment.recall(chain.from_iterable(map(each.sentence_pairs, range(len(each.sentences)))))
-            coverage.recall(chain.from_iterable(map(each.obligation_pairs, range(len(each.obligations)))))
+            results.entailment.recall(chain.from_iterable(map(each.sentence_pairs, range(len(each.sentences)))))
+            results.coverage.recall(chain.from_iterable(map(each.obligation_pairs, range(len(each.obligations)))))
         other = ScoringMode.SCRIPT if self.config.mode is ScoringMode.PAPER else ScoringMode.PAPER
         similarity = CosineOf(self.encoder) if self.encoder else None
         judges = {mode: Judge(given.premises, passages, self.config, similarity) for mode, given in inputs.items()}
-        shown = _Watched(inputs[self.config.mode], entailment, coverage, self.config, judges[self.config.mode])
+        shown = _Watched(inputs[self.config.mode], results, self.config, judges[self.config.mode])
         yield from shown.events(inputs[other], judges[other])
-        models = ScoringModels(self.entailment.info, self.coverage.info, self.obligations.info)
+        models = ScoringModels(self.entailment.info, self.coverage.info, self.obligations.info, self.verdicts.info)
         told = shown.verdicts()
         is_same = inputs[ScoringMode.PAPER].premises == inputs[ScoringMode.SCRIPT].premises
         made = {mode: told if is_same or mode is self.config.mode else {} for mode in ScoringMode}
         found = (
             judged(
-                breakdown_of(inputs[mode], entailment.known, coverage.known, self.config, models),
+                breakdown_of(inputs[mode], results.entailment.known, results.coverage.known, self.config, models),
                 judges[mode],
-                entailment.known,
+                results.verdicts.known,
                 made[mode],
             )
             for mode in (ScoringMode.PAPER, ScoringMode.SCRIPT)
@@ -145,23 +147,15 @@ class RepassScorer:
 class _Watched:
     """A breakdown that is shown while it grows, and the latest event of each of its parts."""
 
-    def __init__(
-        self,
-        shown: ScoringInput,
-        entailment: PairResults,
-        coverage: PairResults,
-        config: ScoringConfig,
-        judge: Judge,
-    ) -> None:
-        self._shown, self._entailment, self._coverage, self._config = shown, entailment, coverage, config
-        self._judge = judge
+    def __init__(self, shown: ScoringInput, results: Results, config: ScoringConfig, judge: Judge) -> None:
+        self._shown, self._results, self._config, self._judge = shown, results, config, judge
         self._final: set[UnitKey] = set()
         self._told: dict[UnitKey, Event] = {}  # the latest event of each
         self._last: list[Event] = []  # the latest event of all, if there was one
 
     def events(self, other: ScoringInput, judge: Judge) -> Iterator[Event]:
         """Computes what is shown, then what the other mode and its judge need beyond it; yields after each call."""
-        units = _units_of(self._shown, self._entailment, self._coverage)
+        units = _units_of(self._shown, self._results)
         if _count_missing(units) > PAIRS_PER_CALL:
             units = _likeliest_first(self._shown, units)
             for provisional in PROVISIONAL_ROUNDS:
@@ -169,10 +163,8 @@ class _Watched:
                     for of_obligations in (False, True):  # sentences are read first and need not wait for the rest
                         some = [unit for unit in units if unit.of_obligation is of_obligations]
                         yield from self._round(some, provisional)
-        rest = _units_of(other, self._entailment, self._coverage)
-        yield from self._round(
-            _looked_at_twice(units, self._shown, self._judge), None, _looked_at_twice(rest, other, judge)
-        )
+        rest = _with_second_looks(_units_of(other, self._results), other, judge, self._results)
+        yield from self._round(_with_second_looks(units, self._shown, self._judge, self._results), None, rest)
 
     def verdicts(self) -> dict[int, SentenceVerdict]:
         """The final verdicts that were told, by the sentence's index."""
@@ -182,7 +174,8 @@ class _Watched:
     def _round(self, units: Sequence[Unit], provisional: Round | None, rest: Sequence[Unit] = ()) -> Iterator[Event]:
         watched = set(units)
         for n_calls, (done, under_way) in enumerate(_compute([*units, *rest], provisional)):
-            news = [event for unit in done if unit in watched for event in self._news(unit)]
+            ready = {unit.key: unit for unit in done if unit in watched}  # once, though a sentence has two units
+            news = [event for unit in ready.values() for event in self._news(unit)]
             if not news and n_calls > 0:  # report progress all the same, so that the caller can stop
                 open_ones = [unit for unit in (under_way, *done) if unit in watched and unit.key not in self._final]
                 news = self._news(open_ones[0], again=True) if open_ones else self._last
@@ -190,7 +183,7 @@ class _Watched:
 
     def _news(self, unit: Unit, *, again: bool = False) -> list[Event]:
         """The event of this unit, if it says more than the last one did or is wanted again."""
-        if unit.is_known() and not unit.results.missing(self._second_looks(unit)):
+        if self._is_known(unit):
             self._final.add(unit.key)
         event = self._event(unit, final=unit.key in self._final)
         before = self._told.get(unit.key)
@@ -200,26 +193,33 @@ class _Watched:
         self._last = [event]
         return self._last
 
-    def _second_looks(self, unit: Unit) -> list[Pair]:
-        """What the verdict wants beyond the score: in a provisional round a unit's own pairs may be known before it."""
-        return [] if unit.of_obligation else self._judge.second_looks(self._shown.sentences[unit.index])
+    def _is_known(self, unit: Unit) -> bool:
+        """Whether all is known that its score and its verdict want, which are two units of a sentence."""
+        if unit.of_obligation:
+            return unit.is_known()
+        looks = self._judge.second_looks(self._shown.sentences[unit.index])
+        pairs = self._shown.sentence_pairs(unit.index)
+        return not self._results.entailment.missing(pairs) and not self._results.verdicts.missing(looks)
 
     def _event(self, unit: Unit, *, final: bool) -> Event:
         done = sum(of_obligation is unit.of_obligation for of_obligation, _ in self._final)
-        known, shown = unit.results.known, self._shown
+        shown = self._shown
         if unit.of_obligation:
+            known = self._results.coverage.known
             obligation = obligation_score(shown, unit.index, known, self._config, only_known=not final)
             row = [known[pair].entailment if pair in known else 0.0 for pair in shown.obligation_pairs(unit.index)]
             said = [(n, shown.sentences[n]) for n in shown.looked_at]
             cover = self._judge.obligation(unit.index, obligation.obligation, said, row)
             return ObligationScored(obligation, done, len(shown.obligations), final, cover)
+        known = self._results.entailment.known
         sentence = sentence_score(shown, unit.index, known, self._config, only_known=not final)
         found = [known.get(pair, _UNKNOWN) for pair in shown.sentence_pairs(unit.index)]
         entailing, contradicting = [pair.entailment for pair in found], [pair.contradiction for pair in found]
         if not final:
             verdict = self._judge.so_far(unit.index, sentence.sentence, entailing)
             return SentenceScored(sentence, done, len(shown.sentences), final, verdict)
-        verdict = self._judge.sentence(unit.index, sentence.sentence, entailing, contradicting, known)
+        looks = self._results.verdicts.known
+        verdict = self._judge.sentence(unit.index, sentence.sentence, entailing, contradicting, looks)
         return SentenceScored(sentence, done, len(shown.sentences), final, verdict)
 
 
@@ -269,6 +269,22 @@ class PairResults:
         self.known.update(found)
 
 
+@dataclass(frozen=True, slots=True)
+class Results:
+    """What the models say in one scoring; one object where the same model has two roles."""
+
+    entailment: PairResults
+    coverage: PairResults
+    verdicts: PairResults
+
+    @classmethod
+    def of(cls, scorer: RepassScorer) -> Results:
+        """Those of its models, still empty."""
+        first = PairResults(scorer.entailment)
+        others = (scorer.coverage, scorer.verdicts)
+        return cls(first, *(first if model is scorer.entailment else PairResults(model) for model in others))
+
+
 class CosineOf:
     """Cosines of sentences by an encoder; each text is encoded once. For one scoring."""
 
@@ -289,7 +305,8 @@ class CosineOf:
 class Unit:
     """A score to be: an answer sentence's or an obligation's (``index`` among its kind), and the pairs behind it.
 
-    ``pairs`` come in the order they are wanted in. Nothing can be left out once an obligation is covered: the breakdown
+    What its verdict wants is a unit of its own, of another model. ``pairs`` come in the order they are wanted in.
+    Nothing can be left out once an obligation is covered: the breakdown
     shows the sentence that covers it best and by what margin, and any pair may still raise both.
     """
 
@@ -314,22 +331,24 @@ class Unit:
         return self.pairs[: provisional.answer_sentences if self.of_obligation else provisional.premises]
 
 
-def _units_of(given: ScoringInput, entailment: PairResults, coverage: PairResults) -> list[Unit]:
+def _units_of(given: ScoringInput, results: Results) -> list[Unit]:
     """The answer's sentences and then the obligations, each with all its pairs in the order of ``given``."""
+    of_obligations = range(len(given.obligations))
     return [
-        *(Unit(n, False, entailment, tuple(given.sentence_pairs(n))) for n in range(len(given.sentences))),
-        *(Unit(n, True, coverage, tuple(given.obligation_pairs(n))) for n in range(len(given.obligations))),
+        *(Unit(n, False, results.entailment, tuple(given.sentence_pairs(n))) for n in range(len(given.sentences))),
+        *(Unit(n, True, results.coverage, tuple(given.obligation_pairs(n))) for n in of_obligations),
     ]
 
 
-def _looked_at_twice(units: Sequence[Unit], given: ScoringInput, judge: Judge) -> list[Unit]:
-    """The same units; those of sentences want what their verdict wants, too."""
-    return [
-        unit
-        if unit.of_obligation
-        else replace(unit, pairs=(*unit.pairs, *judge.second_looks(given.sentences[unit.index])))
-        for unit in units
-    ]
+def _with_second_looks(units: Sequence[Unit], given: ScoringInput, judge: Judge, results: Results) -> list[Unit]:
+    """The same units, before each sentence's what its verdict wants: so that it is final when its score is."""
+    found = []
+    for unit in units:
+        looks = [] if unit.of_obligation else judge.second_looks(given.sentences[unit.index])
+        if looks:
+            found.append(Unit(unit.index, False, results.verdicts, tuple(looks)))
+        found.append(unit)
+    return found
 
 
 def _compute(units: Sequence[Unit], provisional: Round | None) -> Iterator[tuple[list[Unit], Unit | None]]:

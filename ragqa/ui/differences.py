@@ -47,6 +47,7 @@ def differences(a: Config, b: Config) -> tuple[Difference, ...]:
         _one(SCORES, "RePASs mode", a.scoring.mode, b.scoring.mode),
         _one(SCORES, "Model of E and C", a.scoring.entailment_model, b.scoring.entailment_model),
         _one(SCORES, "Model of OC", a.scoring.coverage_model, b.scoring.coverage_model),
+        _one(SCORES, "Model of verdicts", a.scoring.verdict_model, b.scoring.verdict_model),
     )
     return tuple(row for row in rows if row)
 

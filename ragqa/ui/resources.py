@@ -238,7 +238,7 @@ def _models(encoder: str, _scoring: ScoringConfig, models: tuple[str, ...], _pat
 
 def _models_of(encoder: str, scoring: ScoringConfig, paths: Paths) -> Models:
     names = (scoring.entailment_model, scoring.coverage_model, scoring.coverage_input, scoring.obligation_model)
-    return _models(encoder, scoring, (*names, scoring.precision), paths)
+    return _models(encoder, scoring, (*names, scoring.verdict_model, scoring.precision), paths)
 
 
 def encoder_of(name: str, paths: Paths) -> Encoder | None:
@@ -362,6 +362,7 @@ def _warm(load: Callable[[], Models]) -> None:
         models = load()
         models.encoder.encode(["warm-up"])
         models.encoder.encode_query("warm-up")
-        models.entailment.predict([("warm-up", "warm-up")])
+        for model in {models.entailment, models.verdicts or models.entailment}:
+            model.predict([("warm-up", "warm-up")])
     except RagqaError as error:  # the first question will meet it again and show it
         _logger.warning("models could not be loaded ahead: %s", error)

@@ -85,13 +85,14 @@ class Judge:
     # Sentences ------------------------------------------------------------------------------------------------------
 
     def second_looks(self, sentence: AnswerSentence) -> list[tuple[str, str]]:
-        """The pairs (answer sentence, source sentence) that the verdict wants to know: the other way round.
+        """The pairs that the verdict wants to know: the source sentences it looks at and this one, both ways round.
 
-        None where nothing compares sentences: their verdicts do without.
+        None where nothing compares sentences: their verdicts do without, from the raw probabilities.
         """
         if self._similarity is None or self._quotations.of(sentence.text) or self._unread(sentence.text):
             return []
-        return [(sentence.text, self.premises[n].text) for n in self._candidates(sentence.text)]
+        sources = [self.premises[n].text for n in self._candidates(sentence.text)]
+        return [pair for source in sources for pair in ((source, sentence.text), (sentence.text, source))]
 
     def sentence(
         self,
@@ -104,7 +105,7 @@ class Judge:
         """The verdict on one answer sentence.
 
         ``entailment`` and ``contradiction`` are raw, one per source sentence, 0 where not known yet; ``table`` holds
-        the second looks as far as they are known.
+        the second looks as far as they are known, which go before them.
         """
         made = self._judged(index, sentence.text, entailment, contradiction, table or {})
         doubted = tuple(
@@ -232,11 +233,12 @@ class Judge:
     def _look(self, text: str, n: int, entailment: float, contradiction: float, table: Table) -> _Look:
         said, found, headings = read(text), self._readings[n], self._headings[n]
         cover, cosine = (values[n] for values in self._similarities(text))
-        back = table.get((text, self.premises[n].text))
+        forth, back = table.get((self.premises[n].text, text)), table.get((text, self.premises[n].text))
+        entailed = forth.entailment if forth else entailment
         evidence = Evidence(
-            entailment=entailment,
-            contradiction=contradiction,
-            backwards=back.entailment if back else entailment,
+            entailment=entailed,
+            contradiction=forth.contradiction if forth else contradiction,
+            backwards=back.entailment if back else entailed,
             cosine=cosine,
             cover=cover,
             unknown_names=unknown_names(said, found, headings),

@@ -156,7 +156,7 @@ def _values(gold: Sequence[GoldQuestion], systems: Sequence[Mapping[str, Ranking
 def validation(options: argparse.Namespace) -> None:
     index = open_index(options.index, Paths.from_env().indexes)
     real = [one for one in load_gold(options.real, index.passages)[0] if one.gold][: options.limit]
-    nli, _ = loading.load_nli(ScoringConfig(), Paths.from_env())
+    nli = loading.load_nli(ScoringConfig().entailment_model, paths=Paths.from_env())
     encoder = loading.load_encoder(IndexingConfig().encoder)
     validator = Validator(index, (), FusionConfig(), nli, encoder)
     chance = random.Random(1)

@@ -51,7 +51,7 @@ def call(monkeypatch, places):
     nli = FakeNli()
     models = Models(FakeEncoder(), nli, nli, FakeObligations())
     monkeypatch.setattr(ragqa.loading, "load_models", lambda encoder, scoring, paths=None: models)
-    monkeypatch.setattr(ragqa.loading, "load_nli", lambda scoring, paths=None: (nli, nli))
+    monkeypatch.setattr(ragqa.loading, "load_nli", lambda *_: nli)
     monkeypatch.setattr(ragqa.loading, "load_obligations", lambda scoring: models.obligations)
     monkeypatch.setattr(ragqa.loading, "load_encoder", lambda name, precision="auto", paths=None: FakeEncoder())
 

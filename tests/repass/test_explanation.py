@@ -168,7 +168,10 @@ def test_without_verdicts_nothing_is_doubted_and_nothing_said():
     evaluation = before_rules(scored_by_hand().paper)
     assert (doubt_words(evaluation), explain(evaluation, SOURCES).doubt) == ("", "")
     assert ("verdicts by", "none: raw, before there were rules") in provenance(evaluation)
-    assert ("verdicts by", "rules by hand") in provenance(scored_by_hand().paper)
+    by_hand = scored_by_hand().paper
+    assert ("verdicts by", "rules by hand") in provenance(by_hand)
+    read_by = replace(by_hand, verdict_model=ModelInfo("reader", "0" * 64, "fp32"))
+    assert dict(provenance(read_by))["verdicts by"].startswith("rules by hand and reader")
 
 
 def test_verdicts_are_counted_in_words_and_stand_for_the_raw_ones():

@@ -5,14 +5,13 @@ import os
 import socket
 import subprocess
 import sys
-from dataclasses import replace
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from ragqa.config import SCORING_PROFILES, ScoringConfig, scoring_from_env, scoring_with
 from ragqa.errors import ConfigError, ModelError
-from ragqa.loading import load_nli, load_obligations
+from ragqa.loading import load_nli, load_obligations, load_readers
 from ragqa.models import resolve_model
 from ragqa.models.hub import fetch, is_hub_name
 from ragqa.scores import ScoringMode
@@ -57,14 +56,15 @@ def test_a_local_folder_of_another_architecture_gives_what_transformers_gives(tm
     import numpy as np
 
     folder = make(tmp_path, architecture, ["contradiction", "neutral", "entailment"], **settings)
-    model, same = load_nli(replace(ScoringConfig(), entailment_model=str(folder), coverage_model=str(folder)))
-    assert model is same
+    scoring = ScoringConfig(entailment_model=str(folder), coverage_model=str(folder), verdict_model=str(folder))
+    model, same, _, also = load_readers(scoring)
+    assert model is same is also
     for (premise, hypothesis), found in zip(PAIRS, model.predict(PAIRS), strict=True):
         encoded = tiny_encoding(folder, premise, hypothesis)
         logits = transformers_logits(folder, encoded)[0].astype(float)
         expected = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
         assert numbers([found]) == pytest.approx([expected[0], expected[2], expected[1]], abs=0.02)  # bf16 or fp32
-    exact, _ = load_nli(ScoringConfig(entailment_model=str(folder), coverage_model=str(folder), precision="fp32"))
+    exact = load_nli(str(folder), "fp32")
     for (premise, hypothesis), found in zip(PAIRS, exact.predict(PAIRS), strict=True):
         logits = transformers_logits(folder, tiny_encoding(folder, premise, hypothesis))[0].astype(float)
         expected = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
@@ -86,11 +86,11 @@ def test_the_reference_profile_is_two_models_and_the_script(tmp_path):
     obligations = make(tmp_path / "o", "Bert", ["LABEL_0", "LABEL_1"])
     scoring = scoring_with(SCORING_PROFILES["reference"], str(entailment), str(coverage), str(obligations))
     assert scoring.mode is ScoringMode.SCRIPT
-    one, two = load_nli(scoring)
+    one, two, classifier, verdicts = load_readers(scoring)
     assert (one.info.name, two.info.name) == ("e", "c")
+    assert verdicts is one
     assert two.info.precision.endswith("joined input")
     assert one.predict(PAIRS[:2]) != two.predict(PAIRS[:2])
-    classifier = load_obligations(scoring)
     assert classifier.info.name == "o"
     words = ["firms must keep records", "the sky is blue", "firms must keep records"]
     found = classifier.classify(words)
@@ -158,9 +158,18 @@ def test_a_hub_model_that_is_not_to_be_had_is_one_clear_message(kind, alternativ
     assert alternative in str(caught.value)
 
 
+def test_verdicts_may_rest_on_a_model_of_their_own(tmp_path):
+    other = make(tmp_path / "reader", "DebertaV2", ["contradiction", "entailment", "neutral"], **DEBERTA)
+    scoring = scoring_from_env({"RAGQA_VERDICT_MODEL": str(other)})
+    assert (scoring.entailment_model, scoring.verdict_model) == ("nli-minilm-l6", str(other))
+    entailment, coverage, _, verdicts = load_readers(scoring)
+    assert entailment is coverage
+    assert verdicts.info.name == "reader"
+
+
 def test_the_reference_profile_says_what_is_missing():
     with pytest.raises(ModelError, match=r"cross-encoder/nli-deberta-v3-xsmall.*nli-minilm-l6"):
-        load_nli(SCORING_PROFILES["reference"])
+        load_readers(SCORING_PROFILES["reference"])
     with pytest.raises(ModelError, match=r"obligation-classifier-legalbert.*obligations-tfidf"):
         load_obligations(SCORING_PROFILES["reference"])
 

@@ -65,6 +65,24 @@ def test_with_an_encoder_likely_pairs_are_also_read_the_other_way_round(backward
     assert {one.verdict for one in result.paper.verdicts} == {verdict}
 
 
+def test_a_model_of_verdicts_reads_only_them_and_decides_them():
+    raw, reader = RecordingNli(0.0), RecordingNli(0.95)
+    scorer = RepassScorer(raw, raw, FakeObligations(), ScoringConfig(), FakeEncoder(), reader)
+    events, with_reader = drain(scorer.stream(answer("\n".join(SAID)), PASSAGES))
+    assert len(raw.pairs) == 16  # what RePASs is made of, and nothing the other way round
+    both_ways = [pair for said in SAID for found in SOURCE for pair in ((found, said), (said, found))]
+    assert sorted(reader.pairs) == sorted(both_ways)  # each once, both modes together
+    assert {one.verdict for one in with_reader.paper.verdicts} == {Verdict.SUPPORTED}
+    final = [event for event in events if isinstance(event, SentenceScored) and event.final]
+    assert [event.verdict for event in final] == list(with_reader.paper.verdicts)
+    without = scored(SAID, PASSAGES, FakeEncoder(), backwards=0.0)[2]
+    for mode in ScoringMode:
+        assert with_reader.of(mode).repass == without.of(mode).repass
+        assert with_reader.of(mode).entailment_matrix == without.of(mode).entailment_matrix
+    assert {one.verdict for one in without.paper.verdicts} == {Verdict.UNSUPPORTED}
+    assert with_reader.paper.verdict_model == reader.info
+
+
 def test_without_an_encoder_nothing_is_read_twice():
     nli, _, result = scored(SAID, PASSAGES)
     assert second(nli) == []

@@ -874,7 +874,7 @@ class TestCommandLine:
 
     def test_the_extractive_generator_sends_the_sentences_of_the_passages_it_may_quote(self, call, build, monkeypatch):
         nli = FakeNli()
-        monkeypatch.setattr(ragqa.loading, "load_nli", lambda scoring, paths=None: (nli, nli))
+        monkeypatch.setattr(ragqa.loading, "load_nli", lambda *_: nli)
         monkeypatch.setattr(ragqa.loading, "load_obligations", lambda scoring: FakeObligations())
         options = ("--generator", "extractive", "--threshold", "0", "--max-drop", "1")
         with EmbeddingServer() as server:

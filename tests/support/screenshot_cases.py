@@ -135,7 +135,7 @@ def make_records(home: Path) -> dict[str, str]:
     """Scores the cases with the embedded models and keeps them in ``home``; their record ids by case."""
     paths = Paths(home)
     config = Config(filtering=FilteringConfig(threshold=0.0, max_drop=1.0, top_k=10))
-    nli, obligations = load_nli(config.scoring)[0], load_obligations(config.scoring)
+    nli, obligations = load_nli(config.scoring.entailment_model), load_obligations(config.scoring)
     scorer, store = RepassScorer(nli, nli, obligations, config.scoring), RecordStore(paths.records)
     made = {}
     for name, (question, passages, result) in CASES.items():

@@ -171,13 +171,13 @@ def test_so_far_quotations_are_certain_and_the_rest_is_what_the_model_says():
     assert judge_of().so_far(0, sentence("Firms keep records."), []).verdict is Verdict.UNSUPPORTED
 
 
-def test_second_looks_are_the_likely_pairs_the_other_way_round():
+def test_second_looks_are_the_likely_pairs_both_ways_round():
     judge = judge_of("Ducks swim. Ships sail. Rain falls. Suns rise. Firms keep books.", KEEP)
     said = sentence("Firms keep records.")
     looks = judge.second_looks(said)
-    assert len(looks) == 4
-    assert looks[0] == (said.text, KEEP)
-    assert all(pair[0] == said.text for pair in looks)
+    assert len(looks) == 8
+    assert looks[:2] == [(KEEP, said.text), (said.text, KEEP)]
+    assert all(said.text in pair for pair in looks)
     assert judge.second_looks(sentence(KEEP)) == []  # a quotation
     assert judge.second_looks(sentence(SLOVENIAN)) == []
     assert judge_of(KEEP, cosine=None).second_looks(said) == []  # nothing compares sentences
@@ -286,5 +286,5 @@ def test_a_passage_of_20_000_words_is_read_once_and_no_pair_of_its_sentences_is_
     said = sentence("Firm 7 must keep 7 records for 3 years.")
     zeros = [0.0] * len(judge.premises)
     assert judge.sentence(0, said, zeros, zeros).verdict is Verdict.CONTRADICTED
-    assert len(judge.second_looks(said)) == 4
+    assert len(judge.second_looks(said)) == 8
     assert asked == [24]

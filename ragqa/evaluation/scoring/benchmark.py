@@ -65,6 +65,7 @@ OPTIONS: Final = (
         environment="RAGQA_ENTAILMENT_MODEL",
     ),
     Option("coverage_model", "MODEL for OC, likewise.", environment="RAGQA_COVERAGE_MODEL"),
+    Option("verdict_model", "MODEL that verdicts rest on, likewise.", environment="RAGQA_VERDICT_MODEL"),
     Option(
         "obligation_model",
         "MODEL that tells obligations from other sentences, likewise.",
@@ -93,6 +94,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
         models = {
             "entailment_model": asdict(scorer.entailment.info),
             "coverage_model": asdict(scorer.coverage.info),
+            "verdict_model": asdict(scorer.verdicts.info),
             "obligation_model": asdict(scorer.obligations.info),
             "sentence_splitter": splitter_name(config.sentence_splitter),
         }
@@ -112,7 +114,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
 
 def _config(settings: Settings) -> ScoringConfig:
     profile = scoring_from_env({"RAGQA_SCORING_PROFILE": settings["profile"] or ""})
-    named = (settings[f"{role}_model"] or "" for role in ("entailment", "coverage", "obligation"))
+    named = (settings[f"{role}_model"] or "" for role in ("entailment", "coverage", "obligation", "verdict"))
     config = scoring_with(profile, *named)
     return replace(
         config,
