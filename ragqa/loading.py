@@ -52,6 +52,11 @@ class Models:
     sentences: Encoder | None = None  # compares sentences for the verdicts; None: they do without
 
     @property
+    def reader(self) -> NliModel:
+        """What reads the pairs that verdicts rest on."""
+        return self.verdicts or self.entailment
+
+    @property
     def infos(self) -> dict[str, ModelInfo]:
         """What a record says about them, by role."""
         return ({"reranker": self.reranker.info} if self.reranker else {}) | {
@@ -59,7 +64,7 @@ class Models:
             "entailment": self.entailment.info,
             "coverage": self.coverage.info,
             "obligations": self.obligations.info,
-            **({"verdicts": self.verdicts.info} if self.verdicts not in (None, self.entailment) else {}),
+            **({"verdicts": self.reader.info} if self.reader is not self.entailment else {}),
             **({"sentences": self.sentences.info} if self.sentences else {}),
             **{name: model.info for name, model in self.further.items()},
         }

@@ -170,7 +170,7 @@ def assemble(
     that the index lacks, or one of ``retrievers`` has none; IndexMismatchError as `retrievers_for`.
     """
     read_by = (models.entailment, models.coverage, models.obligations)
-    scorer = RepassScorer(*read_by, config.scoring, models.sentences, models.verdicts)
+    scorer = RepassScorer(*read_by, config.scoring, models.sentences, models.reader)
     manifest = index.manifest
     own = [_retriever(one, index) for one in retrievers]
     rankings = (*manifest.retrievers, *(one.name for one in own))

@@ -77,7 +77,7 @@ def cases_of(pipeline: Pipeline, probes: Sequence[Probe]) -> Iterator[Case]:
         numbers = (
             [row[0] for row in found.entailment_matrix],
             [row[0] for row in found.contradiction_matrix],
-            dict(zip(looks, (models.verdicts or models.entailment).predict(looks), strict=True)),  # remembered
+            dict(zip(looks, models.reader.predict(looks), strict=True)),  # remembered since a moment ago
         )
         document = probe.document_id or own[0].document_id
         yield Case(_kind(probe), f"{index.manifest.name} {document}", sentence, numbers, judge)

@@ -362,7 +362,7 @@ def _warm(load: Callable[[], Models]) -> None:
         models = load()
         models.encoder.encode(["warm-up"])
         models.encoder.encode_query("warm-up")
-        for model in {models.entailment, models.verdicts or models.entailment}:
+        for model in {models.entailment, models.reader}:
             model.predict([("warm-up", "warm-up")])
     except RagqaError as error:  # the first question will meet it again and show it
         _logger.warning("models could not be loaded ahead: %s", error)

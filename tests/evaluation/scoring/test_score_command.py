@@ -66,7 +66,7 @@ def scorers(monkeypatch):
     found = Scorers()
     monkeypatch.setattr(scoring, "load_scorer", found.load)
     monkeypatch.setenv("COLUMNS", "300")
-    for name in ("SCORING_PROFILE", "ENTAILMENT_MODEL", "COVERAGE_MODEL", "OBLIGATION_MODEL"):
+    for name in ("SCORING_PROFILE", "ENTAILMENT_MODEL", "COVERAGE_MODEL", "VERDICT_MODEL", "OBLIGATION_MODEL"):
         monkeypatch.delenv(f"RAGQA_{name}", raising=False)
     return found
 
