@@ -78,9 +78,8 @@ def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
         "ranking",
     )
     rows = [row(task, outcome) for outcome in outcomes if outcome.scores]
-    others = tuple(one for one in found.comparisons if one.title != "Beside published figures")
     data = {**found.data, "both": means}
-    return replace(found, figures=figures(task, rows), comparisons=(table, *others), data=data)
+    return replace(found, figures=figures(task, rows), comparisons=(table, *found.comparisons), data=data)
 
 
 def n_questions(path: Path) -> int:

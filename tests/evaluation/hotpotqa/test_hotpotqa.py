@@ -52,4 +52,3 @@ def test_both_documents_are_counted_for_every_configuration(tmp_path):
         assert 0 <= both["both@2"] <= both["both@5"] <= both["both@10"] <= report["measures"][name]["R@10"] <= 1
     plain = CliRunner().invoke(app, options[:-1], env={"COLUMNS": "150"})
     assert "both documents of 5 questions" in plain.stdout
-    assert "Beside published figures" not in plain.stdout
