@@ -149,7 +149,7 @@ class FusionConfig:
 class RerankingConfig:
     """Whether a reranker reads the best passages once more before filtering, and how much it counts."""
 
-    model: str = ""  # ranker-adgm, a folder, a hub name, voyage:MODEL or openai:MODEL; empty: none
+    model: str = ""  # ranker-adgm, ranker-adgm-large, a folder, a hub name, voyage:MODEL or openai:MODEL; empty: none
     depth: int = _ranged(50, 1, 1000, "rerank depth")  # fused passages it reads; AUEB 3, the best they tried
     weight: float = _ranged(0.3, 0.0, 1.0, "rerank weight")  # of its min-max score; best on ADGM; 1: it alone, AUEB 3
 

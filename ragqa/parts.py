@@ -161,6 +161,7 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
     ),
     RERANKERS: (
         Part("ranker-adgm", "ranker-adgm", "Learnt from questions about regulation; quick; comes with ragqa."),
+        Part("ranker-adgm-large", "ranker-adgm-large", "Likewise, for indexes with the ranking of encoder-adgm."),
         Part("FOLDER", "a folder or hub name", "A cross-encoder, or what `ragqa train` made."),
         Part("voyage:MODEL", "Voyage", "Voyage's rerankers, such as voyage:rerank-2.", "", ("VOYAGE_API_KEY",)),
         Part("openai:MODEL", "a server", "A server with /rerank, as vLLM's.", "", ("OPENAI_BASE_URL",)),

@@ -8,7 +8,7 @@ import pytest
 
 import ragqa.models
 from ragqa.errors import ModelError
-from ragqa.models import EMBEDDED, check_model, fingerprint, resolve_model
+from ragqa.models import ADAPTERS, EMBEDDED, check_model, fingerprint, resolve_model
 
 WEIGHTS = b"some weights"
 SHA256 = hashlib.sha256(WEIGHTS).hexdigest()
@@ -23,7 +23,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("name", EMBEDDED)
+@pytest.mark.parametrize("name", [*EMBEDDED, *ADAPTERS])
 def test_embedded_models_have_weights_card_and_manifest(name):
     folder = resolve_model(name)
     manifest = json.loads((folder / "MODEL.json").read_text())
@@ -36,7 +36,14 @@ def test_embedded_models_have_weights_card_and_manifest(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "kind"), [("nli-minilm-l6", "nli"), ("obligations-tfidf", "obligations"), ("ranker-adgm", "ranker")]
+    ("name", "kind"),
+    [
+        ("nli-minilm-l6", "nli"),
+        ("obligations-tfidf", "obligations"),
+        ("ranker-adgm", "ranker"),
+        ("ranker-adgm-large", "ranker"),
+        ("encoder-adgm", "adapter"),
+    ],
 )
 def test_embedded_weights_are_the_announced_ones(name, kind):
     folder = resolve_model(name)
@@ -44,7 +51,7 @@ def test_embedded_weights_are_the_announced_ones(name, kind):
 
 
 def test_no_model_is_stored_as_pickle():
-    stored = [file for name in EMBEDDED for file in resolve_model(name).iterdir()]
+    stored = [file for name in (*EMBEDDED, *ADAPTERS) for file in resolve_model(name).iterdir()]
     assert {file.suffix for file in stored} <= {".json", ".md", ".safetensors", ".txt"}
 
 

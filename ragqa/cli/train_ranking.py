@@ -11,10 +11,11 @@ import typer
 
 from ragqa.cli.output import options_of, progress_bar, stderr, stdout
 from ragqa.cli.rankings import rankings_of
-from ragqa.config import Config
+from ragqa.config import Config, FusionConfig
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import ConfigError
 from ragqa.evaluation.kept import FIGURES
+from ragqa.evaluation.retrieval.rankings import open_ranker
 from ragqa.fusion import fuse
 from ragqa.indexing import Index
 from ragqa.lab import cut as cutting
@@ -22,7 +23,9 @@ from ragqa.lab import ranker as ranking
 from ragqa.lab.model_folder import command_line, files_table, write_card
 from ragqa.lab.questions import AskedIndex, Fold, folds_by_gold
 from ragqa.lab.retriever import text_numbers, with_equal_gold
-from ragqa.retrieval.names import fitting_fusion
+from ragqa.paths import Paths
+from ragqa.preset_files import find_preset
+from ragqa.retrieval.names import also_option, fitting_fusion
 from ragqa.tables import plain
 from ragqa.types import Ranking
 
@@ -56,17 +59,31 @@ def ranker(
     lr: Annotated[float, typer.Option(min=0.0, help="Learning rate.")] = 0.05,
     seed: Annotated[int, typer.Option(min=0, help="Of the features and questions each tree sees.")] = 0,
     folds: Annotated[int, typer.Option(min=2, help="Parts of the cross-validation.")] = 5,
+    preset: Annotated[str, typer.Option(help="Whose fusion chooses the passages; the default's where not given.")] = "",
+    further: Annotated[str, typer.Option(help="One more ranking that it reads, such as dense:BASE+ADAPTER.")] = "",
+    stacked: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Where the model of --further learns from these questions: the ranking of the index by a model that "
+            "learnt from fold 1 of --folds (`ragqa train retriever --fold 1/5`), then that of fold 2 and so on."
+        ),
+    ] = None,
 ) -> None:
     """Train learning to rank (LambdaMART) on questions with gold passages: minutes, and no model but what retrieves.
 
     Measured first, fold by fold, on questions none of whose gold passages it learnt from; what is written has learnt
-    from all of them. Use it with `ragqa ask --reranker OUT --rerank-weight 1`.
+    from all of them. Use it with `ragqa ask --reranker OUT --rerank-weight 1`. With --stacked the same holds of the
+    encoder under it: of each question it reads the ranking of a model that learnt from none of its gold passages.
     """
-    asked, by_file, counts, texts, parts, fused = _ranked(index, questions, weight, folds)
+    fusion = find_preset(preset, Paths.from_env().presets).fusion if preset else None
+    reading = Stacking(further, tuple(stacked or ()), fusion)
+    asked, by_file, counts, texts, parts, fused = _ranked(index, questions, weight, folds, reading)
     gold = asked.learnt
-    training = ranking.RankerTraining(depth=depth, trees=trees, leaves=leaves, learning_rate=lr, seed=seed)
+    training = ranking.RankerTraining(
+        depth=depth, trees=trees, leaves=leaves, learning_rate=lr, seed=seed, further=further
+    )
     with progress_bar() as bar:
-        rows = ranking.gather(gold, fused, depth, asked.index, texts)
+        rows = ranking.gather(gold, fused, training, asked.index, texts)
         candidates = list(bar.track(rows, total=len(gold), description="Features"))
         candidates = [replace(one, weight=share) for one, share in zip(candidates, counts, strict=True)]
         steps = ranking.out_of_fold(candidates, parts, training)
@@ -80,7 +97,7 @@ def ranker(
         stdout().print(plain(str(figure)))
     with stderr().status("Training on all questions"):
         booster = ranking.train(candidates, training)
-    ranking.write_ranker(booster, out)
+    ranking.write_ranker(booster, out, further)
     card = ranking.ranker_card(
         out.resolve().name,
         training,
@@ -105,7 +122,7 @@ def cut(
     folds: Annotated[int, typer.Option(min=2, help="Parts of the cross-validation.")] = 5,
 ) -> None:
     """Fit the learned cut of `--filter-method expected-f2`, beside threshold and max drop; writes nothing."""
-    ranked = _ranked(index, questions, weight, folds)
+    ranked = _ranked(index, questions, weight, folds, Stacking())
     given = (ranked.asked.learnt, ranked.fused, ranked.counts)
     figures = cutting.out_of_fold(*given, ranked.parts)
     for file, places in zip(questions, ranked.by_file, strict=True):
@@ -127,7 +144,55 @@ class _Ranked(NamedTuple):
     fused: list[Ranking]
 
 
-def _ranked(index: str, questions: Sequence[Path], weight: Sequence[float] | None, folds: int) -> _Ranked:
+class Stacking(NamedTuple):
+    """A further ranking, the rankings that stand for it in each fold, if they do, and the fusion of all."""
+
+    further: str = ""
+    stacked: Sequence[str] = ()
+    fusion: FusionConfig | None = None  # None: the default
+
+    def check(self, rankings: Sequence[str], n_folds: int) -> None:
+        """Raises ConfigError where these rankings of an index lack one."""
+        if self.stacked and not (self.further and len(set(self.stacked)) == len(self.stacked) == n_folds):
+            msg = (
+                f"--stacked names one ranking of the index for each of the {n_folds} folds, in their order, and "
+                f"--further what they stand for; got {len(self.stacked)}, and --further {self.further!r}"
+            )
+            raise ConfigError(msg)
+        lacking = [name for name in self.stacked or filter(None, [self.further]) if name not in rankings]
+        if lacking:
+            msg = (
+                f"the index has no ranking {lacking[0]!r}, only {', '.join(rankings)}; build it with "
+                f"`ragqa index build NAME --source PATH {also_option(lacking[0])}`"
+            )
+            raise ConfigError(msg)
+
+    def fused(self, asked: AskedIndex, parts: Sequence[Fold]) -> list[Ranking]:
+        """The fused ranking of each question. Raises as `check`."""
+        index, gold = asked.index, asked.learnt
+        manifest = index.manifest
+        self.check(manifest.retrievers, len(parts))
+        own = [name for name in manifest.retrievers if name not in self.stacked]
+        rankings = [*own, self.further] if self.stacked else own
+        fusion = fitting_fusion(self.fusion or FusionConfig(), rankings, manifest.encoder, index.name)
+        with stderr().status("Loading the encoder"):
+            ranker = open_ranker(Config(index.name), Paths.from_env())
+        found: dict[int, Ranking] = {}
+        with progress_bar() as bar:
+            task = bar.add_task("Retrieving", total=len(gold))
+            for part, read in zip(parts, self.stacked or [""] * len(parts), strict=True):
+                of_fold = ranker.without({*self.stacked} - {read})
+                for n in part.test:
+                    rows = of_fold.rank(gold[n].question.text).rankings
+                    rows = tuple(replace(one, retriever=self.further) if one.retriever == read else one for one in rows)
+                    found[n] = fuse(rows, fusion)
+                    bar.update(task, completed=len(found))
+        return [found[n] for n in range(len(gold))]
+
+
+def _ranked(
+    index: str, questions: Sequence[Path], weight: Sequence[float] | None, folds: int, reading: Stacking
+) -> _Ranked:
     shares = weight or [1.0] * len(questions)
     if len(shares) != len(questions) or min(shares) <= 0:
         msg = f"--weight must be given once for each --questions, each above 0, got {len(shares)} for {len(questions)}"
@@ -137,6 +202,4 @@ def _ranked(index: str, questions: Sequence[Path], weight: Sequence[float] | Non
     counts = [share for share, places in zip(shares, by_file, strict=True) for _ in places]
     texts = text_numbers(asked.texts)
     parts = folds_by_gold(with_equal_gold(asked.learnt, asked.index.position_of, texts), folds)
-    by_question = fused_rankings(asked.learnt, asked.index)
-    fused = [by_question[item.question.text] for item in asked.learnt]
-    return _Ranked(asked, by_file, counts, texts, parts, fused)
+    return _Ranked(asked, by_file, counts, texts, parts, reading.fused(asked, parts))

@@ -38,6 +38,7 @@ from ragqa.paths import Paths
 from ragqa.preset_files import presets_in
 from ragqa.presets import PRESETS, Preset
 from ragqa.protocols import ObligationClassifier
+from ragqa.retrieval.learned_ranker import rankings_read
 from ragqa.retrieval.names import lacking_rankings
 from ragqa.types import Passage, Question
 
@@ -126,8 +127,10 @@ def candidates(index: Index, own: Sequence[Preset]) -> tuple[list[Preset], list[
     found, left_out = [], []
     for preset in (*PRESETS, *own):
         way = (preset.retrieval, preset.fusion, preset.reranking)
-        lacking = lacking_rankings(preset.fusion, index.manifest.retrievers, index.manifest.encoder)
-        if way in seen or lacking or is_api_name(preset.reranking.model):
+        has = index.manifest.retrievers
+        lacking = lacking_rankings(preset.fusion, has, index.manifest.encoder)
+        unread = {*rankings_read(preset.reranking.model)} - {*has}
+        if way in seen or lacking or unread or is_api_name(preset.reranking.model):
             continue
         seen.append(way)
         if preset.reranking.model:

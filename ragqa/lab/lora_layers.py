@@ -21,9 +21,10 @@ from ragqa.config import Precision
 from ragqa.errors import ConfigError, ModelError
 from ragqa.inference.bert_graph import ADAPTER_CONFIG, ADAPTER_WEIGHTS, PREFIX, merge_adapter
 from ragqa.inference.pair_encoding import encodable, padded_length
+from ragqa.lab.model_folder import write_manifest
 from ragqa.lab.training import trains_in_bf16
 from ragqa.retrieval.encoder import covers
-from ragqa.retrieval.local_models import EncoderWeights, weights_of
+from ragqa.retrieval.local_models import ADAPTER, EncoderWeights, weights_of
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -84,7 +85,7 @@ def add_lora(model: PreTrainedModel, n_layers: int, rank: int, seed: int) -> lis
 def export_adapter(model: PreTrainedModel, folder: Path, base: str) -> None:
     """Writes the factors in half precision and their description; ``base`` is the name of the model they belong to.
 
-    Each file is replaced in one rename, the description last.
+    Each file is replaced in one rename, then MODEL.json says that all is there.
     """
     from safetensors.torch import save_file
 
@@ -118,6 +119,7 @@ def export_adapter(model: PreTrainedModel, folder: Path, base: str) -> None:
     aside = folder / f"{ADAPTER_CONFIG}.new"
     aside.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
     os.replace(aside, folder / ADAPTER_CONFIG)  # noqa: PTH105
+    write_manifest(folder, ADAPTER, ADAPTER_WEIGHTS)
 
 
 def _lora_layers(model: nn.Module) -> Iterator[tuple[str, LoraLinear]]:

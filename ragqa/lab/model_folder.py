@@ -58,18 +58,19 @@ def write_card(folder: Path, card: ModelCard) -> None:
     (folder / "README.md").write_text(str(card), encoding="utf-8")
 
 
-def write_manifest(folder: Path, kind: str, weights: str) -> None:
-    """MODEL.json, by which `ragqa.models.check_model` sees whether the folder is whole.
+def write_manifest(folder: Path, kind: str, weights: str, **further: str) -> None:
+    """MODEL.json, by which `ragqa.models.check_model` sees whether the folder is whole; ``further`` stands in it too.
 
     The file ``weights`` was written before: a folder left half-written then fails its check.
     """
     manifest = {"name": folder.name, "kind": kind, "weights": weights, "sha256": fingerprint(folder / weights)}
+    manifest |= {key: value for key, value in further.items() if value}
     (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
 
 def settings_of(training: DataclassInstance) -> str:
     """``"epochs 2, rank 16, …"``, for a card; the base model stands elsewhere in it."""
-    return ", ".join(f"{key} {value}" for key, value in asdict(training).items() if key != "base")
+    return ", ".join(f"{key} {value}" for key, value in asdict(training).items() if key != "base" and value != "")
 
 
 def files_table(files: Iterable[Path], *further: tuple[str, str]) -> list[tuple[str, ...]]:

@@ -44,6 +44,7 @@ class RankerTraining:
     learning_rate: float = 0.05
     min_rows: int = 60  # in a leaf
     seed: int = 0
+    further: str = ""  # one more ranking that is read; see `ragqa.retrieval.learned_ranker.ranking_features`
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +63,19 @@ class Candidates:
 
 
 def gather(
-    gold: Sequence[GoldQuestion], fused: Sequence[Ranking], depth: int, corpus: Corpus, text_of: Sequence[int]
+    gold: Sequence[GoldQuestion],
+    fused: Sequence[Ranking],
+    training: RankerTraining,
+    corpus: Corpus,
+    text_of: Sequence[int],
 ) -> Iterator[Candidates]:
     """The candidates of each question, in order; ``text_of`` numbers the texts of passages, by position."""
     for question, ranking in zip(gold, fused, strict=True):
-        names = tuple(hit.passage.passage_id for hit in ranking.hits[:depth])
+        names = tuple(hit.passage.passage_id for hit in ranking.hits[: training.depth])
         texts = {text_of[corpus.position_of[name]] for name in question.gold if name in corpus.position_of}
         labels = np.array([name in question.gold for name in names], np.int8)
         copies = np.array([text_of[corpus.position_of[name]] in texts for name in names], np.bool_)
-        features = ranking_features(question.question.text, ranking.hits, depth, corpus)
+        features = ranking_features(question.question.text, ranking.hits, training.depth, corpus, training.further)
         yield Candidates(names, features, labels, ~copies | (labels > 0))
 
 
@@ -90,7 +95,7 @@ def train(candidates: Sequence[Candidates], training: RankerTraining) -> lightgb
         np.concatenate([one.labels[one.taught] for one in useful]),
         group=[int(one.taught.sum()) for one in useful],
         weight=np.concatenate([np.full(int(one.taught.sum()), one.weight, np.float32) for one in useful]),
-        feature_name=list(column_names()),
+        feature_name=list(column_names(further=bool(training.further))),
     )
     return lightgbm.train(_parameters(training), data, num_boost_round=training.trees)
 
@@ -103,11 +108,14 @@ def scored(booster: lightgbm.Booster, candidates: Candidates) -> dict[str, float
     return dict(zip(candidates.names, scores.tolist(), strict=True))
 
 
-def write_ranker(booster: lightgbm.Booster, folder: Path) -> None:
-    """The trees as text, with the names of their features, and MODEL.json, which is written last."""
+def write_ranker(booster: lightgbm.Booster, folder: Path, further: str = "") -> None:
+    """The trees as text, with the names of their features, and MODEL.json, which is written last.
+
+    ``further`` names the ranking that they read beside bm25, context and dense.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / RANKER_FILE).write_text(booster.model_to_string(importance_type="gain"), encoding="utf-8")
-    write_manifest(folder, KIND, RANKER_FILE)
+    write_manifest(folder, KIND, RANKER_FILE, further=further)
 
 
 def _parameters(training: RankerTraining) -> dict[str, object]:
@@ -194,14 +202,18 @@ def ranker_card(
 
     gains = sorted(zip(booster.feature_importance("gain"), booster.feature_name(), strict=True), reverse=True)
     best = ", ".join(feature.replace("_", " ") for _, feature in gains[:SHOWN_FEATURES])
+    rankings = f"bm25, context, dense and {training.further}" if training.further else "bm25, context and dense"
+    also = (
+        f" The index needs that ranking: `ragqa index build … --also {training.further}`." if training.further else ""
+    )
     heads = [cell for measure in figures[0].measures for cell in (measure, "p")]
     return ModelCard(
         title=f"{name}: learning to rank the best fused passages",
         use=f"LambdaMART (LightGBM {lightgbm.__version__}) over {booster.num_feature()} features that need no further "
-        "model: a passage's scores in the rankings bm25, context and dense, those of its document and neighbours, and "
+        f"model: a passage's scores in the rankings {rankings}, those of its document and neighbours, and "
         "the words that it shares with the question, weighted by how rare they are. It holds no text of what it was "
         f"trained on. Use it: `ragqa ask QUESTION --reranker FOLDER --rerank-depth {training.depth} --rerank-weight "
-        "1`, FOLDER being this one.",
+        f"1`, FOLDER being this one.{also}",
         figures=[("ranking", *heads), *((figure.name, *_cells(figure)) for figure in figures)],
         figures_note=f"{n_questions:,} questions, each ranked by trees that learnt from none of its gold passages "
         f"({n_folds} folds by gold passage, equal texts counted as one); p by a paired permutation test against "

@@ -336,7 +336,8 @@ def retriever_card(
     return ModelCard(
         title=f"{name}: an adapter for ranking passages",
         use=f"A LoRA in PEFT's format for the encoder `{training.base}` (weights sha256 {base_sha256}). Use it: "
-        f"`ragqa index build --encoder {training.base}+FOLDER`, FOLDER being this one.",
+        f"`ragqa index build --encoder {training.base}+FOLDER`, or `--also dense:{training.base}+FOLDER` beside "
+        "others, FOLDER being this one.",
         figures=[("questions", "before", "after"), *figures],
         figures_note=f"The dense ranking alone, on questions that {apart}.",
         data=f"{len(data.pairs):,} pairs of {asked} and their gold passages ({data.n_missing:,} gold ids not in the "
@@ -346,4 +347,6 @@ def retriever_card(
         further=about_made if made else "",
         command=command,
         seed=training.seed,
+        limits="It learns what passages answer these questions: on another corpus measure it before use (`--also`, "
+        "then `ragqa eval retrieval`), or train one there.",
     )

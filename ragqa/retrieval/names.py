@@ -11,7 +11,7 @@ from ragqa import registry
 from ragqa.config import CITATIONS_WEIGHT, FusionConfig, IndexingConfig
 from ragqa.errors import ConfigError
 
-ALWAYS_ALLOWED: Final = frozenset({"bm25", "context"})  # every index has the one, any may lack the other
+ALWAYS_ALLOWED: Final = frozenset({"bm25", "context", "citations"})  # any index may lack the last two
 
 
 def also_option(name: str) -> str:
@@ -60,7 +60,7 @@ def own_weights(weights: Mapping[str, float], rankings: Sequence[str]) -> dict[s
 
 
 def missing_rankings(weights: Mapping[str, float], rankings: Sequence[str]) -> tuple[str, ...]:
-    """Names with a weight above 0 that are not among ``rankings``; ``context`` may be missing from any index.
+    """Names with a weight above 0 that are not among ``rankings``; those allowed always may be missing.
 
     Other packages' retrievers that need no files are never missing.
     """

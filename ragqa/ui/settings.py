@@ -22,6 +22,7 @@ from ragqa.http_client import is_api_name, missing_key
 from ragqa.paths import Paths
 from ragqa.preset_files import LONGEST_EXPLANATION, LONGEST_NAME, save_preset
 from ragqa.presets import PRESETS, Preset
+from ragqa.retrieval.learned_ranker import rankings_read
 from ragqa.retrieval.names import also_option, lacking_rankings
 from ragqa.scores import ScoringMode
 from ragqa.ui import access, resources
@@ -83,7 +84,7 @@ def settings_panel(
             st.warning(_verbatim(_missing(missing, index)))
         words = _filtering_widgets(values, moves=view is not None)
         _retrieval_widgets(values, rankings)
-        _reranking_widgets(values, presets.values())
+        _reranking_widgets(values, presets.values(), rankings, index)
         _answer_widgets(values, defaults.generation)
         config = config_of(values, index, defaults, preset.retrieval, rankings)
         st.session_state[_STORE] = values
@@ -207,11 +208,12 @@ def _served_first(presets: Sequence[Preset], rankings: Sequence[str], encoder: s
 
 
 def _missing(names: Sequence[str], index: str) -> str:
-    options = " ".join(map(also_option, names))
-    return (
-        f"This corpus has no ranking {', '.join(names)}, which the preset weighs: the others share its weight. "
-        f"To add it: ragqa index build {index} --source PATH {options}"
-    )
+    words = f"This corpus has no ranking {', '.join(names)}, which the preset weighs: the others share its weight."
+    return f"{words} To add it: {_adding(names, index)}"
+
+
+def _adding(names: Sequence[str], index: str) -> str:
+    return f"ragqa index build {index} --source PATH {' '.join(map(also_option, names))}"
 
 
 def _group(name: str) -> str:
@@ -244,7 +246,7 @@ def _rerankers(presets: Iterable[Preset]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(("", *own, *page_models(), *(preset.reranking.model for preset in presets))))
 
 
-def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset]) -> None:
+def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset], rankings: Sequence[str], index: str) -> None:
     st.html(_group("Reranker"))
     offered = _rerankers(presets)
     chosen = st.session_state.setdefault("set_reranker", values["reranker"])
@@ -258,6 +260,10 @@ def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset]) -> Non
         format_func=lambda name: name or "off",
         help=TERMS["reranker"],
     )
+    missing = [name for name in rankings_read(values["reranker"]) if name not in rankings]
+    if missing:
+        words = f"{values['reranker']} reads the ranking {', '.join(missing)}, which this corpus lacks: choose another."
+        st.warning(_verbatim(f"{words} To add it: {_adding(missing, index)}"))
     if is_api_name(values["reranker"]):
         st.caption("Behind an API: the question and the passages it reads are sent to that server.")
     key = missing_key(values["reranker"])

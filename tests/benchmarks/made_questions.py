@@ -67,7 +67,7 @@ def transfer(options: argparse.Namespace) -> None:
         ]
         systems = [_systems(one, of, documents, index) for one, of in zip(gold, by_question, strict=True)]
         fused = [of["default"] for of in systems]
-        rows = list(ranking.gather(gold, fused, DEPTH, index, texts))
+        rows = list(ranking.gather(gold, fused, ranking.RankerTraining(depth=DEPTH), index, texts))
         if name == "made":
             parts = folds_by_gold(with_equal_gold(gold, index.position_of, texts), 5)
             *_, scores = ranking.out_of_fold(rows, parts, ranking.RankerTraining())

@@ -179,9 +179,9 @@ def call(indexed, tmp_path, monkeypatch):  # noqa: F811
 
     monkeypatch.setenv("COLUMNS", "200")
 
-    def run(*arguments, questions=tuple(QUESTIONS)):
+    def run(*arguments, questions=tuple(QUESTIONS), asked=True):
         write_questions(tmp_path / "questions.json", questions)
-        options = ["--index", "tiny", "--questions", str(tmp_path / "questions.json")]
+        options = ["--index", "tiny", "--questions", str(tmp_path / "questions.json")] if asked else []
         return CliRunner().invoke(app, [*arguments, *options])
 
     return run

@@ -14,7 +14,13 @@ from ragqa.fusion import fuse, rerank
 from ragqa.lab.model_folder import write_manifest
 from ragqa.lab.ranker import Candidates, RankerTraining, gather, scored, train, write_ranker
 from ragqa.retrieval.citations import Links
-from ragqa.retrieval.learned_ranker import LearnedRanker, feature_names, is_ranker, ranking_features
+from ragqa.retrieval.learned_ranker import (
+    LearnedRanker,
+    feature_names,
+    is_ranker,
+    ranking_features,
+    rankings_read,
+)
 from ragqa.retrieval.reranker import read_again
 from ragqa.types import Ranking, ScoredPassage
 from tests.lab.test_reranker_training import call  # noqa: F401 - fixtures
@@ -68,10 +74,10 @@ def fused_of(**scores):
 FUSED = fused_of(bm25={"1:1": 8.0, "1:2": 4.0}, context={"1:1": 3.0, "2:1": 1.0}, dense={"1:2": 0.5, "1:1": 0.25})
 
 
-def features_of(name, question="Must firms keep records of fraud?", fused=FUSED, depth=10):
-    rows = ranking_features(question, fused.hits, depth, Corpus())
+def features_of(name, question="Must firms keep records of fraud?", fused=FUSED, depth=10, further=""):
+    rows = ranking_features(question, fused.hits, depth, Corpus(), further)
     row = [hit.passage.passage_id for hit in fused.hits].index(name)
-    return dict(zip(feature_names(), rows[row].tolist(), strict=True))
+    return dict(zip(feature_names(further=bool(further)), rows[row].tolist(), strict=True))
 
 
 def test_features_of_links_say_what_cites_what_among_the_hits_and_what_the_question_names():
@@ -91,6 +97,19 @@ def test_features_of_the_rankings_say_score_normalised_score_and_rank_and_0_wher
     assert [found[f"bm25 {what}"] for what in ("score", "normalised", "reciprocal rank")] == [8.0, 1.0, 1.0]
     assert [found[f"dense {what}"] for what in ("score", "normalised", "reciprocal rank")] == [0.25, 0.0, 0.5]
     assert [features_of("1:2")[f"context {what}"] for what in ("score", "normalised", "reciprocal rank")] == [0, 0, 0]
+
+
+def test_a_further_ranking_adds_four_features_and_changes_no_other():
+    rankings = {
+        "bm25": {"1:1": 8.0, "1:2": 4.0},
+        "context": {"1:1": 3.0, "2:1": 1.0},
+        "dense": {"1:2": 0.5, "1:1": 0.25},
+    }
+    fused = fused_of(**rankings, late={"1:2": 0.75, "2:1": 0.25})
+    before, after = features_of("2:1", fused=fused), features_of("2:1", fused=fused, further="late")
+    added = {"further score": 0.25, "further normalised": 0.0, "further reciprocal rank": 0.5}
+    assert after == before | added | {"further score below the best": -0.5}
+    assert features_of("1:1", fused=fused, further="late")["further score below the best"] == -0.75, "not among them"
 
 
 def test_features_of_fusion_know_the_document_and_the_neighbours():
@@ -155,13 +174,14 @@ def test_rarities_are_those_of_the_index_and_none_is_refused(indexed, tmp_path):
 # Training and use -----------------------------------------------------------------------------------------------------
 
 
-def candidates_of(n_questions=60, seed=0):
+def candidates_of(n_questions=60, seed=0, further=""):
     """Questions whose gold is the passage whose words cover them best, not the first one."""
     draw = np.random.default_rng(seed)
-    column = feature_names().index("covered")
+    names = feature_names(further=bool(further))
+    column = names.index("covered")
     found = []
     for _ in range(n_questions):
-        features = draw.random((12, len(feature_names()))).astype(np.float32)
+        features = draw.random((12, len(names))).astype(np.float32)
         labels = np.zeros(12, np.int8)
         labels[features[:, column].argmax()] = 1
         found.append(Candidates(tuple(f"1:{n}" for n in range(12)), features, labels, np.ones(12, np.bool_)))
@@ -181,11 +201,11 @@ def test_the_trees_find_what_makes_gold_and_the_same_data_give_the_same_trees():
 
 def test_copies_of_a_gold_text_teach_nothing_and_questions_without_gold_neither():
     text_of = [0, 0, 1]  # 1:2 reads as 1:1 does
-    (one,) = gather([asked("records", "1:1")], [FUSED], 10, Corpus(), text_of)
+    (one,) = gather([asked("records", "1:1")], [FUSED], RankerTraining(depth=10), Corpus(), text_of)
     assert one.names == ("1:1", "1:2", "2:1")
     assert one.labels.tolist() == [1, 0, 0]
     assert one.taught.tolist() == [True, False, True]
-    (none,) = gather([asked("records", "7:7")], [FUSED], 10, Corpus(), text_of)
+    (none,) = gather([asked("records", "7:7")], [FUSED], RankerTraining(depth=10), Corpus(), text_of)
     with pytest.raises(CorpusError, match="expected questions with a gold passage among the best fused ones"):
         train([none], RankerTraining())
 
@@ -201,6 +221,8 @@ def test_a_ranker_is_told_from_a_cross_encoder_and_reranks(ranker, tmp_path):
     assert is_ranker(str(ranker))
     assert not is_ranker(str(tmp_path))
     assert not is_ranker("cross-encoder/ms-marco-MiniLM-L6-v2")
+    assert rankings_read(str(ranker)) == ("bm25", "context", "dense")
+    assert rankings_read("cross-encoder/ms-marco-MiniLM-L6-v2") == rankings_read("") == ()
     loaded = LearnedRanker(str(ranker))
     assert loaded.info.precision.startswith("fp64, LightGBM ")
     scores = read_again(loaded, "Must firms keep records?", FUSED, 2, Corpus())
@@ -215,6 +237,16 @@ def test_a_missing_ranking_is_named(ranker):
     lexical = fused_of(bm25={"1:1": 8.0, "1:2": 4.0})
     with pytest.raises(ModelError, match="has no context and no dense. Build the index with it"):
         LearnedRanker(str(ranker)).score_hits("records", lexical.hits, 5, Corpus())
+
+
+def test_a_ranker_that_reads_a_further_ranking_names_it_where_it_is_missing(tmp_path):
+    training = RankerTraining(trees=10, min_rows=5, further="late")
+    write_ranker(train(candidates_of(further="late"), training), tmp_path, "late")
+    loaded = LearnedRanker(str(tmp_path))
+    rankings = {name: {"1:1": 8.0, "1:2": 4.0} for name in ("bm25", "context", "dense")}
+    assert len(loaded.score_hits("records", fused_of(**rankings, late={"1:2": 1.0}).hits, 5, Corpus())) == 2
+    with pytest.raises(ModelError, match=r"has no late\. Build the index with it \(`--also late`\)"):
+        loaded.score_hits("records", fused_of(**rankings).hits, 5, Corpus())
 
 
 def test_files_that_do_not_fit_are_refused(ranker):
@@ -256,6 +288,37 @@ def test_the_command_measures_out_of_fold_and_writes_a_ranker_that_eval_uses(cal
     assert second["milliseconds"] == report["milliseconds"]  # restored: nothing was read again
     nothing = call("train", "ranker", *options, questions=[asked("what", "7:1"), asked("why", "7:2")])
     assert "expected questions about at least 3 gold passages" in str(nothing.exception)
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_stacked_the_trees_read_an_adapter_that_has_not_seen_the_gold(call, base, tmp_path):  # noqa: F811
+    adapters = [f"dense:{base}+{tmp_path / name}" for name in ("fold1", "fold2", "all")]
+    small = ["--layers", "1", "--rank", "4", "--batch", "16"]
+    for ranking_name, fold in zip(adapters, (["--fold", "1/2"], ["--fold", "2/2"], []), strict=True):
+        made = call("train", "retriever", "--out", ranking_name.partition("+")[2], *small, *fold)
+        assert made.exit_code == 0, made.output
+    also = [option for one in adapters for option in ("--also", one)]
+    built = call(
+        "index", "build", "tiny", "--source", str(tmp_path / "corpus"), "--encoder", str(base), *also, asked=False
+    )
+    assert built.exit_code == 0, built.output
+    out = ["--out", str(tmp_path / "ranker"), "--folds", "2", "--trees", "5", "--depth", "10"]
+    stacked = ["--further", adapters[2], "--stacked", adapters[0], "--stacked", adapters[1]]
+    result = call("train", "ranker", *out, *stacked)
+    assert result.exit_code == 0, result.output
+    assert "learned, weight 1: R@10 " in result.stdout
+    assert json.loads((tmp_path / "ranker" / "MODEL.json").read_text())["further"] == adapters[2]
+    assert "further_score" in (tmp_path / "ranker" / "ranker.txt").read_text()
+    assert f"further {adapters[2]}" in (tmp_path / "ranker" / "README.md").read_text()
+    measured = call("eval", "retrieval", "--reranker", str(tmp_path / "ranker"), "--rerank-weight", "1", "--json")
+    assert measured.exit_code == 0, measured.output
+    for wrong, message in (
+        (["--further", "late"], "the index has no ranking 'late', only bm25, "),
+        (stacked[:4], "--stacked names one ranking of the index for each of the 2 folds"),
+        (stacked[2:], "--further what they stand for; got 2, and --further ''"),
+    ):
+        assert message in str(call("train", "ranker", *out, *wrong).exception)
 
 
 @pytest.mark.model

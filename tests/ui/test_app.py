@@ -119,6 +119,16 @@ def test_passages_only_ends_with_the_passages_and_keeps_nothing(app):
     assert "Kept 1 of 3." in words(at)
 
 
+def test_a_ranker_whose_ranking_the_corpus_lacks_says_what_adds_it(app):
+    at = app()
+    at.selectbox(key="set_reranker").set_value("ranker-adgm-large").run()
+    (said,) = (one.value.replace("\\", "") for one in at.warning)
+    assert "dense:all-MiniLM-L6-v2+encoder-adgm, which this corpus lacks: choose another." in said
+    assert "--source PATH --also dense:all-MiniLM-L6-v2+encoder-adgm" in said
+    at.selectbox(key="set_reranker").set_value("").run()
+    assert not at.warning
+
+
 def test_a_reranker_is_chosen_in_the_panel_and_its_ranks_are_shown(app, monkeypatch):
     monkeypatch.setenv("RAGQA_PAGE_MODELS", "some/model,another/model")
     reranker = FakeReranker({PASSAGES[2].text: 9.0})

@@ -10,8 +10,9 @@ import hashlib
 import json
 import time
 import zlib
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Generator as Stream
-from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -93,6 +94,12 @@ class Ranker:
         self._identities = {one.name: identity_of(one, index, config) for one in retrievers}
         self._fingerprint = "\n".join(entry.sha256 for entry in index.manifest.files)
         self._positions: dict[str, int] = {}  # of the passages met so far: an index looks each up on disk
+
+    def without(self, names: Collection[str]) -> Ranker:
+        """The same without the retrievers of these names; what follows or rescores sees nothing of them."""
+        found = copy(self)
+        found.retrievers = tuple(one for one in self.retrievers if one.name not in names)
+        return found
 
     def rank(self, question: str) -> Ranked:
         """One ranking per retriever; a `Rescorer` scores what the others found, where there are others."""
