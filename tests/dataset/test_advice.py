@@ -54,7 +54,8 @@ def test_candidates_are_each_way_to_order_once_and_no_server_is_asked():
     again = replace(PRESETS[1], name="the same again")
     served = Preset("served", "", reranking=RerankingConfig("voyage:rerank-2", depth=50, weight=1.0))
     broken = Preset("broken", "", reranking=RerankingConfig("no-such-folder", depth=50, weight=1.0))
-    found, left_out = candidates(index, (again, served, broken))
+    unread = Preset("unread", "", reranking=RerankingConfig("ranker-adgm-large", depth=50, weight=1.0))
+    found, left_out = candidates(index, (again, served, broken, unread))
     names = [one.name for one in found]
     assert names == [
         *("learning to rank", "BM25 0.6 + dense 0.4", "BM25 only", "dense only", "reciprocal rank fusion"),
