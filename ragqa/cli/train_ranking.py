@@ -65,7 +65,7 @@ def ranker(
         list[str] | None,
         typer.Option(
             help="Where the model of --further learns from these questions: the ranking of the index by a model that "
-            "learnt from fold 1 of --folds (`ragqa train retriever --fold 1/5`, same --questions), then fold 2 and so on."
+            "learnt from fold 1 of --folds (`ragqa train retriever --fold 1/5`, same --questions), then fold 2, and on."
         ),
     ] = None,
 ) -> None:
