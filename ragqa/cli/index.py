@@ -116,12 +116,7 @@ def build(
     ] = IndexingConfig().vectors,
     engine: EngineKind = "",
     uri: Uri = "",
-    also: Annotated[
-        list[str] | None,
-        typer.Option(
-            help=f"A further ranking: {', '.join(further_rankings())}; repeatable.",
-        ),
-    ] = None,
+    also: Also = None,
     chunk_max_tokens: Annotated[int, typer.Option(help="Text only: most words in a passage.")] = 128,
     titles: Annotated[Path | None, typer.Option(help="With an address: the pages' titles, one a line.")] = None,
     as_of: Annotated[str, typer.Option(help="MediaWiki: the pages as of a date like 2023-11-01; else today.")] = "",
@@ -194,32 +189,40 @@ def _drawn(events: Stream[BuildProgress, None, Manifest], bar: Progress) -> Mani
     return returned(events, draw)
 
 
-Files = Annotated[list[Path], typer.Argument(help="Documents, or ZIP archives of them.", exists=True, dir_okay=False)]
+Files = Annotated[
+    list[Path] | None, typer.Argument(help="Documents, or ZIP archives of them.", exists=True, dir_okay=False)
+]
+Also = Annotated[
+    list[str] | None, typer.Option(help=f"A further ranking: {', '.join(further_rankings())}; repeatable.")
+]
 
 
 @app.command()
 def add(
     name: Name,
-    files: Files,
+    files: Files = None,
     title: Annotated[str, typer.Option(help="Of a new corpus: what the page calls it.")] = "",
     encoder_name: Annotated[str, typer.Option("--encoder", help="As of `build`; none: words alone.")] = "",
+    also: Also = None,
     engine: EngineKind = "",
     uri: Uri = "",
 ) -> None:
     """Add documents to a corpus of the library, which is made where there is none; only what is new is encoded.
 
-    A corpus that an engine holds stays there.
+    A corpus that an engine holds stays there, and further rankings stay. Without documents, `--also` adds a ranking to
+    those that there are.
     """
+    IndexingConfig(rankings=tuple(also or ()))
     _check_engine(engine, uri)
     paths = Paths.from_env()
-    shelf = shelf_of(name, paths.library)
+    shelf = shelf_of(name, paths.library) if files else _shelf(name, paths)
     if shelf is None:
         if name in {entry.name for entry in list_indexes(paths.indexes)}:
             msg = f"expected a corpus of the library or a new name, found {name!r}, built from a folder; choose another"
             raise ConfigError(msg)
         shelf = make_shelf(name, paths.library, title)
-    _put_in(shelf, files, None)
-    _update(shelf, paths, encoder_name, uri)
+    _put_in(shelf, files or (), None)
+    _update(shelf, paths, encoder_name, uri, also or ())
 
 
 @app.command()
@@ -270,13 +273,16 @@ def _put_in(shelf: Shelf, files: Sequence[Path], replaces: str | None) -> None:
                 shelf.unstage((one.name,))
 
 
-def _update(shelf: Shelf, paths: Paths, encoder_name: str = "", uri: str = "") -> None:
-    began = time.perf_counter()
+def _update(shelf: Shelf, paths: Paths, encoder_name: str = "", uri: str = "", also: Sequence[str] = ()) -> None:
+    began, before = time.perf_counter(), read_updates(shelf.folder / CHANGES, 1)
     with progress_bar() as bar:
         load = partial(encoder_for, shelf, paths, encoder_name)
-        manifest = _drawn(index_events(shelf, paths.indexes, load, uri=uri), bar)
+        further = partial(loading.load_further, paths=paths)
+        events = index_events(shelf, paths.indexes, load, load_further=further, also=also, uri=uri)
+        manifest = _drawn(events, bar)
     _print_built(manifest, time.perf_counter() - began)
-    for update in read_updates(shelf.folder / CHANGES, 1):
+    latest = read_updates(shelf.folder / CHANGES, 1)
+    for update in latest if latest != before else ():
         for one in update.documents:
             counts = ", ".join(f"{one.count(what)} {what}" for what in ("new", "changed", "gone"))
             said = f"{counts}, {one.n_same + one.n_moved} the same" if one.what == "replaced" else f"{one.n_same}"

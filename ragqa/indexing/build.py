@@ -70,21 +70,21 @@ def build_events(
     encoder: Encoder | None,
     format: str | None = None,
     models: Mapping[str, Any] | None = None,
-    known: KnownVectors | None = None,
+    known: Mapping[str, KnownVectors] | None = None,
     uri: str = "",
 ) -> Building:
     """Builds ``indexes/NAME`` from ``source``, yields how far it is, returns its manifest.
 
     ``encoder`` is None for an index without vectors, which ``config.encoder`` then says. ``models`` are those of the
     configuration's further rankings, by their retrievers' names, as `ragqa.loading.load_further` gives them. Vectors
-    that are ``known``, of the same encoder in the same precision, are taken over: the index is the same. With ``uri``,
-    the address of an engine, passages, words and vectors are there and not in the folder. An index
-    of that name stays as it is until the new one is whole, and for ever if building fails, is stopped or dies. What is
+    that are ``known``, by ranking, of the same encoder in the same precision, are taken over: the index is the same.
+    With ``uri``, the address of an engine, passages, words and vectors are there and not in the folder. An index of
+    that name stays as it is until the new one is whole, and for ever if building fails, is stopped or dies. What is
     done by then serves the next call with the same source and settings, unless the source or settings are the error.
 
     Raises ConfigError (name), CorpusError, ModelError, IndexLockedError, IndexingError.
     """
-    models = models or {}
+    models, known = models or {}, known or {}
     with exclusive(name, indexes), building_folder(name, indexes) as folder:
         yield BuildProgress("corpus", 0, 1)
         stream = open_stream(source, format, config.chunk_max_tokens)
@@ -155,7 +155,7 @@ def _finish(
     reading: Reading,
     encoder: Encoder | None,
     models: Mapping[str, Any],
-    known: KnownVectors | None,
+    known: Mapping[str, KnownVectors],
 ) -> Building:
     """Writes every file of the index but the passages, which are there, and those that the journal says are whole."""
     has_vectors = encoder is not None
@@ -165,8 +165,9 @@ def _finish(
     if encoder:
         path = journal.index / DENSE
         kind = config.vectors
-        yield from write_dense(journal, path, "dense", "vectors", encoder, reading.indexed_text, kind, known)
-    yield from write_further(journal, reading, config, models)
+        own = known.get("dense")
+        yield from write_dense(journal, path, "dense", "vectors", encoder, reading.indexed_text, kind, own)
+    yield from write_further(journal, reading, config, models, known)
     yield BuildProgress("files", 0, 1)
     write_lookups(journal)
     if reading.refers:

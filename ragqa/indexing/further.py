@@ -15,6 +15,7 @@ from ragqa.indexing.journal import BuildProgress, Journal
 from ragqa.indexing.measured import Reading
 from ragqa.indexing.passages import read_passages
 from ragqa.indexing.portions import counts_of, documents_of
+from ragqa.indexing.reuse import KnownVectors
 from ragqa.manifest import FURTHER, FurtherRanking, Manifest
 from ragqa.protocols import Retriever
 from ragqa.registry import RETRIEVERS, entry_points_of, load, retriever_name
@@ -48,8 +49,16 @@ def described(config: IndexingConfig, models: Mapping[str, Any]) -> tuple[Furthe
     return tuple(rankings)
 
 
-def write_further(journal: Journal, reading: Reading, config: IndexingConfig, models: Mapping[str, Any]) -> Writing:
+def write_further(
+    journal: Journal,
+    reading: Reading,
+    config: IndexingConfig,
+    models: Mapping[str, Any],
+    known: Mapping[str, KnownVectors],
+) -> Writing:
     """Writes ``further/`` where the configuration has further rankings, but what the journal says is whole.
+
+    Vectors that are ``known``, by ranking, are taken over.
 
     SPLADE and late interaction hold all texts, SPLADE its vectors too, and start over where they were stopped. Raises
     ModelError.
@@ -58,9 +67,9 @@ def write_further(journal: Journal, reading: Reading, config: IndexingConfig, mo
         place, name = journal.index / FURTHER / ranking.folder, ranking.name
         if name.startswith("dense:"):
             place.mkdir(parents=True, exist_ok=True)
-            path = place / "vectors.faiss"
+            path, kind = place / "vectors.faiss", config.vectors
             yield from write_dense(
-                journal, path, ranking.folder, name, models[name], reading.indexed_text, config.vectors
+                journal, path, ranking.folder, name, models[name], reading.indexed_text, kind, known.get(name)
             )
         elif name in journal.finished:
             yield BuildProgress(name, journal.n_passages, journal.n_passages)

@@ -16,7 +16,7 @@ from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.errors import ConfigError, RagqaError
 from ragqa.library import readings
 from ragqa.library.shelf import Shelf
-from ragqa.library.update import MAX_TOKENS, index_events
+from ragqa.library.update import MAX_TOKENS, FurtherModels, index_events, no_further
 from ragqa.protocols import Encoder
 
 _logger = logging.getLogger(__name__)
@@ -61,9 +61,17 @@ class _Clock:
 class Job:
     """Files being read, or an index being built. `view` may be read from any thread; it is replaced, never changed."""
 
-    def __init__(self, shelf: Shelf, kind: Kind, indexes: Path, load_encoder: Callable[[], Encoder | None]) -> None:
-        """Starts at once. ``load_encoder`` is called in the thread, since it may take seconds."""
+    def __init__(
+        self,
+        shelf: Shelf,
+        kind: Kind,
+        indexes: Path,
+        load_encoder: Callable[[], Encoder | None],
+        load_further: FurtherModels = no_further,
+    ) -> None:
+        """Starts at once. What loads models is called in the thread, since it may take seconds."""
         self.shelf, self._indexes, self._load_encoder = shelf, indexes, load_encoder
+        self._load_further = load_further
         self.view = JobView(shelf.name, kind)
         self._stopped = threading.Event()
         self._clock, self._began = _Clock(), time.monotonic()
@@ -128,12 +136,12 @@ class Job:
         self._show("Done", total, total)
 
     def _index(self) -> None:
-        events = index_events(self.shelf, self._indexes, self._load_encoder)
+        events = index_events(self.shelf, self._indexes, self._load_encoder, load_further=self._load_further)
         with closing(events):
             for event in events:
                 if event.message:
                     self.view = replace(self.view, messages=(*self.view.messages, event.message))
-                self._show(_PHASES.get(event.stage, event.stage), event.done, event.total, event.note)
+                self._show(_PHASES.get(event.stage, f"Ranking {event.stage}"), event.done, event.total, event.note)
                 if self._stopped.is_set():
                     return
         self._show("Done", 1, 1)
@@ -156,6 +164,7 @@ class Jobs:
     """The jobs of this process, the latest of each corpus; sessions share them."""
 
     indexes: Path
+    load_further: FurtherModels = no_further
     latest: dict[str, Job] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -165,7 +174,7 @@ class Jobs:
             if self.running(shelf.name):
                 msg = f"{shelf.name!r} is being worked on; wait until that has ended, or stop it first"
                 raise ConfigError(msg)
-            job = Job(shelf, kind, self.indexes, load_encoder)
+            job = Job(shelf, kind, self.indexes, load_encoder, self.load_further)
             self.latest[shelf.name] = job
             return job
 

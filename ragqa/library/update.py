@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from ragqa.config import NO_ENCODER, IndexingConfig
 from ragqa.corpus.documents import Reader, UnreadableError
@@ -24,9 +24,10 @@ from ragqa.library.changes import DocumentChange, Update, append, compared
 from ragqa.library.intake import clear_incoming
 from ragqa.library.questions import questions_of
 from ragqa.library.shelf import Catalogue, Document, Shelf, now
-from ragqa.manifest import DENSE, Manifest, sha256_of_file
+from ragqa.manifest import DENSE, FURTHER, Manifest, sha256_of_file
 from ragqa.protocols import Encoder
 from ragqa.retrieval.analysis import indexed_text
+from ragqa.retrieval.vectors import read_vectors
 from ragqa.types import Passage
 from ragqa.verdicts.language import ENGLISH, language_of
 
@@ -39,14 +40,31 @@ _NAMES: Final = {"en": "English"}
 Updating = Generator[BuildProgress, None, Manifest]
 
 
+FurtherModels = Callable[[Sequence[str]], Mapping[str, Any]]
+
+
+def no_further(rankings: Sequence[str]) -> Mapping[str, Any]:
+    """No models: for corpora without further rankings, or with those that need none."""
+    del rankings
+    return {}
+
+
 def index_events(
-    shelf: Shelf, indexes: Path, load_encoder: Callable[[], Encoder | None], *, reuse: bool = True, uri: str = ""
+    shelf: Shelf,
+    indexes: Path,
+    load_encoder: Callable[[], Encoder | None],
+    *,
+    load_further: FurtherModels = no_further,
+    also: Sequence[str] = (),
+    reuse: bool = True,
+    uri: str = "",
 ) -> Updating:
     """Puts what waits among the documents and builds their index; yields how far it is, returns its manifest.
 
     Stopped at any moment, the same call goes on. ``load_encoder`` gives None for an index without vectors. Without
     ``reuse`` every word is counted and every passage encoded; the index is the same. ``uri`` is the address of the
-    engine that holds it, empty: the one that does, if any.
+    engine that holds it, empty: the one that does, if any. ``also`` are further rankings, as `IndexingConfig` names
+    them, beside those that the index has; ``load_further`` gives their models, as `ragqa.loading.load_further`.
     Raises CorpusError, ModelError, IndexingError.
     """
     yield BuildProgress("corpus", 0, 1)
@@ -58,14 +76,18 @@ def index_events(
     if not catalogue.analyser:
         catalogue = _with_analyser(shelf, catalogue)
     encoder = load_encoder()
-    config = IndexingConfig(analyser=catalogue.analyser, encoder=encoder.info.name if encoder else NO_ENCODER)
-    known = _known(shelf.name, indexes, encoder) if reuse and encoder else None
+    rankings = tuple(dict.fromkeys((*further_of(shelf.name, indexes), *also)))
+    models = load_further(rankings)
+    config = IndexingConfig(
+        analyser=catalogue.analyser, encoder=encoder.info.name if encoder else NO_ENCODER, rankings=rankings
+    )
+    known = _known(shelf.name, indexes, encoder, models) if reuse else {}
     measured = shelf.folder / readings.MEASURED if reuse else None
     stream = readings.LibraryStream(shelf, catalogue.kept, config.chunk_max_tokens, measured)
     engine = engine_of(indexes / shelf.name)
     where = uri or (engine.uri if engine else "")
     manifest = yield from build_events(
-        shelf.name, stream, indexes=indexes, config=config, encoder=encoder, known=known, uri=where
+        shelf.name, stream, indexes=indexes, config=config, encoder=encoder, models=models, known=known, uri=where
     )
     _finish(shelf, catalogue, before.indexed or {}, open_index(shelf.name, indexes))
     return manifest
@@ -75,6 +97,12 @@ def encoder_name(shelf: Shelf, indexes: Path) -> str:
     """The encoder of the corpus's index, the usual one where there is none yet; "none" for one without vectors."""
     known = {entry.name: entry.manifest for entry in list_indexes(indexes)}.get(shelf.name)
     return known.encoder if known else IndexingConfig().encoder
+
+
+def further_of(name: str, indexes: Path) -> tuple[str, ...]:
+    """The further rankings of the corpus's index, as `ragqa index build --also` names them."""
+    known = {entry.name: entry.manifest for entry in list_indexes(indexes)}.get(name)
+    return tuple(ranking.option for ranking in known.rankings) if known else ()
 
 
 def _check_something_is_left(shelf: Shelf) -> None:
@@ -96,28 +124,48 @@ def _read_all(shelf: Shelf, catalogue: Catalogue) -> Generator[BuildProgress, No
                 readings.read(shelf, one, reader, MAX_TOKENS)
 
 
-def _known(name: str, indexes: Path, encoder: Encoder) -> KnownVectors | None:
-    """The vectors of the index as it is; None where there is none, or where new ones would be others."""
+def _known(name: str, indexes: Path, encoder: Encoder | None, models: Mapping[str, Any]) -> Mapping[str, KnownVectors]:
+    """The vectors of the index as it is, by ranking; those are left out where new ones would be others."""
     try:
         index = open_index(name, indexes)
     except IndexingError:
-        return None
+        return {}
     manifest = index.manifest
-    made_alike = (
-        manifest.vectors == "Flat"
-        and manifest.encoder_fingerprint == encoder.info.fingerprint
-        and manifest.encoder_precision == encoder.info.precision
-        and manifest.libraries == {library: version(library) for library in LIBRARIES}
+    if manifest.vectors != "Flat" or manifest.libraries != {library: version(library) for library in LIBRARIES}:
+        return {}
+    files: dict[str, str] = {}
+    if encoder and (manifest.encoder_fingerprint, manifest.encoder_precision) == _made_by(encoder):
+        files["dense"] = DENSE
+    files |= {
+        ranking.name: f"{FURTHER}/{ranking.folder}/vectors.faiss"
+        for ranking in manifest.rankings
+        if ranking.name.startswith("dense:")
+        and ranking.name in models
+        and (ranking.fingerprint, ranking.precision) == _made_by(models[ranking.name])
+    }
+    announced = {entry.path: entry.sha256 for entry in manifest.files}
+    whole = {
+        ranking: path
+        for ranking, path in files.items()
+        if path not in announced or sha256_of_file(index.folder / path) == announced[path]
+    }
+    if not whole:
+        return {}
+    digests = (
+        known_texts(index.folder)
+        if manifest.engine
+        else digests_of(indexed_text(passage, manifest.indexed_text) for passage in index.passages)
     )
-    if not made_alike:
-        return None
-    if manifest.engine:
-        return KnownVectors(known_texts(index.folder), index.vectors)
-    [entry] = [entry for entry in manifest.files if entry.path == DENSE]
-    if sha256_of_file(index.folder / DENSE) != entry.sha256:
-        return None
-    digests = digests_of(indexed_text(passage, manifest.indexed_text) for passage in index.passages)
-    return KnownVectors(digests, index.vectors)
+    return {
+        ranking: KnownVectors(
+            digests, index.vectors if ranking == "dense" else read_vectors(index.folder / path, manifest.vectors)
+        )
+        for ranking, path in whole.items()
+    }
+
+
+def _made_by(encoder: Encoder) -> tuple[str, str]:
+    return encoder.info.fingerprint, encoder.info.precision
 
 
 def _finish(shelf: Shelf, built: Catalogue, indexed: dict[str, str], index: Index) -> None:

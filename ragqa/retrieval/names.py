@@ -96,6 +96,7 @@ def check_rankings(weights: Mapping[str, float], rankings: Sequence[str], index:
         found = ", ".join(rankings) + (", and no vectors" if "dense" in missing else "")
         msg = (
             f"the settings give a weight to {', '.join(missing)}, index {index!r} has only {found}; "
-            f"build it with `ragqa index build {index} --source PATH {options}`, or choose other weights"
+            f"build it with `ragqa index build {index} --source PATH {options}` (a corpus of the library: `ragqa index "
+            f"add {index} {options}`), or choose other weights"
         )
         raise ConfigError(msg)

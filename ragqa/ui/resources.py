@@ -249,7 +249,7 @@ def encoder_of(name: str, paths: Paths) -> Encoder | None:
 @st.cache_resource(show_spinner=False)
 def library_jobs(paths: Paths) -> Jobs:
     """What is being read and indexed for the library."""
-    return Jobs(paths.indexes)
+    return Jobs(paths.indexes, lambda rankings: _further(tuple(rankings), paths))
 
 
 def corpus_titles(names: Iterable[str], paths: Paths) -> dict[str, str]:

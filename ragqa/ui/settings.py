@@ -19,6 +19,7 @@ from ragqa.access.policy import Act
 from ragqa.config import Config, FusionConfig, GenerationConfig, page_models
 from ragqa.errors import RagqaError
 from ragqa.http_client import is_api_name, missing_key
+from ragqa.library.shelf import shelf_of
 from ragqa.paths import Paths
 from ragqa.preset_files import LONGEST_EXPLANATION, LONGEST_NAME, save_preset
 from ragqa.presets import PRESETS, Preset
@@ -213,7 +214,9 @@ def _missing(names: Sequence[str], index: str) -> str:
 
 
 def _adding(names: Sequence[str], index: str) -> str:
-    return f"ragqa index build {index} --source PATH {' '.join(map(also_option, names))}"
+    is_of_library = shelf_of(index, Paths.from_env().library) is not None
+    how = f"add {index}" if is_of_library else f"build {index} --source PATH"
+    return f"ragqa index {how} {' '.join(map(also_option, names))}"
 
 
 def _group(name: str) -> str:

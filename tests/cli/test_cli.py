@@ -439,8 +439,13 @@ def test_a_corpus_of_the_library_is_kept_document_by_document(call, tmp_path, mo
     assert "ragqa index add mine FILE" in str(error)
     (tmp_path / "two.md").write_text("# Two\n\nAnother text of its own.")
     call("index", "add", "mine", str(tmp_path / "two.md"))
+    code, out, _, _ = call("index", "add", "mine", "--also", "document")
+    assert (code, "added" in out) == (0, False)
     code, out, _, _ = call("index", "remove", "mine", "note.md")
     assert "note: removed" in out
+    assert "document" in call("index", "info", "mine")[1], "it stays"
+    assert "`ragqa index add nobody FILE` makes it" in str(call("index", "add", "nobody", "--also", "document")[3])
+    assert "further ranking" in str(call("index", "add", "mine", "--also", "nothing")[3])
 
 
 def test_records_are_copied_to_another_store_and_what_is_there_otherwise_is_named(call, tmp_path):

@@ -8,7 +8,7 @@ import zipfile
 import pytest
 
 from ragqa.corpus.documents import Reader
-from ragqa.errors import ConfigError, CorpusError
+from ragqa.errors import ConfigError, CorpusError, IndexingError
 from ragqa.indexing import measured, open_index
 from ragqa.indexing.measured import measure
 from ragqa.library import readings
@@ -122,6 +122,26 @@ def test_adding_replacing_and_removing_gives_the_bytes_of_a_full_rebuild(tmp_pat
         "ferries, version 1.html",
         "note, version 1.md",
     ]
+
+
+def test_a_further_ranking_stays_and_encodes_only_what_is_new(tmp_path, reader, files):
+    shelf, indexes = make_shelf("ferries", tmp_path / "library"), tmp_path / "indexes"
+    encoder, other = CountingEncoder(), CountingEncoder()
+    further = {"load_further": lambda rankings: dict.fromkeys(rankings, other)}
+    put_in(shelf, reader, files / "ferries.html", files / "note.md")
+    index(shelf, indexes, encoder)
+    manifest = index(shelf, indexes, encoder, also=["dense:other"], **further)
+    assert manifest.retrievers == ("bm25", "context", "dense", "citations", "dense:other")
+    assert len(encoder.encoded) == len(other.encoded) == 9
+    put_in(shelf, reader, files / "boats.docx")
+    assert index(shelf, indexes, encoder, **further).retrievers[-1] == "dense:other"
+    assert len(encoder.encoded) == len(other.encoded) == 17
+    index(shelf, tmp_path / "anew", FakeEncoder(), reuse=False, also=["dense:other"], **further)
+    assert index_bytes(tmp_path / "anew", "ferries") == index_bytes(indexes, "ferries")
+    assert Jobs(indexes, further["load_further"]).start(shelf, "index", lambda: encoder).wait(60).error == ""
+    assert index_bytes(tmp_path / "anew", "ferries") == index_bytes(indexes, "ferries")
+    with pytest.raises(IndexingError, match="expected a model for the ranking 'dense:other'"):
+        index(shelf, indexes, encoder)
 
 
 def test_only_what_has_changed_is_counted_again(tmp_path, reader, files, monkeypatch):
