@@ -85,6 +85,12 @@ EngineKind = Annotated[
     ),
 ]
 Uri = Annotated[str, typer.Option(help="Address of the engine, as in http://localhost:19530.")]
+Files = Annotated[
+    list[Path] | None, typer.Argument(help="Documents, or ZIP archives of them.", exists=True, dir_okay=False)
+]
+Also = Annotated[
+    list[str] | None, typer.Option(help=f"A further ranking: {', '.join(further_rankings())}; repeatable.")
+]
 
 
 @app.command()
@@ -187,14 +193,6 @@ def _drawn(events: Stream[BuildProgress, None, Manifest], bar: Progress) -> Mani
         bar.update(tasks[progress.stage], completed=progress.done, total=progress.total, description=said)
 
     return returned(events, draw)
-
-
-Files = Annotated[
-    list[Path] | None, typer.Argument(help="Documents, or ZIP archives of them.", exists=True, dir_okay=False)
-]
-Also = Annotated[
-    list[str] | None, typer.Option(help=f"A further ranking: {', '.join(further_rankings())}; repeatable.")
-]
 
 
 @app.command()

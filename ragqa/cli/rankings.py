@@ -4,17 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from ragqa import loading
 from ragqa.cli.output import progress_bar, stderr
-from ragqa.config import Config, RerankingConfig
+from ragqa.config import Config, FusionConfig, RerankingConfig
 from ragqa.corpus.questions import GoldQuestion, GoldUnit
+from ragqa.errors import ConfigError
 from ragqa.evaluation.retrieval.comparing import Result, measured
 from ragqa.evaluation.retrieval.rankings import Rankings, open_ranker, rank_all, reread_all
-from ragqa.fusion import rerank
+from ragqa.fusion import fuse, rerank
 from ragqa.indexing import Index
+from ragqa.lab.questions import Fold
 from ragqa.paths import Paths
+from ragqa.retrieval.names import adding_command, fitting_fusion
 from ragqa.streams import returned
+from ragqa.types import Ranking
 
 
 def rankings_of(
@@ -26,6 +31,61 @@ def rankings_of(
     with progress_bar() as bar:
         task = bar.add_task("Retrieving", total=len(gold))
         return returned(rank_all(ranker, gold), lambda done: bar.update(task, completed=done))
+
+
+class Stacking(NamedTuple):
+    """A further ranking, the rankings of the index that stand for it in each fold, if any, and the fusion of all."""
+
+    further: str = ""
+    stacked: Sequence[str] = ()
+    fusion: FusionConfig | None = None  # None: the default
+
+    def check(self, index: Index, n_folds: int) -> None:
+        """Raises ConfigError where this index lacks one of the rankings, or not every fold has one."""
+        if self.stacked and not (self.further and len(set(self.stacked)) == len(self.stacked) == n_folds):
+            msg = (
+                f"--stacked names one ranking of the index for each of the {n_folds} folds, in their order, and "
+                f"--further what they stand for; got {len(self.stacked)}, and --further {self.further!r}"
+            )
+            raise ConfigError(msg)
+        has = index.manifest.retrievers
+        lacking = [name for name in self.stacked or filter(None, [self.further]) if name not in has]
+        if lacking:
+            msg = (
+                f"the index has no ranking {lacking[0]!r}, only {', '.join(has)}; build it with "
+                f"`{adding_command(lacking, index.name)}`"
+            )
+            raise ConfigError(msg)
+
+
+def fused_rankings(
+    gold: Sequence[GoldQuestion], index: Index, reading: Stacking | None = None, folds: Sequence[Fold] = ()
+) -> list[Ranking]:
+    """The fused ranking of each question; those made are stored as `ragqa eval retrieval` stores rankings.
+
+    Where ``reading`` is stacked, each of its rankings stands for the further one in the questions that its fold tests.
+    Raises ConfigError where the index lacks one of them.
+    """
+    reading, manifest = reading or Stacking(), index.manifest
+    reading.check(index, len(folds))
+    own = [name for name in manifest.retrievers if name not in reading.stacked]
+    rankings = [*own, reading.further] if reading.stacked else own
+    fusion = fitting_fusion(reading.fusion or FusionConfig(), rankings, manifest.encoder, index.name)
+    with stderr().status("Loading the encoder"):
+        ranker = open_ranker(Config(index.name), Paths.from_env())
+    tested = zip((fold.test for fold in folds), reading.stacked, strict=True) if reading.stacked else [(None, "")]
+    found: dict[int, Ranking] = {}
+    with progress_bar() as bar:
+        task = bar.add_task("Retrieving", total=len(gold))
+        for places, read in tested:
+            of_fold = ranker.without({*reading.stacked} - {read})
+            for n in range(len(gold)) if places is None else places:
+                rows = of_fold.rank(gold[n].question.text).rankings
+                found[n] = fuse(
+                    [replace(one, retriever=reading.further) if one.retriever == read else one for one in rows], fusion
+                )
+                bar.update(task, completed=len(found))
+    return [found[n] for n in range(len(gold))]
 
 
 def reranked_results(

@@ -10,8 +10,8 @@ import numpy as np
 import typer
 
 from ragqa.cli.output import options_of, progress_bar, stderr, stdout
-from ragqa.cli.rankings import reranked_results
-from ragqa.cli.train_ranking import asked_index, cut, fused_rankings, ranker
+from ragqa.cli.rankings import fused_rankings, reranked_results
+from ragqa.cli.train_ranking import asked_index, cut, ranker
 from ragqa.cli.train_verdicts import verdicts
 from ragqa.config import RerankingConfig
 from ragqa.dataset.pseudo_queries import PseudoQuery, counts_of, draw, pseudo_queries
@@ -145,7 +145,9 @@ def reranker(
     asked = asked_index(index, questions, fold)
     start = base or asked.index.manifest.encoder
     _, base_sha256 = base_folder(start)
-    fused = fused_rankings([*asked.learnt, *asked.tested], asked.index)
+    gold = [*asked.learnt, *asked.tested]
+    rankings = fused_rankings(gold, asked.index)
+    fused = {item.question.text: one for item, one in zip(gold, rankings, strict=True)}
     with stderr().status("Looking for hard negatives"):
         data = asked.gathered(KnownRankings("fused", fused), limit=limit, seed=seed)
     stderr().print(data.counts)

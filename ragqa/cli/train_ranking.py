@@ -10,14 +10,9 @@ from typing import Annotated, NamedTuple
 import typer
 
 from ragqa.cli.output import options_of, progress_bar, stderr, stdout
-from ragqa.cli.rankings import rankings_of
-from ragqa.config import Config, FusionConfig
-from ragqa.corpus.questions import GoldQuestion
+from ragqa.cli.rankings import Stacking, fused_rankings
 from ragqa.errors import ConfigError
 from ragqa.evaluation.kept import FIGURES
-from ragqa.evaluation.retrieval.rankings import open_ranker
-from ragqa.fusion import fuse
-from ragqa.indexing import Index
 from ragqa.lab import cut as cutting
 from ragqa.lab import ranker as ranking
 from ragqa.lab.model_folder import command_line, files_table, write_card
@@ -25,7 +20,6 @@ from ragqa.lab.questions import AskedIndex, Fold, folds_by_gold
 from ragqa.lab.retriever import text_numbers, with_equal_gold
 from ragqa.paths import Paths
 from ragqa.preset_files import find_preset
-from ragqa.retrieval.names import also_option, fitting_fusion
 from ragqa.tables import plain
 from ragqa.types import Ranking
 
@@ -34,15 +28,6 @@ def asked_index(name: str, files: Sequence[Path], fold: str = "", test: Path | N
     """See `AskedIndex.of`."""
     with stderr().status("Reading passages and questions"):
         return AskedIndex.of(name, files, fold, test)
-
-
-def fused_rankings(gold: Sequence[GoldQuestion], index: Index) -> dict[str, Ranking]:
-    """The default fused ranking by question; stored as `ragqa eval retrieval` stores rankings."""
-    config = Config()
-    columns, _ = rankings_of(tuple(gold), index, config)
-    rankings = zip(*columns, strict=True)
-    fusion = fitting_fusion(config.fusion, index.manifest.retrievers, index.manifest.encoder, index.name)
-    return {item.question.text: fuse(found, fusion) for item, found in zip(gold, rankings, strict=True)}
 
 
 def ranker(
@@ -144,52 +129,6 @@ class _Ranked(NamedTuple):
     fused: list[Ranking]
 
 
-class Stacking(NamedTuple):
-    """A further ranking, the rankings that stand for it in each fold, if they do, and the fusion of all."""
-
-    further: str = ""
-    stacked: Sequence[str] = ()
-    fusion: FusionConfig | None = None  # None: the default
-
-    def check(self, rankings: Sequence[str], n_folds: int) -> None:
-        """Raises ConfigError where these rankings of an index lack one."""
-        if self.stacked and not (self.further and len(set(self.stacked)) == len(self.stacked) == n_folds):
-            msg = (
-                f"--stacked names one ranking of the index for each of the {n_folds} folds, in their order, and "
-                f"--further what they stand for; got {len(self.stacked)}, and --further {self.further!r}"
-            )
-            raise ConfigError(msg)
-        lacking = [name for name in self.stacked or filter(None, [self.further]) if name not in rankings]
-        if lacking:
-            msg = (
-                f"the index has no ranking {lacking[0]!r}, only {', '.join(rankings)}; build it with "
-                f"`ragqa index build NAME --source PATH {also_option(lacking[0])}`"
-            )
-            raise ConfigError(msg)
-
-    def fused(self, asked: AskedIndex, parts: Sequence[Fold]) -> list[Ranking]:
-        """The fused ranking of each question. Raises as `check`."""
-        index, gold = asked.index, asked.learnt
-        manifest = index.manifest
-        self.check(manifest.retrievers, len(parts))
-        own = [name for name in manifest.retrievers if name not in self.stacked]
-        rankings = [*own, self.further] if self.stacked else own
-        fusion = fitting_fusion(self.fusion or FusionConfig(), rankings, manifest.encoder, index.name)
-        with stderr().status("Loading the encoder"):
-            ranker = open_ranker(Config(index.name), Paths.from_env())
-        found: dict[int, Ranking] = {}
-        with progress_bar() as bar:
-            task = bar.add_task("Retrieving", total=len(gold))
-            for part, read in zip(parts, self.stacked or [""] * len(parts), strict=True):
-                of_fold = ranker.without({*self.stacked} - {read})
-                for n in part.test:
-                    rows = of_fold.rank(gold[n].question.text).rankings
-                    rows = tuple(replace(one, retriever=self.further) if one.retriever == read else one for one in rows)
-                    found[n] = fuse(rows, fusion)
-                    bar.update(task, completed=len(found))
-        return [found[n] for n in range(len(gold))]
-
-
 def _ranked(
     index: str, questions: Sequence[Path], weight: Sequence[float] | None, folds: int, reading: Stacking
 ) -> _Ranked:
@@ -202,4 +141,4 @@ def _ranked(
     counts = [share for share, places in zip(shares, by_file, strict=True) for _ in places]
     texts = text_numbers(asked.texts)
     parts = folds_by_gold(with_equal_gold(asked.learnt, asked.index.position_of, texts), folds)
-    return _Ranked(asked, by_file, counts, texts, parts, reading.fused(asked, parts))
+    return _Ranked(asked, by_file, counts, texts, parts, fused_rankings(asked.learnt, asked.index, reading, parts))

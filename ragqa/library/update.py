@@ -38,8 +38,6 @@ _LOOKED_AT: Final = 400  # passages
 _NAMES: Final = {"en": "English"}
 
 Updating = Generator[BuildProgress, None, Manifest]
-
-
 FurtherModels = Callable[[Sequence[str]], Mapping[str, Any]]
 
 
@@ -76,7 +74,9 @@ def index_events(
     if not catalogue.analyser:
         catalogue = _with_analyser(shelf, catalogue)
     encoder = load_encoder()
-    rankings = tuple(dict.fromkeys((*further_of(shelf.name, indexes), *also)))
+    earlier = _manifest(shelf.name, indexes)
+    has = [ranking.option for ranking in earlier.rankings] if earlier else []
+    rankings = tuple(dict.fromkeys((*has, *also)))
     models = load_further(rankings)
     config = IndexingConfig(
         analyser=catalogue.analyser, encoder=encoder.info.name if encoder else NO_ENCODER, rankings=rankings
@@ -95,14 +95,13 @@ def index_events(
 
 def encoder_name(shelf: Shelf, indexes: Path) -> str:
     """The encoder of the corpus's index, the usual one where there is none yet; "none" for one without vectors."""
-    known = {entry.name: entry.manifest for entry in list_indexes(indexes)}.get(shelf.name)
+    known = _manifest(shelf.name, indexes)
     return known.encoder if known else IndexingConfig().encoder
 
 
-def further_of(name: str, indexes: Path) -> tuple[str, ...]:
-    """The further rankings of the corpus's index, as `ragqa index build --also` names them."""
-    known = {entry.name: entry.manifest for entry in list_indexes(indexes)}.get(name)
-    return tuple(ranking.option for ranking in known.rankings) if known else ()
+def _manifest(name: str, indexes: Path) -> Manifest | None:
+    """The manifest of the corpus's index; None where there is none that can be read."""
+    return {entry.name: entry.manifest for entry in list_indexes(indexes)}.get(name)
 
 
 def _check_something_is_left(shelf: Shelf) -> None:

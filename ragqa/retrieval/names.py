@@ -22,6 +22,12 @@ def also_option(name: str) -> str:
     return f"--also {part.name if part and part.key == name else name}"
 
 
+def adding_command(names: Sequence[str], index: str, *, of_library: bool = False) -> str:
+    """The command that adds these rankings to an index, of a folder or of a corpus of the library."""
+    how = f"add {index}" if of_library else f"build {index} --source PATH"
+    return f"ragqa index {how} {' '.join(map(also_option, names))}"
+
+
 def needs_no_files(name: str) -> bool:
     """Whether another package's retriever of this name works on every index. Raises ConfigError where it is broken."""
     if name not in registry.entry_points_of(registry.RETRIEVERS):
@@ -92,11 +98,10 @@ def check_rankings(weights: Mapping[str, float], rankings: Sequence[str], index:
         msg = f"{unknown[0]!r} is no ranking; give weights to those of index {index!r}: {', '.join(rankings)}"
         raise ConfigError(msg)
     if missing:
-        options = " ".join(map(also_option, missing))
         found = ", ".join(rankings) + (", and no vectors" if "dense" in missing else "")
         msg = (
             f"the settings give a weight to {', '.join(missing)}, index {index!r} has only {found}; "
-            f"build it with `ragqa index build {index} --source PATH {options}` (a corpus of the library: `ragqa index "
-            f"add {index} {options}`), or choose other weights"
+            f"build it with `{adding_command(missing, index)}` (a corpus of the library: "
+            f"`{adding_command(missing, index, of_library=True)}`), or choose other weights"
         )
         raise ConfigError(msg)

@@ -24,7 +24,7 @@ from ragqa.paths import Paths
 from ragqa.preset_files import LONGEST_EXPLANATION, LONGEST_NAME, save_preset
 from ragqa.presets import PRESETS, Preset
 from ragqa.retrieval.learned_ranker import rankings_read
-from ragqa.retrieval.names import also_option, lacking_rankings
+from ragqa.retrieval.names import adding_command, lacking_rankings
 from ragqa.scores import ScoringMode
 from ragqa.ui import access, resources
 from ragqa.ui.differences import FILTERS, FUSIONS, Difference, differences
@@ -214,9 +214,7 @@ def _missing(names: Sequence[str], index: str) -> str:
 
 
 def _adding(names: Sequence[str], index: str) -> str:
-    is_of_library = shelf_of(index, Paths.from_env().library) is not None
-    how = f"add {index}" if is_of_library else f"build {index} --source PATH"
-    return f"ragqa index {how} {' '.join(map(also_option, names))}"
+    return adding_command(names, index, of_library=shelf_of(index, Paths.from_env().library) is not None)
 
 
 def _group(name: str) -> str:
