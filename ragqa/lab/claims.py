@@ -1,0 +1,124 @@
+"""Labelled claims and questions over passages, and rules with policies that cover them or do not; their five folds.
+
+The files are those of `RAGQA_DATA/claims` (`claims.jsonl`, `gaps.jsonl`); its README says how they were labelled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from ragqa.lab.labelled import rows_of
+
+FOLDS = 5
+
+# Which fold an ADGM document is in: about as many claims in each, near-duplicate documents together
+# (6 and 7; 15 and 16; 21, 26, 33, 35 and 37).
+_DOCUMENTS_OF_FOLD = (
+    (3, 4, 5, 6, 7, 8, 9, 17, 19, 20, 24, 31),
+    (1, 13, 14, 25, 29, 30),
+    (15, 16, 21, 26, 28, 33, 35, 36, 37),
+    (2, 11, 18, 34, 39, 40),
+    (10, 12, 22, 23, 27, 32, 38),
+)
+_FOLD_OF_DOCUMENT = {f"adgm:{document}": fold for fold, found in enumerate(_DOCUMENTS_OF_FOLD) for document in found}
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A sentence about a passage, and what the passage says of it; ``deciding`` are indexes of the passage's sentences."""
+
+    text: str
+    label: Literal["supported", "contradicted", "unsupported"]
+    kind: str
+    deciding: Annotated[tuple[int, ...], Field(alias="from")]
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimQuestion:
+    """A question; where it is answerable the sentences that answer it and the answer in a few words."""
+
+    text: str
+    answerable: bool
+    sentences: tuple[int, ...] = ()
+    short: str = ""
+    near: str = ""  # of a near miss: what is not said
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedPassage:
+    """A passage as its sentences, six claims about it and two questions."""
+
+    id: str
+    corpus: str
+    sentences: tuple[str, ...]
+    writer: str
+    claims: tuple[Claim, ...]
+    questions: tuple[ClaimQuestion, ...]
+    title: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RulePart:
+    """A part of a rule: its lead-in (key "lead"), an item, a deadline or a condition."""
+
+    key: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClashingWords:
+    """The words of a policy and of a rule that contradict each other."""
+
+    policy: str
+    rule: str
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyText:
+    """A passage of a policy, held against a rule; ``missing`` are keys of parts."""
+
+    text: str
+    label: Literal["covered", "partly", "conflicts", "absent"]
+    missing: tuple[str, ...]
+    clash: ClashingWords | None
+    sentences: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A rule taken apart, and three or four passages of policies."""
+
+    id: str
+    rule: str
+    who: str
+    strength: str
+    deadline: str
+    condition: str
+    parts: tuple[RulePart, ...]
+    texts: tuple[PolicyText, ...]
+
+
+def read_claims(path: Path) -> tuple[ClaimedPassage, ...]:
+    """The passages of ``claims.jsonl``, in the file's order. Raises CorpusError naming the line."""
+    return rows_of(path, ClaimedPassage)
+
+
+def read_gaps(path: Path) -> tuple[Gap, ...]:
+    """The rules of ``gaps.jsonl``, in the file's order. Raises CorpusError naming the line."""
+    return rows_of(path, Gap)
+
+
+def fold_of(passage_id: str) -> int:
+    """Which of the five folds, 0 to 4, a passage or rule is in: by its document for ADGM, else by its whole id.
+
+    The same for claims, questions and gaps, so that no model is measured on a document it learnt from.
+    """
+    document = ":".join(passage_id.split(":")[:2])
+    if document in _FOLD_OF_DOCUMENT:
+        return _FOLD_OF_DOCUMENT[document]
+    return int(hashlib.sha256(passage_id.encode()).hexdigest(), 16) % FOLDS
