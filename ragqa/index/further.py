@@ -1,4 +1,4 @@
-"""Further rankings of an index: their files written, opened and handed to their retrievers; see `ragqa.index.manifest`."""
+"""Further rankings of an index: their files written, opened and given to their retrievers (`ragqa.index.manifest`)."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 Every fusion is measured once per question (`measured`), by numpy, to the numbers of `ragqa.fusion.fuse` and
 `ragqa.evaluation.measures.measure_run`; choosing among them (`tune`) is arithmetic on that one table.
 
-A filter is judged by F-beta of what it keeps (`ragqa.evaluation.filter_measures`). AUEB 4.2 chose its filter by RePASs instead,
-which needs a language model, and rewards an answer that says little.
+A filter is judged by F-beta of what it keeps (`ragqa.evaluation.filter_measures`). AUEB 4.2 chose its filter by RePASs
+instead, which needs a language model, and rewards an answer that says little.
 """
 
 from __future__ import annotations
@@ -110,8 +110,9 @@ def measured(
     """For each question in order the value in [0, 1] of each measure under each fusion, (n_measures, n_fusions).
 
     ``columns[r][q]`` is ranking r of question q. Equal to fusing and measuring one by one, ties by passage id and gold
-    not found included; ``unit`` as in `ragqa.evaluation.benchmarks.retrieval.evaluate`. Every question has gold (`folds_by_gold`
-    sees to it). Raises ConfigError for an unknown measure, IndexingError for a score that is not finite.
+    not found included; ``unit`` as in `ragqa.evaluation.benchmarks.retrieval.evaluate`. Every question has gold
+    (`folds_by_gold` sees to it). Raises ConfigError for an unknown measure, IndexingError for a score that is not
+    finite.
     """
     parsed = [check_measure(name) for name in measures]
     names = [column[0].retriever for column in columns if column]

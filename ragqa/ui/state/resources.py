@@ -60,13 +60,14 @@ UNFINISHED = (
     "Another process of this server was at this run when it kept what is shown here; it goes on there, or was stopped. "
     "Reload to see whether there is more, or ask again."
 )
-ICON = Path(__file__).parent / "icon.png"  # a local file: Streamlit fetches named icons from the network
+_HTML = Path(__file__).resolve().parents[1] / "html"
+ICON = _HTML / "icon.png"  # a local file: Streamlit fetches named icons from the network
 
 
 @st.cache_resource(show_spinner=False)
 def style() -> str:
     """The page's style sheet as one ``<style>`` element."""
-    return f"<style>{(Path(__file__).parent / 'style.css').read_text(encoding='utf-8')}</style>"
+    return f"<style>{(_HTML / 'style.css').read_text(encoding='utf-8')}</style>"
 
 
 def record_store(path: Path | str) -> RecordStore:

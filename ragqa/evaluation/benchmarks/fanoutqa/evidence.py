@@ -1,9 +1,9 @@
 """Wikipedia's pages: where their text comes from, cut into fragments, ranked for a question, and searched by a model.
 
 The paper's way (Zhu et al. 2024): a page is cut at paragraphs, lines, sentences, clauses, then words into fragments of
-at most 1,024 characters; BM25+ on comparable text (`ragqa.evaluation.benchmarks.fanoutqa.metrics.Normaliser`) ranks them for the
-question; the first that does not fit ends the list. Tokens are estimated, since the server's tokenizer is not here: see
-`count_tokens`.
+at most 1,024 characters; BM25+ on comparable text (`ragqa.evaluation.benchmarks.fanoutqa.metrics.Normaliser`) ranks
+them for the question; the first that does not fit ends the list. Tokens are estimated, since the server's tokenizer is
+not here: see `count_tokens`.
 """
 
 from __future__ import annotations

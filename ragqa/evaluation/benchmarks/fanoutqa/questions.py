@@ -1,7 +1,8 @@
 """FanOutQA (Zhu et al. 2024): dev and test questions -> questions with their necessary Wikipedia pages.
 
 Dev items carry an answer and a decomposition into smaller questions, each with the page that answers it; test items a
-list of pages and no answer. The text of a page is not in the files: `ragqa.evaluation.benchmarks.fanoutqa.evidence` finds it.
+list of pages and no answer. The text of a page is not in the files: `ragqa.evaluation.benchmarks.fanoutqa.evidence`
+finds it.
 """
 
 from __future__ import annotations
