@@ -101,7 +101,7 @@ OPTIONS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class AnswersContext:
     """What the run works with. ``prices``: of a million tokens sent and written; ``docids`` by passage id."""
 
     pipeline: Pipeline
@@ -144,7 +144,7 @@ def task_of(pipeline: Pipeline, settings: Settings, variant: str = "") -> Task:
     )
     stamp = {**answer_stamp_of(questions, pipeline), "schema_version": SCHEMA_VERSION, "variant": variant}
     docids = load_item_ids(Path(settings["docids"])) if settings.get("docids") else None
-    loaded = Loaded(pipeline, _gold(questions, pipeline), prices_of(settings), docids)
+    loaded = AnswersContext(pipeline, _gold(questions, pipeline), prices_of(settings), docids)
     columns = (*COLUMNS, *TOKENS) if needs_language_model(pipeline.config.generation.generator) else COLUMNS
     return Task(items, stamp, loaded, columns, parallel=settings["parallel"])
 
