@@ -242,7 +242,7 @@ def fitting(fragments: Iterable[Fragment], limit: int, frame_tokens: int, each: 
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """What a search found: fragments, best first, or titles to search for next."""
 
     fragments: tuple[Fragment, ...] = ()
@@ -255,11 +255,11 @@ class Search(Protocol):
     @property
     def name(self) -> str: ...
 
-    def find(self, query: str, question: str) -> Found:
+    def find(self, query: str, question: str) -> SearchResult:
         """What one search of the model finds. Raises CorpusError where the source fails."""
         ...
 
-    def once(self, question: str) -> Found:
+    def once(self, question: str) -> SearchResult:
         """What is found for the question itself, for a model that does not search."""
         ...
 
@@ -275,21 +275,21 @@ class WikipediaSearch:
     def name(self) -> str:
         return f"pages: {self.pages.name}; ranked on text lemmatised with {self.normaliser.lemmatiser}"
 
-    def find(self, query: str, question: str) -> Found:
+    def find(self, query: str, question: str) -> SearchResult:
         """See `Search`."""
         try:
             text = self.pages.page(query, None)
         except NoPageError:
-            return Found(similar=self.pages.search(query, SIMILAR_TITLES))
-        return Found(ranked([(query, text)], question, self.normaliser))
+            return SearchResult(similar=self.pages.search(query, SIMILAR_TITLES))
+        return SearchResult(ranked([(query, text)], question, self.normaliser))
 
-    def once(self, question: str) -> Found:
+    def once(self, question: str) -> SearchResult:
         """The fragments of the pages whose titles match the question, ranked together."""
         pages = []
         for title in self.pages.search(question, SIMILAR_TITLES):
             with suppress(NoPageError):
                 pages.append((title, self.pages.page(title, None)))
-        return Found(ranked(pages, question, self.normaliser))
+        return SearchResult(ranked(pages, question, self.normaliser))
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,11 +299,13 @@ class IndexSearch:
     name: str
     hits: Callable[[str], Sequence[tuple[str, str]]]  # a query -> (title, text)
 
-    def find(self, query: str, question: str) -> Found:
+    def find(self, query: str, question: str) -> SearchResult:
         """See `Search`."""
-        return Found(tuple(Fragment(title, text, rank) for rank, (title, text) in enumerate(self.hits(query), 1)))
+        return SearchResult(
+            tuple(Fragment(title, text, rank) for rank, (title, text) in enumerate(self.hits(query), 1))
+        )
 
-    def once(self, question: str) -> Found:
+    def once(self, question: str) -> SearchResult:
         """See `Search`."""
         return self.find(question, question)
 
