@@ -12,7 +12,7 @@ from pathlib import Path
 from ragqa.errors import GenerationError
 from ragqa.generation.answers import budget_note, failure_note, marked, nothing_kept, unfinished
 from ragqa.generation.fanout.generator import searched_by_rules
-from ragqa.generation.fanout.merging import Found, Node, Tree, answered
+from ragqa.generation.fanout.merging import Node, RankedSubQuestion, Tree, answered
 from ragqa.generation.fanout.names import names_in
 from ragqa.generation.fanout.searching import best_of
 from ragqa.generation.llm.calls import Call, Calls, Outcome, tokens_in
@@ -220,7 +220,7 @@ class _Work:
         yield SubQuestionsAsked(tuple(asked), "model", note)
         for question in asked:
             yield Working(f"Searching: {question.text}", self._calls.made)
-            yield self.tree.add(Found(question, best_of(self._search(question.text))))[1]
+            yield self.tree.add(RankedSubQuestion(question, best_of(self._search(question.text))))[1]
 
     def answer_all(self) -> Iterator[GenerationEvent]:
         """Asks for the answer to every sub-question, then to those that the answers ask for."""

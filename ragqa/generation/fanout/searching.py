@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ragqa.generation.fanout.decomposition import PlannedQuestion, decompose
-from ragqa.generation.fanout.merging import Found, own_passages
+from ragqa.generation.fanout.merging import RankedSubQuestion, own_passages
 from ragqa.generation.fanout.names import FUNCTION_WORDS, SMALL_WORDS, names_in, plain_name
 from ragqa.plugins.protocols import Search
 from ragqa.types import Passage, Ranking, SubQuestion
@@ -81,10 +81,14 @@ def parts_of(question: str, ranking: Ranking, most: int) -> tuple[PlannedQuestio
     return decompose(question, most, titles)
 
 
-def search_parts(parts: Sequence[PlannedQuestion], search: Search, first: int = 1, parent: int = 0) -> Iterator[Found]:
+def search_parts(
+    parts: Sequence[PlannedQuestion], search: Search, first: int = 1, parent: int = 0
+) -> Iterator[RankedSubQuestion]:
     """Each part as a sub-question, numbered from ``first``, with what it found."""
     for number, part in enumerate(parts, start=first):
-        yield Found(SubQuestion(number, part.text, parent, part.reason, part.name), best_of(search(part.text)))
+        yield RankedSubQuestion(
+            SubQuestion(number, part.text, parent, part.reason, part.name), best_of(search(part.text))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +99,9 @@ class _Bridge:
     rank: int  # of the name's own passage for the question itself
 
 
-def second_hop(question: str, ranking: Ranking, search: Search, most: int, first: int = 1) -> tuple[Found, ...]:
+def second_hop(
+    question: str, ranking: Ranking, search: Search, most: int, first: int = 1
+) -> tuple[RankedSubQuestion, ...]:
     """The names in the best passages that the corpus has a passage of its own on, each asked what is left to ask.
 
     At most ``most`` and `MAX_BRIDGES`: those first whose own passage is the more relevant to the question, ties and
@@ -114,7 +120,7 @@ def second_hop(question: str, ranking: Ranking, search: Search, most: int, first
                 met[part.name.casefold()] = _Bridge(part, best_of(found), hop, rank)
     chosen = sorted(met.values(), key=lambda bridge: bridge.rank)[: min(most, MAX_BRIDGES)]
     return tuple(
-        Found(
+        RankedSubQuestion(
             SubQuestion(number, bridge.part.text, 0, bridge.part.reason, bridge.part.name, is_bridge=True),
             bridge.ranking,
             bridge.hop,
