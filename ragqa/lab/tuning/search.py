@@ -71,7 +71,7 @@ class Doing:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TunedSettings:
     """What was chosen. ``setting`` is the one that the final filter was tuned for."""
 
     ranked: Tuned
@@ -88,7 +88,7 @@ def searched(
     gold: Sequence[GoldQuestion],
     unit: GoldUnit,
     parts: Sequence[Fold],
-) -> Generator[Doing, None, Found]:
+) -> Generator[Doing, None, TunedSettings]:
     """The ranking, then the filter: for the tuned ranking, or the default one where tuning found none better.
 
     ``columns`` are each index's rankings, at least as deep as the deepest of ``search`` and ``default``. Raises
@@ -109,7 +109,7 @@ def searched(
     yield Doing("filters", len(used), len(used))
     of_each = [figures[used.index(setting)] for setting in used]
     filtered = tuning.tune_filter(of_each, candidates, parts, search.beta, search.seed)
-    return Found(ranked, filtered, used[-1], len(settings), len(candidates))
+    return TunedSettings(ranked, filtered, used[-1], len(settings), len(candidates))
 
 
 def _measured(
