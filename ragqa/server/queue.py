@@ -13,7 +13,7 @@ AT_ONCE: Final = 16  # on two cores more only make each other slow; a few people
 WAITING: Final = 100
 
 
-class Turns:
+class RunQueue:
     """The line of one process. Safe between threads."""
 
     def __init__(self, at_once: int = AT_ONCE, waiting: int = WAITING) -> None:
@@ -23,7 +23,7 @@ class Turns:
         self._closed = ""
 
     @classmethod
-    def from_env(cls) -> Turns:
+    def from_env(cls) -> RunQueue:
         """As RAGQA_MAX_RUNS and RAGQA_MAX_WAITING say. Raises ConfigError."""
         return cls(
             whole_number("RAGQA_MAX_RUNS", AT_ONCE, least=1), whole_number("RAGQA_MAX_WAITING", WAITING, least=0)
@@ -70,7 +70,7 @@ class Turns:
 class QueuePlace:
     """A place in the line, until `leave`."""
 
-    def __init__(self, turns: Turns, line: list[QueuePlace], changed: Condition) -> None:
+    def __init__(self, turns: RunQueue, line: list[QueuePlace], changed: Condition) -> None:
         self._turns, self._line, self._changed = turns, line, changed
 
     def wait(self, tell: Callable[[int], None]) -> bool:

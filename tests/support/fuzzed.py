@@ -43,7 +43,7 @@ from ragqa.retrieval.api_encoder import ApiEncoder
 from ragqa.retrieval.api_reranker import ApiReranker
 from ragqa.retrieval.names import rankings_for
 from ragqa.server.access.policy import read_policy
-from ragqa.server.queue import Turns
+from ragqa.server.queue import RunQueue
 from ragqa.settings.config import Config, GenerationConfig, IndexingConfig
 from ragqa.settings.preset_files import read_preset
 from ragqa.settings.presets import PRESETS
@@ -314,7 +314,7 @@ def _settings(data: bytes, folder: Path) -> object:
     lines = (line.partition("=") for line in data[1:].decode("utf-8", "surrogateescape").splitlines())
     env = {name: value for name, _, value in lines if name and "\0" not in name + value}
     with mock.patch.dict(os.environ, {name: value for name, value in env.items() if name.startswith("RAGQA_MAX_")}):
-        Turns.from_env()
+        RunQueue.from_env()
     return LlmGenerator(Config.from_env(env).generation, env.get("OPENAI_API_KEY")).close()
 
 

@@ -27,7 +27,7 @@ from ragqa.pipeline import assemble
 from ragqa.records.store import RecordStore
 from ragqa.retrieval.names import rankings_for
 from ragqa.server.access.policy import Act
-from ragqa.server.queue import Turns
+from ragqa.server.queue import RunQueue
 from ragqa.settings.config import NO_ENCODER, Config, FusionConfig
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import presets_in
@@ -87,9 +87,9 @@ def runs() -> Runs:
 
 
 @st.cache_resource(show_spinner=False)
-def turns() -> Turns:
+def turns() -> RunQueue:
     """Who of all sessions is at work and who waits. Raises ConfigError."""
-    made = Turns.from_env()
+    made = RunQueue.from_env()
     FIGURES.watch("ragqa_runs_at_work", "Questions at work now.", lambda: made.at_work)
     FIGURES.watch("ragqa_runs_waiting", "Questions that wait for their turn now.", lambda: made.waiting)
     return made
