@@ -14,7 +14,7 @@ from typing import Any
 
 from ragqa.corpus.chunking import Block, chunk
 from ragqa.corpus.cleaning import clean_text
-from ragqa.corpus.files import Item, read_items
+from ragqa.corpus.files import JsonItem, read_items
 from ragqa.corpus.jsonl import passages_of_document
 from ragqa.corpus.streams import LoadedStream, check_max_tokens, loaded
 from ragqa.errors import CorpusError
@@ -120,7 +120,7 @@ def _paragraphs(text: str) -> Iterator[Block]:
         start += len(paragraph) + len(PARAGRAPH_GAP)
 
 
-def _items(path: Path) -> tuple[Item, ...]:
+def _items(path: Path) -> tuple[JsonItem, ...]:
     """The items of the file; of a folder, of the one file in it that looks right. Never none."""
     found = (path,) if path.is_file() else files(path)
     if len(found) != 1:

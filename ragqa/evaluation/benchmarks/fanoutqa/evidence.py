@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from rank_bm25 import BM25Plus
 
-from ragqa.corpus.files import Item, read_utf8
+from ragqa.corpus.files import JsonItem, read_utf8
 from ragqa.corpus.wikipedia.mediawiki import MediaWiki
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.benchmarks.fanoutqa.metrics import Normaliser
@@ -162,7 +162,7 @@ def _lines(file: Path) -> Iterator[tuple[str, str]]:
         if not isinstance(values, dict):
             msg = f"{file.name}, line {number}: expected a JSON object, found {line[:40]!r}; correct the file"
             raise CorpusError(msg)
-        item = Item(f"{file.name}, line {number}", values)
+        item = JsonItem(f"{file.name}, line {number}", values)
         yield item.line("title"), item.text("text")
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ragqa.corpus.files import Item, describe, read_items
+from ragqa.corpus.files import JsonItem, describe, read_items
 from ragqa.errors import CorpusError
 from ragqa.evaluation.files import has_key, head_of
 from ragqa.types import Question
@@ -102,7 +102,7 @@ def revisions_of(questions: Sequence[FanOutQuestion]) -> dict[str, int]:
     return found
 
 
-def _question(item: Item) -> FanOutQuestion:
+def _question(item: JsonItem) -> FanOutQuestion:
     steps = tuple(_steps(item)) if "decomposition" in item else ()
     if "necessary_evidence" in item:
         evidence = [_evidence(part) for part in item.items("necessary_evidence")]
@@ -120,7 +120,7 @@ def _question(item: Item) -> FanOutQuestion:
     )
 
 
-def _steps(item: Item) -> Iterator[SubQuestion]:
+def _steps(item: JsonItem) -> Iterator[SubQuestion]:
     for step in item.items("decomposition"):
         yield SubQuestion(
             question=Question(step.line("question"), step.identifier("id")),
@@ -138,22 +138,22 @@ def _evidence_of(steps: Sequence[SubQuestion]) -> Iterator[Evidence]:
         yield from _evidence_of(step.steps)
 
 
-def _evidence(item: Item) -> Evidence:
+def _evidence(item: JsonItem) -> Evidence:
     revision = item.identifier("revid")  # a number, the number as a text, or "###TBD###" for a page added later
     number = int(revision) if re.fullmatch(r"[0-9]{1,18}", revision) else None
     url = item.line("url") if item.values.get("url") else ""
     return Evidence(item.line("title"), item.identifier("pageid"), number, url)
 
 
-def _object(item: Item, key: str) -> Item:
+def _object(item: JsonItem, key: str) -> JsonItem:
     value = item.values[key]
     if not isinstance(value, dict):
         msg = f"{item.place}: expected an object under {key!r}, found {describe(value)}; correct the file"
         raise CorpusError(msg)
-    return Item(f"{item.place}, {key!r}", value)
+    return JsonItem(f"{item.place}, {key!r}", value)
 
 
-def _reference(item: Item) -> Reference:
+def _reference(item: JsonItem) -> Reference:
     """The answer as it is compared: a value, a list of values, or values by name; never empty, never nested."""
     value: Any = item.values.get("answer")
     if isinstance(value, dict) and value and all(map(_is_primitive, value.values())):
