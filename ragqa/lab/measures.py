@@ -14,7 +14,7 @@ import numpy as np
 
 from ragqa.corpus.files import describe, read_json
 from ragqa.errors import CorpusError
-from ragqa.evaluation.answer_file import AnswerItem, Figures, figures_of, score_item
+from ragqa.evaluation.answer_file import AnswerItem, AnswerScores, figures_of, score_item
 from ragqa.lab.labelled import CitationGroup, CitedSentence, Claim
 from ragqa.pipeline import Pipeline
 from ragqa.plugins.protocols import Scorer
@@ -25,7 +25,7 @@ from ragqa.types.events.scoring import Scored, SentenceScored
 from ragqa.types.scores import CitationCheck, Verdict
 from ragqa.types.streams import returned
 
-PARTS = ("entailment", "contradiction", "obligation_coverage", "composite")  # fields of `Figures`, firm ones first
+PARTS = ("entailment", "contradiction", "obligation_coverage", "composite")  # fields of `AnswerScores`, firm ones first
 SCHEMA = (
     "a list of {QuestionID, RetrievedPassages, Answer, expected: {entailment_score, contradiction_score, "
     "obligation_coverage_score, composite_score}}, alone or under 'items'"
@@ -169,7 +169,7 @@ class PublishedCase:
     """An answer, the texts of its passages and the figures published for it."""
 
     item: AnswerItem
-    published: Figures
+    published: AnswerScores
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +180,8 @@ class CaseAgreement:
     question_id: str
     n_source_sentences: int
     n_answer_sentences: int
-    published: Figures
-    found: Figures
+    published: AnswerScores
+    found: AnswerScores
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ def _case(row: object, number: int, name: str) -> PublishedCase:
         raise CorpusError(msg)
     question_id = str(row.get("QuestionID") or number)
     item = AnswerItem(number, question_id, str(row.get("Question") or ""), tuple(passages), answer)
-    return PublishedCase(item, Figures(*numbers))
+    return PublishedCase(item, AnswerScores(*numbers))
 
 
 def _is_number(value: object) -> TypeGuard[int | float]:
