@@ -18,7 +18,7 @@ from ragqa.generation.answers import (
     separator_after,
     unfinished,
 )
-from ragqa.generation.llm.calls import Call, Calls, Outcome, tokens_in
+from ragqa.generation.llm.calls import Call, CallResult, Calls, tokens_in
 from ragqa.generation.llm.cleanup import without_echoes
 from ragqa.generation.llm.client import ChatClient
 from ragqa.generation.llm.reply import REFUSAL_NOTE
@@ -151,7 +151,7 @@ class _Work:
         seed = None if self._config.seed is None else self._config.seed + attempt - 1
         return Call(self._prompts[index], None if attempt == 1 else self._config.candidate_temperature, seed)
 
-    def _judged(self, index: int, attempt: int, outcome: Outcome) -> Iterator[GenerationEvent]:
+    def _judged(self, index: int, attempt: int, outcome: CallResult) -> Iterator[GenerationEvent]:
         item, prompt = self._items[index], self._prompts[index]
         self._attempts[index] = attempt
         answer = outcome.reply.answer(self._generator, prompt, max_tokens=self._config.max_tokens)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ragqa.errors import GenerationError
 from ragqa.generation.answers import marked, unfinished, without
-from ragqa.generation.llm.calls import Call, Calls, Outcome
+from ragqa.generation.llm.calls import Call, CallResult, Calls
 from ragqa.generation.llm.cleanup import is_prompt
 from ragqa.generation.llm.reply import Writer
 from ragqa.generation.prompts import ANSWER_MAX_CHARS, Prompt, PromptText, build_numbered_prompt
@@ -163,11 +163,11 @@ class Refinement:
         yield from task.versions.offer(self._current)
         return is_usable
 
-    def _ask(self, prompt: Prompt, number: int) -> Stream[GenerationEvent, None, Outcome]:
+    def _ask(self, prompt: Prompt, number: int) -> Stream[GenerationEvent, None, CallResult]:
         config = self._task.config
         seed = None if config.seed is None else config.seed + config.candidates + number - 1
         for event in self._task.calls.run([Call(prompt, seed=seed)], f"Inserting obligations, round {number}"):
-            if isinstance(event, Outcome):
+            if isinstance(event, CallResult):
                 return event
             yield event
         msg = "one call brings one outcome"

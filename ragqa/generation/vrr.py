@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ragqa.errors import GenerationError, ScoringError
 from ragqa.generation.answers import budget_note, empty_answer, failure_note, nothing_kept
-from ragqa.generation.llm.calls import Call, Calls, Outcome, tokens_in
+from ragqa.generation.llm.calls import Call, CallResult, Calls, tokens_in
 from ragqa.generation.llm.client import ChatClient
 from ragqa.generation.prompts import Prompt, build_prompt, load_prompt, obligations_only
 from ragqa.generation.refinement import Refinement, Task, Version, Versions
@@ -164,7 +164,7 @@ class _Verification:
             else:
                 yield from self._candidate(event)
 
-    def _candidate(self, outcome: Outcome) -> Iterator[GenerationEvent]:
+    def _candidate(self, outcome: CallResult) -> Iterator[GenerationEvent]:
         task, number = self._task, outcome.index + 1
         answer = outcome.reply.answer(task.writer, self._prompt, max_tokens=task.config.max_tokens)
         yield CandidateWritten(number, answer.text, answer.finish_reason, answer.note, answer.is_refusal)

@@ -15,7 +15,7 @@ from ragqa.generation.fanout.generator import searched_by_rules
 from ragqa.generation.fanout.merging import Node, RankedSubQuestion, Tree, answered
 from ragqa.generation.fanout.names import names_in
 from ragqa.generation.fanout.searching import best_of
-from ragqa.generation.llm.calls import Call, Calls, Outcome, tokens_in
+from ragqa.generation.llm.calls import Call, CallResult, Calls, tokens_in
 from ragqa.generation.llm.client import ChatClient
 from ragqa.generation.llm.reply import Reply
 from ragqa.generation.prompts import ANSWER_MAX_CHARS, Prompt, build_numbered_prompt, build_prompt, load_prompt
@@ -260,7 +260,7 @@ class _Work:
             node, build_prompt(Question(node.found.question.text), node.evidence, self._generator.answer_prompt)
         )
 
-    def _answered(self, asked: _Asked, outcome: Outcome) -> Iterator[GenerationEvent]:
+    def _answered(self, asked: _Asked, outcome: CallResult) -> Iterator[GenerationEvent]:
         reply = _restated(outcome.reply)
         answer = reply.answer(self._generator, asked.prompt, max_tokens=self._config.max_tokens)
         asked.node.answer = answer
