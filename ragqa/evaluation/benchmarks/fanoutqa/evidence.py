@@ -249,7 +249,7 @@ class SearchResult:
     similar: tuple[str, ...] = ()
 
 
-class Search(Protocol):
+class PageSearch(Protocol):
     """Finds fragments for a model's search; ``question`` ranks those of a page. Threads share it."""
 
     @property
@@ -276,7 +276,7 @@ class WikipediaSearch:
         return f"pages: {self.pages.name}; ranked on text lemmatised with {self.normaliser.lemmatiser}"
 
     def find(self, query: str, question: str) -> SearchResult:
-        """See `Search`."""
+        """See `PageSearch`."""
         try:
             text = self.pages.page(query, None)
         except NoPageError:
@@ -300,13 +300,13 @@ class IndexSearch:
     hits: Callable[[str], Sequence[tuple[str, str]]]  # a query -> (title, text)
 
     def find(self, query: str, question: str) -> SearchResult:
-        """See `Search`."""
+        """See `PageSearch`."""
         return SearchResult(
             tuple(Fragment(title, text, rank) for rank, (title, text) in enumerate(self.hits(query), 1))
         )
 
     def once(self, question: str) -> SearchResult:
-        """See `Search`."""
+        """See `PageSearch`."""
         return self.find(question, question)
 
 

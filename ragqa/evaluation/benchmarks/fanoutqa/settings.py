@@ -29,8 +29,8 @@ from ragqa.evaluation.benchmarks.fanoutqa.evidence import (
     Fragment,
     IndexSearch,
     NoPageError,
+    PageSearch,
     PageSource,
-    Search,
     SearchResult,
     WikipediaSearch,
     count_tokens,
@@ -223,7 +223,7 @@ class OpenBook:
 
     client: ChatClient
     config: GenerationConfig
-    search: Search
+    search: PageSearch
     context_tokens: int
     max_searches: int = MAX_SEARCHES
 
@@ -333,7 +333,7 @@ def solver_for(setting: Setting, client: ChatClient, config: GenerationConfig, s
     return OpenBook(client, config, _search(sources), sources.context_tokens, sources.max_searches)
 
 
-def _search(sources: Sources) -> Search:
+def _search(sources: Sources) -> PageSearch:
     if (sources.pages is None) == (sources.index is None):
         found = "neither" if sources.pages is None else "both"
         msg = f"open-book searches either pages (--pages) or an index (--index), got {found}; name one of them"
