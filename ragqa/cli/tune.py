@@ -23,7 +23,7 @@ from ragqa.index import Index, open_index
 from ragqa.infra.journal import write_whole
 from ragqa.lab.questions import folds_by_gold
 from ragqa.lab.training.model_folder import command_line
-from ragqa.lab.tuning.search import Doing, Search, lines, preset_file, report, searched
+from ragqa.lab.tuning.search import Doing, SearchSpace, lines, preset_file, report, searched
 from ragqa.lab.tuning.tuning import Setting, Tuned, TunedFilter
 from ragqa.settings.config import Config, FilteringConfig, FusionConfig
 from ragqa.settings.paths import Paths
@@ -60,7 +60,9 @@ def tune(
     where tuning found none better beyond chance; --write leaves what is not better at its default. Rankings are stored
     under RAGQA_HOME, as by `ragqa eval retrieval`.
     """
-    search = Search(tuple(dict.fromkeys(index)), measure, beta, tuple(sorted(set(depth or DEPTHS))), folds, step, seed)
+    search = SearchSpace(
+        tuple(dict.fromkeys(index)), measure, beta, tuple(sorted(set(depth or DEPTHS))), folds, step, seed
+    )
     _check_files(out, write)
     opened = {name: open_index(name, Paths.from_env().indexes) for name in search.indexes}
     _check_same_corpus(opened)

@@ -37,7 +37,7 @@ BESIDE = "R@10"  # reported with the measure that decides
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class SearchSpace:
     """Among what is chosen, and by what. Raises ConfigError for what is wrong, before anything is ranked."""
 
     indexes: tuple[str, ...]  # of one corpus
@@ -82,7 +82,7 @@ class TunedSettings:
 
 
 def searched(
-    search: Search,
+    search: SearchSpace,
     columns: Mapping[str, Sequence[Rankings]],
     default: Setting,
     gold: Sequence[GoldQuestion],
@@ -113,7 +113,7 @@ def searched(
 
 
 def _measured(
-    search: Search,
+    search: SearchSpace,
     columns: Mapping[str, Sequence[Rankings]],
     default: Setting,
     gold: Sequence[GoldQuestion],
