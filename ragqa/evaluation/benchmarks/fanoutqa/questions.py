@@ -29,7 +29,7 @@ WITHDRAWN = frozenset({"36146d2306ce9ca3"})
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class EvidencePage:
     """A Wikipedia page at the revision that was current on 20 November 2023; None: the file does not say which."""
 
     title: str
@@ -44,7 +44,7 @@ class SubQuestion:
 
     question: Question
     answer: Reference
-    evidence: Evidence | None
+    evidence: EvidencePage | None
     depends_on: tuple[str, ...] = ()
     steps: tuple[SubQuestion, ...] = ()
 
@@ -57,7 +57,7 @@ class FanOutQuestion:
     """
 
     question: Question
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[EvidencePage, ...]
     categories: tuple[str, ...] = ()
     answer: Reference | None = None
     steps: tuple[SubQuestion, ...] = ()
@@ -131,18 +131,18 @@ def _steps(item: JsonItem) -> Iterator[SubQuestion]:
         )
 
 
-def _evidence_of(steps: Sequence[SubQuestion]) -> Iterator[Evidence]:
+def _evidence_of(steps: Sequence[SubQuestion]) -> Iterator[EvidencePage]:
     for step in steps:
         if step.evidence:
             yield step.evidence
         yield from _evidence_of(step.steps)
 
 
-def _evidence(item: JsonItem) -> Evidence:
+def _evidence(item: JsonItem) -> EvidencePage:
     revision = item.identifier("revid")  # a number, the number as a text, or "###TBD###" for a page added later
     number = int(revision) if re.fullmatch(r"[0-9]{1,18}", revision) else None
     url = item.line("url") if item.values.get("url") else ""
-    return Evidence(item.line("title"), item.identifier("pageid"), number, url)
+    return EvidencePage(item.line("title"), item.identifier("pageid"), number, url)
 
 
 def _object(item: JsonItem, key: str) -> JsonItem:
