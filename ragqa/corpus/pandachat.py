@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ragqa.corpus.chunking import Block, chunk
+from ragqa.corpus.chunking import SplitBlock, chunk
 from ragqa.corpus.cleaning import clean_text
 from ragqa.corpus.files import JsonItem, read_items
 from ragqa.corpus.jsonl import passages_of_document
@@ -113,10 +113,10 @@ def pandachat_text(marked: str) -> str:
     return PARAGRAPH_GAP.join(paragraph for paragraph in paragraphs if paragraph)
 
 
-def _paragraphs(text: str) -> Iterator[Block]:
+def _paragraphs(text: str) -> Iterator[SplitBlock]:
     start = 0
     for paragraph in text.split(PARAGRAPH_GAP):
-        yield Block(start, start + len(paragraph))
+        yield SplitBlock(start, start + len(paragraph))
         start += len(paragraph) + len(PARAGRAPH_GAP)
 
 
