@@ -65,7 +65,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class RecordReader:
     """Who looks into a store. ``names`` are what a record may be shared with, ``hidden`` corpora not theirs to read.
 
     ``refused`` is told of every id that was asked for and not found or not shown. ``everything``: all is shown.
@@ -121,14 +121,14 @@ class RecordStore:
     does not wait.
     """
 
-    def __init__(self, place: Place, reader: Reader | None = None, patience: float = PATIENCE_SECONDS) -> None:
+    def __init__(self, place: Place, reader: RecordReader | None = None, patience: float = PATIENCE_SECONDS) -> None:
         self.place = place
         self._engine = engine_of(place)
         self._ready = False
         self._reader = reader
         self._patience = patience
 
-    def seen_by(self, reader: Reader) -> RecordStore:
+    def seen_by(self, reader: RecordReader) -> RecordStore:
         """The same records as this reader sees them."""
         made = RecordStore(self.place, reader, self._patience)
         made._ready = self._ready

@@ -9,7 +9,7 @@ from typing import Final
 
 from ragqa.errors import AccessError, RagqaError
 from ragqa.infra.metrics import FIGURES
-from ragqa.records.store import Reader, RecordStore
+from ragqa.records.store import RecordReader, RecordStore
 from ragqa.server.access.audit import AuditLog
 from ragqa.server.access.policy import LOCAL, Act, Person, Policy, Role
 from ragqa.server.access.rate_limit import RateLimit
@@ -87,7 +87,9 @@ class Gate:
         person = self.person
         everything = person.role is Role.ADMINISTRATOR
         names = person.names if person.role >= Role.READER else frozenset[str]()
-        return store.seen_by(Reader(person.id, names, self.policy.hidden(person), self._guessed, everything=everything))
+        return store.seen_by(
+            RecordReader(person.id, names, self.policy.hidden(person), self._guessed, everything=everything)
+        )
 
     def _guessed(self, record_id: str) -> None:
         self.log(Act.REFUSAL, wanted=Act.READ, record=record_id[:60])
