@@ -180,7 +180,7 @@ class Phrase:
 
 
 @dataclass(frozen=True)
-class Sentence:
+class ParsedSentence:
     """A question or statement, taken apart as far as the lists go."""
 
     text: str
