@@ -65,7 +65,7 @@ class Versions:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class WritingTask:
     """One question and all that writing its answer needs."""
 
     question: Question
@@ -81,7 +81,7 @@ class Task:
 class Refinement:
     """The rounds of one answer. After `events`, ``reason`` says in words why they ended."""
 
-    def __init__(self, task: Task, candidates: Mapping[int, Version], chosen: int) -> None:
+    def __init__(self, task: WritingTask, candidates: Mapping[int, Version], chosen: int) -> None:
         """``chosen`` is the candidate to refine; the others stay in the mean that its sentences are measured by."""
         self.reason = ""
         self.rounds = 0  # begun
@@ -196,7 +196,7 @@ class Refinement:
         )
 
 
-def _prompt(task: Task, missing: Sequence[ObligationScore], answer: str) -> Prompt:
+def _prompt(task: WritingTask, missing: Sequence[ObligationScore], answer: str) -> Prompt:
     """The missing obligations, each under its own passage and number, and the answer to correct."""
     by_passage: dict[int, list[str]] = {}
     for score in missing:
