@@ -17,9 +17,9 @@ from pydantic import TypeAdapter
 
 from ragqa.evaluation.benchmark import Json, Outcome, Settings, Status, Task
 from ragqa.evaluation.benchmarks.fanoutqa.metrics import (
+    FanOutScores,
     Metrics,
     QuestionScore,
-    Scores,
     reference_text,
     score_one,
     summarise,
@@ -219,7 +219,7 @@ def published_report(settings: Settings) -> Report:
     return Report(comparisons=(beside_published(setting_of(settings["setting"])),), notes=notes)
 
 
-def scores_as_dict(scores: Scores) -> dict[str, Any]:
+def scores_as_dict(scores: FanOutScores) -> dict[str, Any]:
     """The means in the shape of the `fanoutqa` package's result, with who lemmatised and what is missing."""
     return {
         "acc": {"loose": scores.loose, "strict": scores.strict},
