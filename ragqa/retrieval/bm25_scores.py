@@ -2,7 +2,7 @@
 
 bm25s's own builder takes a Python list of every token of every text, 40 bytes each: tens of GB for a million passages
 read with their neighbours. Here texts are counted a block at a time (`counted`); each block is sorted by token, so the
-matrix is a merge of all blocks, a range of tokens at a time (`Scores.blocks`). The formula and the layout are bm25s's;
+matrix is a merge of all blocks, a range of tokens at a time (`TokenScores.blocks`). The formula and the layout are bm25s's;
 tests hold the two together.
 """
 
@@ -73,7 +73,7 @@ class CountsFolder(Sequence[Counts]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scores:
+class TokenScores:
     """The scores by token: those of token t are at ``indptr[t]`` to ``indptr[t + 1] - 1`` of all blocks in a row."""
 
     vocabulary: Keys  # (n_distinct_tokens,), rising
@@ -120,7 +120,7 @@ class Scores:
         return cuts
 
 
-def scores_of(blocks: Sequence[Counts], k1: float, b: float) -> Scores:
+def scores_of(blocks: Sequence[Counts], k1: float, b: float) -> TokenScores:
     """The scores of every (token, text) pair; texts are numbered through all blocks. Needs a text."""
     vocabulary = _vocabulary(blocks)
     frequency = np.zeros(len(vocabulary), dtype=np.int64)
@@ -129,7 +129,7 @@ def scores_of(blocks: Sequence[Counts], k1: float, b: float) -> Scores:
         frequency[np.searchsorted(vocabulary, counts.keys)] += np.diff(counts.starts)
         n_texts += len(counts.lengths)
     indptr = np.concatenate([[0], np.cumsum(frequency)]).astype(np.int64)
-    return Scores(vocabulary, indptr, n_texts, k1, b, blocks)
+    return TokenScores(vocabulary, indptr, n_texts, k1, b, blocks)
 
 
 def counted(table: TokenTable, windows: Windows | None = None) -> Iterator[Counts]:
