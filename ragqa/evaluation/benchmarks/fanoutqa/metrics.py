@@ -128,7 +128,7 @@ class FanOutScores:
     missing: tuple[Missing, ...] = ()
 
 
-class Judge(Protocol):
+class AnswerJudge(Protocol):
     """Who compares an answer with the reference."""
 
     @property
@@ -144,7 +144,7 @@ class Metrics:
     normaliser: Normaliser
     rouge: Callable[[str, str], Mapping[str, Rouge]] | None = None
     bleurt: Callable[[str, str], float] | None = None
-    judge: Judge | None = None
+    judge: AnswerJudge | None = None
     missing: tuple[Missing, ...] = field(default=())
 
 
