@@ -39,14 +39,14 @@ class EvidencePage:
 
 
 @dataclass(frozen=True, slots=True)
-class SubQuestion:
+class DecompositionStep:
     """A step of a human decomposition: it has a page of its own, or steps of its own, never both."""
 
     question: Question
     answer: Reference
     evidence: EvidencePage | None
     depends_on: tuple[str, ...] = ()
-    steps: tuple[SubQuestion, ...] = ()
+    steps: tuple[DecompositionStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class FanOutQuestion:
     evidence: tuple[EvidencePage, ...]
     categories: tuple[str, ...] = ()
     answer: Reference | None = None
-    steps: tuple[SubQuestion, ...] = ()
+    steps: tuple[DecompositionStep, ...] = ()
 
     @property
     def question_id(self) -> str:
@@ -120,9 +120,9 @@ def _question(item: JsonItem) -> FanOutQuestion:
     )
 
 
-def _steps(item: JsonItem) -> Iterator[SubQuestion]:
+def _steps(item: JsonItem) -> Iterator[DecompositionStep]:
     for step in item.items("decomposition"):
-        yield SubQuestion(
+        yield DecompositionStep(
             question=Question(step.line("question"), step.identifier("id")),
             answer=_reference(step),
             evidence=None if step.values.get("evidence") is None else _evidence(_object(step, "evidence")),
@@ -131,7 +131,7 @@ def _steps(item: JsonItem) -> Iterator[SubQuestion]:
         )
 
 
-def _evidence_of(steps: Sequence[SubQuestion]) -> Iterator[EvidencePage]:
+def _evidence_of(steps: Sequence[DecompositionStep]) -> Iterator[EvidencePage]:
     for step in steps:
         if step.evidence:
             yield step.evidence
