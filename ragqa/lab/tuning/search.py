@@ -27,7 +27,7 @@ from ragqa.index import Index
 from ragqa.infra.version import __version__
 from ragqa.lab.questions import Floats, Fold
 from ragqa.lab.tuning import tuning
-from ragqa.lab.tuning.tuning import Setting, Tuned, TunedFilter
+from ragqa.lab.tuning.tuning import RankingSetting, Tuned, TunedFilter
 from ragqa.models import fingerprint
 from ragqa.settings.config import FilteringConfig, FusionConfig, RetrievalConfig
 from ragqa.settings.preset_files import preset_text
@@ -76,7 +76,7 @@ class TunedSettings:
 
     ranked: Tuned
     filtered: TunedFilter
-    setting: Setting
+    setting: RankingSetting
     n_rankings: int  # among which was chosen, the default too
     n_filters: int
 
@@ -84,7 +84,7 @@ class TunedSettings:
 def searched(
     search: SearchSpace,
     columns: Mapping[str, Sequence[Rankings]],
-    default: Setting,
+    default: RankingSetting,
     gold: Sequence[GoldQuestion],
     unit: GoldUnit,
     parts: Sequence[Fold],
@@ -115,10 +115,10 @@ def searched(
 def _measured(
     search: SearchSpace,
     columns: Mapping[str, Sequence[Rankings]],
-    default: Setting,
+    default: RankingSetting,
     gold: Sequence[GoldQuestion],
     unit: GoldUnit,
-) -> Generator[Doing, None, tuple[list[Setting], Floats]]:
+) -> Generator[Doing, None, tuple[list[RankingSetting], Floats]]:
     """Every way to rank with the default last, and the value of each for each question."""
     grids = {
         name: tuning.candidates([one[0].retriever for one in found], search.step) for name, found in columns.items()
@@ -137,7 +137,7 @@ def _measured(
             rows.append(row)
             done += 1
             yield Doing(f"{n_all:,} ways to rank", done, len(gold) * len(blocks))
-        settings += [Setting(name, depth, fusion) for fusion in fusions]
+        settings += [RankingSetting(name, depth, fusion) for fusion in fusions]
         values.append(np.stack(rows))
     return settings, np.concatenate(values, axis=2)
 
@@ -187,7 +187,7 @@ def report(
 def preset_file(
     name: str,
     found: Mapping[str, Any],
-    ranking: Setting,
+    ranking: RankingSetting,
     ranked: Tuned,
     filtered: TunedFilter,
     command: str,
@@ -235,7 +235,7 @@ def _about(file: Path, gold: Sequence[GoldQuestion], unit: str) -> dict[str, Any
     return {"name": file.name, "n_questions": len(gold), "gold": unit, "sha256": sha256}
 
 
-def _setting(setting: Setting) -> dict[str, Any]:
+def _setting(setting: RankingSetting) -> dict[str, Any]:
     return {"depth": setting.depth, "method": setting.fusion.method, "weights": _shares(setting.fusion)}
 
 
