@@ -38,7 +38,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class MeasureDifference:
     """One configuration against the baseline in one measure; p adjusted for all differences of the table (Holm)."""
 
     name: str
@@ -89,14 +89,14 @@ def evaluate(
     return tuple(results)
 
 
-def compare(results: Sequence[Result], baseline: str, seed: int = 0) -> tuple[Difference, ...]:
+def compare(results: Sequence[Result], baseline: str, seed: int = 0) -> tuple[MeasureDifference, ...]:
     """Every other configuration against the one called ``baseline``, in the measures of `TESTED`."""
     base = next(result for result in results if result.name == baseline)
     pairs = [(result, measure) for result in results if result.name != baseline for measure in TESTED]
     tests = [paired_test(result.values[measure], base.values[measure], seed) for result, measure in pairs]
     adjusted = holm([test.p_value for test in tests])
     return tuple(
-        Difference(result.name, measure, test, p)
+        MeasureDifference(result.name, measure, test, p)
         for (result, measure), test, p in zip(pairs, tests, adjusted, strict=True)
     )
 
@@ -164,6 +164,6 @@ def stem_of(name: str) -> str:
     return "".join(c if c.isalnum() else "-" for c in name).strip("-")
 
 
-def differences_json(differences: Sequence[Difference | Pair]) -> list[dict[str, Any]]:
+def differences_json(differences: Sequence[MeasureDifference | Pair]) -> list[dict[str, Any]]:
     """The differences as JSON."""
     return [asdict(one) for one in differences]
