@@ -36,7 +36,7 @@ SCHEMA = (
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedSentence:
+class SentenceCheck:
     """A labelled sentence and what the check made of it."""
 
     labelled: CitedSentence
@@ -75,7 +75,7 @@ class CitationReport:
 
 def check_groups(
     groups: Iterable[CitationGroup], passages: Iterable[Passage], scorer: Scorer
-) -> Iterator[CheckedSentence]:
+) -> Iterator[SentenceCheck]:
     """Each sentence with its check in mode ``paper``, a group at a time as if it were an answer to its passages.
 
     Raises CorpusError where a passage of a group is not among ``passages``, and ScoringError.
@@ -87,7 +87,7 @@ def check_groups(
             msg = f"expected passage {missing[0]} of the demonstration rulebook, found none; reinstall ragqa"
             raise CorpusError(msg)
         checks = _checks(group, [by_id[name] for name in group.passage_ids], scorer)
-        yield from map(CheckedSentence, group.sentences, checks)
+        yield from map(SentenceCheck, group.sentences, checks)
 
 
 def _checks(group: CitationGroup, passages: Sequence[Passage], scorer: Scorer) -> tuple[CitationCheck, ...]:
@@ -109,7 +109,7 @@ def kind_of(labelled: CitedSentence) -> str:
     return "wrong citation, another is right" if labelled.right else "wrong citation, none is right"
 
 
-def citation_report(checked: Sequence[CheckedSentence]) -> CitationReport:
+def citation_report(checked: Sequence[SentenceCheck]) -> CitationReport:
     """Precision and recall over all sentences."""
     exact: dict[str, tuple[int, int]] = {}
     changes, before, after = [], [], []
