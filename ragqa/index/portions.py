@@ -24,7 +24,7 @@ from ragqa.errors import CorpusError
 from ragqa.index.folders import flush
 from ragqa.index.journal import BuildProgress, Journal
 from ragqa.index.manifest import HIDDEN, IDS, OFFSETS, ORDER, PASSAGES
-from ragqa.index.measured import ARRAYS, KeepingStream, Measured, Reading, joined, kept_articles, measure
+from ragqa.index.measured import ARRAYS, KeepingStream, PassageArrays, Reading, joined, kept_articles, measure
 from ragqa.retrieval.analysis import context_windows
 from ragqa.retrieval.bm25_scores import CountsFolder, counted
 from ragqa.retrieval.document_bm25 import by_document
@@ -174,13 +174,13 @@ class _Portion:
     n_articles: int = 0
     n_passages: int = 0
     n_chars: int = 0
-    _parts: list[Measured] = field(default_factory=list)
+    _parts: list[PassageArrays] = field(default_factory=list)
     _waiting: list[Passage] = field(default_factory=list)
 
-    def add(self, article: Sequence[Passage] | Measured) -> None:
+    def add(self, article: Sequence[Passage] | PassageArrays) -> None:
         self.n_articles += 1
         self.n_passages += len(article)
-        if isinstance(article, Measured):
+        if isinstance(article, PassageArrays):
             self._parts.append(article)
             self.n_chars += len(article.lines)
         else:
@@ -191,13 +191,13 @@ class _Portion:
     def is_full(self) -> bool:
         return self.n_passages >= PORTION_PASSAGES or self.n_chars >= PORTION_CHARS
 
-    def measured(self) -> Measured:
+    def measured(self) -> PassageArrays:
         return joined(self._parts) if self._parts else measure(self._waiting, self.reading, self.place)
 
 
 def _articles(
     source: PassageStream, start: int, reading: Reading, libraries: dict[str, str]
-) -> Iterator[tuple[int, Sequence[Passage] | Measured]]:
+) -> Iterator[tuple[int, Sequence[Passage] | PassageArrays]]:
     if isinstance(source, KeepingStream) and source.kept:
         return kept_articles(source, source.kept, start, reading, libraries)
     return source.articles(start)
@@ -212,7 +212,7 @@ def _told(source: PassageStream) -> Iterator[BuildProgress]:
         yield BuildProgress("corpus", done, total, f"{done:,} of {total:,} documents")
 
 
-def _write(portion: Measured, keys: Keys, file: BinaryIO, place: str, journal: Journal, reading: Reading) -> Keys:
+def _write(portion: PassageArrays, keys: Keys, file: BinaryIO, place: str, journal: Journal, reading: Reading) -> Keys:
     """Writes a portion and says so in the journal, which is not saved yet; the keys of all ids, rising."""
     own = portion.arrays["ids"]
     _check(portion, keys, place, journal)
@@ -237,7 +237,7 @@ def _write(portion: Measured, keys: Keys, file: BinaryIO, place: str, journal: J
     return np.insert(keys, np.searchsorted(keys, np.sort(own)), np.sort(own))
 
 
-def _write_counts(portion: Measured, journal: Journal, reading: Reading) -> None:
+def _write_counts(portion: PassageArrays, journal: Journal, reading: Reading) -> None:
     document_of = portion.arrays["document_of"]
     tables = dict(zip(reading.analysers, portion.tables, strict=True))
     for ranking in reading.rankings:
@@ -254,7 +254,7 @@ def _write_counts(portion: Measured, journal: Journal, reading: Reading) -> None
             journal.n_blocks[ranking] = number + 1
 
 
-def _check(portion: Measured, keys: Keys, place: str, journal: Journal) -> None:
+def _check(portion: PassageArrays, keys: Keys, place: str, journal: Journal) -> None:
     """Raises CorpusError unless each passage has its own id."""
     own = np.sort(portion.arrays["ids"])
     repeated = {*keys[places_of(own, keys)].tolist(), *own[1:][own[1:] == own[:-1]].tolist()}
