@@ -45,7 +45,7 @@ ARRAYS: Final[dict[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class AnalysisPlan:
     """How passages are read: by the rankings by words, by encoders, and whether for what they refer to."""
 
     rankings: tuple[str, ...]  # of bm25, context and document
@@ -79,7 +79,7 @@ class PassageArrays:
         return len(self.names)
 
 
-def measure(passages: Sequence[Passage], reading: Reading, place: str) -> PassageArrays:
+def measure(passages: Sequence[Passage], reading: AnalysisPlan, place: str) -> PassageArrays:
     """These passages of the source that errors call ``place``. Raises CorpusError for what is no Unicode text."""
     lines = [_line(passage, place) for passage in passages]
     numbers: dict[str, int] = {}
@@ -161,7 +161,7 @@ class KeepingStream(TellingStream, Protocol):
 
 
 def kept_articles(
-    source: KeepingStream, folder: Path, start: int, reading: Reading, libraries: dict[str, str]
+    source: KeepingStream, folder: Path, start: int, reading: AnalysisPlan, libraries: dict[str, str]
 ) -> Iterator[tuple[int, PassageArrays]]:
     """Each article from ``start`` on as `articles` of a stream gives it; one that is kept is not read."""
     said = [VERSION, ANALYSIS_VERSION, GRAMMAR_VERSION, asdict(reading), libraries]

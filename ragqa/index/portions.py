@@ -24,7 +24,7 @@ from ragqa.errors import CorpusError
 from ragqa.index.folders import flush
 from ragqa.index.journal import BuildProgress, Journal
 from ragqa.index.manifest import HIDDEN, IDS, OFFSETS, ORDER, PASSAGES
-from ragqa.index.measured import ARRAYS, KeepingStream, PassageArrays, Reading, joined, kept_articles, measure
+from ragqa.index.measured import ARRAYS, AnalysisPlan, KeepingStream, PassageArrays, joined, kept_articles, measure
 from ragqa.retrieval.analysis import context_windows
 from ragqa.retrieval.bm25_scores import CountsFolder, counted
 from ragqa.retrieval.document_bm25 import by_document
@@ -134,7 +134,7 @@ PORTION_CHARS: Final = 8_000_000
 
 
 def read_portions(
-    source: PassageStream, place: str, journal: Journal, reading: Reading, libraries: dict[str, str]
+    source: PassageStream, place: str, journal: Journal, reading: AnalysisPlan, libraries: dict[str, str]
 ) -> Generator[BuildProgress, None, None]:
     """Reads what is left of the source, which errors call ``place``. Raises CorpusError where it is no corpus."""
     portion = _Portion(reading, place)
@@ -169,7 +169,7 @@ def read_portions(
 class _Portion:
     """Articles until there are enough of them; those that were not measured yet are so in one go."""
 
-    reading: Reading
+    reading: AnalysisPlan
     place: str
     n_articles: int = 0
     n_passages: int = 0
@@ -196,7 +196,7 @@ class _Portion:
 
 
 def _articles(
-    source: PassageStream, start: int, reading: Reading, libraries: dict[str, str]
+    source: PassageStream, start: int, reading: AnalysisPlan, libraries: dict[str, str]
 ) -> Iterator[tuple[int, Sequence[Passage] | PassageArrays]]:
     if isinstance(source, KeepingStream) and source.kept:
         return kept_articles(source, source.kept, start, reading, libraries)
@@ -212,7 +212,9 @@ def _told(source: PassageStream) -> Iterator[BuildProgress]:
         yield BuildProgress("corpus", done, total, f"{done:,} of {total:,} documents")
 
 
-def _write(portion: PassageArrays, keys: Keys, file: BinaryIO, place: str, journal: Journal, reading: Reading) -> Keys:
+def _write(
+    portion: PassageArrays, keys: Keys, file: BinaryIO, place: str, journal: Journal, reading: AnalysisPlan
+) -> Keys:
     """Writes a portion and says so in the journal, which is not saved yet; the keys of all ids, rising."""
     own = portion.arrays["ids"]
     _check(portion, keys, place, journal)
@@ -237,7 +239,7 @@ def _write(portion: PassageArrays, keys: Keys, file: BinaryIO, place: str, journ
     return np.insert(keys, np.searchsorted(keys, np.sort(own)), np.sort(own))
 
 
-def _write_counts(portion: PassageArrays, journal: Journal, reading: Reading) -> None:
+def _write_counts(portion: PassageArrays, journal: Journal, reading: AnalysisPlan) -> None:
     document_of = portion.arrays["document_of"]
     tables = dict(zip(reading.analysers, portion.tables, strict=True))
     for ranking in reading.rankings:
