@@ -146,7 +146,7 @@ class FanOutLlmGenerator:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _AnswerCall:
     """A call for a sub-question's answer."""
 
     node: Node
@@ -255,12 +255,12 @@ class _Work:
             yield from self._searched(texts, parent, f"asked by the answer to sub-question {parent}")
         return self.tree.nodes[before:]
 
-    def _asked(self, node: Node) -> _Asked:
-        return _Asked(
+    def _asked(self, node: Node) -> _AnswerCall:
+        return _AnswerCall(
             node, build_prompt(Question(node.found.question.text), node.evidence, self._generator.answer_prompt)
         )
 
-    def _answered(self, asked: _Asked, outcome: CallResult) -> Iterator[GenerationEvent]:
+    def _answered(self, asked: _AnswerCall, outcome: CallResult) -> Iterator[GenerationEvent]:
         reply = _restated(outcome.reply)
         answer = reply.answer(self._generator, asked.prompt, max_tokens=self._config.max_tokens)
         asked.node.answer = answer
