@@ -132,7 +132,7 @@ class FanOutLlmGenerator:
 
         Raises GenerationError where no call brought an answer.
         """
-        work = _Work(self, question, ranking, search)
+        work = _FanOutState(self, question, ranking, search)
         if not work.tree.own_evidence:
             selection = work.tree.selection
             yield Selected(selection)
@@ -153,7 +153,7 @@ class _AnswerCall:
     prompt: Prompt
 
 
-class _Work:
+class _FanOutState:
     """The state of one question."""
 
     def __init__(self, generator: FanOutLlmGenerator, question: Question, ranking: Ranking, search: Search) -> None:
