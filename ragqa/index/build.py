@@ -22,7 +22,7 @@ from ragqa.errors import ConfigError, CorpusError, IndexingError
 from ragqa.index.encoded import write_dense
 from ragqa.index.folders import building_folder, exclusive, flush, replace
 from ragqa.index.further import described, write_further
-from ragqa.index.journal import BuildProgress, Journal, resume
+from ragqa.index.journal import BuildJournal, BuildProgress, resume
 from ragqa.index.manifest import BM25, CONTEXT, DENSE, SCHEMA_VERSION, Manifest, describe_files, write_manifest
 from ragqa.index.measured import AnalysisPlan
 from ragqa.index.passages import read_passages
@@ -148,7 +148,7 @@ def _settings(
 
 
 def _finish(
-    journal: Journal,
+    journal: BuildJournal,
     name: str,
     stream: PassageStream,
     config: IndexingConfig,
@@ -205,7 +205,7 @@ def _finish(
     return manifest
 
 
-def _write_bm25(journal: Journal, config: IndexingConfig, rankings: tuple[str, ...]) -> Step:
+def _write_bm25(journal: BuildJournal, config: IndexingConfig, rankings: tuple[str, ...]) -> Step:
 
     total = journal.n_passages
     yield BuildProgress("BM25", 0, total)

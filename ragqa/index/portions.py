@@ -22,7 +22,7 @@ import numpy.typing as npt
 from ragqa.corpus.streams import PassageStream, TellingStream
 from ragqa.errors import CorpusError
 from ragqa.index.folders import flush
-from ragqa.index.journal import BuildProgress, Journal
+from ragqa.index.journal import BuildJournal, BuildProgress
 from ragqa.index.manifest import HIDDEN, IDS, OFFSETS, ORDER, PASSAGES
 from ragqa.index.measured import ARRAYS, AnalysisPlan, KeepingStream, PassageArrays, joined, kept_articles, measure
 from ragqa.retrieval.analysis import context_windows
@@ -36,7 +36,7 @@ SUFFIXES: Final = ("npz", "ids", "documents", "mentions")
 _TYPES: Final = ARRAYS | {"documents": np.uint64}  # (n_documents,), keys
 
 
-def gathered(journal: Journal, name: str) -> npt.NDArray[Any]:
+def gathered(journal: BuildJournal, name: str) -> npt.NDArray[Any]:
     """The array of this name (of `ARRAYS`), of all portions in a row."""
     parts = [np.empty((0, 2) if name == "texts" else 0, dtype=_TYPES[name])]
     for number in range(journal.n_portions):
@@ -45,24 +45,24 @@ def gathered(journal: Journal, name: str) -> npt.NDArray[Any]:
     return np.concatenate(parts)
 
 
-def mentions_in(journal: Journal) -> Iterator[bytes]:
+def mentions_in(journal: BuildJournal) -> Iterator[bytes]:
     """What each passage names, a line each."""
     for number in range(journal.n_portions):
         with portion_path(journal, number, "mentions").open("rb") as lines:
             yield from lines
 
 
-def counts_of(journal: Journal, ranking: str) -> CountsFolder:
+def counts_of(journal: BuildJournal, ranking: str) -> CountsFolder:
     """The counts of this ranking, as far as they are there."""
     return CountsFolder(journal.folder / "counts" / ranking, journal.n_blocks.get(ranking, 0))
 
 
-def lengths_path(journal: Journal, ranking: str) -> Path:
+def lengths_path(journal: BuildJournal, ranking: str) -> Path:
     """Where the lengths of all texts will be, in tokens as this ranking reads them, shape (n_passages,)."""
     return journal.folder / f"{ranking}.lengths.npy"
 
 
-def windows_of(journal: Journal, n_beside: int) -> npt.NDArray[np.int64]:
+def windows_of(journal: BuildJournal, n_beside: int) -> npt.NDArray[np.int64]:
     """Shape (n_passages, 2): what the context ranking reads of each passage, as `context_windows`."""
     parts, first = [np.empty((0, 2), dtype=np.int64)], 0
     for number in range(journal.n_portions):
@@ -73,7 +73,7 @@ def windows_of(journal: Journal, n_beside: int) -> npt.NDArray[np.int64]:
     return np.concatenate(parts)
 
 
-def documents_of(journal: Journal) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
+def documents_of(journal: BuildJournal) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
     """The ids of all documents in order of first occurrence, and for each passage the place of its document there.
 
     Raises CorpusError where passages of one document stand in several articles.
@@ -91,7 +91,7 @@ def documents_of(journal: Journal) -> tuple[tuple[str, ...], npt.NDArray[np.int3
     return tuple(ids), np.concatenate(document_of)
 
 
-def write_lookups(journal: Journal) -> None:
+def write_lookups(journal: BuildJournal) -> None:
     """Writes what opening an index would otherwise have to read every passage for.
 
     Where lines begin, keys of ids, the order of ties, what is hidden: headings, unless all are.
@@ -124,7 +124,7 @@ def sorted_ids(path: Path) -> Iterator[list[Any]]:
         yield from map(json.loads, lines)
 
 
-def portion_path(journal: Journal, number: int, suffix: str) -> Path:
+def portion_path(journal: BuildJournal, number: int, suffix: str) -> Path:
     """Where this file of a portion is."""
     return journal.folder / "portions" / f"{number:06}.{suffix}"
 
@@ -134,7 +134,7 @@ PORTION_CHARS: Final = 8_000_000
 
 
 def read_portions(
-    source: PassageStream, place: str, journal: Journal, reading: AnalysisPlan, libraries: dict[str, str]
+    source: PassageStream, place: str, journal: BuildJournal, reading: AnalysisPlan, libraries: dict[str, str]
 ) -> Generator[BuildProgress, None, None]:
     """Reads what is left of the source, which errors call ``place``. Raises CorpusError where it is no corpus."""
     portion = _Portion(reading, place)
@@ -213,7 +213,7 @@ def _told(source: PassageStream) -> Iterator[BuildProgress]:
 
 
 def _write(
-    portion: PassageArrays, keys: Keys, file: BinaryIO, place: str, journal: Journal, reading: AnalysisPlan
+    portion: PassageArrays, keys: Keys, file: BinaryIO, place: str, journal: BuildJournal, reading: AnalysisPlan
 ) -> Keys:
     """Writes a portion and says so in the journal, which is not saved yet; the keys of all ids, rising."""
     own = portion.arrays["ids"]
@@ -239,7 +239,7 @@ def _write(
     return np.insert(keys, np.searchsorted(keys, np.sort(own)), np.sort(own))
 
 
-def _write_counts(portion: PassageArrays, journal: Journal, reading: AnalysisPlan) -> None:
+def _write_counts(portion: PassageArrays, journal: BuildJournal, reading: AnalysisPlan) -> None:
     document_of = portion.arrays["document_of"]
     tables = dict(zip(reading.analysers, portion.tables, strict=True))
     for ranking in reading.rankings:
@@ -256,7 +256,7 @@ def _write_counts(portion: PassageArrays, journal: Journal, reading: AnalysisPla
             journal.n_blocks[ranking] = number + 1
 
 
-def _check(portion: PassageArrays, keys: Keys, place: str, journal: Journal) -> None:
+def _check(portion: PassageArrays, keys: Keys, place: str, journal: BuildJournal) -> None:
     """Raises CorpusError unless each passage has its own id."""
     own = np.sort(portion.arrays["ids"])
     repeated = {*keys[places_of(own, keys)].tolist(), *own[1:][own[1:] == own[:-1]].tolist()}

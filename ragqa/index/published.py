@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from ragqa.errors import ConfigError, IndexingError, IndexMismatchError
 from ragqa.index.folders import flush
-from ragqa.index.journal import BuildProgress, Journal
+from ragqa.index.journal import BuildJournal, BuildProgress
 from ragqa.index.manifest import (
     BM25,
     CONTEXT,
@@ -66,7 +66,7 @@ Moving = Generator[BuildProgress, None, tuple[Path, Manifest]]
 class _Corpus:
     """What was built, as files of the journal's folder."""
 
-    journal: Journal
+    journal: BuildJournal
     manifest: Manifest
     passages: PassageFile
     hidden: npt.NDArray[np.bool_]
@@ -92,7 +92,7 @@ class _Plan:
     n_before: int  # rows and marks of generations before that are there while the new ones are written
 
 
-def publish_events(journal: Journal, manifest: Manifest, uri: str, place: Path) -> Moving:
+def publish_events(journal: BuildJournal, manifest: Manifest, uri: str, place: Path) -> Moving:
     """Moves what this journal has built into the engine at ``uri``, yields how far it is.
 
     Returns the folder that becomes the index, and its manifest. ``place`` is where the index of before is, whose
@@ -134,7 +134,7 @@ def drop(engine: CorpusEngine) -> None:
 # Planning -----------------------------------------------------------------------------------------------------------
 
 
-def _corpus(journal: Journal, manifest: Manifest) -> _Corpus:
+def _corpus(journal: BuildJournal, manifest: Manifest) -> _Corpus:
     passages = PassageFile(journal.index)
     hidden = np.load(journal.index / HIDDEN, allow_pickle=False)
     windows = windows_of(journal, manifest.context_passages)
