@@ -104,7 +104,7 @@ class BegunRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class CopyReport:
     """What `RecordStore.copy_to` did: records copied, there already, and the ids of those that are there otherwise."""
 
     copied: int
@@ -230,7 +230,7 @@ class RecordStore:
         is_own = self._reader is None or self._reader.everything or (rows and rows[0][2] == self._reader.author)
         return BegunRun(*rows[0]) if rows and is_own else None
 
-    def copy_to(self, other: RecordStore) -> Copied:
+    def copy_to(self, other: RecordStore) -> CopyReport:
         """Copies every record as it is, stamp and all, and who may read it; what is there already stays as it is.
 
         Can be done again after it was interrupted. Runs are not copied.
@@ -245,7 +245,7 @@ class RecordStore:
             copied += len(rows) - len(there)
             known += len(there)
             different += [row[0] for row in rows if there.get(row[0], row[_STAMP]) != row[_STAMP]]
-        return Copied(copied, known, tuple(different))
+        return CopyReport(copied, known, tuple(different))
 
     def _pages(self) -> Iterator[Sequence[Any]]:
         """All records as rows, a few at a time, in the order of their ids."""
