@@ -28,7 +28,7 @@ from ragqa.settings.paths import Paths
 from ragqa.types import Question
 from ragqa.ui.pages.evaluation.form import fitting_indexes, keep_upload, new_index_name
 from ragqa.ui.pages.evaluation.page import all_runs
-from ragqa.ui.pages.evaluation.runs import Runs, View, view_from_json, view_to_json
+from ragqa.ui.pages.evaluation.runs import EvaluationView, Runs, view_from_json, view_to_json
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
 from tests.support.openai_server import OpenAIServer, answer
 from tests.support.pandachat_set import QUERIES, write_set
@@ -571,7 +571,7 @@ def test_which_indexes_fit(world):
 
 def test_a_view_survives_its_file():
     row = Row(1, "q", "?", True, {"R@10": 1.0, "x": None}, (Hit("a:1", "a", 0.5, True),), ("a:1",))
-    view = View("retrieval", {"questions": "q.json", "limit": 3}, rows=(row,), running=False, done=1, total=1)
+    view = EvaluationView("retrieval", {"questions": "q.json", "limit": 3}, rows=(row,), running=False, done=1, total=1)
     assert view_from_json(view_to_json(view), "view.json") == view
     assert view.complete
     assert not replace(view, failed=1).complete

@@ -18,7 +18,7 @@ from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.evaluation.form import settings_form
 from ragqa.ui.pages.evaluation.render import run_head_html, runs_html
 from ragqa.ui.pages.evaluation.results import draw_comparisons, draw_progress, draw_results
-from ragqa.ui.pages.evaluation.runs import Runs, View
+from ragqa.ui.pages.evaluation.runs import EvaluationView, Runs
 from ragqa.ui.state import resources
 
 POLL_SECONDS = 0.5
@@ -152,7 +152,7 @@ def _show(run_id: str, benchmark: Benchmark, runs: Runs, paths: Paths) -> None:
     draw_results(run_id, benchmark, view, runs.folder / run_id, paths)
 
 
-def _ended(run_id: str, benchmark: Benchmark, view: View, runs: Runs) -> None:
+def _ended(run_id: str, benchmark: Benchmark, view: EvaluationView, runs: Runs) -> None:
     """What became of the run, and the buttons that continue it or begin it anew."""
     if view.error:
         st.html(notice_html(view.error, "bad" if view.phase != "Interrupted" else "mixed"))
