@@ -163,7 +163,7 @@ def _after(view: EvaluationView, step: Progress) -> EvaluationView:
     )
 
 
-class Runs:
+class EvaluationRuns:
     """The evaluations of one home: at most one under way, any number on disk. Sessions share it."""
 
     def __init__(self, paths: Paths, benchmarks: Mapping[str, Benchmark]) -> None:
