@@ -36,7 +36,7 @@ from ragqa.index.published import KIND
 from ragqa.lab.dataset.advice import ADVISE
 from ragqa.library import parse_cache as readings
 from ragqa.library.changes import read_updates
-from ragqa.library.collection import Shelf, make_shelf, shelf_of, shelves
+from ragqa.library.collection import Collection, make_shelf, shelf_of, shelves
 from ragqa.library.names import safe_name
 from ragqa.library.update import CHANGES, MAX_TOKENS, encoder_name, index_events
 from ragqa.library.upload import take
@@ -248,7 +248,7 @@ def remove(name: Name, document: Annotated[str, typer.Argument(help="The documen
     _update(shelf, paths)
 
 
-def _shelf(name: str, paths: Paths) -> Shelf:
+def _shelf(name: str, paths: Paths) -> Collection:
     shelf = shelf_of(name, paths.library)
     if shelf is None:
         there_are = ", ".join(one.name for one in shelves(paths.library)) or "none yet"
@@ -257,7 +257,7 @@ def _shelf(name: str, paths: Paths) -> Shelf:
     return shelf
 
 
-def _put_in(shelf: Shelf, files: Sequence[Path], replaces: str | None) -> None:
+def _put_in(shelf: Collection, files: Sequence[Path], replaces: str | None) -> None:
     with Reader() as reader:
         for file in files:
             with file.open("rb") as data:
@@ -271,7 +271,7 @@ def _put_in(shelf: Shelf, files: Sequence[Path], replaces: str | None) -> None:
                 shelf.unstage((one.name,))
 
 
-def _update(shelf: Shelf, paths: Paths, encoder_name: str = "", uri: str = "", also: Sequence[str] = ()) -> None:
+def _update(shelf: Collection, paths: Paths, encoder_name: str = "", uri: str = "", also: Sequence[str] = ()) -> None:
     began, before = time.perf_counter(), read_updates(shelf.folder / CHANGES, 1)
     with progress_bar() as bar:
         load = partial(encoder_for, shelf, paths, encoder_name)
@@ -287,7 +287,7 @@ def _update(shelf: Shelf, paths: Paths, encoder_name: str = "", uri: str = "", a
             stdout().print(plain(f"{one.document_id}: {one.what}, passages: {said}"))
 
 
-def encoder_for(shelf: Shelf, paths: Paths, name: str = "") -> Encoder | None:
+def encoder_for(shelf: Collection, paths: Paths, name: str = "") -> Encoder | None:
     """The encoder of this name, else that of the corpus's index, else the usual one; None for ``none``."""
     name = name or encoder_name(shelf, paths.indexes)
     return None if name == NO_ENCODER else loading.load_encoder(name, paths=paths)

@@ -25,7 +25,7 @@ from pathlib import Path
 from ragqa.corpus.documents import Reader
 from ragqa.index import open_index
 from ragqa.library import parse_cache as readings
-from ragqa.library.collection import Shelf, make_shelf, shelf_of
+from ragqa.library.collection import Collection, make_shelf, shelf_of
 from ragqa.library.update import MAX_TOKENS, index_events
 from ragqa.library.upload import take
 from ragqa.types.streams import returned
@@ -61,7 +61,7 @@ def write_document(path: Path, seed: int, pages: int) -> None:
     (write_html if path.suffix == ".html" else write_docx)(path, rows)
 
 
-def put_in(shelf: Shelf, paths: list[Path]) -> None:
+def put_in(shelf: Collection, paths: list[Path]) -> None:
     with Reader() as reader:
         for path in paths:
             with path.open("rb") as data:

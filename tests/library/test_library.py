@@ -13,7 +13,7 @@ from ragqa.index import measured, open_index
 from ragqa.index.measured import measure
 from ragqa.library import parse_cache as readings
 from ragqa.library.changes import compared, read_updates
-from ragqa.library.collection import Shelf, make_shelf, sha256_of, shelves
+from ragqa.library.collection import Collection, make_shelf, sha256_of, shelves
 from ragqa.library.jobs import Jobs
 from ragqa.library.names import corpus_name, member_name, safe_name
 from ragqa.library.questions import questions_of
@@ -212,7 +212,7 @@ def test_a_change_that_was_cut_off_among_its_files_goes_on(tmp_path, reader, fil
 
     with monkeypatch.context() as patch, pytest.raises(Crash):
         patch.setattr(shutil, "move", cut_off(shutil.move))
-        patch.setattr(Shelf, "_write", cut_off(Shelf._write))
+        patch.setattr(Collection, "_write", cut_off(Collection._write))
         shelf.accept(lambda _: True)
     before, after = [("ferries.html", True, 1), ("note.md", True, 1)], [("ferries.html", True, 2)]
     assert told(shelf) == (after if cut_off_at else before)

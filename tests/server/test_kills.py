@@ -17,7 +17,7 @@ import pytest
 
 from ragqa.index import build_index, list_indexes, open_index, verify_index
 from ragqa.library import parse_cache as readings
-from ragqa.library.collection import TRASH, Shelf, make_shelf, sha256_of, shelf_of
+from ragqa.library.collection import TRASH, Collection, make_shelf, sha256_of, shelf_of
 from ragqa.library.transfer import delete, deleted, restore
 from ragqa.library.update import MAX_TOKENS, index_events
 from ragqa.library.upload import take
@@ -145,7 +145,7 @@ def state(home):
         thrown = deleted(home / "library")
         if not thrown:
             return {"where": "nowhere", "files": [], "indexed": None}
-        shelf, where = Shelf(home / "library" / TRASH / thrown[0].key), "trash"
+        shelf, where = Collection(home / "library" / TRASH / thrown[0].key), "trash"
     catalogue = shelf.read()
     for one in (*catalogue.documents, *catalogue.staged):
         assert shelf.path_of(one).is_file(), f"{one.name} is gone"

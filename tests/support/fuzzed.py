@@ -31,7 +31,7 @@ from ragqa.index import build_index, open_index
 from ragqa.infra import http as http_client
 from ragqa.infra.cleaning import without_controls
 from ragqa.library import parse_cache as readings
-from ragqa.library.collection import CATALOGUE, Shelf, make_shelf
+from ragqa.library.collection import CATALOGUE, Collection, make_shelf
 from ragqa.library.transfer import ABOUT, import_corpus
 from ragqa.library.update import MAX_TOKENS
 from ragqa.library.upload import take
@@ -368,7 +368,7 @@ def _record(data: bytes, folder: Path) -> object:
             return _shown(from_record(record))
     if kind == 1:
         (folder / CATALOGUE).write_bytes(told)
-        return Shelf(folder).read()
+        return Collection(folder).read()
     if kind == 2:
         shelf = make_shelf("drop", folder / "library")
         take(shelf, "a.md", io.BytesIO(b"# 1 Rules\n\nFirms must act."), Inside())

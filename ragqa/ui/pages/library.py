@@ -10,7 +10,7 @@ from ragqa.corpus.documents import Reader
 from ragqa.corpus.documents.kinds import SUFFIXES
 from ragqa.errors import RagqaError
 from ragqa.index import IndexEntry, list_indexes, verify_index
-from ragqa.library.collection import Shelf, make_shelf, shelves
+from ragqa.library.collection import Collection, make_shelf, shelves
 from ragqa.library.names import corpus_name
 from ragqa.library.transfer import Deleted, deleted, erase, import_corpus, restore
 from ragqa.library.update import encoder_name
@@ -168,7 +168,7 @@ def _import(paths: Paths) -> None:
         st.rerun()
 
 
-def _index(shelf: Shelf, paths: Paths) -> None:
+def _index(shelf: Collection, paths: Paths) -> None:
     name = encoder_name(shelf, paths.indexes)
     resources.library_jobs(paths).start(shelf, "index", partial(resources.encoder_of, name, paths))
 
