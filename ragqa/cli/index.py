@@ -36,7 +36,7 @@ from ragqa.index.published import KIND
 from ragqa.lab.dataset.advice import ADVISE
 from ragqa.library import parse_cache as readings
 from ragqa.library.changes import read_updates
-from ragqa.library.collection import Collection, make_shelf, shelf_of, shelves
+from ragqa.library.collection import Collection, collections, make_shelf, shelf_of
 from ragqa.library.names import safe_name
 from ragqa.library.update import CHANGES, MAX_TOKENS, encoder_name, index_events
 from ragqa.library.upload import take
@@ -251,7 +251,7 @@ def remove(name: Name, document: Annotated[str, typer.Argument(help="The documen
 def _shelf(name: str, paths: Paths) -> Collection:
     shelf = shelf_of(name, paths.library)
     if shelf is None:
-        there_are = ", ".join(one.name for one in shelves(paths.library)) or "none yet"
+        there_are = ", ".join(one.name for one in collections(paths.library)) or "none yet"
         msg = f"no corpus {name!r} in the library (there are: {there_are}); `ragqa index add {name} FILE` makes it"
         raise ConfigError(msg)
     return shelf

@@ -329,7 +329,7 @@ class _LeftOutError(CorpusError):
     """A file that is there already."""
 
 
-def shelves(library: Path) -> tuple[Collection, ...]:
+def collections(library: Path) -> tuple[Collection, ...]:
     """The corpora of the library by name."""
     if not library.is_dir():
         return ()
@@ -339,7 +339,7 @@ def shelves(library: Path) -> tuple[Collection, ...]:
 
 def shelf_of(name: str, library: Path) -> Collection | None:
     """The corpus of this name, None where the library has none."""
-    return next((shelf for shelf in shelves(library) if shelf.name == name), None)
+    return next((shelf for shelf in collections(library) if shelf.name == name), None)
 
 
 def make_shelf(name: str, library: Path, title: str = "", description: str = "") -> Collection:

@@ -13,7 +13,7 @@ from ragqa.index import measured, open_index
 from ragqa.index.measured import measure
 from ragqa.library import parse_cache as readings
 from ragqa.library.changes import compared, read_updates
-from ragqa.library.collection import Collection, make_shelf, sha256_of, shelves
+from ragqa.library.collection import Collection, collections, make_shelf, sha256_of
 from ragqa.library.jobs import Jobs
 from ragqa.library.names import corpus_name, member_name, safe_name
 from ragqa.library.questions import questions_of
@@ -298,7 +298,7 @@ def test_an_export_comes_back_and_a_deleted_corpus_too(tmp_path, reader, files):
     assert texts[0] == texts[1]
 
     delete(shelf, indexes)
-    assert [one.name for one in shelves(library)] == ["ferries-2"]
+    assert [one.name for one in collections(library)] == ["ferries-2"]
     (gone,) = deleted(library)
     assert gone.title == "Ferries"
     restored = restore(gone.key, library, indexes)
@@ -332,7 +332,7 @@ def test_what_is_no_export_is_refused_and_leaves_nothing(tmp_path, about):
     packed.seek(0)
     with pytest.raises(CorpusError, match="expected an export of a corpus"):
         import_corpus(packed, tmp_path / "library")
-    assert shelves(tmp_path / "library") == ()
+    assert collections(tmp_path / "library") == ()
 
 
 def test_only_listed_folders_and_what_lies_in_them_are_offered(tmp_path, reader, files, monkeypatch):

@@ -21,7 +21,7 @@ from ragqa.index.folders import index_names as names_in
 from ragqa.index.folders import locate
 from ragqa.infra.metrics import FIGURES
 from ragqa.library.changes import PassageChange, stale
-from ragqa.library.collection import Collection, shelves
+from ragqa.library.collection import Collection, collections
 from ragqa.library.jobs import Jobs
 from ragqa.pipeline import assemble
 from ragqa.records.store import RecordStore
@@ -266,7 +266,7 @@ def corpus_titles(names: Iterable[str], paths: Paths) -> dict[str, str]:
 def own_shelves(paths: Paths) -> list[Collection]:
     """The corpora of the library that this person may read."""
     gate = access.gate()
-    return [shelf for shelf in shelves(paths.library) if gate.may(Act.READ, shelf.name)]
+    return [shelf for shelf in collections(paths.library) if gate.may(Act.READ, shelf.name)]
 
 
 def own_shelf(name: str, paths: Paths) -> Collection | None:
