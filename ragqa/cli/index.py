@@ -36,7 +36,7 @@ from ragqa.index.published import KIND
 from ragqa.lab.dataset.advice import ADVISE
 from ragqa.library import parse_cache as readings
 from ragqa.library.changes import read_updates
-from ragqa.library.collection import Collection, collections, make_shelf, shelf_of
+from ragqa.library.collection import Collection, collections, make_collection, shelf_of
 from ragqa.library.names import safe_name
 from ragqa.library.update import CHANGES, MAX_TOKENS, encoder_name, index_events
 from ragqa.library.upload import take
@@ -218,7 +218,7 @@ def add(
         if name in {entry.name for entry in list_indexes(paths.indexes)}:
             msg = f"expected a corpus of the library or a new name, found {name!r}, built from a folder; choose another"
             raise ConfigError(msg)
-        shelf = make_shelf(name, paths.library, title)
+        shelf = make_collection(name, paths.library, title)
     _put_in(shelf, files or (), None)
     _update(shelf, paths, encoder_name, uri, also or ())
 

@@ -342,7 +342,7 @@ def shelf_of(name: str, library: Path) -> Collection | None:
     return next((shelf for shelf in collections(library) if shelf.name == name), None)
 
 
-def make_shelf(name: str, library: Path, title: str = "", description: str = "") -> Collection:
+def make_collection(name: str, library: Path, title: str = "", description: str = "") -> Collection:
     """A new, empty corpus. Raises ConfigError for an impossible name, CorpusError where there is one of that name."""
     check_name(name)
     folder = library / name

@@ -25,7 +25,7 @@ from ragqa.library.collection import (
     TRASH,
     Collection,
     Document,
-    make_shelf,
+    make_collection,
     now,
     sha256_of,
     writing,
@@ -70,7 +70,7 @@ def import_corpus(data: BinaryIO, library: Path, taken: tuple[str, ...] = ()) ->
             if missing or total > MAX_BYTES or len(wanted) > MAX_DOCUMENTS:
                 _refuse(f"one without {missing[0]!r}" if missing else f"one of {len(wanted):,} files, {total:,} bytes")
             name = corpus_name(about["title"], {*taken, *(path.name for path in library.glob("*"))})
-            shelf = make_shelf(name, library, about["title"], about["description"])
+            shelf = make_collection(name, library, about["title"], about["description"])
             try:
                 documents = [_unpacked(shelf, archive, one, info) for one, info in wanted if info]
             except BaseException:

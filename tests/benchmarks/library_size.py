@@ -25,7 +25,7 @@ from pathlib import Path
 from ragqa.corpus.documents import Reader
 from ragqa.index import open_index
 from ragqa.library import parse_cache as readings
-from ragqa.library.collection import Collection, make_shelf, shelf_of
+from ragqa.library.collection import Collection, make_collection, shelf_of
 from ragqa.library.update import MAX_TOKENS, index_events
 from ragqa.library.upload import take
 from ragqa.types.streams import returned
@@ -140,7 +140,7 @@ def main() -> None:
             write_document(path, n, options.pages)
     for old in (options.folder / NAME, options.folder / "indexes"):
         shutil.rmtree(old, ignore_errors=True)
-    shelf = make_shelf(NAME, options.folder)
+    shelf = make_collection(NAME, options.folder)
     began = time.perf_counter()
     put_in(shelf, paths[:-1])
     figures: dict[str, object] = {"documents": options.documents, "pages": options.pages}

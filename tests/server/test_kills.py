@@ -17,7 +17,7 @@ import pytest
 
 from ragqa.index import build_index, list_indexes, open_index, verify_index
 from ragqa.library import parse_cache as readings
-from ragqa.library.collection import TRASH, Collection, make_shelf, sha256_of, shelf_of
+from ragqa.library.collection import TRASH, Collection, make_collection, sha256_of, shelf_of
 from ragqa.library.transfer import delete, deleted, restore
 from ragqa.library.update import MAX_TOKENS, index_events
 from ragqa.library.upload import take
@@ -105,7 +105,7 @@ class Curator:
         return shelf_of("ferries", self.library)
 
     def drop(self, name, data):
-        take(self.shelf or make_shelf("ferries", self.library), name, io.BytesIO(data), self.reader)
+        take(self.shelf or make_collection("ferries", self.library), name, io.BytesIO(data), self.reader)
         for one in self.shelf.read().staged:
             readings.read(self.shelf, one, self.reader, MAX_TOKENS)
 

@@ -31,7 +31,7 @@ from ragqa.index import build_index, open_index
 from ragqa.infra import http as http_client
 from ragqa.infra.cleaning import without_controls
 from ragqa.library import parse_cache as readings
-from ragqa.library.collection import CATALOGUE, Collection, make_shelf
+from ragqa.library.collection import CATALOGUE, Collection, make_collection
 from ragqa.library.transfer import ABOUT, import_corpus
 from ragqa.library.update import MAX_TOKENS
 from ragqa.library.upload import take
@@ -130,7 +130,7 @@ def document(suffix: str) -> Callable[[bytes, Path], object]:
 
     def meet(data: bytes, folder: Path) -> object:
         reader = READERS.get("process", READERS["inside"])
-        shelf = make_shelf("drop", folder / "library")
+        shelf = make_collection("drop", folder / "library")
         lines = take(shelf, f"a{suffix}", io.BytesIO(data), reader)
         for one in shelf.read().staged:
             assert shelf.path_of(one).resolve().parent == (shelf.folder / "staged").resolve()
@@ -345,7 +345,7 @@ def _records(_folder: Path) -> list[bytes]:
         for _ in make_pipeline(records=store).run(Question("Who must act?")):
             pass
         found.append(store.load(store.list()[0].record_id).to_json(indent=None).encode())
-        shelf = make_shelf("drop", Path(name) / "library", "Drop")
+        shelf = make_collection("drop", Path(name) / "library", "Drop")
         take(shelf, "a.md", io.BytesIO(b"# 1 Rules\n\nFirms must act."), Inside())
         (one,) = shelf.read().staged
         readings.read(shelf, one, Inside(), MAX_TOKENS)
@@ -370,7 +370,7 @@ def _record(data: bytes, folder: Path) -> object:
         (folder / CATALOGUE).write_bytes(told)
         return Collection(folder).read()
     if kind == 2:
-        shelf = make_shelf("drop", folder / "library")
+        shelf = make_collection("drop", folder / "library")
         take(shelf, "a.md", io.BytesIO(b"# 1 Rules\n\nFirms must act."), Inside())
         (one,) = shelf.read().staged
         readings.read(shelf, one, Inside(), MAX_TOKENS)

@@ -10,7 +10,7 @@ from ragqa.corpus.documents import Reader
 from ragqa.corpus.documents.kinds import SUFFIXES
 from ragqa.errors import RagqaError
 from ragqa.index import IndexEntry, list_indexes, verify_index
-from ragqa.library.collection import Collection, collections, make_shelf
+from ragqa.library.collection import Collection, collections, make_collection
 from ragqa.library.names import corpus_name
 from ragqa.library.transfer import Deleted, deleted, erase, import_corpus, restore
 from ragqa.library.update import encoder_name
@@ -71,7 +71,7 @@ def _new_corpus(paths: Paths) -> None:
         name = corpus_name(called, taken)
         with access.gate().doing(Act.UPLOAD, name, files=[file.name for file in files]), Reader() as reader:
             access.gate().spend_upload(sum(file.size for file in files))
-            shelf = make_shelf(name, paths.library, called)
+            shelf = make_collection(name, paths.library, called)
             lines = [line for file in files for line in take(shelf, file.name, file, reader)]
         st.session_state[PROBLEM] = [(line, "mixed") for line in lines]
         resources.library_jobs(paths).start(shelf, "read", lambda: None)
