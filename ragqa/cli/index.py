@@ -36,7 +36,7 @@ from ragqa.index.published import KIND
 from ragqa.lab.dataset.advice import ADVISE
 from ragqa.library import parse_cache as readings
 from ragqa.library.changes import read_updates
-from ragqa.library.collection import Collection, collections, make_collection, shelf_of
+from ragqa.library.collection import Collection, collection_of, collections, make_collection
 from ragqa.library.names import safe_name
 from ragqa.library.update import CHANGES, MAX_TOKENS, encoder_name, index_events
 from ragqa.library.upload import take
@@ -146,7 +146,7 @@ def build(
     analyser_named(analyser)
     _check_engine(engine, uri, vectors)
     paths = Paths.from_env()
-    if shelf_of(name, paths.library):
+    if collection_of(name, paths.library):
         msg = f"{name!r} is a corpus of the library; `ragqa index add {name} FILE` adds to it, or choose another name"
         raise ConfigError(msg)
     opened = open_source(source, titles, as_of, book, chunk_max_tokens, paths)
@@ -213,7 +213,7 @@ def add(
     IndexingConfig(rankings=tuple(also or ()))
     _check_engine(engine, uri)
     paths = Paths.from_env()
-    shelf = shelf_of(name, paths.library) if files else _shelf(name, paths)
+    shelf = collection_of(name, paths.library) if files else _shelf(name, paths)
     if shelf is None:
         if name in {entry.name for entry in list_indexes(paths.indexes)}:
             msg = f"expected a corpus of the library or a new name, found {name!r}, built from a folder; choose another"
@@ -249,7 +249,7 @@ def remove(name: Name, document: Annotated[str, typer.Argument(help="The documen
 
 
 def _shelf(name: str, paths: Paths) -> Collection:
-    shelf = shelf_of(name, paths.library)
+    shelf = collection_of(name, paths.library)
     if shelf is None:
         there_are = ", ".join(one.name for one in collections(paths.library)) or "none yet"
         msg = f"no corpus {name!r} in the library (there are: {there_are}); `ragqa index add {name} FILE` makes it"

@@ -337,7 +337,7 @@ def collections(library: Path) -> tuple[Collection, ...]:
     return tuple(Collection(path) for path in sorted(found))
 
 
-def shelf_of(name: str, library: Path) -> Collection | None:
+def collection_of(name: str, library: Path) -> Collection | None:
     """The corpus of this name, None where the library has none."""
     return next((shelf for shelf in collections(library) if shelf.name == name), None)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from ragqa.errors import CorpusError
-from ragqa.library.collection import shelf_of
+from ragqa.library.collection import collection_of
 from ragqa.plugins.protocols import Retriever
 from ragqa.types import Passage, Span
 
@@ -216,7 +216,7 @@ def place_words(place: str) -> str:
 
 def file_of(corpus: str, document_id: str, library: Path) -> Path | None:
     """The file of a document of the library, as its index has it; None where it is not here or has changed since."""
-    shelf = shelf_of(corpus, library)
+    shelf = collection_of(corpus, library)
     if shelf is None:
         return None
     try:

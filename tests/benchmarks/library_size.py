@@ -25,7 +25,7 @@ from pathlib import Path
 from ragqa.corpus.documents import Reader
 from ragqa.index import open_index
 from ragqa.library import parse_cache as readings
-from ragqa.library.collection import Collection, make_collection, shelf_of
+from ragqa.library.collection import Collection, collection_of, make_collection
 from ragqa.library.update import MAX_TOKENS, index_events
 from ragqa.library.upload import take
 from ragqa.types.streams import returned
@@ -71,7 +71,7 @@ def put_in(shelf: Collection, paths: list[Path]) -> None:
 def build(folder: Path, delay: float, *, reuse: bool) -> None:
     """In a process of its own: says how far it is, a line for each step, and at the end its memory in MB."""
     SlowEncoder.delay = delay
-    shelf = shelf_of(NAME, folder)
+    shelf = collection_of(NAME, folder)
     assert shelf is not None
     waiting = shelf.read().staged
     with Reader() as reader:

@@ -1,8 +1,8 @@
 """RePASs of an answer, streamed: a whole provisional breakdown first, then each sentence and obligation when final.
 
-Reading order: `RepassScorer.stream` (the whole), `_Watched` (what is told when), `PendingScore` and `PairResults` (which pairs
-are computed when). What the probabilities mean is in `ragqa.scoring.repass.breakdown`, how they are computed in
-`ragqa.scoring.repass.nli`.
+Reading order: `RepassScorer.stream` (the whole), `_Watched` (what is sent when), `PendingScore` and `PairResults`
+(which pairs are computed when). What the probabilities mean is in `ragqa.scoring.repass.breakdown`, how they are
+computed in `ragqa.scoring.repass.nli`.
 """
 
 from __future__ import annotations
