@@ -2,7 +2,7 @@
 
 bm25s's own builder takes a Python list of every token of every text, 40 bytes each: tens of GB for a million passages
 read with their neighbours. Here texts are counted a block at a time (`counted`); each block is sorted by token, so the
-matrix is a merge of all blocks, a range of tokens at a time (`TokenScores.blocks`). The formula and the layout are bm25s's;
+matrix is a merge of all blocks, a range of tokens at a time (`TokenScores.blocks`). Formula and layout are bm25s's;
 tests hold the two together.
 """
 
