@@ -31,8 +31,8 @@ from ragqa.index import (
     list_indexes,
     verify_index,
 )
+from ragqa.index.engine import KIND
 from ragqa.index.manifest import Manifest
-from ragqa.index.published import KIND
 from ragqa.lab.dataset.advice import ADVISE
 from ragqa.library import parse_cache
 from ragqa.library.changes import read_updates

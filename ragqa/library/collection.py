@@ -9,7 +9,7 @@
     ├── staged/        what was dropped in and is not in the index yet
     ├── old/           earlier versions of documents, and those that were taken out
     ├── readings/      what was read of each file, by its content (`ragqa.library.parse_cache`)
-    ├── measured/      what an index needs of each document (`ragqa.index.measured`); made again where it is missing
+    ├── measured/      what an index needs of each document (`ragqa.index.passage_arrays`); computed again where missing
     └── changes.jsonl  what each indexing changed (`ragqa.library.changes`)
 """
 

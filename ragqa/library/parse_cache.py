@@ -18,7 +18,7 @@ from ragqa.library.collection import Collection, Document, Staged, temporary, wr
 from ragqa.types import Passage
 
 FORMAT: Final = "documents"
-MEASURED: Final = "measured"  # a folder of the corpus: see `ragqa.index.measured`
+MEASURED: Final = "measured"  # a folder of the corpus: see `ragqa.index.passage_arrays`
 
 
 def read(

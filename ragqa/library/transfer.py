@@ -17,8 +17,8 @@ from typing import Any, BinaryIO, Final, NoReturn
 from ragqa.corpus.documents.kinds import kind_of
 from ragqa.errors import CorpusError
 from ragqa.index import list_indexes
+from ragqa.index.engine import drop, engine_of
 from ragqa.index.folders import exclusive
-from ragqa.index.published import drop, engine_of
 from ragqa.library.collection import (
     MAX_BYTES,
     MAX_DOCUMENTS,

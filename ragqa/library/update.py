@@ -16,9 +16,9 @@ from ragqa.english.language import ENGLISH, language_of
 from ragqa.errors import CorpusError, IndexingError
 from ragqa.index import BuildProgress, Index, build_events, list_indexes, open_index
 from ragqa.index.build import LIBRARIES, version
+from ragqa.index.engine import engine_of, known_texts
 from ragqa.index.manifest import DENSE, FURTHER, Manifest, sha256_of_file
-from ragqa.index.measured import digests_of
-from ragqa.index.published import engine_of, known_texts
+from ragqa.index.passage_arrays import digests_of
 from ragqa.index.reuse import KnownVectors
 from ragqa.library import parse_cache
 from ragqa.library.changes import DocumentChange, Update, append, compared

@@ -9,8 +9,8 @@ import pytest
 
 from ragqa.corpus.documents import Reader
 from ragqa.errors import ConfigError, CorpusError, IndexingError
-from ragqa.index import measured, open_index
-from ragqa.index.measured import measure
+from ragqa.index import open_index, passage_arrays
+from ragqa.index.passage_arrays import measure
 from ragqa.library import parse_cache
 from ragqa.library.changes import compared, read_updates
 from ragqa.library.collection import Collection, collections, make_collection, sha256_of
@@ -152,7 +152,7 @@ def test_only_what_has_changed_is_counted_again(tmp_path, reader, files, monkeyp
         measured_documents.append(passages[0].document_id)
         return measure(passages, *settings)
 
-    monkeypatch.setattr(measured, "measure", watched)
+    monkeypatch.setattr(passage_arrays, "measure", watched)
     collection = make_collection("ferries", tmp_path / "library")
     put_in(collection, reader, files / "ferries.html", files / "note.md")
     index(collection, tmp_path / "indexes")
