@@ -29,9 +29,9 @@ from ragqa.evaluation.benchmark import (
     Status,
     Task,
 )
-from ragqa.evaluation.benchmarks.answering import facts
-from ragqa.evaluation.benchmarks.answering.facts import Facts
-from ragqa.evaluation.benchmarks.answers.solving import ReceivedAnswer, answered
+from ragqa.evaluation.benchmarks.expected_facts import facts
+from ragqa.evaluation.benchmarks.expected_facts.facts import Facts
+from ragqa.evaluation.benchmarks.generated_answers.solving import ReceivedAnswer, answered
 from ragqa.evaluation.loading import answer_stamp_of, config_of, pipeline_for
 from ragqa.evaluation.report import Column, Comparison, Figure, Line, Matched, Report, Row, shown
 from ragqa.infra.journal import digest

@@ -39,10 +39,15 @@ from ragqa.evaluation.benchmark import (
     Status,
     Task,
 )
-from ragqa.evaluation.benchmarks.answers.comparing import SCALE, published_comparison, published_rows, run_tables
-from ragqa.evaluation.benchmarks.answers.measures import means
-from ragqa.evaluation.benchmarks.answers.solving import ReceivedAnswer, answered, scores_of
-from ragqa.evaluation.benchmarks.answers.writing import OUTPUTS, PRICE_UNIT, report_of, write_outputs
+from ragqa.evaluation.benchmarks.generated_answers.comparing import (
+    SCALE,
+    published_comparison,
+    published_rows,
+    run_tables,
+)
+from ragqa.evaluation.benchmarks.generated_answers.measures import means
+from ragqa.evaluation.benchmarks.generated_answers.solving import ReceivedAnswer, answered, scores_of
+from ragqa.evaluation.benchmarks.generated_answers.writing import OUTPUTS, PRICE_UNIT, report_of, write_outputs
 from ragqa.evaluation.files import has_questions, holds_gold
 from ragqa.evaluation.loading import answer_stamp_of, config_of, pipeline_for
 from ragqa.evaluation.report import CheckedSentence, Column, Figure, File, Report, Row, shown
