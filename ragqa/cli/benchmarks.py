@@ -29,13 +29,13 @@ FIGURES_IN_BAR = 3
 Shows = Callable[[Progress, Settings, bool], None]
 
 _EXIT_CODES = (
-    "Killed or stopped, the same command continues. Exit codes beyond the common ones: 5 where an item failed (the "
-    "same command tries it again), 130 after Ctrl-C."
+    "The same command continues a killed or stopped run. Further exit codes: 5 where an item failed (the "
+    "same command retries it), 130 after Ctrl-C."
 )
 _TYPES: Mapping[str, type] = {"int": int, "float": float, "flag": bool, "file": Path, "argument": Path}
 _CARRIED_OUT = (
-    Option("out", "Folder of the run: every item is kept there as it is done, and a stopped run continues.", "path"),
-    Option("restart", "Throw away what the folder holds and begin anew.", "flag", default=False),
+    Option("out", "Folder of the run: finished items are stored there, and a stopped run continues.", "path"),
+    Option("restart", "Discard what the folder holds and start over.", "flag", default=False),
     Option("json", "Print the report as JSON.", "flag", default=False),
 )
 
@@ -146,10 +146,10 @@ def watched(
             return _drawn(benchmark, steps)
         except KeyboardInterrupt:
             stop.set()
-            say("stopping: what is under way is received and kept first; press Ctrl-C again to stop at once")
+            say("stopping after the requests in progress; press Ctrl-C again to stop at once")
             steps.close()  # type: ignore[attr-defined]
             where = f" in {folder}" if is_named else ""
-            say(f"stopped; what was done is kept{where}. The same command, without --restart, continues from there")
+            say(f"stopped; finished items are stored{where}. The same command, without --restart, continues")
             raise typer.Exit(INTERRUPTED) from None
 
 
