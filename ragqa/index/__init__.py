@@ -221,7 +221,7 @@ def _load(folder: Path) -> Index:
     for problem in file_problems(folder, manifest, HASHED_AT_OPEN):
         raise IndexMismatchError(problem)
     if manifest.analysis_version != ANALYSIS_VERSION:
-        msg = f"its words were read by analysis {manifest.analysis_version}, questions would be by {ANALYSIS_VERSION}"
+        msg = f"its text was analysed by version {manifest.analysis_version}, expected version {ANALYSIS_VERSION}"
         raise IndexMismatchError(msg)
     passages: Sequence[Passage]
     vectors: Any
