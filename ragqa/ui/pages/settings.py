@@ -193,7 +193,7 @@ def _say_what_limits(words: Mapping[str, DeltaGenerator], config: Config, view: 
     if view is None or view.config.index != config.index or not view.rankings:
         return
     current = reselect(view, config.fusion, config.filtering, config.reranking)
-    found = limits(current, config.filtering)
+    found = limits(current)
     if found is None:
         return
     for name, place in words.items():
