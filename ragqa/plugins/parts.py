@@ -61,6 +61,7 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
             "direct, no language model",
             "The sentence that answers first, then its evidence, quoted; or that the corpus does not answer.",
             "ragqa.generation.direct.generator:DirectGenerator",
+            options=("quote_anyway",),
         ),
         Part(
             "concise",
@@ -86,6 +87,7 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
             "A language model answers from the passages that seem to answer; or the corpus does not.",
             "ragqa.generation.direct.model:DirectLlmGenerator",
             _LLM,
+            ("quote_anyway",),
         ),
         Part(
             "obligations",
