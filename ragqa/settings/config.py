@@ -223,12 +223,6 @@ def any_generator() -> Iterator[None]:
         _ANY_GENERATOR.reset(token)
 
 
-def option_ranges() -> dict[str, str]:
-    """What values a generator's options take, in words: for `ragqa.plugins.registry.parts_table` and ``--help``."""
-    plain = GenerationConfig()
-    return {name: f"{one.low} to {one.high}, {getattr(plain, name)}" for name, one in ranges(plain).items()}
-
-
 def option_help(name: str) -> str:
     """A line on this option of generators, and which of ragqa's own read it."""
     readers = ", ".join(part.name for part in registry.ours(registry.GENERATORS) if name in part.options)
