@@ -15,9 +15,15 @@ from ragqa.cli.output import stderr
 from ragqa.cli.tables import plain
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmark import Settings
-from ragqa.evaluation.benchmarks.answers.ablations import Study, Variant, published_beside, step_means, variants
-from ragqa.evaluation.benchmarks.answers.benchmark import BENCHMARK, prices_of, task_of
-from ragqa.evaluation.benchmarks.answers.comparing import (
+from ragqa.evaluation.benchmarks.generated_answers.ablations import (
+    Study,
+    Variant,
+    published_beside,
+    step_means,
+    variants,
+)
+from ragqa.evaluation.benchmarks.generated_answers.benchmark import BENCHMARK, prices_of, task_of
+from ragqa.evaluation.benchmarks.generated_answers.comparing import (
     LoadedRun,
     compare_runs,
     load_run,

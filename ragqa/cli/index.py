@@ -31,12 +31,12 @@ from ragqa.index import (
     list_indexes,
     verify_index,
 )
+from ragqa.index.engine import KIND
 from ragqa.index.manifest import Manifest
-from ragqa.index.published import KIND
 from ragqa.lab.dataset.advice import ADVISE
-from ragqa.library import parse_cache as readings
+from ragqa.library import parse_cache
 from ragqa.library.changes import read_updates
-from ragqa.library.collection import Shelf, make_shelf, shelf_of, shelves
+from ragqa.library.collection import Collection, collection_of, collections, make_collection
 from ragqa.library.names import safe_name
 from ragqa.library.update import CHANGES, MAX_TOKENS, encoder_name, index_events
 from ragqa.library.upload import take
@@ -146,7 +146,7 @@ def build(
     analyser_named(analyser)
     _check_engine(engine, uri, vectors)
     paths = Paths.from_env()
-    if shelf_of(name, paths.library):
+    if collection_of(name, paths.library):
         msg = f"{name!r} is a corpus of the library; `ragqa index add {name} FILE` adds to it, or choose another name"
         raise ConfigError(msg)
     opened = open_source(source, titles, as_of, book, chunk_max_tokens, paths)
@@ -213,14 +213,14 @@ def add(
     IndexingConfig(rankings=tuple(also or ()))
     _check_engine(engine, uri)
     paths = Paths.from_env()
-    shelf = shelf_of(name, paths.library) if files else _shelf(name, paths)
-    if shelf is None:
+    collection = collection_of(name, paths.library) if files else _collection(name, paths)
+    if collection is None:
         if name in {entry.name for entry in list_indexes(paths.indexes)}:
             msg = f"expected a corpus of the library or a new name, found {name!r}, built from a folder; choose another"
             raise ConfigError(msg)
-        shelf = make_shelf(name, paths.library, title)
-    _put_in(shelf, files or (), None)
-    _update(shelf, paths, encoder_name, uri, also or ())
+        collection = make_collection(name, paths.library, title)
+    _put_in(collection, files or (), None)
+    _update(collection, paths, encoder_name, uri, also or ())
 
 
 @app.command()
@@ -231,55 +231,57 @@ def replace(
 ) -> None:
     """Put a new version in a document's place and say which of its passages are new, changed and gone."""
     paths = Paths.from_env()
-    shelf = _shelf(name, paths)
-    target = document or next((d.document_id for d in shelf.read().kept if d.name == safe_name(file.name)), "")
-    shelf.read().document(target or file.name)
-    _put_in(shelf, [file], target)
-    _update(shelf, paths)
+    collection = _collection(name, paths)
+    target = document or next((d.document_id for d in collection.read().kept if d.name == safe_name(file.name)), "")
+    collection.read().document(target or file.name)
+    _put_in(collection, [file], target)
+    _update(collection, paths)
 
 
 @app.command()
 def remove(name: Name, document: Annotated[str, typer.Argument(help="The document's id or file name.")]) -> None:
     """Take a document out of a corpus of the library; its file is kept among the corpus's old ones."""
     paths = Paths.from_env()
-    shelf = _shelf(name, paths)
-    held = next((d.document_id for d in shelf.read().kept if document in {d.document_id, d.name}), document)
-    shelf.set_removed(held, removed=True)
-    _update(shelf, paths)
+    collection = _collection(name, paths)
+    held = next((d.document_id for d in collection.read().kept if document in {d.document_id, d.name}), document)
+    collection.set_removed(held, removed=True)
+    _update(collection, paths)
 
 
-def _shelf(name: str, paths: Paths) -> Shelf:
-    shelf = shelf_of(name, paths.library)
-    if shelf is None:
-        there_are = ", ".join(one.name for one in shelves(paths.library)) or "none yet"
+def _collection(name: str, paths: Paths) -> Collection:
+    collection = collection_of(name, paths.library)
+    if collection is None:
+        there_are = ", ".join(one.name for one in collections(paths.library)) or "none yet"
         msg = f"no corpus {name!r} in the library (there are: {there_are}); `ragqa index add {name} FILE` makes it"
         raise ConfigError(msg)
-    return shelf
+    return collection
 
 
-def _put_in(shelf: Shelf, files: Sequence[Path], replaces: str | None) -> None:
+def _put_in(collection: Collection, files: Sequence[Path], replaces: str | None) -> None:
     with Reader() as reader:
         for file in files:
             with file.open("rb") as data:
-                for line in take(shelf, file.name, data, reader, replaces):
+                for line in take(collection, file.name, data, reader, replaces):
                     stderr().print(plain(line))
-        for one in shelf.read().staged:
+        for one in collection.read().staged:
             try:
-                readings.read(shelf, one, reader, MAX_TOKENS)
+                parse_cache.read(collection, one, reader, MAX_TOKENS)
             except UnreadableError as error:
                 stderr().print(plain(f"{one.name}: {error}"))
-                shelf.unstage((one.name,))
+                collection.unstage((one.name,))
 
 
-def _update(shelf: Shelf, paths: Paths, encoder_name: str = "", uri: str = "", also: Sequence[str] = ()) -> None:
-    began, before = time.perf_counter(), read_updates(shelf.folder / CHANGES, 1)
+def _update(
+    collection: Collection, paths: Paths, encoder_name: str = "", uri: str = "", also: Sequence[str] = ()
+) -> None:
+    began, before = time.perf_counter(), read_updates(collection.folder / CHANGES, 1)
     with progress_bar() as bar:
-        load = partial(encoder_for, shelf, paths, encoder_name)
+        load = partial(encoder_for, collection, paths, encoder_name)
         further = partial(loading.load_further, paths=paths)
-        events = index_events(shelf, paths.indexes, load, load_further=further, also=also, uri=uri)
+        events = index_events(collection, paths.indexes, load, load_further=further, also=also, uri=uri)
         manifest = _drawn(events, bar)
     _print_built(manifest, time.perf_counter() - began)
-    latest = read_updates(shelf.folder / CHANGES, 1)
+    latest = read_updates(collection.folder / CHANGES, 1)
     for update in latest if latest != before else ():
         for one in update.documents:
             counts = ", ".join(f"{one.count(what)} {what}" for what in ("new", "changed", "gone"))
@@ -287,9 +289,9 @@ def _update(shelf: Shelf, paths: Paths, encoder_name: str = "", uri: str = "", a
             stdout().print(plain(f"{one.document_id}: {one.what}, passages: {said}"))
 
 
-def encoder_for(shelf: Shelf, paths: Paths, name: str = "") -> Encoder | None:
+def encoder_for(collection: Collection, paths: Paths, name: str = "") -> Encoder | None:
     """The encoder of this name, else that of the corpus's index, else the usual one; None for ``none``."""
-    name = name or encoder_name(shelf, paths.indexes)
+    name = name or encoder_name(collection, paths.indexes)
     return None if name == NO_ENCODER else loading.load_encoder(name, paths=paths)
 
 

@@ -10,8 +10,8 @@ from ragqa.cli.benchmarks import command_of, draw
 from ragqa.cli.output import stdout
 from ragqa.cli.tables import plain, scores_group
 from ragqa.evaluation.benchmark import Outcome, Settings
-from ragqa.evaluation.benchmarks.scoring.benchmark import BENCHMARK
-from ragqa.evaluation.benchmarks.scoring.results import breakdowns, figures_in
+from ragqa.evaluation.benchmarks.external_answers.benchmark import BENCHMARK
+from ragqa.evaluation.benchmarks.external_answers.results import breakdowns, figures_in
 from ragqa.evaluation.run import Progress
 from ragqa.types.scores import Breakdown
 

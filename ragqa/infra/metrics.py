@@ -1,4 +1,4 @@
-"""Figures of this process for Prometheus, in its text format: counts, seconds and what is read when it is asked for.
+"""Metrics of this process for Prometheus, in its text format: counts, seconds and what is read when it is asked for.
 
 They hold no texts and no names of people: labels are words of the code, such as stages and kinds of errors.
 """
@@ -27,7 +27,7 @@ SECONDS: Final = {"ragqa_stage_seconds": "Seconds of a question by stage of the 
 Labels = tuple[tuple[str, str], ...]
 
 
-class Figures:
+class Metrics:
     """The figures of one process. Safe between threads; taking one down costs a microsecond."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Figures:
             if key in self._counts or len(self._counts) < MOST_SERIES:
                 self._counts[key] = self._counts.get(key, 0.0) + by
 
-    def took(self, name: str, seconds: float, **labels: str) -> None:
+    def observe(self, name: str, seconds: float, **labels: str) -> None:
         """Adds to one of `SECONDS`."""
         key = name, tuple(sorted(labels.items()))
         with self._lock:
@@ -87,4 +87,4 @@ def _labels(labels: Labels) -> str:
     return "{" + ",".join(f'{name}="{value}"' for name, value in escaped) + "}" if labels else ""
 
 
-FIGURES: Final = Figures()  # of this process
+FIGURES: Final = Metrics()  # of this process

@@ -25,7 +25,7 @@ from rank_bm25 import BM25Okapi
 
 from ragqa.english.analysers import Analyser
 from ragqa.retrieval.analysis import analysed_text, tokenise
-from ragqa.retrieval.bm25_scores import Counts, scores_of
+from ragqa.retrieval.bm25_scores import TokenCounts, scores_of
 from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
 from ragqa.retrieval.token_table import Keys, keys_of, places_of
 from ragqa.types import Passage, Ranking
@@ -89,7 +89,7 @@ class Bm25sRetriever(CorpusRanker):
         return dict(zip(tokens, rarity.tolist(), strict=True))
 
 
-def write_bm25(blocks: Sequence[Counts], k1: float, b: float, folder: Path) -> Iterator[tuple[int, int]]:
+def write_bm25(blocks: Sequence[TokenCounts], k1: float, b: float, folder: Path) -> Iterator[tuple[int, int]]:
     """Writes `BM25_FILES`, without pickle, in bounded memory; yields (done, total) scores as they are written.
 
     Passages are numbered through all blocks (see `bm25_scores.counted`); there must be one.

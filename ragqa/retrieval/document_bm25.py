@@ -20,7 +20,7 @@ import numpy.typing as npt
 from ragqa.english.analysers import Analyser
 from ragqa.retrieval.analysis import tokenise
 from ragqa.retrieval.bm25 import BM25_FILES, Bm25Model, load_bm25, write_bm25
-from ragqa.retrieval.bm25_scores import Counts, Windows
+from ragqa.retrieval.bm25_scores import TokenCounts, Windows
 from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
 from ragqa.retrieval.token_table import TokenTable
 from ragqa.types import Passage, Ranking, ScoredPassage
@@ -75,7 +75,7 @@ class DocumentBm25(CorpusRanker):
 
 
 def write_documents(
-    blocks: Sequence[Counts], ids: Sequence[str], document_of: Numbers, k1: float, b: float, folder: Path
+    blocks: Sequence[TokenCounts], ids: Sequence[str], document_of: Numbers, k1: float, b: float, folder: Path
 ) -> Iterator[tuple[int, int]]:
     """Writes `DOCUMENT_FILES` of counts of documents; yields (done, total) scores as they are written."""
     yield from write_bm25(blocks, k1, b, folder)

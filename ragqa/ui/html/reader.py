@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Final
 from urllib.parse import urlencode
 
-from ragqa.library.document import Entry, Hit, place_words
+from ragqa.library.document import Entry, TextMatch, place_words
 from ragqa.types import Passage, Span
 from ragqa.ui.html.template import Templates, text_html
 
@@ -131,7 +131,7 @@ def _marked(text: str, marks: Sequence[Mark]) -> str:
     return "".join(pieces)
 
 
-def hits_html(hits: Sequence[Hit], addresses: Sequence[str], where: str, *, documents: bool = False) -> str:
+def hits_html(hits: Sequence[TextMatch], addresses: Sequence[str], where: str, *, documents: bool = False) -> str:
     """What a search found ``where``: number (and document), and the words around the first place, each a link."""
     rows = zip(addresses, (_named(hit.passage, documents=documents) for hit in hits), map(_snippet, hits), strict=True)
     return _TEMPLATES.hits(list(rows), where)
@@ -142,7 +142,7 @@ def _named(passage: Passage, *, documents: bool) -> str:
     return " ".join(part for part in (title, passage.number) if part) or "¶"
 
 
-def _snippet(hit: Hit) -> str:
+def _snippet(hit: TextMatch) -> str:
     text = hit.passage.text
     first = hit.spans[0].start if hit.spans else 0
     start = text.rfind(" ", 0, max(0, first - _AROUND)) + 1 if first > _AROUND else 0

@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-import ragqa.evaluation.benchmarks.answers.benchmark as answers
+import ragqa.evaluation.benchmarks.generated_answers.benchmark as answers
 from ragqa.cli import app
 from ragqa.corpus.questions import load_asked
 from ragqa.errors import CorpusError, GenerationError, RagqaError
 from ragqa.evaluation.answer_file import read_answers
 from ragqa.evaluation.benchmark import Status
-from ragqa.evaluation.benchmarks.answers.measures import MEASURES, lix, means
+from ragqa.evaluation.benchmarks.generated_answers.measures import MEASURES, lix, means
 from ragqa.evaluation.files import has_gold, has_questions
 from ragqa.evaluation.loading import answer_stamp_of
 from ragqa.evaluation.run import MAX_FAILURES_IN_A_ROW, run

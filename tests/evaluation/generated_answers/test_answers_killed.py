@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from tests.evaluation.scoring.test_score_killed import finish, kept, kill, start
+from tests.evaluation.external_answers.test_score_killed import finish, kept, kill, start
 from tests.support.openai_server import OpenAIServer, answer
 
 pytestmark = pytest.mark.long

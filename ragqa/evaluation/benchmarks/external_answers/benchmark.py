@@ -5,7 +5,7 @@
     DIR/
     ├── run.json        which input, settings and models this folder belongs to
     ├── journal.jsonl   every item as soon as it is scored
-    ├── results.csv     as the reference writes it (`ragqa.evaluation.benchmarks.scoring.results`)
+    ├── results.csv     as the reference writes it (`ragqa.evaluation.benchmarks.external_answers.results`)
     ├── results.txt     the averages, likewise
     └── details.json    every item with both breakdowns and every pair's probabilities
 """
@@ -21,7 +21,7 @@ from typing import Any, Final
 from ragqa.english.sentences import splitter_name
 from ragqa.evaluation.answer_file import AnswerItem, figures_of, read_answers, score_item
 from ragqa.evaluation.benchmark import Benchmark, Item, Json, Option, Outcome, Settings, Status, Task
-from ragqa.evaluation.benchmarks.scoring.results import CSV, DETAILS, TEXT, averages, figures_in, write_results
+from ragqa.evaluation.benchmarks.external_answers.results import CSV, DETAILS, TEXT, averages, figures_in, write_results
 from ragqa.evaluation.report import Column, Comparison, Figure, File, Line, Report, Row, shown
 from ragqa.loading import load_scorer
 from ragqa.plugins.protocols import Scorer
