@@ -50,6 +50,8 @@ HOMES = {
     "starlette": {"ui"},
     "altair": {"ui"},
     "pandas": {"ui"},
+    "jinja2": {"ui"},
+    "markupsafe": {"ui"},
     "openai": {"generation"},
     "xllamacpp": {"generation"},
     "httpx2": {"corpus", "infra"},
