@@ -72,7 +72,7 @@ LEVELS = {
 }
 # Each outside library in the rooms named, nowhere else.
 HOMES = {
-    "streamlit": {"ui", "app", "serve"},
+    "streamlit": {"ui", "app"},
     "starlette": {"ui"},
     "altair": {"ui"},
     "pandas": {"ui"},
@@ -153,7 +153,7 @@ def test_only_the_command_line_imports_the_lab():
 
 
 def test_outside_libraries_stay_in_their_rooms():
-    scripts = (ROOT / "app.py", ROOT / "serve.py")
+    scripts = (ROOT / "app.py",)
     for path in (*MODULES, *scripts):
         room = path.stem if path in scripts else room_of(path)
         for name in imported_modules(path):

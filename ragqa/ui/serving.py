@@ -1,4 +1,7 @@
-"""What `serve.py` adds to the page's server: addresses for whoever looks after it. See ragqa/operation/README.md."""
+"""What `app.py` adds to the page's server: what stands before it, and addresses for whoever looks after it.
+
+See ragqa/operation/README.md.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from threading import Lock, Thread
 from typing import Final
 
 from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
@@ -23,6 +27,7 @@ from ragqa.operation.metrics import CONTENT_TYPE, FIGURES
 from ragqa.operation.turns import whole_number
 from ragqa.paths import Paths
 from ragqa.ui import access, resources
+from ragqa.ui.guard import Guard
 from ragqa.ui.run import finish
 
 _logger = logging.getLogger(__name__)
@@ -41,6 +46,11 @@ async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
     _begin()
     yield {}
     await run_in_threadpool(finish, turns, float(seconds))
+
+
+def middleware() -> list[Middleware]:
+    """What sees each request before Streamlit does."""
+    return [Middleware(Guard)]
 
 
 def routes() -> list[Route]:

@@ -1,4 +1,4 @@
-"""The addresses of `serve.py` for whoever looks after a server."""
+"""The addresses of `app.py` for whoever looks after a server."""
 
 import threading
 import urllib.error
@@ -100,7 +100,7 @@ def test_a_run_is_counted_by_how_it_ended_and_by_nothing_of_its_words(client, mo
 
 @pytest.mark.model
 def test_the_server_answers_at_these_addresses_and_still_serves_the_page(tmp_path):
-    with running_app(tmp_path, script="serve.py", RAGQA_LOG="json") as address:
+    with running_app(tmp_path, RAGQA_LOG="json") as address:
 
         def get(path):
             try:
