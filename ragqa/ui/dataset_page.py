@@ -39,6 +39,7 @@ from ragqa.ui.evaluation.results import draw_comparisons, draw_progress
 from ragqa.ui.evaluation.runs import Runs
 from ragqa.ui.render import notice_html
 from ragqa.ui.render_dataset import pair_html
+from ragqa.ui.shared import shared
 
 MAKING, LOOKING, LABELLING, USING = "Make", "Stages", "Review", "Use"
 SHOWN_ROWS = 300
@@ -49,7 +50,7 @@ _SET, _PROBLEM, _TAKEN = (
 )  # plain keys: those of widgets vanish when the page changes
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def _making(paths: Paths) -> Runs:
     return Runs(paths, {MAKE.name: MAKE})
 

@@ -25,6 +25,7 @@ from ragqa.record_store import RecordStore
 from ragqa.types import Question
 from ragqa.ui import access
 from ragqa.ui.run import Run
+from ragqa.ui.shared import forget
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
 from tests.support.helpers import make_pipeline
 from tests.support.server import ROOT
@@ -119,8 +120,7 @@ def world(indexes, tmp_path, monkeypatch):
         run.wait(20)
         made.ids["run"] = run.id
     yield made
-    st.cache_resource.clear()
-    st.cache_data.clear()
+    forget()
 
 
 def as_(name, **changes):

@@ -7,7 +7,6 @@ from dataclasses import replace
 from html import unescape
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import ragqa.loading
@@ -29,6 +28,7 @@ from ragqa.types import Question
 from ragqa.ui.evaluation.form import fitting_indexes, keep_upload, new_index_name
 from ragqa.ui.evaluation.page import all_runs
 from ragqa.ui.evaluation.runs import Runs, View, view_from_json, view_to_json
+from ragqa.ui.shared import forget
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
 from tests.support.openai_server import OpenAIServer, answer
 from tests.support.pandachat_set import QUERIES, write_set
@@ -70,7 +70,7 @@ def world(rulebook, monkeypatch, tmp_path):
     monkeypatch.setattr(resources, "pipeline", pipeline)
     monkeypatch.setattr(resources, "warm_up", lambda config, paths: None)
     monkeypatch.setattr(ragqa.loading, "load_encoder", lambda name, **options: FakeEncoder())
-    st.cache_data.clear()
+    forget()
     yield world
     world.gate.set()
     run = all_runs(Paths.from_env()).current
@@ -380,7 +380,7 @@ def test_pandachat_builds_its_index_and_writes_a_submission_that_its_check_accep
 def test_pandachat_leaves_an_index_of_that_name_alone(world):
     write_set(world.data / "panda.json")
     (world.indexes / "pandachat").symlink_to(world.indexes / "rulebook")
-    st.cache_data.clear()
+    forget()
     assert "pandachat-2, built first (about a minute)" in str(
         [box.options for box in choose(page(), "pandachat").selectbox]
     )

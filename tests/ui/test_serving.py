@@ -5,7 +5,6 @@ import urllib.error
 import urllib.request
 
 import pytest
-import streamlit as st
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
@@ -14,6 +13,7 @@ from ragqa.errors import ModelError
 from ragqa.types import Question
 from ragqa.ui import resources, serving
 from ragqa.ui.run import Run
+from ragqa.ui.shared import forget
 from tests.support.helpers import make_pipeline
 from tests.support.server import running_app
 
@@ -24,9 +24,9 @@ pytestmark = pytest.mark.long
 def client(monkeypatch):
     for name in ("RAGQA_ACCESS", "RAGQA_METRICS_TOKEN"):
         monkeypatch.delenv(name, raising=False)
-    st.cache_resource.clear()
+    forget()
     yield TestClient(Starlette(routes=serving.routes()))
-    st.cache_resource.clear()
+    forget()
 
 
 def test_it_is_ready_when_models_and_corpus_are_there_and_says_what_is_missing(client, monkeypatch):

@@ -24,6 +24,7 @@ from ragqa.presets import PRESETS
 from ragqa.retrieval.names import lacking_rankings
 from ragqa.ui import access, resources
 from ragqa.ui.render import notice_html
+from ragqa.ui.shared import shared
 
 FIRST: Final = 20  # questions asked where nobody says how many
 MAX_UPLOAD_MB: Final = 50  # ObliQA's largest file has 20
@@ -259,7 +260,7 @@ def count_of(benchmark: Benchmark, option: Option, path: Path) -> int:
     return _count(benchmark.name, option.name, path, _stamp(path), option.counts)
 
 
-@st.cache_data(show_spinner=False, max_entries=64)
+@shared(most=64)
 def _count(benchmark: str, option: str, path: Path, stamp: int, _counts: Callable[[Path], int] | None) -> int:
     del benchmark, option, stamp
     return _counts(path) if _counts else 1
@@ -276,7 +277,7 @@ def fitting_indexes(benchmark: Benchmark, path: Path | None, paths: Paths) -> tu
     )
 
 
-@st.cache_data(show_spinner=False, max_entries=256)
+@shared(most=256)
 def _fits(
     name: str, path: Path, stamp: int, index: str, index_stamp: int, _benchmark: Benchmark, _paths: Paths
 ) -> bool:

@@ -19,6 +19,7 @@ from ragqa.ui.evaluation.render import run_head_html, runs_html
 from ragqa.ui.evaluation.results import draw_comparisons, draw_progress, draw_results
 from ragqa.ui.evaluation.runs import Runs, View
 from ragqa.ui.render import notice_html
+from ragqa.ui.shared import shared
 
 POLL_SECONDS = 0.5
 LISTED_RUNS = 50
@@ -26,7 +27,7 @@ _CHOSEN, _SHOWN, _LINKED = "evaluation_benchmark", "evaluation_shown", "evaluati
 _PROBLEM = "evaluation_problem"
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def all_runs(paths: Paths) -> Runs:
     """The evaluations of this home, shared by every session."""
     return Runs(paths, offered())
