@@ -1,7 +1,7 @@
-"""What stands before the page's server: a request that is for another host never reaches it.
+"""What stands before the page's server: a request that is for another host, or of another site, never reaches it.
 
 Streamlit compares Host and Origin with each other alone, which a web site whose name was pointed to this machine
-passes.
+passes; and a foreign Origin has it ask a public address who this machine is, while everybody waits.
 """
 
 from __future__ import annotations
@@ -55,6 +55,10 @@ def _refusal(scope: Scope) -> str:
             f"expected a request for {', '.join(allowed)}, found one for {_shown(host)!r}; whoever runs this server "
             "adds a name: make serve HOSTS=…, or server.allowedHosts"
         )
+    origin = headers.get("origin")
+    changes = scope["type"] == "websocket" or scope["method"] not in {"GET", "HEAD", "OPTIONS"}
+    if changes and origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        return f"expected a request of this site's own page, found one of {_shown(origin)!r}; open the page itself"
     return ""
 
 
