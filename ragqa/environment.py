@@ -36,6 +36,8 @@ ENVIRONMENT: Final = (
     Variable("RAGQA_METRICS_TOKEN", "what `/metrics` of `app.py` wants to be told (`ragqa/operation/README.md`)"),
     Variable("RAGQA_MAX_RUNS", "how many questions of the page are at work at once; the others wait in order", "16"),
     Variable("RAGQA_MAX_WAITING", "how many wait; beyond that the page asks to come back", "100"),
+    Variable("RAGQA_UPLOADS_MB", "how much of all visitors' files the server holds in memory at once", "1000"),
+    Variable("RAGQA_SESSIONS_PER_ADDRESS", "how many pages one address may have open at once", "100"),
     Variable("RAGQA_STOP_SECONDS", "how long questions at work may go on when `app.py` is told to stop", "8"),
     Variable("RAGQA_PROMPTS", "folder whose files take the place of the prompts that come with ragqa"),
     Variable("RAGQA_PAGE_MODELS", "rerankers that the page offers beside its own: names with commas between them"),

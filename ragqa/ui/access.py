@@ -53,7 +53,12 @@ def gate() -> Gate:
         return acting
     if not is_guarded():
         return Gate()
-    policy, claims = _policy(), _claims()
+    return gate_of(_claims())
+
+
+def gate_of(claims: dict[str, Any]) -> Gate:
+    """What the person whom these claims are of may do. Raises ConfigError."""
+    policy = _policy()
     person = None if _sign_in(claims) in _ended else policy.person(claims, time.time())
     return Gate(person or NOBODY, policy, AuditLog(Paths.from_env().home / "audit"))
 

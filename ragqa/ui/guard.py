@@ -6,7 +6,10 @@ passes; and a foreign Origin has it ask a public address who this machine is, wh
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections import Counter
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -15,13 +18,19 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.websockets import WebSocketClose
 
+from ragqa.operation.turns import whole_number
+from ragqa.ui.uploads import PATH, Uploads
+
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 _logger = logging.getLogger(__name__)
 
 HOSTS: Final = ("localhost", "127.0.0.1", "::1")  # where `server.allowedHosts` names none
 PROBES: Final = ("/healthz", "/readyz")  # asked by machines that know an address and no name; they tell nothing
+SESSIONS: Final = 100  # pages that one address may have open
 _SHOWN: Final = 80  # characters of what somebody sent
 
 
@@ -29,23 +38,63 @@ class Guard:
     """ASGI middleware; the first that sees a request."""
 
     def __init__(self, app: ASGIApp) -> None:
-        self._app = app
+        """Raises ConfigError for a bound that is no number."""
+        self._app, self._uploads = app, Uploads()
+        self._open: Counter[str] = Counter()  # websockets by the address they come from
+        self._most = whole_number("RAGQA_SESSIONS_PER_ADDRESS", SESSIONS, least=1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes the request on, or refuses it in a sentence."""
-        refusal = _refusal(scope) if scope["type"] in {"http", "websocket"} else ""
-        if not refusal:
-            await self._app(scope, receive, send)
+        if scope["type"] == "lifespan":
+            sweeping = asyncio.create_task(self._uploads.sweep())
+            try:
+                await self._app(scope, receive, send)
+            finally:
+                sweeping.cancel()
             return
-        _logger.info("refused: %s", refusal)
-        if scope["type"] == "websocket":
-            await WebSocketClose(1008)(scope, receive, send)
-        else:
-            await PlainTextResponse(refusal + "\n", 403)(scope, receive, send)
+        status, refusal = self._refusal(scope)
+        if refusal:
+            _logger.info("refused: %s", refusal)
+            if scope["type"] == "websocket":
+                await WebSocketClose(1008)(scope, receive, send)
+            else:
+                await PlainTextResponse(refusal + "\n", status)(scope, receive, send)
+            return
+        with self._counted(scope):
+            await self._app(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> tuple[int, str]:
+        if words := foreign(scope):
+            return 403, words
+        if scope["type"] == "websocket" and self._open[_address(scope)] >= self._most:
+            return 429, f"expected at most {self._most} open pages from one address, found more; close some"
+        if scope["type"] == "http" and PATH in scope["path"] and scope["method"] != "OPTIONS":
+            return self._uploads.refusal(scope)
+        return 0, ""
+
+    @contextmanager
+    def _counted(self, scope: Scope) -> Iterator[None]:
+        if scope["type"] == "http":
+            with self._uploads.arriving(scope) if PATH in scope["path"] else nullcontext():
+                yield
+            return
+        address = _address(scope)
+        self._open[address] += 1
+        try:
+            yield
+        finally:
+            self._open[address] -= 1
+            if not self._open[address]:
+                del self._open[address]
 
 
-def _refusal(scope: Scope) -> str:
-    """Why this request goes no further; "" where it does."""
+def _address(scope: Scope) -> str:
+    client = scope.get("client")
+    return str(client[0]) if client else "unknown"
+
+
+def foreign(scope: Scope) -> str:
+    """Why this request is of another host or site than this server's; "" where it is not."""
     headers = Headers(scope=scope)
     hosts = headers.getlist("host")
     host = hosts[0] if len(hosts) == 1 else ""

@@ -21,6 +21,7 @@ from ragqa.ui import access, resources
 from ragqa.ui.library_corpus import PROBLEM, draw_corpus
 from ragqa.ui.render import notice_html
 from ragqa.ui.render_library import plain_markdown
+from ragqa.ui.uploads import let_go
 
 TYPES = [suffix.removeprefix(".") for suffix in SUFFIXES]
 SAID = "library_said"
@@ -78,6 +79,8 @@ def _new_corpus(paths: Paths) -> None:
     except RagqaError as error:
         st.session_state[SAID] = [(str(error), "bad")]
         st.rerun()
+    finally:
+        let_go(files)
     _open(shelf.name)
     st.rerun()
 
@@ -163,6 +166,8 @@ def _import(paths: Paths) -> None:
         except RagqaError as error:
             st.session_state[SAID] = [(str(error), "bad")]
             st.rerun()
+        finally:
+            let_go([file])
         _open(shelf.name)
         st.rerun()
 

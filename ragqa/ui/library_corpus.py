@@ -25,6 +25,7 @@ from ragqa.paths import Paths
 from ragqa.ui import access, resources
 from ragqa.ui.render import notice_html, progress_html
 from ragqa.ui.render_library import change_html, plain_markdown, reading_html, seconds_words, size_words
+from ragqa.ui.uploads import let_go
 
 PROBLEM = "library_problem"  # lines to show once
 POLL_SECONDS = 0.5
@@ -215,6 +216,7 @@ def _drop(shelf: Shelf, paths: Paths, *, busy: bool) -> None:
                     _say(take(shelf, file.name, file, reader))
 
         _tried(Act.UPLOAD, shelf, put_in, files=[file.name for file in files])
+        let_go(files)
         _read(shelf, paths)
         st.rerun()
     folders = server_folders()
