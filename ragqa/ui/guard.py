@@ -18,7 +18,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.websockets import WebSocketClose
 
-from ragqa.operation.turns import whole_number
+from ragqa.server.queue import whole_number
 from ragqa.ui.uploads import PATH, Uploads
 
 if TYPE_CHECKING:

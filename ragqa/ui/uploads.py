@@ -17,10 +17,10 @@ from streamlit.runtime import Runtime, get_instance
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.web.server.starlette.starlette_websocket import _get_signed_cookie_with_chunks
 
-from ragqa.access.policy import Act
 from ragqa.errors import RagqaError
-from ragqa.operation.metrics import FIGURES
-from ragqa.operation.turns import whole_number
+from ragqa.infra.metrics import FIGURES
+from ragqa.server.access.policy import Act
+from ragqa.server.queue import whole_number
 from ragqa.ui import access
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import streamlit as st
 from streamlit.proto.BackMsg_pb2 import BackMsg
 
 from ragqa.library.jobs import Jobs
-from ragqa.paths import Paths
-from ragqa.ui import resources
+from ragqa.settings.paths import Paths
 from ragqa.ui.shared import shared
+from ragqa.ui.state import resources
 from tests.support.server import running_app, wait_until_ready
 from tests.support.visitor import Visitor
 
