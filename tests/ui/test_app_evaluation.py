@@ -11,10 +11,10 @@ from streamlit.testing.v1 import AppTest
 
 import ragqa.loading
 import ragqa.ui.state.resources as resources
+from ragqa.corpus.answers import read_answers
 from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.pandachat import load_pandachat_questions
 from ragqa.errors import ConfigError, CorpusError, RecordError
-from ragqa.evaluation.answer_file import read_answers
 from ragqa.evaluation.benchmark import Benchmark, Item, Option, Task
 from ragqa.evaluation.benchmarks.pandachat.submissions import read_submission
 from ragqa.evaluation.catalogue import benchmarks

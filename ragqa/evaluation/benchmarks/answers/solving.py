@@ -18,8 +18,8 @@ from ragqa.evaluation.report import Hit
 from ragqa.pipeline import Pipeline
 from ragqa.types import Answer, Passage, Question, Selection
 from ragqa.types.events.generation import CandidateScored, ObligationsInserted, SentencesRemoved
-from ragqa.types.events.pipeline import Event, Fused, Reranked, Retrieved, Selected
 from ragqa.types.events.pipeline import Answered as AnsweredEvent
+from ragqa.types.events.pipeline import Event, Fused, Reranked, Retrieved, Selected
 from ragqa.types.streams import returned
 
 KEPT_HITS: Final = 100  # of a ranking; RIRAG measures at 10 and 100
