@@ -6,8 +6,13 @@ from contextlib import contextmanager
 from threading import Thread
 
 import pytest
+from starlette.applications import Starlette
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
+from starlette.testclient import TestClient
 
-from ragqa.ui.guard import is_allowed
+from ragqa.ui import access, serving
+from ragqa.ui.guard import Guard, is_allowed
 from tests.support.raw import handshake, sent
 from tests.support.server import running_app
 
@@ -101,3 +106,49 @@ def test_another_site_changes_nothing(address):
         assert status == 403
         assert "evil.example" in said
     assert sent(address, "/_stcore/health", Origin="http://evil.example")[0] == 200
+
+
+@pytest.fixture
+def site(monkeypatch):
+    """A server of this machine behind the guard, as far as its headers and routes go."""
+    for name in ("RAGQA_ACCESS", "RAGQA_METRICS_TOKEN", "RAGQA_ACCESS_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    metrics = Route("/_stcore/metrics", lambda _: PlainTextResponse("figures"))
+    monkeypatch.setattr(access, "_is_served_to_others", lambda: False)
+    return TestClient(Guard(Starlette(routes=[*serving.routes(), metrics])), base_url="http://localhost")
+
+
+def test_nothing_may_be_framed_guessed_at_or_loaded_from_elsewhere(site):
+    for found in (site.get("/healthz"), site.get("/none"), site.get("/healthz", headers={"Host": "evil.example"})):
+        policy = found.headers["content-security-policy"]
+        assert "frame-ancestors 'none'" in policy
+        assert "http" not in policy
+        assert "*" not in policy
+        assert found.headers["x-content-type-options"] == "nosniff"
+        assert found.headers["x-frame-options"] == "DENY"
+
+
+@pytest.mark.parametrize("name", ["X-Forwarded-For", "X-Forwarded-Proto", "Forwarded"])
+def test_a_proxy_before_a_server_without_a_sign_in_is_refused_in_words(site, monkeypatch, name):
+    for switch, expected in (("", 403), ("on", 401), ("off", 200)):
+        monkeypatch.setenv("RAGQA_ACCESS", switch)
+        assert site.get("/metrics", headers={name: "10.0.0.1"}).status_code == expected
+    monkeypatch.setenv("RAGQA_ACCESS", "")
+    assert "RAGQA_ACCESS=on" in site.get("/metrics", headers={name: "10.0.0.1"}).text
+    assert site.get("/healthz", headers={name: "10.0.0.1"}).status_code == 200
+
+
+def test_streamlits_own_figures_are_told_as_ragqas(site, monkeypatch):
+    assert site.get("/_stcore/metrics").text == "figures"
+    monkeypatch.setenv("RAGQA_ACCESS", "on")
+    assert site.get("/_stcore/metrics").status_code == 401
+    monkeypatch.setenv("RAGQA_METRICS_TOKEN", "right")
+    assert site.get("/_stcore/metrics", headers={"Authorization": "Bearer wrong"}).status_code == 401
+    assert site.get("/_stcore/metrics", headers={"Authorization": "Bearer right"}).text == "figures"
+
+
+def test_a_server_whose_policy_is_missing_is_not_ready(site, monkeypatch, tmp_path):
+    monkeypatch.setenv("RAGQA_ACCESS", "on")
+    monkeypatch.setenv("RAGQA_ACCESS_FILE", str(tmp_path / "none.toml"))
+    found = site.get("/readyz")
+    assert (found.status_code, found.text) == (503, "not ready: the settings, see the log\n")

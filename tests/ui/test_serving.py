@@ -1,5 +1,6 @@
 """The addresses of `app.py` for whoever looks after a server."""
 
+import os
 import threading
 import urllib.error
 import urllib.request
@@ -118,3 +119,14 @@ def test_the_server_answers_at_these_addresses_and_still_serves_the_page(tmp_pat
         assert "# TYPE ragqa_stage_seconds histogram" in get("/metrics")[1]
         assert "<title>Streamlit" in get("/")[1]
     assert "Traceback" not in (tmp_path / "server.log").read_text()
+
+
+def test_what_the_server_writes_is_its_owners_alone(tmp_path):
+    before = os.umask(0o022)
+    try:
+        (tmp_path / "home").mkdir(mode=0o755)
+        serving.keep_private(tmp_path / "home")
+        (tmp_path / "home" / "file").touch()
+        assert [path.stat().st_mode & 0o077 for path in (tmp_path / "home", tmp_path / "home" / "file")] == [0, 0]
+    finally:
+        os.umask(before)

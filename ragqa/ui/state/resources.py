@@ -100,7 +100,8 @@ def start_run(question: Question, config: Config, load: Callable[[], Pipeline]) 
     act, text = (Act.CHECK, question.given) if question.given else (Act.QUESTION, question.text)
     with gate.doing(act, config.index, **gate.asked(text)):
         gate.spend_question()
-        return Run(question, config, access.bound(load), gate.person.id, turns().take())
+        turn = turns().take(gate.person.id if gate.audit else "")
+        return Run(question, config, access.bound(load), gate.person.id, turn)
 
 
 def find_run(run_id: str) -> Run | None:
