@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 import ragqa.evaluation.benchmarks.generated_answers.benchmark as answers
 from ragqa.cli import app
+from ragqa.corpus.answers import read_answers
 from ragqa.corpus.questions import load_asked
 from ragqa.errors import CorpusError, GenerationError, RagqaError
-from ragqa.evaluation.answer_file import read_answers
 from ragqa.evaluation.benchmark import Status
 from ragqa.evaluation.benchmarks.generated_answers.measures import MEASURES, lix, means
 from ragqa.evaluation.files import has_gold, has_questions

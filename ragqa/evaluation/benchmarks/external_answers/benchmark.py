@@ -18,8 +18,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
+from ragqa.corpus.answers import AnswerItem, read_answers
 from ragqa.english.sentences import splitter_name
-from ragqa.evaluation.answer_file import AnswerItem, figures_of, read_answers, score_item
+from ragqa.evaluation.answer_file import figures_of, score_item
 from ragqa.evaluation.benchmark import Benchmark, Item, Json, Option, Outcome, Settings, Status, Task
 from ragqa.evaluation.benchmarks.external_answers.results import CSV, DETAILS, TEXT, averages, figures_in, write_results
 from ragqa.evaluation.report import Column, Comparison, Figure, File, Line, Report, Row, shown
