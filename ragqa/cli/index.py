@@ -76,15 +76,15 @@ def _check_engine(engine: str, uri: str, vectors: str = IndexingConfig().vectors
         Milvus(uri, "").check(vectors)
 
 
-app = typer.Typer(help="Build and look after indexes.", no_args_is_help=True)
+app = typer.Typer(help="Build and manage indexes.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="Lower-case letters, digits, - and _.")]
 EngineKind = Annotated[
     str,
     typer.Option(
-        "--engine", help="milvus: passages, words and vectors go to the server at --uri; else files hold them."
+        "--engine", help="milvus: store passages, tokens and vectors on the server at --uri; default: in files."
     ),
 ]
-Uri = Annotated[str, typer.Option(help="Address of the engine, as in http://localhost:19530.")]
+Uri = Annotated[str, typer.Option(help="Address of the engine, such as http://localhost:19530.")]
 Files = Annotated[
     list[Path] | None, typer.Argument(help="Documents, or ZIP archives of them.", exists=True, dir_okay=False)
 ]
@@ -101,20 +101,21 @@ def build(
     ],
     corpus_format: Annotated[
         str | None,
-        typer.Option("--format", help=f"What the source holds: {listed(CORPUS_FORMATS)}; found out where not said."),
+        typer.Option("--format", help=f"Corpus format: {listed(CORPUS_FORMATS)}; detected by default."),
     ] = None,
     analyser: Annotated[
-        str, typer.Option(help=f"How words are read: {', '.join(ANALYSERS)}; chosen by the format where not said.")
+        str, typer.Option(help=f"Analyser: {', '.join(ANALYSERS)}; default: by the corpus format.")
     ] = "",
     encoder_name: Annotated[
         str,
         typer.Option(
             "--encoder",
-            help=f"Which vectors: {listed(ENCODERS)}; +FOLDER: an adapter; none: words alone.",
+            help=f"Encoder: {listed(ENCODERS)}; +FOLDER: an adapter; none: no vectors.",
         ),
     ] = IndexingConfig().encoder,
     precision: Annotated[
-        PrecisionChoice, typer.Option(help="Of the vectors; auto is the faster one on this machine, timed once.")
+        PrecisionChoice,
+        typer.Option(help="Encoder precision; auto: the faster one on this machine."),
     ] = PrecisionChoice.AUTO,
     vectors: Annotated[
         str,
@@ -123,14 +124,14 @@ def build(
     engine: EngineKind = "",
     uri: Uri = "",
     also: Also = None,
-    chunk_max_tokens: Annotated[int, typer.Option(help="Text only: most words in a passage.")] = 128,
-    titles: Annotated[Path | None, typer.Option(help="With an address: the pages' titles, one a line.")] = None,
-    as_of: Annotated[str, typer.Option(help="MediaWiki: the pages as of a date like 2023-11-01; else today.")] = "",
-    book: Annotated[str, typer.Option(help="Kiwix: the book to read, where it has several.")] = "",
+    chunk_max_tokens: Annotated[int, typer.Option(help="Text files: maximum words in a passage.")] = 128,
+    titles: Annotated[Path | None, typer.Option(help="For an address: file of page titles, one a line.")] = None,
+    as_of: Annotated[str, typer.Option(help="MediaWiki: revisions of a date, as 2023-11-01; default: today.")] = "",
+    book: Annotated[str, typer.Option(help="Kiwix: book to read, where the server has several.")] = "",
 ) -> None:
-    """Build an index of a folder of documents, or replace the one of that name once the new one is whole.
+    """Build an index of a folder of documents; an index of that name is replaced once the new one is complete.
 
-    Stopped at any moment, the same command resumes where it was; `ragqa index delete` removes what there is.
+    The same command resumes a stopped build; `ragqa index delete` removes it.
     """
     config = IndexingConfig(
         chunk_max_tokens=chunk_max_tokens,
@@ -147,7 +148,9 @@ def build(
     _check_engine(engine, uri, vectors)
     paths = Paths.from_env()
     if collection_of(name, paths.library):
-        msg = f"{name!r} is a corpus of the library; `ragqa index add {name} FILE` adds to it, or choose another name"
+        msg = (
+            f"{name!r} is a collection of the library; `ragqa index add {name} FILE` adds to it, or choose another name"
+        )
         raise ConfigError(msg)
     opened = open_source(source, titles, as_of, book, chunk_max_tokens, paths)
     began = time.perf_counter()
@@ -199,16 +202,15 @@ def _drawn(events: Stream[BuildProgress, None, Manifest], bar: Progress) -> Mani
 def add(
     name: Name,
     files: Files = None,
-    title: Annotated[str, typer.Option(help="Of a new corpus: what the page calls it.")] = "",
-    encoder_name: Annotated[str, typer.Option("--encoder", help="As of `build`; none: words alone.")] = "",
+    title: Annotated[str, typer.Option(help="Title of a new collection.")] = "",
+    encoder_name: Annotated[str, typer.Option("--encoder", help="Encoder, as for `build`; none: no vectors.")] = "",
     also: Also = None,
     engine: EngineKind = "",
     uri: Uri = "",
 ) -> None:
-    """Add documents to a corpus of the library, which is made where there is none; only what is new is encoded.
+    """Add documents to a collection of the library, created if missing; only new passages are encoded.
 
-    A corpus that an engine holds stays there, and further rankings stay. Without documents, `--also` adds a ranking to
-    those that there are.
+    The index keeps its engine and its further rankings. Without documents, `--also` adds a ranking.
     """
     IndexingConfig(rankings=tuple(also or ()))
     _check_engine(engine, uri)
@@ -216,7 +218,7 @@ def add(
     collection = collection_of(name, paths.library) if files else _collection(name, paths)
     if collection is None:
         if name in {entry.name for entry in list_indexes(paths.indexes)}:
-            msg = f"expected a corpus of the library or a new name, found {name!r}, built from a folder; choose another"
+            msg = f"expected a collection or a new name, found {name!r}, an index built from a folder; choose another"
             raise ConfigError(msg)
         collection = make_collection(name, paths.library, title)
     _put_in(collection, files or (), None)
@@ -227,9 +229,9 @@ def add(
 def replace(
     name: Name,
     file: Annotated[Path, typer.Argument(help="The new version.", exists=True, dir_okay=False)],
-    document: Annotated[str, typer.Option(help="Id of the document it replaces; else that of the same name.")] = "",
+    document: Annotated[str, typer.Option(help="Id of the document to replace; default: that of the same name.")] = "",
 ) -> None:
-    """Put a new version in a document's place and say which of its passages are new, changed and gone."""
+    """Replace a document by a new version; list its new, changed and removed passages."""
     paths = Paths.from_env()
     collection = _collection(name, paths)
     target = document or next((d.document_id for d in collection.read().kept if d.name == safe_name(file.name)), "")
@@ -240,7 +242,7 @@ def replace(
 
 @app.command()
 def remove(name: Name, document: Annotated[str, typer.Argument(help="The document's id or file name.")]) -> None:
-    """Take a document out of a corpus of the library; its file is kept among the corpus's old ones."""
+    """Remove a document from a collection; its file stays in the collection's `old` folder."""
     paths = Paths.from_env()
     collection = _collection(name, paths)
     held = next((d.document_id for d in collection.read().kept if document in {d.document_id, d.name}), document)
@@ -297,7 +299,7 @@ def encoder_for(collection: Collection, paths: Paths, name: str = "") -> Encoder
 
 @app.command("list")
 def list_all() -> None:
-    """The indexes there are."""
+    """List the indexes."""
     table = FittedTable("Indexes")
     table.add_column("name")
     for heading, priority in (("documents", 2), ("passages", 0), ("MB", 3)):
@@ -322,7 +324,7 @@ def list_all() -> None:
 
 @app.command()
 def info(name: Name) -> None:
-    """What an index's manifest says."""
+    """Print the manifest of an index."""
     manifest = index_info(name, Paths.from_env().indexes)
     table = Table(title=plain(f"Index {manifest.name}"), show_header=False)
     shown = Manifest.__dataclass_fields__.keys() - {"files", "rankings"}
@@ -340,17 +342,17 @@ def info(name: Name) -> None:
 
 @app.command()
 def verify(name: Name) -> None:
-    """Read every byte of an index and say whether it is what its manifest says."""
+    """Verify an index: compare the hash of every file with the manifest."""
     manifest = verify_index(name, Paths.from_env().indexes)
-    stdout().print(plain(f"index {manifest.name} is whole: {manifest.n_passages:,} passages, every hash as recorded"))
+    stdout().print(plain(f"index {manifest.name} is intact: {manifest.n_passages:,} passages, every hash matches"))
 
 
 app.command("advise")(command_of(ADVISE))
 
 
 @app.command()
-def delete(name: Name, yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False) -> None:
-    """Delete an index; the documents it was made from stay."""
+def delete(name: Name, yes: Annotated[bool, typer.Option("--yes", help="Skip confirmation.")] = False) -> None:
+    """Delete an index; its source documents stay."""
     if not yes:
         typer.confirm(f"Delete index {name!r}?", abort=True)
     delete_index(name, Paths.from_env().indexes)

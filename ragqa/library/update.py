@@ -220,12 +220,12 @@ def chosen_analyser(passages: Sequence[Passage]) -> tuple[str, str, str]:
     votes = Counter(language_of(one.text) for one in passages[:_LOOKED_AT] if len(one.text) > 60)
     language = votes.most_common(1)[0][0] if votes else ENGLISH
     if language != ENGLISH:
-        return language, "characters", f"The text is in another language ({language}): words are read in pieces."
+        return language, "characters", f"The text is not in English ({language}): character n-grams are its tokens."
     numbered = sum(is_rule_number(one.number) for one in passages)
     share = numbered / max(1, len(passages))
     if share >= _NUMBERED:
-        return language, "regulation", f"{share:.0%} of the passages have a rule's number: numbers count as words."
-    return language, "english", f"English; {share:.0%} of the passages have a rule's number."
+        return language, "regulation", f"{share:.0%} of the passages have a rule number, and rule numbers are tokens."
+    return language, "english", f"English; {share:.0%} of the passages have a rule number."
 
 
 def is_rule_number(number: str) -> bool:

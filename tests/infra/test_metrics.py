@@ -2,11 +2,11 @@
 
 from threading import Thread
 
-from ragqa.infra.metrics import BOUNDS, MOST_SERIES, Metrics
+from ragqa.infra.metrics import BOUNDS, MOST_SERIES, MetricRegistry
 
 
 def test_the_text_is_prometheus_own_format():
-    figures = Metrics()
+    figures = MetricRegistry()
     figures.count("ragqa_questions_total", outcome="answered")
     figures.count("ragqa_questions_total", 2, outcome="answered")
     figures.count("ragqa_errors_total", kind='odd "\\\n')
@@ -27,7 +27,7 @@ def test_the_text_is_prometheus_own_format():
 
 
 def test_threads_lose_no_count_and_labels_are_bounded():
-    figures = Metrics()
+    figures = MetricRegistry()
 
     def work():
         for n in range(1000):

@@ -48,7 +48,7 @@ KINDS = {
         lambda texts: [vector_of(text) for text in texts],
         altered,
         *("expected 3 vectors by 'test'", 24, "a server of embeddings", "data"),
-        "or use all-MiniLM-L6-v2, which comes with ragqa",
+        "or use all-MiniLM-L6-v2, which is bundled",
     ),
     "reranker": Kind(
         ApiReranker,

@@ -1,4 +1,4 @@
-"""A `AnswerComparison`, and points of a `Sweep`, -> HTML: what stands side by side. Pure, and every value escaped."""
+"""A `SideBySide`, and points of a `Sweep`, -> HTML: what stands side by side. Pure, and every value escaped."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Final
 from ragqa.evaluation.sweep import Point
 from ragqa.ui.html.render import VERDICT_CLASS, changed_html
 from ragqa.ui.html.template import Templates
-from ragqa.ui.state.comparison import AnswerComparison, PassageRow, SentenceRow, ValueRow
+from ragqa.ui.state.comparison import PassageRow, SentenceRow, SideBySide, ValueRow
 
 _TEMPLATES: Final = Templates("compare.html")
 _MATCHES = {"same": "plain", "reworded": "plain", "only A": "mixed", "only B": "mixed"}
 
 
-def summary_html(comparison: AnswerComparison) -> str:
+def summary_html(comparison: SideBySide) -> str:
     """What differs in settings, and what came of it."""
     settings = changed_html("What differs, A → B", comparison.differs) if comparison.differs else ""
     return _TEMPLATES.summary(settings, comparison.words)

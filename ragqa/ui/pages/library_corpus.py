@@ -73,7 +73,7 @@ def _state_words(shelf: Collection, catalogue: Catalogue, paths: Paths) -> str:
     except RagqaError:
         words.append("no index yet")
     told = f"{' · '.join(words)}. {plain_markdown(catalogue.description)}"
-    return f"{told} Words are read as “{catalogue.analyser}”: {catalogue.reason}" if catalogue.analyser else told
+    return f"{told} Analyser “{catalogue.analyser}”: {catalogue.reason}" if catalogue.analyser else told
 
 
 # What is under way --------------------------------------------------------------------------------------------------

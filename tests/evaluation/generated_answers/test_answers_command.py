@@ -187,8 +187,8 @@ def test_a_question_under_way_when_the_process_died_is_asked_again_and_said(call
     again = Writer()
     _, out, err = call(writer=again)
     assert again.asked == ["q4"]
-    assert "dropped an entry that was only half written" in err
-    assert "1 were under way when the last run ended" in err
+    assert "discarded an incomplete entry" in err
+    assert "1 were in progress when the last run ended" in err
     assert "asked again after a stop or a failure: 1" in out
 
 

@@ -194,7 +194,7 @@ def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
     return (
         Figure("Full", shown(fmean(answerable) if answerable else None), "every expected fact is said, nothing wrong"),
         Figure("First", shown(fmean(first) if first else None), "the first sentence says an expected fact"),
-        Figure("Beside", shown(fmean(beside) if beside else None), "of an answer's sentences say no expected fact"),
+        Figure("Off-target", shown(fmean(beside) if beside else None), "of an answer's sentences say no expected fact"),
         Figure("Relevance", shown(separation(*_by_right(done))), "AUC: how well it tells full answers from others"),
         Figure("Refused", shown(fmean(refused) if refused else None), "of the questions that the corpus cannot answer"),
     )

@@ -50,7 +50,10 @@ _IN_DETAILS: Final = (
 OPTIONS: Final = (
     Option("file", "JSON list, or JSON lines, of {QuestionID, Question, RetrievedPassages, Answer}.", "argument"),
     Option(
-        "mode", "Which RePASs definition; embedded: paper, reference: script.", "choice", choices=tuple(ScoringMode)
+        "mode",
+        "RePASs definition; default: paper (embedded), script (reference).",
+        "choice",
+        choices=tuple(ScoringMode),
     ),
     Option(
         "profile",
@@ -65,15 +68,15 @@ OPTIONS: Final = (
         environment="RAGQA_ENTAILMENT_MODEL",
     ),
     Option("coverage_model", "MODEL for OC, likewise.", environment="RAGQA_COVERAGE_MODEL"),
-    Option("verdict_model", "MODEL that verdicts rest on, likewise.", environment="RAGQA_VERDICT_MODEL"),
+    Option("verdict_model", "MODEL for verdicts, likewise.", environment="RAGQA_VERDICT_MODEL"),
     Option(
         "obligation_model",
-        "MODEL that tells obligations from other sentences, likewise.",
+        "MODEL that classifies obligations, likewise.",
         environment="RAGQA_OBLIGATION_MODEL",
     ),
-    Option("splitter", "What finds the sentences.", "choice", choices=("nupunkt", "punkt")),
-    Option("precision", "Of the NLI arithmetic.", "choice", choices=("auto", "fp32", "bf16")),
-    Option("details", "Also print every sentence and obligation.", "flag", default=False, decides=False),
+    Option("splitter", "Sentence splitter.", "choice", choices=("nupunkt", "punkt")),
+    Option("precision", "Precision of the NLI model.", "choice", choices=("auto", "fp32", "bf16")),
+    Option("details", "Print every sentence and obligation too.", "flag", default=False, decides=False),
 )
 
 
