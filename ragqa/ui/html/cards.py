@@ -64,9 +64,10 @@ def _sentence(
     check = explanation.citations[score.index] if explanation else None
     copied = explanation.copied.per_sentence[score.index] if explanation else None
     deciding = []
-    for at in _shown_places(judged) if judged and premises else ():
-        words = judged.found if at == judged.deciding else ()
-        deciding.append((premises[at], at in judged.contradicting, words))
+    if judged and premises:
+        for at in _shown_places(judged):
+            marked = judged.found if at == judged.deciding else ()
+            deciding.append((premises[at], at in judged.contradicting, marked))
     kinds = (VERDICT_CLASS[judged.verdict if judged else score.verdict], VERDICT_CLASS[score.verdict])
     words = citation_words(check) if check else None
     return _TEMPLATES.sentence(score, judged, *kinds, deciding, passages, threshold, words, copied)
