@@ -68,7 +68,9 @@ def ask(
         chosen["local_model"] = ""
     config = with_values(replace(config, index=index or (before.index if before else config.index)), chosen)
     shares = _shares(weight) if weight else config.fusion.weights
-    config = replace(config, fusion=replace(config.fusion, weights=FusionConfig.of(**shares).weights))
+    config = replace(
+        config, fusion=replace(config.fusion, weights=FusionConfig.of(config.fusion.method, **shares).weights)
+    )
     asked = Question(question)
     if before:
         asked = _standing_alone(question, before.record_id, config, instead)

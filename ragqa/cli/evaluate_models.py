@@ -29,7 +29,7 @@ from ragqa.lab.labelled import (
     read_pairs,
     rulebook_sentences,
 )
-from ragqa.lab.measures import CaseAgreement, CheckedSentence, CitationReport, Counts
+from ragqa.lab.measures import CaseAgreement, CitationReport, Counts, SentenceCheck
 from ragqa.lab.training.nli import PairReport, evaluate_pairs
 from ragqa.lab.training.obligations import held_out_sentences, measure_obligations
 from ragqa.loading import load_nli, load_obligations, load_scorer
@@ -280,7 +280,7 @@ def _share(value: float | None, count: int, total: int) -> str:
     return "–" if value is None else f"{value:.3f} ({count} of {total})"
 
 
-def _citations_json(found: CitationReport, checked: list[CheckedSentence]) -> dict[str, Any]:
+def _citations_json(found: CitationReport, checked: list[SentenceCheck]) -> dict[str, Any]:
     def figures(counts: Counts) -> dict[str, Any]:
         return {**asdict(counts), "precision": counts.precision, "recall": counts.recall}
 
