@@ -44,9 +44,10 @@ class FilterRule(ABC):
     def dropped(self, rank: int) -> tuple[Drop, str]:
         """Why this one, behind the end, is not."""
 
-    @abstractmethod
     def limit(self, setting: str) -> Limit:
         """What this limit is called and why it keeps no more."""
+        words = f"there are {len(self.relevances)} candidates"
+        return Limit(setting, "top-k", f"top {self.config.top_k}", words)
 
     def limits(self) -> tuple[Limit, ...]:
         """Every limit, with what it does to this list; () of an empty one."""
@@ -96,7 +97,7 @@ class LimitRule(FilterRule):
     def limit(self, setting: str) -> Limit:
         config, total, rank = self.config, len(self.relevances), self.keeps[setting] + 1
         if setting == "top_k":
-            return Limit(setting, "top-k", f"top {config.top_k}", f"there are {total} candidates")
+            return super().limit(setting)
         if setting == "threshold":
             why = f"rank {rank} has a relevance of {self.relevances[rank - 1]:.2f}" if rank <= total else ""
             return Limit(setting, "the threshold", f"threshold {config.threshold:.2f}", why, config.threshold)
@@ -132,8 +133,7 @@ class CutRule(FilterRule):
 
     def limit(self, setting: str) -> Limit:
         if setting == "top_k":
-            total = len(self.relevances)
-            return Limit(setting, "top-k", f"top {self.config.top_k}", f"there are {total} candidates")
+            return super().limit(setting)
         rank = self.keeps[setting] + 1
         why = f"dropped: {self.dropped(rank)[1]}" if rank <= len(self.relevances) else ""
         return Limit(setting, "expected F2", "expected F2", why)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from html import escape
 
+from ragqa.records.view import Shown
 from ragqa.scoring.repass.attribution import citation_words
 from ragqa.scoring.repass.explanation import RunnerUp
 from ragqa.types import Passage, Span
@@ -30,7 +31,6 @@ from ragqa.ui.html.render import (
     said_html,
     text_html,
 )
-from ragqa.ui.state.view import Shown
 
 COVER_CLASS = {Cover.COVERED: "good", Cover.IN_PART: "mixed", Cover.NOT_COVERED: "mixed"}
 
