@@ -259,7 +259,7 @@ class GenerationConfig:
         2, "depth", 1, 2, help="2: an answer may ask further sub-questions.", source="FanOutQA's trees"
     )
     max_calls: int = _of_generators(
-        30, "most calls", 1, 1000, help="Most completions in one answer; a retry counts as the call it repeats."
+        30, "most calls", 1, 1000, help="Most completions in one answer; retries are not counted."
     )
     parallel_calls: int = library(4, "parallel calls", 1, 16, help="LOC, VRR, fan-out-llm: completions at one time.")
 
@@ -363,7 +363,7 @@ def api_key(environ: Mapping[str, str] | None = None) -> str | None:
 
 
 def prompt_folder(environ: Mapping[str, str] | None = None) -> Path | None:
-    """``RAGQA_PROMPTS``, the folder whose files take the place of the prompts that come with ragqa; None: not set."""
+    """``RAGQA_PROMPTS``, the folder of prompts that replace the bundled ones; None: not set."""
     env = os.environ if environ is None else environ
     return Path(env["RAGQA_PROMPTS"]).expanduser() if env.get("RAGQA_PROMPTS") else None
 
