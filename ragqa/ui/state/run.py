@@ -14,11 +14,11 @@ from ragqa.errors import RagqaError
 from ragqa.infra import logs
 from ragqa.infra.metrics import FIGURES
 from ragqa.pipeline import Pipeline
+from ragqa.records.view import View, advance, ended
 from ragqa.server.queue import QueuePlace, RunQueue
 from ragqa.settings.config import Config
 from ragqa.types import Question
 from ragqa.types.events.generation import BestSoFar
-from ragqa.ui.state.view import View, advance, ended
 
 _logger = logging.getLogger(__name__)
 
