@@ -26,7 +26,8 @@ from ragqa.evaluation.benchmark import Benchmark, Item, Outcome, Settings, Statu
 from ragqa.evaluation.report import File, Report, Row
 from ragqa.evaluation.store import RunStore, open_store
 from ragqa.generation.llm.reply_cache import caching_replies
-from ragqa.infra.journal import held, translated, write_whole
+from ragqa.infra.files import write_whole
+from ragqa.infra.journal import held, translated
 from ragqa.infra.version import __version__
 from ragqa.settings.paths import Paths
 

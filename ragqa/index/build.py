@@ -20,7 +20,7 @@ from ragqa.corpus import LoadedStream, PassageStream, corpus_sha256, open_stream
 from ragqa.english.analysers import analyser_named
 from ragqa.errors import ConfigError, CorpusError, IndexingError
 from ragqa.index.encoded import write_dense
-from ragqa.index.folders import building_folder, exclusive, flush, replace
+from ragqa.index.folders import building_folder, exclusive, replace
 from ragqa.index.further import described, write_further
 from ragqa.index.journal import BuildProgress, Journal, resume
 from ragqa.index.manifest import BM25, CONTEXT, DENSE, SCHEMA_VERSION, Manifest, describe_files, write_manifest
@@ -30,6 +30,7 @@ from ragqa.index.portions import counts_of, gathered, lengths_path, mentions_in,
 from ragqa.index.published import drop, engine_of, publish_events
 from ragqa.index.references import REFERRING, write_references
 from ragqa.index.reuse import KnownVectors
+from ragqa.infra.files import flush
 from ragqa.plugins.protocols import Encoder
 from ragqa.retrieval.analysis import ANALYSIS_VERSION
 from ragqa.retrieval.bm25 import write_bm25

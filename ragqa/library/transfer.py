@@ -19,6 +19,7 @@ from ragqa.errors import CorpusError
 from ragqa.index import list_indexes
 from ragqa.index.folders import exclusive
 from ragqa.index.published import drop, engine_of
+from ragqa.infra.files import move
 from ragqa.library.collection import (
     MAX_BYTES,
     MAX_DOCUMENTS,
@@ -150,7 +151,7 @@ def delete(shelf: Shelf, indexes: Path) -> None:
             if (shelf.folder / _INDEX).is_dir():
                 shutil.rmtree(shelf.folder / _INDEX)
             shutil.move(indexes / shelf.name, shelf.folder / _INDEX)
-        shelf.folder.rename(target)
+        move(shelf.folder, target)
     for old in deleted(shelf.folder.parent)[KEPT_DELETED:]:
         erase(old.key, shelf.folder.parent)
 
@@ -181,7 +182,7 @@ def restore(key: str, library: Path, indexes: Path) -> Shelf:
     with exclusive(one.name, indexes), writing(library):
         if (source / _INDEX).is_dir():
             shutil.move(source / _INDEX, indexes / one.name)
-        source.rename(library / one.name)
+        move(source, library / one.name)
     return Shelf(library / one.name)
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import logging
-import os
-import tempfile
 import time
 import weakref
 import zlib
@@ -19,6 +17,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ragqa.errors import ConfigError, CorpusError
+from ragqa.infra.files import replacing
 from ragqa.infra.http import pause_seconds, read_body, retry_after_seconds
 from ragqa.infra.version import __version__
 
@@ -47,14 +46,8 @@ class PageCache:
         path = self._path(key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            number, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
-            try:
-                with os.fdopen(number, "wb") as file:
-                    file.write(gzip.compress(json.dumps({**value, "key": key}).encode(), 6, mtime=0))
-                Path(name).replace(path)
-            except BaseException:
-                Path(name).unlink(missing_ok=True)
-                raise
+            with replacing(path, shared=True) as new:
+                new.write_bytes(gzip.compress(json.dumps({**value, "key": key}).encode(), 6, mtime=0))
         except OSError as error:
             logger.warning("%s could not be cached in %s: %s", key[1] if len(key) > 1 else key, self.folder, error)
 

@@ -31,7 +31,8 @@ from ragqa.evaluation.benchmark import Benchmark, Settings, Status
 from ragqa.evaluation.loading import sharing
 from ragqa.evaluation.report import Report, Row
 from ragqa.evaluation.run import Progress, Stop, run
-from ragqa.infra.journal import translated, write_whole
+from ragqa.infra.files import write_whole
+from ragqa.infra.journal import translated
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
 from ragqa.ui.state import resources
