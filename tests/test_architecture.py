@@ -128,7 +128,7 @@ def test_only_the_command_line_trains_and_tunes():
     assert users == {"lab", "cli"}
 
 
-def test_the_top_shelf_is_short():
+def test_the_top_level_is_short():
     assert len([entry for entry in PACKAGE.iterdir() if entry.name != "__pycache__"]) <= 28
     assert all(isinstance(level, int) for level in LEVELS.values())
 

@@ -222,7 +222,7 @@ def delete_index(name: str, indexes: Path) -> None:
             msg = f"index {name!r} could not be deleted: {error}; check who owns {indexes}"
             raise IndexingError(msg) from error
     if engine:
-        from ragqa.index.published import drop
+        from ragqa.index.engine import drop
 
         drop(engine)
 
@@ -233,14 +233,14 @@ def _load(folder: Path) -> Index:
     for problem in file_problems(folder, manifest, HASHED_AT_OPEN):
         raise IndexMismatchError(problem)
     if manifest.analysis_version != ANALYSIS_VERSION:
-        msg = f"its words were read by analysis {manifest.analysis_version}, questions would be by {ANALYSIS_VERSION}"
+        msg = f"its text was analysed by version {manifest.analysis_version}, expected version {ANALYSIS_VERSION}"
         raise IndexMismatchError(msg)
     passages: Sequence[Passage]
     vectors: Any
     load: Any
     ranker: Any
     if manifest.engine:
-        from ragqa.index.published import open_published, vocabulary_of
+        from ragqa.index.engine import open_published, vocabulary_of
         from ragqa.retrieval.milvus.bm25 import MilvusBm25
 
         passages, vectors = open_published(folder, manifest, manifest.engine)

@@ -80,7 +80,7 @@ _sleep = time.sleep  # tests put another in
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class HttpReply:
     """A server's whole answer; ``url`` is where it came from after redirects."""
 
     status: int
@@ -120,8 +120,8 @@ class PoliteClient:
         url: str,
         parameters: Mapping[str, str],
         wanted: str,
-        refusal: Callable[[Reply], str] = lambda _reply: "",
-    ) -> Reply:
+        refusal: Callable[[HttpReply], str] = lambda _reply: "",
+    ) -> HttpReply:
         """The server's answer with a status below 500, other than 408 and 429; ``wanted`` says what was asked for.
 
         ``refusal`` gives the words of an answer that asks to come back later, else "". Tried up to 6 times, with pauses
@@ -138,7 +138,9 @@ class PoliteClient:
             raise CorpusError(msg)
         return outcome
 
-    def _attempt(self, url: str, parameters: Mapping[str, str], refusal: Callable[[Reply], str]) -> Reply | Fault:
+    def _attempt(
+        self, url: str, parameters: Mapping[str, str], refusal: Callable[[HttpReply], str]
+    ) -> HttpReply | Fault:
         """The answer, or why there was none: whatever that is, it may pass."""
         with self._lock:
             if (early := self._next_at - time.monotonic()) > 0:
@@ -151,12 +153,12 @@ class PoliteClient:
         response, content = answer
         status, headers = response.status_code, response.headers
         seconds = retry_after_seconds(headers.get("retry-after", ""))
-        reply = Reply(status, content, str(response.url), headers.get("content-type", ""), seconds)
+        reply = HttpReply(status, content, str(response.url), headers.get("content-type", ""), seconds)
         found = f"HTTP {status}" if may_pass(status) else refusal(reply)
         return Fault(found, may_pass=True, retry_after_seconds=seconds) if found else reply
 
 
-def json_object(reply: Reply, wanted: str) -> dict[str, Any]:
+def json_object(reply: HttpReply, wanted: str) -> dict[str, Any]:
     """The object that the answer holds. Raises CorpusError where it is anything else: a wrong address, most often."""
     value = _json(reply)
     if not isinstance(value, dict):
@@ -164,7 +166,7 @@ def json_object(reply: Reply, wanted: str) -> dict[str, Any]:
     return value
 
 
-def json_list(reply: Reply, wanted: str) -> list[Any]:
+def json_list(reply: HttpReply, wanted: str) -> list[Any]:
     """The list that the answer holds. Raises CorpusError where it is anything else."""
     value = _json(reply)
     if not isinstance(value, list):
@@ -172,14 +174,14 @@ def json_list(reply: Reply, wanted: str) -> list[Any]:
     return value
 
 
-def _json(reply: Reply) -> object:
+def _json(reply: HttpReply) -> object:
     try:
         return json.loads(reply.content)
     except (ValueError, RecursionError):
         return None
 
 
-def _no_json(reply: Reply, wanted: str) -> CorpusError:
+def _no_json(reply: HttpReply, wanted: str) -> CorpusError:
     host, found = urlsplit(reply.url).netloc, " ".join(reply.text[:80].split())
     return CorpusError(
         f"expected {wanted} as JSON from {host}, found HTTP {reply.status} and {found!r}; check the address"

@@ -158,9 +158,9 @@ class Host:
         return self._child.pid if self._child and self._child.is_alive else None
 
     @contextmanager
-    def turn(self, home: Path) -> Iterator[Turn]:
+    def turn(self, home: Path) -> Iterator[ModelLease]:
         """A place in the queue, given up at the end of the block."""
-        turn = Turn(self, Lock(home / "local-model.lock"))
+        turn = ModelLease(self, Lock(home / "local-model.lock"))
         with self._changed:
             self._queue.append(turn)
         try:
@@ -171,7 +171,7 @@ class Host:
                 self._queue.remove(turn)
                 self._changed.notify_all()
 
-    def ahead(self, turn: Turn) -> int:
+    def ahead(self, turn: ModelLease) -> int:
         """How many were before this one, after a moment in which that may change."""
         with self._changed:
             if self._queue[0] is not turn:
@@ -195,7 +195,7 @@ class Host:
             child.stop()
 
 
-class Turn:
+class ModelLease:
     """One question's time with the model."""
 
     def __init__(self, host: Host, lock: Lock) -> None:
@@ -208,7 +208,7 @@ class Turn:
         while ahead := self._host.ahead(self):
             yield f"Waiting for the local model: {ahead} before this one"
         while not self.lock.take():
-            yield "Waiting for the local model: another ragqa is asking one"
+            yield "Waiting for the local model: another ragqa process is using one"
             time.sleep(WAIT_SECONDS)
         self._child = child = self._host.child(file, alias)
         while child.address is None:
@@ -251,14 +251,14 @@ class Local:
         self.name = name if name in {model.name for model in LOCAL_MODELS} else self._file.stem
 
     @contextmanager
-    def turn(self) -> Iterator[Turn]:
+    def turn(self) -> Iterator[ModelLease]:
         """As `Host.turn`."""
         self._home.mkdir(parents=True, exist_ok=True)
         with HOST.turn(self._home) as turn:
             yield turn
 
-    def waiting(self, turn: Turn) -> Iterator[str]:
-        """As `Turn.waiting`, for this model."""
+    def waiting(self, turn: ModelLease) -> Iterator[str]:
+        """As `ModelLease.waiting`, for this model."""
         return turn.waiting(self._file, self.name)
 
 

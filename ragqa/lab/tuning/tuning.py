@@ -39,7 +39,7 @@ Choice = TypeVar("Choice")
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class RankingSetting:
     """How passages are ranked: in which index, how many candidates of each retriever (1 to 1000), how fused."""
 
     index: str
@@ -65,11 +65,11 @@ class Tuned:
     """
 
     measure: str
-    folds: tuple[TunedFold[Setting], ...]
+    folds: tuple[TunedFold[RankingSetting], ...]
     tuned: dict[str, float]
     default: dict[str, float]
     test: PairedTest
-    final: Setting
+    final: RankingSetting
 
 
 def candidates(retrievers: Sequence[str], step: float = 0.05) -> tuple[FusionConfig, ...]:
@@ -196,7 +196,7 @@ def _value(name: str, cutoff: int, ranks: Floats, n_gold: int) -> Floats:
 
 
 def tune(
-    values: Floats, settings: Sequence[Setting], measures: Sequence[str], folds: Sequence[Fold], seed: int = 0
+    values: Floats, settings: Sequence[RankingSetting], measures: Sequence[str], folds: Sequence[Fold], seed: int = 0
 ) -> Tuned:
     """The setting best on each fold's train set, measured on its test set, beside the default.
 
@@ -214,7 +214,7 @@ def tune(
     return Tuned(measures[0], tuple(rows), tuned, default, test, settings[chosen.by_all])
 
 
-def _places(settings: Sequence[Setting], default: Setting) -> Floats:
+def _places(settings: Sequence[RankingSetting], default: RankingSetting) -> Floats:
     """How far from the default each is, as its place among them; equally far ones have equal places."""
     keys = [
         (one.index != default.index, abs(math.log(one.depth / default.depth)), _distance(one.fusion, default.fusion))

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import logging
-import secrets
 import threading
 from collections.abc import Mapping
 from contextlib import closing
@@ -30,8 +29,9 @@ from ragqa.errors import ConfigError, RagqaError, RecordError
 from ragqa.evaluation.benchmark import Benchmark, Settings, Status
 from ragqa.evaluation.loading import sharing
 from ragqa.evaluation.report import Report, Row
-from ragqa.evaluation.run import Progress, Stop, run
+from ragqa.evaluation.run import RunProgress, Stop, run
 from ragqa.infra.files import write_whole
+from ragqa.infra.job import Job
 from ragqa.infra.journal import translated
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
@@ -43,7 +43,7 @@ REQUEST, VIEW = "request.json", "view.json"
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class EvaluationView:
     """Everything shown of one evaluation; plain values that a file can hold, empty until they are known.
 
     ``failed`` is how many items got no solution or no score, ``error`` says why the run ended early.
@@ -87,58 +87,43 @@ class RunSummary:
     headline: str
 
 
-class BackgroundRun:
-    """One evaluation under way. `view` may be read at any time from any thread; it is replaced, never changed."""
+class BackgroundRun(Job[EvaluationView]):
+    """One evaluation under way; stopped, it ends after the items under way, and what is done is stored."""
 
     def __init__(
         self, run_id: str, benchmark: Benchmark, settings: Settings, folder: Path, paths: Paths, *, restart: bool
     ) -> None:
         """Starts at once."""
+        super().__init__(
+            EvaluationView(benchmark.name, settings), "evaluation", "what was done is stored: continue the run"
+        )
         self.run_id, self.benchmark, self.folder = run_id, benchmark, folder
-        self.view = View(benchmark.name, settings)
         self.started = datetime.now(UTC).isoformat(timespec="seconds")
-        self._paths, self._restart, self._stop = paths, restart, Stop()
+        self._paths, self._restart = paths, restart
         self._load = access.bound(resources.pipeline)
         _write_request(folder, self.view, self.started, "interrupted")  # what is true if nobody writes again
-        self._thread = threading.Thread(target=self._run, name="ragqa-evaluation", daemon=True)
-        self._thread.start()
+        self.start()
 
-    def stop(self) -> None:
-        """Ends the run after the items under way; what is done is stored."""
-        self._stop.set()
-
-    @property
-    def is_stopping(self) -> bool:
-        return self._stop.is_set and self.view.running
-
-    def wait(self, timeout_seconds: float | None = None) -> View:
-        """The view when the run has ended, or when the time is up."""
-        self._thread.join(timeout_seconds)
-        return self.view
-
-    def _run(self) -> None:
-        last = self.view
-        settings, stop = self.view.settings, self._stop
+    def work(self) -> None:
+        """Evaluates to the end or until it is stopped."""
+        settings, stop = self.view.settings, Stop(self.stopped)
         steps = run(self.benchmark, settings, self.folder, self._paths, restart=self._restart, stop=stop)
-        try:
-            with sharing(self._load), closing(steps):  # type: ignore[type-var]
-                for step in steps:
-                    self.view = last = _after(last, step)
-                    if stop.is_set and not step.total:  # still loading
-                        break
-            stopped = stop.is_set and (last.done < last.total or not last.total)
-            last = replace(last, phase="Stopped" if stopped else "Done", stopped=stopped)
-        except RagqaError as error:
-            last = replace(last, phase="Ended early", error=str(error))
-        except Exception:  # the thread's last line: whatever it is, the page must say so without a trace
-            reference = secrets.token_hex(4)
-            _logger.exception("evaluation failed, reference %s", reference)
-            words = f"Something failed inside ragqa. Reference {reference} in the server's log says what."
-            last = replace(last, phase="Ended early", error=f"{words} What was done is stored; continue the run.")
-        self._end(replace(last, running=False, seconds_left=None))
+        with sharing(self._load), closing(steps):  # type: ignore[type-var]
+            for step in steps:
+                self.view = _after(self.view, step)
+                if stop.is_set and not step.total:  # still loading
+                    break
+        last = self.view
+        stopped = stop.is_set and (last.done < last.total or not last.total)
+        self._end(replace(last, phase="Stopped" if stopped else "Done", stopped=stopped))
 
-    def _end(self, view: View) -> None:
+    def failed(self, words: str, error: RagqaError | None) -> None:
+        """What was done is stored beside these words."""
+        self._end(replace(self.view, phase="Ended early", error=words))
+
+    def _end(self, view: EvaluationView) -> None:
         """On disk first, so that who sees the run ended finds it there."""
+        view = replace(view, running=False, seconds_left=None)
         try:
             with translated(self.folder):
                 write_whole(self.folder / VIEW, [view_to_json(view)])
@@ -149,7 +134,7 @@ class BackgroundRun:
         self.view = view
 
 
-def _after(view: View, step: Progress) -> View:
+def _after(view: EvaluationView, step: RunProgress) -> EvaluationView:
     """The view after this step of the run; the report's data are in its own file, not in the view's."""
     report = replace(step.report, columns=step.report.columns or view.report.columns, data={})
     return replace(
@@ -164,7 +149,7 @@ def _after(view: View, step: Progress) -> View:
     )
 
 
-class Runs:
+class EvaluationRuns:
     """The evaluations of one home: at most one under way, any number on disk. Sessions share it."""
 
     def __init__(self, paths: Paths, benchmarks: Mapping[str, Benchmark]) -> None:
@@ -205,7 +190,7 @@ class Runs:
         """The run of this id where it is the latest of this process, ended or not."""
         return self._latest if self._latest and self._latest.run_id == run_id else None
 
-    def view(self, run_id: str) -> View:
+    def view(self, run_id: str) -> EvaluationView:
         """What is known of this run; of one that was killed only what was asked. Raises RecordError."""
         live = self.live(run_id)
         if live:
@@ -217,7 +202,9 @@ class Runs:
         asked = self._asked(folder)
         if asked is not None and asked["state"] == "interrupted":
             words = "This run was interrupted. What was done is stored: continue it to see that and the rest."
-            return View(asked["benchmark"], asked["settings"], phase="Interrupted", running=False, error=words)
+            return EvaluationView(
+                asked["benchmark"], asked["settings"], phase="Interrupted", running=False, error=words
+            )
         with translated(folder):
             text = (folder / VIEW).read_text(encoding="utf-8")
         return view_from_json(text, VIEW)
@@ -252,15 +239,15 @@ class Runs:
         return found if known and plain else None
 
 
-def view_to_json(view: View) -> str:
+def view_to_json(view: EvaluationView) -> str:
     """The view as the text of a file."""
     return json.dumps(asdict(view), ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def view_from_json(text: str, name: str) -> View:
+def view_from_json(text: str, name: str) -> EvaluationView:
     """The view in this text, ``name`` being the file. Raises RecordError where it is something else."""
     try:
-        found: View = _adapter().validate_json(text)
+        found: EvaluationView = _adapter().validate_json(text)
     except (ValueError, RecursionError) as error:  # pydantic's ValidationError is a ValueError
         msg = f"{name} is not what an evaluation wrote; run it again, what is done is stored beside it"
         raise RecordError(msg) from error
@@ -271,18 +258,18 @@ def view_from_json(text: str, name: str) -> View:
 def _adapter() -> Any:  # noqa: ANN401 - pydantic is imported by who reads a view
     from pydantic import TypeAdapter
 
-    return TypeAdapter(View)
+    return TypeAdapter(EvaluationView)
 
 
-def _state(view: View) -> str:
+def _state(view: EvaluationView) -> str:
     return "failed" if view.error else "stopped" if view.stopped else "done"
 
 
-def _headline(view: View) -> str:
+def _headline(view: EvaluationView) -> str:
     return ", ".join(f"{figure.label} {figure.text}" for figure in view.report.figures[:2])
 
 
-def _write_request(folder: Path, view: View, started: str, state: str) -> None:
+def _write_request(folder: Path, view: EvaluationView, started: str, state: str) -> None:
     entry = {
         "benchmark": view.benchmark,
         "settings": dict(view.settings),
