@@ -94,7 +94,7 @@ def ask(
     max_drop: Annotated[float | None, typer.Option(help="A fall this large ends the list, 0 to 1 (1 = off).")] = None,
     top_k: Annotated[int | None, typer.Option(help="Most passages kept.")] = None,
     filter_method: Annotated[
-        FilterChoice | None, typer.Option(help="limits: the three above; expected-f2: a learned cut.")
+        FilterChoice | None, typer.Option(help="limits: the three above; expected-f2: a dynamic cut-off.")
     ] = None,
     quote_anyway: Annotated[
         bool, typer.Option("--quote-anyway", help="direct, llm: the nearest sentences instead of a refusal.")

@@ -18,7 +18,7 @@ from ragqa.lab.questions import AskedIndex, Fold, folds_by_gold
 from ragqa.lab.training import ranker as ranking
 from ragqa.lab.training.model_folder import command_line, files_table, write_card
 from ragqa.lab.training.retriever import text_numbers, with_equal_gold
-from ragqa.lab.tuning import cut as cutting
+from ragqa.lab.tuning import cut_off
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import find_preset
 from ragqa.types import Ranking
@@ -106,15 +106,15 @@ def cut(
     ] = None,
     folds: Annotated[int, typer.Option(min=2, help="Parts of the cross-validation.")] = 5,
 ) -> None:
-    """Fit the learned cut of `--filter-method expected-f2`, beside threshold and max drop; writes nothing."""
+    """Fit the dynamic cut-off of `--filter-method expected-f2`, beside threshold and max drop; writes nothing."""
     ranked = _ranked(index, questions, weight, folds, Stacking())
     given = (ranked.asked.learnt, ranked.fused, ranked.counts)
-    figures = cutting.out_of_fold(*given, ranked.parts)
+    figures = cut_off.out_of_fold(*given, ranked.parts)
     for file, places in zip(questions, ranked.by_file, strict=True):
         for name, row in zip(("limits", "expected-f2"), figures[list(places)].mean(axis=0).T.tolist(), strict=True):
             cells = ", ".join(f"{figure} {value:.3f}" for figure, value in zip(FIGURES, row, strict=True))
             stdout().print(plain(f"{file.stem} ({len(places):,}), {name}, out of fold: {cells}"))
-    weights = cutting.fitted(*given)
+    weights = cut_off.fitted(*given)
     stdout().print(plain(f"Weights of all: {', '.join(f'{name} {value:.2f}' for name, value in weights.items())}"))
 
 
