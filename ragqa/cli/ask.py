@@ -12,7 +12,6 @@ import typer
 
 from ragqa.cli.output import stderr, stdout
 from ragqa.cli.tables import answer_panel, passage_table, plain, relevance_group, scores_group
-from ragqa.conversation import follow_up
 from ragqa.errors import ConfigError
 from ragqa.generation.trace_words import trace_words
 from ragqa.plugins.registry import GENERATORS, RERANKERS, RETRIEVERS, listed
@@ -154,6 +153,8 @@ def ask(
 
 def _standing_alone(asked: str, record_id: str, config: Config, instead: str | None) -> Question:
     """The follow-up as it is asked of the corpus, which is said before anything is looked up."""
+    from ragqa.conversation import follow_up
+
     found = follow_up(asked, record_id, RecordStore(Paths.from_env().records), config.generation)
     text = instead or found.rewritten
     err = stderr()
