@@ -198,7 +198,7 @@ BENCHMARK: Final = Benchmark(
         ),
         Option(
             "setting",
-            "What the model is given; also which leaderboard is shown.",
+            "Setting of the benchmark and its leaderboard.",
             "choice",
             str(Setting.CLOSED_BOOK),
             choices=tuple(map(str, Setting)),
@@ -229,7 +229,7 @@ BENCHMARK: Final = Benchmark(
             when=lambda settings: settings["setting"] == Setting.OPEN_BOOK and not settings["generations"],
         ),
         Option("context", "The model's context in tokens.", "int", DEFAULT_CONTEXT),
-        Option("searches", "open-book: most searches a question; 0: one, by ragqa.", "int", MAX_SEARCHES),
+        Option("searches", "open-book: largest number of searches a question; 0: one, by ragqa.", "int", MAX_SEARCHES),
         Option("lemmatiser", "auto, none, or the folder of a spaCy pipeline.", default="auto"),
         replace(LIMIT, when=lambda settings: not settings["generations"]),  # scoring all takes seconds
         PARALLEL,
