@@ -104,7 +104,7 @@ def test_hostile_text_stays_text_everywhere(finished):
         [
             passage_table_html(selection, 5),
             passage_cards_html(selection, 5),
-            curve_html(selection, FilteringConfig(), 5),
+            curve_html(selection, 5),
             changed_html(HOSTILE, [Difference(HOSTILE, HOSTILE, HOSTILE, HOSTILE)]),
             answer_html(answer(HOSTILE, [(1,)]), n_passages=1),
             notice_html(HOSTILE),
