@@ -314,7 +314,7 @@ def setting_of(name: str) -> LeaderboardSetting:
     try:
         return LeaderboardSetting(name)
     except ValueError:
-        msg = f"the setting must be {', '.join(Setting)}, got {name!r}; change --setting and try again"
+        msg = f"the setting must be {', '.join(LeaderboardSetting)}, got {name!r}; change --setting and try again"
         raise ConfigError(msg) from None
 
 
