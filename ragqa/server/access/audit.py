@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ragqa.errors import RecordError
-from ragqa.infra.files import append, locked, move, write_whole
+from ragqa.infra.files import append, flush, locked, move, write_whole
 from ragqa.infra.journal import translated
 
 LOG, HEAD = "audit.jsonl", "head.json"
@@ -125,7 +125,9 @@ class AuditLog:
             with (self.folder / LOG).open(encoding="utf-8") as file:
                 first = json.loads(file.readline())["n"]
             aside = self.folder / f"audit-{first}-{head['n']}.jsonl"
-            return move(self.folder / LOG, aside)
+            move(self.folder / LOG, aside)
+            flush(self.folder)
+            return aside
 
     def _aside(self) -> list[Path]:
         """The files that were put aside, in their order."""

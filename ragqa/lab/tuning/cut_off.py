@@ -1,4 +1,4 @@
-"""The weights of the learned cut, `ragqa.filtering.CUT_WEIGHTS`, fitted again and measured out of fold.
+"""The weights of the dynamic cut-off, `ragqa.filtering.CUT_WEIGHTS`, fitted again and measured out of fold.
 
 Nothing is written: who likes what is printed puts it into `filtering.py`.
 """
