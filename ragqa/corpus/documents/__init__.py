@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from ragqa.corpus.documents.furniture import PAGES
 from ragqa.corpus.documents.kinds import SUFFIXES, advice, kind_of
 from ragqa.corpus.documents.model import UnreadableError
 from ragqa.corpus.documents.process import Heading, Reader, Reading
@@ -22,7 +23,7 @@ from ragqa.types import Passage
 
 __all__ = ["DOCUMENT_FORMATS", "DocumentFormat", "DocumentStream", "Heading", "Reader", "Reading", "UnreadableError"]
 
-VERSION: Final = 3  # of parsers and cutting: an index being built with another one starts anew
+VERSION: Final = 4  # of parsers and cutting: an index being built with another one starts anew
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,8 @@ class DocumentStream:
             self.messages.append(f"{name}: expected documents, found an archive within an archive; unpack it")
             return ()
         try:
-            reading = reader.read(path, kind, storable_name(document_id), self.max_tokens, member)
+            beside = pages_beside(path, self.paths) if kind == "HTML" and not member else ()
+            reading = reader.read(path, kind, storable_name(document_id), self.max_tokens, member, beside)
         except UnreadableError as error:
             self.messages.append(f"{name}: {error}")
             return ()
@@ -129,6 +131,12 @@ class DocumentStream:
     def _named(self, path: Path) -> str:
         root = self.source if self.source.is_dir() else self.source.parent
         return storable_name(path.relative_to(root).as_posix())
+
+
+def pages_beside(path: Path, paths: Sequence[Path]) -> tuple[Path, ...]:
+    """Some of the web pages in this one's folder, spread over all: what they share is no text of any."""
+    pages = [other for other in paths if other.parent == path.parent and kind_of(other.name) == "HTML"]
+    return tuple(pages[:: max(1, -(-len(pages) // PAGES))]) if len(pages) > 1 else ()
 
 
 def _is_clutter(member: str) -> bool:

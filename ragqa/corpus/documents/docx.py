@@ -88,7 +88,7 @@ class _Reading:
         text = clean_line(_text(paragraph))
         label, indent = self._number(paragraph, chain)
         if any(re.match(r"toc\b", name) for name in names):
-            self.parsed.dropped["table of contents"] += 1
+            self.parsed.leave_out("table of contents", text)
             return
         level = self._level(paragraph, chain, names)
         kind = "heading" if level is not None and len(text.split()) <= 30 else "text"

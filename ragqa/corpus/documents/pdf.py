@@ -68,7 +68,7 @@ def parse_pdf(path: Path) -> Parsed:
     if scanned:
         shown = ", ".join(map(str, scanned[:8])) + (" …" if len(scanned) > 8 else "")
         parsed.warnings.append(f"{len(scanned):,} pages are pictures without text and are not read: {shown}")
-    _without_furniture(pages, parsed.dropped)
+    _without_furniture(pages, parsed)
     body = _body_size(pages)
     for block in _blocks(pages, body):
         parsed.add(block)
@@ -177,7 +177,7 @@ def _is_inside(word: Word, box: tuple[float, ...]) -> bool:
 # Furniture of pages -------------------------------------------------------------------------------------------------
 
 
-def _without_furniture(pages: Sequence[_Page], dropped: Counter[str]) -> None:
+def _without_furniture(pages: Sequence[_Page], parsed: Parsed) -> None:
     """Takes out running headers and footers, page numbers and tables of contents."""
     seen = Counter(key for page in pages for key in {_key(line) for line in page.lines if _is_edge(line, page)})
     least = min(3, max(2, len(pages)))
@@ -186,9 +186,9 @@ def _without_furniture(pages: Sequence[_Page], dropped: Counter[str]) -> None:
         contents = sum(bool(_LEADERS.search(line.text)) for line in page.lines) >= 3
         for line in page.lines:
             if _is_edge(line, page) and (seen[_key(line)] >= least or _is_page_number(line, page)):
-                dropped["page number" if _PAGE_NUMBER.match(line.text) else "header or footer"] += 1
+                parsed.leave_out("page number" if _PAGE_NUMBER.match(line.text) else "header or footer", line.text)
             elif _LEADERS.search(line.text) or (contents and line.text.lower() in {"contents", "table of contents"}):
-                dropped["table of contents"] += 1
+                parsed.leave_out("table of contents", line.text)
             else:
                 kept.append(line)
         page.lines = kept

@@ -15,7 +15,7 @@ from ragqa.corpus.documents.model import Block, Parsed, UnreadableError
 
 CELLS: Final = " | "
 _MAX_ROWS: Final = 100_000
-_MAX_COLUMNS: Final = 256
+MAX_COLUMNS: Final = 256
 _ROWS_AT_ONCE: Final = 20  # of a table in one block, under its headings
 
 
@@ -41,10 +41,10 @@ def parse_xlsx(path: Path) -> Parsed:
 def _add_sheets(parsed: Parsed, book: Any) -> None:  # noqa: ANN401 - openpyxl has no types
     for sheet in book.worksheets:
         if sheet.sheet_state != "visible":
-            parsed.dropped["hidden sheet"] += 1
+            parsed.leave_out("hidden sheet", clean_line(sheet.title))
             continue
         sheet.reset_dimensions()
-        rows = ([_shown(value) for value in row[:_MAX_COLUMNS]] for row in sheet.iter_rows(values_only=True))
+        rows = ([_shown(value) for value in row[:MAX_COLUMNS]] for row in sheet.iter_rows(values_only=True))
         if not re.fullmatch(r"Sheet ?\d*", sheet.title):
             parsed.add(Block(clean_line(sheet.title), "heading", level=1, place=f"sheet={sheet.title}"))
         _add_table(parsed, rows, f"sheet={sheet.title}&row=")
@@ -60,7 +60,7 @@ def parse_csv(path: Path) -> Parsed:
         dialect = csv.excel_tab if path.suffix.lower() == ".tsv" else csv.excel
     rows = csv.reader(io.StringIO(text, newline=""), dialect)
     try:
-        _add_table(parsed, ([clean_line(cell) for cell in row[:_MAX_COLUMNS]] for row in rows), "row=")
+        _add_table(parsed, ([clean_line(cell) for cell in row[:MAX_COLUMNS]] for row in rows), "row=")
     except csv.Error as error:
         msg = f"expected rows of cells, found row {rows.line_num:,} that is none ({error}); mend it"
         raise UnreadableError(msg) from error

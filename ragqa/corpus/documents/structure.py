@@ -8,7 +8,7 @@ headings, how far both are indented (`_Builder._place`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from ragqa.corpus.documents.labels import GUIDANCE, RANKS, Step, Value, component, follows, is_later, opens, read_label
@@ -17,6 +17,9 @@ from ragqa.corpus.documents.model import Block
 DOTTED: Final = "dotted"
 _ITEM_WORDS: Final = 25  # a numbered text of so many words at most may be a heading
 _TOLERANCE: Final = 6.0  # points within which two indents are one
+MARKED: Final = 3  # headings that a source marks as such: it does so for all then
+MAX_TITLE_WORDS: Final = 40
+_NO_TITLE_ENDS: Final = (".", ";", ":", ",", "—", "]")
 _NO_HEADING_ENDS: Final = (".", ";", ",", ":", "—", "–", " and", " or")
 
 
@@ -26,7 +29,7 @@ class Unit:
 
     ``number`` is the whole of it as ObliQA writes it: ``4.2.1.(1)``, ``Part 3.18.(2)``, ``1.2.1.Guidance.1.``.
     ``parts`` are its own texts and the units below it, in their order. ``captions`` are the headings without a number
-    that it stands under.
+    that it stands under, each with how many numbered units it stands in. ``version`` is what says from when it holds.
     """
 
     style: str
@@ -37,7 +40,8 @@ class Unit:
     kind: str = "text"
     indent: float = 0.0
     is_heading: bool = False
-    captions: tuple[str, ...] = ()
+    captions: tuple[tuple[int, str], ...] = ()
+    version: str = ""
     parts: list[Block | Unit] = field(default_factory=list)
 
     @property
@@ -78,7 +82,8 @@ class Unit:
 
 def build(blocks: Iterable[Block]) -> Unit:
     """The root of the document's units."""
-    builder = _Builder()
+    blocks = list(blocks)
+    builder = _Builder(marks_headings=sum(block.kind == "heading" and block.level > 0 for block in blocks) >= MARKED)
     for block in blocks:
         builder.add(block)
     return builder.root
@@ -118,19 +123,25 @@ def opens_list(step: Step) -> bool:
 
 
 class _Builder:
-    def __init__(self) -> None:
+    def __init__(self, *, marks_headings: bool) -> None:
+        self.marks_headings = marks_headings
         self.root = Unit("", (), "", "", None)
         self._stack = [self.root]
         self._captions: list[tuple[int, str, int]] = []  # level, text, how deep the stack was
-        self._last: dict[str, Unit] = {}  # of each style, anywhere: sections are counted on through parts
+        self._last: dict[tuple[str, bool], Unit] = {}  # of each style, headings apart: numbers count on through parts
 
     def add(self, block: Block) -> None:
+        if block.kind == "version":
+            self._holding().version = block.text
+            return
         if block.kind in {"table", "note"}:
             self._unnumbered(block, block.kind)
             return
         steps, text = read_block(block)
         if not steps or self._is_cited(steps, text, block):
-            if block.kind == "heading":
+            if self._is_titled_by(block):
+                self._entitle(block)
+            elif block.kind == "heading":
                 self._caption(block)
             else:
                 self._go_on(block)
@@ -148,19 +159,19 @@ class _Builder:
         if block.label or steps[0].style != DOTTED or len(steps) > 1 or not text[:1].islower():
             return False
         value = steps[0].value
-        last = self._last.get(DOTTED)
+        last = self._last.get((DOTTED, False)) or self._last.get((DOTTED, True))
         after = last is not None and follows(last.value, value)
         return not after and not (opens(value) and any(_whole_value(unit) == value[:-1] for unit in self._stack))
 
     def _reads_as_heading(self, step: Step, text: str) -> bool:
         """Whether a numbered text names what follows rather than says something."""
-        if step.style.startswith("(") or step.style in {"1)", "a)", "i)"}:
+        if self.marks_headings or step.style.startswith("(") or step.style in {"1)", "a)", "i)"}:
             return False
         return 0 < len(text.split()) <= 15 and not text.endswith(_NO_HEADING_ENDS) and not text[:1].islower()
 
     def _caption(self, block: Block) -> None:
-        """A heading without a number: it ends lists and names what follows."""
-        while self._is_item(self._stack[-1]):
+        """A heading without a number: it ends lists and rules, and names what follows."""
+        while self._is_item(self._stack[-1]) or self._is_rule(self._stack[-1]):
             self._stack.pop()
         level = block.level or 7
         depth = len(self._stack)
@@ -171,9 +182,42 @@ class _Builder:
     def _is_item(self, unit: Unit) -> bool:
         return unit.style.startswith("(") or unit.style in {"a.", "i.", "a)", "i)", "1)"}
 
+    def _is_rule(self, unit: Unit) -> bool:
+        """Whether a number is that of a text and not of a heading."""
+        return bool(unit.style) and not unit.is_heading and unit.style not in RANKS and unit.style != GUIDANCE
+
+    def _holding(self) -> Unit:
+        """The provision that what was read last belongs to."""
+        return next((unit for unit in reversed(self._stack) if not self._is_item(unit)), self.root)
+
     def _unnumbered(self, block: Block, kind: str) -> None:
+        """A paragraph, table or heading without a number; a note's is its mark."""
         parent = self._stack[-1]
-        parent.parts.append(self._made(Step("", "", ()), parent, kind, block.indent, [block]))
+        unit = self._made(Step("", "", ()), parent, kind, block.indent, [block])
+        if kind == "note" and block.label:
+            above = self._holding().number.rstrip(".")
+            mark = f"note {block.label.strip('().[] ')}"
+            unit.number = f"{above}.{mark}" if above else mark
+        parent.parts.append(unit)
+
+    def _is_titled_by(self, block: Block) -> bool:
+        """Whether the block is the name of the part, chapter or article whose number stands alone before it."""
+        top = self._stack[-1]
+        bare = top.style in RANKS and not any(isinstance(part, Unit) or part.text for part in top.parts)
+        words = block.text.split()
+        return (
+            bare
+            and 0 < len(words) <= MAX_TITLE_WORDS
+            and not block.text.endswith(_NO_TITLE_ENDS)
+            and not block.text[:1].islower()
+            and not block.text.startswith("[")
+        )
+
+    def _entitle(self, block: Block) -> None:
+        top = self._stack[-1]
+        level = top.parts[0].level if top.parts and isinstance(top.parts[0], Block) else block.level
+        top.parts[:] = [replace(block, kind="heading", level=level)]
+        top.is_heading = True
 
     def _go_on(self, block: Block) -> None:
         """Text without a number: the rest of the unit it stands in, by its indent where there are any."""
@@ -201,7 +245,7 @@ class _Builder:
 
     def _placed(self, step: Step, indent: float, level: int, *, is_heading: bool) -> Unit:
         if step.style in RANKS:
-            depth, chosen = self._under_rank(RANKS[step.style]), step
+            depth, chosen = self._under_rank(RANKS[step.style], level), step
         elif step.style == DOTTED:
             depth, chosen = self._under_prefix(step.value), step
         elif step.style == GUIDANCE:
@@ -213,11 +257,18 @@ class _Builder:
         unit = self._made(chosen, self._stack[-1], "numbered", indent, [], is_heading=is_heading)
         self._stack[-1].parts.append(unit)
         self._stack.append(unit)
-        self._last[chosen.style] = unit
+        self._last[chosen.style, is_heading] = unit
         return unit
 
-    def _under_rank(self, rank: int) -> int:
-        return max(n for n, unit in enumerate(self._stack) if n == 0 or RANKS.get(unit.style, 9) < rank)
+    def _under_rank(self, rank: int, level: int) -> int:
+        """The innermost unit of a higher rank, or a numbered heading below that which holds nothing else."""
+        found = max(n for n, unit in enumerate(self._stack) if n == 0 or RANKS.get(unit.style, 9) < rank)
+        for unit in self._stack[found + 1 :]:
+            only_ranks = len(unit.texts) == 1 and all(below.style in RANKS for below in unit.units)
+            if not (unit.is_heading and only_ranks and unit.style not in RANKS and 0 < unit.level <= level):
+                break
+            found += 1
+        return found
 
     def _under_prefix(self, value: Value) -> int:
         """The innermost unit whose number begins this one, items of lists last; else the innermost part or the like."""
@@ -260,11 +311,10 @@ class _Builder:
                 weight += (unit.level == level) - (unit.level != level) if level and unit.level else 0
                 if weight > best:
                     best, chosen, place = weight, read, n - 1
-            last = self._last.get(style)
-            goes_on = last is not None and follows(last.value, value) and last.is_heading == is_heading
-            if (
-                goes_on and best < 2.5 and (parent := self._open_above(last)) is not None
-            ):  # rules quoted between two of its items
+            lasts = (self._last.get((style, kind)) for kind in (is_heading, not is_heading))
+            last = next((unit for unit in lasts if unit is not None and follows(unit.value, value)), None)
+            goes_on = last is not None
+            if goes_on and best < 2.5 and (parent := self._open_above(last)) is not None:  # a rule was quoted between
                 best, chosen, place = 2.5, read, parent
             weight = 2.0 if opens(value) else 1.5 if goes_on else -2.0
             top = self._stack[-1]
@@ -291,9 +341,11 @@ class _Builder:
     def _made(
         self, step: Step, parent: Unit, kind: str, indent: float, parts: list[Block | Unit], *, is_heading: bool = False
     ) -> Unit:
-        captions = tuple(text for _, text, _ in self._captions)
+        captions = tuple((depth, text) for _, text, depth in self._captions)
         number = _number(step, parent)
-        return Unit(step.style, step.value, step.printed, number, parent, kind, indent, is_heading, captions, parts)
+        return Unit(
+            step.style, step.value, step.printed, number, parent, kind, indent, is_heading, captions, parts=parts
+        )
 
 
 def _aligned(before: float, after: float) -> float:
