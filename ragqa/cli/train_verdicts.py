@@ -9,12 +9,12 @@ import typer
 from rich.table import Table
 
 from ragqa.cli.output import progress_bar, stderr, stdout
-from ragqa.config import Config
-from ragqa.lab.verdicts import Case, cases_of, fitted, out_of_fold, probes_of, rates
-from ragqa.paths import Paths
+from ragqa.cli.tables import plain
+from ragqa.lab.training.verdicts import Case, cases_of, fitted, out_of_fold, probes_of, rates
 from ragqa.pipeline import load_pipeline
-from ragqa.tables import plain
-from ragqa.verdicts.belief import SUPPORT
+from ragqa.scoring.verdicts.belief import SUPPORT
+from ragqa.settings.config import Config
+from ragqa.settings.paths import Paths
 
 
 def verdicts(

@@ -7,20 +7,20 @@ from typer.testing import CliRunner
 
 import ragqa.cli.train_verdicts as command
 from ragqa.cli import app
-from ragqa.config import Config, GenerationConfig, IndexingConfig, ScoringConfig
 from ragqa.errors import ConfigError
-from ragqa.evaluation.verdicts.probes import OTHER, REMOVED, REWORDED, Expected, Probe
-from ragqa.indexing import build_index, open_index
-from ragqa.lab import verdicts
-from ragqa.lab.verdicts import EDITED, Case, cases_of, fitted, out_of_fold, probes_of, rates
+from ragqa.evaluation.benchmarks.verdicts.probes import OTHER, REMOVED, REWORDED, Expected, Probe
+from ragqa.index import build_index, open_index
+from ragqa.lab.training import verdicts
+from ragqa.lab.training.verdicts import EDITED, Case, cases_of, fitted, out_of_fold, probes_of, rates
 from ragqa.loading import Models
 from ragqa.pipeline import assemble
-from ragqa.repass.breakdown import source_premises
-from ragqa.scores import NliProbabilities, ScoringMode, Verdict
-from ragqa.streams import returned
+from ragqa.scoring.repass.breakdown import source_premises
+from ragqa.scoring.verdicts.belief import SUPPORT, features
+from ragqa.scoring.verdicts.judge import Judge
+from ragqa.settings.config import Config, GenerationConfig, IndexingConfig, ScoringConfig
 from ragqa.types import Answer
-from ragqa.verdicts.belief import SUPPORT, features
-from ragqa.verdicts.judge import Judge
+from ragqa.types.scores import NliProbabilities, ScoringMode, Verdict
+from ragqa.types.streams import returned
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations, passage
 from tests.support.judging import sentence
 
