@@ -13,6 +13,7 @@ import numpy as np
 
 from ragqa.errors import IndexingError, IndexMismatchError
 from ragqa.index.build import build_events, build_index
+from ragqa.index.engine import drop, open_published, vocabulary_of
 from ragqa.index.folders import exclusive, index_names, locate, remove, was_stopped
 from ragqa.index.further import open_further
 from ragqa.index.journal import BuildProgress
@@ -31,7 +32,6 @@ from ragqa.index.manifest import (
     rebuild_hint,
 )
 from ragqa.index.passages import READ_AT_ONCE, PassageFile, PositionOf, open_lookups
-from ragqa.index.published import drop, open_published, vocabulary_of
 from ragqa.index.references import cited_in
 from ragqa.plugins.protocols import Retriever
 from ragqa.retrieval.analysis import ANALYSIS_VERSION, context_analyser, headings, indexed_text
@@ -221,7 +221,7 @@ def _load(folder: Path) -> Index:
     for problem in file_problems(folder, manifest, HASHED_AT_OPEN):
         raise IndexMismatchError(problem)
     if manifest.analysis_version != ANALYSIS_VERSION:
-        msg = f"its words were read by analysis {manifest.analysis_version}, questions would be by {ANALYSIS_VERSION}"
+        msg = f"its text was analysed by version {manifest.analysis_version}, expected version {ANALYSIS_VERSION}"
         raise IndexMismatchError(msg)
     passages: Sequence[Passage]
     vectors: Any

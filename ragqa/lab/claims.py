@@ -30,7 +30,7 @@ _FOLD_OF_DOCUMENT = {f"adgm:{document}": fold for fold, found in enumerate(_DOCU
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence about a passage, and what the passage says of it; ``deciding`` are indexes of the passage's sentences."""
+    """A sentence about a passage, and what the passage says of it; ``deciding`` are indexes of its sentences."""
 
     text: str
     label: Literal["supported", "contradicted", "unsupported"]

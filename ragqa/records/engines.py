@@ -29,7 +29,7 @@ class AwayError(RecordError):
     """The server cannot be reached, or went away before it acknowledged: the same may work again soon."""
 
 
-class Engine(Protocol):
+class RecordEngine(Protocol):
     """Transactions of one place. ``name`` is what messages may call it."""
 
     name: str
@@ -47,7 +47,7 @@ class Engine(Protocol):
         """SQL for the text under these keys of the JSON in ``body``."""
 
 
-def engine_of(place: Place) -> Engine:
+def engine_of(place: Place) -> RecordEngine:
     """The engine of a file or an address. Raises ConfigError where an address cannot be understood."""
     return PostgresEngine(place) if isinstance(place, str) else SqliteEngine(place)
 
@@ -136,10 +136,12 @@ class PostgresEngine:
         )
         if isinstance(error, lost) and (state in _RETRIED or state[:2] in _RETRIED):
             if not any(told in words for told in _REFUSED):
-                return AwayError(f"the records' server {self.name} is away: {words}; try again when it is there")
+                return AwayError(f"the record server {self.name} is unreachable: {words}; try again later")
         elif not state:
             words = "the address has something that libpq does not understand"  # it would quote it
-        return RecordError(f"the records' server {self.name} refuses: {words}; correct RAGQA_RECORDS or its rights")
+        return RecordError(
+            f"the record server {self.name} denies access: {words}; correct RAGQA_RECORDS or its permissions"
+        )
 
     def own(self, schema: str) -> str:
         """As SQLite: numbers of eight bytes, texts ordered by their bytes."""

@@ -21,7 +21,8 @@ class ScoringMode(StrEnum):
 class Verdict(StrEnum):
     """What the passages say about an answer sentence.
 
-    Raw verdicts are two thresholds on RePASs' maxima; `ragqa.scoring.verdicts` judges by rules and never says ``DISPUTED``.
+    Raw verdicts are two thresholds on RePASs' maxima; `ragqa.scoring.verdicts` judges by rules and never says
+    ``DISPUTED``.
     """
 
     SUPPORTED = "supported"
@@ -122,7 +123,7 @@ class Cover(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ObligationVerdict:
-    """What `ragqa.scoring.verdicts` says of one obligation; ``missing`` are the obligation's words that the answer lacks.
+    """The verdict on one obligation; ``missing`` are the obligation's words that the answer lacks.
 
     ``answer_index`` is the answer sentence that covers it or a part of it, None where none does.
     """

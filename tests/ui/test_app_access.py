@@ -16,7 +16,7 @@ from ragqa.corpus.documents import Reader
 from ragqa.index import build_index
 from ragqa.infra.journal import begun
 from ragqa.lab.dataset.stages import SPLIT, Stages, as_lines
-from ragqa.library.collection import make_shelf
+from ragqa.library.collection import make_collection
 from ragqa.library.upload import take
 from ragqa.records.store import RecordStore
 from ragqa.server.access.audit import AuditLog
@@ -93,7 +93,7 @@ def world(indexes, tmp_path, monkeypatch):
     monkeypatch.setattr(resources, "warm_up", lambda config, paths: None)
     paths = Paths.from_env()
     for name in ("open", "closed"):
-        shelf = make_shelf(name, paths.library, f"The {SECRET if name == 'closed' else 'aardvark'} files")
+        shelf = make_collection(name, paths.library, f"The {SECRET if name == 'closed' else 'aardvark'} files")
         (tmp_path / "waits.md").write_text(f"# {name}\n\nA firm must wait.")
         with Reader() as reader, (tmp_path / "waits.md").open("rb") as data:
             take(shelf, "waits.md", data, reader)
@@ -362,7 +362,7 @@ def test_rights_taken_away_count_in_a_session_that_is_open(world):
     assert "There is no corpus" in told(at) or "does not allow" in told(at)
     (world.paths.home / "access.toml").write_text("role = [")
     assert SECRET not in told(opened("records", "ann", {"record": world.ids["ann"]}))
-    assert "Nobody can be let in" in told(opened("records", "ann"))
+    assert "Access is denied" in told(opened("records", "ann"))
 
 
 def test_a_session_that_another_person_goes_on_with_begins_anew(world):
@@ -398,7 +398,8 @@ def test_what_draws_itself_again_asks_again(world):
 
 
 OPENERS = {
-    *("open_index", "index_info", "verify_index", "list_indexes", "RecordStore", "shelf_of", "shelves", "make_shelf"),
+    *("open_index", "index_info", "verify_index", "list_indexes", "RecordStore"),
+    *("collection_of", "collections", "make_collection"),
     *("take", "take_from_folder", "export", "import_corpus", "delete", "deleted", "erase", "restore", "save_preset"),
     *("follow_up", "assemble", "load_pipeline", "file_of"),
 }

@@ -1,8 +1,8 @@
 """What an answer sentence says otherwise than a source sentence: numbers, units, dates, names, parties.
 
 Each function compares two readings and gives the words that clash, or None. None of them asks whether both speak of
-the same thing: that is `ragqa.scoring.verdicts.judge`'s gate. Strength of modal verbs and negation are named here where they
-differ; whether they clash the NLI model decides, which is good at it.
+the same thing: that is `ragqa.scoring.verdicts.judge`'s gate. Strength of modal verbs and negation are named here where
+they differ; whether they clash the NLI model decides, which is good at it.
 """
 
 from __future__ import annotations

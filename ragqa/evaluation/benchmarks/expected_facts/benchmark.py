@@ -29,9 +29,9 @@ from ragqa.evaluation.benchmark import (
     Status,
     Task,
 )
-from ragqa.evaluation.benchmarks.answering import facts
-from ragqa.evaluation.benchmarks.answering.facts import Facts
-from ragqa.evaluation.benchmarks.answers.solving import Answered, answered
+from ragqa.evaluation.benchmarks.expected_facts import facts
+from ragqa.evaluation.benchmarks.expected_facts.facts import Facts
+from ragqa.evaluation.benchmarks.generated_answers.solving import ReceivedAnswer, answered
 from ragqa.evaluation.loading import answer_stamp_of, config_of, pipeline_for
 from ragqa.evaluation.report import Column, Comparison, Figure, Line, Matched, Report, Row, shown
 from ragqa.infra.journal import digest
@@ -130,7 +130,7 @@ def solve(task: Task, item: Item) -> Json:
 
 def score(task: Task, item: Item, solution: Json) -> Json:
     """The outcome, and which facts were found, missed and said wrongly."""
-    found, case = Answered.of(solution), item.content
+    found, case = ReceivedAnswer.of(solution), item.content
     judged: dict[str, Any]
     if case.facts is None:
         refused = found.answer.is_refusal
@@ -159,7 +159,7 @@ def row(_: Task, outcome: Outcome) -> Row:
     case, scores, found = outcome.item.content, outcome.scores, outcome.row()
     if outcome.solution is None or scores is None:
         return found
-    kept = Answered.of(outcome.solution)
+    kept = ReceivedAnswer.of(outcome.solution)
     facts_found = ((part, name == "found") for name in ("found", "missing") for part in scores.get(name, ()))
     return replace(
         found,
@@ -194,7 +194,7 @@ def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
     return (
         Figure("Full", shown(fmean(answerable) if answerable else None), "every expected fact is said, nothing wrong"),
         Figure("First", shown(fmean(first) if first else None), "the first sentence says an expected fact"),
-        Figure("Beside", shown(fmean(beside) if beside else None), "of an answer's sentences say no expected fact"),
+        Figure("Off-target", shown(fmean(beside) if beside else None), "of an answer's sentences say no expected fact"),
         Figure("Relevance", shown(separation(*_by_right(done))), "AUC: how well it tells full answers from others"),
         Figure("Refused", shown(fmean(refused) if refused else None), "of the questions that the corpus cannot answer"),
     )

@@ -39,10 +39,15 @@ from ragqa.evaluation.benchmark import (
     Status,
     Task,
 )
-from ragqa.evaluation.benchmarks.answers.comparing import SCALE, published_comparison, published_rows, run_tables
-from ragqa.evaluation.benchmarks.answers.measures import means
-from ragqa.evaluation.benchmarks.answers.solving import Answered, answered, scores_of
-from ragqa.evaluation.benchmarks.answers.writing import OUTPUTS, PRICE_UNIT, report_of, write_outputs
+from ragqa.evaluation.benchmarks.generated_answers.comparing import (
+    SCALE,
+    published_comparison,
+    published_rows,
+    run_tables,
+)
+from ragqa.evaluation.benchmarks.generated_answers.measures import means
+from ragqa.evaluation.benchmarks.generated_answers.solving import ReceivedAnswer, answered, scores_of
+from ragqa.evaluation.benchmarks.generated_answers.writing import OUTPUTS, PRICE_UNIT, report_of, write_outputs
 from ragqa.evaluation.files import has_questions, holds_gold
 from ragqa.evaluation.loading import answer_stamp_of, config_of, pipeline_for
 from ragqa.evaluation.report import CheckedSentence, Column, Figure, File, Report, Row, shown
@@ -71,8 +76,8 @@ _FIGURES: Final = (
     ("relevance", "Relevance", "how far the answers answer what was asked; beside RePASs, never part of it"),
     ("copied", "Copied", "share of words in verbatim runs: copying is rewarded, so read it beside RePASs"),
 )
-PRICE_IN = Option("price_in", "Price of a million tokens sent, for the cost.", "float", least=0, decides=False)
-PRICE_OUT = Option("price_out", "Price of a million tokens written.", "float", least=0, decides=False)
+PRICE_IN = Option("price_in", "Price of a million prompt tokens.", "float", least=0, decides=False)
+PRICE_OUT = Option("price_out", "Price of a million completion tokens.", "float", least=0, decides=False)
 QUESTIONS = Option(
     "questions",
     "JSON list of {QuestionID, Question}, or JSON lines of {question}; gold is not needed.",
@@ -85,7 +90,7 @@ QUESTIONS = Option(
 OPTIONS: Final = (
     QUESTIONS,
     INDEX,
-    replace(GENERATOR, help="Who writes, as `ragqa ask` has it; the environment's choice without it."),
+    replace(GENERATOR, help="Generator, as for `ragqa ask`; default: by the environment."),
     PRESET,
     LIMIT,
     PARALLEL,
@@ -101,7 +106,7 @@ OPTIONS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class AnswersContext:
     """What the run works with. ``prices``: of a million tokens sent and written; ``docids`` by passage id."""
 
     pipeline: Pipeline
@@ -144,7 +149,7 @@ def task_of(pipeline: Pipeline, settings: Settings, variant: str = "") -> Task:
     )
     stamp = {**answer_stamp_of(questions, pipeline), "schema_version": SCHEMA_VERSION, "variant": variant}
     docids = load_item_ids(Path(settings["docids"])) if settings.get("docids") else None
-    loaded = Loaded(pipeline, _gold(questions, pipeline), prices_of(settings), docids)
+    loaded = AnswersContext(pipeline, _gold(questions, pipeline), prices_of(settings), docids)
     columns = (*COLUMNS, *TOKENS) if needs_language_model(pipeline.config.generation.generator) else COLUMNS
     return Task(items, stamp, loaded, columns, parallel=settings["parallel"])
 
@@ -165,7 +170,7 @@ def solve(task: Task, item: Item) -> Json:
 
 def score(task: Task, item: Item, solution: Json) -> Json:
     """Every measure of the answer and each of its sentences; empty where it has none."""
-    return scores_of(task.context.pipeline, item.question, Answered.of(solution))
+    return scores_of(task.context.pipeline, item.question, ReceivedAnswer.of(solution))
 
 
 def row(task: Task, outcome: Outcome) -> Row:
@@ -175,7 +180,7 @@ def row(task: Task, outcome: Outcome) -> Row:
     found = replace(outcome.row(), right=False, gold=tuple(sorted(wanted)))
     if outcome.solution is None:
         return found
-    kept, scores = Answered.of(outcome.solution), outcome.scores or {"values": {}, "sentences": ()}
+    kept, scores = ReceivedAnswer.of(outcome.solution), outcome.scores or {"values": {}, "sentences": ()}
     usage = kept.answer.usage
     values = {column.key: scores["values"].get(column.key) for column in task.columns}
     if TOKENS[0] in task.columns:
