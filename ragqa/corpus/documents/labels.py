@@ -26,7 +26,7 @@ WORDS: Final = "|".join(RANKS)
 _NUMBER = r"\d{1,3}(?:[A-Z]{1,2}\d{0,3})?"
 _NAMED = r"\d{1,4}(?:[A-Z]{1,2}\d{0,3}|(?!st|nd|rd|th)[a-z]{1,2})?"  # behind a word that says what it numbers
 _WORD = re.compile(
-    rf"(?i:({WORDS}))\s?[–—-]?\s?(?:({_NAMED})|(?-i:([IVXLC]+|[A-Z])))\b(?![.,]?\d)[.:]?(?=\s|$|[–—-])\s*[–—:-]?\s*"
+    rf"(?i:({WORDS}))\s?[–—-]?\s?(?:({_NAMED})|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))\b(?![.,]?\d)[.:]?(?=\s|$|[–—-])\s*[–—:-]?\s*"
 )
 _DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)\.?(?=\s|$|\()")
 _BARE = re.compile(rf"({_NUMBER})(?=\s+\S|$)")
@@ -135,7 +135,7 @@ def read_label(text: str, *, bare: bool = False) -> tuple[tuple[Step, ...], str]
 
 def _word(text: str) -> tuple[Step, int] | None:
     found = _WORD.match(text)
-    if not found:
+    if not found or text[0].islower():  # "section 58 applies" names another one
         return None
     number = found[2] or found[3]
     value = component(number) if found[2] else (from_roman(number) or ord(number[0]) - 64, "")

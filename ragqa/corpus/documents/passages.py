@@ -17,6 +17,7 @@ from itertools import groupby
 from typing import Final
 
 from ragqa.corpus.chunking import chunk, plain_outline
+from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.furniture import DATE
 from ragqa.corpus.documents.labels import GUIDANCE, RANKS
 from ragqa.corpus.documents.model import Block
@@ -112,7 +113,7 @@ def _stays_whole(unit: Unit) -> bool:
     below = [part for part in unit.units if not _reads_alone(part)]
     if not below:
         return bool(unit.texts)
-    if unit.style in RANKS:
+    if unit.style in RANKS or (unit.style == ID and any(part.style == ID for part in unit.units)):
         return False
     first = unit.parts.index(below[0])
     said = [part for part in unit.parts[:first] if isinstance(part, Block)]
@@ -156,7 +157,7 @@ def _beginnings(units: list[Unit]) -> list[str]:
 
 def _reads_alone(unit: Unit) -> bool:
     """Guidance below a rule, and parts and chapters: never a piece of the sentence above them."""
-    return unit.style in RANKS or unit.style == GUIDANCE
+    return unit.style in RANKS or unit.style in {GUIDANCE, ID}
 
 
 def is_lead_in(text: str) -> bool:

@@ -7,10 +7,12 @@ headings, how far both are indented (`_Builder._place`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.labels import GUIDANCE, RANKS, Step, Value, component, follows, is_later, opens, read_label
 from ragqa.corpus.documents.model import Block
 
@@ -94,6 +96,8 @@ def read_block(block: Block) -> tuple[tuple[Step, ...], str]:
     is_heading = block.kind == "heading"
     if block.label:
         steps, rest = read_label(block.label, bare=True)
+        if block.place.startswith("sheet=") and block.level:
+            return (Step(block.label, ID, ((0, block.label),)),), block.text
         if not steps or rest:
             return (), f"{block.label} {block.text}".strip()
         further, text = read_label(block.text)
@@ -138,7 +142,7 @@ class _Builder:
             self._unnumbered(block, block.kind)
             return
         steps, text = read_block(block)
-        if not steps or self._is_cited(steps, text, block):
+        if not steps or self._is_cited(steps, text, block) or self._is_no_number(steps, block):
             if self._is_titled_by(block):
                 self._entitle(block)
             elif block.kind == "heading":
@@ -163,6 +167,17 @@ class _Builder:
         after = last is not None and follows(last.value, value)
         return not after and not (opens(value) and any(_whole_value(unit) == value[:-1] for unit in self._stack))
 
+    def _is_no_number(self, steps: tuple[Step, ...], block: Block) -> bool:
+        """Whether a bare number or an initial neither opens a list nor goes on with one: "12 USC", "T. S. Eliot"."""
+        step = steps[0]
+        if block.label or step.style in RANKS or not re.fullmatch(r"\w+|[A-Z]\.", step.printed):
+            return False
+        known = [unit for unit in (*self._stack, *self._last.values()) if unit.style]
+        return not any(
+            opens(value) or any(unit.style == style and is_later(unit.value, value) for unit in known)
+            for style, value in step.readings()
+        )
+
     def _reads_as_heading(self, step: Step, text: str) -> bool:
         """Whether a numbered text names what follows rather than says something."""
         if self.marks_headings or step.style.startswith("(") or step.style in {"1)", "a)", "i)"}:
@@ -184,7 +199,7 @@ class _Builder:
 
     def _is_rule(self, unit: Unit) -> bool:
         """Whether a number is that of a text and not of a heading."""
-        return bool(unit.style) and not unit.is_heading and unit.style not in RANKS and unit.style != GUIDANCE
+        return bool(unit.style) and not unit.is_heading and unit.style not in {*RANKS, GUIDANCE}
 
     def _holding(self) -> Unit:
         """The provision that what was read last belongs to."""
@@ -246,6 +261,8 @@ class _Builder:
     def _placed(self, step: Step, indent: float, level: int, *, is_heading: bool) -> Unit:
         if step.style in RANKS:
             depth, chosen = self._under_rank(RANKS[step.style], level), step
+        elif step.style == ID:
+            depth, chosen = self._under_id(step.printed), step
         elif step.style == DOTTED:
             depth, chosen = self._under_prefix(step.value), step
         elif step.style == GUIDANCE:
@@ -284,6 +301,12 @@ class _Builder:
                     found = n
         return max(found, rank) or item
 
+    def _under_id(self, printed: str) -> int:
+        """The innermost unit whose identifier begins this one."""
+        return max(
+            n for n, unit in enumerate(self._stack) if not n or (unit.style == ID and printed.startswith(unit.label))
+        )
+
     def _under_guided(self, level: int) -> int:
         """The rule that guidance stands under; an item of it where the guidance's heading is so many levels deeper."""
         inside = [n for n, unit in enumerate(self._stack) if unit.style == GUIDANCE]
@@ -317,11 +340,14 @@ class _Builder:
             if goes_on and best < 2.5 and (parent := self._open_above(last)) is not None:  # a rule was quoted between
                 best, chosen, place = 2.5, read, parent
             weight = 2.0 if opens(value) else 1.5 if goes_on else -2.0
+            under = len(self._stack) - 1
+            while is_heading and self._is_rule(self._stack[under]):  # no heading stands below a rule
+                under -= 1
             top = self._stack[-1]
             if top.indent and indent and indent < top.indent - _TOLERANCE:
                 weight -= 1.5
             if weight > best:
-                best, chosen, place = weight, read, len(self._stack) - 1
+                best, chosen, place = weight, read, under
         return place, chosen
 
     def _ends_chapter(self, n: int, value: Value) -> bool:
@@ -364,6 +390,8 @@ def _whole_value(unit: Unit) -> Value:
 def _number(step: Step, parent: Unit) -> str:
     if not step.printed:
         return parent.number
+    if step.style == ID:
+        return step.printed
     base: Unit | None = parent
     if step.style == DOTTED:
         while base is not None and (own := _whole_value(base)) and step.value[: len(own)] == own:
