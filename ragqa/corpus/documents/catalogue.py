@@ -58,7 +58,7 @@ def columns_of(rows: Sequence[Row]) -> Columns | None:
 
 
 def blocks_of(rows: Sequence[Row], columns: Columns, place: str) -> Iterator[Block]:
-    """The blocks of a sheet; rows are counted from 1."""
+    """The blocks of a sheet, rows counted from 1; those of the kind ``version`` are heads of its columns."""
     held = ""
     heads = {tuple(row) for row in rows[: columns.first]}
     for number, row in enumerate(rows, start=1):
@@ -70,7 +70,7 @@ def blocks_of(rows: Sequence[Row], columns: Columns, place: str) -> Iterator[Blo
                 text = clean_line(next(iter(cells.values())))
                 yield Block(text, "heading" if len(text.split()) <= 2 * _RUNNING else "text", level=2, place=where)
             elif cells:
-                kind = "version" if tuple(row) in heads and number > columns.first else "text"
+                kind = "version" if tuple(row) in heads else "text"
                 yield Block(" | ".join(clean_line(cell) for cell in cells.values()), kind, place=where)
             continue
         running = [n for n in columns.running if n in cells]

@@ -138,18 +138,14 @@ def _leave_rest(body: HtmlElement, main: HtmlElement, parsed: Parsed) -> None:
 
 
 def _shown(element: HtmlElement) -> str:
-    return clean_line(" ".join(element.itertext()))
+    return clean_line("".join(pieces_of(element)))
 
 
 def plain_words(body: HtmlElement) -> list[str]:
     """Every word of the page that is no script: what is read and what is left out come to the same."""
-    texts = (
-        text
-        for text in body.xpath(
-            ".//text()[not(ancestor::script or ancestor::style or ancestor::noscript or ancestor::template)]"
-        )
-    )
-    return words_of(" ".join(texts))
+    for element in list(body.iter(*_UNSEEN)):
+        element.drop_tree()
+    return words_of("".join(pieces_of(body)))
 
 
 def _encoding(data: bytes) -> str:

@@ -85,5 +85,5 @@ class UnreadableError(CorpusError):
 
 
 def words_of(text: str) -> list[str]:
-    """The words as two readings of one file compare them: letters and digits, in one spelling, in lower case."""
-    return re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", text).replace("\xad", "").casefold())
+    """The words as two readings of one file compare them: letters, or digits, in one spelling, in lower case."""
+    return re.findall(r"[^\W\d_]+|\d+", unicodedata.normalize("NFKC", text).replace("\xad", "").casefold())

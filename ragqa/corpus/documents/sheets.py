@@ -59,7 +59,7 @@ def _add_sheets(parsed: Parsed, book: Any) -> None:  # noqa: ANN401 - openpyxl h
             continue
         for block in blocks_of(rows, columns, place):
             if block.kind == "version":
-                parsed.leave_out("heads of columns, repeated", block.text)
+                parsed.leave_out("heads of columns", block.text)
             else:
                 parsed.add(block)
     book.close()

@@ -19,6 +19,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
+from ragqa.corpus.documents.conservation import complaint, lost_words
 from ragqa.corpus.documents.docx import parse_docx
 from ragqa.corpus.documents.html import parse_html
 from ragqa.corpus.documents.kinds import check, members
@@ -56,9 +57,12 @@ def read_document(
     parsed = parse_html(path, beside) if kind == "HTML" else _PARSERS[kind](path)
     root = build(parsed.blocks)
     title = parsed.title[:300] or document_id.rpartition("/")[2]
+    passages = passages_of(root, document_id, title, max_tokens)
+    if lost := complaint(lost_words(parsed, passages)):
+        parsed.warnings.append(lost)
     return {
         "title": title,
-        "passages": [asdict(passage) for passage in passages_of(root, document_id, title, max_tokens)],
+        "passages": [asdict(passage) for passage in passages],
         "outline": [_shown(unit) for unit in root.walk() if unit.kind != "text"],
         "dropped": dict(parsed.dropped),
         "left_out": [(reason, text[:300], times) for (reason, text), times in parsed.left_out.most_common(MAX_SHOWN)],
