@@ -25,6 +25,8 @@ __all__ = ["DOCUMENT_FORMATS", "DocumentFormat", "DocumentStream", "Heading", "R
 
 VERSION: Final = 4  # of parsers and cutting: an index being built with another one starts anew
 
+SHOWN: Final = 5  # documents named in one line
+
 
 @dataclass(frozen=True)
 class DocumentFormat:
@@ -71,6 +73,8 @@ class DocumentStream:
     max_tokens: int
     messages: deque[str] = field(default_factory=deque)
     progress: tuple[int, int] = (0, 1)
+    unnumbered: list[str] = field(default_factory=list)  # documents without a number in them
+    left_out: Counter[str] = field(default_factory=Counter)
 
     @property
     def name(self) -> str:
@@ -97,6 +101,15 @@ class DocumentStream:
                         if passages:
                             yield number, passages
                     number += 1
+        self.messages.extend(self._summary())
+
+    def _summary(self) -> Iterator[str]:
+        """A line each on what was left out, and on documents whose rules may not have been seen."""
+        if self.left_out:
+            yield "left out: " + ", ".join(f"{what} ({times:,})" for what, times in self.left_out.most_common())
+        if self.unnumbered:
+            shown = ", ".join(self.unnumbered[:SHOWN]) + (" …" if len(self.unnumbered) > SHOWN else "")
+            yield f"{len(self.unnumbered):,} documents without any number, look whether they hold rules: {shown}"
 
     def _members(self, reader: Reader, path: Path, name: str) -> tuple[str, ...]:
         """The empty name for a file that is no archive."""
@@ -126,6 +139,9 @@ class DocumentStream:
             self.messages.append(f"{name}: {error}")
             return ()
         self.messages.extend(f"{name}: {warning}" for warning in reading.warnings)
+        self.left_out.update(dict(reading.dropped))
+        if not any(passage.number for passage in reading.passages):
+            self.unnumbered.append(name)
         return reading.passages
 
     def _named(self, path: Path) -> str:
