@@ -24,7 +24,7 @@ from ragqa.infra.journal import write_whole
 from ragqa.lab.questions import folds_by_gold
 from ragqa.lab.training.model_folder import command_line
 from ragqa.lab.tuning.search import Doing, SearchSpace, lines, preset_file, report, searched
-from ragqa.lab.tuning.tuning import RankingSetting, Tuned, TunedFilter
+from ragqa.lab.tuning.tuning import TUNED, RankingSetting, Tuned, TunedFilter
 from ragqa.settings.config import Config, FilteringConfig, FusionConfig
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import check_name
@@ -140,7 +140,7 @@ def _table(title: str, ranked: Tuned, filtered: TunedFilter, sizes: list[tuple[i
     found.add_column("fold")
     rankings = list(ranked.final.fusion.weights)  # of every candidate
     columns = ["train", "test", "index", "depth", *rankings, f"{name} on test", "defaults"]
-    for column in (*columns, "threshold", "max drop", f"{f_name} on test", "default"):
+    for column in (*columns, *(one.name for one in TUNED), f"{f_name} on test", "default"):
         found.add_column(plain(column), justify="right")
     rows = zip(ranked.folds, filtered.folds, sizes, strict=True)
     for number, (fold, kept, counts) in enumerate(rows, start=1):
@@ -159,4 +159,4 @@ def _cells(setting: RankingSetting) -> list[str]:
 
 
 def _filter_cells(chosen: FilteringConfig) -> list[str]:
-    return [f"{chosen.threshold:.2f}", "off" if chosen.max_drop >= 1 else f"{chosen.max_drop:.2f}"]
+    return [one.text(getattr(chosen, one.field)) for one in TUNED]

@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.report import Column, Figure, File, Report, Row
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 Kind = Literal["argument", "file", "path", "index", "preset", "generator", "text", "choice", "int", "float", "flag"]
 Json = Mapping[str, Any]
 Settings = Mapping[str, Any]  # values by the name of their option; every option of the benchmark is there
+# Fields of a benchmark that a module may give by their names.
+FUNCTIONS: Final = ("load", "solve", "score", "row", "figures", "report", "export", "published", "fits", "lacks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +81,9 @@ LIMIT = Option("limit", "Only the first N items.", "int", least=1, label="First 
 PARALLEL = Option(
     "parallel", "Questions asked of a language model at the same time.", "int", 1, least=1, most=64, decides=False
 )
-INDEX = Option("index", "Which corpus.", "index", "rulebook", label="Index")
-PRESET = Option("preset", "Named settings, as on the page, or a file of them.", "preset", label="Settings")
-GENERATOR = Option("generator", "Who writes; the environment's choice without it.", "generator", label="Generator")
+INDEX = Option("index", "Corpus.", "index", "rulebook", label="Index")
+PRESET = Option("preset", "Preset, by name or as a preset file.", "preset", label="Settings")
+GENERATOR = Option("generator", "Generator; default: by the environment.", "generator", label="Generator")
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +220,11 @@ class Benchmark:
     commands: tuple[Command, ...] = ()
     fits: Callable[[Path, Index], bool] | None = None
     lacks: Callable[[Settings], str] | None = None
+
+    @classmethod
+    def of(cls, functions: Mapping[str, Any], **values: Any) -> Self:  # noqa: ANN401 - values of any field
+        """One whose functions are those that a module has under the names of the fields: ``of(globals(), name=…)``."""
+        return cls(**{name: functions[name] for name in FUNCTIONS if name in functions} | values)
 
     def option(self, name: str) -> Option:
         """The option of this name. Raises ConfigError."""

@@ -119,7 +119,7 @@ class AnswerRecord:
     def selection(self, again: Selection) -> Selection:
         """What was decided when this was recorded, whatever today's rules make of the same rankings.
 
-        That is ``again``, of which only the parts of each score are taken: a record does not keep them.
+        That is ``again``, of which only the parts of each score and the limits are taken: a record does not keep them.
         """
         hits = {one.passage.passage_id: one.hit for one in (*again.kept, *again.dropped)}
         by_id, previous, found = self._passage_by_id(), 1.0, []
@@ -137,7 +137,7 @@ class AnswerRecord:
             )
             previous = entry.relevance
         kept = tuple(one for one in found if one.drop is None)
-        return Selection(kept, tuple(one for one in found if one.drop is not None))
+        return Selection(kept, tuple(one for one in found if one.drop is not None), again.limits)
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """The record as JSON text; `from_json` reads it back to an equal record."""

@@ -20,10 +20,10 @@ from ragqa.retrieval import local_models
 from ragqa.retrieval.dense import DenseRetriever, check_unit_rows
 from ragqa.retrieval.encoder import BertEncoder, SentenceTransformerEncoder, covers
 from ragqa.retrieval.local_models import EMBEDDED, EMBEDDED_SHA256, weights_of
-from ragqa.retrieval.ranking import tie_order
 from ragqa.retrieval.vectors import read_vectors, write_vectors
 from ragqa.types import ModelInfo
 from tests.support.fakes import FakeEncoder, passage
+from tests.support.made import tie_order
 from tests.support.processor import has_bf16
 
 
@@ -195,7 +195,7 @@ class TestWeights:
     @pytest.mark.parametrize("name", ["nobody/no-such-model", "not a name", "../../etc", ""])
     def test_neither_folder_nor_downloaded(self, name, monkeypatch, tmp_path):
         monkeypatch.chdir(tmp_path)
-        with pytest.raises(ModelError, match="all-MiniLM-L6-v2, which comes with ragqa"):
+        with pytest.raises(ModelError, match="all-MiniLM-L6-v2, which is bundled"):
             weights_of(name)
 
     def test_unreadable_weights(self, tmp_path):

@@ -65,7 +65,7 @@ def test_never_more_at_work_than_may_be():
 def test_the_line_ends_and_says_so():
     turns = RunQueue(1, 1)
     first, second = turns.take(), turns.take()
-    with pytest.raises(BusyError, match="questions at work 1, waiting 1, .*ask again"):
+    with pytest.raises(BusyError, match="1 questions running, 1 waiting.*ask again"):
         turns.take()
     second.give_up()
     assert not second.wait(lambda _: None)
@@ -108,5 +108,5 @@ def test_nine_tabs_of_one_person_do_not_refuse_the_next(monkeypatch):
 def test_who_is_nobody_in_particular_waits_in_order_and_fills_the_line():
     turns = RunQueue(1, 3)
     assert [turns.place(turns.take()) for _ in range(4)] == [0, 1, 2, 3]
-    with pytest.raises(BusyError, match="as many as this server takes"):
+    with pytest.raises(BusyError, match="full"):
         turns.take()

@@ -19,7 +19,6 @@ from ragqa.evaluation.benchmark import Benchmark, Item, Option, Task
 from ragqa.evaluation.benchmarks.pandachat.submissions import read_submission
 from ragqa.evaluation.catalogue import benchmarks
 from ragqa.evaluation.report import Hit, Report, Row
-from ragqa.evaluation.run_files import read_run
 from ragqa.index import build_index, open_index
 from ragqa.loading import Models
 from ragqa.pipeline import assemble
@@ -30,6 +29,7 @@ from ragqa.ui.pages.evaluation.page import all_runs
 from ragqa.ui.pages.evaluation.runs import EvaluationRuns, EvaluationView, view_from_json, view_to_json
 from ragqa.ui.shared import forget
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
+from tests.support.made import read_run
 from tests.support.openai_server import OpenAIServer, answer
 from tests.support.pandachat_set import QUERIES, write_set
 from tests.ui.test_app import html, words

@@ -9,16 +9,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.wikipedia.article import html_markdown
 from ragqa.corpus.wikipedia.fetching import (
     REQUESTS_PER_SECOND,
+    HttpReply,
     PageCache,
     PoliteClient,
-    Reply,
     checked_address,
     json_object,
 )
@@ -45,12 +45,6 @@ class WikiPage:
     text: str
     revision: int
     url: str
-
-
-class Pages(Protocol):
-    """A server that gives pages by their titles."""
-
-    def page(self, title: str) -> WikiPage: ...
 
 
 class MediaWiki:
@@ -206,7 +200,7 @@ def _api_error(answer: Mapping[str, Any]) -> tuple[str, str]:
     return str(error.get("code") or "error")[:80], clean_line(str(error.get("info", "")))[:200]
 
 
-def _asks_to_try_later(reply: Reply) -> str:
+def _asks_to_try_later(reply: HttpReply) -> str:
     """The words of an answer that is an error for the moment only, else ""."""
     if b'"error"' not in reply.content[:2000]:
         return ""

@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 from ragqa.errors import ConfigError, GenerationError, RateLimitedError, RefusedError, TimedOutError
 from ragqa.generation.llm.reply import Reply
 from ragqa.generation.llm.reply_cache import reply_cache, request_key
-from ragqa.generation.llm.retry import tried
+from ragqa.generation.llm.retry import with_retries
 from ragqa.generation.local.server import Local, ModelLease
 from ragqa.generation.prompts import Message
 from ragqa.infra.cleaning import without_controls
@@ -164,7 +164,7 @@ class ChatClient:
     def _connected(self, base_url: str, key: str, *, is_local: bool = False) -> openai.OpenAI:
         import openai  # takes most of a second: only those who ask a language model pay for it
 
-        from ragqa.infra.bounded_http import bounds
+        from ragqa.generation.llm.bounded import bounds
 
         config, parts = self._config, urlsplit(base_url)
         options = bounds(MAX_REPLY_BYTES, MAX_REPLY_SECONDS)
@@ -178,7 +178,7 @@ class ChatClient:
             timeout=openai.Timeout(
                 config.timeout_seconds, connect=min(config.timeout_seconds, CONNECT_TIMEOUT_SECONDS)
             ),
-            max_retries=0,  # `tried` does
+            max_retries=0,  # `with_retries` does
             http_client=openai.DefaultHttpxClient(**options),
         )
 
@@ -197,7 +197,7 @@ class ChatClient:
         Raises GenerationError as `write` does, before any text.
         """
         try:
-            return tuple(sorted({model.id for model in tried(self._client.models.list, self.server.n_tries)}))
+            return tuple(sorted({model.id for model in with_retries(self._client.models.list, self.server.n_tries)}))
         except Exception as error:  # as in `_open`
             raise self.server.explained(error, self._key) from error
 
@@ -287,7 +287,7 @@ class ChatClient:
         self, asked: _Asked, messages: Sequence[Message], reply: Reply, temperature: float | None, seed: int | None
     ) -> openai.Stream[ChatCompletionChunk]:
         """The stream of chunks; notes the optional parameters that the server made us leave out."""
-        from ragqa.infra.bounded_http import until
+        from ragqa.generation.llm.bounded import until
 
         options: dict[str, Any] = {
             "temperature": self._config.temperature if temperature is None else temperature,
@@ -305,7 +305,7 @@ class ChatClient:
         while True:
             try:
                 with until(reply.stopped):
-                    response = tried(partial(create, **options), asked.server.n_tries, reply.stopped)
+                    response = with_retries(partial(create, **options), asked.server.n_tries, reply.stopped)
             except Exception as error:  # a server can make the client raise anything; a reader gets it explained
                 unsupported = _unsupported(error, options)
                 if unsupported is None:

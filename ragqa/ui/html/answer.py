@@ -6,16 +6,9 @@ from ragqa.scoring.repass.explanation import verdict_by_index
 from ragqa.settings.config import Config
 from ragqa.types.scores import Cover, Verdict
 from ragqa.ui.html.cards import sentence_cards
-from ragqa.ui.html.render import (
-    answer_html,
-    badge_html,
-    in_corpus,
-    notice_html,
-    question_html,
-    record_link_html,
-    text_html,
-)
+from ragqa.ui.html.render import answer_html, badge_html, in_corpus, notice_html, question_html, record_link_html
 from ragqa.ui.html.scores import score_line_html
+from ragqa.ui.html.template import text_html
 from ragqa.ui.html.trace import best_html
 from ragqa.ui.panes import Panes
 from ragqa.ui.state.stale import stale
@@ -122,7 +115,7 @@ def _notes(view: View, settings: Config, found: Shown) -> str:
         words = "The answer has no sentence, so there is nothing to score: E, C and OC are 0 by definition."
         notes.append(notice_html(words))
     if found.sentences and found.evaluation and not found.evaluation.verdicts:
-        words = "Judged before there were rules: these verdicts are raw, two thresholds on the maxima."
+        words = "Raw verdicts: the record has none by rules, only two thresholds on the maxima."
         notes.append(notice_html(words))
     return "".join(notes)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
+from html import escape
 
 import streamlit as st
 
@@ -116,9 +117,9 @@ def _passages(drawn: _Drawn) -> None:
     if n_kept == 1 and n_all > 1:
         text = "Only the best passage is kept, as it always is: an answer rests on it alone."
         st.html(notice_html(text, "mixed"))
-    found = limits(current, settings.filtering)
+    found = limits(current)
     if found:
-        st.html(f'<p class="rq-binds">{found.summary}</p>')
+        st.html(f'<p class="rq-binds">{escape(found.summary)}</p>')
     analyser = index.manifest.analyser if index else Analyser()
     matcher = partial(_matched, question=view.asked.query, analyser=analyser)
     st.html(passage_table_html(current, SHOWN_CANDIDATES, matcher))
@@ -129,7 +130,7 @@ def _passages(drawn: _Drawn) -> None:
         f"Kept {n_kept} of {n_all}. Retrieved: {counts}. Listed: the best {min(SHOWN_CANDIDATES, n_all)} fused "
         "candidates; choose one for its text and the reason it was kept or dropped."
     )
-    st.html(curve_html(current, settings.filtering, SHOWN_CANDIDATES))
+    st.html(curve_html(current, SHOWN_CANDIDATES))
 
 
 def _scores(drawn: _Drawn) -> None:
@@ -192,7 +193,7 @@ def _obligations(drawn: _Drawn) -> None:
         st.html(notice_html(words))
         return
     so_far = "" if view.scored else f" so far, {len(view.final_obligations)} final"
-    st.markdown(f"### The answer tells of {coverage_words(view, found)}{so_far}")
+    st.markdown(f"### The answer covers {coverage_words(view, found)}{so_far}")
     rows = found.uncovered if _only_problems(found) else found.obligations
     if not rows:
         st.html(notice_html("Every obligation is covered.", "good"))
@@ -218,7 +219,7 @@ def _pairs(drawn: _Drawn) -> None:
     st.html(in_corpus(pairs_html(evaluation, selection.passages, kind), drawn.view.config.index))
     words = f"{evaluation.n_pairs:,} pairs compared. Choose a cell, or walk with the arrow keys, to see its sentences."
     if doubted_cells(evaluation, kind):
-        words += " Hatched: a probability that reaches the threshold and that the verdict does not believe."
+        words += " Hatched: a probability that reaches the threshold and that the verdict rejects."
     st.caption(words)
 
 

@@ -247,7 +247,7 @@ def test_the_passages_of_a_fan_out_are_listed_whatever_became_of_them():
     shown = passage_table_html(selection, 30)
     for part in ("not evidence", "no evidence to the question or a sub-question", "sub-question", "alone 1", "merged"):
         assert part in shown, part
-    assert "threshold" not in curve_html(selection, FilteringConfig(), 30)  # each question has its own
+    assert "threshold" not in curve_html(selection, 30)  # each question has its own
 
 
 def test_the_command_line_prints_the_tree(monkeypatch, store):
