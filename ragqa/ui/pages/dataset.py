@@ -12,7 +12,8 @@ from ragqa.corpus.files import read_utf8
 from ragqa.errors import RagqaError, RecordError
 from ragqa.evaluation.catalogue import benchmark_of
 from ragqa.infra.cleaning import cell
-from ragqa.infra.journal import read_stamp, translated, write_whole
+from ragqa.infra.files import write_whole
+from ragqa.infra.journal import read_stamp, translated
 from ragqa.lab.dataset.benchmark import CARD, MAKE
 from ragqa.lab.dataset.review import (
     ADJUDICATOR,
@@ -309,7 +310,7 @@ def _use(folder: Path, paths: Paths) -> None:
             start = partial(_evaluate, runs, name, settings)
             st.button(label, key=f"dataset_{name}", type="primary", on_click=start, disabled=runs.current is not None)
     if current := runs.current:
-        st.html(notice_html(f"{current.benchmark.title} is under way; the page Evaluate shows it."))
+        st.html(notice_html(f"{current.benchmark.title} is running; the page Evaluate shows it."))
         st.html(f'<p><a href="evaluate?run={current.run_id}" target="_self">Open it</a></p>')
     st.caption("These take minutes to hours; run them in a terminal:")
     given = f"--index {index} --questions {parts / 'train.json'}"
