@@ -95,7 +95,7 @@ def test_nine_tabs_of_one_person_do_not_refuse_the_next(monkeypatch):
     turns = RunQueue(1, 7)
     mine = [turns.take("ann") for _ in range(4)]
     for _ in range(5):
-        with pytest.raises(BusyError, match="4 questions of yours"):
+        with pytest.raises(BusyError, match="4 of your questions"):
             turns.take("ann")
     other = turns.take("bob")
     assert [turns.place(one) for one in (*mine, other)] == [0, 2, 3, 4, 1]
