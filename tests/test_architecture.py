@@ -54,7 +54,7 @@ HOMES = {
     "markupsafe": {"ui"},
     "openai": {"generation"},
     "xllamacpp": {"generation"},
-    "httpx2": {"corpus", "infra"},
+    "httpx2": {"corpus", "infra", "generation"},
     "html_to_markdown": {"corpus"},
     "libzim": {"corpus"},
     **{library: {"corpus"} for library in ("lxml", "docx", "openpyxl", "pypdfium2", "pdfplumber")},

@@ -157,7 +157,7 @@ class ChatClient:
     def _connected(self, base_url: str, key: str, *, is_local: bool = False) -> openai.OpenAI:
         import openai  # takes most of a second: only those who ask a language model pay for it
 
-        from ragqa.infra.bounded_http import bounds
+        from ragqa.generation.llm.bounded import bounds
 
         config, parts = self._config, urlsplit(base_url)
         options = bounds(MAX_REPLY_BYTES, MAX_REPLY_SECONDS)
@@ -280,7 +280,7 @@ class ChatClient:
         self, asked: _Asked, messages: Sequence[Message], reply: Reply, temperature: float | None, seed: int | None
     ) -> openai.Stream[ChatCompletionChunk]:
         """The stream of chunks; notes the optional parameters that the server made us leave out."""
-        from ragqa.infra.bounded_http import until
+        from ragqa.generation.llm.bounded import until
 
         options: dict[str, Any] = {
             "temperature": self._config.temperature if temperature is None else temperature,
