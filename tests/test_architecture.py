@@ -46,10 +46,12 @@ LEVELS = {
 }
 # Each outside library in the rooms named, nowhere else.
 HOMES = {
-    "streamlit": {"ui", "app", "serve"},
+    "streamlit": {"ui", "app"},
     "starlette": {"ui"},
     "altair": {"ui"},
     "pandas": {"ui"},
+    "jinja2": {"ui"},
+    "markupsafe": {"ui"},
     "openai": {"generation"},
     "xllamacpp": {"generation"},
     "httpx2": {"corpus", "infra"},
@@ -134,7 +136,7 @@ def test_the_top_level_is_short():
 
 
 def test_outside_libraries_stay_in_their_rooms():
-    scripts = (ROOT / "app.py", ROOT / "serve.py")
+    scripts = (ROOT / "app.py",)
     for path in (*MODULES, *scripts):
         room = path.stem if path in scripts else room_of(path)
         for name in imported_modules(path):

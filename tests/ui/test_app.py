@@ -511,6 +511,23 @@ def test_answers_of_a_file_are_offered(app):
     assert "is not JSON" in words(at)
 
 
+def test_a_file_of_answers_is_read_once_elsewhere_and_not_beyond_ten_megabytes(app, monkeypatch):
+    texts, loads = [], json.loads
+    monkeypatch.setattr(json, "loads", lambda text, **more: texts.append(str(text)) or loads(text, **more))
+    app()
+    at = opened(page="check")
+    rows = [{"Question": "Who?", "RetrievedPassages": ["x"], "Answer": f"The firm {n}."} for n in range(3_000)]
+    content = json.dumps(rows).encode()
+    at.file_uploader(key="checked_file").upload("answers.json", content, "application/json").run()
+    for _ in range(3):
+        at.run()
+    assert len(at.selectbox(key="checked_item").options) == 2_000
+    assert not [text for text in texts if "The firm 2999." in text]
+    hostile = b"[" + b"[]," * 3_600_000 + b"[]]"
+    at.file_uploader(key="checked_file").upload("answers.json", hostile, "application/json").run()
+    assert "at most 10 MB" in words(at)
+
+
 def test_an_address_asks_with_its_settings_and_gone_back_to_shows_the_same_run(app):
     app()
     query = {"q": "Who must act?", "corpus": "encyclopedia", "threshold": "0.55", "top_k": "7", "weight_bm25": "0.5"}

@@ -19,15 +19,7 @@ from ragqa.ui.html.cards import sentence_cards
 from ragqa.ui.html.charts import growth_chart
 from ragqa.ui.html.curve import curve_html
 from ragqa.ui.html.passages import passage_cards_html, passage_table_html
-from ragqa.ui.html.render import (
-    answer_html,
-    changed_html,
-    notice_html,
-    record_link_html,
-    records_html,
-    seconds_html,
-    text_html,
-)
+from ragqa.ui.html.render import answer_html, changed_html, notice_html, record_link_html, records_html, seconds_html
 from ragqa.ui.html.scores import (
     gauges_html,
     growth_html,
@@ -37,6 +29,7 @@ from ragqa.ui.html.scores import (
     provenance_html,
     sentence_table_html,
 )
+from ragqa.ui.html.template import text_html
 from ragqa.ui.state.differences import Difference
 from ragqa.ui.state.view import Shown
 from tests.support.fakes import answer, passage, ranking

@@ -204,12 +204,3 @@ def test_a_run_can_be_stopped_and_keeps_what_is_there():
     assert "Stopped at your request" in view.error
     assert view.rankings
     assert view.answer is None
-
-
-def test_every_score_is_there_only_when_the_last_obligation_has_one():
-    seen = views()
-    flags = [view.has_every_score for view in seen]
-    assert flags == sorted(flags)  # once true, it stays
-    first = seen[flags.index(True)]
-    assert (len(first.sentences), len(first.obligations)) == (first.n_sentences, first.n_obligations)
-    assert not seen[0].has_every_score

@@ -251,7 +251,8 @@ def _table(context: Context, found: Sequence[PresetResult], n: int) -> Compariso
     )
 
 
-ADVISE: Final = Benchmark(
+ADVISE: Final = Benchmark.of(
+    globals(),
     name="advice",
     title="Which preset",
     description="Says which preset to take for an index nobody has asked about yet: makes questions of it by rule, "
@@ -261,12 +262,6 @@ ADVISE: Final = Benchmark(
         Option("questions", "How many are made at most.", "int", 200, least=FEWEST, most=10_000),
         Option("seed", "Of what is drawn.", "int", 1, least=0, most=2**31),
     ),
-    load=load,
-    solve=solve,
-    score=score,
-    row=row,
-    figures=figures,
-    report=report,
     doing="Measuring",
     on_page=False,
     outputs=("report.json",),

@@ -361,7 +361,8 @@ def export(task: Task, outcomes: Sequence[Outcome], report: Report, folder: Path
     return [File("Data card", CARD, "text/markdown"), *(File(name, name) for name in names if "/all" in name)]
 
 
-MAKE: Final = Benchmark(
+MAKE: Final = Benchmark.of(
+    globals(),
     name="dataset",
     title="Data set",
     description="Makes a benchmark and training set of a corpus, as ObliQA was made: passages that oblige, topics, "
@@ -381,13 +382,6 @@ MAKE: Final = Benchmark(
         ),
         PARALLEL,
     ),
-    load=load,
-    solve=solve,
-    score=score,
-    row=row,
-    figures=figures,
-    report=report,
-    export=export,
     right="validation keeps it",
     verdicts=("kept", "left out"),
     doing="Writing and validating",

@@ -6,16 +6,9 @@ from ragqa.scoring.repass.explanation import verdict_by_index
 from ragqa.settings.config import Config
 from ragqa.types.scores import Cover, Verdict
 from ragqa.ui.html.cards import sentence_cards
-from ragqa.ui.html.render import (
-    answer_html,
-    badge_html,
-    in_corpus,
-    notice_html,
-    question_html,
-    record_link_html,
-    text_html,
-)
+from ragqa.ui.html.render import answer_html, badge_html, in_corpus, notice_html, question_html, record_link_html
 from ragqa.ui.html.scores import score_line_html
+from ragqa.ui.html.template import text_html
 from ragqa.ui.html.trace import best_html
 from ragqa.ui.panes import Panes
 from ragqa.ui.state.stale import stale

@@ -40,6 +40,7 @@ from ragqa.ui.pages.evaluation.page import POLL_SECONDS, all_runs
 from ragqa.ui.pages.evaluation.render import figures_html
 from ragqa.ui.pages.evaluation.results import draw_comparisons, draw_progress
 from ragqa.ui.pages.evaluation.runs import EvaluationRuns
+from ragqa.ui.shared import shared
 from ragqa.ui.state import resources
 
 MAKING, LOOKING, LABELLING, USING = "Make", "Stages", "Review", "Use"
@@ -51,7 +52,7 @@ _SET, _PROBLEM, _TAKEN = (
 )  # plain keys: those of widgets vanish when the page changes
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def _making(paths: Paths) -> EvaluationRuns:
     return EvaluationRuns(paths, {MAKE.name: MAKE})
 

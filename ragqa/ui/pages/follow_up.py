@@ -13,7 +13,8 @@ from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config
 from ragqa.types import FollowUp
 from ragqa.ui import access
-from ragqa.ui.html.render import notice_html, text_html
+from ragqa.ui.html.render import notice_html
+from ragqa.ui.html.template import text_html
 from ragqa.ui.state.view import View
 
 ASKED = "follow_up_asked"  # what is typed, as a widget's key; the rewriting's has the record and the words after it

@@ -26,6 +26,7 @@ from ragqa.ui import access
 from ragqa.ui.html.library import change_html, plain_markdown, reading_html, seconds_words, size_words
 from ragqa.ui.html.render import notice_html, progress_html
 from ragqa.ui.state import resources
+from ragqa.ui.uploads import let_go
 
 PROBLEM = "library_problem"  # lines to show once
 POLL_SECONDS = 0.5
@@ -216,6 +217,7 @@ def _drop(shelf: Collection, paths: Paths, *, busy: bool) -> None:
                     _say(take(shelf, file.name, file, reader))
 
         _tried(Act.UPLOAD, shelf, put_in, files=[file.name for file in files])
+        let_go(files)
         _read(shelf, paths)
         st.rerun()
     folders = server_folders()

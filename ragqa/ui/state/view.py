@@ -86,12 +86,6 @@ class View:
         """The question's text, "" where a text is checked without one."""
         return self.asked.text
 
-    @property
-    def has_every_score(self) -> bool:
-        """Whether every sentence and every obligation has a score, provisional or final."""
-        complete = len(self.sentences) == self.n_sentences and len(self.obligations) == self.n_obligations
-        return complete and bool(self.sentences) and bool(self.obligations)
-
 
 def advance(view: View, event: Event) -> View:
     """The view after this event."""

@@ -13,9 +13,9 @@ from typer.testing import CliRunner
 import ragqa.cli
 from ragqa.cli import app
 from ragqa.cli.output import fail
+from ragqa.corpus.answers import read_answers
 from ragqa.errors import CorpusError, ModelError, RagqaError, RecordError, ScoringError
 from ragqa.evaluation import run as run_module
-from ragqa.evaluation.answer_file import read_answers
 from ragqa.evaluation.benchmarks.external_answers import benchmark as scoring
 from ragqa.infra.journal import Journal, held
 from ragqa.scoring.repass.scorer import RepassScorer

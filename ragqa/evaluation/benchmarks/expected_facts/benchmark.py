@@ -289,18 +289,13 @@ def _table(title: str, counts: Counter[tuple[str, str, str]], outcomes: Sequence
     return Comparison((*outcomes, "asked", "share"), tuple(lines), caption, title, "corpus, kind")
 
 
-BENCHMARK: Final = Benchmark(
+BENCHMARK: Final = Benchmark.of(
+    globals(),
     name="answering",
     title="Answers and refusals",
     description="Questions with the facts that a right answer says, and questions that the corpus does not answer, on "
     "the demonstration corpora: answered in full, in part, wrongly, or refused.",
     options=OPTIONS,
-    load=load,
-    solve=solve,
-    score=score,
-    row=row,
-    figures=figures,
-    report=report,
     right="the answer says every expected fact and nothing wrong, or what the corpus does not answer is refused",
     doing="Answering",
 )

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ragqa.evaluation.benchmark import LIMIT, PARALLEL, Benchmark, Item, Json, Option, Settings, Status, Task
+from ragqa.evaluation.benchmarks.fanoutqa import reporting
 from ragqa.evaluation.benchmarks.fanoutqa.evidence import index_search, open_pages
 from ragqa.evaluation.benchmarks.fanoutqa.instruments import JudgeSettings, LlmJudge, load_metrics, load_normaliser
 from ragqa.evaluation.benchmarks.fanoutqa.metrics import Metrics, Normaliser, score_one
@@ -23,17 +24,7 @@ from ragqa.evaluation.benchmarks.fanoutqa.questions import (
     looks_like_fanoutqa,
     revisions_of,
 )
-from ragqa.evaluation.benchmarks.fanoutqa.reporting import (
-    COLUMNS,
-    FILES,
-    UNSOLVED,
-    FanOutContext,
-    export,
-    figures,
-    published_report,
-    report,
-    row,
-)
+from ragqa.evaluation.benchmarks.fanoutqa.reporting import COLUMNS, FILES, UNSOLVED, FanOutContext
 from ragqa.evaluation.benchmarks.fanoutqa.settings import (
     DEFAULT_CONTEXT,
     MAX_SEARCHES,
@@ -167,18 +158,15 @@ def lacks(settings: Settings) -> str:
     if settings["generations"]:
         return ""
     if not has_llm():
-        return (
-            "FanOutQA asks a language model, and none is configured: set OPENAI_API_KEY or OPENAI_BASE_URL and start "
-            "again. Without one, answers that are there already can be scored against dev, or checked for the "
-            "leaderboard against test."
-        )
+        return reporting.NO_MODEL
     has_text = settings["pages"] or (settings["index"] and settings["setting"] == Setting.OPEN_BOOK)
     if settings["setting"] == Setting.CLOSED_BOOK or has_text:
         return ""
     return "This setting needs the text of Wikipedia's pages: name a folder or file of them, or an api.php."
 
 
-BENCHMARK: Final = Benchmark(
+BENCHMARK: Final = Benchmark.of(
+    vars(reporting) | globals(),
     name="fanoutqa",
     title="FanOutQA",
     description=(
@@ -234,15 +222,7 @@ BENCHMARK: Final = Benchmark(
         replace(LIMIT, when=lambda settings: not settings["generations"]),  # scoring all takes seconds
         PARALLEL,
     ),
-    load=load,
-    solve=solve,
-    score=score,
-    row=row,
-    figures=figures,
-    report=report,
-    export=export,
-    published=published_report,
-    lacks=lacks,
+    published=reporting.published_report,
     right="every string of the reference stands in the answer",
     doing="Answering",
     outputs=tuple(file.name for file in FILES),

@@ -65,17 +65,9 @@ class FanOutContext:
 
 def row(task: Task, outcome: Outcome) -> Row:
     """The question with its answer and what of the reference stands in it."""
-    question, solution, scores = outcome.item.question, outcome.solution or UNSOLVED, outcome.scores
-    plain = Row(
-        number=outcome.item.number,
-        question_id=question.question_id,
-        question=question.text,
-        right=False if outcome.status is Status.FAILED else None,
-        answer=solution["answer"],
-        steps=tuple(map(_step, solution["steps"])),
-        note=outcome.note,
-        restored=outcome.restored,
-    )
+    solution, scores, is_failed = outcome.solution or UNSOLVED, outcome.scores, outcome.status is Status.FAILED
+    steps = tuple(map(_step, solution["steps"]))
+    plain = replace(outcome.row(), right=False if is_failed else None, answer=solution["answer"], steps=steps)
     if scores is None or "score" not in scores:
         return plain
     found = _SCORE.validate_python(scores["score"])

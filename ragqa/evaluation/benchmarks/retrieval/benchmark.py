@@ -98,14 +98,7 @@ def row(task: Task, outcome: Outcome) -> Row:
     """The question with the values and the first hits of the configuration that is shown."""
     loaded: RetrievalContext = task.context
     gold, scores, solution = outcome.item.content, outcome.scores, outcome.solution
-    plain = Row(
-        number=outcome.item.number,
-        question_id=gold.question.question_id,
-        question=gold.question.text,
-        gold=tuple(sorted(gold.gold)),
-        note=outcome.note,
-        restored=outcome.restored,
-    )
+    plain = replace(outcome.row(), gold=tuple(sorted(gold.gold)))
     if scores is None or solution is None:
         return replace(plain, right=False)
     values = scores["values"][loaded.shown]
@@ -187,7 +180,8 @@ QUESTIONS: Final = Option(
     counts=n_with_gold,
     suits=has_gold,
 )
-BENCHMARK: Final = Benchmark(
+BENCHMARK: Final = Benchmark.of(
+    globals(),
     name="retrieval",
     title="ObliQA retrieval",
     description="Ranks passages for questions whose answering passages are known: Recall, MAP, nDCG and MRR of the "
@@ -206,13 +200,6 @@ BENCHMARK: Final = Benchmark(
         Option("docids", "ObliQA's documents: runs name their item IDs, as the shared task asks.", "path"),
         LIMIT,
     ),
-    load=load,
-    solve=solve,
-    score=score,
-    row=row,
-    figures=figures,
-    report=report,
-    export=export,
     right="every gold passage is among the first ten",
     doing="Retrieving",
     outputs=("fused.run", "fused.questions.jsonl", "report.json"),

@@ -188,9 +188,7 @@ def row(task: Task, outcome: Outcome) -> Row:
     """The probe with its passages, what was changed, what was expected, and what each judge says."""
     probe: Probe = outcome.item.content
     solution, scores = outcome.solution or {}, outcome.scores or {}
-    found = Row(
-        outcome.item.number, probe.name, probe.text, gold=probe.own, note=outcome.note, restored=outcome.restored
-    )
+    found = replace(outcome.row(), gold=probe.own)
     if "said" not in scores:
         return found
     one = Judged(probe, scores["said"])
@@ -270,19 +268,13 @@ def _wrong(outcome: Outcome, scores: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-BENCHMARK: Final = Benchmark(
+BENCHMARK: Final = Benchmark.of(
+    globals(),
     name="verdicts",
     title="Verdicts on this corpus",
     description="How often verdicts are wrong on this corpus: sentences whose right verdict is known, made of its own "
     "sentences, judged against ten passages each by the rules, by two raw thresholds and by the model alone.",
     options=OPTIONS,
-    load=load,
-    solve=solve,
-    score=score,
-    row=row,
-    figures=figures,
-    report=report,
     right="the verdict is the one that is known to be right",
     doing="Judging probes",
-    lacks=lacks,
 )
