@@ -46,7 +46,7 @@ COMMANDS: Final = {
     "audit": ("audit", "app", "The audit log: verify its chain, show its entries."),
     "eval": ("evaluate", "app", "Measure."),
     "dataset": ("dataset", "app", "Make a benchmark and training set of a corpus."),
-    "train": ("train", "app", "Make the embedded weights."),
+    "train": ("train", "app", "Train the embedded models."),
 }
 _SETTINGS: Final[dict[str, Any]] = {
     "add_completion": False,

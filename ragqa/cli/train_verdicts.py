@@ -18,12 +18,12 @@ from ragqa.settings.paths import Paths
 
 
 def verdicts(
-    index: Annotated[list[str], typer.Option(help="An index that labelled probes are about; repeatable.")],
+    index: Annotated[list[str], typer.Option(help="Index of labelled probes; repeatable.")],
     n: Annotated[
-        int, typer.Option(min=1, help="Sentences without their source, and of other documents, of each.")
+        int, typer.Option(min=1, help="Number of sentences without their source, and of other documents.")
     ] = 60,
-    folds: Annotated[int, typer.Option(min=2, help="Parts that are tested in turn; a document is in one.")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="Of the sentences drawn.")] = 1,
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation, by document.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the sentences drawn.")] = 1,
 ) -> None:
     """Fit the weights by which verdicts take a sentence as supported, from probes; print them, write nothing.
 

@@ -37,22 +37,22 @@ NOT_FOUND_BY = ("out", "as_json")  # options that decide nothing of what is foun
 
 def tune(
     ctx: typer.Context,
-    index: Annotated[list[str], typer.Option(help="Which corpus; several indexes of one corpus are compared.")],
+    index: Annotated[list[str], typer.Option(help="Corpus; repeatable for several indexes of one corpus.")],
     questions: Annotated[Path, typer.Option(help="Questions with gold: ObliQA's schema, JSON lines, PandaChat.")],
-    measure: Annotated[str, typer.Option(help="Decides the ranking: AP, R, nDCG, RR or Success at N.")] = "AP@10",
-    beta: Annotated[float, typer.Option(help="Decides the filter: F-beta of what is kept; 2: recall twice.")] = 2.0,
+    measure: Annotated[str, typer.Option(help="Measure of the ranking: AP, R, nDCG, RR or Success at N.")] = "AP@10",
+    beta: Annotated[float, typer.Option(help="Beta of the filter's F measure; 2 weighs recall twice.")] = 2.0,
     depth: Annotated[
         list[int] | None,
-        typer.Option(help="Candidates per ranking to try; repeatable. 50, 100 and 200 where not given."),
+        typer.Option(help="Candidates per ranking to try; repeatable; default: 50, 100 and 200."),
     ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="Parts that are tested in turn.")] = 5,
-    step: Annotated[float, typer.Option(help="Between two weights: 1 divided by a whole number.")] = 0.05,
-    seed: Annotated[int, typer.Option(min=0, help="Of the folds and of the test.")] = 0,
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    step: Annotated[float, typer.Option(help="Step between weights: 1 divided by a whole number.")] = 0.05,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the folds and of the test.")] = 0,
     write: Annotated[
         Path | None, typer.Option(help="Preset file, NAME.json, for `ragqa ask --preset` and the page.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="File for what was found and its evidence, JSON.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the same JSON and nothing else.")] = False,
+    out: Annotated[Path | None, typer.Option(help="JSON file of the result and its evidence.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print that JSON and nothing else.")] = False,
 ) -> None:
     """Choose how passages are ranked and filtered: settings from one part of the questions, tested on the rest.
 

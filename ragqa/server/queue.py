@@ -49,7 +49,7 @@ class RunQueue:
                 raise BusyError(self._closed)
             mine, most = self._before(len(self._line), who), self._at_once + self._waiting
             if who and mine >= max(1, most // 2):
-                msg = f"{mine} questions of yours are at work or wait, as many as one person may have; wait for one."
+                msg = f"{mine} of your questions run or wait, the most that one person may have; wait for one."
                 raise BusyError(msg)
             if len(self._line) >= most:
                 msg = (

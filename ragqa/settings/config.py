@@ -19,12 +19,13 @@ from typing import Any, Final, Literal
 from ragqa.plugins import registry
 from ragqa.settings.indexing import NO_ENCODER as NO_ENCODER
 from ragqa.settings.indexing import IndexingConfig as IndexingConfig
-from ragqa.settings.schema import Checked, Place, Setting, check, check_all, declared, library, setting
+from ragqa.settings.schema import Checked, Place, SettingSpec, check, check_all, declared, library, setting
 from ragqa.settings.schema import Precision as Precision
 from ragqa.settings.scoring import SCORING_PROFILES as SCORING_PROFILES
 from ragqa.settings.scoring import CoverageInput as CoverageInput
-from ragqa.settings.scoring import ScoringConfig, scoring_from_env
+from ragqa.settings.scoring import ScoringConfig as ScoringConfig
 from ragqa.settings.scoring import SplitterName as SplitterName
+from ragqa.settings.scoring import scoring_from_env as scoring_from_env
 from ragqa.settings.scoring import scoring_with as scoring_with
 
 BM25Backend = Literal["bm25s", "rank_bm25"]
@@ -50,7 +51,7 @@ class RetrievalConfig(Checked):
     bm25_backend: BM25Backend = setting(
         "bm25s",
         "BM25 library",
-        help="Which library ranks by words. rank_bm25 gives the same ranking hundreds of times slower.",
+        help="BM25 library. rank_bm25 gives the same ranking hundreds of times slower.",
         choices={"bm25s": "bm25s", "rank_bm25": "rank_bm25"},
         option="bm25-library",
         places=Place.OPTION,
@@ -201,14 +202,21 @@ class GenerationConfig:
     generator: str = setting(
         "direct",
         "generator",
-        help="Who writes the answer. none shows what retrieval finds, at once.",
+        help="Generator of the answer; none shows the passages at once.",
         group=registry.GENERATORS,
     )
-    max_sentences: int = library(12, "most sentences", 1, 100, source="a page's worth", help="Of extractive answers.")
+    max_sentences: int = library(
+        12,
+        "most sentences",
+        1,
+        100,
+        source="a page's worth",
+        help="Largest number of sentences of an extractive answer.",
+    )
     quote_anyway: bool = setting(
         False,
         "quote anyway",
-        help="Answers from the nearest sentences what the corpus seems not to answer, instead of refusing.",
+        help="Quotes the nearest sentences instead of refusing.",
         under="generator",
     )
     model: str = setting(
@@ -223,34 +231,49 @@ class GenerationConfig:
     local_model: str = setting(
         "",
         "local model",
-        help="Language model on this machine, before any server: of `ragqa models list`, or a GGUF file.",
+        help="Local language model, before any server: a name of `ragqa models list`, or a GGUF file.",
         places=Place.OPTION | Place.PAGE,
         under="generator",
         when=registry.needs_language_model,
     )
     temperature: float = library(0.0, "temperature", 0.0, 2.0, help="0 for answers that can be repeated.")
-    max_tokens: int = library(800, "most tokens", 1, 32768, help="In the answer of a language model.")
+    max_tokens: int = library(800, "most tokens", 1, 32768, help="Largest number of tokens of an answer.")
     timeout_seconds: float = 60.0  # LLM: per request and between two pieces of a stream, > 0
     max_retries: int = library(2, "retries", 0, 10, help="Further tries after 429, 5xx or a connection error.")
     seed: int | None = None  # LLM: sent where given, one more for each further candidate or try; 0 to 2^31 - 1
     tries: int = _of_generators(
-        3, "tries", 1, 10, help="Most answers to one obligation until one covers it.", source="K of AUEB 4.4"
+        3,
+        "tries",
+        1,
+        10,
+        help="Largest number of answers to an obligation until one covers it.",
+        source="K of AUEB 4.4",
     )
     candidates: int = _of_generators(
         5, "candidates", 1, 20, help="Answers to choose from, by their RePASs.", source="N of AUEB's code"
     )
     rounds: int = _of_generators(
-        3, "rounds", 0, 10, help="Most rounds of removing and inserting.", source="AUEB table 7 ends with round 3"
+        3,
+        "rounds",
+        0,
+        10,
+        help="Largest number of rounds of removing and inserting.",
+        source="AUEB table 7 ends with round 3",
     )
     candidate_temperature: float = library(
-        1.0, "candidate temperature", 0.0, 2.0, help="Of candidates, and of LOC's later tries.", source="AUEB's own"
+        1.0,
+        "candidate temperature",
+        0.0,
+        2.0,
+        help="Temperature of candidates and of LOC's later tries.",
+        source="AUEB's own",
     )
     max_sub_questions: int = _of_generators(
         8,
         "most sub-questions",
         1,
         30,
-        help="Most questions asked in all, those of the second level included.",
+        help="Largest number of sub-questions, both levels included.",
         source="FanOutQA's questions have 7 on average",
         option="sub-questions",
     )
@@ -258,9 +281,9 @@ class GenerationConfig:
         2, "depth", 1, 2, help="2: an answer may ask further sub-questions.", source="FanOutQA's trees"
     )
     max_calls: int = _of_generators(
-        30, "most calls", 1, 1000, help="Most completions in one answer; retries are not counted."
+        30, "most calls", 1, 1000, help="Largest number of completions for one answer; retries are not counted."
     )
-    parallel_calls: int = library(4, "parallel calls", 1, 16, help="LOC, VRR, fan-out-llm: completions at one time.")
+    parallel_calls: int = library(4, "parallel calls", 1, 16, help="LOC, VRR, fan-out-llm: concurrent completions.")
 
     def __post_init__(self) -> None:
         if not _ANY_GENERATOR.get():
@@ -316,7 +339,7 @@ class Config:
         return cls(index=index, generation=generation, scoring=scoring_from_env(env))
 
 
-SETTINGS: Final[tuple[Setting, ...]] = tuple(
+SETTINGS: Final[tuple[SettingSpec, ...]] = tuple(
     one
     for part in fields(Config)
     if part.name != "index"
@@ -324,7 +347,7 @@ SETTINGS: Final[tuple[Setting, ...]] = tuple(
 )
 
 
-def settings_at(place: Place, part: str = "") -> tuple[Setting, ...]:
+def settings_at(place: Place, part: str = "") -> tuple[SettingSpec, ...]:
     """The settings seen there, of all parts or of one, in the order of the work."""
     return tuple(one for one in SETTINGS if place in one.places and part in ("", one.part))
 

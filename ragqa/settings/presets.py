@@ -195,12 +195,12 @@ PRESETS: tuple[Preset, ...] = (
     ),
     Preset(
         "BM25 only",
-        "Words alone. Exact terms and rule numbers win; paraphrases are missed.",
+        "Lexical only. Exact terms and rule numbers win; paraphrases are missed.",
         fusion=FusionConfig.of(bm25=1),
     ),
     Preset(
         "dense only",
-        "Meaning alone. Paraphrases win; exact rule numbers are missed.",
+        "Dense only. Paraphrases win; exact rule numbers are missed.",
         fusion=FusionConfig.of(dense=1),
     ),
     Preset(

@@ -192,7 +192,7 @@ def test_settings_are_kept_as_a_preset_by_name_and_what_is_wrong_is_told(app, mo
     save = next(button for button in at.button if button.label == "Save")
     at.text_input(key="preset_name").set_value("BM25 only")
     save.click().run()
-    assert "belongs to a preset" in words(at)
+    assert "belongs to a bundled preset" in words(at)
     at.text_input(key="preset_name").set_value("Mine")
     next(button for button in at.button if button.label == "Save").click().run()
     assert not at.exception
@@ -443,7 +443,7 @@ def test_a_run_of_another_process_is_shown_as_far_as_it_is_kept(app, monkeypatch
     assert "A firm must act at once." in words(fresh)
     assert "Another process of this server was at this run" in words(fresh)
     app.store.begin("waits")
-    assert "has kept no answer yet" in words(opened(run="waits"))
+    assert "has stored no answer yet" in words(opened(run="waits"))
     monkeypatch.setattr(resources, "record_store", lambda path: RecordStore(app.store.place / "below a file"))
     assert "cannot use the record file" in words(opened(run=run.id))
 

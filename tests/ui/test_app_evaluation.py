@@ -268,7 +268,7 @@ def test_progress_is_shown_while_it_runs_and_stop_keeps_what_is_done(world):
         assert part in text, part
     assert next(button for button in at.button if button.label == "Run").disabled
     at = press(at, "Stop")
-    assert "Stopping after what is under way" in words(at)
+    assert "Stopping after the requests in progress" in words(at)
     world.gate.set()
     at = finished(at)
     assert "Stopped after 3 of 14 questions" in words(at)
@@ -292,10 +292,10 @@ def test_one_run_at_a_time(world):
     world.gate.clear()
     press(choose(page(), "retrieval"), "Run")
     runs = all_runs(Paths.from_env())
-    with pytest.raises(ConfigError, match="ObliQA retrieval is still under way"):
+    with pytest.raises(ConfigError, match="ObliQA retrieval is still running"):
         runs.start("retrieval", settings(questions=RULES.question_files[1]))
     at = choose(page(), "answers")
-    assert "ObliQA retrieval is under way" in words(at)
+    assert "ObliQA retrieval is running" in words(at)
     assert next(button for button in at.button if button.label == "Run").disabled
     world.gate.set()
 

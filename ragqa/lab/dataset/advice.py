@@ -259,8 +259,8 @@ ADVISE: Final = Benchmark.of(
     "measures every preset on them, and takes the best that is surely not worse than the untrained default.",
     options=(
         replace(INDEX, positional=True),
-        Option("questions", "How many are made at most.", "int", 200, least=FEWEST, most=10_000),
-        Option("seed", "Of what is drawn.", "int", 1, least=0, most=2**31),
+        Option("questions", "Largest number of questions made.", "int", 200, least=FEWEST, most=10_000),
+        Option("seed", "Seed of the random choices.", "int", 1, least=0, most=2**31),
     ),
     doing="Measuring",
     on_page=False,

@@ -85,7 +85,7 @@ NOBODY: Final = Person("")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class AccessRule:
     """Who is meant, by exactly one of three, of any provider or the one of ``issuer``; and what they get."""
 
     issuer: str = ""
@@ -100,7 +100,7 @@ class Rule:
 class Policy:
     """What the file says. ``corpora`` are those that not everybody reads, with the groups that do."""
 
-    people: tuple[Rule, ...] = ()
+    people: tuple[AccessRule, ...] = ()
     corpora: Mapping[str, frozenset[str]] = field(default_factory=dict)
     default_role: Role = Role.NONE
     session_hours: float = 12.0
@@ -150,7 +150,7 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _is_meant(rule: Rule, claims: Mapping[str, Any], email: str, subject: str) -> bool:
+def _is_meant(rule: AccessRule, claims: Mapping[str, Any], email: str, subject: str) -> bool:
     if rule.issuer and rule.issuer != claims.get("iss"):
         return False
     if rule.email:
@@ -208,7 +208,7 @@ def _read(path: Path, changed: int, size: int) -> Policy:
     )
 
 
-def _rule(path: Path, told: object) -> Rule:
+def _rule(path: Path, told: object) -> AccessRule:
     if not isinstance(told, dict):
         raise _wrong(path, "[[people]] tables", repr(told))
     _only(path, told, _PERSON)
@@ -222,7 +222,7 @@ def _rule(path: Path, told: object) -> Rule:
         raise _wrong(path, "issuer as a text", repr(issuer))
     role = _role(path, told["role"]) if "role" in told else None
     groups = _groups(path, told.get("groups", []))
-    return Rule(issuer.strip(), email, str(told.get("subject", "")), claim, role, groups)
+    return AccessRule(issuer.strip(), email, str(told.get("subject", "")), claim, role, groups)
 
 
 def _role(path: Path, name: object) -> Role:

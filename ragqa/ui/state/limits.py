@@ -9,7 +9,7 @@ from ragqa.types import Candidate, Limit, Selection
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class LimitTexts:
     """How many of the ``total`` candidates each limit alone would keep, and which of them end the list.
 
     ``words`` has a line for each limit, by the name of its setting; ``summary`` is one sentence on all, and what
@@ -24,12 +24,12 @@ class Limits:
     summary: str
 
 
-def limits(selection: Selection) -> Limits | None:
+def limits(selection: Selection) -> LimitTexts | None:
     """What ends the list; None where there is no list, or it is a union of several questions' lists."""
     if not selection.limits:
         return None
     total = len(selection.kept) + len(selection.dropped)
-    return Limits(
+    return LimitTexts(
         total,
         len(selection.kept),
         {one.setting: one.keeps for one in selection.limits},

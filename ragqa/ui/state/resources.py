@@ -23,6 +23,7 @@ from ragqa.library.collection import Collection, collections
 from ragqa.library.jobs import Jobs
 from ragqa.pipeline import assemble
 from ragqa.records.store import RecordStore
+from ragqa.records.view import from_record
 from ragqa.retrieval.names import rankings_for
 from ragqa.server.access.policy import Act
 from ragqa.server.queue import RunQueue
@@ -33,7 +34,6 @@ from ragqa.types import Question
 from ragqa.ui import access
 from ragqa.ui.shared import shared
 from ragqa.ui.state.run import KeptRun, Run, Runs
-from ragqa.ui.state.view import from_record
 
 if TYPE_CHECKING:
     from ragqa.index import Index
@@ -52,7 +52,7 @@ NO_SUCH_RUN = (
     "Ask again; finished answers are kept under Records."
 )
 NOT_KEPT = (
-    "This run began at {when} UTC in another process of this server, and has kept no answer yet: it is at work, waits "
+    "This run began at {when} UTC in another process of this server, and has stored no answer yet: it runs, waits "
     "or was stopped. Reload in a moment, or ask again."
 )
 UNFINISHED = (
@@ -89,7 +89,7 @@ def runs() -> Runs:
 def turns() -> RunQueue:
     """Who of all sessions is at work and who waits. Raises ConfigError."""
     made = RunQueue.from_env()
-    FIGURES.watch("ragqa_runs_at_work", "Questions at work now.", lambda: made.at_work)
+    FIGURES.watch("ragqa_runs_at_work", "Questions running now.", lambda: made.at_work)
     FIGURES.watch("ragqa_runs_waiting", "Questions that wait for their turn now.", lambda: made.waiting)
     return made
 

@@ -15,12 +15,12 @@ from ragqa.infra import logs
 from ragqa.infra.job import Job
 from ragqa.infra.metrics import FIGURES
 from ragqa.pipeline import Pipeline
+from ragqa.records.view import View, advance
+from ragqa.records.view import ended as view_at_end
 from ragqa.server.queue import QueuePlace, RunQueue
 from ragqa.settings.config import Config
 from ragqa.types import Question
 from ragqa.types.events.generation import BestSoFar
-from ragqa.ui.state.view import View, advance
-from ragqa.ui.state.view import ended as view_at_end
 
 _logger = logging.getLogger(__name__)
 

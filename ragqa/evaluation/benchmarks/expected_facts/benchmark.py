@@ -54,7 +54,7 @@ COLUMNS: Final = (
 )
 PART: Final = Option(
     "part",
-    "further: written later, open too. Sealed cases are for figures that are reported, never to choose a rule by.",
+    "further: written later, open too. Sealed cases are held out: for reported figures only.",
     "choice",
     PARTS[0],
     choices=PARTS,
@@ -63,7 +63,7 @@ PART: Final = Option(
 OPTIONS: Final = (
     Option(
         "index",
-        "Whose cases: those of one demonstration corpus, or all, each asked of its own.",
+        "Demonstration corpus of the cases; default: both, each question asked of its own.",
         "choice",
         BOTH,
         choices=(*CORPORA, BOTH),

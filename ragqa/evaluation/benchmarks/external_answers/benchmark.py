@@ -58,7 +58,7 @@ OPTIONS: Final = (
     ),
     Option(
         "profile",
-        "Which models and settings; RAGQA_SCORING_PROFILE, else embedded.",
+        "Profile of models and settings; default: RAGQA_SCORING_PROFILE, else embedded.",
         "choice",
         choices=("embedded", "reference"),
         environment="RAGQA_SCORING_PROFILE",

@@ -25,7 +25,7 @@ from ragqa.evaluation.benchmarks.fanoutqa.metrics import (
     summarise,
 )
 from ragqa.evaluation.benchmarks.fanoutqa.questions import FanOutQuestion
-from ragqa.evaluation.benchmarks.fanoutqa.settings import Setting, Solver, setting_of
+from ragqa.evaluation.benchmarks.fanoutqa.settings import LeaderboardSetting, Solver, setting_of
 from ragqa.evaluation.benchmarks.fanoutqa.submission import SHOWN_PROBLEMS, Check, generation_lines
 from ragqa.evaluation.report import Column, Comparison, Figure, File, Line, Matched, Report, Row, shown
 from ragqa.infra.files import write_whole
@@ -55,7 +55,7 @@ class FanOutContext:
     ``check`` is what the leaderboard's rules say of a file of answers to the test set, which has ``n_questions``.
     """
 
-    setting: Setting
+    setting: LeaderboardSetting
     solver: Solver | None = None
     answers: Mapping[str, str] | None = None
     metrics: Metrics | None = None
@@ -249,7 +249,7 @@ class LeaderboardRow:
     name: str
     citation: str
     context: int
-    setting: Setting
+    setting: LeaderboardSetting
     loose: float
     strict: float
     rouge1: float
@@ -269,17 +269,19 @@ def published() -> tuple[str, tuple[LeaderboardRow, ...]]:
     """Whose figures these are and when they were read; the rows in the order of the file."""
     lines = Path(__file__).with_name("published.jsonl").read_text(encoding="utf-8").splitlines()
     origin, *rows = map(json.loads, lines)
-    made = tuple(LeaderboardRow(**row | {"setting": Setting(row["setting"])}) for row in rows)
+    made = tuple(LeaderboardRow(**row | {"setting": LeaderboardSetting(row["setting"])}) for row in rows)
     return f"{origin['source']}, as read on {origin['read_on']}", made
 
 
-def leaderboard(setting: Setting) -> tuple[LeaderboardRow, ...]:
+def leaderboard(setting: LeaderboardSetting) -> tuple[LeaderboardRow, ...]:
     """The rows of one setting, best loose accuracy first, as the website sorts them."""
     rows = [row for row in published()[1] if row.setting is setting]
     return tuple(sorted(rows, key=lambda row: (-row.loose, row.name)))
 
 
-def beside_published(setting: Setting, ours: Sequence[Line] = (), words: str = "", title: str = "") -> Comparison:
+def beside_published(
+    setting: LeaderboardSetting, ours: Sequence[Line] = (), words: str = "", title: str = ""
+) -> Comparison:
     """Our lines, then the published ones of this setting; ``words`` stand before the caption."""
     lines = (
         Line(f"{row.name} ({row.citation})", tuple(map(shown, row.figures)), "published")

@@ -40,7 +40,7 @@ SCHEMA_VERSION: Final = 1
 PART: Final = replace(
     PART_OF_ANSWERS,
     help="further: written later, open too; held: written with them, first looked at when the rules had been "
-    "chosen. Sealed cases are for figures that are reported, never to choose a rule by.",
+    "chosen. Sealed cases are held out: for reported figures only.",
     choices=(*PART_OF_ANSWERS.choices, "held"),
 )
 

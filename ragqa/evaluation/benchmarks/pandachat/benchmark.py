@@ -257,7 +257,7 @@ BENCHMARK = Benchmark.of(
             suits=looks_like_pandachat,
             environment="RAGQA_DATA",
         ),
-        Option("index", f"Built where there is none.  [default: {NAME}]", "index", label="Index", builds=NAME),
+        Option("index", f"Index, built if missing.  [default: {NAME}]", "index", label="Index", builds=NAME),
         Option(
             "submission",
             "Evaluate this file instead, or with --index as well; repeatable.",
@@ -275,7 +275,7 @@ BENCHMARK = Benchmark.of(
             label="Settings",
             allows=lambda preset: not preset.reranking.model,
         ),
-        Option("system", "The submission's name; of encoder and preset where not said.", default="", decides=False),
+        Option("system", "Name of the submission; default: encoder and preset.", default="", decides=False),
         LIMIT,
     ),
     right="the question's document is among the first two sources",

@@ -47,10 +47,8 @@ REWORD: Final = (
 OPTIONS: Final = (
     INDEX,
     PRESET,
-    Option(
-        "n", "Probes of each kind made of the corpus; 0: as many as it gives.", "int", 12, least=0, label="Of a kind"
-    ),
-    Option("kind", "Only this kind of probe, of those made; repeatable.", "choice", choices=KINDS, many=True),
+    Option("n", "Number of probes of each kind; 0: all that the corpus gives.", "int", 12, least=0, label="Of a kind"),
+    Option("kind", "Kind of made probes; repeatable.", "choice", choices=KINDS, many=True),
     Option(
         "cases",
         "Probes made of the corpus, labelled by hand (of four corpora), both, or what local models wrote, labelled.",
@@ -61,7 +59,7 @@ OPTIONS: Final = (
     ),
     Option(
         "part",
-        "Of the labelled ones. Sealed ones are for figures that are reported, never to choose a rule by.",
+        "Part of the labelled probes. Sealed ones are held out: for reported figures only.",
         "choice",
         PARTS[0],
         choices=PARTS,
@@ -69,9 +67,9 @@ OPTIONS: Final = (
         when=lambda settings: settings["cases"] != MADE,
     ),
     Option(
-        "reword", "Also sentences re-worded by the configured language model.", "flag", False, label="Re-worded too"
+        "reword", "Include sentences re-worded by the configured language model.", "flag", False, label="Re-worded too"
     ),
-    Option("seed", "What is drawn.", "int", 1, least=0),
+    Option("seed", "Seed of the random choices.", "int", 1, least=0),
 )
 
 

@@ -101,7 +101,7 @@ def _choice(runs: EvaluationRuns) -> str:
     current = runs.current
     if current and current.benchmark.name != found:
         view = current.view
-        words = f"{current.benchmark.title} is under way: {view.done:,} of {view.total:,} questions."
+        words = f"{current.benchmark.title} is running: {view.done:,} of {view.total:,} questions."
         st.html(notice_html(f"{words} One runs at a time."))
     return found
 

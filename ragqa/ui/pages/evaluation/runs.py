@@ -176,7 +176,7 @@ class EvaluationRuns:
         with self._lock:
             if self.current:
                 msg = (
-                    f"{self.current.benchmark.title} is still under way; wait until it has ended, or stop it first: "
+                    f"{self.current.benchmark.title} is still running; wait until it has ended, or stop it first: "
                     "two at a time would only share the processor and spoil the times"
                 )
                 raise ConfigError(msg)
