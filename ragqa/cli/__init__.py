@@ -42,7 +42,7 @@ COMMANDS: Final = {
     ),
     "models": ("models", "app", "Language models of the configured server and of this machine."),
     "index": ("index", "app", "Build and manage indexes."),
-    "records": ("records", "app", "Stored answers: list, show, export, copy."),
+    "records": ("records", "app", "Stored answers: list, show, export, copy, delete."),
     "audit": ("audit", "app", "The audit log: verify its chain, show its entries."),
     "eval": ("evaluate", "app", "Measure."),
     "dataset": ("dataset", "app", "Make a benchmark and training set of a corpus."),

@@ -196,7 +196,7 @@ class AuditLog:
         above = json.loads(whole.splitlines()[-1])["hash"] if whole else FIRST
         if not line.startswith(torn) or above != head["before"]:
             raise self._unusable()
-        append(path, line[len(torn) :])
+        append(self.folder / LOG, line[len(torn) :])
 
     @contextmanager
     def _held(self) -> Iterator[None]:
