@@ -25,7 +25,7 @@ BEST: Final = 10  # passages whose relevances say how many of them answer
 _BETA: Final = 2
 
 
-class Rule(ABC):
+class FilterRule(ABC):
     """What ends a list of relevances, descending and in [0, 1]. Ranks count from 1; the best passage is always kept.
 
     ``keeps`` says how many each limit would keep by itself, at least 1 of any, by the setting of `FilteringConfig` that
@@ -44,9 +44,10 @@ class Rule(ABC):
     def dropped(self, rank: int) -> tuple[Drop, str]:
         """Why this one, behind the end, is not."""
 
-    @abstractmethod
     def limit(self, setting: str) -> Limit:
         """What this limit is called and why it keeps no more."""
+        words = f"there are {len(self.relevances)} candidates"
+        return Limit(setting, "top-k", f"top {self.config.top_k}", words)
 
     def limits(self) -> tuple[Limit, ...]:
         """Every limit, with what it does to this list; () of an empty one."""
@@ -62,7 +63,7 @@ class Rule(ABC):
         return (self.relevances[rank - 2] if rank > 1 else 1.0) - self.relevances[rank - 1]
 
 
-class Limits(Rule):
+class LimitRule(FilterRule):
     """A passage is kept while its relevance is at least the threshold, it lies less than max drop below the one before
     (max drop 1: no such limit), and fewer than top-k are kept.
     """
@@ -96,7 +97,7 @@ class Limits(Rule):
     def limit(self, setting: str) -> Limit:
         config, total, rank = self.config, len(self.relevances), self.keeps[setting] + 1
         if setting == "top_k":
-            return Limit(setting, "top-k", f"top {config.top_k}", f"there are {total} candidates")
+            return super().limit(setting)
         if setting == "threshold":
             why = f"rank {rank} has a relevance of {self.relevances[rank - 1]:.2f}" if rank <= total else ""
             return Limit(setting, "the threshold", f"threshold {config.threshold:.2f}", why, config.threshold)
@@ -108,7 +109,7 @@ class Limits(Rule):
         return Limit(setting, "max drop", f"{label}: falls {fall}", f"rank {rank} falls {fall} below the one before")
 
 
-class ExpectedF2(Rule):
+class CutRule(FilterRule):
     """The passages up to where expected F2 is highest are kept, at most top-k and at most ten."""
 
     def __init__(
@@ -132,8 +133,7 @@ class ExpectedF2(Rule):
 
     def limit(self, setting: str) -> Limit:
         if setting == "top_k":
-            total = len(self.relevances)
-            return Limit(setting, "top-k", f"top {self.config.top_k}", f"there are {total} candidates")
+            return super().limit(setting)
         rank = self.keeps[setting] + 1
         why = f"dropped: {self.dropped(rank)[1]}" if rank <= len(self.relevances) else ""
         return Limit(setting, "expected F2", "expected F2", why)
@@ -143,9 +143,9 @@ class ExpectedF2(Rule):
         return f"{self._likely[rank - 1]:.2f} likely to be relevant" if known else f"rank {rank}"
 
 
-RULES: Final[dict[str, Callable[[Sequence[float], FilteringConfig], Rule]]] = {
-    "limits": Limits,
-    "expected-f2": ExpectedF2,
+RULES: Final[dict[str, Callable[[Sequence[float], FilteringConfig], FilterRule]]] = {
+    "limits": LimitRule,
+    "expected-f2": CutRule,
 }
 
 
@@ -181,7 +181,7 @@ def pairs(hits: Sequence[ScoredPassage]) -> dict[int, tuple[int, ...]]:
     return {n: others for n, others in several.items() if others}
 
 
-def kept_places(rule: Rule, paired: Mapping[int, Collection[int]]) -> list[int]:
+def kept_places(rule: FilterRule, paired: Mapping[int, Collection[int]]) -> list[int]:
     """The places, from 0, of all that is kept under this rule, what is read with it (see `pairs`) included."""
     lowest = rule.config.threshold - PAIRED
     joined = (

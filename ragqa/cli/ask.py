@@ -17,14 +17,15 @@ from ragqa.generation.trace_words import trace_words
 from ragqa.plugins.registry import RETRIEVERS, listed
 from ragqa.records.recorder import words_per_second
 from ragqa.records.store import RecordStore
+from ragqa.records.view import View, advance
 from ragqa.settings import presets
 from ragqa.settings.config import Config, FusionConfig, with_values
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import find_preset
-from ragqa.types import Question, Selection
-from ragqa.types.events.generation import TraceEvent, Working
-from ragqa.types.events.pipeline import Answered, Fused, Recorded, Reranked, Retrieved, Selected
-from ragqa.types.events.scoring import ObligationScored, RelevanceMeasured, Scored, SentenceScored
+from ragqa.types import Question
+from ragqa.types.events.generation import TraceEvent
+from ragqa.types.events.pipeline import Answered, Recorded, Selected
+from ragqa.types.events.scoring import RelevanceMeasured, Scored
 from ragqa.types.scores import ScoringMode
 
 if TYPE_CHECKING:
@@ -67,7 +68,9 @@ def ask(
         chosen["local_model"] = ""
     config = with_values(replace(config, index=index or (before.index if before else config.index)), chosen)
     shares = _shares(weight) if weight else config.fusion.weights
-    config = replace(config, fusion=replace(config.fusion, weights=FusionConfig.of(**shares).weights))
+    config = replace(
+        config, fusion=replace(config.fusion, weights=FusionConfig.of(config.fusion.method, **shares).weights)
+    )
     asked = Question(question)
     if before:
         asked = _standing_alone(question, before.record_id, config, instead)
@@ -106,50 +109,34 @@ def answer_all(questions: Sequence[Question], config: Config, *, as_json: bool) 
 
 
 def _show(pipeline: Pipeline, question: Question, status: Status, *, as_json: bool) -> None:
-    config, out, err = pipeline.config, stdout(), stderr()
-    written, selection = "", Selection((), ())
+    """Prints what the events bring as it comes; the status says how far the run is."""
+    config, out, view = pipeline.config, stdout(), View(question, pipeline.config)
     for event in pipeline.run(question):
+        view = advance(view, event)
+        status.update(view.phase)
+        passages = view.selection.passages if view.selection else ()
         match event:
-            case Retrieved(rankings):
-                status.update(f"Retrieved {' + '.join(str(len(r.hits)) for r in rankings)} passages")
-            case Fused(ranking):
-                status.update(f"Fused into {len(ranking.hits)} candidates")
-            case Reranked(ranking):
-                status.update(f"Reranked the best {min(config.reranking.depth, len(ranking.hits))} candidates")
-            case Selected(selection):
-                status.update("Comparing" if question.given else "Writing the answer")
-                if not as_json:
-                    out.print(passage_table(selection))
-                elif config.generation.generator == "none" and not question.given:
-                    typer.echo(json.dumps(asdict(selection), ensure_ascii=False, indent=2))
-            case Working(phase):
-                status.update(phase)
+            case Selected(selection) if not as_json:
+                out.print(passage_table(selection))
+            case Selected(selection) if config.generation.generator == "none" and not question.given:
+                typer.echo(json.dumps(asdict(selection), ensure_ascii=False, indent=2))
             case _ if isinstance(event, TraceEvent):
-                if question.given:  # the table of passages says which sentence found what
-                    continue
-                err.print(plain(trace_words(event), style="dim"))
-            case Answered(answer):
-                written = answer.raw
-                status.update("Scoring the answer")
-                if not as_json:
-                    out.print(answer_panel(answer, selection.passages))
+                if not question.given:  # of a text that is checked the passages say which sentence found what
+                    stderr().print(plain(trace_words(event), style="dim"))
+            case Answered(answer) if not as_json:
+                out.print(answer_panel(answer, passages))
             case RelevanceMeasured(relevance) if not as_json:
                 out.print(relevance_group(relevance))
-            case SentenceScored(_, done, total):
-                status.update(f"Scoring the answer: {done} of {total} sentences final")
-            case ObligationScored(_, done, total):
-                status.update(f"Scoring the answer: {done} of {total} obligations final")
             case Scored(paper, script) if not as_json:
                 shown, other = (paper, script) if config.scoring.mode is ScoringMode.PAPER else (script, paper)
-                out.print(scores_group(shown, selection.passages, other))
+                out.print(scores_group(shown, passages, other))
+            case Recorded(record_id) if as_json:
+                typer.echo(RecordStore(Paths.from_env().records).load(record_id).to_json())
             case Recorded(record_id, seconds):
-                if as_json:
-                    typer.echo(RecordStore(Paths.from_env().records).load(record_id).to_json())
-                else:
-                    times = ", ".join(f"{stage} {value:.2f} s" for stage, value in seconds.items())
-                    pace = words_per_second(written, seconds)
-                    times += f", {pace:.1f} words a second" if pace else ""
-                    out.print(plain(f"record {record_id}; {times}", style="dim"))
+                times = ", ".join(f"{stage} {value:.2f} s" for stage, value in seconds.items())
+                pace = words_per_second(view.answer.raw if view.answer else "", seconds)
+                times += f", {pace:.1f} words a second" if pace else ""
+                out.print(plain(f"record {record_id}; {times}", style="dim"))
 
 
 def with_preset(config: Config, name: str | None) -> Config:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from ragqa.settings.config import settings_at
-from ragqa.settings.schema import Place, Setting
+from ragqa.settings.schema import Place, SettingSpec
 
 
 def with_setting_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -23,12 +23,13 @@ def with_setting_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-def _parameter(setting: Setting) -> inspect.Parameter:
+def _parameter(setting: SettingSpec) -> inspect.Parameter:
     flag = f"--{(setting.option or setting.key).replace('_', '-')}"
     kind: Any = type(setting.default)
     if setting.choices:
         make: Any = StrEnum  # typer lists its values in ``--help``
         kind = make(f"{setting.key.title()}Choice", {str(name).upper(): str(name) for name in setting.choices})
-    of = Annotated[kind if kind is bool else kind | None, typer.Option(flag, help=setting.brief)]
     default = False if kind is bool else None
-    return inspect.Parameter(setting.key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=of)
+    kind = kind if kind is bool else kind | None
+    annotation = Annotated[kind, typer.Option(flag, help=setting.brief)]
+    return inspect.Parameter(setting.key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)

@@ -20,7 +20,7 @@ from ragqa.corpus.questions import load_gold
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.measures import display_name
 from ragqa.index import Index, open_index
-from ragqa.infra.journal import write_whole
+from ragqa.infra.files import write_whole
 from ragqa.lab.questions import folds_by_gold
 from ragqa.lab.training.model_folder import command_line
 from ragqa.lab.tuning.search import Doing, SearchSpace, lines, preset_file, report, searched

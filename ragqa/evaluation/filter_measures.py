@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.errors import ConfigError
-from ragqa.filtering import BEST, RULES, Rule, kept_places, pairs
+from ragqa.filtering import BEST, RULES, FilterRule, kept_places, pairs
 from ragqa.settings.config import FilteringConfig
 from ragqa.types import Ranking
 from ragqa.types.normalisation import min_max_norm
@@ -39,7 +39,7 @@ def kept_figures(
     candidates: Sequence[FilteringConfig],
     beta: float = 2.0,
     unit: GoldUnit = "passage",
-    rules: Mapping[str, Callable[[Sequence[float], FilteringConfig], Rule]] = RULES,
+    rules: Mapping[str, Callable[[Sequence[float], FilteringConfig], FilterRule]] = RULES,
 ) -> Iterator[Floats]:
     """For each question in order `FIGURES` of what each filter keeps of its fused ranking, (n_figures, n_filters).
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from ragqa.errors import CorpusError, RecordError
-from ragqa.infra.journal import write_whole
+from ragqa.infra.files import write_whole
 from ragqa.types import Ranking
 
 FOUND_SHOWN = 10

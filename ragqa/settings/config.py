@@ -19,12 +19,13 @@ from typing import Any, Final, Literal
 from ragqa.plugins import registry
 from ragqa.settings.indexing import NO_ENCODER as NO_ENCODER
 from ragqa.settings.indexing import IndexingConfig as IndexingConfig
-from ragqa.settings.schema import Checked, Place, Setting, check, check_all, declared, library, setting
+from ragqa.settings.schema import Checked, Place, SettingSpec, check, check_all, declared, library, setting
 from ragqa.settings.schema import Precision as Precision
 from ragqa.settings.scoring import SCORING_PROFILES as SCORING_PROFILES
 from ragqa.settings.scoring import CoverageInput as CoverageInput
-from ragqa.settings.scoring import ScoringConfig, scoring_from_env
+from ragqa.settings.scoring import ScoringConfig as ScoringConfig
 from ragqa.settings.scoring import SplitterName as SplitterName
+from ragqa.settings.scoring import scoring_from_env as scoring_from_env
 from ragqa.settings.scoring import scoring_with as scoring_with
 
 BM25Backend = Literal["bm25s", "rank_bm25"]
@@ -338,7 +339,7 @@ class Config:
         return cls(index=index, generation=generation, scoring=scoring_from_env(env))
 
 
-SETTINGS: Final[tuple[Setting, ...]] = tuple(
+SETTINGS: Final[tuple[SettingSpec, ...]] = tuple(
     one
     for part in fields(Config)
     if part.name != "index"
@@ -346,7 +347,7 @@ SETTINGS: Final[tuple[Setting, ...]] = tuple(
 )
 
 
-def settings_at(place: Place, part: str = "") -> tuple[Setting, ...]:
+def settings_at(place: Place, part: str = "") -> tuple[SettingSpec, ...]:
     """The settings seen there, of all parts or of one, in the order of the work."""
     return tuple(one for one in SETTINGS if place in one.places and part in ("", one.part))
 

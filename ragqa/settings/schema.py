@@ -31,7 +31,7 @@ class Place(Flag):
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class SettingSpec:
     """One setting: a number in [``low``, ``high``], one of ``choices``, a name, or yes and no."""
 
     name: str  # what messages call it
@@ -110,15 +110,15 @@ class Setting:
 
 
 def setting(default: Any, name: str, /, low: float | None = None, high: float | None = None, **rest: Any) -> Any:  # noqa: ANN401
-    """A field with this default, declared as a `Setting`, whose further fields are ``rest``."""
-    return field(default=default, metadata={"setting": Setting(name, low=low, high=high, **rest)})
+    """A field with this default, declared as a `SettingSpec`, whose further fields are ``rest``."""
+    return field(default=default, metadata={"setting": SettingSpec(name, low=low, high=high, **rest)})
 
 
 library = partial(setting, places=Place.LIBRARY)
 compared = partial(setting, places=Place.DIFFERENCE)
 
 
-def declared(settings: type, part: str = "") -> tuple[Setting, ...]:
+def declared(settings: type, part: str = "") -> tuple[SettingSpec, ...]:
     """The settings of this class, in order, each with its key, label, field and default."""
     return tuple(
         replace(

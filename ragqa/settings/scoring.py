@@ -48,10 +48,7 @@ class ScoringConfig(Checked):
         choices={"nupunkt": "nupunkt", "punkt": "punkt"},
     )
     precision: Precision = library(
-        "auto",
-        "precision",
-        help="Of the NLI models; auto: the faster on this machine, timed once.",
-        choices=PRECISIONS,
+        "auto", "precision", help="Of the NLI models; auto: the faster on this machine, timed once.", choices=PRECISIONS
     )
 
 

@@ -215,7 +215,7 @@ class Selection:
 
     kept: tuple[Candidate, ...]
     dropped: tuple[Candidate, ...]
-    limits: tuple[Limit, ...] = ()
+    limits: tuple[Limit, ...] = field(default=(), compare=False)  # two that decide alike are equal
 
     @property
     def passages(self) -> tuple[Passage, ...]:

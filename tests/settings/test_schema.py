@@ -22,7 +22,8 @@ from pathlib import Path
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
-from ragqa.cli import app, ask
+import ragqa.cli.ask
+from ragqa.cli import app
 from ragqa.cli.reference import reference
 from ragqa.settings.config import Config, with_values
 from ragqa.settings.preset_files import find_preset, read_preset, save_preset
@@ -32,7 +33,7 @@ from ragqa.ui.state.address import link_of, link_to, query_of
 from ragqa.ui.state.differences import differences
 
 asked = []
-sys.modules["ragqa.cli.ask"].answer_all = lambda questions, config, **_: asked.append(config.filtering.least_words)
+ragqa.cli.ask.answer_all = lambda questions, config, **_: asked.append(config.filtering.least_words)
 for given in ([], ["--least-words", "7"]):
     assert CliRunner().invoke(app, ["ask", "Who?", *given]).exit_code == 0
 moved = with_values(Config(), {"least_words": 7})

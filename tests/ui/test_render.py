@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ragqa.filtering import select
 from ragqa.records.record import RecordSummary
+from ragqa.records.view import Shown
 from ragqa.scoring.repass.explanation import explain, mode_differences, provenance
 from ragqa.settings.config import FilteringConfig
 from ragqa.types import Question, Ranking
@@ -31,7 +32,6 @@ from ragqa.ui.html.scores import (
 )
 from ragqa.ui.html.template import text_html
 from ragqa.ui.state.differences import Difference
-from ragqa.ui.state.view import Shown
 from tests.support.fakes import answer, passage, ranking
 from tests.support.helpers import ANSWER, PASSAGES, make_pipeline
 from tests.support.verdict_cases import before_rules

@@ -101,7 +101,7 @@ def test_the_curve_has_a_point_for_each_candidate_and_no_limit_beyond_it():
     assert curve_html(select(ranking("fused", {}), FilteringConfig()), 3) == ""
 
 
-class Enough(filtering.Rule):
+class Enough(filtering.FilterRule):
     """Keeps the best passages until their relevances come to two."""
 
     def __init__(self, relevances, config):

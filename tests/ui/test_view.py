@@ -8,13 +8,13 @@ import pytest
 
 from ragqa.errors import GenerationError
 from ragqa.records.store import RecordStore
+from ragqa.records.view import View, advance, from_record, provisional, reselect, shown
 from ragqa.settings.config import Config, FilteringConfig
 from ragqa.types import Question
 from ragqa.types.events.pipeline import Selected
 from ragqa.types.events.scoring import ObligationScored, SentenceScored
 from ragqa.types.scores import CitationStatus, ScoringMode
 from ragqa.ui.state.run import Run
-from ragqa.ui.state.view import View, advance, from_record, provisional, reselect, shown
 from tests.support.fakes import FakeGenerator, answer
 from tests.support.helpers import ANSWER, make_pipeline
 

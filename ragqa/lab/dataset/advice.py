@@ -25,8 +25,8 @@ from ragqa.evaluation.report import Comparison, Figure, Line, Report
 from ragqa.evaluation.report import Row as Shown
 from ragqa.evaluation.significance import PairedTest, paired_test
 from ragqa.index import Index, open_index
+from ragqa.infra.files import write_whole
 from ragqa.infra.http import is_api_name
-from ragqa.infra.journal import write_whole
 from ragqa.lab.dataset import rules
 from ragqa.lab.dataset.exporting import obliqa
 from ragqa.lab.dataset.finishing import duplicates

@@ -29,7 +29,8 @@ from ragqa.evaluation.report import Comparison, Figure, File, Line, Report
 from ragqa.evaluation.report import Row as Shown
 from ragqa.generation.prompts import load_prompt
 from ragqa.index import Index
-from ragqa.infra.journal import digest, translated, write_whole
+from ragqa.infra.files import write_whole
+from ragqa.infra.journal import digest, translated
 from ragqa.infra.version import __version__
 from ragqa.lab.dataset import rules
 from ragqa.lab.dataset.exporting import export as export_files

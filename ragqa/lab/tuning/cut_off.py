@@ -13,7 +13,7 @@ import numpy as np
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import CorpusError
 from ragqa.evaluation.filter_measures import Floats, kept_figures
-from ragqa.filtering import RULES, ExpectedF2, features
+from ragqa.filtering import RULES, CutRule, features
 from ragqa.lab.questions import Fold
 from ragqa.settings.config import FilteringConfig
 from ragqa.types import Ranking
@@ -52,7 +52,7 @@ def out_of_fold(
     for fold in folds:
         learnt, tested = list(fold.train), list(fold.test)
         weights = fitted([gold[n] for n in learnt], [fused[n] for n in learnt], [counts[n] for n in learnt])
-        rules = RULES | {"expected-f2": partial(ExpectedF2, weights=weights)}
+        rules = RULES | {"expected-f2": partial(CutRule, weights=weights)}
         figures = kept_figures([gold[n] for n in tested], [fused[n] for n in tested], FILTERS, rules=rules)
         found[tested] = np.stack(list(figures))
     return found

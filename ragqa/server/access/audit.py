@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,10 +22,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from filelock import FileLock, Timeout
-
 from ragqa.errors import RecordError
-from ragqa.infra.journal import flush_folder, translated, write_whole
+from ragqa.infra.files import append, flush, locked, move, write_whole
+from ragqa.infra.journal import translated
 
 LOG, HEAD = "audit.jsonl", "head.json"
 FIRST: Final = "0" * 64  # what stands before the first entry
@@ -76,7 +74,7 @@ class AuditLog:
             entry = {name: _short(value) for name, value in told.items() if value not in ("", None)}
             line = _line(entry | {"n": n + 1, "at": at, "before": before})
             write_whole(self.folder / HEAD, [line])
-            self._add(line.encode())
+            append(self.folder / LOG, line.encode())
 
     def entries(self) -> Iterator[dict[str, Any]]:
         """Every line that is an entry, oldest first, whether the chain holds or not."""
@@ -127,8 +125,8 @@ class AuditLog:
             with (self.folder / LOG).open(encoding="utf-8") as file:
                 first = json.loads(file.readline())["n"]
             aside = self.folder / f"audit-{first}-{head['n']}.jsonl"
-            (self.folder / LOG).rename(aside)
-            flush_folder(self.folder)
+            move(self.folder / LOG, aside)
+            flush(self.folder)
             return aside
 
     def _aside(self) -> list[Path]:
@@ -198,25 +196,15 @@ class AuditLog:
         above = json.loads(whole.splitlines()[-1])["hash"] if whole else FIRST
         if not line.startswith(torn) or above != head["before"]:
             raise self._unusable()
-        self._add(line[len(torn) :])
-
-    def _add(self, data: bytes) -> None:
-        with (self.folder / LOG).open("ab") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        flush_folder(self.folder)
+        append(path, line[len(torn) :])
 
     @contextmanager
     def _held(self) -> Iterator[None]:
         with translated(self.folder):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            try:
-                with FileLock(self.folder / ".lock", timeout=_PATIENCE):
-                    yield
-            except Timeout as error:
-                msg = f"{self.folder} is written by another process for over {_PATIENCE:.0f} seconds; try again"
-                raise RecordError(msg) from error
+            msg = f"{self.folder} is written by another process for over {_PATIENCE:.0f} seconds; try again"
+            with locked(self.folder / ".lock", lambda: RecordError(msg), _PATIENCE):
+                yield
 
 
 def _lines_of(files: Sequence[Path], size: int | None = None) -> Iterator[str]:

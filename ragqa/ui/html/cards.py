@@ -9,6 +9,7 @@ from collections.abc import Collection, Sequence
 from html import escape
 from typing import Final
 
+from ragqa.records.view import Shown
 from ragqa.scoring.repass.attribution import citation_words
 from ragqa.scoring.repass.explanation import Explanation, RunnerUp
 from ragqa.types import Passage, Span
@@ -23,7 +24,6 @@ from ragqa.types.scores import (
 )
 from ragqa.ui.html.render import VERDICT_CLASS, badge_html, cited_by, marked_html, place, read_link_html
 from ragqa.ui.html.template import Templates, shared, text_html
-from ragqa.ui.state.view import Shown
 
 _TEMPLATES: Final = Templates("cards.html")
 COVER_CLASS = {Cover.COVERED: "good", Cover.IN_PART: "mixed", Cover.NOT_COVERED: "mixed"}
@@ -64,9 +64,10 @@ def _sentence(
     check = explanation.citations[score.index] if explanation else None
     copied = explanation.copied.per_sentence[score.index] if explanation else None
     deciding = []
-    for at in _shown_places(judged) if judged and premises else ():
-        words = judged.found if at == judged.deciding else ()
-        deciding.append((premises[at], at in judged.contradicting, words))
+    if judged and premises:
+        for at in _shown_places(judged):
+            marked = judged.found if at == judged.deciding else ()
+            deciding.append((premises[at], at in judged.contradicting, marked))
     kinds = (VERDICT_CLASS[judged.verdict if judged else score.verdict], VERDICT_CLASS[score.verdict])
     words = citation_words(check) if check else None
     return _TEMPLATES.sentence(score, judged, *kinds, deciding, passages, threshold, words, copied)

@@ -12,7 +12,8 @@ from ragqa.corpus.files import read_utf8
 from ragqa.errors import RagqaError, RecordError
 from ragqa.evaluation.catalogue import benchmark_of
 from ragqa.infra.cleaning import cell
-from ragqa.infra.journal import read_stamp, translated, write_whole
+from ragqa.infra.files import write_whole
+from ragqa.infra.journal import read_stamp, translated
 from ragqa.lab.dataset.benchmark import CARD, MAKE
 from ragqa.lab.dataset.review import (
     ADJUDICATOR,

@@ -17,6 +17,7 @@ from ragqa.errors import RagqaError
 from ragqa.infra.http import is_api_name, missing_key
 from ragqa.library.collection import collection_of
 from ragqa.plugins import registry
+from ragqa.records.view import View, reselect
 from ragqa.retrieval.learned_ranker import rankings_read
 from ragqa.retrieval.names import adding_command, lacking_rankings
 from ragqa.server.access.policy import Act
@@ -41,7 +42,6 @@ from ragqa.ui.state.settings_values import (
     weight_values,
     with_preset,
 )
-from ragqa.ui.state.view import View, reselect
 
 PANES, TABS, LIMITS, CHANGES = "live", "tabs", "limits", "changes"
 FOLLOWING = (TABS, PANES, LIMITS, CHANGES)  # the fragments that show what the filter does, the selection first

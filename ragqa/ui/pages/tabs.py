@@ -12,6 +12,7 @@ import streamlit as st
 from ragqa.english.analysers import Analyser
 from ragqa.index import Index
 from ragqa.records.recorder import without_credentials, words_per_second
+from ragqa.records.view import Shown, View, provisional, reselect, shown, unread
 from ragqa.retrieval.analysis import matched_words
 from ragqa.scoring.repass.explanation import provenance
 from ragqa.settings.config import Config
@@ -35,7 +36,6 @@ from ragqa.ui.html.scores import (
 from ragqa.ui.html.trace import has_tree, score_path, trace_html, tree_html
 from ragqa.ui.state.limits import limits
 from ragqa.ui.state.stale import stale
-from ragqa.ui.state.view import Shown, View, provisional, reselect, shown, unread
 
 SHOWN_CANDIDATES = 30
 _matched = lru_cache(maxsize=2_048)(matched_words)  # the same for every redraw of an answer

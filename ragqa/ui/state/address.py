@@ -17,7 +17,7 @@ from ragqa.pipeline import MAX_QUESTION_CHARS
 from ragqa.plugins import registry
 from ragqa.settings.config import Config
 from ragqa.settings.presets import Preset
-from ragqa.settings.schema import Setting
+from ragqa.settings.schema import SettingSpec
 from ragqa.types import Question
 from ragqa.ui.state.settings_values import ON_PAGE, first_values, preset_values, values_of, weight_values
 
@@ -27,7 +27,7 @@ LONGEST_NAME: Final = 200
 DIGITS: Final = 6  # of a weight: shares are made of weights, and weights of shares
 _SETTINGS: Final = {one.key: one for one in ON_PAGE}
 _WEIGHT: Final = "weight_"
-_SHARE: Final = Setting("weight", low=0.0, high=1.0)
+_SHARE: Final = SettingSpec("weight", low=0.0, high=1.0)
 _AGAIN: Final = "correct the address, or ask again on the page"
 
 
@@ -142,7 +142,7 @@ def _read(name: str, value: str) -> Any:  # noqa: ANN401 - of as many types as t
     return value
 
 
-def _number(name: str, value: str, setting: Setting) -> float | int:
+def _number(name: str, value: str, setting: SettingSpec) -> float | int:
     whole = isinstance(setting.low, int)
     expected = setting.range if whole else f"a number in {setting.range}"
     try:

@@ -23,6 +23,7 @@ from ragqa.library.collection import Collection, collections
 from ragqa.library.jobs import Jobs
 from ragqa.pipeline import assemble
 from ragqa.records.store import RecordStore
+from ragqa.records.view import from_record
 from ragqa.retrieval.names import rankings_for
 from ragqa.server.access.policy import Act
 from ragqa.server.queue import RunQueue
@@ -33,7 +34,6 @@ from ragqa.types import Question
 from ragqa.ui import access
 from ragqa.ui.shared import shared
 from ragqa.ui.state.run import KeptRun, Run, Runs
-from ragqa.ui.state.view import from_record
 
 if TYPE_CHECKING:
     from ragqa.index import Index

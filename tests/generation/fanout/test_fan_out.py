@@ -12,12 +12,12 @@ from ragqa.generation.fanout.merging import reselected, with_passages
 from ragqa.generation.trace_words import trace_words
 from ragqa.records.record import SCHEMA_VERSION, AnswerRecord
 from ragqa.records.store import RecordStore
+from ragqa.records.view import View, advance, from_record, reselect
 from ragqa.settings.config import Config, FilteringConfig, GenerationConfig
 from ragqa.types import Drop, Question, SubQuestion
 from ragqa.types.events.generation import EvidenceFound, SubQuestionAnswered, SubQuestionsAsked, Token, TraceEvent
 from ragqa.types.events.pipeline import Answered, Recorded, Selected
 from ragqa.ui.html.trace import has_tree, tree_html
-from ragqa.ui.state.view import View, advance, from_record, reselect
 from tests.support.fakes import passage
 from tests.support.fan_out_world import BRIDGE, COMPARISON, CORPUS, EBEN, HOLM, LIGHT, TARN, WHOLE, WordRetriever, parts
 from tests.support.helpers import FakeManifest, make_pipeline

@@ -28,7 +28,8 @@ from ragqa.evaluation.benchmarks.fanoutqa.questions import FanOutQuestion
 from ragqa.evaluation.benchmarks.fanoutqa.settings import LeaderboardSetting, Solver, setting_of
 from ragqa.evaluation.benchmarks.fanoutqa.submission import SHOWN_PROBLEMS, Check, generation_lines
 from ragqa.evaluation.report import Column, Comparison, Figure, File, Line, Matched, Report, Row, shown
-from ragqa.infra.journal import translated, write_whole
+from ragqa.infra.files import write_whole
+from ragqa.infra.journal import translated
 from ragqa.settings.config import has_llm
 
 HEADINGS: Final = ("loose", "strict", "ROUGE-1", "ROUGE-2", "ROUGE-L", "BLEURT", "judge")

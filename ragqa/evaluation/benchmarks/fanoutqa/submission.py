@@ -20,7 +20,7 @@ from ragqa.evaluation.benchmark import Command, Option, Settings
 from ragqa.evaluation.benchmarks.fanoutqa.questions import WITHDRAWN, FanOutQuestion, load_fanoutqa
 from ragqa.evaluation.benchmarks.fanoutqa.settings import LeaderboardSetting
 from ragqa.evaluation.report import Comparison, Line, Report
-from ragqa.infra.journal import write_whole
+from ragqa.infra.files import write_whole
 
 JUDGED_CHARS = 4_000  # the judge reads no more of an answer
 MAX_ANSWER_CHARS = 20_000  # the longest of the real files has 5,055; above this it is no answer

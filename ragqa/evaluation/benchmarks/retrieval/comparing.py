@@ -13,7 +13,8 @@ from ragqa.evaluation.benchmarks.retrieval.rankings import Rankings
 from ragqa.evaluation.measures import MEASURES, means, measure_run
 from ragqa.evaluation.run_files import QuestionResult, write_per_question, write_run
 from ragqa.evaluation.significance import PairedTest, holm, paired_test
-from ragqa.infra.journal import translated, write_whole
+from ragqa.infra.files import write_whole
+from ragqa.infra.journal import translated
 from ragqa.types import Ranking
 
 TESTED = ("R@10", "AP@10")  # whose differences are tested
