@@ -19,9 +19,9 @@ from ragqa.settings.config import (
     GenerationConfig,
     RerankingConfig,
     RetrievalConfig,
-    ScoringConfig,
     any_generator,
 )
+from ragqa.settings.scoring import ScoringConfig
 from ragqa.types import Answer, Candidate, Drop, ModelInfo, Passage, Question, Ranking, ScoredPassage, Selection
 from ragqa.types.events.generation import TraceEvent
 from ragqa.types.events.scoring import Relevance, Scored

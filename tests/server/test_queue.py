@@ -108,5 +108,5 @@ def test_nine_tabs_of_one_person_do_not_refuse_the_next(monkeypatch):
 def test_who_is_nobody_in_particular_waits_in_order_and_fills_the_line():
     turns = RunQueue(1, 3)
     assert [turns.place(turns.take()) for _ in range(4)] == [0, 1, 2, 3]
-    with pytest.raises(BusyError, match="full"):
+    with pytest.raises(BusyError, match="run queue is full"):
         turns.take()

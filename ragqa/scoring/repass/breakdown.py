@@ -14,7 +14,7 @@ import numpy as np
 
 from ragqa.english.sentences import split_sentences, splitter_name
 from ragqa.scoring.repass import arithmetic
-from ragqa.settings.config import ScoringConfig
+from ragqa.settings.scoring import ScoringConfig
 from ragqa.types import AnswerSentence, ModelInfo, Passage
 from ragqa.types.scores import (
     Breakdown,

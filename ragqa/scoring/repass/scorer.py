@@ -31,7 +31,7 @@ from ragqa.scoring.repass.breakdown import (
 )
 from ragqa.scoring.repass.similarity import by_similarity
 from ragqa.scoring.verdicts.judge import Judge, judged
-from ragqa.settings.config import ScoringConfig
+from ragqa.settings.scoring import ScoringConfig
 from ragqa.types import Answer, Passage
 from ragqa.types.events.scoring import ObligationScored, Scored, SentenceScored
 from ragqa.types.scores import NliProbabilities, ScoringMode, SentenceVerdict

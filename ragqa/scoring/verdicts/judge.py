@@ -30,7 +30,7 @@ from ragqa.scoring.verdicts.obligations import cover_of
 from ragqa.scoring.verdicts.quotations import Quotations
 from ragqa.scoring.verdicts.scope import dropped_scope, widened
 from ragqa.scoring.verdicts.subject import covers, headings_of, is_elsewhere, knows_subject, unknown_names
-from ragqa.settings.config import ScoringConfig
+from ragqa.settings.scoring import ScoringConfig
 from ragqa.types import AnswerSentence, Passage, Span
 from ragqa.types.scores import Breakdown, NliProbabilities, ObligationVerdict, Premise, SentenceVerdict, Verdict
 
