@@ -30,7 +30,7 @@ _FOLD_OF_DOCUMENT = {f"adgm:{document}": fold for fold, found in enumerate(_DOCU
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence about a passage, and what the passage says of it; ``deciding`` are indexes of the passage's sentences."""
+    """A sentence about a passage, and what the passage says of it; ``deciding`` are indexes of its sentences."""
 
     text: str
     label: Literal["supported", "contradicted", "unsupported"]
@@ -111,6 +111,15 @@ def read_claims(path: Path) -> tuple[ClaimedPassage, ...]:
 def read_gaps(path: Path) -> tuple[Gap, ...]:
     """The rules of ``gaps.jsonl``, in the file's order. Raises CorpusError naming the line."""
     return rows_of(path, Gap)
+
+
+def claims_kind(path: Path) -> Literal["claims", "gaps", "wice"]:
+    """What a file of claims holds, by its first line: passages with claims, rules with policies, or WiCE's claims."""
+    if path.suffix == ".gz":
+        return "wice"
+    with path.open(encoding="utf-8") as lines:
+        first = lines.readline()
+    return "claims" if '"claims"' in first else "gaps" if '"rule"' in first else "wice"
 
 
 def fold_of(passage_id: str) -> int:
