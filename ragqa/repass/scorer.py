@@ -33,7 +33,7 @@ from ragqa.repass.breakdown import (
 )
 from ragqa.repass.similarity import by_similarity
 from ragqa.scores import NliProbabilities, ScoringMode, SentenceVerdict
-from ragqa.types import Answer, Passage
+from ragqa.types import Answer, AnswerSentence, Passage
 from ragqa.verdicts.judge import Judge, judged
 
 Event = SentenceScored | ObligationScored
@@ -194,12 +194,14 @@ class _Watched:
         return self._last
 
     def _is_known(self, unit: Unit) -> bool:
-        """Whether all is known that its score and its verdict want, which are two units of a sentence."""
+        """Whether all is known that its score and its verdict want, which are two units."""
+        shown, results = self._shown, self._results
+        looks = _looks_of(unit, shown, self._judge)
         if unit.of_obligation:
-            return unit.is_known()
-        looks = self._judge.second_looks(self._shown.sentences[unit.index])
-        pairs = self._shown.sentence_pairs(unit.index)
-        return not self._results.entailment.missing(pairs) and not self._results.verdicts.missing(looks)
+            is_scored = not results.coverage.missing(shown.obligation_pairs(unit.index))
+        else:
+            is_scored = not results.entailment.missing(shown.sentence_pairs(unit.index))
+        return is_scored and not results.verdicts.missing(looks)
 
     def _event(self, unit: Unit, *, final: bool) -> Event:
         done = sum(of_obligation is unit.of_obligation for of_obligation, _ in self._final)
@@ -207,9 +209,11 @@ class _Watched:
         if unit.of_obligation:
             known = self._results.coverage.known
             obligation = obligation_score(shown, unit.index, known, self._config, only_known=not final)
-            row = [known[pair].entailment if pair in known else 0.0 for pair in shown.obligation_pairs(unit.index)]
-            said = [(n, shown.sentences[n]) for n in shown.looked_at]
-            cover = self._judge.obligation(unit.index, obligation.obligation, said, row)
+            if final:
+                looks = self._results.verdicts.known
+                cover = self._judge.obligation(unit.index, obligation.obligation, _said_of(shown), looks)
+            else:
+                cover = self._judge.obligation_so_far(obligation)
             return ObligationScored(obligation, done, len(shown.obligations), final, cover)
         known = self._results.entailment.known
         sentence = sentence_score(shown, unit.index, known, self._config, only_known=not final)
@@ -341,14 +345,26 @@ def _units_of(given: ScoringInput, results: Results) -> list[Unit]:
 
 
 def _with_second_looks(units: Sequence[Unit], given: ScoringInput, judge: Judge, results: Results) -> list[Unit]:
-    """The same units, before each sentence's what its verdict wants: so that it is final when its score is."""
+    """The same units, before each what its verdict wants: so that it is final when its score is."""
     found = []
     for unit in units:
-        looks = [] if unit.of_obligation else judge.second_looks(given.sentences[unit.index])
+        looks = _looks_of(unit, given, judge)
         if looks:
-            found.append(Unit(unit.index, False, results.verdicts, tuple(looks)))
+            found.append(Unit(unit.index, unit.of_obligation, results.verdicts, tuple(looks)))
         found.append(unit)
     return found
+
+
+def _looks_of(unit: Unit, given: ScoringInput, judge: Judge) -> list[Pair]:
+    """The pairs that the verdict on this sentence or obligation wants to know."""
+    if unit.of_obligation:
+        return judge.obligation_looks(given.obligations[unit.index], _said_of(given))
+    return judge.second_looks(given.sentences[unit.index])
+
+
+def _said_of(given: ScoringInput) -> list[tuple[int, AnswerSentence]]:
+    """The answer sentences that may cover an obligation, with their indexes."""
+    return [(n, given.sentences[n]) for n in given.looked_at]
 
 
 def _compute(units: Sequence[Unit], provisional: Round | None) -> Iterator[tuple[list[Unit], Unit | None]]:

@@ -32,7 +32,7 @@ from ragqa.ui.render import (
 )
 from ragqa.ui.view import Shown
 
-COVER_CLASS = {Cover.COVERED: "good", Cover.IN_PART: "mixed", Cover.NOT_COVERED: "mixed"}
+COVER_CLASS = {Cover.COVERED: "good", Cover.IN_PART: "mixed", Cover.IN_CONFLICT: "bad", Cover.NOT_COVERED: "mixed"}
 
 
 def sentence_cards(

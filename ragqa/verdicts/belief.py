@@ -1,114 +1,97 @@
-"""When what was found of one pair of sentences is believed: the weights of a support, the thresholds of all else.
+"""From what the verifier says of a few windows to one verdict with a calibrated probability.
 
-The weights are fitted and the thresholds chosen on labelled cases (`ragqa/verdicts/README.md` says how).
+The weights are fitted on claims that the shipped verifier has not seen (`ragqa train verdicts`), and so is the line
+from which a sentence counts as supported. `ragqa/verdicts/README.md` has the figures.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ragqa.verdicts.clashes import Clash
+from ragqa.scores import NliProbabilities, Verdict
+
+ON_SUBJECT = 0.35  # of nearness below the nearest window: one further off contradicts nothing
+MARGIN = 0.08  # of a verdict's probability above its line, or above the other verdicts': below, it is not sure
+
+FEATURES = ("bias", "entailment", "contradiction", "wide_entailment", "wide_contradiction", "near")
+WEIGHTS: dict[Verdict, dict[str, float]] = {
+    Verdict.SUPPORTED: {"bias": -0.5, "entailment": 0.6, "wide_entailment": 0.4, "contradiction": -0.3, "near": 0.2},
+    Verdict.CONTRADICTED: {"bias": -0.5, "contradiction": 0.5, "wide_contradiction": 0.4, "entailment": -0.2},
+}
+SUPPORT_LINE = 0.5  # P(supported) from which a sentence is supported
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """What is known of one source sentence and one answer sentence; probabilities and shares in [0, 1]."""
+class Look:
+    """What the verifier said of one window: ``near`` as in `ragqa.verdicts.windows`, ``width`` its sentences."""
 
-    entailment: float  # P(entailment | source, answer)
-    contradiction: float  # P(contradiction | source, answer)
-    backwards: float  # P(entailment | answer, source): high where the two say the same
-    cosine: float  # of the two sentences' vectors, in [-1, 1]
-    cover: float  # share of the answer's content words in the source sentence, rare ones counting more
-    unknown_names: int  # names of the answer that the source sentence and its headings lack
-    lacks_numbers: bool  # the answer has a number or date that the source sentence lacks
-    is_elsewhere: bool  # the source sentence is about another subject
-    knows_subject: bool  # the first name of the answer stands in the source sentence or its headings
-    differs_in_strength: bool  # another modal verb, negation or frequency
-    is_opposed: bool  # the one forbids what the other permits, or the like
+    said: NliProbabilities
+    near: float
+    width: int
 
 
-# Fitted: logistic, negatives weighing as much as positives; then the bias lowered until 19 of 20 sentences whose source
-# was taken away were not supported.
-SUPPORT = {
-    "bias": -0.7,
-    "entailment": 0.24,
-    "cosine": 3.1,
-    "backwards": 0.8,
-    "names": -1.8,
-    "numbers": -1.2,
-}
-MIN_COSINE, MIN_COVER = 0.6, 0.45  # below, two sentences are not taken to speak of the same thing
-SAME_WORDS = 0.85  # cover from which a sentence is taken for an edited copy
-# P(contradiction) that is believed: of an edited copy, or where strengths are opposed; where they differ; else.
-NEEDED_OF_COPY, NEEDED, NEEDED_OF_EQUAL_STRENGTH = 0.4, 0.85, 0.95
-DOUBT, DOUBT_OF_EQUAL_STRENGTH = 0.5, 0.7  # P(contradiction) that takes a support away
-CLEAR_ENTAILMENT, CLEAR_COSINE = 0.8, 0.55  # from which the model's word is enough, where no name or number is new
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """The verdict, its probability, whether it is near a line, and the looks that speak most for it, by position."""
 
-# Of clashes: how close two sentences must be, those with another name closer; P(contradiction) a name wants beside it.
-CLASH_COSINE, CLASH_COVER = 0.6, 0.4
-NAME_COSINE, NAME_COVER, NAME_CONTRADICTION = 0.7, 0.4, 0.1
+    verdict: Verdict
+    probability: float
+    unsure: bool
+    supporting: int
+    contradicting: int
 
 
-def support(evidence: Evidence, weights: Mapping[str, float] = SUPPORT) -> float:
-    """How far the source sentence supports the answer sentence; above 0 it does."""
-    return weights["bias"] + sum(weights[name] * value for name, value in features(evidence).items())
-
-
-def features(evidence: Evidence) -> dict[str, float]:
-    """What the weights of `support` weigh; `ragqa train verdicts` fits them."""
+def features(looks: Sequence[Look]) -> dict[str, float]:
+    """What the weights weigh; ``looks`` are one or more."""
+    nearest = max(look.near for look in looks)
+    on_subject = [look for look in looks if look.near >= nearest - ON_SUBJECT]
+    wide = max(on_subject, key=lambda look: (look.near >= nearest, look.width))
     return {
-        "entailment": log_odds(evidence.entailment),
-        "cosine": evidence.cosine,
-        "backwards": log_odds(evidence.backwards),
-        "names": float(min(evidence.unknown_names, 1)),
-        "numbers": float(evidence.lacks_numbers),
+        "bias": 1.0,
+        "entailment": max(log_odds(look.said.entailment) for look in looks),
+        "contradiction": max(log_odds(look.said.contradiction) for look in on_subject),
+        "wide_entailment": log_odds(wide.said.entailment),
+        "wide_contradiction": log_odds(wide.said.contradiction),
+        "near": nearest,
     }
 
 
-def is_clear(evidence: Evidence) -> bool:
-    """Whether the model's word alone is enough to support: it is sure, and nothing in the answer is new."""
-    is_new = evidence.unknown_names or evidence.lacks_numbers
-    return evidence.entailment >= CLEAR_ENTAILMENT and evidence.cosine >= CLEAR_COSINE and not is_new
+def probabilities(
+    looks: Sequence[Look], weights: Mapping[Verdict, Mapping[str, float]] = WEIGHTS
+) -> dict[Verdict, float]:
+    """P(supported), P(contradicted) and P(unsupported), which sum to 1."""
+    found = features(looks)
+    scores = {verdict: sum(of[name] * found[name] for name in of) for verdict, of in weights.items()}
+    powers = {verdict: math.exp(score) for verdict, score in (scores | {Verdict.UNSUPPORTED: 0.0}).items()}
+    total = sum(powers.values())
+    return {verdict: power / total for verdict, power in powers.items()}
+
+
+def belief(
+    looks: Sequence[Look],
+    weights: Mapping[Verdict, Mapping[str, float]] = WEIGHTS,
+    line: float = SUPPORT_LINE,
+) -> Belief:
+    """The most probable verdict, but supported only from the line on."""
+    of = probabilities(looks, weights)
+    verdict = max(of, key=lambda one: of[one])
+    if verdict is Verdict.SUPPORTED and of[verdict] < line:
+        verdict = max((Verdict.UNSUPPORTED, Verdict.CONTRADICTED), key=lambda one: of[one])
+    others = sorted((probability for one, probability in of.items() if one is not verdict), reverse=True)
+    distance = of[verdict] - (line if verdict is Verdict.SUPPORTED else others[0])
+    near_support = verdict is not Verdict.SUPPORTED and of[Verdict.SUPPORTED] >= line - MARGIN
+    places = range(len(looks))
+    return Belief(
+        verdict,
+        of[verdict],
+        distance < MARGIN or near_support,
+        max(places, key=lambda n: looks[n].said.entailment),
+        max(places, key=lambda n: (looks[n].near >= looks[0].near - ON_SUBJECT, looks[n].said.contradiction)),
+    )
 
 
 def log_odds(probability: float) -> float:
     """``ln(p / (1 - p))``, kept within 5.3 of 0."""
     return math.log((probability + 0.005) / (1 - probability + 0.005))
-
-
-def is_on_subject(evidence: Evidence) -> bool:
-    """Whether both speak of the same thing: only then can the one contradict the other."""
-    return (
-        not evidence.is_elsewhere
-        and evidence.knows_subject
-        and evidence.cosine >= MIN_COSINE
-        and evidence.cover >= MIN_COVER
-    )
-
-
-def is_doubtful(evidence: Evidence) -> bool:
-    """Whether too much speaks against a support: the model sees a contradiction, if not one that is believed."""
-    if evidence.is_opposed and evidence.cover >= MIN_COVER:
-        return True
-    return evidence.contradiction >= (DOUBT if evidence.differs_in_strength else DOUBT_OF_EQUAL_STRENGTH)
-
-
-def contradicts(evidence: Evidence) -> bool:
-    """Whether the model's word that they contradict each other is believed."""
-    needed = NEEDED_OF_EQUAL_STRENGTH
-    if evidence.differs_in_strength:
-        needed = NEEDED_OF_COPY if evidence.cover >= SAME_WORDS or evidence.is_opposed else NEEDED
-    believed = evidence.contradiction >= needed and evidence.contradiction > evidence.entailment
-    return believed and is_on_subject(evidence)
-
-
-def clashes_on_subject(clash: Clash, evidence: Evidence) -> bool:
-    """Whether a clash is of the same thing: names clash only in sentences that are closer to each other."""
-    if evidence.is_elsewhere:
-        return False
-    if clash.kind in {"entity", "party"}:
-        is_close = evidence.cosine >= NAME_COSINE and evidence.cover >= NAME_COVER
-        return is_close and (clash.is_certain or evidence.contradiction >= NAME_CONTRADICTION)
-    return evidence.knows_subject and evidence.cosine >= CLASH_COSINE and evidence.cover >= CLASH_COVER

@@ -5,7 +5,6 @@ from collections import Counter
 import pytest
 
 from ragqa.lab.claims import FOLDS, fold_of, read_claims, read_gaps
-
 from tests.conftest import DATA as SHARED
 
 DATA = SHARED / "claims"
