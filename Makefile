@@ -102,7 +102,7 @@ prove-dump: $(VENV)/.dev ## index a synthetic Wikipedia dump in bounded memory, 
 	$(BIN)/python -m tests.benchmarks.dump $(OPTIONS)
 
 prove-repass: $(VENV)/.dev ## every number of RePASs against the reference script's loop, on all cases
-	$(BIN)/python -m pytest -m "slow or not slow" tests/repass/test_repass_reference.py tests/repass/test_repass_model.py $(OPTIONS)
+	$(BIN)/python -m pytest -m "slow or not slow" tests/scoring/repass/test_repass_reference.py tests/scoring/repass/test_repass_model.py $(OPTIONS)
 
 prove-hostile: $(VENV)/.dev ## ask all 200 hostile questions in a browser and in the terminal
 	RAGQA_HOSTILE=1 $(BIN)/python -m pytest --timeout 3600 -k hostile tests/ui/test_browser.py tests/cli $(OPTIONS)

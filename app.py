@@ -6,20 +6,20 @@ from typing import Literal
 
 import streamlit as st
 
-from ragqa.access.policy import Act
 from ragqa.errors import AccessError
+from ragqa.server.access.policy import Act
 from ragqa.ui import access
-from ragqa.ui.ask import ask_page, check_page
-from ragqa.ui.audit_page import audit_page
-from ragqa.ui.compare_page import compare_page
-from ragqa.ui.dataset_page import dataset_page
-from ragqa.ui.evaluation.page import evaluation_page
-from ragqa.ui.library import library_page
-from ragqa.ui.reader import reader_page
-from ragqa.ui.records_page import records_page
-from ragqa.ui.render import notice_html
-from ragqa.ui.resources import ICON, style
-from ragqa.ui.sweep_page import sweep_page
+from ragqa.ui.html.render import notice_html
+from ragqa.ui.pages.ask import ask_page, check_page
+from ragqa.ui.pages.audit import audit_page
+from ragqa.ui.pages.compare import compare_page
+from ragqa.ui.pages.dataset import dataset_page
+from ragqa.ui.pages.evaluation.page import evaluation_page
+from ragqa.ui.pages.library import library_page
+from ragqa.ui.pages.reader import reader_page
+from ragqa.ui.pages.records import records_page
+from ragqa.ui.pages.sweep import sweep_page
+from ragqa.ui.state.resources import ICON, style
 
 READ = ":material/menu_book:"
 

@@ -9,44 +9,29 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ragqa.version import __version__
+from ragqa.infra.version import __version__
 
 if TYPE_CHECKING:
-    from ragqa.config import Config as Config
-    from ragqa.config import FilteringConfig as FilteringConfig
-    from ragqa.config import FusionConfig as FusionConfig
-    from ragqa.config import GenerationConfig as GenerationConfig
-    from ragqa.config import RerankingConfig as RerankingConfig
+    from ragqa.conversation import follow_up as follow_up
+    from ragqa.conversation import rewrite as rewrite
+    from ragqa.conversation.history import Turn as Turn
     from ragqa.errors import RagqaError as RagqaError
-    from ragqa.events.generation import Token as Token
-    from ragqa.events.generation import Working as Working
-    from ragqa.events.pipeline import Answered as Answered
-    from ragqa.events.pipeline import Event as Event
-    from ragqa.events.pipeline import Fused as Fused
-    from ragqa.events.pipeline import Recorded as Recorded
-    from ragqa.events.pipeline import Reranked as Reranked
-    from ragqa.events.pipeline import Retrieved as Retrieved
-    from ragqa.events.pipeline import Selected as Selected
-    from ragqa.events.pipeline import Stored as Stored
-    from ragqa.events.scoring import ObligationScored as ObligationScored
-    from ragqa.events.scoring import Scored as Scored
-    from ragqa.events.scoring import SentenceScored as SentenceScored
-    from ragqa.indexing import build_index as build_index
-    from ragqa.indexing import open_index as open_index
+    from ragqa.index import build_index as build_index
+    from ragqa.index import open_index as open_index
     from ragqa.pipeline import Pipeline as Pipeline
     from ragqa.pipeline import load_pipeline as load_pipeline
-    from ragqa.protocols import Encoder as Encoder
-    from ragqa.protocols import Generator as Generator
-    from ragqa.protocols import NliModel as NliModel
-    from ragqa.protocols import Reranker as Reranker
-    from ragqa.protocols import Retriever as Retriever
-    from ragqa.protocols import SearchingGenerator as SearchingGenerator
-    from ragqa.record_store import RecordStore as RecordStore
-    from ragqa.scores import Breakdown as Breakdown
-    from ragqa.scores import RePASs as RePASs
-    from ragqa.thread import follow_up as follow_up
-    from ragqa.thread import rewrite as rewrite
-    from ragqa.thread.before import Turn as Turn
+    from ragqa.plugins.protocols import Encoder as Encoder
+    from ragqa.plugins.protocols import Generator as Generator
+    from ragqa.plugins.protocols import NliModel as NliModel
+    from ragqa.plugins.protocols import Reranker as Reranker
+    from ragqa.plugins.protocols import Retriever as Retriever
+    from ragqa.plugins.protocols import SearchingGenerator as SearchingGenerator
+    from ragqa.records.store import RecordStore as RecordStore
+    from ragqa.settings.config import Config as Config
+    from ragqa.settings.config import FilteringConfig as FilteringConfig
+    from ragqa.settings.config import FusionConfig as FusionConfig
+    from ragqa.settings.config import GenerationConfig as GenerationConfig
+    from ragqa.settings.config import RerankingConfig as RerankingConfig
     from ragqa.types import Answer as Answer
     from ragqa.types import AnswerSentence as AnswerSentence
     from ragqa.types import FollowUp as FollowUp
@@ -55,6 +40,21 @@ if TYPE_CHECKING:
     from ragqa.types import Question as Question
     from ragqa.types import Ranking as Ranking
     from ragqa.types import ScoredPassage as ScoredPassage
+    from ragqa.types.events.generation import Token as Token
+    from ragqa.types.events.generation import Working as Working
+    from ragqa.types.events.pipeline import Answered as Answered
+    from ragqa.types.events.pipeline import Event as Event
+    from ragqa.types.events.pipeline import Fused as Fused
+    from ragqa.types.events.pipeline import Recorded as Recorded
+    from ragqa.types.events.pipeline import Reranked as Reranked
+    from ragqa.types.events.pipeline import Retrieved as Retrieved
+    from ragqa.types.events.pipeline import Selected as Selected
+    from ragqa.types.events.pipeline import Stored as Stored
+    from ragqa.types.events.scoring import ObligationScored as ObligationScored
+    from ragqa.types.events.scoring import Scored as Scored
+    from ragqa.types.events.scoring import SentenceScored as SentenceScored
+    from ragqa.types.scores import Breakdown as Breakdown
+    from ragqa.types.scores import RePASs as RePASs
 
 _NAMES = {
     "config": "Config FilteringConfig FusionConfig GenerationConfig RerankingConfig",

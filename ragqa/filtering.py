@@ -3,7 +3,7 @@
 Two methods. *Limits*: threshold, max drop and top-k (RIRAG 5.2, AUEB 4.1). *Expected F2*: from how relevance falls off
 each passage gets a probability of being relevant, and the list is cut where the F2 that these probabilities promise is
 highest (the plug-in rule of Ye et al. 2012, https://arxiv.org/abs/1206.4625). What both keep for many filters at once
-is counted by `ragqa.evaluation.kept.kept_figures`: change it too.
+is counted by `ragqa.evaluation.filter_measures.kept_figures`: change it too.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ragqa.config import FilteringConfig
-from ragqa.normalisation import min_max_norm
+from ragqa.settings.config import FilteringConfig
 from ragqa.types import Candidate, Drop, Ranking, ScoredPassage, Selection
+from ragqa.types.normalisation import min_max_norm
 
 PAIRED: Final = 0.2  # how far below the threshold a passage may lie that is read with a kept one
 CUT_WEIGHTS: Final = {"bias": -7.6, "relevance": 10.22, "others": -4.45, "lead": 2.83}  # `ragqa train cut`

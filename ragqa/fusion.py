@@ -10,10 +10,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ragqa.config import FusionConfig, RerankingConfig
 from ragqa.errors import IndexingError, ModelError
-from ragqa.normalisation import min_max_norm
+from ragqa.settings.config import FusionConfig, RerankingConfig
 from ragqa.types import Passage, Ranking, ScoredPassage, ScorePart
+from ragqa.types.normalisation import min_max_norm
 
 RRF_K = 60
 

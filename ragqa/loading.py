@@ -1,7 +1,7 @@
 """Names to loaded objects: the encoder, RePASs' models, the reranker, models of further rankings, packages' retrievers.
 
 Heavy libraries (torch, OpenVINO, API clients) are imported by the engine that needs them, when it is made. Names that
-another package registered (`ragqa.registry`) are made by it.
+another package registered (`ragqa.plugins.registry`) are made by it.
 """
 
 from __future__ import annotations
@@ -11,18 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ragqa import registry
-from ragqa.config import NO_ENCODER, IndexingConfig, Precision, RerankingConfig, ScoringConfig
 from ragqa.errors import ConfigError
-from ragqa.http_client import is_api_name
-from ragqa.manifest import FURTHER
+from ragqa.index.manifest import FURTHER
+from ragqa.infra.http import is_api_name
+from ragqa.infra.processor import wait_passively
 from ragqa.models import resolve_model
-from ragqa.paths import Paths
-from ragqa.processor import wait_passively
-from ragqa.protocols import Encoder, NliModel, ObligationClassifier, Reranker, Retriever
-from ragqa.repass.nli import CrossEncoderNli, RememberingNli
-from ragqa.repass.obligations import TfidfObligationClassifier, TransformerObligationClassifier
-from ragqa.repass.scorer import RepassScorer
+from ragqa.plugins import registry
+from ragqa.plugins.protocols import Encoder, NliModel, ObligationClassifier, Reranker, Retriever
 from ragqa.retrieval.api_encoder import ApiEncoder
 from ragqa.retrieval.api_reranker import ApiReranker
 from ragqa.retrieval.encoder import BertEncoder, SentenceTransformerEncoder, covers
@@ -30,10 +25,15 @@ from ragqa.retrieval.learned_ranker import LearnedRanker, is_ranker
 from ragqa.retrieval.local_models import weights_of
 from ragqa.retrieval.names import needs_no_files
 from ragqa.retrieval.reranker import CrossEncoderReranker
+from ragqa.scoring.repass.nli import CrossEncoderNli, RememberingNli
+from ragqa.scoring.repass.obligations import TfidfObligationClassifier, TransformerObligationClassifier
+from ragqa.scoring.repass.scorer import RepassScorer
+from ragqa.settings.config import NO_ENCODER, IndexingConfig, Precision, RerankingConfig, ScoringConfig
+from ragqa.settings.paths import Paths
 from ragqa.types import ModelInfo
 
 if TYPE_CHECKING:
-    from ragqa.indexing import Index
+    from ragqa.index import Index
 
 _logger = logging.getLogger(__name__)
 

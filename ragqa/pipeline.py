@@ -1,7 +1,7 @@
 """Question in, events out: retrieval, fusion, perhaps reranking, filtering, generation, RePASs. Start reading here.
 
 The page, the command line and the evaluator consume the same events. `assemble` turns settings and loaded objects into
-a pipeline, `load_pipeline` loads the objects first; which part a name means is said in `ragqa.registry`.
+a pipeline, `load_pipeline` loads the objects first; which part a name means is said in `ragqa.plugins.registry`.
 """
 
 from __future__ import annotations
@@ -10,30 +10,30 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ragqa import registry
-from ragqa.cleaning import without_controls
-from ragqa.config import Config, api_key, prompt_folder
 from ragqa.errors import ConfigError, QuestionError
-from ragqa.events.generation import BestSoFar
-from ragqa.events.pipeline import Answered, Event, Fused, Recorded, Reranked, Retrieved, Selected, Stored
-from ragqa.events.scoring import Relevance, RelevanceMeasured, Scored
 from ragqa.filtering import select
 from ragqa.fusion import fuse, rerank
 from ragqa.generation.answers import check_answer
 from ragqa.generation.given import GivenText
 from ragqa.generation.relevance import relevance
-from ragqa.indexing import Index, open_index
+from ragqa.index import Index, open_index
+from ragqa.infra.cleaning import without_controls
 from ragqa.loading import Models, added_retrievers, load_further, load_models, with_reranker
-from ragqa.paths import Paths
-from ragqa.protocols import Generator, Retriever, Scorer, SearchingGenerator
-from ragqa.record_store import RecordStore
-from ragqa.recorder import Recorder
-from ragqa.repass.scorer import RepassScorer
-from ragqa.repass.verifier import RepassVerifier
+from ragqa.plugins import registry
+from ragqa.plugins.protocols import Generator, Retriever, Scorer, SearchingGenerator
+from ragqa.records.recorder import Recorder
+from ragqa.records.store import RecordStore
 from ragqa.retrieval import rank, retrievers_for
 from ragqa.retrieval.names import fitting_fusion
 from ragqa.retrieval.reranker import read_again
+from ragqa.scoring.repass.scorer import RepassScorer
+from ragqa.scoring.repass.verifier import RepassVerifier
+from ragqa.settings.config import Config, api_key, prompt_folder
+from ragqa.settings.paths import Paths
 from ragqa.types import Answer, ModelInfo, Passage, Question, Ranking
+from ragqa.types.events.generation import BestSoFar
+from ragqa.types.events.pipeline import Answered, Event, Fused, Recorded, Reranked, Retrieved, Selected, Stored
+from ragqa.types.events.scoring import Relevance, RelevanceMeasured, Scored
 
 MAX_QUESTION_CHARS = 8_000  # ten times the longest ObliQA question; longer is a pasted document
 
@@ -51,7 +51,7 @@ class Pipeline:
     records: RecordStore | None = None
 
     def run(self, question: Question) -> Iterator[Event]:
-        """The events of one question, in the order of `ragqa.events`, each as soon as it is known.
+        """The events of one question, in the order of `ragqa.types.events`, each as soon as it is known.
 
         The answer is on disk before `Answered` is yielded and its scores before `Recorded`. Raises QuestionError at
         once, GenerationError after `Selected`, ScoringError after `Answered`: what was yielded stays true. A best

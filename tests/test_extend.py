@@ -13,15 +13,15 @@ import pytest
 from streamlit.testing.v1 import AppTest
 from typer.testing import CliRunner
 
-from ragqa import registry
 from ragqa.cli import app
-from ragqa.config import Config, FusionConfig, GenerationConfig
-from ragqa.environment import ENVIRONMENT, environment_table
 from ragqa.errors import ConfigError
 from ragqa.loading import load_encoder, load_further, load_nli, load_reranker
-from ragqa.paths import Paths
 from ragqa.pipeline import load_pipeline
-from ragqa.records import AnswerRecord
+from ragqa.plugins import registry
+from ragqa.records.record import AnswerRecord
+from ragqa.settings.config import Config, FusionConfig, GenerationConfig
+from ragqa.settings.environment import ENVIRONMENT, environment_table
+from ragqa.settings.paths import Paths
 from ragqa.types import Ranking
 from tests.support.server import ROOT
 

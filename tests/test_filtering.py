@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragqa.config import FilteringConfig
 from ragqa.filtering import cut, expected_f2, probabilities, select
+from ragqa.settings.config import FilteringConfig
 from ragqa.types import Drop, Ranking
 from tests.support.fakes import ranking
 

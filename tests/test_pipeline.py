@@ -4,17 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragqa import recorder, registry
-from ragqa.config import Config, FilteringConfig
 from ragqa.errors import GenerationError, QuestionError, ScoringError
-from ragqa.events.generation import Token
-from ragqa.events.pipeline import Answered, Fused, Recorded, Retrieved, Selected
-from ragqa.events.scoring import ObligationScored, RelevanceMeasured, Scored, SentenceScored
 from ragqa.pipeline import clean_question
-from ragqa.record_store import RecordStore
-from ragqa.scores import Verdict
+from ragqa.plugins import registry
+from ragqa.records import recorder
+from ragqa.records.store import RecordStore
+from ragqa.settings.config import Config, FilteringConfig
 from ragqa.types import Question, Ranking, Selection
-from ragqa.ui.view import from_record
+from ragqa.types.events.generation import Token
+from ragqa.types.events.pipeline import Answered, Fused, Recorded, Retrieved, Selected
+from ragqa.types.events.scoring import ObligationScored, RelevanceMeasured, Scored, SentenceScored
+from ragqa.types.scores import Verdict
+from ragqa.ui.state.view import from_record
 from tests.support.fakes import FakeGenerator, FakeRetriever, answer
 from tests.support.helpers import ANSWER, make_pipeline
 

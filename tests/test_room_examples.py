@@ -9,13 +9,13 @@ from typer.testing import CliRunner
 
 import ragqa
 from ragqa.cli import app
-from ragqa.config import FilteringConfig, FusionConfig, IndexingConfig
 from ragqa.corpus.streams import PassageStream
 from ragqa.filtering import select
 from ragqa.fusion import fuse
-from ragqa.indexing import build_index, open_index
-from ragqa.streams import returned
+from ragqa.index import build_index, open_index
+from ragqa.settings.config import FilteringConfig, FusionConfig, IndexingConfig
 from ragqa.types import Question, Ranking, ScoredPassage
+from ragqa.types.streams import returned
 from tests.support.fakes import passage
 
 ROOMS = ("corpus", "indexing", "generation", "ui")

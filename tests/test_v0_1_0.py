@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from ragqa.events.generation import BestSoFar, SubQuestionsAsked
 from ragqa.filtering import select
 from ragqa.fusion import fuse, rerank
-from ragqa.preset_files import find_preset, presets_in, read_preset
-from ragqa.record_store import RecordStore
-from ragqa.records import AnswerRecord
-from ragqa.ui.view import from_record
+from ragqa.records.record import AnswerRecord
+from ragqa.records.store import RecordStore
+from ragqa.settings.preset_files import find_preset, presets_in, read_preset
+from ragqa.types.events.generation import BestSoFar, SubQuestionsAsked
+from ragqa.ui.state.view import from_record
 
 LATER = {
     "verdicts",

@@ -26,7 +26,7 @@ from ragqa.cli.score import score
 from ragqa.cli.train import app as train_app
 from ragqa.cli.tune import tune
 from ragqa.errors import RagqaError
-from ragqa.operation import logs
+from ragqa.infra import logs
 
 __all__ = ["app", "main"]
 

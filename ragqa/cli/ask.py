@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ragqa.cli.output import stderr, stdout
-from ragqa.config import Config, FilteringConfig, FusionConfig, RerankingConfig, option_help
+from ragqa.cli.tables import answer_panel, passage_table, plain, relevance_group, scores_group
+from ragqa.conversation import follow_up
 from ragqa.errors import ConfigError
-from ragqa.events.generation import TraceEvent, Working
-from ragqa.events.pipeline import Answered, Fused, Recorded, Reranked, Retrieved, Selected
-from ragqa.events.scoring import ObligationScored, RelevanceMeasured, Scored, SentenceScored
 from ragqa.generation.trace_words import trace_words
-from ragqa.paths import Paths
-from ragqa.preset_files import find_preset
-from ragqa.record_store import RecordStore
-from ragqa.recorder import words_per_second
-from ragqa.registry import GENERATORS, RERANKERS, RETRIEVERS, listed
-from ragqa.scores import ScoringMode
-from ragqa.tables import answer_panel, passage_table, plain, relevance_group, scores_group
-from ragqa.thread import follow_up
+from ragqa.plugins.registry import GENERATORS, RERANKERS, RETRIEVERS, listed
+from ragqa.records.recorder import words_per_second
+from ragqa.records.store import RecordStore
+from ragqa.settings.config import Config, FilteringConfig, FusionConfig, RerankingConfig, option_help
+from ragqa.settings.paths import Paths
+from ragqa.settings.preset_files import find_preset
 from ragqa.types import Question, Selection
+from ragqa.types.events.generation import TraceEvent, Working
+from ragqa.types.events.pipeline import Answered, Fused, Recorded, Reranked, Retrieved, Selected
+from ragqa.types.events.scoring import ObligationScored, RelevanceMeasured, Scored, SentenceScored
+from ragqa.types.scores import ScoringMode
 
 if TYPE_CHECKING:
     from rich.status import Status

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from ragqa.access.audit import AuditLog
 from ragqa.errors import RecordError
-from ragqa.paths import Paths
+from ragqa.server.access.audit import AuditLog
+from ragqa.settings.paths import Paths
 
 app = typer.Typer(help="The audit log: verify its chain, show its entries.", no_args_is_help=True)
 

@@ -14,13 +14,13 @@ import typer
 from rich.progress import TextColumn
 from rich.table import Table
 
+from ragqa.cli.fitted_table import LONGEST_WORD, FittedTable
 from ragqa.cli.output import progress_bar, stderr, stdout
+from ragqa.cli.tables import plain
 from ragqa.evaluation.benchmark import Benchmark, Command, Option, Outcome, Settings, Status, Task
 from ragqa.evaluation.report import Comparison, Report
 from ragqa.evaluation.run import Progress, Stop, folder_of, run
-from ragqa.fitted_table import LONGEST_WORD, FittedTable
-from ragqa.paths import Paths
-from ragqa.tables import plain
+from ragqa.settings.paths import Paths
 
 REFUSED, NOT_ALL_SCORED, INTERRUPTED = 3, 5, 130  # exit codes; 130 is what shells say of a process ended by Ctrl-C
 NAMED_AT_MOST = 10  # items passed over that are listed one by one

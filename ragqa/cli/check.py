@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 
 from ragqa.cli.ask import answer_all, with_preset
-from ragqa.config import Config
 from ragqa.errors import QuestionError
 from ragqa.evaluation.answer_file import read_answers
-from ragqa.scores import ScoringMode
+from ragqa.settings.config import Config
 from ragqa.types import Question
+from ragqa.types.scores import ScoringMode
 
 
 def check(

@@ -9,10 +9,10 @@ import typer
 
 from ragqa.cli.benchmarks import command_of
 from ragqa.cli.output import stdout
+from ragqa.cli.tables import plain
 from ragqa.corpus.files import read_utf8
-from ragqa.dataset.benchmark import MAKE
-from ragqa.dataset.review import agreement, decision, labels_in, pairs_of, read_given
-from ragqa.tables import plain
+from ragqa.lab.dataset.benchmark import MAKE
+from ragqa.lab.dataset.review import agreement, decision, labels_in, pairs_of, read_given
 
 app = typer.Typer(help="Make a benchmark and training set of a corpus.", no_args_is_help=True)
 app.command("make")(command_of(MAKE))

@@ -15,14 +15,14 @@ from ragqa.cli.benchmarks import command_of, further_command
 from ragqa.cli.evaluate_answers import ablation, compare
 from ragqa.cli.evaluate_models import agreement, citations, claims, nli, obligations
 from ragqa.cli.output import progress_bar, stderr, stdout
-from ragqa.config import Config
+from ragqa.cli.tables import plain
 from ragqa.corpus.questions import load_questions
 from ragqa.evaluation.catalogue import benchmarks
-from ragqa.inference.precision import timings
 from ragqa.lab.measures import measure_speed, summarise
-from ragqa.paths import Paths
+from ragqa.models.inference.precision import timings
 from ragqa.pipeline import load_pipeline
-from ragqa.tables import plain
+from ragqa.settings.config import Config
+from ragqa.settings.paths import Paths
 
 app = typer.Typer(help="Measure.", no_args_is_help=True)
 OTHERS = (compare, ablation, citations, claims, nli, agreement, obligations)

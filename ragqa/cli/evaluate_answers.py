@@ -12,11 +12,12 @@ import typer
 
 from ragqa.cli.benchmarks import draw, watched
 from ragqa.cli.output import stderr
-from ragqa.config import has_llm
+from ragqa.cli.tables import plain
 from ragqa.errors import ConfigError
-from ragqa.evaluation.answers.ablations import Study, Variant, published_beside, step_means, variants
-from ragqa.evaluation.answers.benchmark import BENCHMARK, prices_of, task_of
-from ragqa.evaluation.answers.comparing import (
+from ragqa.evaluation.benchmark import Settings
+from ragqa.evaluation.benchmarks.answers.ablations import Study, Variant, published_beside, step_means, variants
+from ragqa.evaluation.benchmarks.answers.benchmark import BENCHMARK, prices_of, task_of
+from ragqa.evaluation.benchmarks.answers.comparing import (
     LoadedRun,
     compare_runs,
     load_run,
@@ -25,13 +26,12 @@ from ragqa.evaluation.answers.comparing import (
     published_rows,
     tables_of,
 )
-from ragqa.evaluation.benchmark import Settings
 from ragqa.evaluation.loading import config_of, pipeline_for
 from ragqa.evaluation.report import Report
-from ragqa.paths import Paths
 from ragqa.pipeline import assemble
-from ragqa.registry import needs_language_model
-from ragqa.tables import plain
+from ragqa.plugins.registry import needs_language_model
+from ragqa.settings.config import has_llm
+from ragqa.settings.paths import Paths
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 

@@ -14,12 +14,11 @@ from rich.progress import Progress
 from rich.table import Table
 
 from ragqa.cli.output import PrecisionChoice, progress_bar, stderr, stdout
-from ragqa.config import ScoringConfig, scoring_from_env, scoring_with
+from ragqa.cli.tables import plain
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
 from ragqa.errors import ConfigError
-from ragqa.lab import claim_verdicts, measures
-from ragqa.lab.claim_verdicts import GAP_LABELS, Rates, claim_rates, judge_claims, judge_gaps, policy_rates
+from ragqa.lab import measures
 from ragqa.lab.claims import FOLDS, claims_kind, fold_of, read_gaps
 from ragqa.lab.claims import read_claims as read_labelled_claims
 from ragqa.lab.labelled import (
@@ -34,15 +33,17 @@ from ragqa.lab.labelled import (
     rulebook_sentences,
 )
 from ragqa.lab.measures import CaseAgreement, CheckedSentence, CitationReport, Counts
-from ragqa.lab.nli import PairReport, evaluate_pairs
-from ragqa.lab.obligations import held_out_sentences, measure_obligations
+from ragqa.lab.training import claim_verdicts
+from ragqa.lab.training.claim_verdicts import GAP_LABELS, Rates, claim_rates, judge_claims, judge_gaps, policy_rates
+from ragqa.lab.training.nli import PairReport, evaluate_pairs
+from ragqa.lab.training.obligations import held_out_sentences, measure_obligations
 from ragqa.loading import load_nli, load_obligations, load_scorer
-from ragqa.paths import Paths
-from ragqa.protocols import NliModel
-from ragqa.repass.scorer import RepassScorer
-from ragqa.scores import Verdict
-from ragqa.streams import returned
-from ragqa.tables import plain
+from ragqa.plugins.protocols import NliModel
+from ragqa.scoring.repass.scorer import RepassScorer
+from ragqa.settings.config import ScoringConfig, scoring_from_env, scoring_with
+from ragqa.settings.paths import Paths
+from ragqa.types.scores import Verdict
+from ragqa.types.streams import returned
 
 Model = Annotated[str, typer.Option(help="NLI model: embedded name, local folder or hub name.")]
 Precision = Annotated[PrecisionChoice | None, typer.Option(help="Of the NLI arithmetic.")]

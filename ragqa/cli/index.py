@@ -14,17 +14,16 @@ from rich.progress import Progress, TaskID
 from rich.table import Table
 
 from ragqa import loading
-from ragqa.analysers import ANALYSERS, analyser_named
 from ragqa.cli.benchmarks import command_of
+from ragqa.cli.fitted_table import FittedTable
 from ragqa.cli.output import PrecisionChoice, progress_bar, stderr, stdout
-from ragqa.config import NO_ENCODER, IndexingConfig
+from ragqa.cli.tables import plain
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.streams import PassageStream
 from ragqa.corpus.wikipedia.pages import open_pages, read_titles
-from ragqa.dataset.advice import ADVISE
+from ragqa.english.analysers import ANALYSERS, analyser_named
 from ragqa.errors import ConfigError
-from ragqa.fitted_table import FittedTable
-from ragqa.indexing import (
+from ragqa.index import (
     BuildProgress,
     build_events,
     delete_index,
@@ -32,20 +31,21 @@ from ragqa.indexing import (
     list_indexes,
     verify_index,
 )
-from ragqa.indexing.published import KIND
-from ragqa.library import readings
+from ragqa.index.manifest import Manifest
+from ragqa.index.published import KIND
+from ragqa.lab.dataset.advice import ADVISE
+from ragqa.library import parse_cache as readings
 from ragqa.library.changes import read_updates
-from ragqa.library.intake import take
+from ragqa.library.collection import Shelf, make_shelf, shelf_of, shelves
 from ragqa.library.names import safe_name
-from ragqa.library.shelf import Shelf, make_shelf, shelf_of, shelves
 from ragqa.library.update import CHANGES, MAX_TOKENS, encoder_name, index_events
-from ragqa.manifest import Manifest
-from ragqa.paths import Paths
-from ragqa.protocols import Encoder
-from ragqa.registry import CORPUS_FORMATS, ENCODERS, further_rankings, is_known, listed
-from ragqa.retrieval.milvus import Milvus
-from ragqa.streams import returned
-from ragqa.tables import plain
+from ragqa.library.upload import take
+from ragqa.plugins.protocols import Encoder
+from ragqa.plugins.registry import CORPUS_FORMATS, ENCODERS, further_rankings, is_known, listed
+from ragqa.retrieval.milvus.client import Milvus
+from ragqa.settings.config import NO_ENCODER, IndexingConfig
+from ragqa.settings.paths import Paths
+from ragqa.types.streams import returned
 
 
 def open_source(

@@ -14,8 +14,8 @@ from uuid import NAMESPACE_URL, uuid5
 import typer
 
 from ragqa.cli.output import stderr
+from ragqa.cli.tables import plain
 from ragqa.models import EMBEDDED
-from ragqa.tables import plain
 
 _WANTED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^]]*)\])?")
 _EXTRA = re.compile(r"extra\s*==\s*[\"']([^\"']+)[\"']")

@@ -10,12 +10,12 @@ from typing import Annotated
 import typer
 
 from ragqa.cli.output import stderr, stdout
-from ragqa.config import Config, api_key, has_server
-from ragqa.generation.client import ChatClient
+from ragqa.cli.tables import plain
+from ragqa.generation.llm.client import ChatClient
 from ragqa.models.catalogue import LOCAL_MODELS, LocalModel, find_local, has_library, stored_models
 from ragqa.models.fetching import fetch_local, fetched_bytes, remove_local
-from ragqa.paths import Paths
-from ragqa.tables import plain
+from ragqa.settings.config import Config, api_key, has_server
+from ragqa.settings.paths import Paths
 
 app = typer.Typer(help="Language models: of the configured server, and on this machine.", invoke_without_command=True)
 

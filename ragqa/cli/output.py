@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from ragqa.cli.tables import plain
 from ragqa.errors import (
     ConfigError,
     GenerationError,
@@ -18,7 +19,6 @@ from ragqa.errors import (
     RecordError,
     ScoringError,
 )
-from ragqa.tables import plain
 
 _EXIT_CODES: tuple[tuple[type[RagqaError], int], ...] = (
     (ConfigError, 2),

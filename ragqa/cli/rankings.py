@@ -8,18 +8,18 @@ from typing import NamedTuple
 
 from ragqa import loading
 from ragqa.cli.output import progress_bar, stderr
-from ragqa.config import Config, FusionConfig, RerankingConfig
 from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.errors import ConfigError
-from ragqa.evaluation.retrieval.comparing import Result, measured
-from ragqa.evaluation.retrieval.rankings import Rankings, open_ranker, rank_all, reread_all
+from ragqa.evaluation.benchmarks.retrieval.comparing import Result, measured
+from ragqa.evaluation.benchmarks.retrieval.rankings import Rankings, open_ranker, rank_all, reread_all
 from ragqa.fusion import fuse, rerank
-from ragqa.indexing import Index
+from ragqa.index import Index
 from ragqa.lab.questions import Fold
-from ragqa.paths import Paths
 from ragqa.retrieval.names import adding_command, fitting_fusion
-from ragqa.streams import returned
+from ragqa.settings.config import Config, FusionConfig, RerankingConfig
+from ragqa.settings.paths import Paths
 from ragqa.types import Ranking
+from ragqa.types.streams import returned
 
 
 def rankings_of(

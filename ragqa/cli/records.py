@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from ragqa.cli.output import stderr, stdout
+from ragqa.cli.tables import answer_panel, passage_table, plain, record_table, scores_group
 from ragqa.errors import ConfigError, RecordError
 from ragqa.fusion import fuse, rerank
 from ragqa.generation.fanout.merging import reselected, with_passages
 from ragqa.generation.trace_words import trace_words
-from ragqa.paths import Paths
-from ragqa.record_store import RecordStore
-from ragqa.scores import ScoringMode
-from ragqa.tables import answer_panel, passage_table, plain, record_table, scores_group
+from ragqa.records.store import RecordStore
+from ragqa.settings.paths import Paths
+from ragqa.types.scores import ScoringMode
 
 app = typer.Typer(help="Answers given before: list, show, export, copy.", no_args_is_help=True)
 

@@ -13,8 +13,8 @@ from typing import Any, Final
 from typer.main import get_command
 
 import ragqa
-from ragqa import registry
-from ragqa.environment import environment_table
+from ragqa.plugins import registry
+from ragqa.settings.environment import environment_table
 
 FILE: Final = Path(ragqa.__file__).parent / "REFERENCE.md"
 

@@ -8,12 +8,12 @@ import typer
 
 from ragqa.cli.benchmarks import command_of, draw
 from ragqa.cli.output import stdout
+from ragqa.cli.tables import plain, scores_group
 from ragqa.evaluation.benchmark import Outcome, Settings
+from ragqa.evaluation.benchmarks.scoring.benchmark import BENCHMARK
+from ragqa.evaluation.benchmarks.scoring.results import breakdowns, figures_in
 from ragqa.evaluation.run import Progress
-from ragqa.evaluation.scoring.benchmark import BENCHMARK
-from ragqa.evaluation.scoring.results import breakdowns, figures_in
-from ragqa.scores import Breakdown
-from ragqa.tables import plain, scores_group
+from ragqa.types.scores import Breakdown
 
 
 def _show(last: Progress, settings: Settings, as_json: bool) -> None:

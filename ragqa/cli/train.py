@@ -11,29 +11,29 @@ import typer
 
 from ragqa.cli.output import options_of, progress_bar, stderr, stdout
 from ragqa.cli.rankings import fused_rankings, reranked_results
+from ragqa.cli.tables import plain
 from ragqa.cli.train_ranking import asked_index, cut, ranker
 from ragqa.cli.train_verdicts import verdicts
-from ragqa.config import RerankingConfig
-from ragqa.dataset.pseudo_queries import PseudoQuery, counts_of, draw, pseudo_queries
 from ragqa.errors import ConfigError
+from ragqa.evaluation.benchmarks.retrieval.comparing import measured
 from ragqa.evaluation.measures import display_name
-from ragqa.evaluation.retrieval.comparing import measured
-from ragqa.indexing import Index
-from ragqa.lab.bodies import cut_body
+from ragqa.index import Index
+from ragqa.infra.processor import wait_passively
 from ragqa.lab.claims import FOLDS
-from ragqa.lab.model_folder import command_line, files_table, write_card
-from ragqa.lab.nli import NliSources, NliTraining, gather, nli_card, train_nli
-from ragqa.lab.obligations import train_obligations
-from ragqa.lab.packing import pack_model
+from ragqa.lab.dataset.pseudo_queries import PseudoQuery, counts_of, draw, pseudo_queries
 from ragqa.lab.questions import MEASURES, AskedIndex
-from ragqa.lab.reranker import KnownRankings, RerankerTraining, base_folder, reranker_card, train_reranker
-from ragqa.lab.retriever import RetrieverTraining, retriever_card, train_retriever
-from ragqa.lab.training import Progress, Reading
-from ragqa.lab.verifier import VerifierSources, gather_claims, verifier_training
+from ragqa.lab.training.backbones import cut_body
+from ragqa.lab.training.loop import Progress, Reading
+from ragqa.lab.training.model_folder import command_line, files_table, write_card
+from ragqa.lab.training.nli import NliSources, NliTraining, gather, nli_card, train_nli
+from ragqa.lab.training.obligations import train_obligations
+from ragqa.lab.training.packing import pack_model
+from ragqa.lab.training.reranker import KnownRankings, RerankerTraining, base_folder, reranker_card, train_reranker
+from ragqa.lab.training.retriever import RetrieverTraining, retriever_card, train_retriever
+from ragqa.lab.training.verifier import VerifierSources, gather_claims, verifier_training
 from ragqa.loading import load_encoder
 from ragqa.models import resolve_model
-from ragqa.processor import wait_passively
-from ragqa.tables import plain
+from ragqa.settings.config import RerankingConfig
 from ragqa.types import Ranking
 
 RERANKER_WEIGHTS = (0.2, 0.3, 0.5, 1.0)  # of the reranker, measured with --fold

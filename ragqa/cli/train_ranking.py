@@ -11,16 +11,16 @@ import typer
 
 from ragqa.cli.output import options_of, progress_bar, stderr, stdout
 from ragqa.cli.rankings import Stacking, fused_rankings
+from ragqa.cli.tables import plain
 from ragqa.errors import ConfigError
-from ragqa.evaluation.kept import FIGURES
-from ragqa.lab import cut as cutting
-from ragqa.lab import ranker as ranking
-from ragqa.lab.model_folder import command_line, files_table, write_card
+from ragqa.evaluation.filter_measures import FIGURES
 from ragqa.lab.questions import AskedIndex, Fold, folds_by_gold
-from ragqa.lab.retriever import text_numbers, with_equal_gold
-from ragqa.paths import Paths
-from ragqa.preset_files import find_preset
-from ragqa.tables import plain
+from ragqa.lab.training import ranker as ranking
+from ragqa.lab.training.model_folder import command_line, files_table, write_card
+from ragqa.lab.training.retriever import text_numbers, with_equal_gold
+from ragqa.lab.tuning import cut as cutting
+from ragqa.settings.paths import Paths
+from ragqa.settings.preset_files import find_preset
 from ragqa.types import Ranking
 
 

@@ -10,13 +10,13 @@ import typer
 from rich.table import Table
 
 from ragqa.cli.output import progress_bar, stderr, stdout
-from ragqa.config import scoring_from_env, scoring_with
+from ragqa.cli.tables import plain
 from ragqa.lab.claims import FOLDS, fold_of, read_claims
-from ragqa.lab.verdicts import cases_of, chosen, fitted, out_of_fold, shares
+from ragqa.lab.training.verdicts import cases_of, chosen, fitted, out_of_fold, shares
 from ragqa.loading import load_scorer
-from ragqa.paths import Paths
-from ragqa.tables import plain
-from ragqa.verdicts.belief import SUPPORT_LINE, WEIGHTS
+from ragqa.scoring.verdicts.belief import SUPPORT_LINE, WEIGHTS
+from ragqa.settings.config import scoring_from_env, scoring_with
+from ragqa.settings.paths import Paths
 
 
 def verdicts(

@@ -15,20 +15,20 @@ from rich.table import Table
 
 from ragqa.cli.output import options_of, progress_bar, stdout
 from ragqa.cli.rankings import rankings_of
-from ragqa.config import Config, FilteringConfig, FusionConfig
+from ragqa.cli.tables import plain
 from ragqa.corpus.questions import load_gold
 from ragqa.errors import ConfigError, CorpusError
-from ragqa.evaluation.journal import write_whole
 from ragqa.evaluation.measures import display_name
-from ragqa.indexing import Index, open_index
-from ragqa.lab.model_folder import command_line
+from ragqa.index import Index, open_index
+from ragqa.infra.journal import write_whole
 from ragqa.lab.questions import folds_by_gold
-from ragqa.lab.search import Doing, Search, lines, preset_file, report, searched
-from ragqa.lab.tuning import Setting, Tuned, TunedFilter
-from ragqa.paths import Paths
-from ragqa.preset_files import check_name
-from ragqa.streams import returned
-from ragqa.tables import plain
+from ragqa.lab.training.model_folder import command_line
+from ragqa.lab.tuning.search import Doing, Search, lines, preset_file, report, searched
+from ragqa.lab.tuning.tuning import Setting, Tuned, TunedFilter
+from ragqa.settings.config import Config, FilteringConfig, FusionConfig
+from ragqa.settings.paths import Paths
+from ragqa.settings.preset_files import check_name
+from ragqa.types.streams import returned
 
 DEPTHS = (50, 100, 200)
 FOR_THE_PAGE: Final = " The page shows the preset files in `presets/` under RAGQA_HOME."

@@ -12,7 +12,7 @@ from ragqa.corpus.documents import DOCUMENT_FORMATS
 from ragqa.corpus.streams import Format, LoadedStream, PassageStream, corpus_sha256, loaded
 from ragqa.corpus.wikipedia import dump, zim
 from ragqa.errors import CorpusError
-from ragqa.registry import CORPUS_FORMATS, entry_points_of, listed, make
+from ragqa.plugins.registry import CORPUS_FORMATS, entry_points_of, listed, make
 from ragqa.types import Passage
 
 __all__ = [

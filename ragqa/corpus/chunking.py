@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
-from ragqa.sentences import split_sentences
+from ragqa.english.sentences import split_sentences
 from ragqa.types import Span
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from ragqa.config import IndexingConfig
 from ragqa.corpus import load_corpus
 from ragqa.corpus.questions import GoldQuestion, load_questions, resolve_gold
+from ragqa.settings.config import IndexingConfig
 
 _FOLDER = Path(__file__).parent / "demo"
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from ragqa.corpus.files import Item, describe, passage_id_of, read_items, read_json
 from ragqa.corpus.streams import LoadedStream, loaded
+from ragqa.english.sentences import reads_as_heading
 from ragqa.errors import CorpusError
-from ragqa.sentences import reads_as_heading
 from ragqa.types import Passage
 
 SEPARATOR = " › "

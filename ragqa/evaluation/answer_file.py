@@ -17,15 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from ragqa.config import SplitterName
 from ragqa.corpus.files import describe
+from ragqa.english.sentences import split_sentences
 from ragqa.errors import CorpusError
-from ragqa.events.scoring import Scored
-from ragqa.protocols import Scorer
-from ragqa.scores import Breakdown, ScoringMode
-from ragqa.sentences import split_sentences
-from ragqa.streams import returned
+from ragqa.plugins.protocols import Scorer
+from ragqa.settings.config import SplitterName
 from ragqa.types import Answer, AnswerSentence, Passage
+from ragqa.types.events.scoring import Scored
+from ragqa.types.scores import Breakdown, ScoringMode
+from ragqa.types.streams import returned
 
 SCRIPT_DECIMALS = 5
 SCHEMA = "a list of {QuestionID, Question, RetrievedPassages, Answer}"

@@ -22,14 +22,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from ragqa.errors import ConfigError, CorpusError
-from ragqa.evaluation.journal import digest
 from ragqa.evaluation.report import Column, Figure, File, Report, Row
-from ragqa.paths import Paths
+from ragqa.infra.journal import digest
+from ragqa.infra.version import __version__
+from ragqa.settings.paths import Paths
 from ragqa.types import Question
-from ragqa.version import __version__
 
 if TYPE_CHECKING:
-    from ragqa.indexing import Index
+    from ragqa.index import Index
 
 Kind = Literal["argument", "file", "path", "index", "preset", "generator", "text", "choice", "int", "float", "flag"]
 Json = Mapping[str, Any]
@@ -64,7 +64,9 @@ class Option:
     optional: bool = False  # of a file; on the page of an index, too
     builds: str = ""  # of an index: the name under which loading builds one, which the page offers where none fits
     positional: bool = False  # of an index: the command takes it without an option's name
-    allows: Callable[[Any], bool] | None = None  # of a preset: whether the page offers this `ragqa.presets.Preset`
+    allows: Callable[[Any], bool] | None = (
+        None  # of a preset: whether the page offers this `ragqa.settings.presets.Preset`
+    )
     when: Callable[[Settings], bool] | None = None  # whether the page asks for it, after what was chosen above it
 
     @property

@@ -16,10 +16,10 @@ from importlib import import_module
 from pathlib import Path
 
 import ragqa.evaluation as room
-from ragqa import registry
 from ragqa.corpus.demo import DEMOS
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmark import Benchmark, Option
+from ragqa.plugins import registry
 
 _logger = logging.getLogger(__name__)
 

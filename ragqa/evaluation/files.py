@@ -10,7 +10,7 @@ from ragqa.corpus.jsonl import looks_like_jsonl
 from ragqa.corpus.pandachat import looks_like_pandachat
 from ragqa.corpus.questions import GoldQuestion, load_gold, load_questions
 from ragqa.errors import CorpusError
-from ragqa.indexing import Index
+from ragqa.index import Index
 
 LARGE = 200_000  # passages: beyond them documents are not listed, only gold passages looked up
 LOOKED_AT = 30  # questions whose gold is looked for in an index

@@ -14,19 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from ragqa import loading
-from ragqa.config import Config, FusionConfig, IndexingConfig, prompt_folder
 from ragqa.corpus.files import read_utf8
 from ragqa.errors import ConfigError, IndexNotFoundError
 from ragqa.evaluation.benchmark import Settings
-from ragqa.evaluation.journal import digest
-from ragqa.indexing import Index, build_events, index_info, open_index
-from ragqa.paths import Paths
+from ragqa.index import Index, build_events, index_info, open_index
+from ragqa.infra.journal import digest
 from ragqa.pipeline import Pipeline, load_pipeline
-from ragqa.preset_files import find_preset
-from ragqa.protocols import Retriever
-from ragqa.recorder import without_credentials
+from ragqa.plugins.protocols import Retriever
+from ragqa.records.recorder import without_credentials
 from ragqa.retrieval import retrievers_for
 from ragqa.retrieval.names import fitting_fusion
+from ragqa.settings.config import Config, FusionConfig, IndexingConfig, prompt_folder
+from ragqa.settings.paths import Paths
+from ragqa.settings.preset_files import find_preset
 
 Pipelines = Callable[[Config, Paths], Pipeline]
 

@@ -23,12 +23,12 @@ from queue import Empty, SimpleQueue
 
 from ragqa.errors import ConfigError, GenerationError, RagqaError, RecordError
 from ragqa.evaluation.benchmark import Benchmark, Item, Outcome, Settings, Status, Task
-from ragqa.evaluation.journal import held, translated, write_whole
 from ragqa.evaluation.report import File, Report, Row
 from ragqa.evaluation.store import RunStore, open_store
-from ragqa.generation.reply_cache import caching_replies
-from ragqa.paths import Paths
-from ragqa.version import __version__
+from ragqa.generation.llm.reply_cache import caching_replies
+from ragqa.infra.journal import held, translated, write_whole
+from ragqa.infra.version import __version__
+from ragqa.settings.paths import Paths
 
 REPORT = "report.json"
 MAX_FAILURES_IN_A_ROW = 5  # then the server is gone or refuses: asking on would only cost time

@@ -19,7 +19,7 @@ import numpy as np
 
 from ragqa.corpus.files import read_utf8
 from ragqa.errors import CorpusError, RecordError
-from ragqa.evaluation.journal import write_whole
+from ragqa.infra.journal import write_whole
 from ragqa.types import Ranking
 
 COLUMNS = "qid Q0 docid rank score tag"

@@ -13,8 +13,8 @@ from typing import Any
 
 from ragqa.errors import RecordError, ScoringError
 from ragqa.evaluation.benchmark import Item, Json, Outcome, Status
-from ragqa.evaluation.journal import JOURNAL, Journal, begun, digest, held, translated
-from ragqa.generation.reply_cache import ReplyCache
+from ragqa.generation.llm.reply_cache import ReplyCache
+from ragqa.infra.journal import JOURNAL, Journal, begun, digest, held, translated
 
 
 @dataclass(slots=True)

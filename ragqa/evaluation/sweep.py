@@ -12,16 +12,16 @@ from typing import Any, Final
 
 import numpy as np
 
-from ragqa.config import Config, FilteringConfig, FusionConfig
 from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.errors import ConfigError
-from ragqa.evaluation.kept import FIGURES, Floats, kept_figures
+from ragqa.evaluation.benchmarks.retrieval.comparing import ids_of
+from ragqa.evaluation.benchmarks.retrieval.rankings import FILE, Ranker, Rankings, ranking_cache
+from ragqa.evaluation.filter_measures import FIGURES, Floats, kept_figures
 from ragqa.evaluation.measures import measure_run
-from ragqa.evaluation.retrieval.comparing import ids_of
-from ragqa.evaluation.retrieval.rankings import FILE, Ranker, Rankings, ranking_cache
 from ragqa.fusion import fuse, rerank
-from ragqa.paths import Paths
 from ragqa.pipeline import Pipeline
+from ragqa.settings.config import Config, FilteringConfig, FusionConfig
+from ragqa.settings.paths import Paths
 from ragqa.types import Ranking
 
 WEIGHT: Final = "weight_"  # before a ranking's name

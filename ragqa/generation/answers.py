@@ -6,9 +6,9 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from ragqa.cleaning import without_controls
+from ragqa.english.sentences import split_sentences
 from ragqa.errors import GenerationError, RagqaError, ScoringError
-from ragqa.sentences import split_sentences
+from ragqa.infra.cleaning import without_controls
 from ragqa.types import Answer, AnswerSentence, Passage
 
 NOTHING_KEPT = (

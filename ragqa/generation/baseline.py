@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator as Stream
 from collections.abc import Sequence
 
-from ragqa.cleaning import without_controls
-from ragqa.events.generation import Token
+from ragqa.english.sentences import split_sentences
 from ragqa.generation.answers import composed, empty_answer, nothing_kept
 from ragqa.generation.prompts import NO_TEXT
-from ragqa.sentences import split_sentences
+from ragqa.infra.cleaning import without_controls
 from ragqa.types import Answer, AnswerSentence, Passage, Question
+from ragqa.types.events.generation import Token
 
 
 class BaselineGenerator:

@@ -7,13 +7,13 @@ from collections.abc import Collection, Sequence
 from collections.abc import Generator as Stream
 from dataclasses import dataclass
 
-from ragqa.config import GenerationConfig
-from ragqa.events.generation import Token
+from ragqa.english.sentences import reads_as_heading
 from ragqa.generation.answers import Quote, empty_answer, nothing_kept, pieces_of, quoted, quotes_of
 from ragqa.generation.prompts import NO_TEXT
-from ragqa.protocols import Encoder, FloatMatrix, ObligationClassifier, Verifier
-from ragqa.sentences import reads_as_heading
+from ragqa.plugins.protocols import Encoder, FloatMatrix, ObligationClassifier, Verifier
+from ragqa.settings.config import GenerationConfig
 from ragqa.types import Answer, Passage, Question
+from ragqa.types.events.generation import Token
 
 OMISSION = "[…]"  # stands where items were left out
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator as Stream
 from collections.abc import Sequence
 
-from ragqa.config import GenerationConfig
-from ragqa.events.generation import Token
 from ragqa.generation.answers import Quote, empty_answer, nothing_kept, pieces_of, quoted, quotes_of
 from ragqa.generation.prompts import NO_TEXT
-from ragqa.protocols import Encoder, ObligationClassifier
+from ragqa.plugins.protocols import Encoder, ObligationClassifier
+from ragqa.settings.config import GenerationConfig
 from ragqa.types import Answer, Passage, Question
+from ragqa.types.events.generation import Token
 
 # A sentence must reach this share of the best sentence's cosine. Measured with all-MiniLM-L6-v2 on 171 ADGM questions
 # whose BM25 top 5 held a gold obligation: 0.5 keeps 192 of 192 gold obligations and leaves out 37 of 437 others.

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Generator as Stream
 from dataclasses import replace
 
-from ragqa.config import FilteringConfig
-from ragqa.events.generation import GenerationEvent, SubQuestionsAsked, Token, Working
-from ragqa.events.pipeline import Selected
 from ragqa.generation.citations import parse_cited_text
 from ragqa.generation.fanout.merging import Found, Tree
-from ragqa.protocols import Search
-from ragqa.repass.attribution import marks
+from ragqa.plugins.protocols import Search
+from ragqa.scoring.repass.attribution import marks
+from ragqa.settings.config import FilteringConfig
 from ragqa.types import Answer, Question, Ranking, Selection, SubQuestion
+from ragqa.types.events.generation import GenerationEvent, SubQuestionsAsked, Token, Working
+from ragqa.types.events.pipeline import Selected
 
 NOTE = "Not written here: passages were looked up for each sentence by itself and for the text as a whole."
 

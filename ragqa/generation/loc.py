@@ -7,9 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ragqa.config import GenerationConfig
 from ragqa.errors import GenerationError, ScoringError
-from ragqa.events.generation import BestSoFar, CallsPlanned, GenerationEvent, ObligationAnswered, Working
 from ragqa.generation.answers import (
     budget_note,
     composed,
@@ -20,14 +18,16 @@ from ragqa.generation.answers import (
     separator_after,
     unfinished,
 )
-from ragqa.generation.calls import Call, Calls, Outcome, tokens_in
-from ragqa.generation.client import ChatClient
-from ragqa.generation.mending import without_echoes
+from ragqa.generation.llm.calls import Call, Calls, Outcome, tokens_in
+from ragqa.generation.llm.cleanup import without_echoes
+from ragqa.generation.llm.client import ChatClient
+from ragqa.generation.llm.reply import REFUSAL_NOTE
 from ragqa.generation.prompts import NO_TEXT, Item, Prompt, build_numbered_prompt, items_of, load_prompt
-from ragqa.generation.reply import REFUSAL_NOTE
-from ragqa.protocols import Verifier
-from ragqa.scores import Coverage
+from ragqa.plugins.protocols import Verifier
+from ragqa.settings.config import GenerationConfig
 from ragqa.types import Answer, Passage, Question
+from ragqa.types.events.generation import BestSoFar, CallsPlanned, GenerationEvent, ObligationAnswered, Working
+from ragqa.types.scores import Coverage
 
 
 class LocGenerator:

@@ -17,8 +17,8 @@ from functools import cache
 from pathlib import Path
 from typing import Literal, TypedDict
 
-from ragqa.cleaning import without_invisible
 from ragqa.errors import ConfigError
+from ragqa.infra.cleaning import without_invisible
 from ragqa.types import Passage, PromptVersion, Question
 
 PROMPT_NAMES = (

@@ -6,9 +6,16 @@ from collections.abc import Generator as Stream
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from ragqa.config import GenerationConfig
 from ragqa.errors import GenerationError
-from ragqa.events.generation import (
+from ragqa.generation.answers import marked, unfinished, without
+from ragqa.generation.llm.calls import Call, Calls, Outcome
+from ragqa.generation.llm.cleanup import is_prompt
+from ragqa.generation.llm.reply import Writer
+from ragqa.generation.prompts import ANSWER_MAX_CHARS, Prompt, PromptText, build_numbered_prompt
+from ragqa.plugins.protocols import Verifier
+from ragqa.settings.config import GenerationConfig
+from ragqa.types import Answer, Passage, Question
+from ragqa.types.events.generation import (
     BestSoFar,
     GenerationEvent,
     MissingObligation,
@@ -17,16 +24,9 @@ from ragqa.events.generation import (
     SentencesRemoved,
     Working,
 )
-from ragqa.events.scoring import Scored
-from ragqa.generation.answers import marked, unfinished, without
-from ragqa.generation.calls import Call, Calls, Outcome
-from ragqa.generation.mending import is_prompt
-from ragqa.generation.prompts import ANSWER_MAX_CHARS, Prompt, PromptText, build_numbered_prompt
-from ragqa.generation.reply import Writer
-from ragqa.protocols import Verifier
-from ragqa.scores import Breakdown, ObligationScore, SentenceScore
-from ragqa.streams import mapped
-from ragqa.types import Answer, Passage, Question
+from ragqa.types.events.scoring import Scored
+from ragqa.types.scores import Breakdown, ObligationScore, SentenceScore
+from ragqa.types.streams import mapped
 
 
 @dataclass(frozen=True, slots=True)

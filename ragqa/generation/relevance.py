@@ -16,15 +16,15 @@ from functools import cached_property
 from statistics import fmean
 from typing import Final
 
-from ragqa.cleaning import without_controls
-from ragqa.events.scoring import PartRelevance, Relevance
+from ragqa.english.reading import read
+from ragqa.english.sentences import split_sentences
+from ragqa.english.words import words_of
 from ragqa.generation.direct.asking import Asked, Part, parts_of
 from ragqa.generation.direct.weighing import BORROWED, vectors_of
-from ragqa.protocols import Encoder, FloatMatrix
-from ragqa.sentences import split_sentences
+from ragqa.infra.cleaning import without_controls
+from ragqa.plugins.protocols import Encoder, FloatMatrix
 from ragqa.types import Answer, Passage, Question
-from ragqa.verdicts.reading import read
-from ragqa.verdicts.words import words_of
+from ragqa.types.events.scoring import PartRelevance, Relevance
 
 LINE: Final = 0.5  # from here on a part counts as answered
 MOST_SENTENCES: Final = 60  # of an answer; the rest of a longer one is not read
@@ -52,7 +52,7 @@ class Fitting:
         return 1.0 / (1.0 + math.exp(-(total + CONSTANT)))
 
 
-# Fitted on the open half of `ragqa.evaluation.answering`, on what six writers without a language model answered there.
+# Fitted on the open half of `ragqa.evaluation.benchmarks.answering`, on what six writers without a language model answered there.
 WEIGHTS: Final = (3.8, 2.4, 1.2, -3.6, -1.5)  # in the order of `Fitting`
 CONSTANT: Final = -4.0
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ragqa.events.generation import (
+from ragqa.types.events.generation import (
     BestSoFar,
     CallsPlanned,
     CandidateScored,

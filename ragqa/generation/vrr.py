@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ragqa.config import GenerationConfig
 from ragqa.errors import GenerationError, ScoringError
-from ragqa.events.generation import CallsPlanned, CandidateScored, CandidateWritten, GenerationEvent, Working
 from ragqa.generation.answers import budget_note, empty_answer, failure_note, nothing_kept
-from ragqa.generation.calls import Call, Calls, Outcome, tokens_in
-from ragqa.generation.client import ChatClient
+from ragqa.generation.llm.calls import Call, Calls, Outcome, tokens_in
+from ragqa.generation.llm.client import ChatClient
 from ragqa.generation.prompts import Prompt, build_prompt, load_prompt, obligations_only
 from ragqa.generation.refinement import Refinement, Task, Version, Versions
-from ragqa.protocols import Verifier
+from ragqa.plugins.protocols import Verifier
+from ragqa.settings.config import GenerationConfig
 from ragqa.types import Answer, Passage, Question
+from ragqa.types.events.generation import CallsPlanned, CandidateScored, CandidateWritten, GenerationEvent, Working
 
 
 class VrrGenerator:

@@ -12,18 +12,18 @@ from typing import TypeGuard
 
 import numpy as np
 
-from ragqa.config import SplitterName
 from ragqa.corpus.files import describe, read_json
 from ragqa.errors import CorpusError
 from ragqa.evaluation.answer_file import AnswerItem, Figures, figures_of, score_item
-from ragqa.events.pipeline import Selected
-from ragqa.events.scoring import Scored, SentenceScored
 from ragqa.lab.labelled import CitationGroup, CitedSentence, Claim
 from ragqa.pipeline import Pipeline
-from ragqa.protocols import Scorer
-from ragqa.scores import CitationCheck, Verdict
-from ragqa.streams import returned
+from ragqa.plugins.protocols import Scorer
+from ragqa.settings.config import SplitterName
 from ragqa.types import Answer, AnswerSentence, Passage, Question
+from ragqa.types.events.pipeline import Selected
+from ragqa.types.events.scoring import Scored, SentenceScored
+from ragqa.types.scores import CitationCheck, Verdict
+from ragqa.types.streams import returned
 
 PARTS = ("entailment", "contradiction", "obligation_coverage", "composite")  # fields of `Figures`, firm ones first
 SCHEMA = (

@@ -13,11 +13,11 @@ import numpy.typing as npt
 from ragqa.corpus.questions import GoldQuestion, load_gold
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.measures import display_name, means, measure_run
-from ragqa.indexing import Index, open_index
-from ragqa.lab.retriever import RetrieverData, gather_pairs, nearest, text_numbers, with_equal_gold
-from ragqa.paths import Paths
-from ragqa.protocols import Encoder, FloatMatrix, Retriever
+from ragqa.index import Index, open_index
+from ragqa.lab.training.retriever import RetrieverData, gather_pairs, nearest, text_numbers, with_equal_gold
+from ragqa.plugins.protocols import Encoder, FloatMatrix, Retriever
 from ragqa.retrieval.analysis import indexed_text
+from ragqa.settings.paths import Paths
 
 MEASURES = ("R@10", "AP@10")  # that a trained part is judged by
 TIE = 1e-12  # means closer than this are equal: they differ by rounding only

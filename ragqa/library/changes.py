@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from ragqa.records import AnswerRecord
+from ragqa.records.record import AnswerRecord
 from ragqa.types import Passage
 
 What = Literal["added", "replaced", "removed"]

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from ragqa.errors import CorpusError
-from ragqa.library.shelf import shelf_of
-from ragqa.protocols import Retriever
+from ragqa.library.collection import shelf_of
+from ragqa.plugins.protocols import Retriever
 from ragqa.types import Passage, Span
 
 LEAF: Final = 40  # passages that are shown together, a section more where one does not end there

@@ -14,10 +14,10 @@ from typing import Literal
 
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.errors import ConfigError, RagqaError
-from ragqa.library import readings
-from ragqa.library.shelf import Shelf
+from ragqa.library import parse_cache as readings
+from ragqa.library.collection import Shelf
 from ragqa.library.update import MAX_TOKENS, FurtherModels, index_events, no_further
-from ragqa.protocols import Encoder
+from ragqa.plugins.protocols import Encoder
 
 _logger = logging.getLogger(__name__)
 

@@ -39,7 +39,7 @@ def free_name(name: str, taken: Collection[str]) -> str:
 
 
 def corpus_name(title: str, taken: Collection[str] = ()) -> str:
-    """A name for an index (see `ragqa.indexing.folders.check_name`) that reads like the title and is not taken."""
+    """A name for an index (see `ragqa.index.folders.check_name`) that reads like the title and is not taken."""
     plain = unicodedata.normalize("NFKD", title).encode("ascii", "ignore").decode().lower()
     base = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:48].strip("-") or "documents"
     number, free = 1, base

@@ -16,11 +16,21 @@ from typing import Any, BinaryIO, Final, NoReturn
 
 from ragqa.corpus.documents.kinds import kind_of
 from ragqa.errors import CorpusError
-from ragqa.indexing import list_indexes
-from ragqa.indexing.folders import exclusive
-from ragqa.indexing.published import drop, engine_of
+from ragqa.index import list_indexes
+from ragqa.index.folders import exclusive
+from ragqa.index.published import drop, engine_of
+from ragqa.library.collection import (
+    MAX_BYTES,
+    MAX_DOCUMENTS,
+    TRASH,
+    Document,
+    Shelf,
+    make_shelf,
+    now,
+    sha256_of,
+    writing,
+)
 from ragqa.library.names import corpus_name, free_name, safe_name
-from ragqa.library.shelf import MAX_BYTES, MAX_DOCUMENTS, TRASH, Document, Shelf, make_shelf, now, sha256_of, writing
 
 ABOUT: Final = "corpus.json"
 KEPT_DELETED: Final = 10  # deleted corpora that can be had again; the oldest goes first

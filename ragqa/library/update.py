@@ -9,27 +9,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from ragqa.config import NO_ENCODER, IndexingConfig
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.documents.labels import read_label
 from ragqa.corpus.documents.structure import DOTTED
+from ragqa.english.language import ENGLISH, language_of
 from ragqa.errors import CorpusError, IndexingError
-from ragqa.indexing import BuildProgress, Index, build_events, list_indexes, open_index
-from ragqa.indexing.build import LIBRARIES, version
-from ragqa.indexing.measured import digests_of
-from ragqa.indexing.published import engine_of, known_texts
-from ragqa.indexing.reuse import KnownVectors
-from ragqa.library import readings
+from ragqa.index import BuildProgress, Index, build_events, list_indexes, open_index
+from ragqa.index.build import LIBRARIES, version
+from ragqa.index.manifest import DENSE, FURTHER, Manifest, sha256_of_file
+from ragqa.index.measured import digests_of
+from ragqa.index.published import engine_of, known_texts
+from ragqa.index.reuse import KnownVectors
+from ragqa.library import parse_cache as readings
 from ragqa.library.changes import DocumentChange, Update, append, compared
-from ragqa.library.intake import clear_incoming
+from ragqa.library.collection import Catalogue, Document, Shelf, now
 from ragqa.library.questions import questions_of
-from ragqa.library.shelf import Catalogue, Document, Shelf, now
-from ragqa.manifest import DENSE, FURTHER, Manifest, sha256_of_file
-from ragqa.protocols import Encoder
+from ragqa.library.upload import clear_incoming
+from ragqa.plugins.protocols import Encoder
 from ragqa.retrieval.analysis import indexed_text
 from ragqa.retrieval.vectors import read_vectors
+from ragqa.settings.config import NO_ENCODER, IndexingConfig
 from ragqa.types import Passage
-from ragqa.verdicts.language import ENGLISH, language_of
 
 CHANGES: Final = "changes.jsonl"
 MAX_TOKENS: Final = IndexingConfig().chunk_max_tokens

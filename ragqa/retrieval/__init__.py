@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
-from ragqa.config import RetrievalConfig
-from ragqa.protocols import Encoder, Follower, Rescorer, Retriever
+from ragqa.plugins.protocols import Encoder, Follower, Rescorer, Retriever
 from ragqa.retrieval.dense import DenseRetriever
 from ragqa.retrieval.ranking import Mask, Positions
+from ragqa.settings.config import RetrievalConfig
 from ragqa.types import ModelInfo, Passage, Ranking
 
 __all__ = ["SearchableIndex", "candidates_of", "rank", "retrievers_for"]
 
 
 class SearchableIndex(Protocol):
-    """What retrieval needs of an open index; `ragqa.indexing.Index` says what each part is."""
+    """What retrieval needs of an open index; `ragqa.index.Index` says what each part is."""
 
     @property
     def passages(self) -> Sequence[Passage]: ...

@@ -13,8 +13,8 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.analysers import Analyser, stemmer
-from ragqa.sentences import reads_as_heading
+from ragqa.english.analysers import Analyser, stemmer
+from ragqa.english.sentences import reads_as_heading
 from ragqa.types import Passage, Span
 
 ANALYSIS_VERSION: Final = 2  # of this module: a change of what it returns makes every index of before unusable

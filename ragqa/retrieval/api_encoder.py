@@ -1,6 +1,6 @@
 """Texts to unit vectors by an embedding API: OpenAI's, any server that speaks as it does, or Voyage's.
 
-`ragqa.http_client` asks the server; vectors that were once paid for are cached on disk for every process that encodes.
+`ragqa.infra.http` asks the server; vectors that were once paid for are cached on disk for every process that encodes.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ragqa.disk_cache import CacheFormat, DiskCache
 from ragqa.errors import ModelError
-from ragqa.http_client import ModelApi, Service, batches, items_in_order, sendable
-from ragqa.inference.sharing import RecentResults
-from ragqa.protocols import FloatMatrix
+from ragqa.infra.disk_cache import CacheFormat, DiskCache
+from ragqa.infra.http import ModelApi, Service, batches, items_in_order, sendable
+from ragqa.models.inference.sharing import RecentResults
+from ragqa.plugins.protocols import FloatMatrix
 from ragqa.types import ModelInfo
 
 Role = Literal["document", "query"]

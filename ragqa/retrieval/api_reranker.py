@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, Final
 
 from ragqa.errors import ConfigError
-from ragqa.http_client import ModelApi, Service, batches, items_in_order, sendable
+from ragqa.infra.http import ModelApi, Service, batches, items_in_order, sendable
 from ragqa.retrieval.reranker import TextReranker
 from ragqa.types import ModelInfo
 

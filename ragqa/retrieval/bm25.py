@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 from rank_bm25 import BM25Okapi
 
-from ragqa.analysers import Analyser
+from ragqa.english.analysers import Analyser
 from ragqa.retrieval.analysis import analysed_text, tokenise
 from ragqa.retrieval.bm25_scores import Counts, Windows, counted, scores_of
 from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files

@@ -16,10 +16,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.config import FusionConfig
-from ragqa.normalisation import min_max_norm
 from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, best_positions, index_files
+from ragqa.settings.config import FusionConfig
 from ragqa.types import Passage, Ranking, ScoredPassage
+from ragqa.types.normalisation import min_max_norm
 
 NAME: Final = "citations"
 SEEDS: Final = 20  # best candidates whose citations are followed

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ragqa.errors import IndexMismatchError, ModelError
-from ragqa.protocols import Encoder, FloatMatrix
+from ragqa.plugins.protocols import Encoder, FloatMatrix
 from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions
 from ragqa.retrieval.vectors import search_parameters
 from ragqa.types import Passage, Ranking

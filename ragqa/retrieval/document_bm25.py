@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.analysers import Analyser
+from ragqa.english.analysers import Analyser
 from ragqa.retrieval.analysis import tokenise
 from ragqa.retrieval.bm25 import BM25_FILES, Bm25Model, load_bm25, write_bm25
 from ragqa.retrieval.bm25_scores import Counts, Windows, counted

@@ -15,9 +15,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.config import Precision
 from ragqa.errors import ModelError
-from ragqa.inference.bert_graph import (
+from ragqa.models.inference.bert_graph import (
     BertShape,
     OpenVinoEngine,
     bert_shape,
@@ -25,7 +24,7 @@ from ragqa.inference.bert_graph import (
     openvino_version,
     read_weights,
 )
-from ragqa.inference.pair_encoding import (
+from ragqa.models.inference.pair_encoding import (
     Inputs,
     PairEncoder,
     batches_by_length,
@@ -33,10 +32,11 @@ from ragqa.inference.pair_encoding import (
     padded_inputs,
     read_tokenizer,
 )
-from ragqa.inference.precision import Computed, Subject, timings, trial_batch
-from ragqa.inference.sharing import FairLock, RecentResults
-from ragqa.protocols import FloatMatrix
+from ragqa.models.inference.precision import Computed, Subject, timings, trial_batch
+from ragqa.models.inference.sharing import FairLock, RecentResults
+from ragqa.plugins.protocols import FloatMatrix
 from ragqa.retrieval.local_models import EMBEDDED, INSTEAD, EncoderWeights, LocalModel, weights_of
+from ragqa.settings.config import Precision
 from ragqa.types import ModelInfo
 
 BERT_TOKENS_PER_BATCH: Final = 1536
@@ -56,7 +56,7 @@ class BertEncoder:
     def __init__(self, name: str = EMBEDDED, precision: Precision = "auto") -> None:
         """A graph is compiled (half a second) when first used, or here where bf16 may be taken. Raises ModelError.
 
-        "auto" is timed (`ragqa.inference.precision`) unless it is known.
+        "auto" is timed (`ragqa.models.inference.precision`) unless it is known.
         """
         found = weights_of(name)
         shape = _covered(found.folder)

@@ -17,10 +17,10 @@ from typing import Final
 
 import numpy as np
 
-from ragqa.analysers import Analyser
+from ragqa.english.analysers import Analyser
 from ragqa.errors import ModelError
 from ragqa.models import EMBEDDED, check_model, manifest_of, resolve_model, shown_name
-from ragqa.protocols import Corpus, FloatMatrix, Reranker
+from ragqa.plugins.protocols import Corpus, FloatMatrix, Reranker
 from ragqa.retrieval.analysis import tokenise
 from ragqa.retrieval.citations import asks_twice
 from ragqa.types import ModelInfo, Passage, ScoredPassage

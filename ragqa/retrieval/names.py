@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from ragqa import registry
-from ragqa.config import CITATIONS_WEIGHT, FusionConfig, IndexingConfig
 from ragqa.errors import ConfigError
+from ragqa.plugins import registry
+from ragqa.settings.config import CITATIONS_WEIGHT, FusionConfig, IndexingConfig
 
 ALWAYS_ALLOWED: Final = frozenset({"bm25", "context", "citations"})  # any index may lack the last two
 

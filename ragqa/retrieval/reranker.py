@@ -6,11 +6,11 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Final
 
-from ragqa.config import Precision
 from ragqa.errors import ModelError
-from ragqa.inference.classifier import SequenceClassifier
 from ragqa.models import check_model, resolve_model, shown_name
-from ragqa.protocols import Corpus, Reranker
+from ragqa.models.inference.classifier import SequenceClassifier
+from ragqa.plugins.protocols import Corpus, Reranker
+from ragqa.settings.config import Precision
 from ragqa.types import ModelInfo, Ranking, ScoredPassage
 
 KIND: Final = "reranker"

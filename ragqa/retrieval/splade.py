@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragqa.errors import IndexMismatchError, ModelError
-from ragqa.inference.pair_encoding import encodable
+from ragqa.models.inference.pair_encoding import encodable
 from ragqa.retrieval.local_models import LocalModel, distinct, refuse_adapters
 from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
 from ragqa.types import ModelInfo, Passage, Ranking

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragqa.errors import ConfigError, IndexMismatchError
-from ragqa.protocols import FloatMatrix
+from ragqa.plugins.protocols import FloatMatrix
 
 GROUPS_SEARCHED: Final = 1 / 4  # of IVF's: of the exact top 100 (10) of 200 ADGM questions .97 (.99); 1/8: .91 (.97)
 HNSW_EFFORT: Final = 512  # candidates held during the walk: .99 of the exact top 100 of 130,000 ADGM-like vectors

@@ -15,13 +15,13 @@ from typing import Any, ParamSpec, TypeVar
 
 import streamlit as st
 
-from ragqa.access.audit import AuditLog
-from ragqa.access.gate import Gate
-from ragqa.access.policy import NOBODY, Act, Policy, Role, read_policy
 from ragqa.errors import ConfigError, RagqaError
-from ragqa.operation import logs
-from ragqa.paths import Paths
-from ragqa.ui.render import notice_html
+from ragqa.infra import logs
+from ragqa.server.access.audit import AuditLog
+from ragqa.server.access.gate import Gate
+from ragqa.server.access.policy import NOBODY, Act, Policy, Role, read_policy
+from ragqa.settings.paths import Paths
+from ragqa.ui.html.render import notice_html
 
 _logger = logging.getLogger(__name__)
 _P = ParamSpec("_P")
@@ -156,7 +156,7 @@ def _draw_sign_in() -> None:
     if not providers:
         words = (
             "This page asks people to sign in, and cannot: expected [auth] in .streamlit/secrets.toml with a provider "
-            "of OpenID Connect, found none. See ragqa/access/README.md; RAGQA_ACCESS=off lets everybody in."
+            "of OpenID Connect, found none. See ragqa/server/access/README.md; RAGQA_ACCESS=off lets everybody in."
         )
         st.html(notice_html(words, "bad"))
     if _claims().get("is_logged_in"):

@@ -1,4 +1,4 @@
-"""What `serve.py` adds to the page's server: addresses for whoever looks after it. See ragqa/operation/README.md."""
+"""What `serve.py` adds to the page's server: addresses for whoever looks after it. See ragqa/server/README.md."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from ragqa.config import Config
 from ragqa.errors import RagqaError
-from ragqa.operation import logs
-from ragqa.operation.memory import share_heaps
-from ragqa.operation.metrics import CONTENT_TYPE, FIGURES
-from ragqa.operation.turns import whole_number
-from ragqa.paths import Paths
-from ragqa.ui import access, resources
-from ragqa.ui.run import finish
+from ragqa.infra import logs
+from ragqa.infra.metrics import CONTENT_TYPE, FIGURES
+from ragqa.server.memory import share_heaps
+from ragqa.server.queue import whole_number
+from ragqa.settings.config import Config
+from ragqa.settings.paths import Paths
+from ragqa.ui import access
+from ragqa.ui.state import resources
+from ragqa.ui.state.run import finish
 
 _logger = logging.getLogger(__name__)
 _NO_STORE = {"Cache-Control": "no-store"}

@@ -21,9 +21,9 @@ from statistics import median
 
 import numpy as np
 
-from ragqa.config import RetrievalConfig
-from ragqa.indexing import index_info, open_index
+from ragqa.index import index_info, open_index
 from ragqa.retrieval import retrievers_for
+from ragqa.settings.config import RetrievalConfig
 from tests.support.synthetic_dump import write_dump
 
 N_QUESTIONS, N_WORDS, DEPTH = 50, 12, 100

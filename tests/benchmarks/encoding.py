@@ -15,8 +15,8 @@ from statistics import median
 import numpy as np
 
 from ragqa.corpus import load_corpus
-from ragqa.indexing.encoded import ENCODED_AT_ONCE
-from ragqa.processor import wait_passively
+from ragqa.index.encoded import ENCODED_AT_ONCE
+from ragqa.infra.processor import wait_passively
 
 wait_passively()
 

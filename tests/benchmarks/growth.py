@@ -28,11 +28,11 @@ from statistics import median
 
 import numpy as np
 
-from ragqa.config import IndexingConfig, RetrievalConfig
-from ragqa.indexing import build_index, index_info, open_index
-from ragqa.manifest import DENSE, describe_files, write_manifest
-from ragqa.paths import Paths
+from ragqa.index import build_index, index_info, open_index
+from ragqa.index.manifest import DENSE, describe_files, write_manifest
 from ragqa.retrieval import retrievers_for
+from ragqa.settings.config import IndexingConfig, RetrievalConfig
+from ragqa.settings.paths import Paths
 from ragqa.types import ModelInfo
 
 SIZES = (13_000, 130_000, 1_300_000)

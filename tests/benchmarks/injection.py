@@ -18,15 +18,15 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
-from ragqa.config import Config, GenerationConfig, IndexingConfig
-from ragqa.events.pipeline import Answered
-from ragqa.events.scoring import Scored
-from ragqa.indexing.build import build_index
+from ragqa.index.build import build_index
 from ragqa.loading import load_encoder
-from ragqa.paths import Paths
 from ragqa.pipeline import Pipeline, load_pipeline
-from ragqa.scores import Verdict
+from ragqa.settings.config import Config, GenerationConfig, IndexingConfig
+from ragqa.settings.paths import Paths
 from ragqa.types import Question
+from ragqa.types.events.pipeline import Answered
+from ragqa.types.events.scoring import Scored
+from ragqa.types.scores import Verdict
 
 CASES = Path(__file__).with_name("injections.jsonl")
 KEY = "sk-planted-7f3a9c"

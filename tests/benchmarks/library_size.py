@@ -23,12 +23,12 @@ import time
 from pathlib import Path
 
 from ragqa.corpus.documents import Reader
-from ragqa.indexing import open_index
-from ragqa.library import readings
-from ragqa.library.intake import take
-from ragqa.library.shelf import Shelf, make_shelf, shelf_of
+from ragqa.index import open_index
+from ragqa.library import parse_cache as readings
+from ragqa.library.collection import Shelf, make_shelf, shelf_of
 from ragqa.library.update import MAX_TOKENS, index_events
-from ragqa.streams import returned
+from ragqa.library.upload import take
+from ragqa.types.streams import returned
 from tests.support.document_files import write_docx, write_html
 from tests.support.fakes import FakeEncoder
 

@@ -17,16 +17,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import median
 
-from ragqa.config import Config
 from ragqa.corpus.demo import DEMOS
 from ragqa.errors import RagqaError
-from ragqa.events.generation import Token, Working
-from ragqa.events.pipeline import Answered
-from ragqa.events.scoring import Scored
 from ragqa.generation.local.server import HOST
-from ragqa.paths import Paths
 from ragqa.pipeline import Pipeline, load_pipeline
+from ragqa.settings.config import Config
+from ragqa.settings.paths import Paths
 from ragqa.types import Question
+from ragqa.types.events.generation import Token, Working
+from ragqa.types.events.pipeline import Answered
+from ragqa.types.events.scoring import Scored
 
 
 @dataclass

@@ -25,12 +25,12 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from statistics import median
 
-from ragqa.config import IndexingConfig
 from ragqa.corpus.demo import DEMOS
-from ragqa.indexing import build_events
+from ragqa.index import build_events
 from ragqa.loading import load_encoder
-from ragqa.record_store import RecordStore
-from ragqa.streams import returned
+from ragqa.records.store import RecordStore
+from ragqa.settings.config import IndexingConfig
+from ragqa.types.streams import returned
 from tests.support.milvus import MilvusServer
 from tests.support.postgres import PostgresServer
 from tests.support.server import running_app, server_of, wait_until_ready

@@ -19,23 +19,23 @@ from rank_bm25 import BM25Okapi
 from scipy.stats import kendalltau
 
 from ragqa import loading
-from ragqa.analysers import stemmer
 from ragqa.cli.rankings import rankings_of
 from ragqa.cli.train_ranking import asked_index
-from ragqa.config import Config, FusionConfig, IndexingConfig, RerankingConfig, ScoringConfig
 from ragqa.corpus.questions import GoldQuestion, load_gold
-from ragqa.dataset.validating import COVERED, Validator, cover, kept_by_rirag
+from ragqa.english.analysers import stemmer
+from ragqa.english.words import words_of
 from ragqa.evaluation.measures import measure_run
 from ragqa.evaluation.significance import paired_test
 from ragqa.fusion import fuse, rerank
-from ragqa.indexing import Index, open_index
-from ragqa.lab import ranker as ranking
+from ragqa.index import Index, open_index
+from ragqa.lab.dataset.validating import COVERED, Validator, cover, kept_by_rirag
 from ragqa.lab.questions import folds_by_gold
-from ragqa.lab.retriever import text_numbers, with_equal_gold
-from ragqa.paths import Paths
+from ragqa.lab.training import ranker as ranking
+from ragqa.lab.training.retriever import text_numbers, with_equal_gold
 from ragqa.retrieval.names import fitting_fusion
+from ragqa.settings.config import Config, FusionConfig, IndexingConfig, RerankingConfig, ScoringConfig
+from ragqa.settings.paths import Paths
 from ragqa.types import Ranking, ScoredPassage
-from ragqa.verdicts.words import words_of
 
 DRAWN, DEPTH, MEASURE = 2_000, 50, "AP@10"
 ANSWERED, NEAR = 500, 500  # pairs that the direct writer reads; wrong pairs that BM25 finds

@@ -27,17 +27,17 @@ from typing import Any
 
 import numpy as np
 
-from ragqa.config import Config, IndexingConfig
 from ragqa.corpus.questions import load_questions
 from ragqa.errors import IndexingError
-from ragqa.events.pipeline import Selected
-from ragqa.indexing import build_events, index_info, open_index
+from ragqa.index import build_events, index_info, open_index
+from ragqa.index.manifest import Manifest
 from ragqa.lab.measures import measure_speed, summarise
-from ragqa.manifest import Manifest
-from ragqa.paths import Paths
 from ragqa.pipeline import Pipeline, load_pipeline
-from ragqa.streams import returned
+from ragqa.settings.config import Config, IndexingConfig
+from ragqa.settings.paths import Paths
 from ragqa.types import ModelInfo, Question
+from ragqa.types.events.pipeline import Selected
+from ragqa.types.streams import returned
 from tests.benchmarks.growth import NOISE, VECTORS, write_source
 from tests.support.milvus import MilvusServer
 
@@ -290,9 +290,9 @@ def in_a_process(options: argparse.Namespace, folder: Path, rows: int = KILLED_R
 
 def builder(folder: Path, uri: str, rows_at_once: int) -> None:
     """What a process that may be killed does; it says how far it is."""
-    import ragqa.retrieval.milvus
+    import ragqa.retrieval.milvus.client
 
-    ragqa.retrieval.milvus.ROWS_AT_ONCE = rows_at_once
+    ragqa.retrieval.milvus.client.ROWS_AT_ONCE = rows_at_once
     try:
         for event in events(folder, "engine", uri):
             if event.stage == "milvus" and event.done:

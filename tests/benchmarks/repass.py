@@ -25,29 +25,29 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
-from ragqa.config import Config, FilteringConfig, GenerationConfig, ScoringConfig
 from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.questions import load_questions
 from ragqa.evaluation.answer_file import answer_of_text
-from ragqa.events.pipeline import Answered, Selected
-from ragqa.events.scoring import ObligationScored, Scored, SentenceScored
-from ragqa.indexing import open_index
+from ragqa.index import open_index
+from ragqa.infra.processor import wait_passively
 from ragqa.loading import Models, load_encoder
 from ragqa.models import resolve_model
-from ragqa.paths import PROJECT_INDEXES
 from ragqa.pipeline import assemble
-from ragqa.presets import PRESETS
-from ragqa.processor import wait_passively
-from ragqa.protocols import NliModel
-from ragqa.repass.nli import RememberingNli
-from ragqa.repass.obligations import TfidfObligationClassifier
-from ragqa.repass.scorer import RepassScorer
-from ragqa.scores import NliProbabilities, ScoringMode
+from ragqa.plugins.protocols import NliModel
+from ragqa.scoring.repass.nli import RememberingNli
+from ragqa.scoring.repass.obligations import TfidfObligationClassifier
+from ragqa.scoring.repass.scorer import RepassScorer
+from ragqa.settings.config import Config, FilteringConfig, GenerationConfig, ScoringConfig
+from ragqa.settings.paths import PROJECT_INDEXES
+from ragqa.settings.presets import PRESETS
 from ragqa.types import Answer, Passage, Question
+from ragqa.types.events.pipeline import Answered, Selected
+from ragqa.types.events.scoring import ObligationScored, Scored, SentenceScored
+from ragqa.types.scores import NliProbabilities, ScoringMode
 
 wait_passively()
 
-from ragqa.repass.nli import CrossEncoderNli  # noqa: E402 - torch comes with it
+from ragqa.scoring.repass.nli import CrossEncoderNli  # noqa: E402 - torch comes with it
 from tests.conftest import DATA  # noqa: E402
 from tests.support.reference_loop import LoopScore, ReferenceLoop  # noqa: E402
 from tests.support.streams import Returning  # noqa: E402

@@ -26,10 +26,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from ragqa.corpus.demo import DEMOS
-from ragqa.indexing import open_index
-from ragqa.paths import PROJECT_INDEXES
-from ragqa.record_store import RecordStore
-from ragqa.records import AnswerRecord
+from ragqa.index import open_index
+from ragqa.records.record import AnswerRecord
+from ragqa.records.store import RecordStore
+from ragqa.settings.paths import PROJECT_INDEXES
 from tests.support.server import (
     CHROMIUM,
     CHROMIUM_FLAGS,

@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from ragqa.corpus.questions import load_questions
-from ragqa.record_store import RecordStore
+from ragqa.records.store import RecordStore
 from tests.benchmarks.soak import LINK, open_page, send
 from tests.support.server import CHROMIUM, CHROMIUM_FLAGS, running_app
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ragqa.indexing.encoded import VectorFile
+from ragqa.index.encoded import VectorFile
 
 DIMENSION = 64
 KINDS = ("Flat", "SQ8", "IVF256,Flat", "IVF256,SQ8")

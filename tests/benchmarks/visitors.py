@@ -26,7 +26,7 @@ from statistics import median
 from typing import Any
 
 from ragqa.corpus.demo import DEMOS
-from ragqa.record_store import RecordStore
+from ragqa.records.store import RecordStore
 from tests.support.server import megabytes, running_app, server_of, wait_until_ready
 from tests.support.visitor import Opened, Visitor
 

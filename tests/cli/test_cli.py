@@ -14,12 +14,12 @@ import ragqa.cli
 import ragqa.loading
 from ragqa.cli import app, main
 from ragqa.errors import ConfigError, GenerationError, RagqaError, ScoringError
-from ragqa.inference.precision import Timing, timings
 from ragqa.loading import Models
 from ragqa.models.catalogue import LocalModel
-from ragqa.paths import Paths
-from ragqa.record_store import RecordStore
-from ragqa.records import AnswerRecord
+from ragqa.models.inference.precision import Timing, timings
+from ragqa.records.record import AnswerRecord
+from ragqa.records.store import RecordStore
+from ragqa.settings.paths import Paths
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations, FakeReranker
 from tests.support.hostile import hostile_texts, write_hostile_corpus
 from tests.support.openai_server import OpenAIServer, answer

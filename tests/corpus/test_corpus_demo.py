@@ -2,9 +2,9 @@
 
 import pytest
 
-from ragqa.config import IndexingConfig
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
+from ragqa.settings.config import IndexingConfig
 
 MAX_DOCUMENT_WORDS = 15_000  # a demonstration is read by people
 

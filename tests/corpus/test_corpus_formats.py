@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from ragqa.analysers import ANALYSERS, analyser_named
 from ragqa.corpus import detect_format, load_corpus
 from ragqa.corpus.questions import load_gold
+from ragqa.english.analysers import ANALYSERS, analyser_named
 from ragqa.errors import CorpusError
 
 LAKE = {"id": 7, "title": "Lake", "text": "It is deep. It is cold."}

@@ -14,8 +14,8 @@ from markdown_it import MarkdownIt
 from ragqa.corpus import Corpus, corpus_sha256, detect_format, load_corpus
 from ragqa.corpus.chunking import Outline, Section, chunk, markdown_outline, plain_outline
 from ragqa.corpus.text import files, load_text, read_text
+from ragqa.english.sentences import split_sentences
 from ragqa.errors import ConfigError, CorpusError
-from ragqa.sentences import split_sentences
 from ragqa.types import Passage
 
 

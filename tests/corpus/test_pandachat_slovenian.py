@@ -4,17 +4,17 @@ import unicodedata
 
 import pytest
 
-from ragqa.analysers import ANALYSERS, analyser_named
-from ragqa.config import FilteringConfig, FusionConfig, IndexingConfig
 from ragqa.corpus import load_corpus
 from ragqa.corpus.pandachat import load_pandachat_questions
+from ragqa.english.analysers import ANALYSERS, analyser_named
 from ragqa.filtering import select
 from ragqa.fusion import fuse
-from ragqa.indexing import build_index, open_index
+from ragqa.index import build_index, open_index
 from ragqa.pipeline import clean_question
 from ragqa.retrieval.analysis import matched_words
+from ragqa.settings.config import FilteringConfig, FusionConfig, IndexingConfig
 from ragqa.types import Question
-from ragqa.ui.render_passages import passage_cards_html
+from ragqa.ui.html.passages import passage_cards_html
 from tests.support.fakes import FakeEncoder
 from tests.support.pandachat_set import CAT, GARDEN, write_set
 

@@ -7,7 +7,7 @@ import pytest
 from ragqa.corpus import load_corpus
 from ragqa.corpus.reference_grammar import line_of_mentions, mentions, mentions_of
 from ragqa.corpus.references import key_of, references
-from ragqa.indexing.referring import line_of, reference_of
+from ragqa.index.references import line_of, reference_of
 from tests.support.fakes import passage
 
 

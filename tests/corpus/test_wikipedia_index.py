@@ -7,7 +7,7 @@ from ragqa.cli import app
 from ragqa.corpus.wikipedia import fetching as polite
 from ragqa.corpus.wikipedia.mediawiki import PageNotFoundError
 from ragqa.errors import ConfigError, CorpusError
-from ragqa.manifest import read_manifest
+from ragqa.index.manifest import read_manifest
 from tests.support.synthetic_dump import HEAD, TAIL
 from tests.support.wiki_server import KiwixServer, MediaWikiServer, Revision
 

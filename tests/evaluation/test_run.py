@@ -22,8 +22,8 @@ from ragqa.evaluation.benchmark import Command, Item, Option, Status
 from ragqa.evaluation.catalogue import benchmark_of, benchmarks, demo_files
 from ragqa.evaluation.report import Report
 from ragqa.evaluation.run import MAX_FAILURES_IN_A_ROW, Stop, folder_of, run
-from ragqa.generation.reply_cache import reply_cache
-from ragqa.paths import Paths
+from ragqa.generation.llm.reply_cache import reply_cache
+from ragqa.settings.paths import Paths
 from ragqa.types import Question
 from tests.support.toy_benchmark import World, toy
 

@@ -10,7 +10,6 @@ import pytest
 from typer.testing import CliRunner
 
 from ragqa.cli import app
-from ragqa.config import Config, FilteringConfig, FusionConfig
 from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.questions import GoldQuestion, load_questions
 from ragqa.errors import ConfigError
@@ -19,7 +18,8 @@ from ragqa.evaluation.measures import measure_run
 from ragqa.evaluation.sweep import WEIGHT, Axis, around, swept, with_weights
 from ragqa.filtering import select
 from ragqa.fusion import fuse
-from ragqa.paths import Paths
+from ragqa.settings.config import Config, FilteringConfig, FusionConfig
+from ragqa.settings.paths import Paths
 from ragqa.types import Question, Ranking, ScoredPassage
 from tests.support.fakes import FakeRetriever, passage
 from tests.support.helpers import FakeManifest

@@ -2,12 +2,12 @@
 
 import pytest
 
-from ragqa.config import FilteringConfig, FusionConfig
-from ragqa.events.generation import BestSoFar, CandidateScored, SentencesRemoved
 from ragqa.filtering import select
 from ragqa.fusion import fuse
 from ragqa.generation.vrr import VrrGenerator
+from ragqa.settings.config import FilteringConfig, FusionConfig
 from ragqa.types import Question, Ranking, ScoredPassage
+from ragqa.types.events.generation import BestSoFar, CandidateScored, SentencesRemoved
 from tests.support.fakes import passage
 from tests.support.openai_server import answer
 from tests.support.scripted import PASSAGES, RECORDS, REPORTS, Session, Told, vrr

@@ -1,9 +1,9 @@
 """The generators beside extractive, LLM, LOC and VRR: the passages themselves, and the LLM over obligations only."""
 
-from ragqa.events.generation import Token
 from ragqa.generation.baseline import BaselineGenerator
-from ragqa.generation.llm import ObligationsGenerator
-from ragqa.generation.reply import REFUSAL_NOTE
+from ragqa.generation.llm.generator import ObligationsGenerator
+from ragqa.generation.llm.reply import REFUSAL_NOTE
+from ragqa.types.events.generation import Token
 from tests.support.fakes import passage
 from tests.support.openai_server import answer
 from tests.support.scripted import QUESTION, RECORDS, ask

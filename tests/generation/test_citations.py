@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragqa.english.sentences import split_sentences
 from ragqa.generation.citations import MAX_NUMBER, MAX_RANGE, CitedText, PlainLine, parse_cited_text, plain_line
-from ragqa.sentences import split_sentences
 from tests.support.effort import grows_no_faster
 
 

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from ragqa.config import GenerationConfig
 from ragqa.generation.concise import (
     MAX_ITEMS,
     MAX_SENTENCES,
@@ -14,8 +13,9 @@ from ragqa.generation.concise import (
     enumerated,
     without_running_title,
 )
-from ragqa.scores import Coverage
+from ragqa.settings.config import GenerationConfig
 from ragqa.types import ModelInfo, Question
+from ragqa.types.scores import Coverage
 from tests.support.fakes import FakeObligations, passage
 from tests.support.streams import drain
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragqa.cleaning import without_controls
-from ragqa.config import GenerationConfig
-from ragqa.events.generation import Token
 from ragqa.generation.extractive import FALLBACK_SENTENCES, MIN_WORDS, RELEVANCE_RATIO, ExtractiveGenerator
+from ragqa.infra.cleaning import without_controls
+from ragqa.settings.config import GenerationConfig
 from ragqa.types import ModelInfo, Question
+from ragqa.types.events.generation import Token
 from tests.support.fakes import FakeEncoder, FakeObligations, passage
 from tests.support.streams import drain
 

@@ -5,15 +5,15 @@ import json
 
 import pytest
 
-from ragqa.config import Config, FilteringConfig, GenerationConfig
-from ragqa.events.pipeline import Answered
 from ragqa.generation.fanout.model import FanOutLlmGenerator
-from ragqa.generation.llm import LlmGenerator, ObligationsGenerator
+from ragqa.generation.llm.cleanup import Repetition, unwrapped
+from ragqa.generation.llm.generator import LlmGenerator, ObligationsGenerator
 from ragqa.generation.loc import LocGenerator
-from ragqa.generation.mending import Repetition, unwrapped
 from ragqa.generation.prompts import load_prompt
 from ragqa.generation.vrr import VrrGenerator
+from ragqa.settings.config import Config, FilteringConfig, GenerationConfig
 from ragqa.types import Question
+from ragqa.types.events.pipeline import Answered
 from tests.support.fan_out_world import COMPARISON, parts
 from tests.support.helpers import make_pipeline
 from tests.support.openai_server import OpenAIServer, answer

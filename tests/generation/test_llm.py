@@ -8,15 +8,15 @@ from dataclasses import replace
 
 import pytest
 
-from ragqa.config import GenerationConfig
 from ragqa.errors import ConfigError, GenerationError, RateLimitedError, RefusedError, TimedOutError
-from ragqa.events.generation import Token
-from ragqa.generation import reply
-from ragqa.generation.client import ChatClient, redacted
-from ragqa.generation.llm import LlmGenerator
+from ragqa.generation.llm import reply
+from ragqa.generation.llm.client import ChatClient, redacted
+from ragqa.generation.llm.generator import LlmGenerator
+from ragqa.generation.llm.reply import ThinkingFilter
 from ragqa.generation.prompts import PASSAGE_MAX_CHARS, PASSAGES_MAX_CHARS
-from ragqa.generation.reply import ThinkingFilter
+from ragqa.settings.config import GenerationConfig
 from ragqa.types import Passage, Question, Usage
+from ragqa.types.events.generation import Token
 from tests.support.openai_server import (
     OpenAIServer,
     answer,
@@ -62,7 +62,7 @@ def ask(*script, key=KEY, **settings):
 @pytest.fixture(autouse=True)
 def _quick_retries(monkeypatch):
     """The client's own back-off starts at half a second; the tests need its order, not its patience."""
-    monkeypatch.setattr("ragqa.generation.tries.FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("ragqa.generation.llm.retry.FIRST_PAUSE_SECONDS", 0.01)
     yield
     while OPENED:
         OPENED.pop().close()

@@ -5,10 +5,10 @@ import threading
 import pytest
 
 from ragqa.errors import RateLimitedError, ScoringError
-from ragqa.events.generation import BestSoFar, CallsPlanned, ObligationAnswered, Working
+from ragqa.generation.llm.reply import REFUSAL_NOTE
 from ragqa.generation.loc import LocGenerator
-from ragqa.generation.reply import REFUSAL_NOTE
 from ragqa.types import Usage
+from ragqa.types.events.generation import BestSoFar, CallsPlanned, ObligationAnswered, Working
 from tests.support.fakes import FakeObligations, passage
 from tests.support.openai_server import answer, cut_after, stall_after, status
 from tests.support.scripted import PASSAGES, QUESTION, RECORDS, REPORTS, Session, Told, loc, scored
@@ -26,7 +26,7 @@ TOLD = {
 
 @pytest.fixture(autouse=True)
 def _quick_retries(monkeypatch):
-    monkeypatch.setattr("ragqa.generation.tries.FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("ragqa.generation.llm.retry.FIRST_PAUSE_SECONDS", 0.01)
 
 
 def run(*texts, **settings):

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from ragqa.config import GenerationConfig
 from ragqa.errors import ConfigError, GenerationError, ModelError
-from ragqa.events.generation import Token, Working
-from ragqa.generation.client import ChatClient
-from ragqa.generation.llm import LlmGenerator
+from ragqa.generation.llm.client import ChatClient
+from ragqa.generation.llm.generator import LlmGenerator
+from ragqa.generation.llm.reply import Reply
 from ragqa.generation.local import server as local
-from ragqa.generation.reply import Reply
+from ragqa.settings.config import GenerationConfig
 from ragqa.types import Passage, Question
+from ragqa.types.events.generation import Token, Working
 from tests.support.local_child import TEXT
 from tests.support.streams import drain
 

@@ -4,7 +4,6 @@ import hashlib
 
 import pytest
 
-from ragqa.config import prompt_folder
 from ragqa.errors import ConfigError
 from ragqa.generation.prompts import (
     ANSWER_MAX_CHARS,
@@ -14,6 +13,7 @@ from ragqa.generation.prompts import (
     build_prompt,
     load_prompt,
 )
+from ragqa.settings.config import prompt_folder
 from ragqa.types import PromptVersion, Question
 from tests.support.fakes import passage
 

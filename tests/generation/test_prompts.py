@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragqa.cleaning import without_controls, without_invisible
 from ragqa.generation.prompts import (
     MIN_PASSAGE_CHARS,
     PASSAGE_MAX_CHARS,
@@ -15,6 +14,7 @@ from ragqa.generation.prompts import (
     build_messages,
     build_prompt,
 )
+from ragqa.infra.cleaning import without_controls, without_invisible
 from ragqa.types import Question
 from tests.support.fakes import passage
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ragqa.generation.citations import parse_cited_text
-from ragqa.generation.reply import reads_as_refusal
+from ragqa.generation.llm.reply import reads_as_refusal
 
 REFUSALS = [
     "The corpus does not say.",

@@ -58,9 +58,9 @@ def test_any_question_and_no_passage_have_a_value(question):
 
 
 def test_the_record_holds_it(tmp_path):
-    from ragqa.events.pipeline import Recorded
-    from ragqa.record_store import RecordStore
-    from ragqa.records import AnswerRecord
+    from ragqa.records.record import AnswerRecord
+    from ragqa.records.store import RecordStore
+    from ragqa.types.events.pipeline import Recorded
 
     store = RecordStore(tmp_path / "records.sqlite3")
     events = list(make_pipeline(records=store).run(Question("Who must act?")))

@@ -7,11 +7,11 @@ import httpx2
 import openai
 import pytest
 
-from ragqa.config import GenerationConfig
-from ragqa.generation.calls import Call, Calls
-from ragqa.generation.client import ChatClient
+from ragqa.generation.llm.calls import Call, Calls
+from ragqa.generation.llm.client import ChatClient
+from ragqa.generation.llm.retry import tried
 from ragqa.generation.prompts import Prompt
-from ragqa.generation.tries import tried
+from ragqa.settings.config import GenerationConfig
 from tests.support.openai_server import OpenAIServer, status
 
 REQUEST = httpx2.Request("POST", "http://127.0.0.1/v1")

@@ -3,7 +3,10 @@
 import pytest
 
 from ragqa.errors import RateLimitedError, ScoringError
-from ragqa.events.generation import (
+from ragqa.generation.llm.reply import REFUSAL_NOTE
+from ragqa.generation.vrr import VrrGenerator
+from ragqa.types import Usage
+from ragqa.types.events.generation import (
     BestSoFar,
     CallsPlanned,
     CandidateScored,
@@ -12,10 +15,7 @@ from ragqa.events.generation import (
     SentencesRemoved,
     Working,
 )
-from ragqa.generation.reply import REFUSAL_NOTE
-from ragqa.generation.vrr import VrrGenerator
-from ragqa.scores import ScoringMode
-from ragqa.types import Usage
+from ragqa.types.scores import ScoringMode
 from tests.support.openai_server import answer, cut_after, stall_after, status
 from tests.support.scripted import PASSAGES, QUESTION, RECORDS, REPORTS, Session, Told, scored, vrr
 
@@ -39,7 +39,7 @@ ALPHA_ALONE = (0.8 - 0.1 + 0.5 + 1) / 3
 
 @pytest.fixture(autouse=True)
 def _quick_retries(monkeypatch):
-    monkeypatch.setattr("ragqa.generation.tries.FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr("ragqa.generation.llm.retry.FIRST_PAUSE_SECONDS", 0.01)
 
 
 def run(*script, **settings):
@@ -179,7 +179,7 @@ def test_requests_carry_the_candidates_temperature_the_seeds_and_only_the_obliga
 
 
 def test_script_mode_decides_by_its_own_breakdown():
-    from ragqa.config import ScoringConfig
+    from ragqa.settings.config import ScoringConfig
 
     told = {"Alpha must keep.": Told(0.5, 0.0, ((RECORDS, 0.9),)), "Beta keeps.": Told(0.6, 0.0, ((RECORDS, 0.9),))}
     script = (answer("Alpha must keep [1]."), answer("Beta keeps [1]."))

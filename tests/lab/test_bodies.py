@@ -6,7 +6,7 @@ from shutil import copytree
 import pytest
 
 from ragqa.errors import ModelError
-from ragqa.lab.bodies import cut_body
+from ragqa.lab.training.backbones import cut_body
 
 pytestmark = pytest.mark.long  # imports torch
 

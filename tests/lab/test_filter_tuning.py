@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 import ragqa
-from ragqa.config import FilteringConfig, FusionConfig
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import ConfigError
-from ragqa.evaluation.kept import kept_figures
-from ragqa.evaluation.retrieval.rankings import cut_columns as cut
+from ragqa.evaluation.benchmarks.retrieval.rankings import cut_columns as cut
+from ragqa.evaluation.filter_measures import kept_figures
 from ragqa.evaluation.significance import PairedTest
 from ragqa.filtering import select
 from ragqa.lab.questions import Fold, folds_by_gold
-from ragqa.lab.search import preset_file
-from ragqa.lab.tuning import Setting, Tuned, TunedFilter, filters, tune, tune_filter
-from ragqa.preset_files import read_preset
+from ragqa.lab.tuning.search import preset_file
+from ragqa.lab.tuning.tuning import Setting, Tuned, TunedFilter, filters, tune, tune_filter
+from ragqa.settings.config import FilteringConfig, FusionConfig
+from ragqa.settings.preset_files import read_preset
 from ragqa.types import Question
 from tests.lab.test_tuning import call as call
 from tests.lab.test_tuning import file as file

@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 import ragqa.cli.evaluate_models
 import ragqa.loading
 from ragqa.cli import app
-from ragqa.config import ScoringConfig
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
+from ragqa.english.sentences import split_sentences
 from ragqa.errors import ConfigError, CorpusError, RagqaError
 from ragqa.evaluation.answer_file import Figures
 from ragqa.lab.labelled import (
@@ -43,12 +43,12 @@ from ragqa.lab.measures import (
     read_published,
     score_published,
 )
-from ragqa.lab.nli import PairReport, evaluate_pairs
-from ragqa.lab.obligations import ObligationMeasures, held_out_sentences, measure_obligations
-from ragqa.repass.scorer import RepassScorer
-from ragqa.scores import NliProbabilities, Verdict
-from ragqa.sentences import split_sentences
-from ragqa.streams import returned
+from ragqa.lab.training.nli import PairReport, evaluate_pairs
+from ragqa.lab.training.obligations import ObligationMeasures, held_out_sentences, measure_obligations
+from ragqa.scoring.repass.scorer import RepassScorer
+from ragqa.settings.config import ScoringConfig
+from ragqa.types.scores import NliProbabilities, Verdict
+from ragqa.types.streams import returned
 from tests.support.fakes import FakeNli, FakeObligations, passage
 
 CONTRADICTION, ENTAILMENT, NEUTRAL = range(3)
@@ -81,7 +81,7 @@ def test_pairs_are_counted_by_gold_and_found_label():
 
 
 def test_progress_comes_before_the_report(monkeypatch):
-    monkeypatch.setattr("ragqa.lab.nli.PAIRS_PER_STEP", 3)
+    monkeypatch.setattr("ragqa.lab.training.nli.PAIRS_PER_STEP", 3)
     progress = []
     report = returned(evaluate_pairs(FakeNli(TABLE), PAIRS), progress.append)
     assert progress == [3, 4]
@@ -492,7 +492,7 @@ def test_precision_and_recall_are_those_of_the_changes():
 
 @pytest.mark.model
 def test_the_embedded_classifier_on_the_fifty_sentences():
-    from ragqa.repass.obligations import TfidfObligationClassifier
+    from ragqa.scoring.repass.obligations import TfidfObligationClassifier
 
     measured = measure_obligations(TfidfObligationClassifier().classify, rulebook_sentences())
     assert measured.f1 >= 0.95

@@ -3,7 +3,7 @@
 import shlex
 from pathlib import Path
 
-from ragqa.lab.model_folder import ModelCard, command_line, files_table, write_card
+from ragqa.lab.training.model_folder import ModelCard, command_line, files_table, write_card
 from ragqa.models import fingerprint
 
 CARD = ModelCard(

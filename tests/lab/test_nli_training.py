@@ -11,8 +11,8 @@ import pytest
 
 from ragqa.errors import CorpusError, ModelError
 from ragqa.lab.labelled import LABELS, LabelledPair, read_claims, read_pairs
-from ragqa.lab.nli import NliSources, NliTraining, batches_of_epoch, gather, hold_out, train_nli, weighed
-from ragqa.lab.nli_made_pairs import (
+from ragqa.lab.training.nli import NliSources, NliTraining, batches_of_epoch, gather, hold_out, train_nli, weighed
+from ragqa.lab.training.nli_made_pairs import (
     another_number,
     another_word,
     made_pairs,
@@ -304,7 +304,7 @@ def test_a_killed_training_goes_on_to_the_same_weights(base, tmp_path):
 
 @pytest.mark.model
 def test_the_weights_written_are_an_nli_model(base, tmp_path):
-    from ragqa.repass.nli import CrossEncoderNli
+    from ragqa.scoring.repass.nli import CrossEncoderNli
 
     training = NliTraining(
         base=str(base), epochs=3, batch_size=16, learning_rate=3e-3, warmup_steps=5, max_tokens=24, dropout=0.0

@@ -7,9 +7,9 @@ import pytest
 
 from ragqa.errors import CorpusError
 from ragqa.lab.labelled import LabelledSentence, own_sentences, read_labelled_sentences
-from ragqa.lab.obligations import held_out_sentences, measure_obligations, train_obligations, without_duty
+from ragqa.lab.training.obligations import held_out_sentences, measure_obligations, train_obligations, without_duty
 from ragqa.models import check_model
-from ragqa.repass.obligations import TfidfObligationClassifier, load_weights, probability
+from ragqa.scoring.repass.obligations import TfidfObligationClassifier, load_weights, probability
 
 
 def test_the_added_sentences_and_the_probe_do_not_overlap():

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ragqa.errors import ConfigError, CorpusError, ModelError
-from ragqa.lab.reranker import (
+from ragqa.lab.training.reranker import (
     KnownRankings,
     RerankerTraining,
     base_folder,

@@ -9,7 +9,8 @@ import pytest
 
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import ConfigError, CorpusError, ModelError
-from ragqa.lab.retriever import (
+from ragqa.lab.training.loop import Progress, Reading, load_checkpoint
+from ragqa.lab.training.retriever import (
     RetrieverData,
     RetrieverTraining,
     batches,
@@ -21,7 +22,6 @@ from ragqa.lab.retriever import (
     train_retriever,
     with_equal_gold,
 )
-from ragqa.lab.training import Progress, Reading, load_checkpoint
 from ragqa.types import Passage, Question, Ranking, ScoredPassage
 from tests.support.tiny_models import tensors_of, whole_training, write_sentence_encoder
 
@@ -198,8 +198,8 @@ def test_the_loss_falls(trained):
 
 @pytest.mark.model
 def test_the_adapter_is_one_of_peft_and_changes_the_model(base, trained):
-    from ragqa.inference.bert_graph import merge_adapter, read_weights
-    from ragqa.lab.lora_layers import TARGETS
+    from ragqa.lab.training.lora_layers import TARGETS
+    from ragqa.models.inference.bert_graph import merge_adapter, read_weights
 
     config = json.loads((trained.out / "adapter_config.json").read_text())
     assert (config["peft_type"], config["r"], config["lora_alpha"]) == ("LORA", 4, 8)
@@ -219,7 +219,7 @@ def test_the_adapter_is_one_of_peft_and_changes_the_model(base, trained):
 def test_every_encoder_with_the_adapter_gives_the_trainers_vectors(base, trained):
     import torch
 
-    from ragqa.lab.lora_layers import RetrieverModel
+    from ragqa.lab.training.lora_layers import RetrieverModel
     from ragqa.retrieval.encoder import BertEncoder, SentenceTransformerEncoder
 
     model = RetrieverModel(str(base), 1, 4, 1, "fp32")
@@ -301,10 +301,10 @@ def indexed(base, monkeypatch, tmp_path):
     from typer.testing import CliRunner
 
     from ragqa.cli import app
-    from ragqa.config import IndexingConfig
-    from ragqa.indexing import build_index
-    from ragqa.paths import Paths
+    from ragqa.index import build_index
     from ragqa.retrieval.encoder import BertEncoder
+    from ragqa.settings.config import IndexingConfig
+    from ragqa.settings.paths import Paths
 
     monkeypatch.setenv("RAGQA_INDEXES", str(tmp_path / "indexes"))
     rows = [{"ID": str(n), "DocumentID": 1, "PassageID": str(n), "Passage": text} for n, text in enumerate(TEXTS)]
@@ -379,10 +379,10 @@ def unasked(base, indexed, tmp_path):
     from typer.testing import CliRunner
 
     from ragqa.cli import app
-    from ragqa.config import IndexingConfig
-    from ragqa.indexing import build_index
-    from ragqa.paths import Paths
+    from ragqa.index import build_index
     from ragqa.retrieval.encoder import BertEncoder
+    from ragqa.settings.config import IndexingConfig
+    from ragqa.settings.paths import Paths
 
     duties = [f"A {word} must pay the {WORDS[(n + 5) % N]} rule within five days." for n, word in enumerate(WORDS)]
     rows = [{"DocumentID": 1, "PassageID": str(n), "Passage": text} for n, text in enumerate(duties)]

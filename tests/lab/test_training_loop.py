@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from ragqa.errors import ModelError
-from ragqa.lab.training import Run, Training, stamp_of
+from ragqa.lab.training.loop import Run, Training, stamp_of
 from tests.support.tiny_models import tensors_of
 
 STEPS = 23

@@ -3,13 +3,14 @@
 import pytest
 import torch
 
-from ragqa.inference import precision
-from ragqa.lab import lora_layers, nli, reranker, training
 from ragqa.lab.labelled import LabelledPair
-from ragqa.lab.nli import NliTraining, train_nli
-from ragqa.lab.reranker import train_reranker
-from ragqa.lab.retriever import train_retriever
-from ragqa.lab.training import TRIAL, load_classifier, trains_in_bf16
+from ragqa.lab.training import loop as training
+from ragqa.lab.training import lora_layers, nli, reranker
+from ragqa.lab.training.loop import TRIAL, load_classifier, trains_in_bf16
+from ragqa.lab.training.nli import NliTraining, train_nli
+from ragqa.lab.training.reranker import train_reranker
+from ragqa.lab.training.retriever import train_retriever
+from ragqa.models.inference import precision
 from tests.lab import test_reranker_training, test_retriever_training
 from tests.lab.test_reranker_training import gathered
 from tests.lab.test_retriever_training import base  # noqa: F401 - a fixture

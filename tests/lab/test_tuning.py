@@ -12,14 +12,14 @@ from typer.testing import CliRunner
 
 import ragqa.loading
 from ragqa.cli import app
-from ragqa.config import FilteringConfig, FusionConfig
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import ConfigError, CorpusError, IndexingError
+from ragqa.evaluation.benchmarks.retrieval.rankings import cut_columns as cut
 from ragqa.evaluation.measures import measure_run
-from ragqa.evaluation.retrieval.rankings import cut_columns as cut
 from ragqa.fusion import fuse
 from ragqa.lab.questions import Fold, choose, folds_by_gold
-from ragqa.lab.tuning import Setting, candidates, check_measure, measured, tune
+from ragqa.lab.tuning.tuning import Setting, candidates, check_measure, measured, tune
+from ragqa.settings.config import FilteringConfig, FusionConfig
 from ragqa.types import Question
 from tests.support.fakes import FakeEncoder, ranking
 
@@ -196,7 +196,7 @@ def random_columns(rng, n_questions, grid):
 @pytest.mark.parametrize("grid", [0, 2, 4, 11])
 @pytest.mark.long
 def test_as_fuse_and_ir_measures_on_random_rankings_ties_included(grid, unit, monkeypatch):
-    monkeypatch.setattr("ragqa.lab.tuning.NUMBERS_AT_ONCE", 150)  # several blocks
+    monkeypatch.setattr("ragqa.lab.tuning.tuning.NUMBERS_AT_ONCE", 150)  # several blocks
     rng = np.random.default_rng(grid)
     ids, columns = random_columns(rng, 16, grid)
     pool = [*ids, "nowhere:1"] if unit == "passage" else [*"012345", "nowhere"]

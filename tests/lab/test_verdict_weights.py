@@ -8,14 +8,14 @@ from typer.testing import CliRunner
 import ragqa.cli.evaluate_models as measuring
 import ragqa.cli.train_verdicts as command
 from ragqa.cli import app
-from ragqa.config import ScoringConfig
 from ragqa.errors import ConfigError
-from ragqa.lab.claim_verdicts import claim_rates, judge_claims, judge_gaps, policy_rates
 from ragqa.lab.claims import Claim, ClaimedPassage, ClashingWords, Gap, PolicyText, RulePart
-from ragqa.lab.verdicts import LABELS, VERDICTS, Case, cases_of, chosen, fitted, out_of_fold, shares
-from ragqa.repass.scorer import RepassScorer
-from ragqa.scores import NliProbabilities, Verdict
-from ragqa.verdicts.belief import FEATURES, Look, features, probabilities
+from ragqa.lab.training.claim_verdicts import claim_rates, judge_claims, judge_gaps, policy_rates
+from ragqa.lab.training.verdicts import LABELS, VERDICTS, Case, cases_of, chosen, fitted, out_of_fold, shares
+from ragqa.scoring.repass.scorer import RepassScorer
+from ragqa.scoring.verdicts.belief import FEATURES, Look, features, probabilities
+from ragqa.settings.config import ScoringConfig
+from ragqa.types.scores import NliProbabilities, Verdict
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
 
 pytestmark = pytest.mark.long

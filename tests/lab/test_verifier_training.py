@@ -8,13 +8,11 @@ import pytest
 from transformers import BertForSequenceClassification
 
 from ragqa.errors import ModelError
-from ragqa.inference.bert_graph import read_weights
-from ragqa.inference.packed import PACKED, is_packed
 from ragqa.lab.claims import Claim, ClaimedPassage, ClashingWords, Gap, PolicyText, RulePart, fold_of
-from ragqa.lab.model_folder import write_manifest
-from ragqa.lab.packing import pack_model
-from ragqa.lab.training import WEIGHTS
-from ragqa.lab.verifier import (
+from ragqa.lab.training.loop import WEIGHTS
+from ragqa.lab.training.model_folder import write_manifest
+from ragqa.lab.training.packing import pack_model
+from ragqa.lab.training.verifier import (
     CONTRADICTION,
     ENTAILMENT,
     NEUTRAL,
@@ -24,6 +22,8 @@ from ragqa.lab.verifier import (
     gap_pairs,
     gather_claims,
 )
+from ragqa.models.inference.bert_graph import read_weights
+from ragqa.models.inference.packed import PACKED, is_packed
 from tests.conftest import DATA as SHARED
 from tests.support.tiny_models import write_trainable
 

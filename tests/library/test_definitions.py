@@ -1,7 +1,7 @@
 """Defined terms: found where a corpus defines them, and where a text uses them."""
 
 from ragqa.library.definitions import Glossary, definitions_in
-from ragqa.ui.render_reader import Mark, passage_text_html
+from ragqa.ui.html.reader import Mark, passage_text_html
 from tests.support.fakes import passage
 from tests.support.hostile import hostile_texts
 

@@ -17,9 +17,9 @@ from ragqa.library.document import (
     search_corpus,
     section_question,
 )
-from ragqa.ui.render import in_corpus, read_link_html
-from ragqa.ui.render_library import marked_difference, plain_markdown
-from ragqa.ui.render_reader import Mark, beside_html, leaf_html, passage_text_html, read_address
+from ragqa.ui.html.library import marked_difference, plain_markdown
+from ragqa.ui.html.reader import Mark, beside_html, leaf_html, passage_text_html, read_address
+from ragqa.ui.html.render import in_corpus, read_link_html
 from tests.support.document_files import rules_pages, write_pdf
 from tests.support.fakes import passage
 from tests.support.hostile import hostile_texts

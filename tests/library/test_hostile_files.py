@@ -16,10 +16,10 @@ import pytest
 
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.documents.sheets import parse_xlsx
-from ragqa.library import readings
-from ragqa.library.intake import take
-from ragqa.library.shelf import make_shelf
+from ragqa.library import parse_cache as readings
+from ragqa.library.collection import make_shelf
 from ragqa.library.update import MAX_TOKENS
+from ragqa.library.upload import take
 from tests.support.document_files import rules_pages, write_docx, write_html, write_pdf, write_xlsx
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 600

@@ -9,18 +9,18 @@ import pytest
 
 from ragqa.corpus.documents import Reader
 from ragqa.errors import ConfigError, CorpusError, IndexingError
-from ragqa.indexing import measured, open_index
-from ragqa.indexing.measured import measure
-from ragqa.library import readings
+from ragqa.index import measured, open_index
+from ragqa.index.measured import measure
+from ragqa.library import parse_cache as readings
 from ragqa.library.changes import compared, read_updates
-from ragqa.library.intake import files_of, server_folders, take, take_from_folder
+from ragqa.library.collection import Shelf, make_shelf, sha256_of, shelves
 from ragqa.library.jobs import Jobs
 from ragqa.library.names import corpus_name, member_name, safe_name
 from ragqa.library.questions import questions_of
-from ragqa.library.shelf import Shelf, make_shelf, sha256_of, shelves
 from ragqa.library.transfer import delete, deleted, erase, export, import_corpus, restore
 from ragqa.library.update import CHANGES, MAX_TOKENS, chosen_analyser, index_events, is_rule_number
-from ragqa.streams import returned
+from ragqa.library.upload import files_of, server_folders, take, take_from_folder
+from ragqa.types.streams import returned
 from tests.support.document_files import RULES, write_docx, write_html
 from tests.support.fakes import FakeEncoder, passage
 

@@ -20,17 +20,18 @@ import pytest
 from typer.testing import CliRunner
 
 import ragqa.loading
-from ragqa import disk_cache, http_client
 from ragqa.cli import app
 from ragqa.errors import ConfigError, IndexMismatchError, ModelError
-from ragqa.http_client import TRIES, is_api_name
-from ragqa.indexing import open_index
+from ragqa.index import open_index
+from ragqa.infra import disk_cache
+from ragqa.infra import http as http_client
+from ragqa.infra.http import TRIES, is_api_name
 from ragqa.loading import load_encoder
-from ragqa.paths import Paths
-from ragqa.protocols import Encoder
+from ragqa.plugins.protocols import Encoder
 from ragqa.retrieval import api_encoder
 from ragqa.retrieval.api_encoder import CHARS_PER_REQUEST, TEXTS_PER_REQUEST, ApiEncoder, VectorCache
 from ragqa.retrieval.dense import check_unit_rows
+from ragqa.settings.paths import Paths
 from tests.support.embedding_server import (
     DIMENSION,
     EmbeddingServer,

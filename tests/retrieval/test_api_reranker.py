@@ -12,17 +12,17 @@ from typer.testing import CliRunner
 
 import ragqa.loading
 import ragqa.pipeline
-from ragqa import http_client
 from ragqa.cli import app
-from ragqa.config import RerankingConfig
 from ragqa.errors import ConfigError, ModelError
 from ragqa.evaluation.loading import config_of
-from ragqa.http_client import TRIES, missing_key
+from ragqa.infra import http as http_client
+from ragqa.infra.http import TRIES, missing_key
 from ragqa.loading import Models, load_reranker
-from ragqa.preset_files import find_preset, preset_text, read_preset
-from ragqa.presets import PRESETS
-from ragqa.protocols import Reranker
+from ragqa.plugins.protocols import Reranker
 from ragqa.retrieval.api_reranker import CHARS_PER_REQUEST, ApiReranker
+from ragqa.settings.config import RerankingConfig
+from ragqa.settings.preset_files import find_preset, preset_text, read_preset
+from ragqa.settings.presets import PRESETS
 from tests.support.embedding_server import EmbeddingServer, page, reset, score_of, scores, status, vectors
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
 from tests.support.helpers import reprs_within
@@ -455,7 +455,7 @@ def test_a_server_that_fails_is_explained(rules):
 
 
 def test_benchmarks_that_do_not_rerank_refuse_such_a_preset(tmp_path, monkeypatch):
-    from ragqa.paths import Paths
+    from ragqa.settings.paths import Paths
 
     paths = Paths(tmp_path)
     asked = {"index": "rules", "preset": "AUEB final"}
@@ -478,8 +478,8 @@ def panel(monkeypatch, tmp_path):
     def page():
         import streamlit as st
 
-        from ragqa.config import Config
-        from ragqa.ui.settings import settings_panel
+        from ragqa.settings.config import Config
+        from ragqa.ui.pages.settings import settings_panel
 
         rankings = ("bm25", "dense", "dense:voyage:voyage-finance-2")
         st.session_state["found"] = settings_panel("rules", Config(), rankings, "voyage:voyage-law-2")

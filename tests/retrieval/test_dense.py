@@ -13,8 +13,8 @@ import pytest
 from safetensors.numpy import save_file
 
 from ragqa.errors import IndexMismatchError, ModelError
-from ragqa.inference.bert_graph import ADAPTER_CONFIG, ADAPTER_WEIGHTS
-from ragqa.inference.sharing import RecentResults
+from ragqa.models.inference.bert_graph import ADAPTER_CONFIG, ADAPTER_WEIGHTS
+from ragqa.models.inference.sharing import RecentResults
 from ragqa.retrieval import encoder as encoder_module
 from ragqa.retrieval import local_models
 from ragqa.retrieval.dense import DenseRetriever, check_unit_rows

@@ -6,8 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from ragqa.analysers import Analyser
-from ragqa.config import FusionConfig
+from ragqa.english.analysers import Analyser
 from ragqa.errors import IndexMismatchError
 from ragqa.fusion import fuse
 from ragqa.retrieval import rank
@@ -16,6 +15,7 @@ from ragqa.retrieval.bm25 import Bm25sRetriever, build_bm25
 from ragqa.retrieval.document_bm25 import DOCUMENT_FILES, DocumentBm25, load_documents, save_documents
 from ragqa.retrieval.ranking import tie_order
 from ragqa.retrieval.token_table import token_table
+from ragqa.settings.config import FusionConfig
 from tests.support.fakes import passage
 
 PLAIN = Analyser()

@@ -7,12 +7,11 @@ import re
 import numpy as np
 import pytest
 
-from ragqa.analysers import Analyser
-from ragqa.config import FusionConfig, RerankingConfig
+from ragqa.english.analysers import Analyser
 from ragqa.errors import CorpusError, ModelError
 from ragqa.fusion import fuse, rerank
-from ragqa.lab.model_folder import write_manifest
-from ragqa.lab.ranker import Candidates, RankerTraining, gather, scored, train, write_ranker
+from ragqa.lab.training.model_folder import write_manifest
+from ragqa.lab.training.ranker import Candidates, RankerTraining, gather, scored, train, write_ranker
 from ragqa.retrieval.citations import Links
 from ragqa.retrieval.learned_ranker import (
     LearnedRanker,
@@ -22,6 +21,7 @@ from ragqa.retrieval.learned_ranker import (
     rankings_read,
 )
 from ragqa.retrieval.reranker import read_again
+from ragqa.settings.config import FusionConfig, RerankingConfig
 from ragqa.types import Ranking, ScoredPassage
 from tests.lab.test_reranker_training import call  # noqa: F401 - fixtures
 from tests.lab.test_retriever_training import QUESTIONS, asked, base, indexed  # noqa: F401
@@ -160,7 +160,7 @@ def test_any_question_has_finite_features(question):
 
 
 def test_rarities_are_those_of_the_index_and_none_is_refused(indexed, tmp_path):  # noqa: F811
-    from ragqa.indexing import open_index
+    from ragqa.index import open_index
 
     words = open_index("tiny", tmp_path / "indexes").bm25s
     found = words.rarities(["rule", "redcat", "never"])

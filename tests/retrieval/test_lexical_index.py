@@ -7,15 +7,15 @@ from typer.testing import CliRunner
 
 import ragqa.loading
 from ragqa.cli import app
-from ragqa.config import Config, FusionConfig, GenerationConfig, IndexingConfig, RetrievalConfig
 from ragqa.errors import ConfigError, IndexMismatchError
-from ragqa.indexing import build_index, index_info, open_index, verify_index
+from ragqa.index import build_index, index_info, open_index, verify_index
+from ragqa.index.manifest import DENSE, rebuild_hint
 from ragqa.loading import Models
-from ragqa.manifest import DENSE, rebuild_hint
 from ragqa.pipeline import assemble
-from ragqa.presets import PRESETS
 from ragqa.retrieval import rank, retrievers_for
 from ragqa.retrieval.names import also_option, fitting_fusion, missing_rankings
+from ragqa.settings.config import Config, FusionConfig, GenerationConfig, IndexingConfig, RetrievalConfig
+from ragqa.settings.presets import PRESETS
 from ragqa.types import Question
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
 

@@ -13,23 +13,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from ragqa.config import Config, FilteringConfig, FusionConfig, RerankingConfig
+from ragqa.cli.tables import passage_table
 from ragqa.errors import ConfigError, ModelError
-from ragqa.events.pipeline import Fused, Reranked, Retrieved, Selected
 from ragqa.filtering import select
 from ragqa.fusion import fuse, rerank, reranker_scores
-from ragqa.inference.classifier import SequenceClassifier
 from ragqa.loading import load_reranker, with_reranker
-from ragqa.record_store import RecordStore
-from ragqa.records import AnswerRecord
+from ragqa.models.inference.classifier import SequenceClassifier
+from ragqa.records.record import AnswerRecord
+from ragqa.records.store import RecordStore
 from ragqa.retrieval.analysis import indexed_text
 from ragqa.retrieval.reranker import read_again
-from ragqa.tables import passage_table
+from ragqa.settings.config import Config, FilteringConfig, FusionConfig, RerankingConfig
 from ragqa.types import ModelInfo, Question, Ranking, ScoredPassage
-from ragqa.ui.render_passages import passage_table_html
-from ragqa.ui.view import View, advance, from_record, reselect, unread
-from tests.repass.test_nli import PAIRS, make_model
-from tests.repass.test_reference_profile import make, tiny_encoding, transformers_logits
+from ragqa.types.events.pipeline import Fused, Reranked, Retrieved, Selected
+from ragqa.ui.html.passages import passage_table_html
+from ragqa.ui.state.view import View, advance, from_record, reselect, unread
+from tests.scoring.repass.test_nli import PAIRS, make_model
+from tests.scoring.repass.test_reference_profile import make, tiny_encoding, transformers_logits
 from tests.support.fakes import FakeReranker, passage, ranking
 from tests.support.helpers import PASSAGES, make_pipeline
 from tests.ui.test_render import Tags, assert_harmless
@@ -189,7 +189,7 @@ def test_a_result_that_is_no_number_ends_the_question_with_a_message():
 def test_off_by_default_nothing_of_it_is_imported():
     code = (
         "import sys\n"
-        "from ragqa.config import Config\n"
+        "from ragqa.settings.config import Config\n"
         "from ragqa.pipeline import Models, with_reranker\n"
         "models = with_reranker(Models(None, None, None, None), Config().reranking)\n"
         "assert models.reranker is None\n"

@@ -12,13 +12,13 @@ import sys
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
-import ragqa.evaluation.answers.benchmark as answers
+import ragqa.evaluation.benchmarks.answers.benchmark as answers
 from ragqa.cli import main
-from ragqa.generation.llm import LlmGenerator
+from ragqa.generation.llm.generator import LlmGenerator
 from ragqa.generation.vrr import VrrGenerator
 from ragqa.loading import Models
-from ragqa.repass.scorer import RepassScorer
-from ragqa.repass.verifier import RepassVerifier
+from ragqa.scoring.repass.scorer import RepassScorer
+from ragqa.scoring.repass.verifier import RepassVerifier
 from tests.support.fakes import FakeEncoder, FakeObligations
 from tests.support.helpers import FakeManifest, make_pipeline
 from tests.support.score_entry import HashedNli

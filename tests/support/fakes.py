@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ragqa.events.generation import Token
 from ragqa.retrieval.reranker import TextReranker
-from ragqa.scores import NliProbabilities
 from ragqa.types import Answer, AnswerSentence, ModelInfo, Passage, Question, Ranking, ScoredPassage
+from ragqa.types.events.generation import Token
+from ragqa.types.scores import NliProbabilities
 
 
 def passage(passage_id: str, text: str = "", **fields: str) -> Passage:

@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from types import SimpleNamespace
 
-from ragqa.config import Config, GenerationConfig, ScoringConfig
 from ragqa.generation.fanout.generator import fan_out_generator
 from ragqa.loading import Models
-from ragqa.repass.scorer import RepassScorer
-from ragqa.repass.verifier import RepassVerifier
+from ragqa.scoring.repass.scorer import RepassScorer
+from ragqa.scoring.repass.verifier import RepassVerifier
+from ragqa.settings.config import Config, GenerationConfig, ScoringConfig
 from ragqa.types import Passage, Ranking, ScoredPassage
 from tests.support.fakes import FakeEncoder, FakeObligations, passage
 from tests.support.helpers import FakeManifest

@@ -20,40 +20,40 @@ from pathlib import Path
 from unittest import mock
 from urllib.parse import parse_qsl, urlencode
 
-from ragqa import http_client
-from ragqa.access.policy import read_policy
-from ragqa.cleaning import without_controls
-from ragqa.config import Config, GenerationConfig, IndexingConfig
+from ragqa.conversation import Turn, rewrite
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.documents.worker import answer
 from ragqa.errors import RagqaError
-from ragqa.events.pipeline import Recorded
-from ragqa.generation.llm import LlmGenerator
-from ragqa.indexing import build_index, open_index
-from ragqa.library import readings
-from ragqa.library.intake import take
-from ragqa.library.shelf import CATALOGUE, Shelf, make_shelf
+from ragqa.generation.llm.generator import LlmGenerator
+from ragqa.index import build_index, open_index
+from ragqa.infra import http as http_client
+from ragqa.infra.cleaning import without_controls
+from ragqa.library import parse_cache as readings
+from ragqa.library.collection import CATALOGUE, Shelf, make_shelf
 from ragqa.library.transfer import ABOUT, import_corpus
 from ragqa.library.update import MAX_TOKENS
+from ragqa.library.upload import take
 from ragqa.loading import Models
-from ragqa.operation.turns import Turns
 from ragqa.pipeline import assemble, clean_question
-from ragqa.preset_files import read_preset
-from ragqa.presets import PRESETS
-from ragqa.record_store import RecordStore
-from ragqa.records import AnswerRecord
+from ragqa.records.record import AnswerRecord
+from ragqa.records.store import RecordStore
 from ragqa.retrieval.api_encoder import ApiEncoder
 from ragqa.retrieval.api_reranker import ApiReranker
 from ragqa.retrieval.names import rankings_for
-from ragqa.thread import Turn, rewrite
+from ragqa.server.access.policy import read_policy
+from ragqa.server.queue import Turns
+from ragqa.settings.config import Config, GenerationConfig, IndexingConfig
+from ragqa.settings.preset_files import read_preset
+from ragqa.settings.presets import PRESETS
 from ragqa.types import Passage, Question
-from ragqa.ui.address import address_of, link_of, link_to, query_of
-from ragqa.ui.answer import panes_of
-from ragqa.ui.evaluation.runs import view_from_json
-from ragqa.ui.render_library import reading_html
-from ragqa.ui.view import View, advance, from_record
+from ragqa.types.events.pipeline import Recorded
+from ragqa.ui.html.answer import panes_of
+from ragqa.ui.html.library import reading_html
+from ragqa.ui.pages.evaluation.runs import view_from_json
+from ragqa.ui.state.address import address_of, link_of, link_to, query_of
+from ragqa.ui.state.view import View, advance, from_record
 from tests.support.document_files import RULES, rules_pages, write_docx, write_html, write_pdf, write_xlsx
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
 from tests.support.helpers import make_pipeline

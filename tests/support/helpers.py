@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from types import ModuleType, SimpleNamespace
 
-from ragqa.config import Config, ScoringConfig
 from ragqa.loading import Models
 from ragqa.pipeline import Pipeline
-from ragqa.repass.scorer import RepassScorer
+from ragqa.scoring.repass.scorer import RepassScorer
+from ragqa.settings.config import Config, ScoringConfig
 from ragqa.types import Ranking, ScoredPassage
 from tests.support.fakes import FakeEncoder, FakeGenerator, FakeNli, FakeObligations, FakeRetriever, answer, passage
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ragqa.config import ScoringConfig
-from ragqa.repass.breakdown import source_premises
-from ragqa.scores import NliProbabilities, ObligationVerdict, Premise, ScoringMode, SentenceVerdict
+from ragqa.scoring.repass.breakdown import source_premises
+from ragqa.scoring.verdicts.judge import Judge
+from ragqa.settings.config import ScoringConfig
 from ragqa.types import AnswerSentence, Passage
-from ragqa.verdicts.judge import Judge
+from ragqa.types.scores import NliProbabilities, ObligationVerdict, Premise, ScoringMode, SentenceVerdict
 from tests.support.fakes import passage
 
 CLOSE = 0.8  # cosine of sentences that speak of the same thing

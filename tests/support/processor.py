@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import cycle
 from pathlib import Path
 
-from ragqa.inference.bert_graph import openvino_version
-from ragqa.inference.precision import Subject, Timings
+from ragqa.models.inference.bert_graph import openvino_version
+from ragqa.models.inference.precision import Subject, Timings
 
 SUBJECT = Subject("scoring", "OpenVINO 1.2.3", "ab" * 32)
 WITH_BF16 = "processor : 0\nmodel name : Made Up\nflags : fpu avx512_bf16\n\nprocessor : 1\nmodel name : Made Up\n"

@@ -17,8 +17,8 @@ import numpy as np
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-from ragqa.protocols import ObligationClassifier
-from ragqa.sentences import split_sentences
+from ragqa.english.sentences import split_sentences
+from ragqa.plugins.protocols import ObligationClassifier
 
 MODEL = Path(__file__).resolve().parents[2] / "ragqa" / "models" / "nli-minilm-l6"
 BATCH_SIZE = 16

@@ -8,11 +8,11 @@ import signal
 import sys
 import time
 
-import ragqa.evaluation.scoring.benchmark as scoring
+import ragqa.evaluation.benchmarks.scoring.benchmark as scoring
 from ragqa.cli import main
-from ragqa.repass.scorer import RepassScorer
-from ragqa.scores import NliProbabilities
+from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.types import ModelInfo
+from ragqa.types.scores import NliProbabilities
 from tests.support.fakes import FakeObligations
 
 

@@ -11,14 +11,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ragqa.config import Config, FilteringConfig, GenerationConfig
-from ragqa.events.pipeline import Recorded
 from ragqa.loading import Models, load_nli, load_obligations
-from ragqa.paths import Paths
 from ragqa.pipeline import load_pipeline
-from ragqa.record_store import RecordStore
-from ragqa.repass.scorer import RepassScorer
+from ragqa.records.store import RecordStore
+from ragqa.scoring.repass.scorer import RepassScorer
+from ragqa.settings.config import Config, FilteringConfig, GenerationConfig
+from ragqa.settings.paths import Paths
 from ragqa.types import Answer, Passage, Question, Ranking, ScoredPassage
+from ragqa.types.events.pipeline import Recorded
 from tests.support.fakes import FakeEncoder, FakeGenerator, FakeRetriever, answer, passage
 from tests.support.helpers import make_pipeline
 from tests.support.server import CHROMIUM, CHROMIUM_FLAGS, running_app

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
-from ragqa.config import GenerationConfig, ScoringConfig
 from ragqa.generation.loc import LocGenerator
 from ragqa.generation.vrr import VrrGenerator
-from ragqa.repass.nli import RememberingNli
-from ragqa.repass.scorer import RepassScorer
-from ragqa.repass.verifier import RepassVerifier
-from ragqa.scores import NliProbabilities
+from ragqa.scoring.repass.nli import RememberingNli
+from ragqa.scoring.repass.scorer import RepassScorer
+from ragqa.scoring.repass.verifier import RepassVerifier
+from ragqa.settings.config import GenerationConfig, ScoringConfig
 from ragqa.types import Answer, Question
+from ragqa.types.scores import NliProbabilities
 from tests.support.fakes import FakeNli, FakeObligations, passage
 from tests.support.openai_server import Behaviour, OpenAIServer
 from tests.support.streams import drain, result_of

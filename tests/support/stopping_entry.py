@@ -12,13 +12,14 @@ from pathlib import Path
 import uvicorn
 from starlette.applications import Starlette
 
-from ragqa.config import Config
 from ragqa.errors import BusyError
-from ragqa.events.generation import BestSoFar, Token
-from ragqa.record_store import RecordStore
+from ragqa.records.store import RecordStore
+from ragqa.settings.config import Config
 from ragqa.types import Question
-from ragqa.ui import resources, serving
-from ragqa.ui.run import Run
+from ragqa.types.events.generation import BestSoFar, Token
+from ragqa.ui import serving
+from ragqa.ui.state import resources
+from ragqa.ui.state.run import Run
 from tests.support.helpers import ANSWER, make_pipeline
 
 store = RecordStore(Path(sys.argv[1]))

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from ragqa.errors import GenerationError
 from ragqa.evaluation.benchmark import LIMIT, Benchmark, Item, Option, Task
-from ragqa.evaluation.journal import write_whole
 from ragqa.evaluation.report import Column, Comparison, Figure, File, Line, Report, Row
 from ragqa.evaluation.run import run
-from ragqa.paths import Paths
+from ragqa.infra.journal import write_whole
+from ragqa.settings.paths import Paths
 from ragqa.types import Question
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from dataclasses import replace
 
-from ragqa.config import ScoringConfig
-from ragqa.events.scoring import Scored
-from ragqa.repass.attribution import check_citations
-from ragqa.repass.scorer import Event, RepassScorer
-from ragqa.scores import Breakdown, Cover, NliProbabilities, ObligationVerdict, SentenceVerdict, Verdict
+from ragqa.scoring.repass.attribution import check_citations
+from ragqa.scoring.repass.scorer import Event, RepassScorer
+from ragqa.settings.config import ScoringConfig
 from ragqa.types import Answer, Passage, Span
+from ragqa.types.events.scoring import Scored
+from ragqa.types.scores import Breakdown, Cover, NliProbabilities, ObligationVerdict, SentenceVerdict, Verdict
 from tests.support.fakes import FakeNli, FakeObligations, answer, passage
 from tests.support.streams import result_of
 

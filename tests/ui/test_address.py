@@ -6,12 +6,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
-from ragqa.config import Config
 from ragqa.errors import ConfigError
-from ragqa.presets import PRESETS
+from ragqa.settings.config import Config
+from ragqa.settings.presets import PRESETS
 from ragqa.types import Question
-from ragqa.ui.address import address_of, base_values, link_of, link_to, query_of
-from ragqa.ui.settings_values import config_of
+from ragqa.ui.state.address import address_of, base_values, link_of, link_to, query_of
+from ragqa.ui.state.settings_values import config_of
 
 RANKINGS, ENCODER = ("bm25", "context", "dense"), "all-MiniLM-L6-v2"
 

@@ -10,17 +10,17 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 from streamlit.testing.v1 import AppTest
 
-import ragqa.ui.resources as resources
-from ragqa import registry
-from ragqa.config import Config
+import ragqa.ui.state.resources as resources
 from ragqa.errors import GenerationError, ModelError, ScoringError
-from ragqa.events.scoring import Scored
-from ragqa.preset_files import presets_in
-from ragqa.record_store import RecordStore
+from ragqa.plugins import registry
+from ragqa.records.store import RecordStore
+from ragqa.settings.config import Config
+from ragqa.settings.preset_files import presets_in
 from ragqa.types import Passage, Question, Ranking, ScoredPassage
-from ragqa.ui.address import address_of, link_of
-from ragqa.ui.links import link_of_view
-from ragqa.ui.run import Runs
+from ragqa.types.events.scoring import Scored
+from ragqa.ui.state.address import address_of, link_of
+from ragqa.ui.state.links import link_of_view
+from ragqa.ui.state.run import Runs
 from tests.support.fakes import FakeGenerator, FakeReranker, FakeRetriever, answer
 from tests.support.helpers import ANSWER, PASSAGES, FakeManifest, make_pipeline
 from tests.support.server import ROOT
@@ -574,7 +574,7 @@ def opened(page="ask", **query):
 
 
 def _page_script(page):
-    from ragqa.ui import ask
+    from ragqa.ui.pages import ask
 
     {"ask": ask.ask_page, "check": ask.check_page}[page]()
 
@@ -600,7 +600,7 @@ def records_page(query=None, tab=None, compare=None):
 
 
 def _records_script():
-    from ragqa.ui.records_page import records_page as page
+    from ragqa.ui.pages.records import records_page as page
 
     page()
 
@@ -630,7 +630,7 @@ def test_two_records_are_chosen_in_the_list_and_compared(app):
 
 def test_two_settings_are_asked_and_compared_and_two_records_by_their_address(app):
     def script():
-        from ragqa.ui.compare_page import compare_page
+        from ragqa.ui.pages.compare import compare_page
 
         compare_page()
 
@@ -660,7 +660,7 @@ def test_two_settings_are_asked_and_compared_and_two_records_by_their_address(ap
 
 def test_settings_are_swept_over_examples_and_a_point_is_applied(app, monkeypatch):
     def script():
-        from ragqa.ui.sweep_page import sweep_page
+        from ragqa.ui.pages.sweep import sweep_page
 
         sweep_page()
 

@@ -11,20 +11,20 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import ragqa.loading
-import ragqa.ui.resources as resources
-from ragqa.access.audit import AuditLog
-from ragqa.config import IndexingConfig
+import ragqa.ui.state.resources as resources
 from ragqa.corpus.documents import Reader
-from ragqa.dataset.stages import SPLIT, Stages, as_lines
-from ragqa.evaluation.journal import begun
-from ragqa.indexing import build_index
-from ragqa.library.intake import take
-from ragqa.library.shelf import make_shelf
-from ragqa.paths import Paths
-from ragqa.record_store import RecordStore
+from ragqa.index import build_index
+from ragqa.infra.journal import begun
+from ragqa.lab.dataset.stages import SPLIT, Stages, as_lines
+from ragqa.library.collection import make_shelf
+from ragqa.library.upload import take
+from ragqa.records.store import RecordStore
+from ragqa.server.access.audit import AuditLog
+from ragqa.settings.config import IndexingConfig
+from ragqa.settings.paths import Paths
 from ragqa.types import Question
 from ragqa.ui import access
-from ragqa.ui.run import Run
+from ragqa.ui.state.run import Run
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
 from tests.support.helpers import make_pipeline
 from tests.support.server import ROOT
@@ -137,8 +137,13 @@ def _script(page, guarded):
     import streamlit as st
 
     from ragqa.errors import AccessError
-    from ragqa.ui import access, ask, compare_page, dataset_page, library, reader, records_page, sweep_page
-    from ragqa.ui.evaluation import page as evaluation_page
+    from ragqa.ui import access
+    from ragqa.ui.pages import ask, library, reader
+    from ragqa.ui.pages import compare as compare_page
+    from ragqa.ui.pages import dataset as dataset_page
+    from ragqa.ui.pages import records as records_page
+    from ragqa.ui.pages import sweep as sweep_page
+    from ragqa.ui.pages.evaluation import page as evaluation_page
 
     pages = {
         "ask": ask.ask_page,
@@ -376,11 +381,11 @@ def test_what_draws_itself_again_asks_again(world):
     def script(run_id):
         import streamlit as st
 
-        import ragqa.ui.resources as resources
-        from ragqa.config import Config
-        from ragqa.paths import Paths
-        from ragqa.ui.compare_page import _live
-        from ragqa.ui.workspace import draw_run
+        import ragqa.ui.state.resources as resources
+        from ragqa.settings.config import Config
+        from ragqa.settings.paths import Paths
+        from ragqa.ui.pages.compare import _live
+        from ragqa.ui.pages.workspace import draw_run
 
         run = resources.runs().find(run_id)
         _live(st.session_state.setdefault("pair", (run, run)))

@@ -11,24 +11,24 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import ragqa.loading
-import ragqa.ui.resources as resources
+import ragqa.ui.state.resources as resources
 from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.pandachat import load_pandachat_questions
 from ragqa.errors import ConfigError, CorpusError, RecordError
 from ragqa.evaluation.answer_file import read_answers
 from ragqa.evaluation.benchmark import Benchmark, Item, Option, Task
+from ragqa.evaluation.benchmarks.pandachat.submissions import read_submission
 from ragqa.evaluation.catalogue import benchmarks
-from ragqa.evaluation.pandachat.submissions import read_submission
 from ragqa.evaluation.report import Hit, Report, Row
 from ragqa.evaluation.run_files import read_run
-from ragqa.indexing import build_index, open_index
+from ragqa.index import build_index, open_index
 from ragqa.loading import Models
-from ragqa.paths import Paths
 from ragqa.pipeline import assemble
+from ragqa.settings.paths import Paths
 from ragqa.types import Question
-from ragqa.ui.evaluation.form import fitting_indexes, keep_upload, new_index_name
-from ragqa.ui.evaluation.page import all_runs
-from ragqa.ui.evaluation.runs import Runs, View, view_from_json, view_to_json
+from ragqa.ui.pages.evaluation.form import fitting_indexes, keep_upload, new_index_name
+from ragqa.ui.pages.evaluation.page import all_runs
+from ragqa.ui.pages.evaluation.runs import Runs, View, view_from_json, view_to_json
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
 from tests.support.openai_server import OpenAIServer, answer
 from tests.support.pandachat_set import QUERIES, write_set
@@ -43,7 +43,7 @@ N_FILE = 14  # questions in the rulebook's first file
 @pytest.fixture(scope="module")
 def rulebook(tmp_path_factory):
     """A folder with the demonstration rulebook, indexed by the fake encoder."""
-    from ragqa.config import IndexingConfig
+    from ragqa.settings.config import IndexingConfig
 
     folder = tmp_path_factory.mktemp("indexes")
     build_index("rulebook", RULES.source, indexes=folder, config=IndexingConfig(), encoder=FakeEncoder())
@@ -121,7 +121,7 @@ def page(run_id=None):
 
 
 def _script():
-    from ragqa.ui.evaluation.page import evaluation_page
+    from ragqa.ui.pages.evaluation.page import evaluation_page
 
     evaluation_page()
 
@@ -336,7 +336,7 @@ def test_begin_anew_throws_away_what_was_kept(world):
 
 
 def test_an_index_that_was_rebuilt_is_refused_with_a_way_out(world):
-    from ragqa.config import IndexingConfig
+    from ragqa.settings.config import IndexingConfig
 
     finished(press(limited(choose(page(), "retrieval"), "retrieval", 2), "Run"))
     (world.indexes / "rulebook").unlink()
@@ -425,8 +425,8 @@ def test_answers_stopped_are_kept_and_not_asked_again(world):
 
 @pytest.fixture
 def fanout(world, monkeypatch):
-    import ragqa.evaluation.fanoutqa.benchmark as fanoutqa
-    from ragqa.evaluation.fanoutqa.instruments import plain_normaliser
+    import ragqa.evaluation.benchmarks.fanoutqa.benchmark as fanoutqa
+    from ragqa.evaluation.benchmarks.fanoutqa.instruments import plain_normaliser
 
     monkeypatch.setattr(fanoutqa, "load_normaliser", lambda *names: plain_normaliser())
     monkeypatch.delenv("FANOUTQA_OPENAI_API_KEY", raising=False)

@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from ragqa.generation.llm import LlmGenerator
+from ragqa.generation.llm.generator import LlmGenerator
 from ragqa.generation.local import server as local
 from ragqa.generation.vrr import VrrGenerator
 from ragqa.models.catalogue import LocalModel
-from ragqa.repass.verifier import RepassVerifier
+from ragqa.scoring.repass.verifier import RepassVerifier
 from ragqa.types import Answer
 from tests.support.fakes import FakeGenerator
 from tests.support.helpers import make_pipeline
@@ -46,7 +46,7 @@ def vrr_app(app, monkeypatch):
     generators = []
 
     def start():
-        import ragqa.ui.resources as resources
+        import ragqa.ui.state.resources as resources
 
         at = app()
 
@@ -131,7 +131,7 @@ def test_while_it_runs_the_best_so_far_is_shown_and_stop_keeps_it(vrr_app, serve
 
 
 def run_records(at):
-    import ragqa.ui.resources as resources
+    import ragqa.ui.state.resources as resources
 
     return resources.record_store(None).list()
 
@@ -175,7 +175,7 @@ def local_model(monkeypatch, tmp_path):
 
 
 def test_a_local_model_is_offered_without_any_server_and_writes_the_answer(app, monkeypatch, local_model):
-    import ragqa.ui.resources as resources
+    import ragqa.ui.state.resources as resources
 
     at = app()
     assert "No language model is configured" not in words(at)

@@ -7,12 +7,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from ragqa.corpus.documents import Reader
-from ragqa.library import readings
-from ragqa.library.intake import take
-from ragqa.library.shelf import make_shelf
+from ragqa.library import parse_cache as readings
+from ragqa.library.collection import make_shelf
 from ragqa.library.update import MAX_TOKENS, index_events
-from ragqa.paths import Paths
-from ragqa.streams import returned
+from ragqa.library.upload import take
+from ragqa.settings.paths import Paths
+from ragqa.types.streams import returned
 from tests.support.fakes import FakeEncoder
 
 pytestmark = pytest.mark.long
@@ -46,7 +46,7 @@ def page(**query):
     """The page as a script of its own: the tester knows no pages that are functions."""
 
     def script():
-        from ragqa.ui.library import library_page
+        from ragqa.ui.pages.library import library_page
 
         library_page()
 
@@ -87,7 +87,7 @@ def test_a_document_without_headings_is_read_and_a_passage_that_is_gone_is_said(
     returned(index_events(shelf, Paths.from_env().indexes, FakeEncoder))
 
     def script():
-        from ragqa.ui.reader import reader_page
+        from ragqa.ui.pages.reader import reader_page
 
         reader_page()
 

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 
-from ragqa.config import IndexingConfig
 from ragqa.corpus.demo import DEMOS
-from ragqa.indexing import build_index
+from ragqa.index import build_index
 from ragqa.loading import load_encoder
 from ragqa.models.catalogue import has_library
-from ragqa.records import AnswerRecord
+from ragqa.records.record import AnswerRecord
+from ragqa.settings.config import IndexingConfig
 from ragqa.types import Drop
 from tests.support.hostile import hostile_texts, write_hostile_corpus
 from tests.support.openai_server import answer, cites_all

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from ragqa.dataset.benchmark import MAKE
-from ragqa.dataset.review import ADJUDICATOR, KINDS, agreement, decisions, labels_in, pairs_of, read_given
-from ragqa.dataset.stages import SPLIT, Stages, as_lines
-from ragqa.evaluation.journal import begun
-from ragqa.indexing import open_index
+from ragqa.index import open_index
+from ragqa.infra.journal import begun
+from ragqa.lab.dataset.benchmark import MAKE
+from ragqa.lab.dataset.review import ADJUDICATOR, KINDS, agreement, decisions, labels_in, pairs_of, read_given
+from ragqa.lab.dataset.stages import SPLIT, Stages, as_lines
 from ragqa.types import Passage
-from ragqa.ui.render_dataset import pair_html
+from ragqa.ui.html.dataset import pair_html
 from tests.support.server import CHROMIUM, PATIENCE, ROOT, running_app, settle
 from tests.ui.conftest import opened_page
 

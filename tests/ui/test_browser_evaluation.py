@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ragqa.corpus.pandachat import load_pandachat_questions
-from ragqa.evaluation.pandachat.submissions import read_submission
+from ragqa.evaluation.benchmarks.pandachat.submissions import read_submission
 from tests.support.evaluation_cases import (
     RETRIEVAL,
     SIZES,

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import pytest
 
-from ragqa.events.generation import EvidenceFound, SubQuestionAnswered
+from ragqa.types.events.generation import EvidenceFound, SubQuestionAnswered
 from tests.support.openai_server import answer
 from tests.support.screenshot_cases import FAN_OUT
 from tests.support.server import CHROMIUM

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from ragqa.config import Config, FilteringConfig, FusionConfig
-from ragqa.events.pipeline import Answered, Recorded, Selected
-from ragqa.events.scoring import Scored
-from ragqa.record_store import RecordStore
+from ragqa.records.store import RecordStore
+from ragqa.settings.config import Config, FilteringConfig, FusionConfig
 from ragqa.types import Question
-from ragqa.ui.compare import compare
-from ragqa.ui.render_compare import passages_html, sentences_html, summary_html, values_html
-from ragqa.ui.view import View, advance, from_record
+from ragqa.types.events.pipeline import Answered, Recorded, Selected
+from ragqa.types.events.scoring import Scored
+from ragqa.ui.html.compare import passages_html, sentences_html, summary_html, values_html
+from ragqa.ui.state.comparison import compare
+from ragqa.ui.state.view import View, advance, from_record
 from tests.support.fakes import FakeGenerator, answer
 from tests.support.helpers import ANSWER, make_pipeline
 from tests.ui.test_render import HOSTILE, assert_harmless

@@ -7,17 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragqa.config import FilteringConfig
-from ragqa.events.pipeline import Selected
-from ragqa.events.scoring import Scored
 from ragqa.filtering import select
-from ragqa.records import RecordSummary
-from ragqa.repass.explanation import explain, mode_differences, provenance
-from ragqa.scores import RePASs
+from ragqa.records.record import RecordSummary
+from ragqa.scoring.repass.explanation import explain, mode_differences, provenance
+from ragqa.settings.config import FilteringConfig
 from ragqa.types import Question, Ranking
-from ragqa.ui.charts import growth_chart
-from ragqa.ui.differences import Difference
-from ragqa.ui.render import (
+from ragqa.types.events.pipeline import Selected
+from ragqa.types.events.scoring import Scored
+from ragqa.types.scores import RePASs
+from ragqa.ui.html.cards import sentence_cards
+from ragqa.ui.html.charts import growth_chart
+from ragqa.ui.html.curve import curve_html
+from ragqa.ui.html.passages import passage_cards_html, passage_table_html
+from ragqa.ui.html.render import (
     answer_html,
     changed_html,
     notice_html,
@@ -26,10 +28,7 @@ from ragqa.ui.render import (
     seconds_html,
     text_html,
 )
-from ragqa.ui.render_cards import sentence_cards
-from ragqa.ui.render_curve import curve_html
-from ragqa.ui.render_passages import passage_cards_html, passage_table_html
-from ragqa.ui.render_scores import (
+from ragqa.ui.html.scores import (
     gauges_html,
     growth_html,
     modes_html,
@@ -38,7 +37,8 @@ from ragqa.ui.render_scores import (
     provenance_html,
     sentence_table_html,
 )
-from ragqa.ui.view import Shown
+from ragqa.ui.state.differences import Difference
+from ragqa.ui.state.view import Shown
 from tests.support.fakes import answer, passage, ranking
 from tests.support.helpers import ANSWER, PASSAGES, make_pipeline
 from tests.support.verdict_cases import before_rules

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from ragqa.events.scoring import Scored
-from ragqa.repass.explanation import explain
-from ragqa.scores import Cover, ObligationVerdict, Premise, RePASs, SentenceVerdict, Verdict
+from ragqa.scoring.repass.explanation import explain
 from ragqa.types import ModelInfo, Question, Span
-from ragqa.ui.render import answer_html
-from ragqa.ui.render_scores import (
+from ragqa.types.events.scoring import Scored
+from ragqa.types.scores import Cover, ObligationVerdict, Premise, RePASs, SentenceVerdict, Verdict
+from ragqa.ui.html.render import answer_html
+from ragqa.ui.html.scores import (
     gauges_html,
     growth_html,
     modes_html,

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragqa.analysers import ANALYSERS, Analyser
-from ragqa.config import FilteringConfig, FusionConfig
+from ragqa.english.analysers import ANALYSERS, Analyser
 from ragqa.filtering import select
 from ragqa.fusion import fuse
 from ragqa.retrieval.analysis import matched_words
+from ragqa.settings.config import FilteringConfig, FusionConfig
 from ragqa.types import Ranking, ScoredPassage
-from ragqa.ui.render_passages import passage_cards_html, passage_table_html
-from ragqa.ui.view import WEAK_COSINE, weak_match
+from ragqa.ui.html.passages import passage_cards_html, passage_table_html
+from ragqa.ui.state.view import WEAK_COSINE, weak_match
 from tests.support.fakes import passage
 from tests.ui.test_render import HOSTILE, Tags, assert_harmless
 

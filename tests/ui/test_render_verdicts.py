@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragqa.repass.explanation import explain, verdict_by_index
+from ragqa.scoring.repass.explanation import explain, verdict_by_index
 from ragqa.types import Span
-from ragqa.ui.render import answer_html, marked_html
-from ragqa.ui.render_scores import (
+from ragqa.ui.html.render import answer_html, marked_html
+from ragqa.ui.html.scores import (
     gauges_html,
     obligations_html,
     pairs_html,

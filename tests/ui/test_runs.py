@@ -4,10 +4,10 @@ import threading
 
 import pytest
 
-from ragqa.config import Config
-from ragqa.operation.turns import Turns
+from ragqa.server.queue import Turns
+from ragqa.settings.config import Config
 from ragqa.types import Question
-from ragqa.ui.run import Run, Runs
+from ragqa.ui.state.run import Run, Runs
 from tests.support.fakes import FakeGenerator
 from tests.support.helpers import ANSWER, make_pipeline
 

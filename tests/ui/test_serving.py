@@ -9,11 +9,12 @@ import streamlit as st
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from ragqa.config import Config
 from ragqa.errors import ModelError
+from ragqa.settings.config import Config
 from ragqa.types import Question
-from ragqa.ui import resources, serving
-from ragqa.ui.run import Run
+from ragqa.ui import serving
+from ragqa.ui.state import resources
+from ragqa.ui.state.run import Run
 from tests.support.helpers import make_pipeline
 from tests.support.server import running_app
 

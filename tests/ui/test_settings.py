@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragqa.config import Config, FilteringConfig, FusionConfig, GenerationConfig, RerankingConfig
 from ragqa.errors import ConfigError
 from ragqa.filtering import select, with_added
-from ragqa.preset_files import find_preset, save_preset
-from ragqa.presets import PRESETS, Preset
-from ragqa.scores import ScoringMode
+from ragqa.settings.config import Config, FilteringConfig, FusionConfig, GenerationConfig, RerankingConfig
+from ragqa.settings.preset_files import find_preset, save_preset
+from ragqa.settings.presets import PRESETS, Preset
 from ragqa.types import Drop, Selection
-from ragqa.ui.differences import differences
-from ragqa.ui.limits import CUT, MAX_DROP, THRESHOLD, TOP_K, limits
-from ragqa.ui.render_curve import curve_html
-from ragqa.ui.settings_values import config_of, values_of, with_preset
-from ragqa.ui.stale import stale
-from ragqa.ui.terms import TERMS, term_html
+from ragqa.types.scores import ScoringMode
+from ragqa.ui.html.curve import curve_html
+from ragqa.ui.state.differences import differences
+from ragqa.ui.state.limits import CUT, MAX_DROP, THRESHOLD, TOP_K, limits
+from ragqa.ui.state.settings_values import config_of, values_of, with_preset
+from ragqa.ui.state.stale import stale
+from ragqa.ui.state.terms import TERMS, term_html
 from tests.support.fakes import ranking
 from tests.ui.test_render import Tags, assert_harmless
 from tests.ui.test_view import views

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from ragqa.access.audit import AuditLog
+from ragqa.server.access.audit import AuditLog
 from tests.support.lying_provider import LyingProvider, with_other_claims, without_signature
 from tests.support.server import free_port, running_app, wait_until_healthy
 from tests.support.visitor import Visitor

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from ragqa.record_store import RecordStore
+from ragqa.records.store import RecordStore
 from tests.support.server import ROOT
 
 pytestmark = pytest.mark.long

@@ -6,8 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from ragqa.config import Config, ScoringConfig
-from ragqa.events.generation import (
+from ragqa.generation.loc import LocGenerator
+from ragqa.generation.trace_words import trace_words
+from ragqa.generation.vrr import VrrGenerator
+from ragqa.records.record import AnswerRecord
+from ragqa.records.store import RecordStore
+from ragqa.scoring.repass.scorer import RepassScorer
+from ragqa.scoring.repass.verifier import RepassVerifier
+from ragqa.settings.config import Config, ScoringConfig
+from ragqa.types import Answer, Question
+from ragqa.types.events.generation import (
     BestSoFar,
     CandidateScored,
     CandidateWritten,
@@ -18,20 +26,12 @@ from ragqa.events.generation import (
     SentencesRemoved,
     Token,
 )
-from ragqa.events.pipeline import Answered, Stored
-from ragqa.generation.loc import LocGenerator
-from ragqa.generation.trace_words import trace_words
-from ragqa.generation.vrr import VrrGenerator
-from ragqa.record_store import RecordStore
-from ragqa.records import AnswerRecord
-from ragqa.repass.scorer import RepassScorer
-from ragqa.repass.verifier import RepassVerifier
-from ragqa.scores import RePASs
-from ragqa.types import Answer, Question
-from ragqa.ui.charts import path_chart
-from ragqa.ui.render_trace import best_html, score_path, trace_html
-from ragqa.ui.run import Run
-from ragqa.ui.view import View, advance, from_record
+from ragqa.types.events.pipeline import Answered, Stored
+from ragqa.types.scores import RePASs
+from ragqa.ui.html.charts import path_chart
+from ragqa.ui.html.trace import best_html, score_path, trace_html
+from ragqa.ui.state.run import Run
+from ragqa.ui.state.view import View, advance, from_record
 from tests.support.fakes import FakeNli, FakeObligations
 from tests.support.helpers import make_pipeline
 from tests.support.hostile import hostile_texts

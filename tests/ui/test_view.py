@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import pytest
 
-from ragqa.config import Config, FilteringConfig
 from ragqa.errors import GenerationError
-from ragqa.events.pipeline import Selected
-from ragqa.events.scoring import ObligationScored, SentenceScored
-from ragqa.record_store import RecordStore
-from ragqa.scores import CitationStatus, ScoringMode
+from ragqa.records.store import RecordStore
+from ragqa.settings.config import Config, FilteringConfig
 from ragqa.types import Question
-from ragqa.ui.run import Run
-from ragqa.ui.view import View, advance, from_record, provisional, reselect, shown
+from ragqa.types.events.pipeline import Selected
+from ragqa.types.events.scoring import ObligationScored, SentenceScored
+from ragqa.types.scores import CitationStatus, ScoringMode
+from ragqa.ui.state.run import Run
+from ragqa.ui.state.view import View, advance, from_record, provisional, reselect, shown
 from tests.support.fakes import FakeGenerator, answer
 from tests.support.helpers import ANSWER, make_pipeline
 

@@ -17,7 +17,7 @@ from ragqa.corpus.documents.labels import GUIDANCE, RANKS
 from ragqa.corpus.documents.model import Block
 from ragqa.corpus.documents.structure import DOTTED, Unit
 from ragqa.corpus.files import passage_id_of
-from ragqa.sentences import reads_as_heading
+from ragqa.english.sentences import reads_as_heading
 from ragqa.types import Passage
 
 SEPARATOR: Final = " › "

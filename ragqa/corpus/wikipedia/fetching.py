@@ -19,8 +19,8 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ragqa.errors import ConfigError, CorpusError
-from ragqa.http_client import pause_seconds, read_body, retry_after_seconds
-from ragqa.version import __version__
+from ragqa.infra.http import pause_seconds, read_body, retry_after_seconds
+from ragqa.infra.version import __version__
 
 logger = logging.getLogger(__name__)
 

@@ -9,15 +9,15 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
+from ragqa.english.reading import read
+from ragqa.english.words import STOP_WORDS, words_of
 from ragqa.generation.direct.asking import Asked, Part
 from ragqa.generation.direct.aspects import LONGEST, NEAR, head_of
 from ragqa.generation.direct.weighing import Evidence, Measured, Source, above, not_said
-from ragqa.protocols import Encoder
-from ragqa.verdicts.reading import read
-from ragqa.verdicts.words import STOP_WORDS, words_of
+from ragqa.plugins.protocols import Encoder
 
 LINE: Final = 0.5  # below it a part counts as not answered
-# The first were fitted on the open half of `ragqa.evaluation.answering` and its questions asked of the other corpus,
+# The first were fitted on the open half of `ragqa.evaluation.benchmarks.answering` and its questions asked of the other corpus,
 # the second line chosen on its near misses and those of `near.jsonl` (`ragqa eval answering --part further`).
 COSINE, COVER, ABSENT, NAMES, LACKS, CONSTANT = 4.6, 1.0, -0.5, 1.8, -1.8, -3.0
 UNSAID, UNNAMED, ELSEWHERE, NO_NUMBER = -3.5, -2.0, -2.5, -1.0

@@ -8,8 +8,8 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import Final
 
-from ragqa.verdicts.reading import Reading, read
-from ragqa.verdicts.words import STOP_WORDS, stem, words_of
+from ragqa.english.reading import Reading, read
+from ragqa.english.words import STOP_WORDS, stem, words_of
 
 
 class Asked(StrEnum):

@@ -12,8 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from ragqa.verdicts.reading import Reading, read
-from ragqa.verdicts.words import STOP_WORDS, Word, stem, words_of
+from ragqa.english.reading import Reading, read
+from ragqa.english.words import STOP_WORDS, Word, stem, words_of
 
 
 def _ways(*patterns: str) -> tuple[re.Pattern[str], ...]:

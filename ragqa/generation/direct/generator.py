@@ -12,17 +12,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from ragqa.config import FilteringConfig, GenerationConfig
-from ragqa.events.generation import GenerationEvent, PassagesAdded, Token
-from ragqa.events.pipeline import Selected
 from ragqa.filtering import select, with_added
 from ragqa.generation.answers import NOTHING_KEPT, Quote, empty_answer, pieces_of, quoted
 from ragqa.generation.direct.answerability import Answerability, answerability
 from ragqa.generation.direct.asking import Part, parts_of
 from ragqa.generation.direct.weighing import Evidence, Source, is_readable, measured, score, vectors_of
 from ragqa.generation.prompts import NO_TEXT
-from ragqa.protocols import Encoder, Search
+from ragqa.plugins.protocols import Encoder, Search
+from ragqa.settings.config import FilteringConfig, GenerationConfig
 from ragqa.types import Answer, Passage, Question, Ranking, Selection
+from ragqa.types.events.generation import GenerationEvent, PassagesAdded, Token
+from ragqa.types.events.pipeline import Selected
 
 EVIDENCE: Final = 3  # sentences after those that answer
 EVIDENCE_WORDS: Final = 150  # of them together

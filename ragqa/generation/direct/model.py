@@ -13,15 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from ragqa.config import FilteringConfig, GenerationConfig
-from ragqa.events.generation import GenerationEvent, Token
-from ragqa.events.pipeline import Selected
+from ragqa.english.language import ENGLISH, language_of
+from ragqa.english.reading import read
 from ragqa.generation.direct.generator import DirectGenerator
-from ragqa.generation.llm import LlmGenerator
-from ragqa.protocols import Encoder, Search
+from ragqa.generation.llm.generator import LlmGenerator
+from ragqa.plugins.protocols import Encoder, Search
+from ragqa.settings.config import FilteringConfig, GenerationConfig
 from ragqa.types import Answer, AnswerSentence, Question, Ranking, Selection
-from ragqa.verdicts.language import ENGLISH, language_of
-from ragqa.verdicts.reading import read
+from ragqa.types.events.generation import GenerationEvent, Token
+from ragqa.types.events.pipeline import Selected
 
 QUOTED_INSTEAD: Final = (
     "The language model found no answer in the passages; what is quoted are the sentences nearest to the question."

@@ -1,6 +1,6 @@
 """How well a sentence answers a part of a question: what is measured of both, and the weights it is added up with.
 
-Pure but for the encoder. The weights are fitted on the open half of `ragqa.evaluation.answering`.
+Pure but for the encoder. The weights are fitted on the open half of `ragqa.evaluation.benchmarks.answering`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from dataclasses import astuple, dataclass, fields
 from functools import cached_property
 from typing import Final
 
-from ragqa.cleaning import without_controls
+from ragqa.english.reading import Reading, read
+from ragqa.english.sentences import reads_as_heading, split_sentences
 from ragqa.generation.direct.asking import Part
 from ragqa.generation.direct.aspects import LONGEST, Unsaid, unsaid
-from ragqa.normalisation import min_max_norm
-from ragqa.protocols import Encoder, FloatMatrix
-from ragqa.sentences import reads_as_heading, split_sentences
+from ragqa.infra.cleaning import without_controls
+from ragqa.plugins.protocols import Encoder, FloatMatrix
 from ragqa.types import Passage, Ranking
-from ragqa.verdicts.reading import Reading, read
+from ragqa.types.normalisation import min_max_norm
 
 READ: Final = 12  # passages, best first, whose sentences may answer, kept or not
 MOST_SENTENCES: Final = 200  # of them; a passage of thousands of words is read from its beginning

@@ -6,16 +6,16 @@ from collections.abc import Generator as Stream
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from ragqa.config import FilteringConfig, GenerationConfig
-from ragqa.events.generation import GenerationEvent, SubQuestionsAsked, Token, Working
-from ragqa.events.pipeline import Selected
 from ragqa.generation.answers import nothing_kept
 from ragqa.generation.concise import ConciseGenerator
 from ragqa.generation.fanout.merging import Found, Tree, answered
 from ragqa.generation.fanout.searching import parts_of, search_parts, second_hop
-from ragqa.protocols import Encoder, Generator, ObligationClassifier, Search, Verifier
-from ragqa.streams import returned
+from ragqa.plugins.protocols import Encoder, Generator, ObligationClassifier, Search, Verifier
+from ragqa.settings.config import FilteringConfig, GenerationConfig
 from ragqa.types import Answer, Passage, Question, Ranking, Selection, SubQuestion
+from ragqa.types.events.generation import GenerationEvent, SubQuestionsAsked, Token, Working
+from ragqa.types.events.pipeline import Selected
+from ragqa.types.streams import returned
 
 SENTENCES = 2  # quoted for a sub-question
 

@@ -10,12 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ragqa.config import FilteringConfig
-from ragqa.events.generation import EvidenceFound, PassagesAdded, SubQuestionAnswered, SubQuestionsAsked, TraceEvent
 from ragqa.filtering import select, with_added
 from ragqa.generation.answers import composed, separator_after
 from ragqa.generation.fanout.names import plain_name
-from ragqa.normalisation import min_max_norm
+from ragqa.settings.config import FilteringConfig
 from ragqa.types import (
     Answer,
     AnswerSentence,
@@ -28,6 +26,14 @@ from ragqa.types import (
     Selection,
     SubQuestion,
 )
+from ragqa.types.events.generation import (
+    EvidenceFound,
+    PassagesAdded,
+    SubQuestionAnswered,
+    SubQuestionsAsked,
+    TraceEvent,
+)
+from ragqa.types.normalisation import min_max_norm
 
 # Of 81 settings around these either half of HotpotQA set a chose these for the other; eight neighbours were within .01.
 # FURTHER_OWN was chosen on the encyclopedia's 26 questions, where an article is several passages.

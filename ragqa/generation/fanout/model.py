@@ -9,22 +9,22 @@ from collections.abc import Generator as Stream
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ragqa.cleaning import without_controls, without_invisible
-from ragqa.config import FilteringConfig, GenerationConfig
 from ragqa.errors import GenerationError
-from ragqa.events.generation import BestSoFar, CallsPlanned, GenerationEvent, SubQuestionsAsked, Working
-from ragqa.events.pipeline import Selected
 from ragqa.generation.answers import budget_note, failure_note, marked, nothing_kept, unfinished
-from ragqa.generation.calls import Call, Calls, Outcome, tokens_in
-from ragqa.generation.client import ChatClient
 from ragqa.generation.fanout.generator import searched_by_rules
 from ragqa.generation.fanout.merging import Found, Node, Tree, answered
 from ragqa.generation.fanout.names import names_in
 from ragqa.generation.fanout.searching import best_of
+from ragqa.generation.llm.calls import Call, Calls, Outcome, tokens_in
+from ragqa.generation.llm.client import ChatClient
+from ragqa.generation.llm.reply import Reply
 from ragqa.generation.prompts import ANSWER_MAX_CHARS, Prompt, build_numbered_prompt, build_prompt, load_prompt
-from ragqa.generation.reply import Reply
-from ragqa.protocols import Search
+from ragqa.infra.cleaning import without_controls, without_invisible
+from ragqa.plugins.protocols import Search
+from ragqa.settings.config import FilteringConfig, GenerationConfig
 from ragqa.types import Answer, Passage, PromptVersion, Question, Ranking, Selection, SubQuestion
+from ragqa.types.events.generation import BestSoFar, CallsPlanned, GenerationEvent, SubQuestionsAsked, Working
+from ragqa.types.events.pipeline import Selected
 
 MAX_CHARS = 300  # of a sub-question; a longer one is no question
 KEYS = ("sub_questions", "subquestions", "questions")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from ragqa.generation.fanout.decomposition import Part, decompose
 from ragqa.generation.fanout.merging import Found, own_passages
 from ragqa.generation.fanout.names import FUNCTION_WORDS, SMALL_WORDS, names_in, plain_name
-from ragqa.protocols import Search
+from ragqa.plugins.protocols import Search
 from ragqa.types import Passage, Ranking, SubQuestion
 
 MAX_NAMES = 12  # looked up for one passage; a longer list is an index, not a text

@@ -25,10 +25,10 @@ from typing import IO, Final
 
 from filelock import FileLock, Timeout
 
-from ragqa.cleaning import without_controls
 from ragqa.errors import ConfigError, GenerationError
+from ragqa.infra.cleaning import without_controls
 from ragqa.models.catalogue import LOCAL_MODELS, has_library, local_file
-from ragqa.paths import Paths
+from ragqa.settings.paths import Paths
 
 CONTEXT_TOKENS: Final = 8192
 LOADING_SECONDS: Final = 300.0  # a file of gigabytes on a slow disk

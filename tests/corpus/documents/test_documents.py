@@ -6,13 +6,13 @@ import zlib
 
 import pytest
 
-from ragqa.config import IndexingConfig
 from ragqa.corpus import detect_format, open_stream
 from ragqa.corpus.documents import DOCUMENT_FORMATS, Reader, UnreadableError
 from ragqa.corpus.documents.model import Block
 from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.structure import build
-from ragqa.indexing import build_events, open_index
+from ragqa.index import build_events, open_index
+from ragqa.settings.config import IndexingConfig
 from tests.support.document_files import (
     RULES,
     rules_pages,

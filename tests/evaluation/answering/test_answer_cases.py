@@ -5,10 +5,9 @@ from collections import Counter
 
 import pytest
 
-from ragqa.config import IndexingConfig
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
-from ragqa.evaluation.answering.facts import (
+from ragqa.evaluation.benchmarks.answering.facts import (
     FOLLOW_UPS,
     FURTHER_FOLLOW_UPS,
     QUESTIONS,
@@ -19,7 +18,8 @@ from ragqa.evaluation.answering.facts import (
     judge,
     plain,
 )
-from ragqa.evaluation.answering.facts import rows as rows_of
+from ragqa.evaluation.benchmarks.answering.facts import rows as rows_of
+from ragqa.settings.config import IndexingConfig
 from ragqa.types import Answer
 
 KINDS = tuple("yes/no|number|date|who|list|comparison|two-part|definition|exception|vague".split("|"))

@@ -6,12 +6,12 @@ import pytest
 from typer.testing import CliRunner
 
 from ragqa.cli import app, evaluate_answers
-from ragqa.config import Config
 from ragqa.errors import ConfigError, RagqaError, RecordError
-from ragqa.evaluation.answers.ablations import AUEB, Study, published_beside, step_means, variants
-from ragqa.evaluation.answers.comparing import compare_runs, load_run, published_rows
-from ragqa.evaluation.answers.measures import MEASURES
-from ragqa.registry import needs_language_model
+from ragqa.evaluation.benchmarks.answers.ablations import AUEB, Study, published_beside, step_means, variants
+from ragqa.evaluation.benchmarks.answers.comparing import compare_runs, load_run, published_rows
+from ragqa.evaluation.benchmarks.answers.measures import MEASURES
+from ragqa.plugins.registry import needs_language_model
+from ragqa.settings.config import Config
 from tests.support.answers_entry import load_pipeline
 from tests.support.fakes import FakeGenerator
 from tests.support.helpers import ANSWER

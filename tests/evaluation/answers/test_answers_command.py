@@ -6,20 +6,20 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-import ragqa.evaluation.answers.benchmark as answers
+import ragqa.evaluation.benchmarks.answers.benchmark as answers
 from ragqa.cli import app
-from ragqa.config import Config
 from ragqa.corpus.questions import load_asked
 from ragqa.errors import CorpusError, GenerationError, RagqaError
 from ragqa.evaluation.answer_file import read_answers
-from ragqa.evaluation.answers.measures import MEASURES, lix, means
 from ragqa.evaluation.benchmark import Status
+from ragqa.evaluation.benchmarks.answers.measures import MEASURES, lix, means
 from ragqa.evaluation.files import has_gold, has_questions
-from ragqa.evaluation.journal import held
 from ragqa.evaluation.loading import answer_stamp_of
 from ragqa.evaluation.run import MAX_FAILURES_IN_A_ROW, run
 from ragqa.evaluation.run_files import read_run
-from ragqa.paths import Paths
+from ragqa.infra.journal import held
+from ragqa.settings.config import Config
+from ragqa.settings.paths import Paths
 from ragqa.types import Question, Usage
 from tests.support.answers_entry import load_pipeline
 from tests.support.fakes import FakeEncoder, FakeGenerator, answer

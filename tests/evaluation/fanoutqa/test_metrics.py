@@ -13,8 +13,8 @@ from types import ModuleType, SimpleNamespace
 import pytest
 
 from ragqa.errors import ConfigError, GenerationError, ModelError
-from ragqa.evaluation.fanoutqa import instruments
-from ragqa.evaluation.fanoutqa.instruments import (
+from ragqa.evaluation.benchmarks.fanoutqa import instruments
+from ragqa.evaluation.benchmarks.fanoutqa.instruments import (
     JudgeSettings,
     LlmJudge,
     load_bleurt,
@@ -25,7 +25,7 @@ from ragqa.evaluation.fanoutqa.instruments import (
     verdict_of,
     with_lemmatiser,
 )
-from ragqa.evaluation.fanoutqa.metrics import (
+from ragqa.evaluation.benchmarks.fanoutqa.metrics import (
     ROUGE_TYPES,
     Judging,
     Match,
@@ -36,7 +36,7 @@ from ragqa.evaluation.fanoutqa.metrics import (
     score_one,
     summarise,
 )
-from ragqa.evaluation.fanoutqa.questions import FanOutQuestion, load_fanoutqa
+from ragqa.evaluation.benchmarks.fanoutqa.questions import FanOutQuestion, load_fanoutqa
 from ragqa.types import Question
 from tests.support.openai_server import OpenAIServer, answer, status
 

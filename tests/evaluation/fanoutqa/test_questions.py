@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import ragqa
 from ragqa.errors import ConfigError, CorpusError
-from ragqa.evaluation.fanoutqa.evidence import (
+from ragqa.evaluation.benchmarks.fanoutqa.evidence import (
     FolderPages,
     Fragment,
     NoPageError,
@@ -24,8 +24,8 @@ from ragqa.evaluation.fanoutqa.evidence import (
     open_pages,
     ranked,
 )
-from ragqa.evaluation.fanoutqa.instruments import plain_normaliser
-from ragqa.evaluation.fanoutqa.questions import (
+from ragqa.evaluation.benchmarks.fanoutqa.instruments import plain_normaliser
+from ragqa.evaluation.benchmarks.fanoutqa.questions import (
     WITHDRAWN,
     Evidence,
     FanOutQuestion,

@@ -13,11 +13,10 @@ import pytest
 from typer.testing import CliRunner
 
 from ragqa.cli import app
-from ragqa.config import GenerationConfig
 from ragqa.errors import ConfigError, GenerationError
 from ragqa.evaluation.benchmark import Item, Status, Task
-from ragqa.evaluation.fanoutqa.benchmark import BENCHMARK, stamp_of
-from ragqa.evaluation.fanoutqa.evidence import (
+from ragqa.evaluation.benchmarks.fanoutqa.benchmark import BENCHMARK, stamp_of
+from ragqa.evaluation.benchmarks.fanoutqa.evidence import (
     ANSWER_RESERVE,
     FolderPages,
     IndexSearch,
@@ -25,11 +24,11 @@ from ragqa.evaluation.fanoutqa.evidence import (
     count_tokens,
     index_search,
 )
-from ragqa.evaluation.fanoutqa.instruments import JudgeSettings, LlmJudge, plain_normaliser
-from ragqa.evaluation.fanoutqa.metrics import Metrics
-from ragqa.evaluation.fanoutqa.questions import Evidence, FanOutQuestion
-from ragqa.evaluation.fanoutqa.reporting import Loaded
-from ragqa.evaluation.fanoutqa.settings import (
+from ragqa.evaluation.benchmarks.fanoutqa.instruments import JudgeSettings, LlmJudge, plain_normaliser
+from ragqa.evaluation.benchmarks.fanoutqa.metrics import Metrics
+from ragqa.evaluation.benchmarks.fanoutqa.questions import Evidence, FanOutQuestion
+from ragqa.evaluation.benchmarks.fanoutqa.reporting import Loaded
+from ragqa.evaluation.benchmarks.fanoutqa.settings import (
     PROMPTS,
     ClosedBook,
     EvidenceProvided,
@@ -43,8 +42,9 @@ from ragqa.evaluation.fanoutqa.settings import (
 )
 from ragqa.evaluation.run import Stop
 from ragqa.evaluation.run import run as stream_of
-from ragqa.generation.client import ChatClient
-from ragqa.paths import Paths
+from ragqa.generation.llm.client import ChatClient
+from ragqa.settings.config import GenerationConfig
+from ragqa.settings.paths import Paths
 from ragqa.types import Question
 from tests.support.helpers import FakeManifest, make_pipeline
 from tests.support.openai_server import OpenAIServer, answer, status

@@ -7,10 +7,10 @@ import json
 import pytest
 
 from ragqa.errors import CorpusError
-from ragqa.evaluation.fanoutqa.questions import load_fanoutqa
-from ragqa.evaluation.fanoutqa.reporting import leaderboard, published
-from ragqa.evaluation.fanoutqa.settings import Setting
-from ragqa.evaluation.fanoutqa.submission import (
+from ragqa.evaluation.benchmarks.fanoutqa.questions import load_fanoutqa
+from ragqa.evaluation.benchmarks.fanoutqa.reporting import leaderboard, published
+from ragqa.evaluation.benchmarks.fanoutqa.settings import Setting
+from ragqa.evaluation.benchmarks.fanoutqa.submission import (
     FIELDS,
     check_generations,
     check_metadata,

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from ragqa.cli import app
 from ragqa.evaluation.benchmark import Item, Task
-from ragqa.evaluation.follow_ups.benchmark import BENCHMARK
+from ragqa.evaluation.benchmarks.follow_ups.benchmark import BENCHMARK
 from ragqa.types import Question
 
 ROW = {"kind": "and for", "question": "How high is Everest?", "must": ["K2"], "must_not": ["everest"]}

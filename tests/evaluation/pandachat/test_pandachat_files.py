@@ -8,7 +8,7 @@ import pytest
 
 from ragqa.corpus.pandachat import load_pandachat_questions
 from ragqa.errors import ConfigError, CorpusError
-from ragqa.evaluation.pandachat.results import (
+from ragqa.evaluation.benchmarks.pandachat.results import (
     PUBLISHED_ONLY,
     compared,
     markdown_table,
@@ -19,7 +19,7 @@ from ragqa.evaluation.pandachat.results import (
     write_report,
     write_results,
 )
-from ragqa.evaluation.pandachat.submissions import (
+from ragqa.evaluation.benchmarks.pandachat.submissions import (
     PandachatRow,
     annotated,
     evaluate_submission,

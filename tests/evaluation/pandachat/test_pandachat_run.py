@@ -7,19 +7,19 @@ from types import SimpleNamespace
 import pytest
 from typer.testing import CliRunner
 
-import ragqa.evaluation.pandachat.benchmark as module
+import ragqa.evaluation.benchmarks.pandachat.benchmark as module
 from ragqa.cli import app
-from ragqa.config import FusionConfig, IndexingConfig, RetrievalConfig
 from ragqa.corpus.pandachat import load_pandachat_questions, load_pandachat_rows, locate_pandachat
 from ragqa.errors import ConfigError, RecordError
 from ragqa.evaluation.benchmark import Item, Task
-from ragqa.evaluation.pandachat.benchmark import BENCHMARK, score, solve
-from ragqa.evaluation.pandachat.ranking import check_index, fits, ranker_of
-from ragqa.evaluation.pandachat.results import published
-from ragqa.evaluation.pandachat.submissions import read_submission, submission_json, write_submission
+from ragqa.evaluation.benchmarks.pandachat.benchmark import BENCHMARK, score, solve
+from ragqa.evaluation.benchmarks.pandachat.ranking import check_index, fits, ranker_of
+from ragqa.evaluation.benchmarks.pandachat.results import published
+from ragqa.evaluation.benchmarks.pandachat.submissions import read_submission, submission_json, write_submission
 from ragqa.evaluation.run import Stop, run
-from ragqa.indexing import build_index, open_index
-from ragqa.paths import Paths
+from ragqa.index import build_index, open_index
+from ragqa.settings.config import FusionConfig, IndexingConfig, RetrievalConfig
+from ragqa.settings.paths import Paths
 from ragqa.types import Ranking, ScoredPassage
 from tests.support.fakes import FakeEncoder, FakeRetriever, passage
 from tests.support.pandachat_set import CAT, GARDEN, QUERIES, write_set

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from ragqa.corpus.questions import GoldQuestion, load_gold
-from ragqa.evaluation.retrieval.breakdown import (
+from ragqa.evaluation.benchmarks.retrieval.breakdown import (
     breakdown,
     groups_of,
     pair_figures,

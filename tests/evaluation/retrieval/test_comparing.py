@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from ragqa.config import FusionConfig
 from ragqa.corpus.questions import GoldQuestion
-from ragqa.evaluation.retrieval.comparing import compare, compare_all_gold, evaluate, measured, write_outputs
+from ragqa.evaluation.benchmarks.retrieval.comparing import compare, compare_all_gold, evaluate, measured, write_outputs
 from ragqa.evaluation.run_files import read_run
+from ragqa.settings.config import FusionConfig
 from ragqa.types import Question, Ranking, ScoredPassage
 from tests.support.fakes import passage
 

@@ -6,9 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from ragqa.config import Config, RetrievalConfig
 from ragqa.corpus.questions import GoldQuestion
-from ragqa.evaluation.retrieval.rankings import (
+from ragqa.evaluation.benchmarks.retrieval.rankings import (
     Ranker,
     cut,
     identity_of,
@@ -18,8 +17,9 @@ from ragqa.evaluation.retrieval.rankings import (
     rounded,
     unpacked,
 )
-from ragqa.streams import returned
+from ragqa.settings.config import Config, RetrievalConfig
 from ragqa.types import ModelInfo, Question, Ranking, ScoredPassage
+from ragqa.types.streams import returned
 from tests.support.fakes import FakeRetriever, passage
 
 PASSAGES = tuple(passage(name) for name in "abcd")

@@ -8,14 +8,14 @@ from typer.testing import CliRunner
 
 from ragqa.cli import app
 from ragqa.corpus.demo import DEMOS
+from ragqa.evaluation.benchmarks.retrieval import tables
+from ragqa.evaluation.benchmarks.retrieval.benchmark import BENCHMARK, QUESTIONS
+from ragqa.evaluation.benchmarks.retrieval.tables import published_rows
 from ragqa.evaluation.catalogue import benchmark_of, demo_files, offered_files
-from ragqa.evaluation.retrieval import tables
-from ragqa.evaluation.retrieval.benchmark import BENCHMARK, QUESTIONS
-from ragqa.evaluation.retrieval.tables import published_rows
 from ragqa.evaluation.run import run
 from ragqa.evaluation.run_files import read_run
-from ragqa.paths import Paths
-from ragqa.presets import PRESETS
+from ragqa.settings.paths import Paths
+from ragqa.settings.presets import PRESETS
 from tests.support.pandachat_set import submission, write_set
 
 DEMO = DEMOS["rulebook"]

@@ -13,14 +13,14 @@ from typer.testing import CliRunner
 import ragqa.cli
 from ragqa.cli import app
 from ragqa.cli.output import fail
-from ragqa.config import SCORING_PROFILES, ScoringConfig
 from ragqa.errors import CorpusError, ModelError, RagqaError, RecordError, ScoringError
-from ragqa.evaluation import journal as journal_module
 from ragqa.evaluation import run as run_module
 from ragqa.evaluation.answer_file import read_answers
-from ragqa.evaluation.journal import held
-from ragqa.evaluation.scoring import benchmark as scoring
-from ragqa.repass.scorer import RepassScorer
+from ragqa.evaluation.benchmarks.scoring import benchmark as scoring
+from ragqa.infra import journal as journal_module
+from ragqa.infra.journal import held
+from ragqa.scoring.repass.scorer import RepassScorer
+from ragqa.settings.config import SCORING_PROFILES, ScoringConfig
 from ragqa.types import ModelInfo
 from tests.support.fakes import FakeObligations
 from tests.support.score_entry import HashedNli

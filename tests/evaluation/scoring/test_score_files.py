@@ -9,10 +9,10 @@ import pytest
 
 from ragqa.errors import RecordError
 from ragqa.evaluation.answer_file import Figures, figures_of
-from ragqa.evaluation.journal import Journal, write_whole
-from ragqa.evaluation.scoring.results import averages, averages_text, csv_text
-from ragqa.scores import Breakdown, ObligationScore, Premise, RePASs, ScoringMode
+from ragqa.evaluation.benchmarks.scoring.results import averages, averages_text, csv_text
+from ragqa.infra.journal import Journal, write_whole
 from ragqa.types import ModelInfo
+from ragqa.types.scores import Breakdown, ObligationScore, Premise, RePASs, ScoringMode
 
 MODEL = ModelInfo("m", "0" * 64)
 

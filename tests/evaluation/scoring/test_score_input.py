@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from ragqa.config import ScoringConfig
 from ragqa.errors import CorpusError, ScoringError
 from ragqa.evaluation.answer_file import answer_of_text, read_answers, score_item
-from ragqa.repass.scorer import RepassScorer
+from ragqa.scoring.repass.scorer import RepassScorer
+from ragqa.settings.config import ScoringConfig
 from tests.support.fakes import FakeNli, FakeObligations
 
 ITEM = {"QuestionID": "q1", "Question": "Why?", "RetrievedPassages": ["One.", "Two."], "Answer": "One. Two."}

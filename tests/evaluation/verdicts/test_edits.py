@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import ragqa.evaluation.verdicts.edits as edits
-from ragqa.evaluation.verdicts.edits import MAKERS, edited
+import ragqa.evaluation.benchmarks.verdicts.edits as edits
+from ragqa.evaluation.benchmarks.verdicts.edits import MAKERS, edited
 
 SEEDS = range(12)
 

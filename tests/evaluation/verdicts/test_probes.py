@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from ragqa.evaluation.verdicts.judging import N_PASSAGES, passages_for, stated_in
-from ragqa.evaluation.verdicts.labelled import labelled
-from ragqa.evaluation.verdicts.probes import KINDS, Expected, Probe, drawn, has_nearly, sentences_of
-from ragqa.evaluation.verdicts.tables import Judged, data_of, tables, wilson
+from ragqa.evaluation.benchmarks.verdicts.judging import N_PASSAGES, passages_for, stated_in
+from ragqa.evaluation.benchmarks.verdicts.labelled import labelled
+from ragqa.evaluation.benchmarks.verdicts.probes import KINDS, Expected, Probe, drawn, has_nearly, sentences_of
+from ragqa.evaluation.benchmarks.verdicts.tables import Judged, data_of, tables, wilson
 from tests.support.fakes import FakeObligations, passage
 
 TEXTS = {

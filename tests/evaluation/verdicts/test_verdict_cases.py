@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 
-from ragqa.config import IndexingConfig
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
-from ragqa.evaluation.verdicts.labelled import DATA
+from ragqa.evaluation.benchmarks.verdicts.labelled import DATA
+from ragqa.settings.config import IndexingConfig
 
 CONTRADICTED = ("number", "date", "unit", "amount", "modal", "modal strength", "negation", "party", "entity")
 SAYS_MORE = ("condition dropped", "exception dropped", "some for all", "only dropped")

@@ -9,8 +9,8 @@ import pytest
 
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
-from ragqa.evaluation.verdicts.labelled import DATA
-from ragqa.sentences import split_sentences
+from ragqa.english.sentences import split_sentences
+from ragqa.evaluation.benchmarks.verdicts.labelled import DATA
 
 REWORDINGS = [json.loads(line) for line in (DATA / "verdict_rewordings.jsonl").read_text("utf-8").splitlines()]
 OBLIGATIONS = [json.loads(line) for line in (DATA / "verdict_obligations.jsonl").read_text("utf-8").splitlines()]

@@ -5,17 +5,17 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-import ragqa.evaluation.verdicts.benchmark as verdicts
+import ragqa.evaluation.benchmarks.verdicts.benchmark as verdicts
 from ragqa.cli import app
-from ragqa.config import IndexingConfig
 from ragqa.errors import ConfigError
 from ragqa.evaluation.catalogue import benchmark_of
 from ragqa.evaluation.run import run
-from ragqa.indexing import build_index, open_index
+from ragqa.index import build_index, open_index
 from ragqa.loading import Models
-from ragqa.paths import Paths
 from ragqa.pipeline import assemble
-from ragqa.scores import NliProbabilities
+from ragqa.settings.config import IndexingConfig
+from ragqa.settings.paths import Paths
+from ragqa.types.scores import NliProbabilities
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
 from tests.support.openai_server import OpenAIServer, answer
 

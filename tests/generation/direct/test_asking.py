@@ -2,8 +2,8 @@
 
 import pytest
 
+from ragqa.english.reading import read
 from ragqa.generation.direct.asking import Asked, parts_of
-from ragqa.verdicts.reading import read
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
+from ragqa.english.reading import read
 from ragqa.generation.direct.aspects import LONGEST, Unsaid, head_of, unsaid
-from ragqa.verdicts.reading import read
 
 IRON = "Iron melts at 1,538 degrees Celsius."
 

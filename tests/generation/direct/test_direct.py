@@ -5,16 +5,16 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from ragqa.config import FilteringConfig, GenerationConfig
-from ragqa.events.generation import PassagesAdded
-from ragqa.events.pipeline import Selected
+from ragqa.english.words import STOP_WORDS, words_of
 from ragqa.filtering import select
 from ragqa.generation.answers import NOTHING_KEPT
 from ragqa.generation.direct.generator import ANYWAY, EVIDENCE, EVIDENCE_WORDS, REFUSAL, DirectGenerator
 from ragqa.generation.fanout.merging import reselected
-from ragqa.generation.reply import reads_as_refusal
+from ragqa.generation.llm.reply import reads_as_refusal
+from ragqa.settings.config import FilteringConfig, GenerationConfig
 from ragqa.types import AnswerSentence, Drop, ModelInfo, Question, Ranking, ScoredPassage
-from ragqa.verdicts.words import STOP_WORDS, words_of
+from ragqa.types.events.generation import PassagesAdded
+from ragqa.types.events.pipeline import Selected
 from tests.support.fakes import passage
 from tests.support.streams import drain
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from ragqa.config import FilteringConfig, GenerationConfig
-from ragqa.events.generation import PassagesAdded, Token
-from ragqa.events.pipeline import Selected
 from ragqa.generation.direct.model import QUOTED_AFTER, QUOTED_INSTEAD, DirectLlmGenerator
+from ragqa.settings.config import FilteringConfig, GenerationConfig
 from ragqa.types import Question
+from ragqa.types.events.generation import PassagesAdded, Token
+from ragqa.types.events.pipeline import Selected
 from tests.generation.direct.test_direct import DENSITY, MELTING, MELTS, TITANIC, Encoder, ranked
 from tests.support.openai_server import OpenAIServer, answer
 from tests.support.streams import drain

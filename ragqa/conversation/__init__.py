@@ -1,0 +1,65 @@
+"""A question asked in the light of earlier ones: rewritten so that it stands alone, by rules or by a language model.
+
+::
+
+    found = follow_up("And for branches?", record_id, store)   # shown, and may be changed
+    pipeline.run(Question(found.rewritten, follow_up=found))   # the record keeps both
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ragqa.conversation import rules
+from ragqa.conversation.history import Turn
+from ragqa.conversation.model import rewritten_by_model
+from ragqa.errors import RagqaError
+from ragqa.infra.cleaning import without_controls
+from ragqa.plugins.registry import needs_language_model
+from ragqa.records.store import RecordStore
+from ragqa.settings.config import GenerationConfig
+from ragqa.types import FollowUp
+
+__all__ = ["MOST_TURNS", "Turn", "follow_up", "rewrite", "thread_of"]
+
+MOST_TURNS = 4  # that a rewriting looks at; each was rewritten itself, so the last says most
+
+
+def follow_up(asked: str, record_id: str, records: RecordStore, config: GenerationConfig | None = None) -> FollowUp:
+    """The question as it stands alone after the record of this id. Raises RecordError where there is no such record."""
+    return replace(rewrite(asked, thread_of(record_id, records), config), record_id=record_id)
+
+
+def thread_of(record_id: str, records: RecordStore) -> tuple[Turn, ...]:
+    """The last questions that led to this record, with their answers, oldest first.
+
+    Raises RecordError where there is no such record; the thread begins later where an earlier one is gone.
+    """
+    turns: list[Turn] = []
+    while record_id and len(turns) < MOST_TURNS:
+        try:
+            record = records.load(record_id)
+        except RagqaError:
+            if not turns:
+                raise
+            break
+        turns.append(Turn(record.question.text, "" if record.answer.is_refusal else record.answer.text))
+        record_id = record.question.follow_up.record_id if record.question.follow_up else ""
+    return tuple(reversed(turns))
+
+
+def rewrite(asked: str, thread: Sequence[Turn], config: GenerationConfig | None = None) -> FollowUp:
+    """The question as it stands alone: by the language model where ``config`` writes with one, else by rules.
+
+    A model that fails, or whose reply is no question, leaves the rules' rewriting and a note that says so.
+    """
+    asked = without_controls(asked)
+    by_rules = FollowUp("", asked, rules.rewritten(asked, thread))
+    if config is None or not thread or not needs_language_model(config.generator):
+        return by_rules
+    try:
+        text, by = rewritten_by_model(asked, thread, config)
+    except RagqaError as error:
+        return replace(by_rules, note=f"Rewritten by rules, as the language model did not: {error}")
+    return replace(by_rules, rewritten=text, by=by)

@@ -1,0 +1,1 @@
+"""English text taken apart: sentences, words, quantities, dates, languages. Pure."""

@@ -1,0 +1,262 @@
+"""Answers and RePASs: many questions through the pipeline that the page uses, answered, kept, scored, kept.
+
+::
+
+    DIR/
+    ├── run.json       which questions, index, settings and models this folder belongs to
+    ├── journal.jsonl  what is done, as soon as it is so
+    ├── answers.json   RIRAG A.6, as the shared task wants it and `ragqa score` reads it
+    ├── ranking.run    the passages found, as a TREC run
+    ├── details.json   every answer with its values, its sentences and what became of their citations
+    └── report.json    means, counts, tokens and seconds
+
+An answer is on disk before it is scored, and so is every completion it is made of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from ragqa.corpus.obliqa import load_item_ids
+from ragqa.corpus.questions import load_asked, load_gold
+from ragqa.errors import ConfigError, CorpusError
+from ragqa.evaluation.benchmark import (
+    GENERATOR,
+    INDEX,
+    LIMIT,
+    PARALLEL,
+    PRESET,
+    Benchmark,
+    Item,
+    Json,
+    Option,
+    Outcome,
+    Settings,
+    Status,
+    Task,
+)
+from ragqa.evaluation.benchmarks.answers.comparing import SCALE, published_comparison, published_rows, run_tables
+from ragqa.evaluation.benchmarks.answers.measures import means
+from ragqa.evaluation.benchmarks.answers.solving import Answered, answered, scores_of
+from ragqa.evaluation.benchmarks.answers.writing import OUTPUTS, PRICE_UNIT, report_of, write_outputs
+from ragqa.evaluation.files import has_questions, holds_gold
+from ragqa.evaluation.loading import answer_stamp_of, config_of, pipeline_for
+from ragqa.evaluation.report import CheckedSentence, Column, Figure, File, Report, Row, shown
+from ragqa.pipeline import Pipeline
+from ragqa.plugins.registry import needs_language_model
+from ragqa.settings.paths import Paths
+from ragqa.types import Question
+from ragqa.types.scores import Verdict
+
+SCHEMA_VERSION: Final = 1
+COLUMNS: Final = (
+    Column("composite", "RePASs"),
+    Column("entailment", "E"),
+    Column("contradiction", "C"),
+    Column("obligation_coverage", "OC"),
+    Column("relevance", "relevance"),
+    Column("copied", "copied"),
+    Column("seconds", "seconds", 1),
+)
+TOKENS: Final = (Column("prompt_tokens", "tokens in", 0), Column("completion_tokens", "tokens out", 0))
+_FIGURES: Final = (
+    ("composite", "RePASs", "(E − C + OC + 1) / 3, the paper's definition"),
+    ("entailment", "E", "mean entailment of an answer's sentences"),
+    ("contradiction", "C", "mean contradiction; low is good"),
+    ("obligation_coverage", "OC", "share of the passages' obligations covered"),
+    ("relevance", "Relevance", "how far the answers answer what was asked; beside RePASs, never part of it"),
+    ("copied", "Copied", "share of words in verbatim runs: copying is rewarded, so read it beside RePASs"),
+)
+PRICE_IN = Option("price_in", "Price of a million tokens sent, for the cost.", "float", least=0, decides=False)
+PRICE_OUT = Option("price_out", "Price of a million tokens written.", "float", least=0, decides=False)
+QUESTIONS = Option(
+    "questions",
+    "JSON list of {QuestionID, Question}, or JSON lines of {question}; gold is not needed.",
+    "file",
+    label="Questions",
+    accepts="a JSON list of {QuestionID, Question}, or JSON lines of {question}; gold passages may stand beside",
+    counts=lambda path: len(load_asked(path)),
+    suits=has_questions,
+)
+OPTIONS: Final = (
+    QUESTIONS,
+    INDEX,
+    replace(GENERATOR, help="Who writes, as `ragqa ask` has it; the environment's choice without it."),
+    PRESET,
+    LIMIT,
+    PARALLEL,
+    PRICE_IN,
+    PRICE_OUT,
+    Option(
+        "docids",
+        "ObliQA's documents: the run names their item IDs, as the shared task asks.",
+        "path",
+        decides=False,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What the run works with. ``prices``: of a million tokens sent and written; ``docids`` by passage id."""
+
+    pipeline: Pipeline
+    gold: Mapping[str, frozenset[str]]
+    prices: tuple[float, float] | None
+    docids: Mapping[str, str] | None
+
+
+def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
+    """The pipeline and the questions. Raises ConfigError where a setting is wrong or the generator writes nothing."""
+    prices_of(settings)
+    config = config_of(settings, paths)
+    yield "Loading the index and its models"
+    return task_of(pipeline_for(config, paths), settings)
+
+
+def prices_of(settings: Settings) -> tuple[float, float] | None:
+    """Both prices, or None where neither is given. Raises ConfigError where one is missing."""
+    price_in, price_out = settings["price_in"], settings["price_out"]
+    if price_in is None and price_out is None:
+        return None
+    if price_in is None or price_out is None:
+        msg = f"--price-in and --price-out go together, got {price_in} and {price_out}; give both or neither"
+        raise ConfigError(msg)
+    return price_in, price_out
+
+
+def task_of(pipeline: Pipeline, settings: Settings, variant: str = "") -> Task:
+    """The task of this pipeline; ``variant`` names what its settings do not say.
+
+    Raises ConfigError where the generator writes nothing, CorpusError where a file cannot be read.
+    """
+    if pipeline.generator is None:
+        msg = "the generator must write answers, got 'none'; name another with --generator"
+        raise ConfigError(msg)
+    questions = Path(settings["questions"])
+    items = tuple(
+        Item(number, question if question.question_id else Question(question.text, str(number)))
+        for number, question in enumerate(load_asked(questions), start=1)
+    )
+    stamp = {**answer_stamp_of(questions, pipeline), "schema_version": SCHEMA_VERSION, "variant": variant}
+    docids = load_item_ids(Path(settings["docids"])) if settings.get("docids") else None
+    loaded = Loaded(pipeline, _gold(questions, pipeline), prices_of(settings), docids)
+    columns = (*COLUMNS, *TOKENS) if needs_language_model(pipeline.config.generation.generator) else COLUMNS
+    return Task(items, stamp, loaded, columns, parallel=settings["parallel"])
+
+
+def _gold(questions: Path, pipeline: Pipeline) -> Mapping[str, frozenset[str]]:
+    """The ids of passages or documents that would be right, by question; none where the file does not say."""
+    try:
+        found, _ = load_gold(questions, pipeline.index.passages)
+    except CorpusError:
+        return {}
+    return {one.question.question_id: one.gold for one in found}
+
+
+def solve(task: Task, item: Item) -> Json:
+    """The answer with what it was written from."""
+    return asdict(answered(task.context.pipeline, item.question))
+
+
+def score(task: Task, item: Item, solution: Json) -> Json:
+    """Every measure of the answer and each of its sentences; empty where it has none."""
+    return scores_of(task.context.pipeline, item.question, Answered.of(solution))
+
+
+def row(task: Task, outcome: Outcome) -> Row:
+    """The question with its answer, passages and values; right where RePASs finds nothing amiss."""
+    question = outcome.item.question
+    wanted = task.context.gold.get(question.question_id, frozenset())
+    found = replace(outcome.row(), right=False, gold=tuple(sorted(wanted)))
+    if outcome.solution is None:
+        return found
+    kept, scores = Answered.of(outcome.solution), outcome.scores or {"values": {}, "sentences": ()}
+    usage = kept.answer.usage
+    values = {column.key: scores["values"].get(column.key) for column in task.columns}
+    if TOKENS[0] in task.columns:
+        values |= {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
+    sentences = tuple(map(_sentence, scores["sentences"]))
+    is_supported = all(sentence.verdict == Verdict.SUPPORTED for sentence in sentences)
+    return replace(
+        found,
+        right=bool(sentences) and is_supported and (values["obligation_coverage"] or 0.0) >= 1,
+        values=values,
+        hits=kept.hits(wanted),
+        answer=kept.answer.text,
+        sentences=sentences,
+        steps=tuple(f"{stage}: {seconds:.2f} s" for stage, seconds in kept.seconds.items()),
+        note=outcome.note or kept.answer.note,
+    )
+
+
+def _sentence(entry: Mapping[str, Any]) -> CheckedSentence:
+    checked = entry["citations"]
+    written, verified = (", ".join(map(str, checked[key])) or "none" for key in ("written", "verified"))
+    words = f"cites {written}" if written == verified else f"cited {written}, entailed by {verified}"
+    return CheckedSentence(entry["text"], entry["verdict"], entry["entailment"], entry["contradiction"], words)
+
+
+def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
+    """The means over the scored answers; after the first the tokens and what they cost, where a server was asked."""
+    of_all = means(one.values for one in rows if one.sentences)
+    found = [Figure(label, shown(of_all[key]), words) for key, label, words in _FIGURES]
+    sent, written = (sum(one.values.get(column.key) or 0 for one in rows) for column in TOKENS)
+    if sent + written:
+        cost, prices = "", task.context.prices
+        if prices:
+            money = (sent * prices[0] + written * prices[1]) / PRICE_UNIT
+            cost = f", {money:.2f} of about {money * len(task.items) / len(rows):.2f}"
+        found.insert(1, Figure("Tokens", f"{sent:,.0f} + {written:,.0f}{cost}", "sent and written, and their cost"))
+    return tuple(found)
+
+
+def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
+    """The run beside published figures, every measure of it, and the data of ``report.json``."""
+    data = report_of(task, outcomes, task.context.prices)
+    failed = data["counts"]["failed"]
+    notes = (f"{failed:,} questions got no answer or no score; run it again to try them once more.",) if failed else ()
+    rows = [row(task, outcome) for outcome in outcomes if outcome.status is not Status.LEFT]
+    return Report(figures(task, rows), task.columns, run_tables(data), notes, data=data)
+
+
+def export(task: Task, outcomes: Sequence[Outcome], made: Report, folder: Path) -> Sequence[File]:
+    """The four files. Raises RecordError, CorpusError where a passage has no docid."""
+    write_outputs(folder, task, outcomes, made.data, task.context.docids)
+    return (
+        File("Answers (RIRAG A.6 JSON)", OUTPUTS[0]),
+        File("Ranking (TREC run)", OUTPUTS[1], "text/plain"),
+        File("Every answer with its sentences (JSON)", OUTPUTS[2]),
+        File("Report (JSON)", OUTPUTS[3]),
+    )
+
+
+def published(_: Settings) -> Report:
+    """What other people's systems got, before anything has run here."""
+    return Report(comparisons=(published_comparison(published_rows("5"), caption=SCALE),))
+
+
+BENCHMARK: Final = Benchmark(
+    name="answers",
+    title="Answers and RePASs (RIRAG)",
+    description="Answers each question through the pipeline of the page Ask, scores every answer with RePASs, and "
+    "writes the shared task's file.",
+    options=OPTIONS,
+    load=load,
+    solve=solve,
+    score=score,
+    row=row,
+    figures=figures,
+    report=report,
+    export=export,
+    published=published,
+    right="every sentence is supported by a passage, none is contradicted, and every obligation is covered",
+    verdicts=("no problem", "with problems"),
+    doing="Answering and scoring",
+    outputs=OUTPUTS,
+    fits=partial(holds_gold, without=True),
+)

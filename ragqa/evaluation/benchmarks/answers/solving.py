@@ -1,0 +1,123 @@
+"""A question through the pipeline until it is answered; an answer through the scorer; the seconds of each."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+
+from ragqa.errors import GenerationError
+from ragqa.evaluation.benchmark import Json, Status
+from ragqa.evaluation.benchmarks.answers.measures import measure, sentence_rows
+from ragqa.evaluation.report import Hit
+from ragqa.pipeline import Pipeline
+from ragqa.types import Answer, Passage, Question, Selection
+from ragqa.types.events.generation import CandidateScored, ObligationsInserted, SentencesRemoved
+from ragqa.types.events.pipeline import Answered as AnsweredEvent
+from ragqa.types.events.pipeline import Event, Fused, Reranked, Retrieved, Selected
+from ragqa.types.streams import returned
+
+KEPT_HITS: Final = 100  # of a ranking; RIRAG measures at 10 and 100
+_STAGES: Final[Mapping[type, str]] = {
+    Retrieved: "retrieval",
+    Fused: "fusion",
+    Reranked: "reranking",
+    Selected: "filtering",
+    AnsweredEvent: "generation",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An answer as it was received, with what it was written from.
+
+    ``ranking`` holds (passage id, relevance), best first; ``seconds`` are those of each stage; ``steps`` the scores
+    that a generator gave its own versions, in the configured mode.
+    """
+
+    answer: Answer
+    passages: tuple[Passage, ...]
+    ranking: tuple[tuple[str, float], ...]
+    seconds: dict[str, float]
+    steps: tuple[dict[str, Any], ...] = ()
+
+    @classmethod
+    def of(cls, solution: Json) -> Answered:
+        """As it was before it became JSON."""
+        found: Answered = _adapter().validate_python(solution)
+        return found
+
+    def hits(self, gold: Collection[str] = ()) -> tuple[Hit, ...]:
+        """The passages it was written from, for a row; ``gold`` are ids of passages or documents."""
+        relevance = dict(self.ranking)
+        return tuple(
+            Hit(one.passage_id, one.document_id, relevance.get(one.passage_id), not {*gold}.isdisjoint(_ids(one)))
+            for one in self.passages
+        )
+
+
+def _ids(passage: Passage) -> tuple[str, str]:
+    return passage.passage_id, passage.document_id
+
+
+@cache
+def _adapter() -> TypeAdapter[Answered]:
+    return TypeAdapter(Answered)
+
+
+def answered(pipeline: Pipeline, question: Question) -> Answered:
+    """The question through the pipeline, which is left when the answer is there. Raises GenerationError."""
+    seconds: dict[str, float] = {}
+    selection, steps = Selection((), ()), []
+    spent, resumed = 0.0, time.perf_counter()  # what is done between two events is not counted
+    with closing(pipeline.run(question)) as events:  # type: ignore[type-var]
+        for event in events:
+            spent += time.perf_counter() - resumed
+            if stage := _STAGES.get(type(event)):
+                seconds[stage], spent = spent, 0.0
+            steps += _step(event)
+            match event:
+                case Selected(selection):
+                    pass
+                case AnsweredEvent(answer):
+                    return Answered(answer, selection.passages, _ranking(selection), seconds, tuple(steps))
+            resumed = time.perf_counter()
+    msg = "the pipeline ended without an answer; name a generator that writes"
+    raise GenerationError(msg)
+
+
+def scores_of(pipeline: Pipeline, question: Question, found: Answered) -> Json:
+    """``values`` by the measures' keys and stages' seconds, ``sentences`` with their verdicts. Raises ScoringError."""
+    began = time.perf_counter()
+    scored = returned(pipeline.scorer.stream(found.answer, found.passages))
+    seconds = {**found.seconds, "scoring": time.perf_counter() - began}
+    values = measure(found.answer, found.passages, scored, seconds, found.answer.usage)
+    answers = pipeline.relevance(question, found.answer, found.passages)
+    values |= {"relevance": answers.value if answers else None}
+    values |= {f"seconds_{stage}": spent for stage, spent in seconds.items()}
+    status = Status.SCORED if values["sentences"] else Status.EMPTY
+    return {"status": status, "values": values, "sentences": sentence_rows(scored)}
+
+
+def _ranking(selection: Selection) -> tuple[tuple[str, float], ...]:
+    candidates = sorted((*selection.kept, *selection.dropped), key=lambda candidate: candidate.rank)[:KEPT_HITS]
+    return tuple((candidate.passage.passage_id, candidate.relevance) for candidate in candidates)
+
+
+def _step(event: Event) -> list[dict[str, Any]]:
+    """A version that VRR scored, as (step, E, C, OC) in the configured mode; nothing of another event."""
+    match event:
+        case CandidateScored(number, repass):
+            name = f"candidate {number}"
+        case SentencesRemoved(round=number, repass=repass):
+            name = f"removal {number}"
+        case ObligationsInserted(round=number, repass=repass):
+            name = f"insertion {number}"
+        case _:
+            return []
+    return [{"step": name, **asdict(repass), "composite": repass.composite}]

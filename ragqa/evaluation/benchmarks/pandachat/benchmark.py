@@ -1,0 +1,298 @@
+"""PandaChat-RAG with an index of ours, or other people's submission files: is the document among the first sources?"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Generator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from ragqa.corpus.pandachat import (
+    DocumentQuestion,
+    load_pandachat,
+    load_pandachat_questions,
+    load_pandachat_rows,
+    locate_pandachat,
+    looks_like_pandachat,
+)
+from ragqa.errors import ConfigError
+from ragqa.evaluation.benchmark import LIMIT, Benchmark, Item, Json, Option, Outcome, Settings, Status, Task
+from ragqa.evaluation.benchmarks.pandachat.ranking import Ranker, check_index, fits, ranker_of, warmed
+from ragqa.evaluation.benchmarks.pandachat.results import (
+    RANKED_AT,
+    REPORT,
+    RESULTS,
+    TABLE,
+    Retrieved,
+    System,
+    comparison_of,
+    mean_seconds,
+    report_of,
+    system_of_file,
+    system_of_run,
+    write_report,
+)
+from ragqa.evaluation.benchmarks.pandachat.submissions import (
+    Submission,
+    read_submission,
+    submission_file_name,
+    submission_of,
+    write_submission,
+)
+from ragqa.evaluation.loading import built, config_of, retrievers_of
+from ragqa.evaluation.report import Column, Figure, File, Hit, Report, Row
+from ragqa.index import Index
+from ragqa.infra.journal import digest, translated
+from ragqa.settings.config import FusionConfig, RetrievalConfig
+from ragqa.settings.paths import Paths
+
+NAME: Final = "pandachat"  # also of the index that is built where there is none
+N_SOURCES: Final = 5  # chunks kept of a question, as most published submissions have
+
+
+@dataclass(frozen=True, slots=True)
+class _Context:
+    """What was loaded: the data set with its items as they are, other people's submissions by the name of their file,
+    the ranker where questions are asked here, and the name that this system has in its submission.
+    """
+
+    data: Path
+    questions: tuple[DocumentQuestion, ...]
+    items: tuple[Json, ...]
+    n_asked: int
+    ks: tuple[int, ...]
+    files: dict[str, Submission]
+    system: str = ""
+    ranker: Ranker | None = None
+
+    @property
+    def n_sources(self) -> int:
+        return max(N_SOURCES, *self.ks)
+
+
+def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
+    """The data set, the submissions, and the index with its models unless only submissions are counted.
+
+    Raises CorpusError, ConfigError, IndexingError, ModelError.
+    """
+    yield "Reading the data set"
+    place = locate_pandachat(Path(settings["data"]))
+    questions, limit = load_pandachat_questions(place), settings["limit"]
+    ks = tuple(sorted(set(settings["k"])))
+    files = [Path(file) for file in settings["submission"]]
+    if len({file.name for file in files}) < len(files):
+        msg = f"submission files must differ in name, got {', '.join(file.name for file in files)}; rename one"
+        raise ConfigError(msg)
+    read = {file.name: read_submission(file, questions, limit) for file in files}
+    context = _Context(place, questions, load_pandachat_rows(place), len(questions[:limit]), ks, read)
+    if files and settings["index"] is None:
+        return Task((), {}, context, solves=False)
+    name = settings["index"] or NAME
+    config = config_of({**settings, "index": name}, paths, reranks=False)
+    yield from built(name, place, paths, "pandachat")
+    yield "Loading the index and its models (once)"
+    index, retrievers, fusion = retrievers_of(config, paths)
+    check_index(index, place)
+    encoder = Path(index.manifest.encoder).name
+    system = settings["system"] or ", ".join(filter(None, (f"ragqa-{encoder}", settings["preset"])))
+    ranker = warmed(ranker_of(retrievers, config.retrieval, fusion))
+    context = replace(context, system=system, ranker=ranker)
+    items = [Item(number, one.question, one) for number, one in enumerate(questions, start=1)]
+    stamp = stamp_of(index, context, config.retrieval, fusion)
+    columns = (*(Column(f"top{k}", f"top {k}", 0) for k in ks), Column("ms", "ms", 0))
+    return Task(items, stamp, context, columns, outputs=(submission_file_name(system),))
+
+
+def stamp_of(index: Index, context: _Context, retrieval: RetrievalConfig, fusion: FusionConfig) -> dict[str, Any]:
+    """What a run is known by: the questions, the index and all that decides a ranking; not how many are asked."""
+    manifest = index.manifest
+    return {
+        "input": context.data.name,
+        "input_sha256": digest({"items": context.items}),
+        "index_sha256": digest({"files": [entry.sha256 for entry in manifest.files]}),
+        "encoder": manifest.encoder,
+        "encoder_fingerprint": manifest.encoder_fingerprint,
+        "settings": {"retrieval": asdict(retrieval), "fusion": asdict(fusion), "sources": context.n_sources},
+    }
+
+
+def solve(task: Task, item: Item) -> Json:
+    """The question's first chunks, each with its document and score, and the seconds it took."""
+    began = time.perf_counter()
+    hits = task.context.ranker(item.question.text).hits[: task.context.n_sources]
+    seconds = time.perf_counter() - began
+    found = [[hit.passage.passage_id, hit.passage.document_id, float(hit.score)] for hit in hits]
+    return {"hits": found, "seconds": seconds}
+
+
+def score(task: Task, item: Item, solution: Json) -> Json:
+    """The place of the first chunk of the question's document, from 1; None where none of it was found."""
+    del task
+    (document,) = item.content.gold_documents
+    places = (place for place, (_, found, _) in enumerate(solution["hits"], start=1) if found == document)
+    return {"place": next(places, None)}
+
+
+def row(task: Task, outcome: Outcome) -> Row:
+    """One question: right where its document is among the first two sources."""
+    item, solution, scores = outcome.item, outcome.solution, outcome.scores
+    (document,) = item.content.gold_documents
+    plain = (item.number, item.question.question_id, item.question.text)
+    if solution is None or scores is None:
+        return Row(*plain, right=False, gold=(document,), note=outcome.note, restored=outcome.restored)
+    place, milliseconds = scores["place"], 1000 * solution["seconds"]
+    values = {f"top{k}": float(place is not None and place <= k) for k in task.context.ks}
+    return Row(
+        *plain,
+        right=place is not None and place <= RANKED_AT,
+        values=values | {"ms": milliseconds},
+        hits=tuple(Hit(name, found, points, found == document) for name, found, points in solution["hits"]),
+        gold=(document,),
+        steps=(f"Ranked in {milliseconds:.0f} ms, the question's encoding included.",),
+        restored=outcome.restored,
+    )
+
+
+def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
+    """How many are right at each k, the largest first, and the median time."""
+    measured = [one.values for one in rows if one.values]
+    if not measured:
+        return ()
+    shown = []
+    for k in reversed(task.context.ks):
+        n_right = sum(values[f"top{k}"] == 1 for values in measured)
+        place = "the first source" if k == 1 else f"among the first {k} sources"
+        words = f"right: the document is {place}{', as published' if k == RANKED_AT else ''}"
+        shown.append(Figure(f"Top {k}", f"{n_right:,} of {len(measured):,}", words))
+    spent = statistics.median(values["ms"] or 0.0 for values in measured)
+    return (*shown, Figure("Time", f"{spent:.0f} ms", "median of a question, on this machine"))
+
+
+def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
+    """The systems beside the published ones."""
+    context, found = task.context, _retrieved(outcomes)
+    systems, n_asked, n_all = _systems(context, found), _n_asked(task, found), len(context.questions)
+    notes = []
+    if n_asked < n_all:
+        notes.append(
+            f"Only {n_asked:,} of {n_all:,} questions were asked: the figures are not put among the benchmark's "
+            "results, which are of all."
+        )
+    notes += [
+        f"Median of this run: {one.median_milliseconds:.1f} ms a question."
+        for one in systems
+        if one.median_milliseconds is not None
+    ]
+    return Report(
+        figures(task, [row(task, outcome) for outcome in outcomes if outcome.status is Status.SCORED]),
+        task.columns,
+        (comparison_of(systems, context.ks, n_asked, n_all),),
+        tuple(notes),
+        data=report_of(systems, context.data, n_asked, n_all),
+    )
+
+
+def export(task: Task, outcomes: Sequence[Outcome], report: Report, folder: Path) -> tuple[File, ...]:
+    """The submission, what is right in it and in those of others, the benchmark's results, the report."""
+    context, found = task.context, _retrieved(outcomes)
+    submissions, files = dict(context.files), []
+    if found:
+        name = submission_file_name(context.system)
+        gold = [(one.text, one.document, one.sources) for one in found]
+        items = [context.items[one.number - 1] for one in found]
+        own = submission_of(context.system, mean_seconds(found), items, gold)
+        with translated(folder):
+            write_submission(folder / name, own.payload)
+        submissions = {name: own} | submissions
+        files.append(File("Submission (PandaChat JSON)", name))
+    write_report(folder, report.data, _systems(context, found), submissions, context.ks)
+    files += [File("Submission with what is right (JSON)", f"{name}_results.json") for name in submissions]
+    if report.data["n_questions"] == len(context.questions):
+        files += [File("Results (PandaChat JSON)", RESULTS), File("Table (Markdown)", TABLE, "text/markdown")]
+    return (*files, File("Report (JSON)", REPORT))
+
+
+def _retrieved(outcomes: Sequence[Outcome]) -> list[Retrieved]:
+    found = []
+    for outcome in outcomes:
+        solution = outcome.solution if outcome.status is Status.SCORED else None
+        if solution is not None:
+            (document,) = outcome.item.content.gold_documents
+            sources = tuple(source for _, source, _ in solution["hits"])
+            question = outcome.item.question.text
+            found.append(Retrieved(outcome.item.number, question, document, sources, solution["seconds"]))
+    return found
+
+
+def _n_asked(task: Task, found: Sequence[Retrieved]) -> int:
+    n_asked: int = len(found) if task.solves else task.context.n_asked
+    return n_asked
+
+
+def _systems(context: _Context, found: Sequence[Retrieved]) -> list[System]:
+    ours = [system_of_run(found, context.system, context.ks)] if found else []
+    asked = context.questions[: context.n_asked]
+    return [*ours, *(system_of_file(read, name, context.ks, asked) for name, read in context.files.items())]
+
+
+def _count(path: Path) -> int:
+    """How many questions the data set holds. Raises CorpusError."""
+    load_pandachat(path)
+    return len(load_pandachat_questions(path))
+
+
+BENCHMARK = Benchmark(
+    name=NAME,
+    title="PandaChat-RAG-sl",
+    description=(
+        "206 Slovenian questions: is the document that answers a question among the first chunks found? Writes a "
+        "submission and compares with the published results. A question is right at K where its document is among the "
+        "first K sources, one a chunk, duplicates counted. Chunks have at most 128 words; the benchmark's have 128 "
+        "tokens, 2.6 of which make a word: an index built with --chunk-max-tokens 40 has chunks of its size."
+    ),
+    options=(
+        Option(
+            "data",
+            "The data set's JSON file, or a folder that holds it.",
+            "file",
+            "../shared/data",
+            label="Questions",
+            accepts="the data set's JSON file, a list of {query, answer, document, text, text_without_Q}",
+            counts=_count,
+            suits=looks_like_pandachat,
+            environment="RAGQA_DATA",
+        ),
+        Option("index", f"Built where there is none.  [default: {NAME}]", "index", label="Index", builds=NAME),
+        Option(
+            "submission",
+            "Evaluate this file instead, or with --index as well; repeatable.",
+            "file",
+            (),
+            many=True,
+            decides=False,
+            optional=True,
+        ),
+        Option("k", "Count the first K sources; repeatable.  [default: 1, 2]", "int", (1, 2), many=True, least=1),
+        Option(
+            "preset",
+            "Named settings, as on the page, or a file of them.",
+            "preset",
+            label="Settings",
+            allows=lambda preset: not preset.reranking.model,
+        ),
+        Option("system", "The submission's name; of encoder and preset where not said.", default="", decides=False),
+        LIMIT,
+    ),
+    load=load,
+    solve=solve,
+    score=score,
+    row=row,
+    figures=figures,
+    report=report,
+    export=export,
+    right="the question's document is among the first two sources",
+    doing="Retrieving",
+    fits=fits,
+)

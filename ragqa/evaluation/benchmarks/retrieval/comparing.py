@@ -1,0 +1,169 @@
+"""Named configurations side by side on questions with gold passages: measures, significance, files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ragqa.corpus.questions import GoldQuestion, GoldUnit
+from ragqa.evaluation.benchmarks.retrieval.rankings import Rankings
+from ragqa.evaluation.measures import MEASURES, means, measure_run
+from ragqa.evaluation.run_files import QuestionResult, write_per_question, write_run
+from ragqa.evaluation.significance import PairedTest, holm, paired_test
+from ragqa.fusion import fuse
+from ragqa.infra.journal import translated, write_whole
+from ragqa.settings.config import FusionConfig
+from ragqa.types import Ranking
+
+TESTED = ("R@10", "AP@10")  # whose differences are tested
+CUTOFFS = (2, 5, 10)  # of "all gold"
+REPORT: Final = "report.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One configuration: its rankings and the value of each measure, one per question in their order."""
+
+    name: str
+    rankings: Rankings
+    values: Mapping[str, Sequence[float]]
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Each measure over all questions, in [0, 1]."""
+        return means(self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One configuration against the baseline in one measure; p adjusted for all differences of the table (Holm)."""
+
+    name: str
+    measure: str
+    test: PairedTest
+    adjusted_p: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One measure of two configurations, in [0, 1]; p adjusted for all pairs of the table (Holm)."""
+
+    name: str
+    single: float
+    fan_out: float
+    test: PairedTest
+    adjusted_p: float
+
+
+def ids_of(ranking: Ranking, unit: GoldUnit) -> list[str]:
+    """What the hits are counted as, best first: passages, or the documents they lie in."""
+    return [hit.passage.passage_id if unit == "passage" else hit.passage.document_id for hit in ranking.hits]
+
+
+def measured(name: str, questions: Sequence[GoldQuestion], rankings: Rankings, unit: GoldUnit = "passage") -> Result:
+    """These rankings, one per question in their order, as a configuration of this name; as in `evaluate`."""
+    found = [ids_of(ranking, unit) for ranking in rankings]
+    return Result(name, rankings, measure_run([gold.gold for gold in questions], found, MEASURES))
+
+
+def evaluate(
+    questions: Sequence[GoldQuestion],
+    columns: Sequence[Rankings],
+    fusions: Mapping[str, FusionConfig],
+    unit: GoldUnit = "passage",
+) -> tuple[Result, ...]:
+    """A result per retriever alone, then one per fusion of all of them. ``columns[r][q]``: retriever r, question q.
+
+    Gold is keyed on (DocumentID, PassageID); of duplicates the first counts, as in the official relevance file. A gold
+    passage that is not in the index counts as missed. Where ``unit`` is ``"document"`` gold are documents, and a
+    ranking of passages counts as one of documents, each where its first passage stands. Raises CorpusError for a
+    question without gold.
+    """
+    results = [measured(column[0].retriever, questions, column, unit) for column in columns if column]
+    for name, config in fusions.items():
+        fused = tuple(fuse(rankings, config) for rankings in zip(*columns, strict=True))
+        results.append(measured(name, questions, fused, unit))
+    return tuple(results)
+
+
+def compare(results: Sequence[Result], baseline: str, seed: int = 0) -> tuple[Difference, ...]:
+    """Every other configuration against the one called ``baseline``, in the measures of `TESTED`."""
+    base = next(result for result in results if result.name == baseline)
+    pairs = [(result, measure) for result in results if result.name != baseline for measure in TESTED]
+    tests = [paired_test(result.values[measure], base.values[measure], seed) for result, measure in pairs]
+    adjusted = holm([test.p_value for test in tests])
+    return tuple(
+        Difference(result.name, measure, test, p)
+        for (result, measure), test, p in zip(pairs, tests, adjusted, strict=True)
+    )
+
+
+def compare_all_gold(single: Result, fan_out: Result, seed: int = 0) -> tuple[Pair, ...]:
+    """Recall at 2, 5 and 10, the mean over the questions of the share of their gold that was found, and ``all gold``,
+    the share of questions with every gold passage among the first so many: the stricter "both" of two-hop questions.
+    """
+    pairs: list[tuple[str, list[float], list[float]]] = []
+    for cutoff in CUTOFFS:
+        before, after = (list(result.values[f"R@{cutoff}"]) for result in (single, fan_out))
+        pairs.append((f"R@{cutoff}", before, after))
+        pairs.append((f"all gold@{cutoff}", [float(one == 1) for one in before], [float(one == 1) for one in after]))
+    tests = [paired_test(after, before, seed) for _, before, after in pairs]
+    adjusted = holm([test.p_value for test in tests])
+    return tuple(
+        Pair(name, sum(before) / len(before), sum(after) / len(after), test, p)
+        for (name, before, after), test, p in zip(pairs, tests, adjusted, strict=True)
+    )
+
+
+def write_outputs(
+    out: Path,
+    gold: Sequence[GoldQuestion],
+    results: Sequence[Result],
+    report: Mapping[str, Any],
+    docids: Mapping[str, str] | None = None,
+) -> tuple[str, ...]:
+    """A TREC run and each question's values per configuration, and the report; gives the names of the files.
+
+    A TREC run names questions by their ids: where an id stands twice, none is written. ``docids`` as in `write_run`.
+    Raises RecordError where the folder cannot be written, CorpusError where a passage has no docid.
+    """
+    ids = ids_of_questions(gold)
+    names = []
+    for result in results:
+        stem = stem_of(result.name)
+        if len(set(ids)) == len(ids):
+            names.append(f"{stem}.run")
+            write_run(out / names[-1], f"ragqa-{stem}", ids, result.rankings, docids)
+        names.append(f"{stem}.questions.jsonl")
+        rows = [
+            QuestionResult(
+                ids[n],
+                item.question.text,
+                item.gold,
+                [hit.passage.passage_id for hit in result.rankings[n].hits],
+                {measure: values[n] for measure, values in result.values.items()},
+            )
+            for n, item in enumerate(gold)
+        ]
+        write_per_question(out / names[-1], rows)
+    with translated(out):
+        write_whole(out / REPORT, [json.dumps(report, indent=2, ensure_ascii=False) + "\n"])
+    return (*names, REPORT)
+
+
+def ids_of_questions(gold: Sequence[GoldQuestion]) -> list[str]:
+    """The questions' ids; the place in the file, from 1, of one that has none."""
+    return [item.question.question_id or str(number) for number, item in enumerate(gold, start=1)]
+
+
+def stem_of(name: str) -> str:
+    """What the files of a configuration are called: letters and digits, the rest as dashes."""
+    return "".join(c if c.isalnum() else "-" for c in name).strip("-")
+
+
+def differences_json(differences: Sequence[Difference | Pair]) -> list[dict[str, Any]]:
+    """The differences as JSON."""
+    return [asdict(one) for one in differences]

@@ -1,0 +1,90 @@
+"""What a filter keeps of a ranking, judged against gold passages, for many filters at once. Pure.
+
+A filter is judged by what it keeps, not by an order: F-beta of the kept passages against the gold ones, per question,
+then averaged. beta 2, recall counting twice, is what the Competition on Legal Information Extraction/Entailment takes
+for retrieving statute law, because what is retrieved is read by the next step (https://coliee.org/evaluation, task 3);
+so it is here: the generator can leave a passage out, and cannot write from one it never got.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ragqa.corpus.questions import GoldQuestion, GoldUnit
+from ragqa.errors import ConfigError
+from ragqa.filtering import BEST, CUT_WEIGHTS, PAIRED, cut
+from ragqa.settings.config import FilteringConfig
+from ragqa.types import Ranking
+from ragqa.types.normalisation import min_max_norm
+
+FIGURES = ("F", "precision", "recall", "kept")  # of a selection
+
+
+Floats = npt.NDArray[np.float64]
+
+
+def check_beta(beta: float) -> None:
+    """Raises ConfigError unless beta is above 0 and finite."""
+    if not 0 < beta < np.inf:
+        msg = f"beta must be above 0, got {beta}; take 2, where recall counts twice, or 1, and try again"
+        raise ConfigError(msg)
+
+
+def kept_figures(
+    questions: Sequence[GoldQuestion],
+    fused: Iterable[Ranking],
+    candidates: Sequence[FilteringConfig],
+    beta: float = 2.0,
+    unit: GoldUnit = "passage",
+    cut_weights: Mapping[str, float] = CUT_WEIGHTS,
+) -> Iterator[Floats]:
+    """For each question in order `FIGURES` of what each filter keeps of its fused ranking, (n_figures, n_filters).
+
+    What is kept is what `ragqa.filtering.select` keeps. ``F = (1 + beta^2) p r / (beta^2 p + r)``, 0 where nothing
+    right is kept (van Rijsbergen 1979, Information Retrieval, chapter 7). Where ``unit`` is ``"document"``, p and r
+    count the documents of the kept passages. Every question has gold. Raises ConfigError unless beta is above 0.
+    """
+    check_beta(beta)
+    threshold, drop, top_k = (
+        np.array([[getattr(one, name)] for one in candidates], float) for name in ("threshold", "max_drop", "top_k")
+    )
+    longest = max(int(top_k.max()), BEST)
+    learned = {n: one.top_k for n, one in enumerate(candidates) if one.method == "expected-f2"}
+    for question, ranking in zip(questions, fused, strict=True):
+        relevance = np.array(min_max_norm([hit.score for hit in ranking.hits])[:longest], float)
+        names = [hit.passage.passage_id if unit == "passage" else hit.passage.document_id for hit in ranking.hits]
+        is_new = np.array([name not in names[:n] for n, name in enumerate(names[:longest])], bool)
+        is_gold = is_new & np.array([name in question.gold for name in names[:longest]], bool)
+        fall = -np.diff(relevance)
+        goes_on = (relevance[1:] >= threshold) & ((drop >= 1) | (fall < drop))
+        goes_on &= np.arange(2, len(relevance) + 1) <= top_k
+        first = min(1, len(relevance)) + np.cumprod(goes_on, axis=1).sum(axis=1)
+        for n, most in learned.items():
+            first[n] = cut(relevance.tolist(), most, cut_weights)
+        places = np.arange(len(relevance))
+        is_kept = places < first[:, None]
+        if via := _paired(ranking, longest):
+            joins = np.array([[any(one < n for one in via.get(place, ())) for place in places.tolist()] for n in first])
+            is_kept |= joins & (relevance >= threshold - PAIRED) & (places < top_k)
+        kept = is_kept.sum(axis=1)
+        if unit == "passage":
+            n_units, n_right = ((is_kept & flags).sum(axis=1) for flags in (is_new, is_gold))
+        else:
+            found = [{names[n] for n in np.flatnonzero(row)} for row in is_kept]
+            n_units = np.array([len(one) for one in found])
+            n_right = np.array([len(one & question.gold) for one in found])
+        precision, recall = n_right / np.maximum(1, n_units), n_right / len(question.gold)
+        weighted = beta**2 * precision + recall
+        f = (1 + beta**2) * precision * recall / np.where(weighted > 0, weighted, 1)
+        yield np.array([f, precision, recall, kept])
+
+
+def _paired(ranking: Ranking, longest: int) -> dict[int, tuple[int, ...]]:
+    """For those of the first ``longest`` hits that are to be read with others, by place from 0, the places of these."""
+    hits = ranking.hits[:longest]
+    place = {hit.passage.passage_id: n for n, hit in enumerate(hits)}
+    found = {n: tuple(place[part.via] for part in hit.parts if part.via in place) for n, hit in enumerate(hits)}
+    return {n: several for n, several in found.items() if several}

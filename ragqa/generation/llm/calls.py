@@ -1,0 +1,164 @@
+"""The completions of one answer: counted against a budget, a few of them under way at the same time."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Generator as Stream
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from contextvars import copy_context
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+
+from ragqa.errors import GenerationError
+from ragqa.generation.llm.client import ChatClient
+from ragqa.generation.llm.reply import Reply
+from ragqa.generation.prompts import Prompt
+from ragqa.settings.config import GenerationConfig
+from ragqa.types import Usage
+from ragqa.types.events.generation import Token, Working
+
+PIECES_SECONDS = 0.05  # how often what a streamed call wrote is passed on
+HEARTBEAT_SECONDS = 0.25  # how long a reader waits after pressing Stop
+CHARS_PER_TOKEN = 4  # of English under the usual tokenizers, about
+LONGEST_TOKEN = 8  # characters; a server that does not heed max_tokens is stopped at so many per token
+
+
+def tokens_in(n_chars: int) -> int:
+    """About how many tokens so many characters are."""
+    return -(-n_chars // CHARS_PER_TOKEN)
+
+
+def _phase(phase: str, *replies: Reply) -> str:
+    """The phase, and what a local model does for the call that was asked first."""
+    progress = next((reply.progress for reply in replies if reply.progress), "")
+    return f"{phase}; {progress[:1].lower()}{progress[1:]}" if progress else phase
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One completion to ask for. ``temperature`` None: the configured one."""
+
+    prompt: Prompt
+    temperature: float | None = None
+    seed: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of ``calls[index]``: the reply, whole or broken off, or why there is none."""
+
+    index: int
+    reply: Reply
+    error: GenerationError | None = None
+
+
+class Calls:
+    """Counts and runs the calls of one answer. Belongs to one thread.
+
+    A call counts when it is made, whatever becomes of it; what the client asks again after 429, 5xx or no connection
+    is the same call.
+    """
+
+    def __init__(self, client: ChatClient, config: GenerationConfig) -> None:
+        self.made = 0
+        self.usage = Usage()
+        self._client = client
+        self._config = config
+        self._n_chars = 0
+
+    @property
+    def left(self) -> int:
+        """Calls that the budget still allows."""
+        return self._config.max_calls - self.made
+
+    def run(self, calls: Sequence[Call], phase: str) -> Iterator[Outcome | Working]:
+        """The outcome of each call as it comes, in any order; in between `Working` every quarter of a second.
+
+        The first `left` calls are made, in order, ``parallel_calls`` at a time. After one that brought nothing but an
+        error no further one is begun: the client has tried again already. Closing this ends those under way.
+        """
+        waiting = deque(enumerate(calls[: self.left]))
+        under_way: dict[int, Reply] = {}
+        done: SimpleQueue[tuple[int, BaseException | None]] = SimpleQueue()
+        stopped = threading.Event()
+        try:
+            while waiting or under_way:
+                while waiting and len(under_way) < self._config.parallel_calls:
+                    index, call = waiting.popleft()
+                    under_way[index] = Reply(LONGEST_TOKEN * self._config.max_tokens, stopped)
+                    self.made += 1
+                    self._begin(index, call, under_way[index], done)
+                try:
+                    index, error = done.get(timeout=HEARTBEAT_SECONDS)
+                except Empty:
+                    replies = under_way.values()
+                    n_chars = self._n_chars + sum(reply.n_chars for reply in replies)
+                    yield Working(_phase(phase, *replies), self.made, n_chars)
+                    continue
+                reply = under_way.pop(index)
+                self._count(reply)
+                if error is not None and not isinstance(error, GenerationError):
+                    raise error
+                if error is not None:
+                    waiting.clear()
+                yield Outcome(index, reply, error)
+        finally:
+            stopped.set()
+
+    def stream(self, call: Call, phase: str) -> Stream[Token | Working, None, Outcome]:
+        """One call, whatever is left of the budget: its text as it arrives, and its outcome at the end.
+
+        While the server is silent `Working` every quarter of a second. Closing this ends the call.
+        """
+        stopped = threading.Event()
+        reply = Reply(LONGEST_TOKEN * self._config.max_tokens, stopped)
+        done: SimpleQueue[tuple[int, BaseException | None]] = SimpleQueue()
+        self.made += 1
+        self._begin(0, call, reply, done)
+        shown, quiet, error, is_done = 0, 0.0, None, False
+        try:
+            while not is_done:
+                try:
+                    _, error = done.get(timeout=PIECES_SECONDS)
+                    is_done = True
+                except Empty:
+                    quiet += PIECES_SECONDS
+                text = reply.raw[shown:]
+                if text:
+                    shown, quiet = shown + len(text), 0.0
+                    yield Token(text)
+                elif quiet >= HEARTBEAT_SECONDS and not is_done:
+                    quiet = 0.0
+                    yield Working(_phase(phase, reply), self.made, self._n_chars)
+        finally:
+            stopped.set()
+        self._count(reply)
+        if error is not None and not isinstance(error, GenerationError):
+            raise error
+        return Outcome(0, reply, error)
+
+    def _begin(self, index: int, call: Call, reply: Reply, done: SimpleQueue[tuple[int, BaseException | None]]) -> None:
+        def work() -> None:
+            error: BaseException | None = None
+            try:
+                pieces = self._client.write(call.prompt.messages, reply, temperature=call.temperature, seed=call.seed)
+                with closing(pieces):
+                    for _ in pieces:
+                        if reply.stopped.is_set():
+                            break
+            except BaseException as caught:  # whatever it is, the thread that waits must hear of it
+                error = caught
+            done.put((index, error))
+
+        run = copy_context().run  # the thread remembers the replies that this one does
+        # A daemon: one that waits for a silent server until its time is up must not keep the process alive.
+        threading.Thread(target=run, args=(work,), name=f"ragqa-call-{index}", daemon=True).start()
+
+    def _count(self, reply: Reply) -> None:
+        self._n_chars += reply.n_chars
+        self.usage = Usage(
+            self.usage.prompt_tokens + reply.usage.prompt_tokens,
+            self.usage.completion_tokens + reply.usage.completion_tokens,
+        )

@@ -1,0 +1,395 @@
+"""One language model behind an OpenAI-compatible server: its address, its key, and the text it streams.
+
+A local model is such a server, too: `ragqa.generation.local.server` starts it at the first question.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Generator as Pieces
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import unquote, urlsplit
+
+from ragqa.errors import ConfigError, GenerationError, RateLimitedError, RefusedError, TimedOutError
+from ragqa.generation.llm.reply import Reply
+from ragqa.generation.llm.reply_cache import reply_cache, request_key
+from ragqa.generation.llm.retry import tried
+from ragqa.generation.local.server import Local, Turn
+from ragqa.generation.prompts import Message
+from ragqa.infra.cleaning import without_controls
+from ragqa.settings.config import GenerationConfig
+
+if TYPE_CHECKING:
+    import openai
+    from openai.types.chat import ChatCompletionChunk
+
+MAX_DETAIL_CHARS = 300  # of a server's own words
+_MIN_SECRET_CHARS = 4  # "x" or "no" as a key of a server that wants none is no secret, and too common a text to cut out
+_KEY_LIKE = re.compile(r"\bsk-[\w*.-]{6,}|\bBearer\s+[^\s'\",}]+", re.IGNORECASE)
+
+_INSTEAD = "or choose a generator without a language model"
+_NEXT_STEP = {
+    400: f"keep fewer passages, shorten the question or choose another model, {_INSTEAD}",
+    401: f"check OPENAI_API_KEY, {_INSTEAD}",
+    403: f"check that OPENAI_API_KEY may use this model, {_INSTEAD}",
+    404: f"check the model name and that OPENAI_BASE_URL ends as the server wants it (often /v1), {_INSTEAD}",
+    413: f"keep fewer passages, {_INSTEAD}",
+}
+
+
+def redacted(text: str, *secrets: str) -> str:
+    """The text on one line without these or anything that looks like a key, at most `MAX_DETAIL_CHARS` long."""
+    line = " ".join(without_controls(text[: 20 * MAX_DETAIL_CHARS]).split())
+    for secret in secrets:
+        if len(secret) >= _MIN_SECRET_CHARS:
+            line = line.replace(secret, "[key]")
+    line = _KEY_LIKE.sub("[key]", line)
+    return line if len(line) <= MAX_DETAIL_CHARS else line[:MAX_DETAIL_CHARS] + "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What error messages need to know about the server and how it is asked. ``base_url`` is without a login."""
+
+    base_url: str
+    model: str
+    timeout_seconds: float
+    n_tries: int
+    is_local: bool = False
+    password: str = field(default="", repr=False)  # of the login in its address, to be cut out of what it says
+
+    @property
+    def name(self) -> str:
+        """Host and port, never user name, password or path."""
+        parts = urlsplit(self.base_url)
+        port = f":{parts.port}" if parts.port else ""
+        return f"{parts.hostname}{port}"
+
+    def explained(self, error: Exception, key: str) -> GenerationError:
+        """This exception of the client as ours; strips the key from the exception's own texts, so it may be chained."""
+        import openai
+
+        detail = redacted(_detail(error), key, self.password)
+        _scrub(error, key, self.password)
+        where = f"the language model server at {self.name}"
+        if isinstance(error, openai.APITimeoutError):
+            return TimedOutError(
+                f"expected {where} to send something within {self.timeout_seconds:g} s, found silence; try again, "
+                f"raise the time-out, {_INSTEAD}"
+            )
+        if isinstance(error, openai.APIConnectionError):
+            return GenerationError(
+                f"expected a connection to {where} that lasts, found: {detail}; check that it runs and that "
+                f"OPENAI_BASE_URL is right, {_INSTEAD}"
+            )
+        if isinstance(error, openai.APIStatusError):
+            return self._explained_status(error.status_code, f"{where}, found HTTP {error.status_code} ({detail})")
+        return GenerationError(
+            f"expected a stream of chat completion chunks from {where}, found {detail or type(error).__name__}; try "
+            f"again, check that OPENAI_BASE_URL names an OpenAI-compatible server (often ending in /v1), {_INSTEAD}"
+        )
+
+    def _explained_status(self, status: int, found: str) -> GenerationError:
+        if status == 429:
+            return RateLimitedError(
+                f"expected an answer from {found} in {self.n_tries} tries; wait a minute and ask again, {_INSTEAD}"
+            )
+        if status in (408, 504):
+            return TimedOutError(f"expected an answer in time from {found}; try again, {_INSTEAD}")
+        if 400 <= status < 500:
+            next_step = _NEXT_STEP.get(status, _NEXT_STEP[400])
+            return RefusedError(f"expected an answer by model {self.model!r} from {found}; {next_step}")
+        return GenerationError(f"expected an answer from {found} in {self.n_tries} tries; try again later, {_INSTEAD}")
+
+
+def _detail(error: BaseException) -> str:
+    """What the server, or failing that the connection, said."""
+    body = getattr(error, "body", None)
+    if isinstance(body, dict) and isinstance(body.get("message"), str):
+        return str(body["message"])
+    if error.__cause__ is not None and str(error.__cause__):
+        return str(error.__cause__)
+    return str(error)
+
+
+def _scrub(error: BaseException | None, *secrets: str) -> None:
+    """Takes the secrets out of the texts of this exception and of those behind it, in place."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        error.args = tuple(redacted(value, *secrets) if isinstance(value, str) else value for value in error.args)
+        for name in ("message", "body"):
+            if hasattr(error, name):
+                setattr(error, name, redacted(str(getattr(error, name)), *secrets))
+        error = error.__cause__ or error.__context__
+
+
+_CHECK_SECONDS = 3.0  # for the list of models; a server that takes longer is asked without
+DEFAULT_BASE_URL = "https://api.openai.com/v1"
+CONNECT_TIMEOUT_SECONDS = 10.0  # a running server accepts a connection at once, however long it then takes to answer
+
+logger = logging.getLogger(__name__)
+
+
+class ChatClient:
+    """Asks one model, as the settings say. The key goes nowhere but into the request's header. Share it by threads."""
+
+    def __init__(self, config: GenerationConfig, api_key: str | None = None) -> None:
+        """Asks no server yet. Raises ConfigError for a base URL or key that cannot work, ModelError for a local model.
+
+        ``api_key`` may be empty for a server that wants none.
+        """
+        self._local = Local(config.local_model) if config.local_model else None
+        self._config = config = replace(config, model=self._local.name) if self._local else config
+        self._key = _checked_key(api_key)
+        base_url = _checked_url(config.base_url or DEFAULT_BASE_URL)
+        self.server = Server(
+            _without_login(base_url),
+            config.model,
+            config.timeout_seconds,
+            config.max_retries + 1,
+            password=unquote(urlsplit(base_url).password or ""),
+        )
+        self._reported = ""
+        self._is_listed = bool(self._local)
+        self._client = self._connected(base_url, self._key)
+
+    def _connected(self, base_url: str, key: str, *, is_local: bool = False) -> openai.OpenAI:
+        import openai  # takes most of a second: only those who ask a language model pay for it
+
+        config, parts = self._config, urlsplit(base_url)
+        options: dict[str, Any] = {"trust_env": False} if is_local else {}  # past any proxy
+        if parts.username:  # in the address the login would stand in the log of every request
+            options["auth"] = (unquote(parts.username), unquote(parts.password or ""))
+        return openai.OpenAI(
+            api_key=key or "none",
+            base_url=_without_login(base_url),
+            timeout=openai.Timeout(
+                config.timeout_seconds, connect=min(config.timeout_seconds, CONNECT_TIMEOUT_SECONDS)
+            ),
+            max_retries=0,  # `tried` does
+            http_client=openai.DefaultHttpxClient(**options) if options else None,
+        )
+
+    @property
+    def model(self) -> str:
+        """The model that answered last, as its server called it; before that the configured name."""
+        return self._reported or self._config.model
+
+    def close(self) -> None:
+        """Closes the open connections; the client cannot be used afterwards."""
+        self._client.close()
+
+    def models(self) -> tuple[str, ...]:
+        """The names of the models that the server offers, sorted; none where it lists none.
+
+        Raises GenerationError as `write` does, before any text.
+        """
+        try:
+            return tuple(sorted({model.id for model in tried(self._client.models.list, self.server.n_tries)}))
+        except Exception as error:  # as in `_open`
+            raise self.server.explained(error, self._key) from error
+
+    def write(
+        self, messages: Sequence[Message], reply: Reply, *, temperature: float | None = None, seed: int | None = None
+    ) -> Pieces[str, None, None]:
+        """Yields the text as it arrives and collects everything in ``reply``; temperature None: the configured one.
+
+        An empty piece means that ``reply.progress`` says something new: a local model waits for its turn, is loaded
+        and reads the prompt before it writes.
+
+        A stream that breaks after some text ends here and says so in ``reply.broke``; before any text it raises
+        RateLimitedError, TimedOutError, RefusedError or, for anything else, GenerationError. A reply that
+        `ragqa.generation.llm.reply_cache` holds is not asked for again.
+        """
+        cache = reply_cache()
+        key = request_key(messages, self._config.temperature if temperature is None else temperature, seed)
+        if cache and (cached := cache.get(key)) is not None:
+            text = reply.restore(cached)
+            self._reported = reply.model
+            yield text
+            return
+        with ExitStack() as held:
+            asked = _Asked(self._client, self.server, self._key)
+            if self._local:
+                turn = held.enter_context(self._local.turn())
+                for reply.progress in self._local.waiting(turn):
+                    yield ""
+                asked = self._asked_locally(turn)
+                held.callback(asked.client.close)
+            yield from self._written(asked, messages, reply, temperature, seed)
+        self._reported = reply.model
+        if cache and not reply.broke:
+            cache.put(key, reply.to_json())
+
+    def _asked_locally(self, turn: Turn) -> _Asked:
+        url, key = turn.address.base_url, turn.address.key
+        return _Asked(
+            self._connected(url, key, is_local=True), replace(self.server, base_url=url, n_tries=1), key, turn
+        )
+
+    def _written(
+        self, asked: _Asked, messages: Sequence[Message], reply: Reply, temperature: float | None, seed: int | None
+    ) -> Pieces[str, None, None]:
+        response = self._open(asked, messages, reply, temperature, seed)
+        with closing(response):
+            try:
+                for chunk in self._chunks(asked, response):
+                    if progress := _progress(chunk):
+                        reply.progress = progress
+                        yield ""
+                    if text := reply.take(chunk):
+                        yield text
+                    if reply.is_over:
+                        break
+            except GenerationError as error:
+                if not reply.raw.strip():
+                    raise
+                reply.broke = str(error)
+                logger.warning("The answer broke off: %s", reply.broke)
+        if text := reply.finish():
+            yield text
+        if reply.is_nothing:
+            raise asked.explained(ValueError("a stream without any text, broken off or never begun"))
+
+    def _check_listed(self, asked: _Asked) -> None:
+        """Raises RefusedError where the server lists its models and not this one. A server that lists none is asked."""
+        if self._is_listed:
+            return
+        try:
+            patient = asked.client.with_options(timeout=_CHECK_SECONDS)
+            listed = sorted({str(model.id) for model in patient.models.list()})
+        except Exception as error:  # many servers have no such address
+            logger.debug("no list of models: %s", type(error).__name__)
+            listed = []
+        name = self._config.model
+        if listed and not {name, f"{name}:latest"} & set(listed):  # Ollama's way of naming a model without its tag
+            shown = redacted(", ".join(listed[:20]) + (" …" if len(listed) > 20 else ""), self._key)
+            msg = (
+                f"expected a model that the server at {asked.server.name} lists ({shown}), found {name!r}; name one of "
+                f"them in RAGQA_MODEL or --model, {_INSTEAD}"
+            )
+            raise RefusedError(msg)
+        self._is_listed = True
+
+    def _open(
+        self, asked: _Asked, messages: Sequence[Message], reply: Reply, temperature: float | None, seed: int | None
+    ) -> openai.Stream[ChatCompletionChunk]:
+        """The stream of chunks; notes the optional parameters that the server made us leave out."""
+        options: dict[str, Any] = {
+            "temperature": self._config.temperature if temperature is None else temperature,
+            "max_tokens": self._config.max_tokens,
+            "stream_options": {"include_usage": True},
+        }
+        if seed is not None:
+            options["seed"] = seed
+        if self._local:
+            options["extra_body"] = {"return_progress": True}
+        self._check_listed(asked)
+        while True:
+            try:
+                response = tried(
+                    partial(
+                        asked.client.chat.completions.create,
+                        model=self._config.model,
+                        messages=cast("Any", messages),
+                        stream=True,
+                        **options,
+                    ),
+                    asked.server.n_tries,
+                    reply.stopped,
+                )
+            except Exception as error:  # a server can make the client raise anything; a reader gets it explained
+                unsupported = _unsupported(error, options)
+                if unsupported is None:
+                    raise asked.explained(error) from error
+                value = options.pop(unsupported)
+                if unsupported == "max_tokens":  # renamed for reasoning models
+                    options["max_completion_tokens"] = value
+                else:
+                    reply.left_out += (unsupported,)
+            else:
+                return cast("openai.Stream[ChatCompletionChunk]", response)
+
+    def _chunks(self, asked: _Asked, response: openai.Stream[ChatCompletionChunk]) -> Iterator[ChatCompletionChunk]:
+        try:
+            yield from response
+        except Exception as error:  # as above: cut connection, time-out, malformed chunk, error inside the stream
+            raise asked.explained(error) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Who is asked this time: the server of the settings, or the local model as it runs now."""
+
+    client: openai.OpenAI
+    server: Server
+    key: str
+    turn: Turn | None = None
+
+    def explained(self, error: Exception) -> GenerationError:
+        """As `Server.explained`; where the local model's process has ended, that is the reason."""
+        explained = self.server.explained(error, self.key)
+        why = self.turn.why_gone() if self.turn else ""
+        if not why:
+            return explained
+        return GenerationError(
+            f"expected the local model {self.server.model} to answer to the end, found that {why}; ask again, which "
+            f"starts it anew, {_INSTEAD}"
+        )
+
+
+def _progress(chunk: ChatCompletionChunk) -> str:
+    """How far a llama.cpp server is with reading the prompt, in words; empty where the chunk does not say."""
+    found = getattr(chunk, "prompt_progress", None)
+    if not isinstance(found, dict):
+        return ""
+    counts = [found.get(name) for name in ("total", "processed", "cache", "time_ms")]
+    total, done, cached, ms = (count if isinstance(count, int | float) else 0 for count in counts)
+    if done >= total:
+        return "Writing the answer"
+    pace = f", {1000 * (done - cached) / ms:.0f} a second" if ms > 0 else ""
+    return f"Reading the prompt: {done:,} of {total:,} tokens{pace}"
+
+
+def _unsupported(error: Exception, options: dict[str, Any]) -> str | None:
+    """The optional parameter that a refusal (400 or 422) names, None where it names none of these."""
+    import openai
+
+    if not isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError):
+        return None
+    if error.param:
+        name = str(error.param).split(".", maxsplit=1)[0]
+        return name if name in options else None
+    return next((name for name in options if re.search(rf"\b{name}\b", str(error))), None)
+
+
+def _checked_key(api_key: str | None) -> str:
+    key = (api_key or "").strip()  # a key read from a file ends in a line feed
+    if not (key.isascii() and key.isprintable()):
+        msg = "the API key must consist of printable ASCII characters, found others; copy it again into OPENAI_API_KEY"
+        raise ConfigError(msg)
+    return key
+
+
+def _checked_url(url: str) -> str:
+    found = f"got {_without_login(url)!r}; set OPENAI_BASE_URL again"
+    try:
+        parts = urlsplit(url)
+        is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError as error:
+        msg = f"the base URL must be an address like http://127.0.0.1:11434/v1, {found}"
+        raise ConfigError(msg) from error
+    if not is_usable or not url.isprintable() or " " in url:
+        msg = f"the base URL must begin with http:// or https:// and name a host, {found}"
+        raise ConfigError(msg)
+    return url
+
+
+def _without_login(url: str) -> str:
+    return re.sub(r"//[^/@]*@", "//", url)

@@ -1,0 +1,88 @@
+"""An answer written by a language model in one call, streamed as it is written: from passages, or from obligations."""
+
+from __future__ import annotations
+
+from collections.abc import Generator as Stream
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+
+from ragqa.generation.answers import nothing_kept
+from ragqa.generation.llm.calls import LONGEST_TOKEN
+from ragqa.generation.llm.client import ChatClient
+from ragqa.generation.llm.reply import Reply
+from ragqa.generation.prompts import build_prompt, load_prompt, obligations_only
+from ragqa.plugins.protocols import Verifier
+from ragqa.settings.config import GenerationConfig
+from ragqa.types import Answer, Passage, Question
+from ragqa.types.events.generation import Token, Working
+
+
+class LlmGenerator:
+    """Sends the kept passages as quoted data, streams the answer and verifies what it cites.
+
+    The key comes as an argument and goes nowhere but into the request's header. May be shared by threads.
+    """
+
+    name = "LLM"
+    prompt_name = "answer"
+
+    def __init__(self, config: GenerationConfig, api_key: str | None = None, prompts: Path | None = None) -> None:
+        """A generator for this model; asks no server yet. Raises ConfigError as `ChatClient` and `load_prompt` do.
+
+        ``prompts`` is a folder whose files take the place of ours.
+        """
+        self._config = config
+        self._prompt = load_prompt(self.prompt_name, prompts)
+        self._client = ChatClient(config, api_key)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(model={self.model!r}, server={self._client.server.name!r})"
+
+    @property
+    def model(self) -> str:
+        return self._client.model
+
+    def close(self) -> None:
+        """Closes the open connections; the generator cannot be used afterwards."""
+        self._client.close()
+
+    def stream(self, question: Question, passages: Sequence[Passage]) -> Stream[Token | Working, None, Answer]:
+        """Yields the text as it arrives, returns the answer with the citations that hold.
+
+        Nothing is asked where no passage was kept. A stream that breaks after some text leaves an answer with finish
+        reason ``"interrupted"``; before any text it raises RateLimitedError, TimedOutError, RefusedError or, for
+        anything else, GenerationError.
+        """
+        if not passages:
+            return nothing_kept(self.name, self.model)
+        prompt = build_prompt(question, self._context(passages), self._prompt)
+        reply = Reply(LONGEST_TOKEN * self._config.max_tokens)
+        with closing(self._client.write(prompt.messages, reply, seed=self._config.seed)) as pieces:
+            for text in pieces:
+                yield Token(text) if text else Working(reply.progress)
+        return reply.answer(self, prompt, max_tokens=self._config.max_tokens)
+
+    def _context(self, passages: Sequence[Passage]) -> Sequence[Passage]:
+        """What is sent in place of the passages."""
+        return passages
+
+
+class ObligationsGenerator(LlmGenerator):
+    """Sends only the obligations found in the passages, with a prompt made for them (AUEB 4.2, table 4).
+
+    A passage without obligations is sent as it is.
+    """
+
+    name = "LLM, from the obligations only"
+    prompt_name = "obligations"
+
+    def __init__(
+        self, config: GenerationConfig, verifier: Verifier, api_key: str | None = None, prompts: Path | None = None
+    ) -> None:
+        """As `LlmGenerator`; ``verifier`` finds the obligations, and its ScoringError comes out of `stream`."""
+        super().__init__(config, api_key, prompts)
+        self._verifier = verifier
+
+    def _context(self, passages: Sequence[Passage]) -> Sequence[Passage]:
+        return obligations_only(passages, self._verifier.obligations(passages))

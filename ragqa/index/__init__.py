@@ -1,0 +1,309 @@
+"""Indexes: build, open, list, verify, delete. What an index folder holds is said in `ragqa.index.manifest`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from ragqa.errors import IndexingError, IndexMismatchError
+from ragqa.index.build import build_events, build_index
+from ragqa.index.folders import exclusive, index_names, locate, remove, was_stopped
+from ragqa.index.further import open_further
+from ragqa.index.journal import BuildProgress
+from ragqa.index.manifest import (
+    BM25,
+    CONTEXT,
+    DENSE,
+    HIDDEN,
+    IDS,
+    ORDER,
+    PASSAGES,
+    REFERENCES,
+    Manifest,
+    file_problems,
+    read_manifest,
+    rebuild_hint,
+)
+from ragqa.index.passages import READ_AT_ONCE, PassageFile, PositionOf, open_lookups
+from ragqa.index.published import drop, open_published, vocabulary_of
+from ragqa.index.references import cited_in
+from ragqa.plugins.protocols import Retriever
+from ragqa.retrieval.analysis import ANALYSIS_VERSION, context_analyser, headings, indexed_text
+from ragqa.retrieval.bm25 import Bm25sRetriever, RankBm25Retriever, load_bm25
+from ragqa.retrieval.citations import NAME as CITATIONS
+from ragqa.retrieval.citations import NO_LINKS, CitationRetriever, Links
+from ragqa.retrieval.milvus.bm25 import MilvusBm25
+from ragqa.retrieval.ranking import Mask, Positions
+from ragqa.retrieval.vectors import poor_vectors, read_vectors
+from ragqa.settings.config import NO_ENCODER
+from ragqa.types import ModelInfo, Passage
+
+__all__ = [
+    "BuildProgress",
+    "Index",
+    "IndexEntry",
+    "build_events",
+    "build_index",
+    "delete_index",
+    "index_info",
+    "list_indexes",
+    "open_index",
+    "verify_index",
+]
+
+HASHED_AT_OPEN: Final = 64 * 2**20  # bytes: 0.04 s with SHA instructions, 0.2 s without; `verify_index` hashes all
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Index:
+    """An open index: everything in it belongs together, whatever happens to its folder from now on.
+
+    Read-only and shared by every session; `ragqa.retrieval.retrievers_for` makes retrievers of it.
+    """
+
+    manifest: Manifest
+    passages: Sequence[Passage]  # each read from disk when it is asked for
+    position_of: Mapping[str, int]  # by passage id
+    folder: Path
+    order: Positions  # place of each passage's id among all ids: breaks ties
+    hidden: Mask  # passages that no retriever returns
+    bm25s: Bm25sRetriever
+    rank_bm25: RankBm25Retriever
+    context: Bm25sRetriever | None  # each passage read with its neighbours; None where the index has no such ranking
+    citations: CitationRetriever | None  # what good candidates cite; None where nothing refers to anything
+    further: Mapping[str, Callable[[Any], Retriever]]  # makers of its further retrievers, of their models, by name
+    vectors: Any  # a memory-mapped faiss.Index, of the kind that the manifest names; row i is passages[i]; may be None
+
+    @property
+    def links(self) -> Links:
+        """Which passages cite which, by position; none where nothing refers to anything."""
+        return self.citations.links if self.citations else NO_LINKS
+
+    def neighbours(self, passage: Passage) -> tuple[Passage | None, Passage | None]:
+        """The passages before and after this one in its document; None at its ends and for a passage of elsewhere."""
+        position = self.position_of.get(passage.passage_id)
+        if position is None:
+            return None, None
+        beside = [self.passages[n] if 0 <= n < len(self.passages) else None for n in (position - 1, position + 1)]
+        before, after = (p if p and p.document_id == passage.document_id else None for p in beside)
+        return before, after
+
+    def text_of(self, passage: Passage) -> str:
+        """What the encoder reads of this passage, and a reranker: see `ragqa.index.manifest.Manifest.indexed_text`."""
+        return indexed_text(passage, self.manifest.indexed_text)
+
+    @property
+    def name(self) -> str:
+        return self.folder.name.removeprefix(".old-")
+
+    def check_models(self, models: Mapping[str, ModelInfo]) -> None:
+        """Raises IndexMismatchError unless these, by retriever, are the models its further rankings were made with."""
+        for ranking in self.manifest.rankings:
+            found = models.get(ranking.name)
+            if ranking.model and (found is None or found.fingerprint != ranking.fingerprint):
+                loaded = f"{found.name} (sha256 {found.fingerprint})" if found else "none"
+                msg = (
+                    f"the ranking {ranking.name!r} of index {self.name!r} was made with {ranking.model} (sha256 "
+                    f"{ranking.fingerprint}), the model loaded is {loaded}; load that model, or "
+                    f"{rebuild_hint(self.name, self.manifest)}"
+                )
+                raise IndexMismatchError(msg)
+
+    def check_encoder(self, encoder: ModelInfo) -> None:
+        """Raises IndexMismatchError unless this encoder made the vectors of this index."""
+        if not self.manifest.has_vectors:
+            msg = (
+                f"index {self.name!r} has no vectors to compare with those of {encoder.name}; to add them, "
+                f"`ragqa index build {self.name} --source PATH` without --encoder {NO_ENCODER}"
+            )
+            raise IndexMismatchError(msg)
+        if encoder.fingerprint != self.manifest.encoder_fingerprint:
+            msg = (
+                f"index {self.name!r} was made with the encoder {self.manifest.encoder} (sha256 "
+                f"{self.manifest.encoder_fingerprint}), the one loaded is {encoder.name} (sha256 "
+                f"{encoder.fingerprint}); load that encoder, or {rebuild_hint(self.name, self.manifest)}"
+            )
+            raise IndexMismatchError(msg)
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEntry:
+    """One line of the list of indexes: the manifest, or None and what is wrong with it."""
+
+    name: str
+    manifest: Manifest | None
+    problem: str = ""
+
+
+def open_index(name: str, indexes: Path) -> Index:
+    """The index of that name, checked: every file there, of its size and (up to 64 MB in all) its sha256.
+
+    An index replaced meanwhile is opened as the new one. Raises ConfigError, IndexNotFoundError, IndexMismatchError
+    with the command that rebuilds it.
+    """
+    for _ in range(3):
+        folder = locate(name, indexes)
+        before = _identity(folder)
+        index, problem = None, None
+        try:
+            index = _load(folder)
+        except (IndexMismatchError, OSError) as error:
+            problem = error
+        if before == _identity(folder):
+            break
+    if index is None:
+        raise _mismatch(name, folder, [str(problem)]) from problem
+    return index
+
+
+def list_indexes(indexes: Path) -> tuple[IndexEntry, ...]:
+    """Every index in this folder by name, damaged ones with what is wrong (of the manifest only: it is quick)."""
+    return tuple(_entry(name, indexes) for name in index_names(indexes))
+
+
+def index_info(name: str, indexes: Path) -> Manifest:
+    """The manifest of this index; its files are not looked at. Raises as `open_index`."""
+    folder = locate(name, indexes)
+    try:
+        return read_manifest(folder)
+    except IndexMismatchError as error:
+        raise _mismatch(name, folder, [str(error)]) from error
+
+
+def verify_index(name: str, indexes: Path) -> Manifest:
+    """The manifest, after reading every byte. Raises IndexMismatchError that names everything that is wrong."""
+    folder = locate(name, indexes)
+    manifest = index_info(name, indexes)
+    problems = list(file_problems(folder, manifest))
+    if problems:
+        raise _mismatch(name, folder, problems)
+    index = open_index(name, indexes)
+    try:
+        problems += _passage_problems(index)
+    except IndexMismatchError as error:
+        problems.append(str(error))
+    if index.vectors is not None and poor_vectors(index.vectors, manifest.vectors):
+        problems.append(f"{DENSE} holds vectors that are not finite or not of length 1")
+    if problems:
+        raise _mismatch(name, folder, problems)
+    return manifest
+
+
+def delete_index(name: str, indexes: Path) -> None:
+    """Deletes this index, damaged or not, and what a stopped build of it left.
+
+    Raises ConfigError, IndexNotFoundError, IndexLockedError, IndexingError.
+    """
+    if not was_stopped(name, indexes):
+        indexes = locate(name, indexes).parent
+    engine = None
+    with suppress(IndexingError):
+        engine = index_info(name, indexes).engine
+    with exclusive(name, indexes):
+        try:
+            remove(name, indexes)
+        except OSError as error:
+            msg = f"index {name!r} could not be deleted: {error}; check who owns {indexes}"
+            raise IndexingError(msg) from error
+    if engine:
+        drop(engine)
+
+
+def _load(folder: Path) -> Index:
+    """The index in this folder. Raises IndexMismatchError without a word on what to do."""
+    manifest = read_manifest(folder)
+    for problem in file_problems(folder, manifest, HASHED_AT_OPEN):
+        raise IndexMismatchError(problem)
+    if manifest.analysis_version != ANALYSIS_VERSION:
+        msg = f"its words were read by analysis {manifest.analysis_version}, questions would be by {ANALYSIS_VERSION}"
+        raise IndexMismatchError(msg)
+    passages: Sequence[Passage]
+    vectors: Any
+    if manifest.engine:
+        passages, vectors = open_published(folder, manifest, manifest.engine)
+    else:
+        passages = PassageFile(folder)
+        vectors = read_vectors(folder / DENSE, manifest.vectors) if manifest.has_vectors else None
+    load, ranker = (vocabulary_of, MilvusBm25) if manifest.engine else (load_bm25, Bm25sRetriever)
+    model = load(folder / BM25)
+    n_vectors, dimension = (vectors.ntotal, vectors.d) if vectors is not None else (len(passages), 0)
+    counts = {len(passages), n_vectors, model.scores["num_docs"], manifest.n_passages}
+    if len(counts) > 1 or dimension != manifest.dimension:
+        msg = (
+            f"holds {len(passages):,} passages, {n_vectors:,} vectors of {dimension} numbers and BM25 scores of "
+            f"{model.scores['num_docs']:,} passages; expected {manifest.n_passages:,} and {manifest.dimension}"
+        )
+        raise IndexMismatchError(msg)
+    order, hidden, ids = open_lookups(folder, len(passages))
+    context = None
+    if manifest.context_passages:
+        analyser = context_analyser(manifest.analyser)
+        context = ranker(load(folder / CONTEXT), analyser, passages, order, hidden, "context")
+    position_of = PositionOf(passages, ids)
+    citations = None
+    if CITATIONS in manifest.retrievers:
+        citations = CitationRetriever(folder / REFERENCES, passages, order, hidden, position_of.of_known, cited_in)
+    return Index(
+        manifest=manifest,
+        passages=passages,
+        position_of=position_of,
+        folder=folder,
+        order=order,
+        hidden=hidden,
+        bm25s=ranker(model, manifest.analyser, passages, order, hidden),
+        rank_bm25=RankBm25Retriever(manifest.analyser, passages, order, hidden, manifest.bm25_k1, manifest.bm25_b),
+        context=context,
+        citations=citations,
+        further=open_further(folder, manifest, passages, order, hidden, position_of),
+        vectors=vectors,
+    )
+
+
+def _passage_problems(index: Index) -> list[str]:
+    """What is wrong with the passages and what was written to find them by, after reading all; only ids are held."""
+    ids: list[str] = []
+    is_heading = [np.empty(0, dtype=np.bool_)]
+    passages = iter(index.passages)
+    while batch := tuple(islice(passages, READ_AT_ONCE)):
+        ids += [passage.passage_id for passage in batch]
+        is_heading.append(headings(batch, index.manifest.analyser))
+    if len(set(ids)) != len(ids):
+        return ["two passages have the same id"]
+    problems, hidden = [], np.concatenate(is_heading)
+    if any(index.position_of.get(passage_id) != n for n, passage_id in enumerate(ids)):
+        problems.append(f"{IDS} names other passages than {PASSAGES}")
+    if not np.array_equal(np.argsort(index.order), sorted(range(len(ids)), key=ids.__getitem__)):
+        problems.append(f"{ORDER} is not the order of the ids")
+    if not np.array_equal(index.hidden, hidden if not hidden.all() else np.zeros_like(hidden)):
+        problems.append(f"{HIDDEN} hides other passages than the analyser")
+    return problems
+
+
+def _entry(name: str, indexes: Path) -> IndexEntry:
+    try:
+        return IndexEntry(name, index_info(name, indexes))
+    except IndexingError as error:
+        return IndexEntry(name, None, str(error))
+
+
+def _identity(folder: Path) -> tuple[int, int] | None:
+    """Which folder this is, whatever its name; None where there is none."""
+    try:
+        status = folder.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _mismatch(name: str, folder: Path, problems: list[str]) -> IndexMismatchError:
+    try:
+        manifest = read_manifest(folder)
+    except (IndexMismatchError, OSError):
+        manifest = None
+    return IndexMismatchError(f"index {name!r} cannot be used: {'; '.join(problems)}; {rebuild_hint(name, manifest)}")

@@ -1,0 +1,244 @@
+"""Index folders on disk: names, locks, and replacing one as a whole. Knows nothing of what is in them.
+
+Beside ``NAME/`` there may be, always on the same file system::
+
+    .NAME.lock            held by whoever builds or deletes NAME; empty, and goes with the index
+    .building-NAME-PID/   a running build, or what a stopped or crashed one left
+    .old-NAME/            the index being replaced; while NAME is absent this *is* the index
+    .trash-NAME-PID/      being deleted
+
+Only the holder of the lock touches the last three, so whatever of them the next holder finds, a dead process left. A
+``.building`` folder with a journal in it waits for the next build of that name, which resumes or removes it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from ragqa.errors import ConfigError, IndexingError, IndexLockedError, IndexNotFoundError
+from ragqa.index.manifest import BM25, CONTEXT, DENSE, ENGINE_FILES, FURTHER, MANIFEST, PASSAGE_FILES, REFERENCES
+from ragqa.settings.paths import behind
+
+_logger = logging.getLogger(__name__)
+
+JOURNAL: Final = "journal.json"  # in a building folder: there is something to resume
+NAME_RULE: Final = "1 to 64 of a-z, 0-9, - and _, beginning with a letter or digit"
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+_ENTRIES: Final = {MANIFEST, *PASSAGE_FILES, *ENGINE_FILES, REFERENCES, DENSE, BM25, CONTEXT, FURTHER}
+_CLUTTER: Final = {".DS_Store", "Thumbs.db"}  # file managers leave these anywhere
+_SWAP_SECONDS: Final = 5.0  # the longest a reader waits for the moment between two renames
+
+
+def check_name(name: str) -> None:
+    """Raises ConfigError unless ``name`` can name an index; a good name is one plain folder name."""
+    if not _NAME.fullmatch(name):
+        msg = f"expected an index name of {NAME_RULE}, found {name!r}; choose another name"
+        raise ConfigError(msg)
+
+
+def index_names(indexes: Path) -> list[str]:
+    """The names of the indexes in this folder and `behind` it, whole or damaged, sorted; none without such a folder."""
+    folders = [folder for folder in (indexes, behind(indexes)) if folder and folder.is_dir()]
+    paths = [path for folder in folders for path in folder.iterdir()]
+    found = {path.name.removeprefix(".old-") for path in paths if _holds_index_files(path)}
+    return sorted(name for name in found if _NAME.fullmatch(name))
+
+
+def locate(name: str, indexes: Path) -> Path:
+    """The folder of this index, put back in its place where a builder died between two renames.
+
+    Raises ConfigError for an impossible name, IndexNotFoundError with the names there are.
+    """
+    check_name(name)
+    target, old = indexes / name, indexes / f".old-{name}"
+    deadline = time.monotonic() + _SWAP_SECONDS
+    while not target.is_dir():
+        if not old.is_dir() and not target.is_dir():  # twice: a builder may finish between the two looks
+            further = behind(indexes)
+            if further:
+                return locate(name, further)
+            there_are = ", ".join(index_names(indexes)) or "none yet"
+            msg = (
+                f"no index {name!r} in {indexes} (there are: {there_are}); build it with "
+                f"`ragqa index build {name} --source PATH`"
+            )
+            raise IndexNotFoundError(msg)
+        try:
+            with exclusive(name, indexes):  # which puts it back
+                pass
+        except IndexLockedError:  # a living builder is about to rename its own into place
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        except IndexingError:  # nothing may be written here: read it where it lies
+            return old
+    return target
+
+
+@contextmanager
+def exclusive(name: str, indexes: Path) -> Iterator[None]:
+    """Holds the lock of this index, after clearing up what dead processes left.
+
+    Raises IndexLockedError when another process (or thread) holds it, IndexingError when nothing can be written.
+    """
+    from filelock import FileLock, Timeout
+
+    check_name(name)
+    try:
+        indexes.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(indexes / f".{name}.lock", timeout=0, thread_local=False)
+        lock.acquire()
+    except Timeout as error:
+        raise IndexLockedError(_who_holds(name, indexes)) from error
+    except OSError as error:
+        msg = f"{indexes} cannot be written ({error.strerror}); set RAGQA_INDEXES to a folder of your own"
+        raise IndexingError(msg) from error
+    try:
+        _clear_up(name, indexes)
+        yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def building_folder(name: str, indexes: Path) -> Iterator[Path]:
+    """A folder to build in: with what a build that was stopped left, or empty. Needs the lock.
+
+    It is gone afterwards unless there is a journal in it. Raises IndexingError at once where the index's place is taken
+    by something that is no index.
+    """
+    _refuse_foreign(indexes / name)
+    folder = indexes / f".building-{name}-{os.getpid()}"
+    left = sorted(_of_process("building", name, indexes), key=lambda path: path.stat().st_mtime)
+    for path in left[:-1]:
+        delete(path)
+    if not left:
+        folder.mkdir()
+    elif left[-1] != folder:
+        left[-1].rename(folder)
+    try:
+        yield folder
+    finally:
+        if not (folder / JOURNAL).is_file():
+            delete(folder)
+
+
+def replace(new: Path, name: str, indexes: Path) -> None:
+    """Moves the folder ``new`` into the place of this index, on disk to the last byte first. Needs the lock.
+
+    After a crash at any moment the old or the new index can be opened. What is no index is never replaced.
+    """
+    target, old = indexes / name, indexes / f".old-{name}"
+    _refuse_foreign(target)
+    _flush(new)
+    if os.path.lexists(target):
+        target.replace(old)
+    try:
+        new.replace(target)
+    except OSError:
+        if old.is_dir():
+            old.replace(target)
+        raise
+    flush(indexes)
+    _discard(old, name, indexes)
+
+
+def remove(name: str, indexes: Path) -> None:
+    """Removes this index and what a stopped build of it left; what is no index is never removed. Needs the lock."""
+    _refuse_foreign(indexes / name)
+    _discard(indexes / name, name, indexes)
+    for path in _of_process("building", name, indexes):
+        delete(path)
+    delete(indexes / f".{name}.lock")  # whoever opened it meanwhile finds it unlinked and is refused
+    flush(indexes)
+
+
+def flush(path: Path) -> None:
+    """This file or folder is on disk, not only in the system's memory."""
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def was_stopped(name: str, indexes: Path) -> bool:
+    """Whether a stopped build of this index can be resumed. Raises ConfigError."""
+    check_name(name)
+    return indexes.is_dir() and any((path / JOURNAL).is_file() for path in _of_process("building", name, indexes))
+
+
+def _clear_up(name: str, indexes: Path) -> None:
+    target, old = indexes / name, indexes / f".old-{name}"
+    if os.path.lexists(old):
+        if os.path.lexists(target):
+            _discard(old, name, indexes)
+        else:
+            old.replace(target)
+    stopped = [path for path in _of_process("building", name, indexes) if not (path / JOURNAL).is_file()]
+    for path in stopped + _of_process("trash", name, indexes):
+        _logger.info("removing %s, left by a process that died", path)
+        delete(path)
+
+
+def _discard(path: Path, name: str, indexes: Path) -> None:
+    """Takes the folder away in one rename, then deletes it: it never lies half deleted under a name that counts."""
+    if os.path.lexists(path):
+        trash = indexes / f".trash-{name}-{os.getpid()}"
+        path.replace(trash)
+        delete(trash)
+
+
+def delete(path: Path) -> None:
+    """This file or folder is gone, or a warning says why it is not."""
+    try:
+        if path.is_symlink() or path.is_file():
+            path.unlink()
+        else:
+            shutil.rmtree(path)
+    except OSError as error:  # the next build tries again
+        _logger.warning("%s could not be removed: %s", path, error)
+
+
+def _refuse_foreign(target: Path) -> None:
+    """Raises IndexingError where the place is taken by something that ragqa did not write."""
+    if not os.path.lexists(target):
+        return
+    entries = {path.name for path in target.iterdir()} if target.is_dir() else {target.name}
+    foreign = sorted(entries - _ENTRIES - _CLUTTER)
+    if foreign:
+        msg = (
+            f"{target} holds what is no part of an index ({', '.join(foreign[:3])}) and is left alone; choose another "
+            "name, or move it away"
+        )
+        raise IndexingError(msg)
+
+
+def _holds_index_files(path: Path) -> bool:
+    return path.is_dir() and any((path / entry).exists() for entry in _ENTRIES)
+
+
+def _who_holds(name: str, indexes: Path) -> str:
+    pids = [path.name.rpartition("-")[2] for path in _of_process("building", name, indexes)]
+    who = f"process {pids[0]}" if len(pids) == 1 else "another process"
+    return f"index {name!r} is being built or deleted by {who}; wait until it is done, or stop it, and try again"
+
+
+def _of_process(kind: str, name: str, indexes: Path) -> list[Path]:
+    """The folders ``.KIND-NAME-PID``; not those of an index whose name only begins alike."""
+    pattern = re.compile(rf"\.{kind}-{re.escape(name)}-\d+")
+    return [path for path in indexes.iterdir() if pattern.fullmatch(path.name)]
+
+
+def _flush(folder: Path) -> None:
+    """Every file and folder from here down is on disk."""
+    for path in (*folder.rglob("*"), folder):
+        flush(path)

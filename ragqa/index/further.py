@@ -1,0 +1,151 @@
+"""Further rankings of an index: their files written, opened and handed to their retrievers; see `ragqa.index.manifest`."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from ragqa.errors import IndexingError, IndexMismatchError
+from ragqa.index.encoded import write_dense
+from ragqa.index.journal import BuildProgress, Journal
+from ragqa.index.manifest import FURTHER, FurtherRanking, Manifest
+from ragqa.index.measured import Reading
+from ragqa.index.passages import read_passages
+from ragqa.index.portions import counts_of, documents_of
+from ragqa.index.reuse import KnownVectors
+from ragqa.plugins.protocols import Retriever
+from ragqa.plugins.registry import RETRIEVERS, entry_points_of, load, retriever_name
+from ragqa.retrieval.analysis import context_analyser, indexed_text
+from ragqa.retrieval.dense import DenseRetriever
+from ragqa.retrieval.document_bm25 import DocumentBm25, load_documents, write_documents
+from ragqa.retrieval.late_interaction import late_retriever, load_tokens, save_tokens
+from ragqa.retrieval.ranking import Mask, Positions
+from ragqa.retrieval.splade import SpladeRetriever, load_sparse, save_sparse
+from ragqa.retrieval.vectors import read_vectors
+from ragqa.settings.config import IndexingConfig
+from ragqa.types import ModelInfo, Passage
+
+Writing = Generator[BuildProgress, None, None]
+
+
+def described(config: IndexingConfig, models: Mapping[str, Any]) -> tuple[FurtherRanking, ...]:
+    """The further rankings of this configuration. ``models`` are theirs, by the names of their retrievers.
+
+    Raises IndexingError where one is missing.
+    """
+    rankings: list[FurtherRanking] = []
+    for asked in config.rankings:
+        name = retriever_name(asked)
+        if name != "document" and name not in models and ":" in asked:
+            msg = f"expected a model for the ranking {asked!r}, found none; load it with `ragqa.loading.load_further`"
+            raise IndexingError(msg)
+        number = 1 + sum(one.name.startswith("dense:") for one in rankings)
+        folder = f"dense-{number}" if name.startswith("dense:") else name
+        info = models[name].info if name in models else ModelInfo("", "", "")
+        rankings.append(FurtherRanking(name, folder, info.name, info.fingerprint, info.precision))
+    return tuple(rankings)
+
+
+def write_further(
+    journal: Journal,
+    reading: Reading,
+    config: IndexingConfig,
+    models: Mapping[str, Any],
+    known: Mapping[str, KnownVectors],
+) -> Writing:
+    """Writes ``further/`` where the configuration has further rankings, but what the journal says is whole.
+
+    Vectors that are ``known``, by ranking, are taken over.
+
+    SPLADE and late interaction hold all texts, SPLADE its vectors too, and start over where they were stopped. Raises
+    ModelError.
+    """
+    for ranking in described(config, models):
+        place, name = journal.index / FURTHER / ranking.folder, ranking.name
+        if name.startswith("dense:"):
+            place.mkdir(parents=True, exist_ok=True)
+            path, kind = place / "vectors.faiss", config.vectors
+            yield from write_dense(
+                journal, path, ranking.folder, name, models[name], reading.indexed_text, kind, known.get(name)
+            )
+        elif name in journal.finished:
+            yield BuildProgress(name, journal.n_passages, journal.n_passages)
+        else:
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir(parents=True)
+            if name in entry_points_of(RETRIEVERS):
+                steps = load(RETRIEVERS, name).write(place, read_passages(journal.index)) or ()
+                yield from (BuildProgress(name, done, total) for done, total in steps)
+                journal.finish(name)
+            elif name == "document":
+                yield from _write_documents(place, journal, config)
+                journal.finish(name, counts_of(journal, name).folder)
+            else:
+                yield from _write_tokens(place, name, journal, reading, models[name])
+                journal.finish(name)
+
+
+def open_further(
+    folder: Path,
+    manifest: Manifest,
+    passages: Sequence[Passage],
+    order: Positions,
+    hidden: Mask,
+    position_of: Mapping[str, int],
+) -> dict[str, Callable[[Any], Retriever]]:
+    """For each further ranking what makes its retriever, given its model; its files are open and memory-mapped.
+
+    Raises IndexMismatchError.
+    """
+    makers = {}
+    for ranking in manifest.rankings:
+        if ranking.name in entry_points_of(RETRIEVERS):  # made with the open index: `ragqa.loading.added_retrievers`
+            continue
+        place = folder / FURTHER / ranking.folder
+        maker, n_passages = _opened(ranking.name, place, manifest, (passages, order, hidden), position_of)
+        if n_passages != manifest.n_passages:
+            msg = f"{FURTHER}/{ranking.folder} is of {n_passages:,} passages, expected {manifest.n_passages:,}"
+            raise IndexMismatchError(msg)
+        makers[ranking.name] = maker
+    return makers
+
+
+def _write_documents(place: Path, journal: Journal, config: IndexingConfig) -> Writing:
+
+    ids, document_of = documents_of(journal)
+    counts, total = counts_of(journal, "document"), journal.n_passages
+    for done, of in write_documents(counts, ids, document_of, config.bm25_k1, config.bm25_b, place):
+        yield BuildProgress("document", int(total * done / max(of, 1)), total)
+    yield BuildProgress("document", total, total)
+
+
+def _write_tokens(place: Path, name: str, journal: Journal, reading: Reading, model: Any) -> Writing:  # noqa: ANN401
+
+    texts = [indexed_text(passage, reading.indexed_text) for passage in read_passages(journal.index)]
+    steps = (save_sparse if name == "splade" else save_tokens)(texts, model, place)
+    yield from (BuildProgress(name, done, total) for done, total in steps)
+
+
+def _opened(
+    name: str,
+    place: Path,
+    manifest: Manifest,
+    shared: tuple[Sequence[Passage], Positions, Mask],
+    position_of: Mapping[str, int],
+) -> tuple[Callable[[Any], Retriever], int]:
+    """What makes the retriever of its model, and of how many passages its files are."""
+    if name == "document":
+        documents = load_documents(place)
+        retriever = DocumentBm25(documents, context_analyser(manifest.analyser), *shared)
+        return (lambda _: retriever), len(documents.document_of)
+    if name == "splade":
+        sparse = load_sparse(place)
+        return partial(SpladeRetriever, sparse, *shared), sparse.shape[0]
+    if name == "late":
+        tokens = load_tokens(place)
+        return (lambda model: late_retriever(tokens, *shared, model, position_of)), len(tokens.text_of)
+    vectors = read_vectors(place / "vectors.faiss", manifest.vectors)
+    return (lambda model: DenseRetriever(vectors, *shared, model, name)), vectors.ntotal

@@ -1,0 +1,330 @@
+"""What an index folder says about itself (`manifest.json`), and whether its files are still what it says.
+
+::
+
+    indexes/NAME/
+    ├── manifest.json    this module
+    ├── passages.jsonl   one Passage a line
+    ├── passages.*.npy   where each line begins (offsets), keys of the ids and their lines (ids), place of each id
+    │                    among all ids sorted (order), what no retriever returns (hidden)
+    ├── bm25/            bm25s: arrays and JSON
+    ├── context/         likewise, of each passage with its neighbours; missing where context_passages is 0
+    ├── references.jsonl  what passages refer to (`ragqa.corpus.references`); only of rulebooks and documents that do
+    ├── further/         a folder for each further ranking: document, splade, late, dense-1, ...; missing without them
+    └── dense.faiss      FAISS, of the kind that the manifest names; row i is line i of passages.jsonl; missing where
+                         the encoder is "none"
+
+Where an engine holds the corpus, `ENGINE_FILES` and `ENGINE_BM25_FILES` stand in the place of passages, matrices and
+vectors: see `ragqa.index.published`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from pydantic import TypeAdapter, ValidationError
+
+from ragqa.english.analysers import Analyser, analyser_named
+from ragqa.errors import IndexMismatchError
+from ragqa.plugins.registry import RETRIEVERS, entry_points_of
+from ragqa.settings.config import NO_ENCODER, IndexingConfig
+
+SCHEMA_VERSION: Final = 3
+MANIFEST: Final = "manifest.json"
+PASSAGES: Final = "passages.jsonl"
+OFFSETS: Final = "passages.offsets.npy"
+IDS: Final = "passages.ids.npy"
+ORDER: Final = "passages.order.npy"
+HIDDEN: Final = "passages.hidden.npy"
+DENSE: Final = "dense.faiss"
+BM25: Final = "bm25"
+CONTEXT: Final = "context"
+FURTHER: Final = "further"
+REFERENCES: Final = "references.jsonl"
+PASSAGE_FILES: Final = (PASSAGES, OFFSETS, IDS, ORDER, HIDDEN)
+BM25_FILES: Final = (
+    "data.csc.index.npy",
+    "indices.csc.index.npy",
+    "indptr.csc.index.npy",
+    "params.index.json",
+    "vocabulary.npy",
+)
+ROWS: Final = "passages.rows.npy"
+DIGESTS: Final = "passages.digests.npy"
+LEFT_OUT: Final = "passages.left_out.npy"
+ENGINE_FILES: Final = (*PASSAGE_FILES[2:], ROWS, DIGESTS, LEFT_OUT)
+ENGINE_BM25_FILES: Final = (*BM25_FILES[2:], "numbers.npy", "idf0.npy", "lengths.npy", "words.json")
+FURTHER_FILES: Final = {
+    "document": (*BM25_FILES, "document_of.npy", "documents.json"),
+    "splade": ("data.npy", "indices.npy", "indptr.npy", "shape.npy"),
+    "late": ("offsets.npy", "text_of.npy", "vectors.f16"),
+    "dense": ("vectors.faiss",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """One file of the index: its path below the index folder with ``/``, its size and sha256."""
+
+    path: str
+    size_bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherRanking:
+    """A ranking beside BM25, context and dense: its retriever's name, the folder of its files below ``further/``.
+
+    ``model`` is a name that the model's loader resolves, ``fingerprint`` the sha256 of its weights; of ``document`` all
+    three are empty.
+    """
+
+    name: str
+    folder: str
+    model: str = ""
+    fingerprint: str = ""
+    precision: str = ""
+
+    @property
+    def option(self) -> str:
+        """What `ragqa index build --also` takes to add it."""
+        return self.name if self.name.startswith("dense:") or not self.model else f"{self.name}:{self.model}"
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """Where the corpus of an index is that holds none: ``milvus``, its address without a login, the collection.
+
+    ``generation`` counts the updates of the collection from 1; ``next_row`` is a key that none of its rows has had.
+    """
+
+    kind: str
+    uri: str
+    collection: str
+    generation: int
+    next_row: int
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Everything that decides what this index finds.
+
+    ``source`` is the last part of the path it was built from; ``corpus_sha256`` what was there. ``encoder`` is a name
+    that the encoder's loader resolves, ``encoder_fingerprint`` the sha256 of its weights. ``indexed_text`` says what
+    the encoder reads of a passage, ``analyser`` what BM25 does, ``created`` is UTC in ISO 8601. ``vectors`` is the kind
+    of FAISS index, ``search_effort`` how much of an approximate one a question is compared with (0: all of it). Where
+    there are no vectors, ``encoder`` is "none" and all that is said of it and of them empty or 0.
+    """
+
+    schema_version: int
+    name: str
+    source: str
+    format: str
+    corpus_sha256: str
+    n_documents: int
+    n_passages: int
+    chunk_max_tokens: int
+    indexed_text: Literal["text", "title-section-text"]
+    analyser: Analyser
+    analysis_version: int
+    bm25_k1: float
+    bm25_b: float
+    context_passages: int
+    encoder: str
+    encoder_fingerprint: str
+    encoder_precision: str
+    dimension: int
+    vectors: str
+    search_effort: int
+    libraries: dict[str, str]
+    created: str
+    files: tuple[FileEntry, ...]
+    rankings: tuple[FurtherRanking, ...] = ()
+    engine: Engine | None = None  # None: passages, BM25 and vectors are in its folder
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether it was built with an encoder; if not, it ranks by words alone, but for further rankings."""
+        return self.encoder != NO_ENCODER
+
+    @property
+    def retrievers(self) -> tuple[str, ...]:
+        """The names of this index's retrievers, in their order."""
+        context = ("context",) if self.context_passages else ()
+        dense = ("dense",) if self.has_vectors else ()
+        refers = any(entry.path == REFERENCES and entry.size_bytes for entry in self.files)
+        citations = ("citations",) if refers else ()
+        return ("bm25", *context, *dense, *citations, *(ranking.name for ranking in self.rankings))
+
+    @property
+    def size_bytes(self) -> int:
+        """All files but the manifest itself."""
+        return sum(entry.size_bytes for entry in self.files)
+
+
+def rebuild_hint(name: str, manifest: Manifest | None = None) -> str:
+    """What to run when an index cannot be trusted; with ``manifest``, what makes the same one again."""
+    if manifest is None:
+        return f"rebuild it with `ragqa index build {name} --source PATH`"
+    standard = IndexingConfig()
+    analyser = str(manifest.analyser).partition(":")[0]
+    options = [
+        f"--encoder {shlex.quote(manifest.encoder)}" if manifest.encoder != standard.encoder else "",
+        f"--analyser {analyser}" if manifest.analyser != analyser_named("", manifest.format) else "",
+        f"--vectors {shlex.quote(manifest.vectors)}" if manifest.vectors not in {standard.vectors, ""} else "",
+        *(f"--also {shlex.quote(ranking.option)}" for ranking in manifest.rankings),
+    ]
+    command = " ".join(["ragqa index build", name, "--source PATH", *filter(None, options)])
+    return f"rebuild it with `{command}` (it was made from {manifest.source!r})"
+
+
+def index_files(
+    context_passages: int,
+    rankings: Sequence[FurtherRanking] = (),
+    *,
+    has_vectors: bool = True,
+    found: Iterable[str] = (),
+    engine: bool = False,
+) -> tuple[str, ...]:
+    """The files of an index besides its manifest, by path; of other packages' rankings those ``found`` in their folder.
+
+    Only plain files right below that folder count. ``engine``: passages, vectors and scores are in one.
+    """
+    found = tuple(found)
+    added: dict[str, list[str]] = {ranking.folder: [] for ranking in rankings if _is_added(ranking.name)}
+    for path in sorted(found):
+        _, folder, name = (*path.split("/", 2), "", "")[:3]
+        if folder in added and re.fullmatch(r"[\w.-]+", name) and name.strip("."):
+            added[folder].append(name)
+    folders = (BM25, CONTEXT) if context_passages else (BM25,)
+    further = (
+        f"{FURTHER}/{ranking.folder}/{name}"
+        for ranking in rankings
+        for name in (added.get(ranking.folder) or FURTHER_FILES.get(ranking.name.partition(":")[0], ()))
+    )
+    vectors = (DENSE,) if has_vectors and not engine else ()
+    references = (REFERENCES,) if REFERENCES in found else ()
+    return (
+        *(f"{folder}/{name}" for folder in folders for name in (ENGINE_BM25_FILES if engine else BM25_FILES)),
+        *vectors,
+        *(ENGINE_FILES if engine else PASSAGE_FILES),
+        *references,
+        *further,
+    )
+
+
+def _is_added(name: str) -> bool:
+    """Whether another installed package's ranking is called so, and its folder, too."""
+    return name in entry_points_of(RETRIEVERS)
+
+
+def describe_files(
+    folder: Path,
+    context_passages: int,
+    rankings: Sequence[FurtherRanking] = (),
+    *,
+    has_vectors: bool = True,
+    engine: bool = False,
+) -> tuple[FileEntry, ...]:
+    """Size and sha256 of every index file in this folder, by path."""
+    paths = (*folder.glob(f"{FURTHER}/*/*"), folder / REFERENCES)
+    found = (path.relative_to(folder).as_posix() for path in paths if path.is_file())
+    return tuple(
+        FileEntry(path, (folder / path).stat().st_size, sha256_of_file(folder / path))
+        for path in index_files(context_passages, rankings, has_vectors=has_vectors, found=found, engine=engine)
+    )
+
+
+def write_manifest(manifest: Manifest, folder: Path) -> None:
+    """Writes ``manifest.json`` with a digest of itself, so that a changed byte in it shows."""
+    fields = asdict(manifest)
+    text = json.dumps({**fields, "digest": _digest(fields)}, indent=2, ensure_ascii=False)
+    (folder / MANIFEST).write_text(text + "\n", encoding="utf-8")
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """The manifest of this folder. Raises IndexMismatchError unless it is whole, unchanged and of this schema."""
+    fields = _read_object(folder / MANIFEST)
+    version, digest = fields.get("schema_version"), fields.pop("digest", None)
+    if version != SCHEMA_VERSION:
+        msg = f"expected an index of schema version {SCHEMA_VERSION}, found version {version}"
+        raise IndexMismatchError(msg)
+    if digest != _digest(fields):
+        msg = f"{MANIFEST} was changed after the index was built (its digest does not fit)"
+        raise IndexMismatchError(msg)
+    try:
+        manifest = TypeAdapter(Manifest).validate_json(json.dumps(fields), strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        msg = f"{MANIFEST} is not a manifest of schema version {SCHEMA_VERSION}: {where}: {first['msg']}"
+        raise IndexMismatchError(msg) from error
+    names = [ranking.name.partition(":")[0] for ranking in manifest.rankings]
+    folders = [ranking.folder for ranking in manifest.rankings]
+    foreign = [name for name in names if name not in FURTHER_FILES and not _is_added(name)]
+    if foreign or not all(_is_added(name) or re.fullmatch(r"[a-z]+(-\d+)?", name) for name in folders):
+        msg = (
+            f"{MANIFEST} names rankings {', '.join(names)} in {', '.join(folders)}, which this version does not know; "
+            "if a package added one of them, install that"
+        )
+        raise IndexMismatchError(msg)
+    listed = (entry.path for entry in manifest.files)
+    expected = index_files(
+        manifest.context_passages,
+        manifest.rankings,
+        has_vectors=manifest.has_vectors,
+        found=listed,
+        engine=manifest.engine is not None,
+    )
+    if tuple(entry.path for entry in manifest.files) != expected:
+        msg = f"{MANIFEST} lists {len(manifest.files)} files, expected exactly {', '.join(expected)}"
+        raise IndexMismatchError(msg)
+    return manifest
+
+
+def file_problems(folder: Path, manifest: Manifest, max_hashed_bytes: float = float("inf")) -> Iterable[str]:
+    """What is wrong with the files, a line each: missing, other size, other content.
+
+    Contents are hashed smallest file first while their sizes add up to at most ``max_hashed_bytes``.
+    """
+    hashed = 0
+    for entry in sorted(manifest.files, key=lambda entry: entry.size_bytes):
+        path = folder / entry.path
+        if not path.is_file():
+            yield f"{entry.path} is missing"
+        elif (size := path.stat().st_size) != entry.size_bytes:
+            yield f"{entry.path} has {size:,} bytes, expected {entry.size_bytes:,}"
+        elif (hashed := hashed + size) <= max_hashed_bytes and (found := sha256_of_file(path)) != entry.sha256:
+            yield f"{entry.path} was changed after the index was built (sha256 {found}, expected {entry.sha256})"
+
+
+def _read_object(path: Path) -> dict[str, Any]:
+    try:
+        fields = json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        msg = f"{path.name} is missing: half-written, or not an index"
+        raise IndexMismatchError(msg) from error
+    except (OSError, ValueError, RecursionError) as error:
+        msg = f"{path.name} cannot be read: {error}"
+        raise IndexMismatchError(msg) from error
+    if not isinstance(fields, dict):
+        msg = f"expected a JSON object in {path.name}, found {type(fields).__name__}"
+        raise IndexMismatchError(msg)
+    return fields
+
+
+def _digest(fields: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+
+
+def sha256_of_file(path: Path) -> str:
+    """Of a file, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

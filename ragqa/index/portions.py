@@ -1,0 +1,271 @@
+"""A source read in portions of some thousand passages: each is on disk as a whole before the journal says so.
+
+Of a portion there are its lines of `passages.jsonl`, and below ``portions/`` the files ``NUMBER.npz`` (`ARRAYS`),
+``NUMBER.ids`` (JSON lines of [id, position], sorted by id), ``NUMBER.documents`` (a JSON list of ids) and
+``NUMBER.mentions`` (what each passage names); its blocks of counts for each lexical ranking are below ``counts/``. What
+opening an index needs is put together from these files.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections import Counter
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ragqa.corpus.streams import PassageStream, TellingStream
+from ragqa.errors import CorpusError
+from ragqa.index.folders import flush
+from ragqa.index.journal import BuildProgress, Journal
+from ragqa.index.manifest import HIDDEN, IDS, OFFSETS, ORDER, PASSAGES
+from ragqa.index.measured import ARRAYS, KeepingStream, Measured, Reading, joined, kept_articles, measure
+from ragqa.retrieval.analysis import context_windows
+from ragqa.retrieval.bm25_scores import CountsFolder, counted
+from ragqa.retrieval.document_bm25 import by_document
+from ragqa.retrieval.token_table import Keys, keys_of, places_of
+from ragqa.types import Passage
+
+IDS_AT_ONCE: Final = 65_536  # bytes of each portion's ids while all are merged
+SUFFIXES: Final = ("npz", "ids", "documents", "mentions")
+_TYPES: Final = ARRAYS | {"documents": np.uint64}  # (n_documents,), keys
+
+
+def gathered(journal: Journal, name: str) -> npt.NDArray[Any]:
+    """The array of this name (of `ARRAYS`), of all portions in a row."""
+    parts = [np.empty((0, 2) if name == "texts" else 0, dtype=_TYPES[name])]
+    for number in range(journal.n_portions):
+        with np.load(portion_path(journal, number, "npz"), allow_pickle=False) as arrays:
+            parts.append(arrays[name])
+    return np.concatenate(parts)
+
+
+def mentions_in(journal: Journal) -> Iterator[bytes]:
+    """What each passage names, a line each."""
+    for number in range(journal.n_portions):
+        with portion_path(journal, number, "mentions").open("rb") as lines:
+            yield from lines
+
+
+def counts_of(journal: Journal, ranking: str) -> CountsFolder:
+    """The counts of this ranking, as far as they are there."""
+    return CountsFolder(journal.folder / "counts" / ranking, journal.n_blocks.get(ranking, 0))
+
+
+def lengths_path(journal: Journal, ranking: str) -> Path:
+    """Where the lengths of all texts will be, in tokens as this ranking reads them, shape (n_passages,)."""
+    return journal.folder / f"{ranking}.lengths.npy"
+
+
+def windows_of(journal: Journal, n_beside: int) -> npt.NDArray[np.int64]:
+    """Shape (n_passages, 2): what the context ranking reads of each passage, as `context_windows`."""
+    parts, first = [np.empty((0, 2), dtype=np.int64)], 0
+    for number in range(journal.n_portions):
+        with np.load(portion_path(journal, number, "npz"), allow_pickle=False) as arrays:
+            document_of = arrays["document_of"]
+        parts.append(context_windows(document_of, n_beside) + first)
+        first += len(document_of)
+    return np.concatenate(parts)
+
+
+def documents_of(journal: Journal) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
+    """The ids of all documents in order of first occurrence, and for each passage the place of its document there.
+
+    Raises CorpusError where passages of one document stand in several articles.
+    """
+    ids: list[str] = []
+    document_of = [np.empty(0, dtype=np.int32)]
+    for number in range(journal.n_portions):
+        with np.load(portion_path(journal, number, "npz"), allow_pickle=False) as arrays:
+            document_of.append(arrays["document_of"] + np.int32(len(ids)))
+        ids += json.loads(portion_path(journal, number, "documents").read_text(encoding="utf-8"))
+    if len(set(ids)) < len(ids):
+        [(again, _)] = Counter(ids).most_common(1)
+        msg = f"expected the passages of a document together, found {again!r} in two places; leave out --also document"
+        raise CorpusError(msg)
+    return tuple(ids), np.concatenate(document_of)
+
+
+def write_lookups(journal: Journal) -> None:
+    """Writes what opening an index would otherwise have to read every passage for.
+
+    Where lines begin, keys of ids, the order of ties, what is hidden: headings, unless all are.
+    """
+    folder = journal.index
+    offsets = np.concatenate([[0], np.cumsum(gathered(journal, "bytes"))]).astype(np.int64)
+    np.save(folder / OFFSETS, offsets, allow_pickle=False)
+    keys = gathered(journal, "ids")
+    positions = np.argsort(keys, kind="stable")
+    np.save(folder / IDS, np.stack([keys[positions], positions.astype(np.uint64)]), allow_pickle=False)
+    order = np.empty(journal.n_passages, dtype=np.int64)
+    runs = [sorted_ids(portion_path(journal, number, "ids")) for number in range(journal.n_portions)]
+    for place, (_, position) in enumerate(heapq.merge(*runs)):
+        order[position] = place
+    np.save(folder / ORDER, order, allow_pickle=False)
+    headings = gathered(journal, "headings")
+    np.save(folder / HIDDEN, headings if not headings.all() else np.zeros_like(headings), allow_pickle=False)
+
+
+def sorted_ids(path: Path) -> Iterator[list[Any]]:
+    """The [id, position] of a portion, by id; its file is open only while some of them are read."""
+    offset = 0
+    while True:
+        with path.open("rb") as file:
+            file.seek(offset)
+            lines = file.readlines(IDS_AT_ONCE)
+        if not lines:
+            return
+        offset += sum(map(len, lines))
+        yield from map(json.loads, lines)
+
+
+def portion_path(journal: Journal, number: int, suffix: str) -> Path:
+    """Where this file of a portion is."""
+    return journal.folder / "portions" / f"{number:06}.{suffix}"
+
+
+PORTION_PASSAGES: Final = 8_192  # an article more where one does not end there: seconds of work, some 100 MB
+PORTION_CHARS: Final = 8_000_000
+
+
+def read_portions(
+    source: PassageStream, place: str, journal: Journal, reading: Reading, libraries: dict[str, str]
+) -> Generator[BuildProgress, None, None]:
+    """Reads what is left of the source, which errors call ``place``. Raises CorpusError where it is no corpus."""
+    portion = _Portion(reading, place)
+    with (journal.index / PASSAGES).open("ab") as file:
+        file.truncate(journal.n_bytes)
+        if journal.is_read:
+            return
+        keys = np.sort(gathered(journal, "ids"))
+        for position, article in _articles(source, journal.next_article, reading, libraries):
+            yield from _told(source)
+            portion.add(article)
+            if portion.is_full:
+                keys = _write(portion.measured(), keys, file, place, journal, reading)
+                journal.n_articles += portion.n_articles
+                journal.next_article = position + 1
+                journal.save()
+                note = f"{journal.n_articles:,} articles, {journal.n_passages:,} passages"
+                yield BuildProgress("corpus", 0, 1, note)
+                portion = _Portion(reading, place)
+        if portion.n_articles:
+            _write(portion.measured(), keys, file, place, journal, reading)
+            journal.n_articles += portion.n_articles
+    yield from _told(source)
+    if not journal.n_passages:
+        msg = f"expected passages in {place}, found none; choose a folder with documents in it"
+        raise CorpusError(msg)
+    journal.is_read = True
+    journal.save()
+
+
+@dataclass(slots=True)
+class _Portion:
+    """Articles until there are enough of them; those that were not measured yet are so in one go."""
+
+    reading: Reading
+    place: str
+    n_articles: int = 0
+    n_passages: int = 0
+    n_chars: int = 0
+    _parts: list[Measured] = field(default_factory=list)
+    _waiting: list[Passage] = field(default_factory=list)
+
+    def add(self, article: Sequence[Passage] | Measured) -> None:
+        self.n_articles += 1
+        self.n_passages += len(article)
+        if isinstance(article, Measured):
+            self._parts.append(article)
+            self.n_chars += len(article.lines)
+        else:
+            self._waiting += article
+            self.n_chars += sum(len(passage.text) for passage in article)
+
+    @property
+    def is_full(self) -> bool:
+        return self.n_passages >= PORTION_PASSAGES or self.n_chars >= PORTION_CHARS
+
+    def measured(self) -> Measured:
+        return joined(self._parts) if self._parts else measure(self._waiting, self.reading, self.place)
+
+
+def _articles(
+    source: PassageStream, start: int, reading: Reading, libraries: dict[str, str]
+) -> Iterator[tuple[int, Sequence[Passage] | Measured]]:
+    if isinstance(source, KeepingStream) and source.kept:
+        return kept_articles(source, source.kept, start, reading, libraries)
+    return source.articles(start)
+
+
+def _told(source: PassageStream) -> Iterator[BuildProgress]:
+    """What the source has to say, a message each, and how far it is."""
+    if isinstance(source, TellingStream):
+        done, total = source.progress
+        while source.messages:
+            yield BuildProgress("corpus", done, total, message=source.messages.popleft())
+        yield BuildProgress("corpus", done, total, f"{done:,} of {total:,} documents")
+
+
+def _write(portion: Measured, keys: Keys, file: BinaryIO, place: str, journal: Journal, reading: Reading) -> Keys:
+    """Writes a portion and says so in the journal, which is not saved yet; the keys of all ids, rising."""
+    own = portion.arrays["ids"]
+    _check(portion, keys, place, journal)
+    _write_counts(portion, journal, reading)
+    number, first = journal.n_portions, journal.n_passages
+    by_id = sorted((name, first + n) for n, name in enumerate(portion.names))
+    (journal.folder / "portions").mkdir(exist_ok=True)
+    arrays: dict[str, Any] = {**portion.arrays, "documents": keys_of(portion.documents)}
+    np.savez(portion_path(journal, number, "npz"), allow_pickle=False, **arrays)
+    portion_path(journal, number, "ids").write_text(
+        "".join(json.dumps(pair) + "\n" for pair in by_id), encoding="utf-8"
+    )
+    portion_path(journal, number, "documents").write_text(json.dumps(portion.documents), encoding="utf-8")
+    portion_path(journal, number, "mentions").write_bytes(portion.mentions)
+    file.write(portion.lines)
+    file.flush()
+    for path in (*(portion_path(journal, number, suffix) for suffix in SUFFIXES), journal.index / PASSAGES):
+        flush(path)
+    journal.n_portions += 1
+    journal.n_passages += len(portion)
+    journal.n_bytes += len(portion.lines)
+    return np.insert(keys, np.searchsorted(keys, np.sort(own)), np.sort(own))
+
+
+def _write_counts(portion: Measured, journal: Journal, reading: Reading) -> None:
+    document_of = portion.arrays["document_of"]
+    tables = dict(zip(reading.analysers, portion.tables, strict=True))
+    for ranking in reading.rankings:
+        table, windows = tables[reading.analyser_of(ranking)], None
+        if ranking == "context":
+            windows = context_windows(document_of, reading.context_passages)
+        elif ranking == "document":
+            table, windows = by_document(table, document_of)
+        folder = counts_of(journal, ranking)
+        for counts in counted(table, windows):
+            number = journal.n_blocks.get(ranking, 0)
+            for path in folder.write(number, counts):
+                flush(path)
+            journal.n_blocks[ranking] = number + 1
+
+
+def _check(portion: Measured, keys: Keys, place: str, journal: Journal) -> None:
+    """Raises CorpusError unless each passage has its own id."""
+    own = np.sort(portion.arrays["ids"])
+    repeated = {*keys[places_of(own, keys)].tolist(), *own[1:][own[1:] == own[:-1]].tolist()}
+    if not repeated:
+        return
+    own_keys = portion.arrays["ids"].tolist()  # by their keys, which two ids may have in common
+    wanted = {name for name, key in zip(portion.names, own_keys, strict=True) if key in repeated}
+    earlier = (sorted_ids(portion_path(journal, number, "ids")) for number in range(journal.n_portions))
+    seen = {name for run in earlier for name, _ in run if name in wanted}
+    for name in portion.names:
+        if name in seen:
+            msg = f"expected every passage in {place} to have its own id, found {name!r} twice"
+            raise CorpusError(msg)
+        seen.add(name)

@@ -1,0 +1,331 @@
+"""An index's corpus moved into a Milvus collection, updated there, and such an index opened.
+
+What stays in its folder holds no text: the manifest, which names the collection and its generation, the ids' keys and
+their order, what is hidden, what refers to what, the vocabularies' keys, further rankings; which row each passage is
+(`ROWS`), what decides a row (`DIGESTS`), and the rows that the last update left out (`LEFT_OUT`).
+
+It is built as a folder first, so that stopping, checking and its source are the same; until all rows are in the engine
+and counted, the index of that name stays as it is. Rows of passages that have not changed stay where they are.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shutil
+from collections.abc import Generator, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from dataclasses import replace as changed
+from functools import lru_cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ragqa.errors import ConfigError, IndexingError, IndexMismatchError
+from ragqa.index.folders import flush
+from ragqa.index.journal import BuildProgress, Journal
+from ragqa.index.manifest import (
+    BM25,
+    CONTEXT,
+    DENSE,
+    DIGESTS,
+    HIDDEN,
+    LEFT_OUT,
+    ROWS,
+    Engine,
+    Manifest,
+    describe_files,
+    index_files,
+    read_manifest,
+    write_manifest,
+)
+from ragqa.index.passages import PassageFile, line_of
+from ragqa.index.portions import gathered, lengths_path, windows_of
+from ragqa.retrieval.analysis import analysed_text, context_analyser, tokenise
+from ragqa.retrieval.milvus.bm25 import SparseModel, SparseWords, idf_of
+from ragqa.retrieval.milvus.client import Milvus
+from ragqa.retrieval.milvus.corpus import MilvusPassages, MilvusVectors, mark_row, placed, row_of
+from ragqa.retrieval.ranking import Positions
+from ragqa.retrieval.ranking import index_files as checked
+from ragqa.retrieval.token_table import Keys
+from ragqa.retrieval.vectors import read_vectors
+
+KIND: Final = "milvus"
+STARTED: Final = "engine.json"  # in a building folder: the collection that is being written
+MOST_NEW: Final = 0.5  # share of the passages from which on a collection of its own is written
+MOST_DRIFT: Final = 1.05  # factor of passages' average length, likewise: see `ragqa.retrieval.milvus.bm25`
+
+Moving = Generator[BuildProgress, None, tuple[Path, Manifest]]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Corpus:
+    """What was built, as files of the journal's folder."""
+
+    journal: Journal
+    manifest: Manifest
+    passages: PassageFile
+    hidden: npt.NDArray[np.bool_]
+    windows: Positions  # (n_passages, 2), of context
+    digests: npt.NDArray[np.uint64]  # (n_passages, 3): of whatever decides a row, and of what the encoder reads
+
+    @property
+    def sparse(self) -> tuple[str, ...]:
+        """Its rankings by words."""
+        return (BM25, CONTEXT) if self.manifest.context_passages else (BM25,)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Plan:
+    """Which rows there will be: ``rows`` by position, of which those ``new`` are written."""
+
+    milvus: Milvus
+    engine: Engine
+    rows: Positions
+    new: Positions  # positions, rising
+    left_out: Positions  # keys of rows of the generation before
+    words: dict[str, SparseWords]
+    n_before: int  # rows and marks of generations before that are there while the new ones are written
+
+
+def publish_events(journal: Journal, manifest: Manifest, uri: str, place: Path) -> Moving:
+    """Moves what this journal has built into the engine at ``uri``, yields how far it is.
+
+    Returns the folder that becomes the index, and its manifest. ``place`` is where the index of before is, whose
+    collection is updated where it fits. Raises ConfigError, IndexingError; nothing that can be seen has changed then.
+    """
+    yield BuildProgress(KIND, 0, manifest.n_passages)
+    corpus = _corpus(journal, manifest)
+    plan = _update(corpus, uri, place) or _anew(corpus, uri)
+    milvus, engine = plan.milvus, plan.engine
+    try:
+        for done in milvus.insert(_rows(corpus, plan)):
+            yield BuildProgress(KIND, min(done, len(plan.new)), len(plan.new))
+        expected, found = plan.n_before + len(plan.new) + 1, milvus.count(engine.generation)
+        if found != expected:
+            msg = f"{milvus} holds {found:,} rows, expected {expected:,}; run the same command again"
+            raise IndexingError(msg)
+    except BaseException:
+        with suppress(IndexingError):  # what is left behind is seen by nobody, and removed by the next try
+            milvus.delete_after(engine.generation - 1) if plan.n_before else milvus.drop()
+        raise
+    folder, manifest = _written(corpus, plan)
+    (journal.folder / STARTED).unlink(missing_ok=True)
+    return folder, manifest
+
+
+def engine_of(place: Path) -> Engine | None:
+    """The engine that the index in this folder names, None where there is none."""
+    with suppress(IndexMismatchError, OSError):
+        return read_manifest(place).engine
+    return None
+
+
+def drop(engine: Engine) -> None:
+    """Removes a collection as well as may be."""
+    with suppress(IndexingError, ConfigError):
+        Milvus(engine.uri, engine.collection).drop()
+
+
+# Planning -----------------------------------------------------------------------------------------------------------
+
+
+def _corpus(journal: Journal, manifest: Manifest) -> _Corpus:
+    passages = PassageFile(journal.index)
+    hidden = np.load(journal.index / HIDDEN, allow_pickle=False)
+    windows = windows_of(journal, manifest.context_passages)
+    lines = np.frombuffer(b"".join(_digest(line_of(passage)) for passage in passages), dtype="S8")
+    rows = b"".join(
+        _digest(lines[n].ljust(8, b"\0") + lines[first:last].tobytes() + bytes([bool(hidden[n])]))
+        for n, (first, last) in enumerate(windows.tolist())
+    )
+    own = np.frombuffer(rows, dtype="<u8").astype(np.uint64)
+    digests = np.column_stack([own, gathered(journal, "texts")])
+    return _Corpus(journal, manifest, passages, hidden, windows, digests)
+
+
+def _digest(said: bytes) -> bytes:
+    return blake2b(said, digest_size=8).digest()
+
+
+def _update(corpus: _Corpus, uri: str, place: Path) -> _Plan | None:
+    """What the collection of before lacks; None where there is none, or where too much is new to it."""
+    try:
+        before = read_manifest(place)
+    except (IndexMismatchError, OSError):
+        return None
+    engine, n_before = before.engine, before.n_passages
+    if engine is None or engine.uri != uri or _said(before) != _said(corpus.manifest):
+        return None
+    was, rows = np.load(place / DIGESTS, allow_pickle=False)[:, 0], np.load(place / ROWS, allow_pickle=False)[0]
+    order = np.argsort(was)
+    places = np.minimum(np.searchsorted(was, corpus.digests[:, 0], sorter=order), n_before - 1)
+    kept = np.where(was[order[places]] == corpus.digests[:, 0], rows[order[places]], -1)
+    new = np.flatnonzero(kept < 0)
+    words = {name: _words(corpus, name, place / name) for name in corpus.sparse}
+    drift = max(max(one.length / one.length0, one.length0 / one.length) for one in words.values())
+    if len(new) > MOST_NEW * len(kept) or drift > MOST_DRIFT or len(np.unique(kept[kept >= 0])) < np.sum(kept >= 0):
+        return None
+    milvus = Milvus(uri, engine.collection)
+    if not milvus.exists():
+        return None
+    milvus.delete_after(engine.generation)
+    if engine.generation > 1:
+        milvus.delete([mark_row(engine.generation - 1, 0, ())["row"]])  # first: it says that the others are there
+    milvus.delete(np.load(place / LEFT_OUT, allow_pickle=False).tolist())
+    if milvus.count(engine.generation) != n_before + 1:
+        return None
+    kept[new] = np.arange(engine.next_row, engine.next_row + len(new))
+    then = changed(engine, generation=engine.generation + 1, next_row=engine.next_row + len(new))
+    left_out = np.setdiff1d(rows, kept)
+    return _Plan(milvus, then, kept, new, left_out, words, n_before + 1)
+
+
+def _said(manifest: Manifest) -> Manifest:
+    """Whatever decides a row besides its passage and those beside it."""
+    own = changed(manifest, source="", format="", corpus_sha256="", n_documents=0, n_passages=0, created="")
+    return changed(own, chunk_max_tokens=0, files=(), rankings=(), engine=None)
+
+
+def _anew(corpus: _Corpus, uri: str) -> _Plan:
+    """A collection of its own; one that a stopped build began is removed."""
+    manifest, started = corpus.manifest, corpus.journal.folder / STARTED
+    with suppress(OSError, ValueError, LookupError):
+        drop(Engine(**json.loads(started.read_bytes())))
+    name = f"ragqa_{manifest.name.replace('-', '_')}_{secrets.token_hex(4)}"
+    engine = Engine(KIND, uri, name, 1, manifest.n_passages)
+    told = {"kind": KIND, "uri": uri, "collection": name, "generation": 1, "next_row": manifest.n_passages}
+    started.write_text(json.dumps(told), encoding="utf-8")
+    flush(started)
+    milvus = Milvus(uri, name)
+    milvus.create(manifest.dimension, manifest.vectors, corpus.sparse)
+    everything = np.arange(manifest.n_passages)
+    words = {name: _words(corpus, name, None) for name in corpus.sparse}
+    return _Plan(milvus, engine, everything, everything, np.empty(0, np.int64), words, 0)
+
+
+def _words(corpus: _Corpus, name: str, before: Path | None) -> SparseWords:
+    """The numbers of the words of a ranking: those that its collection gave them ``before``, and new ones."""
+    folder = corpus.journal.index / name
+    said = json.loads((folder / "params.index.json").read_text(encoding="utf-8"))
+    vocabulary: Keys = np.load(folder / "vocabulary.npy", allow_pickle=False)
+    idf = idf_of(np.load(folder / "indptr.csc.index.npy", allow_pickle=False), said["num_docs"])
+    lengths = np.load(lengths_path(corpus.journal, name), allow_pickle=False)
+    length = float(lengths.mean()) or 1.0
+    numbers, idf0, length0 = np.arange(1, len(vocabulary) + 1), idf, length
+    next_number = len(vocabulary) + 1
+    if before:
+        known = vocabulary_of(before).words
+        places = np.minimum(np.searchsorted(known.vocabulary, vocabulary), max(0, len(known.vocabulary) - 1))
+        same = known.vocabulary[places] == vocabulary if len(known.vocabulary) else np.zeros(len(vocabulary), np.bool_)
+        numbers = known.next_number + np.cumsum(~same) - 1
+        next_number = known.next_number + int(np.sum(~same))
+        idf0, length0 = idf.copy(), known.length0
+        numbers[same], idf0[same] = known.numbers[places[same]], known.idf0[places[same]]
+    return SparseWords(vocabulary, numbers, idf0, idf, lengths, length0, length, next_number, said["k1"], said["b"])
+
+
+# Writing ------------------------------------------------------------------------------------------------------------
+
+
+def _rows(corpus: _Corpus, plan: _Plan) -> Iterator[dict[str, Any]]:
+    """The new rows, and the mark of their generation at the end."""
+    manifest, generation = corpus.manifest, plan.engine.generation
+    vectors = read_vectors(corpus.journal.index / DENSE, manifest.vectors) if manifest.has_vectors else None
+    analysers = {BM25: manifest.analyser, CONTEXT: context_analyser(manifest.analyser)}
+
+    @lru_cache(4 * (manifest.context_passages + 1))
+    def tokens_of(position: int, name: str) -> list[str]:
+        return tokenise(analysed_text(corpus.passages[position], analysers[name]), analysers[name])
+
+    for n in plan.new.tolist():
+        fields: dict[str, Any] = {} if vectors is None else {"dense": vectors.reconstruct(n)}
+        for name, words in plan.words.items():
+            first, last = corpus.windows[n].tolist() if name == CONTEXT else (n, n + 1)
+            tokens = [token for position in range(first, last) for token in tokens_of(position, name)]
+            fields[name] = words.weights(tokens, int(words.lengths[n]))
+        row = int(plan.rows[n])
+        yield row_of(row, generation, corpus.passages[n], hidden=bool(corpus.hidden[n]), fields=fields)
+    yield mark_row(generation, manifest.dimension, corpus.sparse)
+
+
+def _written(corpus: _Corpus, plan: _Plan) -> tuple[Path, Manifest]:
+    """The folder without a text."""
+    journal, manifest = corpus.journal, corpus.manifest
+    new = journal.folder / "published"
+    shutil.rmtree(new, ignore_errors=True)
+    options = {"has_vectors": manifest.has_vectors, "engine": True}
+    found = [entry.path for entry in manifest.files]
+    for path in index_files(manifest.context_passages, manifest.rankings, found=found, **options):
+        (new / path).parent.mkdir(parents=True, exist_ok=True)
+        if (journal.index / path).exists():
+            shutil.copyfile(journal.index / path, new / path)
+    arrays: dict[str, npt.NDArray[Any]] = {ROWS: placed(plan.rows), DIGESTS: corpus.digests, LEFT_OUT: plan.left_out}
+    for name, words in plan.words.items():
+        arrays |= {f"{name}/numbers.npy": words.numbers, f"{name}/idf0.npy": words.idf0}
+        arrays[f"{name}/lengths.npy"] = words.lengths
+        told = {"length0": words.length0, "next_number": words.next_number}
+        (new / name / "words.json").write_text(json.dumps(told), encoding="utf-8")
+    for path, array in arrays.items():
+        np.save(new / path, array, allow_pickle=False)
+    files = describe_files(new, manifest.context_passages, manifest.rankings, **options)
+    manifest = changed(manifest, files=files, engine=plan.engine)
+    write_manifest(manifest, new)
+    return new, manifest
+
+
+# Opening ------------------------------------------------------------------------------------------------------------
+
+
+def open_published(folder: Path, manifest: Manifest, engine: Engine) -> tuple[MilvusPassages, MilvusVectors | None]:
+    """Passages and vectors of the collection.
+
+    Raises IndexingError where it does not answer, IndexMismatchError where it holds other rows or a later generation.
+    """
+    milvus = Milvus(engine.uri, engine.collection)
+    rows = _mapped(folder / ROWS)
+    found = milvus.count(engine.generation)
+    milvus.check_mark(engine.generation)
+    if found <= rows.shape[1]:
+        msg = f"{milvus} holds {found:,} rows of the {rows.shape[1] + 1:,} at least that the index has"
+        raise IndexMismatchError(msg)
+    passages = MilvusPassages(milvus, rows, engine.generation)
+    effort = manifest.search_effort
+    return passages, MilvusVectors(passages, manifest.dimension, effort) if manifest.has_vectors else None
+
+
+def known_texts(index_folder: Path) -> npt.NDArray[np.uint64]:
+    """The digests of what the encoder read, shape (n_passages, 2), of an index in an engine."""
+    digests: npt.NDArray[np.uint64] = _mapped(index_folder / DIGESTS)[:, 1:]
+    return digests
+
+
+def vocabulary_of(folder: Path) -> SparseModel:
+    """A BM25 model without its matrix."""
+    with checked("the words of an index in an engine", folder):
+        said = json.loads((folder / "params.index.json").read_text(encoding="utf-8"))
+        own = json.loads((folder / "words.json").read_text(encoding="utf-8"))
+        indptr, lengths = _mapped(folder / "indptr.csc.index.npy"), _mapped(folder / "lengths.npy")
+        n_texts, mean = said["num_docs"], float(lengths.mean()) or 1.0
+        words = SparseWords(
+            vocabulary=_mapped(folder / "vocabulary.npy"),
+            numbers=_mapped(folder / "numbers.npy"),
+            idf0=_mapped(folder / "idf0.npy"),
+            idf=idf_of(indptr, n_texts),
+            lengths=lengths,
+            length0=own["length0"],
+            length=mean,
+            next_number=own["next_number"],
+            k1=said["k1"],
+            b=said["b"],
+        )
+        return SparseModel(words, indptr, n_texts)
+
+
+def _mapped(path: Path) -> Any:  # noqa: ANN401 - an array of any type
+    """The array of this file, which the manifest vouches for."""
+    return np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))

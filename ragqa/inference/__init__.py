@@ -1,1 +1,0 @@
-"""Computing transformers by OpenVINO on a few cores, or by PyTorch. Start at `ragqa.inference.classifier`."""

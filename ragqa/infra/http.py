@@ -1,0 +1,307 @@
+"""The one client of models behind an API: addresses, keys, retries, errors; and what every client of a server shares.
+
+`ModelApi` asks for embeddings and reranking scores. The key goes nowhere but into the Authorization header; a server
+may echo it: none of its words leave without `_plain`. This is httpx2 and not the `openai` package that writes answers:
+that one bounds neither the size of a reply nor the time of a slow one, has no reranking, and every check below would
+still be needed around it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import random
+import re
+import time
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+from urllib.parse import urlsplit
+
+from ragqa.errors import ConfigError, ModelError
+from ragqa.infra.cleaning import without_controls
+
+if TYPE_CHECKING:
+    import httpx2
+
+FIRST_PAUSE_SECONDS: Final = 1.0  # before the second try; doubled before each further one
+TRIES: Final = 5
+TIMEOUT_SECONDS: Final = 60.0  # for a whole answer
+CONNECT_TIMEOUT_SECONDS: Final = 10.0
+MAX_PAUSE_SECONDS: Final = 30.0  # whatever the server asks for
+MAX_ANSWER_BYTES: Final = 64 * 2**20  # 128 vectors of 4,096 numbers are some 12 MB
+MAX_DETAIL_CHARS: Final = 200  # of a server's own words
+_KEY_LIKE: Final = re.compile(r"\b(?:sk|pa)-[\w*.-]{6,}|\bBearer\s+[^\s'\",}]+", re.IGNORECASE)
+
+logger = logging.getLogger(__name__)
+_sleep = time.sleep  # tests put another in
+_chance = random.Random()  # noqa: S311 - no secret; its own: the process's one may be seeded by others, and compared
+_Found = TypeVar("_Found")
+
+
+def read_body(response: httpx2.Response, max_bytes: int, timeout_seconds: float) -> bytes:
+    """The whole body. Raises ValueError where it is too long, httpx2.ReadTimeout where it comes too slowly."""
+    import httpx2
+
+    until, content = time.monotonic() + timeout_seconds, bytearray()
+    for piece in response.iter_bytes():
+        content += piece
+        if len(content) > max_bytes:
+            msg = f"an answer of more than {max_bytes} bytes"
+            raise ValueError(msg)
+        if time.monotonic() > until:
+            msg = "the answer comes too slowly"
+            raise httpx2.ReadTimeout(msg)
+    return bytes(content)
+
+
+def retry_after_seconds(header: str) -> float:
+    """What a Retry-After header asks for, in seconds from now: a number or a date; 0 where it says neither."""
+    if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", header):
+        return float(header)
+    try:
+        return max(0.0, parsedate_to_datetime(header).timestamp() - time.time())
+    except (ValueError, OverflowError, OSError):
+        return 0.0
+
+
+def pause_seconds(
+    n_tries: int, asked_seconds: float, max_seconds: float, first_seconds: float = FIRST_PAUSE_SECONDS
+) -> float:
+    """How long to wait after this many tries: doubled each time, no less than asked for, a little by chance."""
+    pause = max(first_seconds * 2.0 ** min(n_tries - 1, 60), asked_seconds)
+    return min(pause * (1 + _chance.random() / 4), max_seconds)
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """Whose protocol is spoken, and where its settings are read."""
+
+    key_variable: str
+    url_variable: str
+    default_url: str
+    is_voyage: bool  # it is told what a text is for, and that it may cut one
+
+
+PROVIDERS: Final = {
+    "openai": Provider("OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com/v1", is_voyage=False),
+    "voyage": Provider("VOYAGE_API_KEY", "VOYAGE_BASE_URL", "https://api.voyageai.com/v1", is_voyage=True),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """What is asked of a server, in the words of its errors."""
+
+    kind: str  # "an encoder"
+    path: str  # "/embeddings"
+    server: str  # "embedding server"
+    serves: str  # "embeddings"
+    instead: str  # what can be done without it, the end of each message
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """Why a try gave nothing, in words that may be shown, and whether another try may."""
+
+    found: str
+    next_step: str
+    may_pass: bool = False
+    retry_after_seconds: float = 0.0
+
+
+def is_api_name(name: str) -> bool:
+    """Whether this model's name means an API: ``openai:MODEL`` or ``voyage:MODEL``."""
+    return name.partition(":")[0] in PROVIDERS
+
+
+def missing_key(name: str, environ: Mapping[str, str] | None = None) -> str:
+    """The variable that must hold a key before this model can be asked; empty where it does, or none is wanted."""
+    env = os.environ if environ is None else environ
+    provider = PROVIDERS.get(name.partition(":")[0])
+    is_set = provider is None or any((env.get(v) or "").strip() for v in (provider.key_variable, provider.url_variable))
+    return "" if provider is None or is_set else provider.key_variable
+
+
+class ModelApi:
+    """One model behind one server: sends, tries again, returns what a check lets through. Safe between threads."""
+
+    def __init__(self, name: str, service: Service, environ: Mapping[str, str] | None = None) -> None:
+        """A model called ``openai:MODEL`` or ``voyage:MODEL``; makes no request yet.
+
+        Address and key are read from ``environ``, the process's own where None. Raises ModelError for a name that means
+        no API, ConfigError where the address or the key cannot work.
+        """
+        import httpx2  # 0.1 s: only those who ask an API pay for it
+
+        kind, _, self.model = name.partition(":")
+        if kind not in PROVIDERS or not self.model.strip() or not self.model.isprintable():
+            msg = f"expected {service.kind} called openai:MODEL or voyage:MODEL, found {name!r}; name one, "
+            raise ModelError(msg + service.instead)
+        env = os.environ if environ is None else environ
+        self.provider = provider = PROVIDERS[kind]
+        self._service = service
+        self.base_url = _checked_url(env.get(provider.url_variable) or provider.default_url, provider)
+        self._host = urlsplit(self.base_url).netloc
+        self._key = _checked_key(env.get(provider.key_variable) or "", provider)
+        self.identity = (kind, self.base_url, self.model)  # all that is known of the weights
+        self._client = httpx2.Client(
+            headers={"Authorization": f"Bearer {self._key}"} if self._key else {},
+            timeout=httpx2.Timeout(TIMEOUT_SECONDS, connect=CONNECT_TIMEOUT_SECONDS),
+        )
+        self.close = weakref.finalize(self, self._client.close)
+
+    def post(self, body: Mapping[str, Any], expected: str, longest: int, checked: Callable[[bytes], _Found]) -> _Found:
+        """What ``checked`` makes of the answer to ``body``; it raises ValueError for one that is refused.
+
+        ``expected`` ("3 vectors") and ``longest``, the characters of the longest text sent, are for messages. Raises
+        ModelError, and ConfigError where the server wants a key and there is none.
+        """
+        provider, service = self.provider, self._service
+        if not self._key and self.base_url == provider.default_url:
+            msg = f"{self.base_url} wants a key, found none; set {provider.key_variable}, {service.instead}"
+            raise ConfigError(msg)
+        tries = 0
+        while True:
+            tries += 1
+            outcome = self._attempt({"model": self.model, **body}, longest, checked)
+            if not isinstance(outcome, _Fault):
+                return outcome
+            if not outcome.may_pass or tries == TRIES:
+                msg = (
+                    f"expected {expected} by {self.model!r} from the {service.server} at {self._host}, "
+                    f"found {outcome.found} in try {tries} of {TRIES}; {outcome.next_step}, {service.instead}"
+                )
+                raise ModelError(msg)  # nothing chained: the client's exceptions may hold what the server echoed
+            pause = pause_seconds(tries, outcome.retry_after_seconds, MAX_PAUSE_SECONDS)
+            logger.info("%s: %s; next try in %.1f s", self._host, outcome.found, pause)
+            _sleep(pause)
+
+    def _attempt(self, body: Mapping[str, Any], longest: int, checked: Callable[[bytes], _Found]) -> _Found | _Fault:
+        import httpx2
+
+        service = self._service
+        is_right = f"check that {self.provider.url_variable} names a server of {service.serves} (it often ends in /v1)"
+        try:
+            with self._client.stream("POST", f"{self.base_url}{service.path}", json=body) as response:
+                content = read_body(response, MAX_ANSWER_BYTES, TIMEOUT_SECONDS)
+        except httpx2.TimeoutException:
+            return _Fault(f"no whole answer within {TIMEOUT_SECONDS:g} s", "try again later", may_pass=True)
+        except Exception as error:  # a server can make the client raise anything; a reader gets it explained
+            found = self._plain(f"{type(error).__name__}: {error}")
+            return _Fault(found, f"check that it runs, and {is_right}", isinstance(error, httpx2.TransportError))
+        if response.status_code != 200:
+            return self._refusal(response, content, longest)
+        try:
+            return checked(content)
+        except ValueError as error:
+            return _Fault(self._plain(str(error)), is_right)
+
+    def _refusal(self, response: httpx2.Response, content: bytes, longest: int) -> _Fault:
+        status, key, url = response.status_code, self.provider.key_variable, self.provider.url_variable
+        next_step = {
+            401: f"check {key}",
+            403: f"check that {key} may use this model",
+            404: f"check the model name and {url} (it often ends in /v1)",
+            429: "wait a minute and try again",
+        }.get(status, "try again later")
+        if status in (400, 413, 422):
+            next_step = f"check the model name and the texts' lengths (up to {longest:,} characters here)"
+        may_pass = status in (408, 429) or status >= 500
+        retry_after = retry_after_seconds(response.headers.get("retry-after", ""))
+        return _Fault(f"HTTP {status} ({self._plain(_message(content))})", next_step, may_pass, retry_after)
+
+    def _plain(self, text: str) -> str:
+        """The text on one line without the key or anything like one, at most `MAX_DETAIL_CHARS` long."""
+        line = " ".join(without_controls(text).split())
+        if len(self._key) >= 4:  # "x" as the key of a server that wants none is no secret
+            line = line.replace(self._key, "[key]").replace(json.dumps(self._key)[1:-1], "[key]")
+        line = _KEY_LIKE.sub("[key]", line)
+        return line if len(line) <= MAX_DETAIL_CHARS else line[: MAX_DETAIL_CHARS - 1] + "…"
+
+
+def sendable(text: str) -> str:
+    """The text in UTF-8; no API takes an empty one."""
+    return text.encode("utf-8", "replace").decode() or " "
+
+
+def batches(texts: Sequence[str], most: int, max_chars: int, extra_chars: int = 0) -> Iterator[list[str]]:
+    """The texts in their order, at most ``most`` and within ``max_chars`` together; a longer text goes alone.
+
+    ``extra_chars`` are counted with each text.
+    """
+    batch: list[str] = []
+    size = 0
+    for text in texts:
+        more = extra_chars + len(text)
+        if batch and (len(batch) == most or size + more > max_chars):
+            yield batch
+            batch, size = [], 0
+        batch.append(text)
+        size += more
+    if batch:
+        yield batch
+
+
+def items_in_order(content: bytes, n_texts: int, names: tuple[str, ...] = ("data",)) -> list[dict[str, Any]]:
+    """The answer's items in the order of the texts sent: it lists them, under one of these names, each with its index.
+
+    Raises ValueError where it is not JSON, has no such list, or not one item for each text.
+    """
+    try:
+        answer = json.loads(content)
+    except (ValueError, RecursionError):
+        msg = f"an answer that is not JSON: {_message(content)}"
+        raise ValueError(msg) from None
+    lists = answer if isinstance(answer, dict) else {}
+    name = next((name for name in names if isinstance(lists.get(name), list)), None)
+    if name is None:
+        msg = f"an answer without a list called {' or '.join(names)}: {_message(content)}"
+        raise ValueError(msg)
+    items = lists[name]
+    indexed = [item for item in items if isinstance(item, dict) and type(item.get("index")) is int]
+    by_index: dict[int, dict[str, Any]] = {item["index"]: item for item in indexed}
+    if len(items) != n_texts or by_index.keys() != set(range(n_texts)):
+        msg = f"{len(items)} items of {name}, {len(by_index)} of them with an index of its own"
+        raise ValueError(msg)
+    return [by_index[index] for index in range(n_texts)]
+
+
+def _message(content: bytes) -> str:
+    """What the server says went wrong, else all it says; of a long text only the length: a cut might halve a key."""
+    text = content.decode("utf-8", "replace")
+    try:
+        answer = json.loads(text)
+    except (ValueError, RecursionError):
+        return text if len(text) <= 100_000 else f"{len(text):,} characters"
+    error = answer.get("error", answer) if isinstance(answer, dict) else answer
+    for name in ("message", "detail"):
+        if isinstance(error, dict) and isinstance(error.get(name), str):
+            return str(error[name])
+    return json.dumps(error, ensure_ascii=False)
+
+
+def _checked_key(key: str, provider: Provider) -> str:
+    key = key.strip()  # a key read from a file ends in a line feed
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        msg = f"{provider.key_variable} must be printable ASCII without spaces, found other characters; copy it again"
+        raise ConfigError(msg)
+    return key
+
+
+def _checked_url(url: str, provider: Provider) -> str:
+    try:
+        parts = urlsplit(url)
+        has_host = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        has_host = False
+    if not has_host or "@" in parts.netloc or parts.query or parts.fragment or not url.isprintable() or " " in url:
+        msg = (
+            f"{provider.url_variable} must be an address like http://127.0.0.1:11434/v1 without a login, ? or #, "
+            "found another; set it again"
+        )
+        raise ConfigError(msg)
+    return url.rstrip("/")

@@ -1,0 +1,204 @@
+"""Experts' labels of a data set: relevant, indirect, irrelevant or null, of each question with each of its passages.
+
+``labels.jsonl`` has one label a line, {question, passage, reviewer, label}, appended as it is given; a later one of the
+same reviewer takes the place of an earlier one. Who settles what two disagree on is the reviewer `ADJUDICATOR`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from filelock import FileLock, Timeout
+
+from ragqa.corpus.files import read_utf8
+from ragqa.errors import ConfigError, CorpusError, RecordError
+from ragqa.infra.journal import digest, translated
+from ragqa.lab.dataset.stages import SPLIT, Row, rows_in
+
+LABELS, LOCK = "labels.jsonl", ".labels.lock"
+KINDS: Final = ("relevant", "indirect", "irrelevant", "null")
+MEANINGS: Final = {
+    "relevant": "the passage answers the question, or the part of it that is its own",
+    "indirect": "it belongs to the subject and does not answer",
+    "irrelevant": "it has nothing to do with the question",
+    "null": "the question cannot be understood, or nobody would ask it",
+}
+ADJUDICATOR: Final = "adjudicated"
+PATIENCE_SECONDS: Final = 10.0
+
+Labels = Mapping[tuple[str, str], Mapping[str, str]]  # by question and passage, then by reviewer
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A question with one of its passages: what is labelled."""
+
+    row: Row
+    passage: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.row["id"], self.passage
+
+
+def pairs_of(folder: Path) -> list[Pair]:
+    """Everything to be labelled, in an order that has nothing to do with the set's, so that any beginning is a sample.
+
+    Raises ConfigError where the folder holds no finished data set, CorpusError where its last stage is damaged.
+    """
+    if not (folder / SPLIT).is_file():
+        msg = f"expected a finished data set in {folder}, found no {SPLIT}; run `ragqa dataset make` to its end first"
+        raise ConfigError(msg)
+    rows = rows_in(read_utf8(folder / SPLIT, SPLIT), SPLIT, ("id", "question", "passages"))
+    return sorted(
+        (Pair(row, one) for row in rows for one in row["passages"]),
+        key=lambda pair: (digest({"id": pair.row["id"]}), pair.passage),
+    )
+
+
+def labels_in(folder: Path) -> Labels:
+    """The latest label of each reviewer; a torn last line counts as not given. Raises CorpusError for other damage."""
+    path = folder / LABELS
+    found: defaultdict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+    if path.is_file():
+        for key, reviewer, label in _read(read_utf8(path, path.name), path.name, is_ours=True):
+            found[key][reviewer] = label
+    return found
+
+
+def _read(text: str, name: str, *, is_ours: bool) -> Iterator[tuple[tuple[str, str], str, str]]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            one = json.loads(line)
+            values = tuple(one[key] for key in ("question", "passage", "reviewer", "label"))
+            whole = all(isinstance(value, str) and value for value in values) and values[3] in KINDS
+        except (ValueError, KeyError, TypeError):
+            whole, values = False, ()
+        if not whole:
+            if is_ours and not text.endswith("\n") and number == text.count("\n") + 1:
+                return
+            msg = (
+                f"{name}, line {number:,}: expected {{question, passage, reviewer, label}}, the label one of "
+                f"{', '.join(KINDS)}, found {line[:80]!r}; correct the line"
+            )
+            raise CorpusError(msg)
+        yield (values[0], values[1]), values[2], values[3]
+
+
+def give(folder: Path, given: Sequence[tuple[tuple[str, str], str, str]]) -> None:
+    """Adds labels, on disk when this returns: ((question, passage), reviewer, label) each.
+
+    Raises ConfigError for a label or reviewer that is none, RecordError where the file cannot be written.
+    """
+    for _, reviewer, label in given:
+        if label not in KINDS or not reviewer.strip():
+            msg = f"expected a reviewer's name and one of {', '.join(KINDS)}, got {reviewer!r} and {label!r}"
+            raise ConfigError(msg)
+    lines = "".join(
+        json.dumps({"question": key[0], "passage": key[1], "reviewer": reviewer, "label": label}, ensure_ascii=False)
+        + "\n"
+        for key, reviewer, label in given
+    ).encode()
+    try:
+        with (
+            translated(folder),
+            FileLock(folder / LOCK, timeout=PATIENCE_SECONDS),
+            (folder / LABELS).open("a+b") as file,
+        ):
+            _mend(file)
+            file.write(lines)
+            file.flush()
+            os.fsync(file.fileno())
+    except Timeout as error:
+        msg = f"another process writes labels into {folder} for longer than {PATIENCE_SECONDS:g} s; try again"
+        raise RecordError(msg) from error
+
+
+def _mend(file: object) -> None:
+    """Cuts off a last line that was only half written."""
+    file.seek(0)  # type: ignore[attr-defined]
+    whole = file.read().rfind(b"\n") + 1  # type: ignore[attr-defined]
+    file.truncate(whole)  # type: ignore[attr-defined]
+
+
+def read_given(folder: Path, text: str, name: str) -> int:
+    """Takes over exported labels of pairs that this data set has; gives how many. Raises as `give`; CorpusError."""
+    known = {pair.key for pair in pairs_of(folder)}
+    given = [one for one in _read(text, name, is_ours=False) if one[0] in known]
+    if not given:
+        msg = f"{name}: expected labels of questions and passages of this data set, found none; choose another file"
+        raise CorpusError(msg)
+    give(folder, given)
+    return len(given)
+
+
+def decision(of_pair: Mapping[str, str]) -> str:
+    """What holds: what was adjudicated, else what all reviewers say; empty where they disagree or nobody spoke."""
+    if ADJUDICATOR in of_pair:
+        return of_pair[ADJUDICATOR]
+    said = set(of_pair.values())
+    return said.pop() if len(said) == 1 else ""
+
+
+def decisions(folder: Path) -> dict[str, str]:
+    """What holds, by ``"question passage"``; pairs that are undecided are left out."""
+    return {f"{key[0]} {key[1]}": held for key, of in labels_in(folder).items() if (held := decision(of))}
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far reviewers agree on what more than one of them labelled; None where that says nothing.
+
+    ``cohen`` is kappa of the two who share most pairs, ``krippendorff`` alpha for nominal labels over all reviewers.
+    """
+
+    n: int
+    same: int
+    cohen: float | None
+    krippendorff: float | None
+    reviewers: tuple[str, ...]
+
+
+def agreement(labels: Labels) -> Agreement:
+    """Of all reviewers but the adjudicator."""
+    shared = [
+        {who: label for who, label in of.items() if who != ADJUDICATOR}
+        for of in labels.values()
+        if len([who for who in of if who != ADJUDICATOR]) > 1
+    ]
+    pairs = Counter(pair for of in shared for pair in _two(sorted(of)))
+    two = min(pairs, key=lambda pair: (-pairs[pair], pair)) if pairs else ()
+    both = [(of[two[0]], of[two[1]]) for of in shared if set(two) <= of.keys()] if two else []
+    return Agreement(
+        len(both), sum(a == b for a, b in both), cohen(both), krippendorff([list(of.values()) for of in shared]), two
+    )
+
+
+def _two(names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    return ((one, other) for n, one in enumerate(names) for other in names[n + 1 :])
+
+
+def cohen(both: Sequence[tuple[str, str]]) -> float | None:
+    """Cohen's kappa; None for no pairs, and where chance alone agrees on all."""
+    n = len(both)
+    first, second = Counter(a for a, _ in both), Counter(b for _, b in both)
+    by_chance = sum(first[one] * second[one] for one in first) / n**2 if n else 1.0
+    seen = sum(a == b for a, b in both) / n if n else 0.0
+    return None if by_chance == 1.0 else (seen - by_chance) / (1.0 - by_chance)
+
+
+def krippendorff(units: Sequence[Sequence[str]]) -> float | None:
+    """Krippendorff's alpha for nominal values, of units with two labels or more; None where no labels differ at all."""
+    totals = Counter(label for unit in units for label in unit)
+    n = totals.total()
+    expected = n * n - sum(count * count for count in totals.values())
+    seen = sum(sum(a != b for a in unit for b in unit) / (len(unit) - 1) for unit in units if len(unit) > 1)
+    return None if not expected else 1.0 - (n - 1) * seen / expected

@@ -1,0 +1,113 @@
+"""Whether a made question belongs to its passages: RIRAG's rule (section 3.2) and ours; how hard they are to find.
+
+RIRAG: premise the passage, hypothesis the question; entailment stays, contradiction goes, neutral stays where
+``|neutral - entailment| < |neutral - contradiction|``. Which comes to one comparison: whatever the label, a pair stays
+exactly where entailment is above contradiction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ragqa.english.reading import read
+from ragqa.fusion import fuse
+from ragqa.generation.direct.generator import DirectGenerator
+from ragqa.index import Index
+from ragqa.lab.dataset.checks import problem
+from ragqa.plugins.protocols import Encoder, NliModel, Retriever
+from ragqa.retrieval import rank
+from ragqa.settings.config import FilteringConfig, FusionConfig, GenerationConfig
+from ragqa.types import Passage, Question, Ranking, ScoredPassage
+from ragqa.types.scores import NliProbabilities
+from ragqa.types.streams import returned
+
+RULES: Final = ("ours", "rirag", "none")
+COVERED: Final = 0.5  # share of the question's words, stop words aside, that the passage and its headings have
+DEEP: Final = 100
+FUSED: Final = "fused"
+
+
+def kept_by_rirag(found: NliProbabilities) -> bool:
+    """RIRAG's rule for one passage of a question."""
+    label = max(("contradiction", "entailment", "neutral"), key=lambda name: getattr(found, name))
+    near_entailment = abs(found.neutral - found.entailment) < abs(found.neutral - found.contradiction)
+    return label == "entailment" or (label == "neutral" and near_entailment)
+
+
+def cover(question: str, passage: Passage) -> float:
+    """The share of the question's content words that stand in the passage, its title or its headings, in [0, 1]."""
+    asked = read(question).content
+    said = read(f"{passage.title} {passage.section} {passage.text}").stems
+    return len(asked & said) / (len(asked) or 1)
+
+
+class Validator:
+    """Reads questions beside their passages. Shared by threads where the models are."""
+
+    def __init__(
+        self, index: Index, retrievers: Sequence[Retriever], fusion: FusionConfig, nli: NliModel, encoder: Encoder
+    ) -> None:
+        self.index, self.nli = index, nli
+        self._retrievers, self._fusion = retrievers, fusion
+        self._direct = DirectGenerator(encoder, GenerationConfig(), FilteringConfig())
+
+    def validated(self, question: str, passages: Sequence[Passage], kind: str) -> dict[str, Any]:
+        """{problem, passages: [{nli, rirag, cover, alone, with_neighbours}], ranks}, in the order of the passages.
+
+        ``alone``: the passage by itself answers the question, or a part of it, as the quoting writer judges;
+        ``with_neighbours``: with the passage before and after it. ``ranks`` are from 1 by ranking, None beyond 100.
+        """
+        found = self.nli.predict([(passage.text, question) for passage in passages])
+        rows = [
+            {
+                "nli": [round(value, 4) for value in (one.contradiction, one.entailment, one.neutral)],
+                "rirag": kept_by_rirag(one),
+                "cover": round(cover(question, passage), 4),
+                "alone": self._answers(question, [passage]),
+                "with_neighbours": self.answered(question, passage),
+            }
+            for passage, one in zip(passages, found, strict=True)
+        ]
+        texts = [passage.text for passage in passages]
+        return {"problem": problem(question, texts, kind), "passages": rows, "ranks": self._ranks(question, passages)}
+
+    def answered(self, question: str, passage: Passage) -> bool:
+        """Whether the direct writer answers the question, or a part of it, from the passage and those beside it."""
+        return self._answers(question, [passage, *filter(None, self.index.neighbours(passage))])
+
+    def _answers(self, question: str, passages: Sequence[Passage]) -> bool:
+        ranking = Ranking.of("one", [ScoredPassage(one, 1.0 - n / 10) for n, one in enumerate(passages)])
+        answer, _ = returned(self._direct.stream_searching(Question(question), ranking, lambda _: ranking))
+        return not answer.is_refusal and bool(answer.sentences)
+
+    def _ranks(self, question: str, passages: Sequence[Passage]) -> dict[str, list[int | None]]:
+        rankings = rank(self._retrievers, question, DEEP)
+        found: dict[str, list[int | None]] = {}
+        for name, ranking in [(one.retriever, one) for one in rankings] + [(FUSED, fuse(rankings, self._fusion))]:
+            ids = {hit.passage.passage_id: place for place, hit in enumerate(ranking.hits, start=1)}
+            found[name] = [ids.get(passage.passage_id) for passage in passages]
+        return found
+
+
+def judged(row: Mapping[str, Any], rule: str) -> tuple[list[int], str]:
+    """The places of a validated question's passages that stay under this rule, one of `RULES`, and why none does.
+
+    RIRAG's judges each passage by itself. "ours" keeps all of them or none, for a question about several is another one
+    without some: each must have enough of the question's words, and the direct writer find an answer in one of them,
+    read with its neighbours.
+    """
+    passages = row["passages"]
+    every = list(range(len(passages)))
+    if row["problem"]:
+        return [], str(row["problem"])
+    if rule == "rirag":
+        stay = [place for place in every if passages[place]["rirag"]]
+        return stay, "" if stay else "the NLI model leans to contradiction (RIRAG 3.2)"
+    if rule == "ours":
+        low = min(one["cover"] for one in passages)
+        if low < COVERED / len(passages) ** 0.5:
+            return [], f"a passage has too few of the question's words ({low:.2f})"
+        if not any(one["with_neighbours"] for one in passages):
+            return [], "its passages and their neighbours do not answer it"
+    return every, ""

@@ -1,0 +1,67 @@
+"""Questions by a language model: one short call each, and a few more where the reply may not be asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Any, Final
+
+from ragqa.generation.llm.cleanup import unwrapped
+from ragqa.generation.llm.client import ChatClient
+from ragqa.generation.llm.reply import Reply
+from ragqa.generation.prompts import build_prompt, load_prompt
+from ragqa.infra.cleaning import without_controls, without_invisible
+from ragqa.lab.dataset.checks import problem, without_references
+from ragqa.settings.config import GenerationConfig, api_key, prompt_folder
+from ragqa.types import Passage, Question
+
+PROMPT: Final = "dataset_question"
+TRIES: Final = 3
+MAX_TOKENS: Final = 160
+MAX_CHARS: Final = 800
+_ASKERS: Final = {
+    "professional": "a compliance officer who knows the rulebook well",
+    "newcomer": "somebody new to compliance, in plain words",
+    "auditor": "an auditor who checks whether a firm complies",
+}
+_FORMS: Final = {
+    "question": "one question",
+    "scenario": "a scenario: one sentence that tells a case, and one that asks about it and ends with a question mark",
+}
+
+
+def written(row: Mapping[str, Any], passages: Sequence[Passage], config: GenerationConfig) -> dict[str, str]:
+    """{question, by, note}: what the model wrote, the question empty where none of its tries may be asked.
+
+    Raises GenerationError where the server fails, ConfigError and ModelError as `ChatClient` does.
+    """
+    wish = f"Wanted: a question of the kind {row['kind']!r}, asked by {_ASKERS[row['persona']]}; "
+    instructions = load_prompt(PROMPT, prompt_folder())
+    client = ChatClient(replace(config, max_tokens=MAX_TOKENS), api_key())
+    texts, found = [passage.text for passage in passages], ""
+    with closing(client):
+        for n in range(TRIES):
+            again = f" Your last reply {found}: write another." if found else ""
+            form = _FORMS["question" if found else row["form"]]  # who tells no case in the right form asks plainly
+            prompt = build_prompt(Question(f"{wish}{form}.{again}"), passages, instructions)
+            reply = Reply(MAX_CHARS)
+            with closing(client.write(prompt.messages, reply, seed=(config.seed or 0) + n)) as pieces:
+                for _ in pieces:
+                    pass
+            asked = _one_line(reply.raw)
+            found = problem(asked, texts, row["kind"])
+            if not found:
+                return {"question": asked, "by": client.model, "note": ""}
+    return {"question": "", "by": client.model, "note": f"{TRIES} tries; the last one {found}"}
+
+
+def _one_line(reply: str) -> str:
+    """The reply on one line, without what models put around a question, and without the rule it refers to.
+
+    Of several lines the first that is a question counts: what stands about it is what the model thinks of it.
+    """
+    lines = [" ".join(line.split()) for line in unwrapped(without_invisible(without_controls(reply))).splitlines()]
+    bare = [line.strip(" \t\"'“”*").removeprefix("Question:").strip(" \t\"'“”*") for line in lines]
+    asked = next((line for line in bare if line.endswith("?")), " ".join(line for line in bare if line))
+    return without_references(asked)

@@ -1,0 +1,1 @@
+"""Every model trained here."""

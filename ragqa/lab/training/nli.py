@@ -1,0 +1,392 @@
+"""The NLI cross-encoder: training pairs gathered, a folder of fp16 weights trained, any model measured on pairs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ragqa.english.sentences import split_sentences
+from ragqa.errors import CorpusError
+from ragqa.lab.labelled import LABELS, LabelledPair, read_pairs
+from ragqa.lab.training.loop import (
+    Progress,
+    Run,
+    Training,
+    export_classifier,
+    load_classifier,
+    stamp_of,
+    trains_in_bf16,
+)
+from ragqa.lab.training.model_folder import ModelCard, settings_of
+from ragqa.lab.training.nli_made_pairs import made_pairs, quoting_pairs
+from ragqa.models import fingerprint, resolve_model
+from ragqa.plugins.protocols import NliModel
+from ragqa.types import ModelInfo
+from ragqa.types.scores import NliProbabilities
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
+
+KIND = "nli"
+PAIRS_PER_STEP = 512  # measured between two reports of progress: about a second
+LONGEST_TEXT = 6_000  # characters of a passage that are split: tables and annexes beyond give no sentences
+_MARKS = re.compile(r"\s*(?:and )?\[#[^\]]*\]")  # citation marks such as [#SRC:…]
+POOL_BATCHES = 50  # batches sorted by length together: little padding, and still a shuffled epoch
+
+# How often each set is used per epoch, by the beginning of its name. FewGen's hypotheses are model-written and noisy
+# and FEVER's premises long, so both are thinned; contract clauses and hand-made contrasts are few and near our use.
+SET_SHARES: dict[str, float] = {
+    "mnli": 1.3,
+    "taxinli": 1.0,
+    "snli": 0.4,
+    "wanli": 1.0,
+    "cad": 1.0,
+    "semiauto": 0.7,
+    "fever_ggkorn": 0.15,
+    "fever": 0.4,
+    "foolmetwice": 1.0,
+    "fewgen": 0.0,
+    "contractnli": 3.0,
+    "cb": 2.0,
+}
+
+
+# Data --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NliSources:
+    """Files to train on; only ``pairs`` must be given."""
+
+    pairs: tuple[Path, ...]  # JSON lines of {premise, hypothesis, label, set}
+    documents: tuple[Path, ...] = ()  # folders or files of passages: ObliQA documents, or JSON lines with a text
+    answers: Path | None = None  # JSON list of {Answer, Passages}
+    n_made: int = 40_000  # pairs made from the documents, shared equally among them
+    n_quoting: int = 3_000  # at most, from the answers
+    n_held_out: int = 1_500
+    limit: int | None = None  # train on a random choice of so many of all these pairs
+    seed: int = 1
+
+
+def gather(sources: NliSources) -> tuple[list[LabelledPair], list[LabelledPair]]:
+    """(pairs to train on, each as often as its set's share; pairs held out). Raises CorpusError."""
+    read = [pair for path in sources.pairs for pair in read_pairs(path)]
+    rest, held_out = hold_out(
+        [pair for pair in read if pair.source.startswith("mnli")], sources.n_held_out, sources.seed
+    )
+    kept_out = {pair.premise for pair in held_out}
+    others = [pair for pair in read if not pair.source.startswith("mnli") and pair.premise not in kept_out]
+    train = weighed([*rest, *others], SET_SHARES, sources.seed)
+    for path in sources.documents:
+        train += made_pairs(_documents(path), sources.n_made // len(sources.documents), sources.seed)
+    if sources.answers:
+        train += quoting_pairs(_answers(sources.answers), sources.n_quoting, sources.seed)
+    if sources.limit is not None and sources.limit < len(train):
+        train = random.Random(sources.seed).sample(train, sources.limit)
+    return train, held_out
+
+
+def _documents(path: Path) -> list[list[str]]:
+    """Sentences per document; a file of single articles gives groups of a hundred, so that they can be told apart."""
+    if path.is_dir():
+        files = sorted(path.glob("*.json"))
+        return [[s for row in _rows(file) for s in _sentences(str(row.get("Passage", "")))] for file in files]
+    sentences = [s for row in _rows(path) for s in _sentences(str(row.get("text", "")))]
+    return [sentences[start : start + 100] for start in range(0, len(sentences), 100)]
+
+
+def _answers(path: Path) -> list[tuple[Sequence[str], Sequence[str]]]:
+    found: list[tuple[Sequence[str], Sequence[str]]] = []
+    for row in _rows(path):
+        passages = row.get("Passages")
+        texts = [str(passage.get("Passage", "")) for passage in passages] if isinstance(passages, list) else []
+        answer = _MARKS.sub("", str(row.get("Answer", "")))
+        found.append((_sentences(answer), [sentence for text in texts for sentence in _sentences(text)]))
+    return found
+
+
+def _sentences(text: str) -> list[str]:
+    return [span.text for span in split_sentences(text[:LONGEST_TEXT])]
+
+
+def _rows(path: Path) -> list[dict[str, object]]:
+    """The objects of a JSON list or of JSON lines."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        rows = json.loads(text) if text.lstrip().startswith("[") else [json.loads(x) for x in text.splitlines() if x]
+    except (OSError, ValueError) as error:
+        msg = f"cannot read {path}: {error}; expected a JSON list of objects, or one object per line"
+        raise CorpusError(msg) from error
+    return [row for row in rows if isinstance(row, dict)]
+
+
+def hold_out(pairs: Sequence[LabelledPair], n: int, seed: int) -> tuple[list[LabelledPair], list[LabelledPair]]:
+    """(the rest, ``n`` pairs drawn at random); no premise of the one occurs in the other."""
+    held = random.Random(seed).sample(range(len(pairs)), min(n, len(pairs) // 10))
+    premises = {pairs[index].premise for index in held}
+    return [pair for pair in pairs if pair.premise not in premises], [pairs[index] for index in held]
+
+
+def weighed(pairs: Iterable[LabelledPair], shares: Mapping[str, float], seed: int) -> list[LabelledPair]:
+    """Each pair as often as its set's share says: 2.5 is twice, and once more for a random half of the set.
+
+    The longest beginning of the set's name that ``shares`` knows counts; a set it does not know is used once.
+    """
+    chance = random.Random(seed)
+    shares_of: dict[str, float] = {}
+    chosen = []
+    for pair in pairs:
+        if pair.source not in shares_of:
+            known = [name for name in shares if pair.source.startswith(name)]
+            shares_of[pair.source] = shares[max(known, key=len)] if known else 1.0
+        whole, part = divmod(shares_of[pair.source], 1)
+        chosen.extend([pair] * (int(whole) + (chance.random() < part)))
+    return chosen
+
+
+def batches_of_epoch(pairs: Sequence[LabelledPair], batch_size: int, seed: int) -> Iterator[list[LabelledPair]]:
+    """All pairs in batches of alike lengths, in an order that ``seed`` fixes; the last batch may be smaller."""
+    chance = random.Random(seed)
+    order = list(range(len(pairs)))
+    chance.shuffle(order)
+    pool = batch_size * POOL_BATCHES
+    for start in range(0, len(order), pool):
+        members = sorted(order[start : start + pool], key=lambda index: pairs[index].n_chars)
+        batches = [members[first : first + batch_size] for first in range(0, len(members), batch_size)]
+        chance.shuffle(batches)
+        yield from ([pairs[index] for index in batch] for batch in batches)
+
+
+def pairs_sha256(pairs: Sequence[LabelledPair]) -> str:
+    """Of the texts and labels, in their order."""
+    digest = hashlib.sha256()
+    for pair in pairs:
+        digest.update(f"{pair.label}\0{pair.premise}\0{pair.hypothesis}\0".encode("utf-8", "replace"))
+    return digest.hexdigest()
+
+
+# Training ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NliTraining(Training):
+    """How to train. Defaults are those that paid in trials on two processor cores."""
+
+    base: str = "nli-minilm-l6"  # an embedded name or a folder: a model with a tokenizer
+    epochs: int = 1
+    batch_size: int = 48
+    learning_rate: float = 1e-4
+    warmup_steps: int = 200
+    max_tokens: int = 240  # of a pair; the longer text is cut first
+    label_smoothing: float = 0.05  # in [0, 1)
+    dropout: float = 0.1  # between layers, in [0, 1)
+    frozen_words: bool = True  # word embeddings stay as they are
+    frozen_layers: int = 0  # so many of the lowest ones too, and all embeddings
+    checkpoint_every: int = 250
+
+
+def train_nli(
+    training: NliTraining, pairs: Sequence[LabelledPair], held_out: Sequence[LabelledPair], out: Path
+) -> Iterator[Progress]:
+    """Trains in ``out``, yields every 10 steps, and writes the weights when done (`export_classifier`).
+
+    Resumes at ``out``'s checkpoint where there is one of the same settings and data. Uses the GPU where there is one.
+    Raises ModelError where the base or the checkpoint does not fit.
+    """
+    from transformers import AutoTokenizer
+
+    base = resolve_model(training.base)
+    model = load_classifier(
+        base,
+        LABELS,
+        dropout=training.dropout,
+        seed=training.seed,
+        frozen_words=training.frozen_words,
+        frozen_layers=training.frozen_layers,
+    )
+    tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
+    steps = training.epochs * -(-len(pairs) // training.batch_size)
+    base_sha256 = fingerprint(base)
+    bf16 = trains_in_bf16(model, base_sha256)
+    run = Run(model, training, steps, out, stamp_of(asdict(training), base_sha256, pairs_sha256(pairs)))
+    yield from run.train(
+        islice(_batches(training, pairs), run.done, None),
+        partial(_loss, model, tokenizer, training, bf16),
+        partial(export_classifier, model, base, out, KIND),
+        partial(_accuracy, model, tokenizer, training, bf16, held_out) if held_out else None,
+    )
+
+
+def _batches(training: NliTraining, pairs: Sequence[LabelledPair]) -> Iterator[list[LabelledPair]]:
+    for epoch in range(training.epochs):
+        yield from batches_of_epoch(pairs, training.batch_size, training.seed * 1000 + epoch)
+
+
+def _loss(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    training: NliTraining,
+    bf16: bool,
+    batch: Sequence[LabelledPair],
+) -> torch.Tensor:
+    import torch
+    from torch.nn import functional
+
+    model.train()
+    labels = torch.tensor([pair.label for pair in batch], device=model.device)
+    logits = _logits(model, tokenizer, training, bf16, batch)
+    return functional.cross_entropy(logits.float(), labels, label_smoothing=training.label_smoothing)
+
+
+def _accuracy(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    training: NliTraining,
+    bf16: bool,
+    pairs: Sequence[LabelledPair],
+) -> float:
+    """Share of these pairs whose most probable label is their own, in [0, 1]."""
+    import torch
+
+    model.eval()  # type: ignore[no-untyped-call]
+    right = 0
+    for batch in batches_of_epoch(pairs, training.batch_size, 0):
+        with torch.inference_mode():
+            found = _logits(model, tokenizer, training, bf16, batch).argmax(-1).tolist()
+        right += sum(label == pair.label for label, pair in zip(found, batch, strict=True))
+    return right / len(pairs)
+
+
+def _logits(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    training: NliTraining,
+    bf16: bool,
+    batch: Sequence[LabelledPair],
+) -> torch.Tensor:
+    """Shape (n_pairs, 3)."""
+    import torch
+
+    encoded: BatchEncoding = tokenizer(
+        [pair.premise for pair in batch],
+        [pair.hypothesis for pair in batch],
+        truncation="longest_first",
+        max_length=training.max_tokens,
+        padding=True,
+        pad_to_multiple_of=8,  # few shapes: torch keeps a compiled kernel for each, and gigabytes of them otherwise
+        return_tensors="pt",
+    )
+    with torch.autocast(model.device.type, torch.bfloat16, enabled=bf16):
+        logits: torch.Tensor = model(**encoded.to(model.device)).logits
+    return logits
+
+
+def nli_card(
+    name: str, training: NliTraining, pairs: Sequence[LabelledPair], last: Progress, command: str
+) -> ModelCard:
+    """The card of weights trained on ``pairs``; ``last`` is the training's last report."""
+    held_out = "not measured" if last.held_out is None else f"{last.held_out:.4f}"
+    labels = Counter(LABELS[pair.label] for pair in pairs).most_common()
+    sets = Counter(pair.source for pair in pairs).most_common()
+    return ModelCard(
+        title=f"{name}: does one sentence entail or contradict another?",
+        use=f"A three-way NLI cross-encoder (labels {', '.join(LABELS)}), weights in half precision as safetensors. "
+        "Used by RePASs. English only.",
+        figures=[("what", "figure"), ("accuracy on training pairs held out, at the end", held_out)],
+        figures_note="Measure exactly these weights: `ragqa eval nli --model FOLDER --pairs FILE --contrasts --legal`, "
+        "FOLDER being this one.",
+        data=f"{len(pairs):,} pairs ({', '.join(f'{count:,} {label}' for label, count in labels)}), {last.steps:,} "
+        f"steps from `{training.base}` (weights {fingerprint(resolve_model(training.base))[:12]}). "
+        f"Settings: {settings_of(training)}.",
+        sources=[("set", "pairs per epoch"), *((source, f"{count:,}") for source, count in sets)],
+        further="Sets named `made_…` are made from the sentences of documents at training time "
+        "(`ragqa/lab/training/nli_made_pairs.py`): quotations and rewordings (entailment), a sentence with its neighbours as "
+        "premise (entailment), changed numbers, duties and denials (contradiction), sentences of one document that do "
+        "not bear on each other (neutral). `made_quoting` are sentences of written answers and their sources, labelled "
+        "by the words they share; nobody checked those labels. No sentence is stored in the weights' folder.",
+        command=command,
+        seed=training.seed,
+    )
+
+
+# Measuring ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PairReport:
+    """What a model made of labelled pairs.
+
+    ``confusion[gold][found]`` counts pairs, both in the order of `LABELS` (contradiction, entailment, neutral).
+    ``correct_of`` holds (correct, pairs) for each set the pairs come from.
+    """
+
+    name: str
+    model: ModelInfo
+    confusion: tuple[tuple[int, int, int], tuple[int, int, int], tuple[int, int, int]]
+    correct_of: dict[str, tuple[int, int]]
+    seconds: float
+
+    @property
+    def n_pairs(self) -> int:
+        return sum(map(sum, self.confusion))
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of pairs whose most probable label is the gold one; None without pairs."""
+        return sum(self.confusion[n][n] for n in range(len(LABELS))) / self.n_pairs if self.n_pairs else None
+
+    @property
+    def recall(self) -> dict[str, float | None]:
+        """Per gold label the share found; None where no pair has it."""
+        rows = zip(LABELS, self.confusion, strict=True)
+        return {label: row[LABELS.index(label)] / sum(row) if sum(row) else None for label, row in rows}
+
+    @property
+    def pairs_per_second(self) -> float:
+        """Wall-clock; equal pairs are computed once, so a file that repeats itself looks faster."""
+        return self.n_pairs / self.seconds if self.seconds > 0 else 0.0
+
+
+def evaluate_pairs(model: NliModel, pairs: Sequence[LabelledPair], name: str = "") -> Generator[int, None, PairReport]:
+    """Yields the number of pairs done, and returns the report over all of them.
+
+    The most probable label counts; at a tie the first of contradiction, entailment, neutral. Raises ScoringError where
+    the model gives numbers that are not finite.
+    """
+    counts: Counter[tuple[int, int]] = Counter()
+    correct: Counter[str] = Counter()
+    began = time.perf_counter()
+    for start in range(0, len(pairs), PAIRS_PER_STEP):
+        step = pairs[start : start + PAIRS_PER_STEP]
+        for pair, found in zip(step, model.predict([(p.premise, p.hypothesis) for p in step]), strict=True):
+            label = _most_probable(found)
+            counts[pair.label, label] += 1
+            correct[pair.source] += label == pair.label
+        yield start + len(step)
+    seconds = time.perf_counter() - began
+    rows = [(counts[gold, 0], counts[gold, 1], counts[gold, 2]) for gold in range(len(LABELS))]
+    of_set = Counter(pair.source for pair in pairs)
+    return PairReport(
+        name=name,
+        model=model.info,
+        confusion=(rows[0], rows[1], rows[2]),
+        correct_of={source: (correct[source], of_set[source]) for source in of_set},
+        seconds=seconds,
+    )
+
+
+def _most_probable(found: NliProbabilities) -> int:
+    """An index into `LABELS`."""
+    values = (found.contradiction, found.entailment, found.neutral)
+    return values.index(max(values))

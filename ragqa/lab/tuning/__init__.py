@@ -1,0 +1,1 @@
+"""Settings tuned on questions with gold passages."""

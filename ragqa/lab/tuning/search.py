@@ -1,0 +1,300 @@
+"""The search behind `ragqa tune`: every way to rank and to filter measured, the best by cross-validation.
+
+What was found is told in sentences, as JSON, and as a preset with its evidence.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ragqa.corpus.questions import GoldQuestion, GoldUnit
+from ragqa.errors import ConfigError
+from ragqa.evaluation.benchmarks.retrieval.rankings import Rankings, cut_columns
+from ragqa.evaluation.filter_measures import check_beta, kept_figures
+from ragqa.evaluation.measures import display_name
+from ragqa.evaluation.significance import SIGNIFICANT, PairedTest
+from ragqa.fusion import fuse
+from ragqa.index import Index
+from ragqa.infra.version import __version__
+from ragqa.lab.questions import Floats, Fold
+from ragqa.lab.tuning import tuning
+from ragqa.lab.tuning.tuning import Setting, Tuned, TunedFilter
+from ragqa.models import fingerprint
+from ragqa.settings.config import FilteringConfig, FusionConfig, RetrievalConfig
+from ragqa.settings.preset_files import preset_text
+from ragqa.settings.presets import Preset
+
+BESIDE = "R@10"  # reported with the measure that decides
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Among what is chosen, and by what. Raises ConfigError for what is wrong, before anything is ranked."""
+
+    indexes: tuple[str, ...]  # of one corpus
+    measure: str  # decides the ranking
+    beta: float  # of the F that decides the filter
+    depths: tuple[int, ...]  # candidates per ranking
+    folds: int
+    step: float  # between two weights
+    seed: int  # of the folds and of the test
+
+    def __post_init__(self) -> None:
+        tuning.check_measure(self.measure)
+        check_beta(self.beta)
+        tuning.candidates(("any",), self.step)
+        for depth in self.depths:
+            RetrievalConfig(top_k=depth)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The one that decides first."""
+        return tuple(dict.fromkeys((self.measure, BESIDE)))
+
+
+@dataclass(frozen=True, slots=True)
+class Doing:
+    """Where a search is: ``done`` of ``total`` steps of what is named."""
+
+    what: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was chosen. ``setting`` is the one that the final filter was tuned for."""
+
+    ranked: Tuned
+    filtered: TunedFilter
+    setting: Setting
+    n_rankings: int  # among which was chosen, the default too
+    n_filters: int
+
+
+def searched(
+    search: Search,
+    columns: Mapping[str, Sequence[Rankings]],
+    default: Setting,
+    gold: Sequence[GoldQuestion],
+    unit: GoldUnit,
+    parts: Sequence[Fold],
+) -> Generator[Doing, None, Found]:
+    """The ranking, then the filter: for the tuned ranking, or the default one where tuning found none better.
+
+    ``columns`` are each index's rankings, at least as deep as the deepest of ``search`` and ``default``. Raises
+    ConfigError where there are more ways to rank than fit in memory.
+    """
+    settings, values = yield from _measured(search, columns, default, gold, unit)
+    ranked = tuning.tune(values, settings, search.measures, parts, search.seed)
+    by_fold = [*(fold.chosen for fold in ranked.folds), ranked.final]
+    used = by_fold if ranked.test.is_better else [default] * len(by_fold)
+    candidates = tuning.filters(FilteringConfig())
+    figures: dict[int, Floats] = {}  # by the setting's place in ``used``; equal settings are measured once
+    for place, setting in enumerate(used):
+        yield Doing("filters", place, len(used))
+        if (first := used.index(setting)) not in figures:
+            rankings = zip(*cut_columns(columns[setting.index], setting.depth), strict=True)
+            fused = (fuse(found, setting.fusion) for found in rankings)
+            figures[first] = np.stack(list(kept_figures(gold, fused, candidates, search.beta, unit)))
+    yield Doing("filters", len(used), len(used))
+    of_each = [figures[used.index(setting)] for setting in used]
+    filtered = tuning.tune_filter(of_each, candidates, parts, search.beta, search.seed)
+    return Found(ranked, filtered, used[-1], len(settings), len(candidates))
+
+
+def _measured(
+    search: Search,
+    columns: Mapping[str, Sequence[Rankings]],
+    default: Setting,
+    gold: Sequence[GoldQuestion],
+    unit: GoldUnit,
+) -> Generator[Doing, None, tuple[list[Setting], Floats]]:
+    """Every way to rank with the default last, and the value of each for each question."""
+    grids = {
+        name: tuning.candidates([one[0].retriever for one in found], search.step) for name, found in columns.items()
+    }
+    n_all = len(search.depths) * sum(map(len, grids.values()))
+    if n_all > tuning.MOST_CANDIDATES:
+        wanted = f"at most {tuning.MOST_CANDIDATES:,} ways to rank, which fit in memory"
+        msg = f"--step, --depth and --index must give {wanted}, got {n_all:,}; take a larger step or fewer depths"
+        raise ConfigError(msg)
+    settings, values, done = [], [], 0
+    blocks = [(name, depth, fusions) for name, fusions in grids.items() for depth in search.depths]
+    blocks.append((default.index, default.depth, (default.fusion,)))
+    for name, depth, fusions in blocks:
+        rows = []
+        for row in tuning.measured(gold, cut_columns(columns[name], depth), fusions, search.measures, unit):
+            rows.append(row)
+            done += 1
+            yield Doing(f"{n_all:,} ways to rank", done, len(gold) * len(blocks))
+        settings += [Setting(name, depth, fusion) for fusion in fusions]
+        values.append(np.stack(rows))
+    return settings, np.concatenate(values, axis=2)
+
+
+# What was found, as JSON and as a preset ------------------------------------------------------------------------------
+
+
+def report(
+    opened: Mapping[str, Index],
+    file: Path,
+    gold: Sequence[GoldQuestion],
+    unit: GoldUnit,
+    ranked: Tuned,
+    filtered: TunedFilter,
+) -> dict[str, Any]:
+    """Everything found, for JSON; ``better`` is what `lines` says in words. The same run gives the same report."""
+    best, chosen = opened[ranked.final.index], ranked.final
+    indexes = [{"name": name, "fingerprint": _fingerprint(one)} for name, one in opened.items()]
+    return {
+        "index": {"name": chosen.index, "fingerprint": _fingerprint(best), "n_passages": len(best.passages)},
+        "indexes": indexes,
+        "encoder": {"name": best.manifest.encoder, "fingerprint": best.manifest.encoder_fingerprint},
+        "libraries": best.manifest.libraries,
+        "questions": _about(file, gold, unit),
+        **_setting(chosen),
+        "measure": ranked.measure,
+        "better": ranked.test.is_better,
+        "evidence": {
+            "out_of_fold": {"tuned": ranked.tuned, "default": ranked.default},
+            "difference": asdict(ranked.test),
+            "folds": [
+                {"index": fold.chosen.index, **_setting(fold.chosen), "tuned": fold.tuned, "default": fold.default}
+                for fold in ranked.folds
+            ],
+        },
+        "filter": {
+            **asdict(filtered.final),
+            "measure": filtered.measure,
+            "better": filtered.test.is_better,
+            "out_of_fold": {"tuned": filtered.tuned, "default": filtered.default},
+            "difference": asdict(filtered.test),
+            "folds": [{**asdict(fold.chosen), "tuned": fold.tuned, "default": fold.default} for fold in filtered.folds],
+        },
+    }
+
+
+def preset_file(
+    name: str,
+    found: Mapping[str, Any],
+    ranking: Setting,
+    ranked: Tuned,
+    filtered: TunedFilter,
+    command: str,
+    questions: Path,
+) -> str:
+    """The text of a preset file: ``ranking``, and the tuned filter where it is better beyond chance, else the default.
+
+    With it goes all that speaks for and against them; ``found`` is the `report`.
+    """
+    asked = f"{found['questions']['n_questions']:,} questions of {found['questions']['name']}"
+    preset = Preset(
+        name,
+        f"Tuned on index {ranking.index} by {asked}, each measured where it was not learnt from. {_in_short(ranked)}. "
+        f"{_in_short_filter(filtered)}.",
+        RetrievalConfig(top_k=ranking.depth),
+        FusionConfig(ranking.fusion.method, _shares(ranking.fusion)),
+        filtered.final if filtered.test.is_better else FilteringConfig(),
+        ranking.index,
+    )
+    evidence = {
+        "command": command,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"ragqa": __version__, "python": platform.python_version()},
+        "questions_file_sha256": fingerprint(questions),
+    }
+    return preset_text(preset, evidence | dict(found))
+
+
+def _in_short(ranked: Tuned) -> str:
+    name, held = ranked.measure, "Tuned" if ranked.test.is_better else "Default"
+    figures = f"{display_name(name)} tuned {ranked.tuned[name]:.3f}, default {ranked.default[name]:.3f}"
+    return f"{held} ranking: {figures} (p = {ranked.test.p_value:.4f})"
+
+
+def _in_short_filter(filtered: TunedFilter) -> str:
+    held = "Tuned" if filtered.test.is_better else "Default"
+    figures = f"{filtered.measure} tuned {filtered.tuned['F']:.3f}, default {filtered.default['F']:.3f}"
+    return f"{held} filter: {figures} (p = {filtered.test.p_value:.4f})"
+
+
+def _about(file: Path, gold: Sequence[GoldQuestion], unit: str) -> dict[str, Any]:
+    """The questions in a few words; the sha256 is that of their texts and gold ids, in their order."""
+    whole = json.dumps([[item.question.text, sorted(item.gold)] for item in gold])
+    sha256 = hashlib.sha256(whole.encode("ascii")).hexdigest()
+    return {"name": file.name, "n_questions": len(gold), "gold": unit, "sha256": sha256}
+
+
+def _setting(setting: Setting) -> dict[str, Any]:
+    return {"depth": setting.depth, "method": setting.fusion.method, "weights": _shares(setting.fusion)}
+
+
+def _fingerprint(index: Index) -> str:
+    """The sha256 of the sha256 of the index's files, one a line, in the manifest's order."""
+    return hashlib.sha256("\n".join(entry.sha256 for entry in index.manifest.files).encode("ascii")).hexdigest()
+
+
+def _shares(fusion: FusionConfig) -> dict[str, float]:
+    return {name: weight for name, weight in fusion.weights.items() if weight > 0}
+
+
+def lines(ranked: Tuned, filtered: TunedFilter, *, several: bool) -> list[str]:
+    """The figures and what follows from them in sentences; ``several`` indexes were compared."""
+    means = [
+        f"Each question where it is tested: {display_name(name)} {ranked.tuned[name]:.4f}, "
+        f"of the defaults {ranked.default[name]:.4f}."
+        for name in ranked.tuned
+    ]
+    kept = [
+        f"{word} keeps {figures['kept']:.2f} passages, precision {figures['precision']:.4f}, recall "
+        f"{figures['recall']:.4f}, {filtered.measure} {figures['F']:.4f}."
+        for word, figures in (("The tuned filter", filtered.tuned), ("The default filter", filtered.default))
+    ]
+    index = f"--index {ranked.final.index} " if several else ""
+    of = "tuned" if ranked.test.is_better else "default"
+    return [
+        *means,
+        f"Difference in {display_name(ranked.measure)}: {_tested(ranked.test)}",
+        _verdict(ranked.test, "ranking", "defaults"),
+        f"Best ranking on all questions: `ragqa ask {index}{_options(ranked.final.fusion)}` of {ranked.final.depth} "
+        "candidates each.",
+        *kept,
+        f"Difference in {filtered.measure}: {_tested(filtered.test)}",
+        _verdict(filtered.test, "filter", "default filter"),
+        f"Best filter on all questions, for the {of} ranking: `{_filter_options(filtered.final)}`.",
+    ]
+
+
+def _tested(test: PairedTest) -> str:
+    return (
+        f"{test.mean_difference:+.4f}, 95 % interval [{test.low:+.4f}, {test.high:+.4f}], p = {test.p_value:.4f} "
+        "(paired permutation test)."
+    )
+
+
+def _options(fusion: FusionConfig) -> str:
+    """The options of `ragqa ask` that fuse so."""
+    weights = " ".join(f"--weight {name}={weight:.6g}" for name, weight in _shares(fusion).items())
+    return f"--fusion {fusion.method} {weights}"
+
+
+def _filter_options(chosen: FilteringConfig) -> str:
+    return f"--threshold {chosen.threshold:g} --max-drop {chosen.max_drop:g}"
+
+
+def _verdict(test: PairedTest, what: str, other: str) -> str:
+    if test.is_better:
+        return f"The tuned {what} is better than the {other} beyond chance: worth using on this corpus."
+    if test.p_value < SIGNIFICANT:
+        return f"The tuned {what} is worse than the {other} on questions it was not chosen on: keep the {other}."
+    return f"The tuned {what} is not better than the {other} beyond chance: keep the {other}."

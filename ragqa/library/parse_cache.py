@@ -1,0 +1,179 @@
+"""What was read of a file, kept by its content, so that it is read once: for the preview, the index, the next index."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from ragqa.corpus.documents import VERSION, Reader, Reading, UnreadableError
+from ragqa.corpus.documents.kinds import kind_of
+from ragqa.corpus.files import passage_id_of
+from ragqa.corpus.streams import identity_of
+from ragqa.library.collection import Document, Shelf, Staged, temporary, writing
+from ragqa.types import Passage
+
+FORMAT: Final = "documents"
+MEASURED: Final = "measured"  # a folder of the corpus: see `ragqa.index.measured`
+
+
+def read(
+    shelf: Shelf, one: Document | Staged, reader: Reader, max_tokens: int, is_stopped: Callable[[], bool] | None = None
+) -> Reading:
+    """What the file holds, from what was kept of it or by ``reader``. Raises UnreadableError, CorpusError.
+
+    Passages have the ids that they would have in a document without a name: ``:4.2.1``. Where ``is_stopped`` says so
+    afterwards, somebody ended the reader: that says nothing of the file, and is not kept.
+    """
+    path = _path(shelf, one, max_tokens)
+    kept = _kept(path)
+    if kept is not None:
+        return kept
+    try:
+        reading = reader.read(shelf.path_of(one), kind_of(one.name), "", max_tokens)
+    except UnreadableError as error:
+        if not (is_stopped and is_stopped()):
+            _keep(path, {"refused": str(error)})
+        raise
+    _keep(path, asdict(reading))
+    return reading
+
+
+def known(shelf: Shelf, one: Document | Staged, max_tokens: int) -> Reading | None:
+    """What is known of the file without reading it, None where it was not read yet. Raises UnreadableError."""
+    return _kept(_path(shelf, one, max_tokens))
+
+
+def is_known(shelf: Shelf, one: Document | Staged, max_tokens: int) -> bool:
+    """Whether the file was read, whatever came of it."""
+    return _path(shelf, one, max_tokens).is_file()
+
+
+def is_readable(shelf: Shelf, one: Document | Staged, max_tokens: int) -> bool:
+    """Whether the file was read and holds something."""
+    try:
+        found = known(shelf, one, max_tokens)
+    except UnreadableError:
+        return False
+    return found is not None and bool(found.passages)
+
+
+def passages_of(reading: Reading, document: Document) -> tuple[Passage, ...]:
+    """The passages as this document's; a title that is missing is the file's name."""
+    stem = document.name.rpartition(".")[0] or document.name
+    return tuple(
+        replace(
+            passage,
+            passage_id=passage_id_of(document.document_id, passage.passage_id.removeprefix(":")),
+            document_id=document.document_id,
+            title=passage.title or stem,
+        )
+        for passage in reading.passages
+    )
+
+
+def earlier(shelf: Shelf, sha256: str, max_tokens: int) -> Reading | None:
+    """What was read of a file with this content, which need not be here any more."""
+    for path in sorted((shelf.folder / "readings").glob(f"{sha256}-*-{max_tokens}-{VERSION}.json")):
+        try:
+            return _kept(path)
+        except UnreadableError:
+            continue
+    return None
+
+
+def forget(shelf: Shelf, max_tokens: int) -> None:
+    """Removes what was read of files that are gone."""
+    catalogue = shelf.read()
+    held: list[Document | Staged] = [*catalogue.documents, *catalogue.staged]
+    wanted = {_path(shelf, one, max_tokens) for one in held}
+    for path in (shelf.folder / "readings").glob("*.json"):
+        if path not in wanted:
+            path.unlink(missing_ok=True)
+    counted = {_measured_as(one, max_tokens) for one in catalogue.documents}
+    for path in (shelf.folder / MEASURED).glob("*.npz"):
+        if path.name.partition("-")[0] not in counted:
+            path.unlink(missing_ok=True)
+
+
+@dataclass(slots=True)
+class LibraryStream:
+    """A corpus as a `ragqa.corpus.streams.PassageStream`; an article is a document."""
+
+    shelf: Shelf
+    documents: tuple[Document, ...]
+    max_tokens: int
+    kept: Path | None = None  # where what was measured of documents is kept, for this build and the next
+    format: str = FORMAT
+    messages: deque[str] = field(default_factory=deque)
+    progress: tuple[int, int] = (0, 1)
+
+    @property
+    def name(self) -> str:
+        return self.shelf.name
+
+    def identity(self) -> str:
+        settings = f"{VERSION} {self.max_tokens}"
+        return identity_of([settings, *map(_said, self.documents)])
+
+    def keys(self) -> tuple[str, ...]:
+        return tuple(_measured_as(one, self.max_tokens) for one in self.documents)
+
+    def articles(self, start: int = 0) -> Iterator[tuple[int, tuple[Passage, ...]]]:
+        for number in range(start, len(self.documents)):
+            if passages := self.article(number):
+                yield number, passages
+
+    def article(self, position: int) -> tuple[Passage, ...]:
+        document = self.documents[position]
+        self.progress = (position + 1, len(self.documents))
+        try:
+            with Reader() as reader:  # which starts a process where it has to read
+                return passages_of(read(self.shelf, document, reader, self.max_tokens), document)
+        except UnreadableError as error:
+            self.messages.append(f"{document.name}: {error}")
+            return ()
+
+
+def _said(one: Document) -> str:
+    """Whatever decides a document's passages, besides how they are cut."""
+    return f"{one.document_id}\t{one.name}\t{one.sha256}"
+
+
+def _measured_as(one: Document, max_tokens: int) -> str:
+    return identity_of([f"{VERSION} {max_tokens}", _said(one)])[:32]
+
+
+def _path(shelf: Shelf, one: Document | Staged, max_tokens: int) -> Path:
+    kind = kind_of(one.name) or "none"
+    return shelf.folder / "readings" / f"{one.sha256}-{kind}-{max_tokens}-{VERSION}.json"
+
+
+def _kept(path: Path) -> Reading | None:
+    try:
+        content = path.read_bytes()
+        told = json.loads(content)
+        if isinstance(told, dict) and isinstance(told.get("refused"), str):
+            raise UnreadableError(told["refused"])
+        found: Reading = _adapter().validate_json(content)
+    except (OSError, ValueError, RecursionError):  # pydantic's ValidationError is a ValueError
+        return None  # of something else than `_keep` writes: it is read again
+    return found
+
+
+@cache
+def _adapter() -> Any:  # noqa: ANN401 - pydantic is imported by who reads what was kept
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Reading)
+
+
+def _keep(path: Path, told: dict[str, Any]) -> None:
+    with writing(path.parent):
+        new = temporary(path.parent)
+        new.write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
+        new.replace(path)

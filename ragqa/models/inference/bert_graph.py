@@ -1,0 +1,252 @@
+"""A BERT as an OpenVINO graph, straight from its safetensors weights and adapters: no torch, no conversion step.
+
+On two AMD cores with avx512_bf16 OpenVINO computes it in bf16 twice as fast as PyTorch in fp32 (`make benchmark`).
+Unlike PyTorch, it gives an item of a batch the same bits whatever else is in the batch.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ragqa.errors import ModelError
+from ragqa.models.inference.packed import is_packed, unpack
+from ragqa.models.inference.pair_encoding import Inputs
+
+Weights = Mapping[str, npt.NDArray[Any]]
+
+TELEMETRY = "openvino_telemetry"
+ADAPTER_CONFIG: Final = "adapter_config.json"
+ADAPTER_WEIGHTS: Final = "adapter_model.safetensors"
+PREFIX: Final = "base_model.model."
+FARAWAY = -1e9  # added to the attention on padding: its weight is then exactly 0
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class BertShape:
+    """What the graph needs to know beyond the weights."""
+
+    n_layers: int
+    n_heads: int
+    layer_norm_eps: float
+
+
+def bert_shape(config: Mapping[str, Any], architecture: str = "BertForSequenceClassification") -> BertShape | None:
+    """The shape of the BERT this config.json describes; None for anything the graph does not cover."""
+    covered = (
+        config.get("model_type") == "bert"
+        and config.get("architectures") == [architecture]
+        and config.get("hidden_act", "gelu") == "gelu"
+        and config.get("position_embedding_type", "absolute") == "absolute"
+    )
+    if not covered:
+        return None
+    return BertShape(config["num_hidden_layers"], config["num_attention_heads"], config.get("layer_norm_eps", 1e-12))
+
+
+def openvino_version() -> str | None:
+    """OpenVINO's version, without what follows the third number; None where it cannot be used."""
+    try:
+        return str(_openvino().__version__).partition("-")[0]
+    except (ImportError, OSError):
+        return None
+
+
+def _openvino() -> Any:  # noqa: ANN401 - a module
+    """The library, imported without its report to Google Analytics, which no setting of its own prevents.
+
+    Importing it sends an event through the package openvino_telemetry, and writes ~/intel, unless a file in the user's
+    home forbids it. Where that package cannot be imported, OpenVINO uses a stand-in that does nothing.
+    """
+    if "openvino" not in sys.modules and TELEMETRY not in sys.modules:
+        sys.modules[TELEMETRY] = None  # type: ignore[assignment]  # how Python marks what must not be imported
+        try:
+            import openvino
+        finally:
+            sys.modules.pop(TELEMETRY, None)
+    import openvino
+
+    return openvino
+
+
+def read_weights(folder: Path) -> dict[str, npt.NDArray[Any]]:
+    """Every tensor of the folder's safetensors files, by name, unpacked where they are packed. Raises ModelError."""
+    if is_packed(folder):
+        return unpack(folder)
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    weights: dict[str, npt.NDArray[Any]] = {}
+    try:
+        for file in sorted(folder.glob("*.safetensors")):
+            weights.update(load_file(file))
+    except (OSError, SafetensorError, ValueError) as error:
+        raise _unreadable(folder, error) from error
+    return weights
+
+
+def _unreadable(folder: Path, error: Exception) -> ModelError:
+    return ModelError(
+        f"The weights in {folder} cannot be loaded ({type(error).__name__}: {str(error).strip()[:300]}); expected "
+        "those of a BERT. Reinstall ragqa, or choose an embedded model."
+    )
+
+
+class OpenVinoEngine:
+    """A compiled graph. Not safe between threads by itself: its owner locks."""
+
+    def __init__(
+        self, folder: Path, shape: BertShape, precision: str, weights: Weights | None = None, streams: int = 1
+    ) -> None:
+        """Compiles for fp32 or bf16 (half a second). Raises ModelError.
+
+        A model with a classifier gives logits, one without the hidden states of its last layer. ``weights`` stand in
+        for those of ``folder``. ``streams`` batches of one call are computed side by side, each on its share of the
+        cores: with one, a core that another program holds makes all of them wait at every layer. ``self.precision`` is
+        what is computed in: fp32 on processors for which OpenVINO has no bf16, whatever was asked for.
+        """
+        try:
+            graph = _build_graph(read_weights(folder) if weights is None else weights, shape)
+        except (KeyError, ValueError) as error:
+            raise _unreadable(folder, error) from error
+        core = _openvino().Core()
+        can = core.get_property("CPU", "OPTIMIZATION_CAPABILITIES")
+        # Told to, it imitates bf16 on processors without it: slower, and a pair's bits depend on what is beside it.
+        hint = {"fp32": "f32"}.get(precision, precision) if precision != "bf16" or "BF16" in can else "f32"
+        compiled = core.compile_model(graph, "CPU", {"INFERENCE_PRECISION_HINT": hint, "NUM_STREAMS": str(streams)})
+        used = compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name()
+        self.precision: str = {"f32": "fp32", "f16": "fp16"}.get(used, used)
+        if self.precision != precision:
+            logger.warning("OpenVINO has no %s on this processor: %s is used", precision, self.precision)
+        self._free: SimpleQueue[Any] = SimpleQueue()
+        for _ in range(streams):
+            self._free.put(compiled.create_infer_request())
+        self._threads = ThreadPoolExecutor(streams, "ragqa-infer") if streams > 1 else None
+
+    def infer(self, batches: Sequence[Inputs]) -> list[npt.NDArray[np.float32]]:
+        """For int64 inputs (n_rows, n_tokens): logits (n_rows, n_labels), or hidden states (n_rows, n_tokens, width).
+
+        One array per batch, float32; hidden states on padding mean nothing.
+        """
+        return list((self._threads.map if self._threads else map)(self._infer, batches))
+
+    def _infer(self, inputs: Inputs) -> npt.NDArray[np.float32]:
+        request = self._free.get()
+        try:
+            found: npt.NDArray[np.float32] = request.infer(dict(inputs))[0]
+            if len(found) != len(inputs["input_ids"]):  # what a first batch of shapes that do not fit may give
+                msg = f"expected results for {len(inputs['input_ids'])} rows, found {len(found)}: shapes do not fit"
+                raise RuntimeError(msg)
+            return found.copy()  # the request reuses its memory
+        finally:
+            self._free.put(request)
+
+
+def _build_graph(weights: Weights, shape: BertShape) -> Any:  # noqa: ANN401 - an openvino.Model
+    """The graph from (input_ids, attention_mask, token_type_ids). Raises KeyError for a missing weight."""
+    openvino = _openvino()
+    ops = openvino.opset13
+    classifies = "classifier.weight" in weights
+    prefix = "bert." if classifies else ""
+
+    def constant(name: str) -> Any:  # noqa: ANN401
+        return ops.constant(np.ascontiguousarray(weights[name], dtype=np.float32))
+
+    def linear(x: Any, name: str) -> Any:  # noqa: ANN401
+        product = ops.matmul(x, constant(f"{name}.weight"), transpose_a=False, transpose_b=True)
+        return ops.add(product, constant(f"{name}.bias"))
+
+    def normalised(x: Any, name: str) -> Any:  # noqa: ANN401
+        centred = ops.mvn(x, np.array([-1]), True, shape.layer_norm_eps, "inside_sqrt")
+        return ops.add(ops.multiply(centred, constant(f"{name}.weight")), constant(f"{name}.bias"))
+
+    def heads(x: Any) -> Any:  # noqa: ANN401
+        split = ops.reshape(x, np.array([0, 0, shape.n_heads, -1]), special_zero=True)
+        return ops.transpose(split, np.array([0, 2, 1, 3]))
+
+    ids, mask, types = (
+        ops.parameter([-1, -1], np.int64, name=name) for name in ("input_ids", "attention_mask", "token_type_ids")
+    )
+    words = f"{prefix}embeddings"
+    axis = np.array(0)
+    n_tokens = ops.gather(ops.shape_of(ids), np.array(1), axis)
+    positions = ops.range(np.array(0), n_tokens, np.array(1), output_type="i64")
+    embedded = ops.add(
+        ops.add(
+            ops.gather(constant(f"{words}.word_embeddings.weight"), ids, axis),
+            ops.gather(constant(f"{words}.token_type_embeddings.weight"), types, axis),
+        ),
+        ops.gather(constant(f"{words}.position_embeddings.weight"), positions, axis),
+    )
+    x = normalised(embedded, f"{words}.LayerNorm")
+    hidden = ops.multiply(ops.subtract(np.float32(1), ops.convert(mask, np.float32)), np.float32(FARAWAY))
+    hidden = ops.unsqueeze(hidden, np.array([1, 2]))
+    for number in range(shape.n_layers):
+        layer = f"{prefix}encoder.layer.{number}"
+        key, value = (heads(linear(x, f"{layer}.attention.self.{part}")) for part in ("key", "value"))
+        if classifies and number == shape.n_layers - 1:  # only the first token is read
+            x = ops.gather(x, np.array([0]), np.array(1))
+        query = heads(linear(x, f"{layer}.attention.self.query"))
+        context = ops.scaled_dot_product_attention(query, key, value, hidden, causal=False)
+        joined = ops.reshape(ops.transpose(context, np.array([0, 2, 1, 3])), np.array([0, 0, -1]), special_zero=True)
+        attended = ops.add(linear(joined, f"{layer}.attention.output.dense"), x)
+        x = normalised(attended, f"{layer}.attention.output.LayerNorm")
+        wide = ops.gelu(linear(x, f"{layer}.intermediate.dense"), "erf")
+        x = normalised(ops.add(linear(wide, f"{layer}.output.dense"), x), f"{layer}.output.LayerNorm")
+    if not classifies:
+        return openvino.Model([x], [ids, mask, types], "bert")
+    first = ops.gather(x, np.array(0), np.array(1))
+    logits = linear(ops.tanh(linear(first, "bert.pooler.dense")), "classifier")
+    return openvino.Model([logits], [ids, mask, types], "bert")
+
+
+def merge_adapter(weights: Mapping[str, npt.NDArray[Any]], folder: Path) -> dict[str, npt.NDArray[Any]]:
+    """The weights with this folder's low-rank adapter (PEFT's format) added to them, in float32 where it changes them.
+
+    ``W' = W + (lora_alpha / r) * B A`` (Hu et al. 2021, https://arxiv.org/abs/2106.09685, section 4.1). A folder holds
+    ``adapter_config.json`` and ``adapter_model.safetensors`` with ``base_model.model.LAYER.lora_A.weight`` and
+    ``lora_B``. Raises ModelError where the folder is no LoRA adapter, or one of another model.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    try:
+        config = json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))
+        scale = float(config["lora_alpha"]) / int(config["r"])
+        factors = load_file(folder / ADAPTER_WEIGHTS)
+    except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError, SafetensorError) as error:
+        msg = (
+            f"expected a LoRA adapter in PEFT's format in {folder}, found something else ({type(error).__name__}: "
+            f"{error}); name another folder, or leave the adapter out"
+        )
+        raise ModelError(msg) from error
+    if config.get("peft_type", "LORA") != "LORA" or config.get("use_dora") or config.get("use_rslora"):
+        raise _other(folder, "plain LoRA", "another kind of adapter")
+    merged = dict(weights)
+    layers = {name.removesuffix(".lora_A.weight") for name in factors if name.endswith(".lora_A.weight")}
+    if len(factors) != 2 * len(layers):
+        raise _other(folder, "a lora_A and a lora_B per layer", f"{len(factors)} tensors of {len(layers)} layers")
+    for layer in sorted(layers):
+        name = layer.removeprefix(PREFIX) + ".weight"
+        down, up = factors[f"{layer}.lora_A.weight"], factors.get(f"{layer}.lora_B.weight")
+        if name not in merged or up is None or merged[name].shape != (up.shape[0], down.shape[1]):
+            raise _other(folder, f"factors that fit {name} of the model", "others")
+        change = scale * (up.astype(np.float32) @ down.astype(np.float32))
+        merged[name] = merged[name].astype(np.float32) + change
+    return merged
+
+
+def _other(folder: Path, expected: str, found: str) -> ModelError:
+    return ModelError(f"expected {expected} in the adapter {folder}, found {found}; name the adapter of this model")

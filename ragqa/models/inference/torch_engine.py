@@ -1,0 +1,133 @@
+"""A sequence classifier of any architecture by transformers and torch, on the GPU where there is one."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ragqa.errors import ModelError
+from ragqa.models.inference.packed import is_packed, unpack
+from ragqa.models.inference.pair_encoding import Inputs
+
+logger = logging.getLogger(__name__)
+
+
+class TorchEngine:
+    """A loaded model. Not safe between threads by itself: its owner locks."""
+
+    def __init__(self, folder: Path, precision: str) -> None:
+        """Loads ``folder``'s safetensors and nothing else. Raises ModelError."""
+        import torch
+        from transformers import AutoModelForSequenceClassification
+
+        self.device = "cuda" if torch.cuda.is_available() else "cpu"
+        self.precision = precision
+        try:
+            with quiet_transformers():
+                if is_packed(folder):
+                    model = _unpacked(folder)
+                else:
+                    model = AutoModelForSequenceClassification.from_pretrained(
+                        folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
+                    )
+        except Exception as error:
+            msg = (
+                f"The model in {folder} cannot be loaded ({_said(error)}); expected "
+                "a sequence-classification model with safetensors weights. Choose another folder, or an embedded model."
+            )
+            raise ModelError(msg) from error
+        self._model = model.eval().to(self.device)
+        self._names = set(inspect.signature(model.forward).parameters)
+        if precision == "bf16" and not self._computes():
+            logger.warning("%s cannot be computed in bf16 by this version of transformers; fp32 is used", folder.name)
+            self.precision = "fp32"
+        logger.info("loaded %s on %s", folder, self.device)
+
+    def infer(self, batches: Sequence[Inputs]) -> list[npt.NDArray[np.float32]]:
+        """float32 arrays of shape (n_rows, n_labels), one per batch of int64 inputs of shape (n_rows, n_tokens)."""
+        return [self._infer(inputs) for inputs in batches]
+
+    def _infer(self, inputs: Inputs) -> npt.NDArray[np.float32]:
+        import torch
+
+        tensors = {name: torch.from_numpy(rows).to(self.device) for name, rows in inputs.items() if name in self._names}
+        with torch.inference_mode(), torch.autocast(self.device, torch.bfloat16, enabled=self.precision == "bf16"):
+            found = self._model(**tensors).logits
+        numbers: npt.NDArray[np.float32] = found.float().cpu().numpy()
+        return numbers
+
+    def _computes(self) -> bool:
+        """Whether one small batch goes through; DeBERTa of the first version, for one, fails in bf16."""
+        ones = np.ones((1, 8), np.int64)
+        try:
+            self._infer({"input_ids": ones, "attention_mask": ones, "token_type_ids": ones - 1})
+        except RuntimeError:
+            return False
+        return True
+
+
+def _unpacked(folder: Path) -> Any:  # noqa: ANN401 - a model of transformers
+    import torch
+    from transformers import AutoConfig, AutoModelForSequenceClassification
+
+    model = AutoModelForSequenceClassification.from_config(AutoConfig.from_pretrained(folder, local_files_only=True))
+    weights = {name: torch.from_numpy(tensor.astype(np.float32)) for name, tensor in unpack(folder).items()}
+    model.load_state_dict(weights, strict=False)  # position ids are no weights
+    return model
+
+
+def graphics_card() -> str:
+    """The name of the graphics card that torch computes on; "" where it computes on the processor."""
+    import torch
+
+    return str(torch.cuda.get_device_name()) if torch.cuda.is_available() else ""
+
+
+def torch_version() -> str:
+    """PyTorch's version without its build."""
+    import torch
+
+    return str(torch.__version__).partition("+")[0]
+
+
+def load_tokenizer(folder: Path) -> Any:  # noqa: ANN401 - a tokenizers.Tokenizer
+    """The fast tokenizer of a folder without a tokenizer.json, converted by transformers. Raises ModelError."""
+    from transformers import AutoTokenizer
+
+    try:
+        with quiet_transformers():
+            return AutoTokenizer.from_pretrained(folder, local_files_only=True, use_fast=True).backend_tokenizer
+    except Exception as error:
+        msg = (
+            f"The tokenizer in {folder} cannot be loaded ({_said(error)}); expected a tokenizer.json, or "
+            "files that transformers can convert to one. Choose an embedded model, or add the file."
+        )
+        raise ModelError(msg) from error
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Without progress bars and reports on the console; errors stay."""
+    from transformers.utils import logging as transformers_logging
+
+    display: Any = transformers_logging  # its functions are not annotated
+    showed_progress, verbosity = display.is_progress_bar_enabled(), display.get_verbosity()
+    display.disable_progress_bar()
+    display.set_verbosity_error()
+    try:
+        yield
+    finally:
+        display.set_verbosity(verbosity)
+        if showed_progress:
+            display.enable_progress_bar()
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).strip()[:300]}"

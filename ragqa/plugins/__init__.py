@@ -1,0 +1,1 @@
+"""Every part by name: those that come with ragqa, those of other packages, and what a stage needs."""

@@ -1,0 +1,192 @@
+"""The parts that come with ragqa: generators, rankings, encoders, rerankers, NLI models, corpus formats.
+
+`ragqa.plugins.registry` adds those of other packages and makes them all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+GENERATORS: Final = "ragqa.generators"
+RETRIEVERS: Final = "ragqa.retrievers"
+ENCODERS: Final = "ragqa.encoders"
+RERANKERS: Final = "ragqa.rerankers"
+NLI_MODELS: Final = "ragqa.nli_models"
+CORPUS_FORMATS: Final = "ragqa.corpus_formats"
+BENCHMARKS: Final = "ragqa.benchmarks"  # `ragqa.evaluation` says what these are
+
+LANGUAGE_MODEL: Final = "a language model"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part. In ``name`` capitals stand for a name of the user's own: ``splade:MODEL``, ``FOLDER``.
+
+    ``maker`` is ``module:attribute``; empty where a part is made with the index that holds it. ``needs`` names a
+    language model, an extra (``ragqa[late]``) or the variable of a key, ``options`` the fields of
+    `ragqa.settings.config.GenerationConfig` that it reads beside those of every language model. ``also``: it has files of its
+    own and joins an index by ``--also``. ``score`` is what tables call a ranking's raw score, ``package`` whose it is,
+    empty for ragqa itself.
+    """
+
+    name: str
+    label: str
+    explanation: str
+    maker: str | Callable[..., Any] = ""
+    needs: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()
+    also: bool = False
+    score: str = ""
+    package: str = ""
+
+    @property
+    def key(self) -> str:
+        """The name without what the user puts in: ``splade`` for ``splade:MODEL``."""
+        return self.name.partition(":")[0]
+
+    @property
+    def is_name(self) -> bool:
+        """Whether the name stands for itself, so that it can be offered in a list."""
+        return not re.search(r"\b[A-Z]{2,}\b", self.name)
+
+
+_LLM: Final = (LANGUAGE_MODEL,)
+OURS: Final[Mapping[str, tuple[Part, ...]]] = {
+    GENERATORS: (
+        Part(
+            "direct",
+            "direct, no language model",
+            "The sentence that answers first, then its evidence, quoted; or that the corpus does not answer.",
+            "ragqa.generation.direct.generator:DirectGenerator",
+        ),
+        Part(
+            "concise",
+            "concise, no language model",
+            "The few sentences nearest to the question, quoted.",
+            "ragqa.generation.concise:ConciseGenerator",
+        ),
+        Part(
+            "extractive",
+            "extractive, no language model",
+            "What the passages oblige somebody to do, quoted.",
+            "ragqa.generation.extractive:ExtractiveGenerator",
+        ),
+        Part(
+            "baseline",
+            "the kept passages, no language model",
+            "Every sentence of every kept passage.",
+            "ragqa.generation.baseline:BaselineGenerator",
+        ),
+        Part(
+            "llm",
+            "language model",
+            "A language model answers from the passages that seem to answer; or the corpus does not.",
+            "ragqa.generation.direct.model:DirectLlmGenerator",
+            _LLM,
+        ),
+        Part(
+            "obligations",
+            "language model, obligations only",
+            "A language model reads only the obligations found in the passages.",
+            "ragqa.generation.llm.generator:ObligationsGenerator",
+            _LLM,
+        ),
+        Part(
+            "loc",
+            "LOC, obligation by obligation",
+            "A language model answers each obligation until the answer covers it.",
+            "ragqa.generation.loc:LocGenerator",
+            _LLM,
+            ("tries", "max_calls"),
+        ),
+        Part(
+            "vrr",
+            "VRR, verified and refined",
+            "A language model writes candidates; the best by RePASs is refined.",
+            "ragqa.generation.vrr:VrrGenerator",
+            _LLM,
+            ("candidates", "rounds", "max_calls"),
+        ),
+        Part(
+            "fan-out",
+            "fan-out, no language model",
+            "The question is taken apart by rules; each part is searched and quoted for.",
+            "ragqa.generation.fanout.generator:fan_out_generator",
+            options=("max_sub_questions",),
+        ),
+        Part(
+            "fan-out-llm",
+            "fan-out, language model",
+            "A language model takes the question apart; each part is searched and answered.",
+            "ragqa.generation.fanout.model:FanOutLlmGenerator",
+            _LLM,
+            ("max_sub_questions", "depth", "max_calls"),
+        ),
+        Part("none", "none, passages only", "No answer is written: only the passages are shown."),
+    ),
+    RETRIEVERS: (
+        Part("bm25", "BM25", "How much the ranking by words counts against the others; 0: not at all.", score="BM25"),
+        Part("context", "Context", "The ranking by words of each passage read with its neighbours in the document."),
+        Part("dense", "Dense", "The ranking by meaning (cosine of vectors).", score="cosine"),
+        Part("citations", "Citations", "What the best passages cite, and what cites them.", score="linked relevance"),
+        Part("document", "Document", "BM25 over whole documents: a passage counts as much as its document.", also=True),
+        Part(
+            "splade:MODEL",
+            "SPLADE",
+            "The ranking by words and by words a model expects beside them.",
+            "ragqa.retrieval.splade:SpladeEncoder",
+            also=True,
+            score="SPLADE",
+        ),
+        Part(
+            "late:MODEL",
+            "Late interaction",
+            "The ranking by meaning, word by word (ColBERT).",
+            "ragqa.retrieval.late_interaction:LateEncoder",
+            ("ragqa[late]",),
+            also=True,
+            score="MaxSim",
+        ),
+        Part("dense:ENCODER", "Dense", "The ranking by meaning of a further encoder.", also=True),
+    ),
+    ENCODERS: (
+        Part("all-MiniLM-L6-v2", "all-MiniLM-L6-v2", "384 numbers, comes with ragqa."),
+        Part("FOLDER", "a folder or hub name", "Any sentence-transformers model; +FOLDER after it: with an adapter."),
+        Part("openai:MODEL", "OpenAI", "OpenAI's embeddings, or any server's.", "", ("OPENAI_API_KEY",)),
+        Part("voyage:MODEL", "Voyage", "Voyage's embeddings.", "", ("VOYAGE_API_KEY",)),
+        Part("none", "none", "No vectors: the index ranks by words alone."),
+    ),
+    RERANKERS: (
+        Part("ranker-adgm", "ranker-adgm", "Learnt from questions about regulation; quick; comes with ragqa."),
+        Part("ranker-adgm-large", "ranker-adgm-large", "Likewise, for indexes with the ranking of encoder-adgm."),
+        Part("FOLDER", "a folder or hub name", "A cross-encoder, or what `ragqa train` made."),
+        Part("voyage:MODEL", "Voyage", "Voyage's rerankers, such as voyage:rerank-2.", "", ("VOYAGE_API_KEY",)),
+        Part("openai:MODEL", "a server", "A server with /rerank, as vLLM's.", "", ("OPENAI_BASE_URL",)),
+    ),
+    NLI_MODELS: (
+        Part("nli-minilm-l6", "nli-minilm-l6", "Six layers, trained for regulation; comes with ragqa."),
+        Part(
+            "FOLDER",
+            "a folder or hub name",
+            "Any cross-encoder of three classes.",
+        ),
+    ),
+    CORPUS_FORMATS: (
+        Part("obliqa", "ObliQA", "JSON documents of ObliQA's schema."),
+        Part("documents", "documents", "A folder of PDF, Word, HTML, Excel, CSV and text files, and ZIP of these."),
+        Part("pdf", "PDF", "Only the PDF files; scans are refused."),
+        Part("docx", "Word", "Only the .docx and .docm files, with the numbers Word prints."),
+        Part("html", "HTML", "Only saved web pages: their main text."),
+        Part("sheets", "tables", "Only .xlsx, .xlsm, .csv and .tsv."),
+        Part("text", "text", "Markdown and plain text: .md, .markdown, .txt."),
+        Part("jsonl", "JSON lines", "A passage or a document a line."),
+        Part("pandachat", "PandaChat", "PandaChat's set of articles and questions."),
+        Part("dump", "Wikipedia dump", "A wiki's .xml, .xml.bz2 or .xml.gz."),
+        Part("zim", "ZIM", "A ZIM file, as Kiwix distributes.", "", ("ragqa[zim]",)),
+        Part("mediawiki", "MediaWiki", "Pages of a wiki's api.php, with --titles."),
+        Part("kiwix", "Kiwix", "Pages of a Kiwix server, with --titles."),
+    ),
+}

@@ -1,0 +1,149 @@
+"""Where records are kept: a SQLite file, or a PostgreSQL server. Transactions, and what their errors mean.
+
+The statements of `ragqa.records.store` are the same for both: marks are ``?``, and what is there already is met by
+``ON CONFLICT``. What differs stands here.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeAlias
+
+from ragqa.errors import ConfigError, RecordError
+from ragqa.infra.disk_cache import use_wal
+
+PATIENCE_SECONDS: Final = 30.0  # for other processes' transactions in a file, and to store what a server is away for
+CONNECT_SECONDS: Final = 5  # for a server to take a connection
+UNANSWERED_MS: Final = 20_000  # after which a network that acknowledges nothing is given up
+_LOCK: Final = 0x7261677161  # "ragqa", of PostgreSQL's advisory locks
+
+Place: TypeAlias = Path | str  # a file, or postgresql://USER:PASSWORD@HOST/DATABASE
+Execute: TypeAlias = Callable[..., Any]  # a statement and its values to a cursor
+
+
+class AwayError(RecordError):
+    """The server cannot be reached, or went away before it acknowledged: the same may work again soon."""
+
+
+class Engine(Protocol):
+    """Transactions of one place. ``name`` is what messages may call it."""
+
+    name: str
+
+    def transaction(self, *, alone: bool = False) -> Any:  # noqa: ANN401 - a context manager of Execute
+        """A connection of its own in one transaction, ``alone`` where no other process may be making tables.
+
+        Raises RecordError, of which AwayError may be tried again.
+        """
+
+    def own(self, schema: str) -> str:
+        """A statement that makes a table, in this engine's words for its types."""
+
+    def field(self, *path: str) -> str:
+        """SQL for the text under these keys of the JSON in ``body``."""
+
+
+def engine_of(place: Place) -> Engine:
+    """The engine of a file or an address. Raises ConfigError where an address cannot be understood."""
+    return PostgresEngine(place) if isinstance(place, str) else SqliteEngine(place)
+
+
+class SqliteEngine:
+    """One file, in the write-ahead log."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.name = file.name
+
+    @contextmanager
+    def transaction(self, *, alone: bool = False) -> Iterator[Execute]:
+        """SQLite's own errors come out as RecordError."""
+        try:
+            self.file.parent.mkdir(parents=True, exist_ok=True)
+            with closing(sqlite3.connect(self.file, timeout=PATIENCE_SECONDS)) as connection:
+                if alone:
+                    use_wal(connection, PATIENCE_SECONDS)
+                    connection.execute("BEGIN IMMEDIATE")
+                with connection:
+                    yield connection.execute
+        except (sqlite3.Error, OSError) as error:
+            msg = f"cannot use the record file {self.file}: {error}; set RAGQA_HOME to a folder you may write to"
+            raise RecordError(msg) from error
+
+    def own(self, schema: str) -> str:
+        return schema + " STRICT"
+
+    def field(self, *path: str) -> str:
+        return f"json_extract(body, '$.{'.'.join(path)}')"
+
+
+_WORD: Final = r"(?:[^@:/?#\s%]|%(?!00)[0-9A-Fa-f]{2})"
+_ADDRESS: Final = re.compile(
+    rf"postgres(?:ql)?://(?:{_WORD}+(?::{_WORD}*)?@)?(?P<where>[^@/?#\s%]*/[^@/?#\s%]+)(?:\?[^#\s@]*)?"
+)
+_RETRIED: Final = ("", "08", "53", "57", "25006")  # away; full; stopped or starting; not the primary any more
+_REFUSED: Final = ("password", "pg_hba", "authentication", "does not exist")  # at connecting libpq gives words alone
+
+
+class PostgresEngine:
+    """One database of a server, through psycopg.
+
+    A connection a transaction, as with a file: none is held while nothing is stored, none is stale when the server has
+    been started again, and one that is frozen takes none.
+    """
+
+    def __init__(self, address: str) -> None:
+        found = _ADDRESS.fullmatch(address)
+        if not found:  # of the address nothing is told, since nobody can say where in it the password is
+            msg = (
+                "RAGQA_RECORDS: expected postgresql://USER:PASSWORD@HOST:PORT/DATABASE, found something else; write "
+                "special characters of the password as %40 and so on, or keep it in PGPASSFILE or PGPASSWORD"
+            )
+            raise ConfigError(msg)
+        try:
+            import psycopg
+        except ImportError as error:
+            msg = "records in PostgreSQL need psycopg, which is not installed; run: pip install 'ragqa[postgresql]'"
+            raise ConfigError(msg) from error
+        self._psycopg = psycopg
+        self._address = address
+        self.name = f"postgresql://{found['where']}"
+
+    @contextmanager
+    def transaction(self, *, alone: bool = False) -> Iterator[Execute]:
+        """Psycopg's own errors come out as RecordError; a commit that was not acknowledged is one, too."""
+        psycopg = self._psycopg
+        try:
+            with psycopg.connect(
+                self._address, connect_timeout=CONNECT_SECONDS, tcp_user_timeout=UNANSWERED_MS, client_encoding="utf8"
+            ) as connection:
+                if alone:
+                    connection.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
+                yield lambda statement, values=(): connection.execute(statement.replace("?", "%s"), values)
+        except psycopg.Error as error:
+            raise self._told(error) from None  # its text may repeat what the address says
+
+    def _told(self, error: Exception) -> RecordError:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        words = lines[0].removeprefix("connection failed: ")[:300] if lines else type(error).__name__
+        state, lost = (
+            getattr(error, "sqlstate", None) or "",
+            (self._psycopg.OperationalError, self._psycopg.InternalError),
+        )
+        if isinstance(error, lost) and (state in _RETRIED or state[:2] in _RETRIED):
+            if not any(told in words for told in _REFUSED):
+                return AwayError(f"the records' server {self.name} is away: {words}; try again when it is there")
+        elif not state:
+            words = "the address has something that libpq does not understand"  # it would quote it
+        return RecordError(f"the records' server {self.name} refuses: {words}; correct RAGQA_RECORDS or its rights")
+
+    def own(self, schema: str) -> str:
+        """As SQLite: numbers of eight bytes, texts ordered by their bytes."""
+        return schema.replace("TEXT", 'TEXT COLLATE "C"').replace("REAL", "DOUBLE PRECISION")
+
+    def field(self, *path: str) -> str:
+        return f"body::json #>> '{{{','.join(path)}}}'"

@@ -1,0 +1,189 @@
+"""Answer records: everything needed to explain an answer and to repeat it, as JSON; `ragqa.records.store` keeps them."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from ragqa.errors import RecordError
+from ragqa.records.versions import SCHEMA_VERSION, current_version
+from ragqa.settings.config import (
+    FilteringConfig,
+    FusionConfig,
+    GenerationConfig,
+    RerankingConfig,
+    RetrievalConfig,
+    ScoringConfig,
+    any_generator,
+)
+from ragqa.types import Answer, Candidate, Drop, ModelInfo, Passage, Question, Ranking, ScoredPassage, Selection
+from ragqa.types.events.generation import TraceEvent
+from ragqa.types.events.scoring import Relevance, Scored
+
+
+@dataclass(frozen=True, slots=True)
+class RankingEntry:
+    """A retriever's ranking by reference: (passage_id, raw score), best first; the rest as in `ragqa.types.Ranking`.
+
+    ``notes`` hold (note, via) of the hits that have one, by passage_id.
+    """
+
+    retriever: str
+    hits: tuple[tuple[str, float], ...]
+    finds: bool = True
+    bounds: tuple[float, float] | None = None
+    notes: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def hit(self, passage: Passage, score: float) -> ScoredPassage:
+        """The hit as the retriever gave it."""
+        return ScoredPassage(passage, score, (), (), *self.notes.get(passage.passage_id, ("", "")))
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateEntry:
+    """What filtering decided about one candidate; see `ragqa.types.Candidate`."""
+
+    passage_id: str
+    rank: int
+    score: float
+    relevance: float
+    drop: Drop | None
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRecord:
+    """One question with all that followed from it. Only the API key is left out.
+
+    ``fuse`` of `ranked` under ``fusion``, where ``reranking`` names a model ``rerank`` by ``reranker_scores`` (raw, by
+    passage_id, the best fused passage first), and ``select`` under ``filtering`` give ``candidates`` again while the
+    rules are those of its day; where they are not, ``candidates`` counts. Re-scoring ``answer`` against ``kept`` with
+    the same ``models`` gives ``scored`` again. ``trace`` is what LOC, VRR or a fan-out did, in order; a fan-out's
+    candidates are those of `ragqa.generation.fanout.merging.reselected`, and its evidence is among ``passages``.
+    ``status`` is ``"answered"``, ``"scored"``, ``"scoring failed"``, the last with ``error``, or, while
+    the answer is the best so far, ``"writing"``, and ``"stopped"`` where it stayed so at the reader's request.
+    """
+
+    record_id: str
+    created_at: str  # ISO 8601, UTC
+    question: Question
+    index: str
+    retrieval: RetrievalConfig
+    fusion: FusionConfig
+    reranking: RerankingConfig
+    filtering: FilteringConfig
+    generation: GenerationConfig
+    scoring: ScoringConfig
+    manifest: dict[str, Any]
+    models: dict[str, ModelInfo]
+    passages: tuple[Passage, ...]
+    rankings: tuple[RankingEntry, ...]
+    reranker_scores: tuple[tuple[str, float], ...]
+    candidates: tuple[CandidateEntry, ...]
+    answer: Answer
+    scored: Scored | None = None
+    answer_relevance: Relevance | None = None  # None of a refusal, and in older records
+    trace: tuple[Annotated[TraceEvent, Field(discriminator="kind")], ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)
+    status: str = "answered"
+    error: str = ""
+    ragqa_version: str = ""
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def kept(self) -> tuple[Passage, ...]:
+        """The passages the answer was written from, best first: citation [n] means ``kept[n - 1]``."""
+        by_id = self._passage_by_id()
+        return tuple(by_id[entry.passage_id] for entry in self.candidates if entry.drop is None)
+
+    @property
+    def ranked(self) -> tuple[Ranking, ...]:
+        """The rankings with their passages, as the retrievers gave them."""
+        by_id = self._passage_by_id()
+        return tuple(
+            Ranking.of(
+                entry.retriever,
+                [entry.hit(by_id[passage_id], score) for passage_id, score in entry.hits],
+                finds=entry.finds,
+                bounds=entry.bounds,
+            )
+            for entry in self.rankings
+        )
+
+    def selection(self, again: Selection) -> Selection:
+        """What was decided when this was recorded, whatever today's rules make of the same rankings.
+
+        That is ``again``, of which only the parts of each score are taken: a record does not keep them.
+        """
+        hits = {one.passage.passage_id: one.hit for one in (*again.kept, *again.dropped)}
+        by_id, previous, found = self._passage_by_id(), 1.0, []
+        for entry in self.candidates:
+            hit = hits.get(entry.passage_id, ScoredPassage(by_id[entry.passage_id], entry.score))
+            found.append(
+                Candidate(
+                    replace(hit, score=entry.score),
+                    entry.rank,
+                    entry.relevance,
+                    previous - entry.relevance,
+                    entry.drop,
+                    entry.explanation,
+                )
+            )
+            previous = entry.relevance
+        kept = tuple(one for one in found if one.drop is None)
+        return Selection(kept, tuple(one for one in found if one.drop is not None))
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """The record as JSON text; `from_json` reads it back to an equal record."""
+        return _adapter().dump_json(self, indent=indent).decode()
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> AnswerRecord:
+        """The record in this JSON text. Raises RecordError saying which field is wrong."""
+        try:
+            with any_generator():
+                return _adapter().validate_python(current_version(json.loads(text)))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            if not isinstance(error, ValidationError):
+                what = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+                msg = f"this is not a ragqa record: {what}; export it again with `ragqa records export RECORD_ID`"
+                raise RecordError(msg) from error
+            first = error.errors()[0]
+            place = ".".join(str(part) for part in first["loc"]) or "the top level"
+            msg = (
+                f"this is not a ragqa record: at {place}, {first['msg']}; "
+                "export it again with `ragqa records export RECORD_ID`"
+            )
+            raise RecordError(msg) from error
+
+    def _passage_by_id(self) -> dict[str, Passage]:
+        return {passage.passage_id: passage for passage in self.passages}
+
+
+@cache
+def _adapter() -> TypeAdapter[AnswerRecord]:
+    return TypeAdapter(AnswerRecord)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordSummary:
+    """A line of the record list. ``composite`` is in the record's own mode, None while not scored."""
+
+    record_id: str
+    created_at: str
+    question: str
+    index: str
+    generator: str
+    status: str
+    composite: float | None
+
+
+def new_record_id() -> str:
+    """A fresh id that sorts by time and never repeats: ``20261121-104233-9f8e7d6c5b``."""
+    return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(5)}"

@@ -1,0 +1,182 @@
+"""Watches the events of one question and stores its record, again whenever there is more of it."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit, urlunsplit
+
+from ragqa.errors import ScoringError
+from ragqa.fusion import reranker_scores
+from ragqa.infra.version import __version__
+from ragqa.plugins.registry import needs_language_model
+from ragqa.records.record import AnswerRecord, CandidateEntry, RankingEntry, new_record_id
+from ragqa.records.store import RecordStore
+from ragqa.settings.config import Config, GenerationConfig
+from ragqa.types import Answer, ModelInfo, Passage, Question, Ranking, Selection
+from ragqa.types.events.generation import BestSoFar, EvidenceFound, Token, TraceEvent
+from ragqa.types.events.pipeline import Answered, Event, Fused, Reranked, Retrieved, Selected
+from ragqa.types.events.scoring import RelevanceMeasured, Scored
+
+if TYPE_CHECKING:
+    from ragqa.index.manifest import Manifest
+
+_STAGES: dict[type, str] = {
+    Retrieved: "retrieval",
+    Fused: "fusion",
+    Reranked: "reranking",
+    Selected: "filtering",
+    Answered: "generation",
+    Scored: "scoring",
+}
+
+
+FIRST_WORDS = "first words"  # beside the stages, of which it is a part: how long generation took to its first words
+
+
+def words_per_second(text: str, seconds: Mapping[str, float]) -> float | None:
+    """How fast a language model wrote this text in one stream; None where it did not, or nobody took the time."""
+    writing = seconds.get("generation", 0.0) - seconds.get(FIRST_WORDS, math.inf)
+    return len(text.split()) / writing if writing > 0 else None
+
+
+class Recorder:
+    """Collects one run. ``seconds`` counts the pipeline's own work per stage, not the time its consumer takes."""
+
+    def __init__(
+        self,
+        question: Question,
+        config: Config,
+        manifest: Manifest,
+        models: Mapping[str, ModelInfo],
+        store: RecordStore | None,
+    ) -> None:
+        self.record_id = new_record_id()
+        self.seconds: dict[str, float] = {}
+        self._question, self._config, self._store = question, config, store
+        self._manifest: dict[str, Any] = json.loads(json.dumps(asdict(manifest)))  # plain JSON values, as it reads back
+        self._models = dict(models)
+        self._rankings: tuple[Ranking, ...] = ()
+        self._reranker_scores: dict[str, float] = {}
+        self._selection = Selection((), ())
+        self._evidence: dict[str, Passage] = {}  # by id, of a fan-out's sub-questions
+        self._record: AnswerRecord | None = None
+        self._trace: list[TraceEvent] = []
+        self._waits_for_words = needs_language_model(config.generation.generator)
+        self._spent = 0.0
+        self._resumed = time.perf_counter()
+
+    def resume(self) -> None:
+        """The consumer has handed control back: the pipeline's own time runs again."""
+        self._resumed = time.perf_counter()
+
+    def observe(self, event: Event) -> None:
+        """Takes note of the event, and saves when the answer, its scores or a best answer so far are complete."""
+        self._spent += time.perf_counter() - self._resumed
+        stage = _STAGES.get(type(event))
+        if stage:
+            self.seconds[stage], self._spent = self._spent, 0.0
+        match event:
+            case Retrieved(rankings):
+                self._rankings = rankings
+            case Token() if self._waits_for_words and FIRST_WORDS not in self.seconds:
+                self.seconds[FIRST_WORDS] = self._spent
+            case Reranked(ranking):
+                self._reranker_scores = reranker_scores(ranking)
+            case Selected(selection):
+                self._selection = selection
+            case BestSoFar(answer, _, _, scored):
+                self._trace.append(replace(event, scored=None, selection=None))
+                self._selection = event.selection or self._selection
+                self._save(replace(self._new_record(answer), scored=scored, status="writing"))
+            case EvidenceFound():
+                self._trace.append(replace(event, passages=()))
+                self._evidence |= {passage.passage_id: passage for passage in event.passages}
+            case _ if isinstance(event, TraceEvent):
+                self._trace.append(event)
+            case Answered(answer):
+                self._save(self._new_record(answer))
+            case RelevanceMeasured(relevance) if self._record:
+                self._save(replace(self._record, answer_relevance=relevance))
+            case Scored() if self._record:
+                self._save(replace(self._record, scored=event, seconds=dict(self.seconds), status="scored"))
+        self.resume()
+
+    @contextmanager
+    def storing_failures(self) -> Iterator[None]:
+        """An answer whose scoring fails is stored with the failure, a best answer so far as stopped or failed."""
+        try:
+            yield
+        except (GeneratorExit, KeyboardInterrupt):
+            if self._record and self._record.status == "writing":
+                self._save(replace(self._record, trace=tuple(self._trace), status="stopped"))
+            raise
+        except ScoringError as error:
+            if self._record:
+                self._save(replace(self._record, status="scoring failed", error=str(error)))
+            raise
+
+    def _save(self, record: AnswerRecord) -> None:
+        self._record = record
+        if self._store:
+            self._store.save(record)
+
+    def _new_record(self, answer: Answer) -> AnswerRecord:
+        config, candidates = self._config, (*self._selection.kept, *self._selection.dropped)
+        return AnswerRecord(
+            record_id=self.record_id,
+            created_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+            question=self._question,
+            index=config.index,
+            retrieval=config.retrieval,
+            fusion=config.fusion,
+            reranking=config.reranking,
+            filtering=config.filtering,
+            generation=without_credentials(config.generation),
+            scoring=config.scoring,
+            manifest=self._manifest,
+            models=self._models,
+            passages=_distinct_passages(self._rankings, self._evidence),
+            rankings=tuple(
+                RankingEntry(
+                    ranking.retriever,
+                    tuple((hit.passage.passage_id, hit.score) for hit in ranking.hits),
+                    ranking.finds,
+                    ranking.bounds,
+                    {hit.passage.passage_id: (hit.note, hit.via) for hit in ranking.hits if hit.note or hit.via},
+                )
+                for ranking in self._rankings
+            ),
+            reranker_scores=tuple(self._reranker_scores.items()),
+            candidates=tuple(
+                CandidateEntry(c.passage.passage_id, c.rank, c.hit.score, c.relevance, c.drop, c.explanation)
+                for c in sorted(candidates, key=lambda c: c.rank)
+            ),
+            answer=answer,
+            trace=tuple(self._trace),
+            seconds=dict(self.seconds),
+            ragqa_version=__version__,
+        )
+
+
+def _distinct_passages(rankings: tuple[Ranking, ...], evidence: Mapping[str, Passage]) -> tuple[Passage, ...]:
+    """Every passage that the question or a sub-question found, once, in id order."""
+    by_id = {hit.passage.passage_id: hit.passage for ranking in rankings for hit in ranking.hits} | dict(evidence)
+    return tuple(by_id[passage_id] for passage_id in sorted(by_id))
+
+
+def without_credentials(generation: GenerationConfig) -> GenerationConfig:
+    """The settings with any ``user:password@`` and query cut out of the server's address, a file by its name alone."""
+    if generation.local_model:
+        generation = replace(generation, local_model=Path(generation.local_model).name)
+    if not generation.base_url:
+        return generation
+    parts = urlsplit(generation.base_url)
+    return replace(generation, base_url=urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", "")))

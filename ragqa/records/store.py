@@ -1,0 +1,332 @@
+"""The store of answer records: one schema and the same statements in a SQLite file and in a PostgreSQL database.
+
+A record is written when the answer is complete and again when its scores are, each in one transaction (WAL), so that a
+crash at any moment loses at most the step it interrupted. Its body is stamped with its sha256 and checked when read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from ragqa.errors import RecordError
+from ragqa.records.engines import PATIENCE_SECONDS, AwayError, Execute, Place, engine_of
+from ragqa.records.record import AnswerRecord, RecordSummary
+
+PAUSE_SECONDS: Final = 0.25  # between attempts at a server that is away
+COPIED_AT_ONCE: Final = 50  # records a transaction
+
+# The schema, forward: a store of version n has the first n of these. None is ever changed, only added to. The first
+# two are in stores of before there were versions.
+MIGRATIONS: Final = (
+    """
+CREATE TABLE IF NOT EXISTS records (
+    record_id TEXT PRIMARY KEY,
+    created_at TEXT NOT NULL,
+    question TEXT NOT NULL,
+    index_name TEXT NOT NULL,
+    generator TEXT NOT NULL,
+    status TEXT NOT NULL,
+    composite REAL,
+    sha256 TEXT NOT NULL,
+    body TEXT NOT NULL
+)""",
+    """
+CREATE TABLE IF NOT EXISTS readers (
+    record_id TEXT NOT NULL,
+    who TEXT NOT NULL,
+    is_author INTEGER NOT NULL,
+    PRIMARY KEY (record_id, who)
+)""",
+    """
+CREATE TABLE runs (
+    run_id TEXT PRIMARY KEY,
+    who TEXT NOT NULL,
+    began_at TEXT NOT NULL,
+    record_id TEXT NOT NULL
+)""",
+)
+_VERSION: Final = "CREATE TABLE IF NOT EXISTS store_version (version INTEGER NOT NULL)"
+_COLUMNS: Final = "record_id, created_at, question, index_name, generator, status, composite"
+_SAVE: Final = """
+INSERT INTO records VALUES (?,?,?,?,?,?,?,?,?)
+ON CONFLICT (record_id) DO UPDATE SET created_at = excluded.created_at, question = excluded.question,
+    index_name = excluded.index_name, generator = excluded.generator, status = excluded.status,
+    composite = excluded.composite, sha256 = excluded.sha256, body = excluded.body
+"""
+_STAMP: Final = 7  # of these columns and sha256, body: the stamp's place
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Who looks into a store. ``names`` are what a record may be shared with, ``hidden`` corpora not theirs to read.
+
+    ``refused`` is told of every id that was asked for and not found or not shown. ``everything``: all is shown.
+    """
+
+    author: str
+    names: frozenset[str]
+    hidden: frozenset[str]
+    refused: Callable[[str], None]
+    everything: bool = False
+
+    def condition(self) -> tuple[str, tuple[str, ...]]:
+        """SQL that holds of the rows of ``records`` that are shown, and its values."""
+        if self.everything:
+            return _ALL, ()
+        names, hidden = sorted(self.names), sorted(self.hidden)
+        shared = f"record_id IN (SELECT record_id FROM readers WHERE who IN ({_marks(names)}))" if names else _NONE  # noqa: S608 - marks only
+        open_to = f"index_name NOT IN ({_marks(hidden)})" if hidden else _ALL
+        return f"{shared} AND {open_to}", (*names, *hidden)
+
+
+_ALL, _NONE = "1 = 1", "1 = 0"
+
+
+def _marks(values: Sequence[str]) -> str:
+    return ",".join("?" * len(values))
+
+
+@dataclass(frozen=True, slots=True)
+class BegunRun:
+    """What is known of a run whose process is another, or is gone. ``record_id`` is "" where it has kept no answer."""
+
+    began_at: str  # ISO 8601, UTC
+    record_id: str
+    who: str  # the id of its author, "" where nobody signs in
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What `RecordStore.copy_to` did: records copied, there already, and the ids of those that are there otherwise."""
+
+    copied: int
+    known: int
+    different: tuple[str, ...]
+
+
+class RecordStore:
+    """The records of one place; safe to share between threads, processes and, with a server, machines.
+
+    With a ``reader`` it shows what is theirs or shared with them, and what is saved is theirs. Every method raises
+    RecordError where the place cannot be used. While a server is away what is stored waits for it for ``patience``
+    seconds and is tried again: it is not lost, nor doubled, by a server that is started again meanwhile. What is read
+    does not wait.
+    """
+
+    def __init__(self, place: Place, reader: Reader | None = None, patience: float = PATIENCE_SECONDS) -> None:
+        self.place = place
+        self._engine = engine_of(place)
+        self._ready = False
+        self._reader = reader
+        self._patience = patience
+
+    def seen_by(self, reader: Reader) -> RecordStore:
+        """The same records as this reader sees them."""
+        made = RecordStore(self.place, reader, self._patience)
+        made._ready = self._ready
+        return made
+
+    def save(self, record: AnswerRecord) -> None:
+        """Stores the record, replacing an earlier state of the same id, durably and at once."""
+        body = record.to_json(indent=None)
+        composite = record.scored.of(record.scoring.mode).repass.composite if record.scored else None
+        row = (
+            record.record_id,
+            record.created_at,
+            record.question.title,
+            record.index,
+            record.answer.generator,
+            record.status,
+            composite,
+            hashlib.sha256(body.encode()).hexdigest(),
+            body,
+        )
+
+        def work(execute: Execute) -> None:
+            execute(_SAVE, row)
+            if self._reader:
+                execute(
+                    "INSERT INTO readers VALUES (?,?,1) ON CONFLICT DO NOTHING",
+                    (record.record_id, self._reader.author),
+                )
+
+        self._patiently(work)
+
+    def load(self, record_id: str) -> AnswerRecord:
+        """The record of this id. Raises RecordError when there is none or its body was altered."""
+        body, stamp = self._row(record_id, "body, sha256")
+        found = hashlib.sha256(body.encode()).hexdigest()
+        if found != stamp:
+            msg = (
+                f"record {record_id!r} was altered: its stamp says sha256 {stamp[:12]}…, its body has {found[:12]}…; "
+                "ask the question again"
+            )
+            raise RecordError(msg)
+        return AnswerRecord.from_json(body)
+
+    def list(self, limit: int = 50) -> tuple[RecordSummary, ...]:
+        """The newest records first, at most ``limit``."""
+        shown, values = self._condition()
+        rows = self._rows(
+            f"SELECT {_COLUMNS} FROM records WHERE {shown} ORDER BY created_at DESC, record_id DESC LIMIT ?",  # noqa: S608
+            (*values, limit),
+        )
+        return tuple(RecordSummary(*row) for row in rows)
+
+    def corpora(self, record_ids: Sequence[str]) -> dict[str, str]:
+        """The corpus_sha256 of the index that each of these records was answered from, by record id."""
+        if not record_ids:
+            return {}
+        shown, values = self._condition()
+        rows = self._rows(
+            f"SELECT record_id, {self._engine.field('manifest', 'corpus_sha256')} FROM records "  # noqa: S608
+            f"WHERE record_id IN ({_marks(record_ids)}) AND {shown}",
+            (*record_ids, *values),
+        )
+        return {record_id: sha256 or "" for record_id, sha256 in rows}
+
+    def check(self, record_id: str) -> None:
+        """Raises RecordError where `load` would find none of this id."""
+        self._row(record_id, "1")
+
+    def shared_with(self, record_id: str) -> tuple[str, ...] | None:
+        """The names it is shared with beside its author; None where that is not for this reader to say."""
+        if not self._is_own(record_id):
+            return None
+        found = self._rows("SELECT who FROM readers WHERE record_id = ? AND is_author = 0 ORDER BY who", (record_id,))
+        return tuple(who for (who,) in found)
+
+    def share(self, record_id: str, who: str, *, shared: bool) -> None:
+        """Shares it with this name, or no longer. Raises RecordError where it is not the reader's own."""
+        if not self._is_own(record_id):
+            raise self._none(record_id)
+        statement = "DELETE FROM readers WHERE record_id = ? AND who = ? AND is_author = 0"
+        if shared:
+            statement = "INSERT INTO readers VALUES (?,?,0) ON CONFLICT DO NOTHING"
+        self._patiently(lambda execute: execute(statement, (record_id, who)))
+
+    def begin(self, run_id: str) -> None:
+        """Notes that a run has begun, so that other processes know of it; waits for nothing."""
+        who, now = self._reader.author if self._reader else "", datetime.now(UTC).isoformat(timespec="seconds")
+        values = (run_id, who, now)
+        self._once(lambda execute: execute("INSERT INTO runs VALUES (?,?,?,'') ON CONFLICT DO NOTHING", values))
+
+    def link(self, run_id: str, record_id: str) -> None:
+        """Notes which record a run has written."""
+        statement = "UPDATE runs SET record_id = ? WHERE run_id = ?"
+        self._patiently(lambda execute: execute(statement, (record_id, run_id)))
+
+    def run(self, run_id: str) -> BegunRun | None:
+        """The run of this id, where this reader began it; None else."""
+        rows = self._rows("SELECT began_at, record_id, who FROM runs WHERE run_id = ?", (run_id,))
+        is_own = self._reader is None or self._reader.everything or (rows and rows[0][2] == self._reader.author)
+        return BegunRun(*rows[0]) if rows and is_own else None
+
+    def copy_to(self, other: RecordStore) -> Copied:
+        """Copies every record as it is, stamp and all, and who may read it; what is there already stays as it is.
+
+        Can be done again after it was interrupted. Runs are not copied.
+        """
+        copied, known, different = 0, 0, []
+        for rows in self._pages():
+            ids = [row[0] for row in rows]
+            within = f"WHERE record_id IN ({_marks(ids)})"
+            readers = self._rows(f"SELECT record_id, who, is_author FROM readers {within}", ids)  # noqa: S608
+            there = dict(other._rows(f"SELECT record_id, sha256 FROM records {within}", ids))  # noqa: S608
+            other._patiently(partial(_insert, rows, readers))
+            copied += len(rows) - len(there)
+            known += len(there)
+            different += [row[0] for row in rows if there.get(row[0], row[_STAMP]) != row[_STAMP]]
+        return Copied(copied, known, tuple(different))
+
+    def _pages(self) -> Iterator[Sequence[Any]]:
+        """All records as rows, a few at a time, in the order of their ids."""
+        after = ""
+        while rows := self._rows(
+            f"SELECT {_COLUMNS}, sha256, body FROM records WHERE record_id > ? ORDER BY record_id LIMIT ?",  # noqa: S608
+            (after, COPIED_AT_ONCE),
+        ):
+            yield rows
+            after = rows[-1][0]
+
+    def _is_own(self, record_id: str) -> bool:
+        self.check(record_id)
+        if self._reader is None or self._reader.everything:
+            return True
+        statement = "SELECT 1 FROM readers WHERE record_id = ? AND who = ? AND is_author = 1"
+        return bool(self._rows(statement, (record_id, self._reader.author)))
+
+    def _condition(self) -> tuple[str, tuple[str, ...]]:
+        return self._reader.condition() if self._reader else (_ALL, ())
+
+    def _row(self, record_id: str, columns: str) -> Any:  # noqa: ANN401 - a row of either engine
+        shown, values = self._condition()
+        statement = f"SELECT {columns} FROM records WHERE record_id = ? AND {shown}"  # noqa: S608 - columns and marks only
+        rows = self._rows(statement, (record_id, *values))
+        if not rows:
+            raise self._none(record_id)
+        return rows[0]
+
+    def _rows(self, statement: str, values: Sequence[Any]) -> Sequence[Any]:
+        found: Sequence[Any] = self._once(lambda execute: execute(statement, values).fetchall())
+        return found
+
+    def _none(self, record_id: str) -> RecordError:
+        if self._reader:
+            self._reader.refused(record_id)
+        return RecordError(
+            f"no record {record_id!r} in {self._engine.name}; `ragqa records list` shows those there are"
+        )
+
+    def _patiently(self, work: Callable[[Execute], _T]) -> _T:
+        """`_once`, again while the server is away. What ``work`` does twice must be as if done once."""
+        until = time.monotonic() + self._patience
+        while True:
+            try:
+                return self._once(work)
+            except AwayError:
+                if time.monotonic() > until:
+                    raise
+            time.sleep(PAUSE_SECONDS)
+
+    def _once(self, work: Callable[[Execute], _T]) -> _T:
+        """What ``work`` gives in one transaction of a store that has today's schema."""
+        if not self._ready:
+            self._migrate()
+            self._ready = True
+        try:
+            with self._engine.transaction() as execute:
+                return work(execute)
+        except RecordError:
+            self._ready = False  # it may have been moved away
+            raise
+
+    def _migrate(self) -> None:
+        """Brings the schema forward. Raises RecordError where a later ragqa has."""
+        with self._engine.transaction(alone=True) as execute:
+            execute(self._engine.own(_VERSION))
+            version = execute("SELECT max(version) FROM store_version").fetchone()[0] or 0
+            if version > len(MIGRATIONS):
+                msg = (
+                    f"the records in {self._engine.name} have schema {version}, this ragqa knows {len(MIGRATIONS)}; "
+                    "a later ragqa has used them: upgrade this one"
+                )
+                raise RecordError(msg)
+            for number in range(version, len(MIGRATIONS)):
+                execute(self._engine.own(MIGRATIONS[number]))
+                execute("INSERT INTO store_version VALUES (?)", (number + 1,))
+
+
+def _insert(rows: Sequence[Any], readers: Sequence[Any], execute: Execute) -> None:
+    for row in rows:
+        execute("INSERT INTO records VALUES (?,?,?,?,?,?,?,?,?) ON CONFLICT DO NOTHING", row)
+    for reader in readers:
+        execute("INSERT INTO readers VALUES (?,?,?) ON CONFLICT DO NOTHING", reader)

@@ -1,1 +1,0 @@
-"""RePASs: sentences of an answer against sentences of its passages. Start at `ragqa.repass.scorer`."""

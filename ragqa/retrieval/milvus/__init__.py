@@ -1,0 +1,1 @@
+"""An index whose corpus is in Milvus."""

@@ -1,0 +1,185 @@
+"""An index's passages and vectors in a Milvus collection, so that a machine that asks holds no corpus.
+
+A passage's row is found by its key: ``rows`` of an index say which key is at which position, since an update leaves
+what has not changed where it is. `MilvusVectors` stands where a FAISS index would. BM25: `ragqa.retrieval.milvus.bm25`.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from threading import Lock
+from typing import Any, Final, overload
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import TypeAdapter
+
+from ragqa.errors import IndexingError
+from ragqa.plugins.protocols import FloatMatrix
+from ragqa.retrieval.milvus.client import MOST, MOST_PARTS, ROWS_AT_ONCE, FloatVector, Milvus, Sparse, mark_of
+from ragqa.retrieval.ranking import Positions
+from ragqa.types import Passage
+
+REMEMBERED: Final = 16_384  # passages a process keeps: those just found are asked for at once
+PART_CHARS: Final = 16_000  # of a passage: a text of Milvus has at most 65,535 bytes
+LOOKED_AFTER: Final = 5.0  # seconds: how long rows that an update removed may be missed without a word
+NOTHING: Final = {0: 1.0}  # of a passage without a word: Milvus wants one weight; no token has number 0
+
+
+@cache
+def _one() -> TypeAdapter[Passage]:
+    return TypeAdapter(Passage)
+
+
+def row_of(row: int, since: int, passage: Passage, *, hidden: bool, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """A row of the collection; ``fields`` are its vector and sparse fields. Raises IndexingError."""
+    text = json.dumps(asdict(passage), ensure_ascii=False)
+    parts = [text[start : start + PART_CHARS] for start in range(0, len(text), PART_CHARS)]
+    if len(parts) > MOST_PARTS:
+        msg = f"passage {passage.passage_id!r} has {len(text):,} characters, more than Milvus keeps; cut it in two"
+        raise IndexingError(msg)
+    own = {"row": row, "since": since, "hidden": hidden, "passage": parts}
+    return own | {name: value or NOTHING if isinstance(value, dict) else value for name, value in fields.items()}
+
+
+def mark_row(generation: int, dimension: int, sparse: Sequence[str]) -> dict[str, Any]:
+    """The row that stands for a generation."""
+    dense = {"dense": np.eye(1, dimension, dtype=np.float32)[0]} if dimension else {}
+    own = {"row": mark_of(generation), "since": generation, "hidden": True, "passage": ["{}"]}
+    return own | dense | dict.fromkeys(sparse, NOTHING)
+
+
+def _passage(parts: Sequence[str]) -> Passage:
+    return _one().validate_json("".join(parts))
+
+
+def placed(rows: Positions) -> Positions:
+    """Keys by position, shape (n,), with the positions in the order of their keys, shape (2, n)."""
+    return np.stack([rows, np.argsort(rows, kind="stable")]).astype(np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Found:
+    """What a search gave, best first. ``is_all``: the engine has no more; ``last`` is the score of its last row."""
+
+    positions: Positions  # (n,)
+    scores: FloatMatrix  # (n,), the engine's
+    values: list[Any]  # (n,), of the field that was asked for too
+    is_all: bool
+    last: float
+
+
+class MilvusPassages(Sequence[Passage]):
+    """The passages of an index in their order; the last few thousand asked for or found are remembered."""
+
+    def __init__(self, milvus: Milvus, rows: Positions, generation: int) -> None:
+        """``rows`` is what `placed` gives."""
+        self.milvus, self.generation = milvus, generation
+        self._rows, self._by_row = rows
+        self._kept: OrderedDict[int, Passage] = OrderedDict()
+        self._lock = Lock()
+        self._looked = float("-inf")
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, position: int) -> Passage: ...
+
+    @overload
+    def __getitem__(self, position: slice) -> tuple[Passage, ...]: ...
+
+    def __getitem__(self, position: int | slice) -> Passage | tuple[Passage, ...]:
+        if isinstance(position, slice):
+            return self._many(range(*position.indices(len(self))))
+        if not -len(self) <= position < len(self):
+            msg = f"expected a position below {len(self):,}, found {position:,}"
+            raise IndexError(msg)
+        return self._many([position % len(self)])[0]
+
+    def __iter__(self) -> Iterator[Passage]:
+        for start in range(0, len(self), ROWS_AT_ONCE):
+            yield from self._many(range(start, min(start + ROWS_AT_ONCE, len(self))))
+
+    def search(self, field: str, asked: FloatVector | Sparse, most: int, effort: int = 0, also: str = "") -> Found:
+        """At most ``most`` passages, rows of no passage of this index left out; what was found is remembered."""
+        now = time.monotonic()
+        if now > self._looked + LOOKED_AFTER:
+            self.milvus.check_mark(self.generation)
+            self._looked = now
+        hits = self.milvus.search(field, asked, most, self.generation, effort, also)
+        positions = self._positions_of([row for row, _, _ in hits])
+        ours = [(position, *hit[1:]) for position, hit in zip(positions.tolist(), hits, strict=True) if position >= 0]
+        self._remember({position: _passage(entity["passage"]) for position, _, entity in ours})
+        return Found(
+            np.array([position for position, _, _ in ours], dtype=np.int64),
+            np.array([score for _, score, _ in ours], dtype=np.float32),
+            [entity.get(also) for _, _, entity in ours],
+            len(hits) < min(most, MOST) or most >= MOST,
+            hits[-1][1] if hits else 0.0,
+        )
+
+    def field(self, positions: Sequence[int], name: str) -> list[Any]:
+        """This field of the passages at these positions. Raises IndexingError, IndexMismatchError."""
+        keys = self._rows[np.asarray(positions, dtype=np.int64)].tolist()
+        found: dict[int, Any] = {}
+        for start in range(0, len(keys), ROWS_AT_ONCE):
+            found |= self.milvus.rows(keys[start : start + ROWS_AT_ONCE], name)
+        return [found[key] for key in keys]
+
+    def _positions_of(self, rows: Sequence[int]) -> Positions:
+        """-1 for what is no passage of this index."""
+        wanted = np.array(rows, dtype=np.int64)
+        places = np.minimum(np.searchsorted(self._rows, wanted, sorter=self._by_row), len(self._rows) - 1)
+        positions = self._by_row[places]
+        return np.where(self._rows[positions] == wanted, positions, -1)
+
+    def _many(self, positions: Sequence[int]) -> tuple[Passage, ...]:
+        with self._lock:
+            there = {position: self._kept[position] for position in positions if position in self._kept}
+        missing = [position for position in positions if position not in there]
+        for position, parts in zip(missing, self.field(missing, "passage") if missing else (), strict=True):
+            there[position] = _passage(parts)
+        self._remember(there)
+        return tuple(there[position] for position in positions)
+
+    def _remember(self, found: Mapping[int, Passage]) -> None:
+        with self._lock:
+            self._kept.update(found)
+            while len(self._kept) > REMEMBERED:
+                self._kept.popitem(last=False)
+
+
+class MilvusVectors:
+    """What `DenseRetriever`, checks and the next build ask of a FAISS index. Hidden passages are never found."""
+
+    def __init__(self, passages: MilvusPassages, dimension: int, effort: int) -> None:
+        self.d, self.ntotal = dimension, len(passages)
+        self._passages = passages
+        self._effort = effort
+
+    def search(self, query: FloatMatrix, most: int, params: object = None) -> tuple[FloatMatrix, Positions]:
+        """Shapes (1, most), filled up with -1 as FAISS does."""
+        del params
+        wanted = most
+        while True:  # until rows that an update has left out crowd nothing out
+            found = self._passages.search("dense", query[0].tolist(), wanted, self._effort)
+            if found.is_all or len(found.positions) >= most:
+                break
+            wanted = min(2 * wanted, MOST)
+        scores, positions = found.scores[:most], found.positions[:most]
+        left = most - len(positions)
+        return np.pad(scores, (0, left))[None], np.pad(positions, (0, left), constant_values=-1)[None]
+
+    def reconstruct_n(self, start: int, count: int) -> FloatMatrix:
+        """The vectors from ``start`` on, shape (count, d)."""
+        return self.reconstruct_batch(np.arange(start, start + count))
+
+    def reconstruct_batch(self, positions: npt.NDArray[np.int64]) -> FloatMatrix:
+        """The vectors at these positions, shape (n, d)."""
+        return np.array(self._passages.field(positions.tolist(), "dense"), dtype=np.float32).reshape(-1, self.d)

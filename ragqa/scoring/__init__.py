@@ -1,0 +1,1 @@
+"""An answer scored: RePASs as published, and verdicts of our own beside it."""

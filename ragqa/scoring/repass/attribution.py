@@ -1,0 +1,161 @@
+"""Where an answer's words come from: the passages each sentence may cite, and how much is copied word for word.
+
+Pure. A passage supports a sentence where a source sentence stands in it that the verdict on the sentence names as
+supporting. In records from before there were verdicts it does where the highest P(entailment) among its source
+sentences reaches the verdict threshold, and where one of them is the sentence itself, word for word. The citations that
+the model wrote stay where all of them support. Where only some do, those stay; where none does, the passages that
+support the sentence take their place; where no passage does, nothing is cited. Nothing that was written is lost: a
+check holds both, and the answer itself is not changed. The limit: a sentence drawn from two passages, neither of which
+says all of it, is supported by neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ragqa.types import Passage
+from ragqa.types.scores import Breakdown, CitationCheck, CitationStatus, PassageSupport, Premise
+
+MIN_RUN = 8  # words: long enough that two writers seldom choose them alike, short enough to catch a copied clause
+COPY_NOTE = (
+    "Answers that only copy sentences out of the passages were scored .947 to .973 at RIRAG-2025 (Chasandras et al. "
+    "2025, table 5; human experts: .859), so a high RePASs beside a high copied share says little about the writing."
+)
+_EDGES = ".,;:!?…\"'“”‘’«»()[]{}*_–—-"
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """What part of the words is copied, of the whole answer and of each sentence; shares in [0, 1]."""
+
+    share: float
+    per_sentence: tuple[float, ...]
+    n_copied: int
+    n_words: int
+
+
+def copied_share(sentences: Sequence[str], passages: Sequence[str]) -> Copied:
+    """The share of the words of these answer sentences that stand in a verbatim run of one passage.
+
+    A word is what white space parts, in lower case and without the punctuation around it, so that neither a line break,
+    a capital nor a full stop hides a copy. A word is copied when it belongs to a run of at least `MIN_RUN` consecutive
+    words of its sentence that occurs, word for word, in one passage; a sentence with fewer words counts when the whole
+    of it occurs in one. An answer without words has share 0.
+    """
+    said = [words_of(sentence) for sentence in sentences]
+    lengths = {min(MIN_RUN, len(words)) for words in said if words}
+    sources = [words_of(passage) for passage in passages]
+    runs = {length: {run for words in sources for run in _runs(words, length)} for length in lengths}
+    counts = [_n_copied(words, runs[min(MIN_RUN, len(words))]) if words else 0 for words in said]
+    n_words, n_copied = sum(map(len, said)), sum(counts)
+    per_sentence = tuple(count / len(words) if words else 0.0 for count, words in zip(counts, said, strict=True))
+    return Copied(n_copied / n_words if n_words else 0.0, per_sentence, n_copied, n_words)
+
+
+def words_of(text: str) -> list[str]:
+    """What white space parts, in lower case and without the punctuation around it; what is only punctuation is none."""
+    return [word for piece in text.casefold().split() if (word := piece.strip(_EDGES))]
+
+
+def _runs(words: Sequence[str], length: int) -> list[tuple[str, ...]]:
+    return [tuple(words[start : start + length]) for start in range(len(words) - length + 1)]
+
+
+def _n_copied(words: Sequence[str], known: set[tuple[str, ...]]) -> int:
+    """How many words lie in a run that is known; a longer verbatim run is made of such runs."""
+    length, reached, count = min(MIN_RUN, len(words)), 0, 0
+    for start, run in enumerate(_runs(words, length)):
+        if run in known:
+            count += start + length - max(start, reached)
+            reached = start + length
+    return count
+
+
+def check_citations(evaluation: Breakdown, passages: Sequence[Passage]) -> tuple[CitationCheck, ...]:
+    """One check per answer sentence, in order; ``passages`` are the kept ones of this breakdown, best first."""
+    found: list[dict[int, PassageSupport]] = [{} for _ in evaluation.sentences]
+    said = [words_of(score.sentence.text) for score in evaluation.sentences]
+    for premise, row in zip(evaluation.premises, evaluation.entailment_matrix, strict=True):
+        numbers, words = _passage_numbers(premise, passages), words_of(premise.text)
+        for of_sentence, sentence, probability in zip(found, said, row, strict=True):
+            for number in numbers:
+                known = of_sentence.get(number, PassageSupport(number, 0.0))
+                quoted = known.quoted or bool(words and words == sentence)
+                of_sentence[number] = PassageSupport(number, max(known.entailment, probability), quoted)
+    if evaluation.verdicts:
+        supporting = [
+            {n for place in one.supporting for n in _passage_numbers(evaluation.premises[place], passages)}
+            for one in evaluation.verdicts
+        ]
+    else:
+        least = evaluation.verdict_threshold
+        supporting = [{n for n, one in of.items() if one.quoted or one.entailment >= least} for of in found]
+    return tuple(
+        _check(score.index, score.sentence.citations, of_sentence, tuple(sorted(numbers)))
+        for score, of_sentence, numbers in zip(evaluation.sentences, found, supporting, strict=True)
+    )
+
+
+def _check(
+    index: int, written: tuple[int, ...], found: dict[int, PassageSupport], supporting: tuple[int, ...]
+) -> CitationCheck:
+    agreed = tuple(number for number in written if number in supporting)
+    if written:
+        verified = agreed or supporting
+        status = CitationStatus.CORRECTED if verified else CitationStatus.REMOVED
+        status = CitationStatus.CONFIRMED if verified == written else status
+    else:
+        verified = supporting
+        status = CitationStatus.ADDED if verified else CitationStatus.MISSING
+    support = tuple(found.get(number, PassageSupport(number, 0.0)) for number in sorted({*written, *supporting}))
+    return CitationCheck(index, status, written, verified, support)
+
+
+def _passage_numbers(premise: Premise, passages: Sequence[Passage]) -> range:
+    """The numbers (from 1) of the passages a source sentence stands in: one, or in mode ``script`` perhaps several."""
+    first = last = premise.passage_index
+    rest = premise.start + len(premise.text) - len(passages[first].text)
+    while rest > 1 and last + 1 < len(passages):  # the 1 is the space between two joined passages
+        last += 1
+        rest -= 1 + len(passages[last].text)
+    return range(first + 1, last + 2)
+
+
+def marks(numbers: Sequence[int]) -> str:
+    """``[1][3]``; empty without numbers."""
+    return "".join(f"[{number}]" for number in numbers)
+
+
+def citation_flag(check: CitationCheck) -> str:
+    """What a reader must know about the sentence's citations, in a few words; empty where they are confirmed."""
+    match check.status:
+        case CitationStatus.CONFIRMED:
+            return ""
+        case CitationStatus.CORRECTED:
+            return f"citation corrected: {marks(check.written)} → {marks(check.verified)}"
+        case CitationStatus.REMOVED:
+            return f"citation removed: {marks(check.written)}, no passage supports this"
+        case CitationStatus.ADDED:
+            return f"citation added: {marks(check.verified)}"
+        case CitationStatus.MISSING:
+            return "no citation: no passage supports this"
+
+
+def citation_words(check: CitationCheck) -> str:
+    """The check in full: what was written, what became of it, and the highest entailment in each passage named."""
+    written = f"As written it cites {marks(check.written)}" if check.written else "As written it cites nothing"
+    outcome = {
+        CitationStatus.CONFIRMED: "confirmed, as it is supported there",
+        CitationStatus.CORRECTED: f"corrected to {marks(check.verified)}",
+        CitationStatus.REMOVED: "removed, as no passage supports it",
+        CitationStatus.ADDED: f"and is supported by {marks(check.verified)}, added",
+        CitationStatus.MISSING: "and no passage supports it",
+    }[check.status]
+    found = ", ".join(
+        f"[{support.number}] {support.entailment:.3f}" + (" and word for word" if support.quoted else "")
+        for support in check.support
+    )
+    return f"{written}{'' if check.status is CitationStatus.ADDED else ','} {outcome}." + (
+        f" Highest entailment, raw: {found}." if found else ""
+    )

@@ -1,0 +1,304 @@
+"""What the sources say of an answer: quoted, or what the verifier reads in the windows nearest to each sentence.
+
+Pure: probabilities in, verdicts out; no model is asked, and RePASs is not changed by any of this. A sentence quoted
+word for word is supported and *quoted*; one that repeats a source but for a number or date is contradicted by it; of
+all others the verifier's word on a few windows decides, by calibrated weights (`ragqa.scoring.verdicts.belief`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ragqa.english.language import ENGLISH, language_of
+from ragqa.english.reading import read
+from ragqa.scoring.verdicts import RULES_VERSION
+from ragqa.scoring.verdicts.belief import Belief, Look, belief
+from ragqa.scoring.verdicts.clashes import Clash, edited
+from ragqa.scoring.verdicts.obligations import ReadPart, Said, cover_of, parts_read, quoted_in
+from ragqa.scoring.verdicts.quotations import Quotations
+from ragqa.scoring.verdicts.windows import Similarity, Window, Windows
+from ragqa.settings.config import ScoringConfig
+from ragqa.types import AnswerSentence, Passage
+from ragqa.types.scores import (
+    Breakdown,
+    Cover,
+    NliProbabilities,
+    ObligationScore,
+    ObligationVerdict,
+    Premise,
+    SentenceVerdict,
+    Verdict,
+)
+
+Table = Mapping[tuple[str, str], NliProbabilities]
+SAME = 0.9  # share of words from which two sentences say the same of the same thing but for what clashes
+
+
+class Judge:
+    """Judges the sentences of one answer against the source sentences of its passages. Make one for each scoring."""
+
+    def __init__(
+        self,
+        premises: Sequence[Premise],
+        passages: Sequence[Passage],
+        config: ScoringConfig,
+        similarity: Similarity | None = None,
+    ) -> None:
+        """``premises`` are the source sentences of ``passages`` (kept, best first); ``similarity`` as in `Windows`."""
+        self.premises = premises
+        self._threshold = config.verdict_threshold
+        self._languages = [language_of(passage.text) for passage in passages]
+        self._unreadable = frozenset(
+            n for n, premise in enumerate(premises) if self._languages[premise.passage_index] != ENGLISH
+        )
+        self._similarity = similarity
+        self._windows = Windows(premises, passages, similarity)
+        self._parts_of: dict[tuple[str, tuple[str, ...]], list[ReadPart]] = {}
+        self._quotations = Quotations(premises)
+
+    # Sentences ------------------------------------------------------------------------------------------------------
+
+    def second_looks(self, sentence: AnswerSentence) -> list[tuple[str, str]]:
+        """The pairs that the verifier reads for this sentence's verdict; none where it needs none."""
+        if self._quoted_or_unread(0, sentence.text):
+            return []
+        return [(window.text, sentence.text) for window in self._of(sentence.text)]
+
+    def looks(self, text: str, table: Table) -> list[Look]:
+        """What the verifier said of each window of this sentence; none for a quotation or another language."""
+        if self._quoted_or_unread(0, text):
+            return []
+        return [Look(table[window.text, text], window.near, len(window.positions)) for window in self._of(text)]
+
+    def sentence(
+        self,
+        index: int,
+        sentence: AnswerSentence,
+        entailment: Sequence[float],
+        contradiction: Sequence[float],
+        table: Table,
+    ) -> SentenceVerdict:
+        """The verdict on one answer sentence.
+
+        ``table`` holds the second looks. ``entailment`` and ``contradiction`` are raw, one per source sentence: they
+        decide nothing, and what of them is not believed is named.
+        """
+        made = self._judged(index, sentence.text, table)
+        doubted = tuple(
+            n
+            for n in range(len(self.premises))
+            if (entailment[n] >= self._threshold and n not in made.supporting)
+            or (contradiction[n] >= self._threshold and n not in made.contradicting)
+        )
+        return replace(made, doubted=doubted)
+
+    def so_far(self, index: int, sentence: AnswerSentence, entailment: Sequence[float]) -> SentenceVerdict:
+        """What can be said at once, while pairs are still unknown: quotations, and what the model clearly supports."""
+        at_once = self._quoted_or_unread(index, sentence.text)
+        if at_once:
+            return at_once
+        best = max(range(len(entailment)), key=lambda n: entailment[n], default=None)
+        if best is not None and entailment[best] >= self._threshold:
+            reason = f"So far {self._number(best)} supports this (entailment {entailment[best]:.2f})."
+            return SentenceVerdict(index, Verdict.SUPPORTED, reason, "entailment", (best,))
+        return SentenceVerdict(index, Verdict.UNSUPPORTED, "So far no source sentence says this.", "nothing")
+
+    def _judged(self, index: int, text: str, table: Table) -> SentenceVerdict:
+        at_once, quotation = self._quoted_or_unread(index, text), self._quotations.of(text)
+        if at_once:
+            return self._unless_disagreeing(at_once, text, quotation.positions) if quotation else at_once
+        windows = self._of(text)
+        if not windows:
+            return SentenceVerdict(index, Verdict.UNSUPPORTED, "No source sentence says this.", "nothing")
+        looks = self.looks(text, table)
+        found = belief(looks)
+        supporting = _supporting(windows, looks, found) if found.verdict is Verdict.SUPPORTED else ()
+        clash = self._edited(text, supporting)
+        if clash:
+            return self._clashing(index, *clash)
+        made = self._believed(index, windows, looks, found, supporting)
+        return self._unless_disagreeing(made, text, made.supporting) if supporting else made
+
+    def _believed(
+        self,
+        index: int,
+        windows: Sequence[Window],
+        looks: Sequence[Look],
+        found: Belief,
+        supporting: tuple[int, ...],
+    ) -> SentenceVerdict:
+        against = found.verdict is Verdict.CONTRADICTED
+        n = found.contradicting if against else found.supporting
+        place = windows[n].positions[0]
+        reason = {
+            Verdict.SUPPORTED: f"{self._number(place)} says the same in other words",
+            Verdict.CONTRADICTED: f"{self._number(place)} speaks of the same thing and says otherwise",
+        }.get(found.verdict, f"No source sentence says this; the nearest is in {self._number(windows[0].positions[0])}")
+        unsure = "; not sure" if found.unsure else ""
+        return SentenceVerdict(
+            index,
+            found.verdict,
+            f"{reason} (probability {found.probability:.2f}{unsure}).",
+            {Verdict.SUPPORTED: "entailment", Verdict.CONTRADICTED: "contradiction"}.get(found.verdict, "nothing"),
+            supporting,
+            (place,) if against else (),
+            probability=found.probability,
+            unsure=found.unsure,
+            evidence=windows[n].evidence,
+        )
+
+    def _clashing(self, index: int, place: int, clash: Clash) -> SentenceVerdict:
+        reason = f"{self._number(place)} {clash.words}."
+        return SentenceVerdict(
+            index,
+            Verdict.CONTRADICTED,
+            reason,
+            clash.kind,
+            contradicting=(place,),
+            said=(clash.said,),
+            found=(clash.found,),
+            evidence=self.premises[place].text,
+        )
+
+    def _edited(self, text: str, supporting: Sequence[int]) -> tuple[int, Clash] | None:
+        """A source sentence that this repeats but for a number or date, unless what supports it has that too."""
+        said = read(text)
+        for window in self._of(text):
+            place = window.positions[0]
+            clash = edited(said, read(self.premises[place].text))
+            if clash and not any(n != place and _has(self.premises[n].text, clash) for n in supporting):
+                return place, clash
+        return None
+
+    def _quoted_or_unread(self, index: int, text: str) -> SentenceVerdict | None:
+        """What needs no probabilities: a quotation is supported, and a language that nobody reads has no verdict."""
+        quotation = self._quotations.of(text)
+        if quotation:
+            place = quotation.positions[0]
+            reason = quotation.part.format(self._number(place))
+            return SentenceVerdict(
+                index,
+                Verdict.SUPPORTED,
+                reason,
+                "quotation",
+                quotation.positions,
+                quoted=True,
+                evidence=self.premises[place].text,
+            )
+        if not self._unread(text):
+            return None
+        reason = f"The model cannot read this language ({self._language(text)}); only a word-for-word quotation counts."
+        return SentenceVerdict(index, Verdict.NONE, reason, "language")
+
+    def _unless_disagreeing(self, supported: SentenceVerdict, text: str, backing: Sequence[int]) -> SentenceVerdict:
+        """The same verdict, or that sources disagree, where another one says the same but for a number or date."""
+        said = read(text)
+        for window in self._windows.of(text, self._unreadable | frozenset(backing)):
+            place = window.positions[0]
+            clash = edited(said, read(self.premises[place].text), SAME)
+            if clash:
+                return replace(
+                    supported,
+                    verdict=Verdict.DISAGREEING,
+                    reason=f"{supported.reason[:-1]}, but {self._number(place)} {clash.words}.",
+                    rule=clash.kind,
+                    contradicting=(place,),
+                    said=(clash.said,),
+                    found=(clash.found,),
+                )
+        return supported
+
+    def _of(self, text: str) -> tuple[Window, ...]:
+        return self._windows.of(text, self._unreadable)
+
+    def _number(self, n: int) -> str:
+        return f"[{self.premises[n].passage_index + 1}]"
+
+    def _unread(self, text: str) -> bool:
+        return self._language(text) != ENGLISH
+
+    def _language(self, text: str) -> str:
+        """The language of an answer sentence; that of the sources where none of them can be read."""
+        own = language_of(text)
+        if own != ENGLISH or len(self._unreadable) < len(self.premises) or not self.premises:
+            return own
+        return self._languages[self.premises[0].passage_index]
+
+    # Obligations ----------------------------------------------------------------------------------------------------
+
+    def obligation_looks(self, obligation: Premise, said: Said) -> list[tuple[str, str]]:
+        """The pairs that the verifier reads for this obligation, against the answer sentences ``said``."""
+        if quoted_in(obligation, said) is not None or not self._is_readable(obligation):
+            return []
+        return [(part.evidence, part.text) for part in self._parts(obligation, said) if part.evidence]
+
+    def obligation(self, index: int, obligation: Premise, said: Said, table: Table) -> ObligationVerdict:
+        """Whether the answer tells of this obligation, part by part; ``table`` holds its looks."""
+        place = quoted_in(obligation, said)
+        if place is not None:
+            return ObligationVerdict(
+                index, Cover.COVERED, f"Sentence {place + 1} says it word for word.", "quotation", place
+            )
+        if not self._is_readable(obligation):
+            reason = "The model cannot read this language, and no sentence of the answer says it word for word."
+            return ObligationVerdict(index, Cover.NOT_COVERED, reason, "language")
+        return cover_of(index, self._parts(obligation, said), table)
+
+    def obligation_so_far(self, score: ObligationScore) -> ObligationVerdict:
+        """What RePASs' coverage says of it, while pairs are still unknown."""
+        if score.covered and score.answer_index is not None:
+            reason = f"So far sentence {score.answer_index + 1} says this (entailment {score.best:.2f})."
+            return ObligationVerdict(score.index, Cover.COVERED, reason, "entailment", score.answer_index)
+        return ObligationVerdict(score.index, Cover.NOT_COVERED, "So far no sentence says this.", "nothing")
+
+    def _parts(self, obligation: Premise, said: Said) -> list[ReadPart]:
+        key = obligation.text, tuple(sentence.text for _, sentence in said)
+        if key not in self._parts_of:
+            self._parts_of[key] = parts_read(obligation, said, self._similarity)
+        return self._parts_of[key]
+
+    def _is_readable(self, obligation: Premise) -> bool:
+        return self._languages[obligation.passage_index] == ENGLISH
+
+
+def _supporting(windows: Sequence[Window], looks: Sequence[Look], found: Belief) -> tuple[int, ...]:
+    """The nearest sentence of each window that entails it as much as not, the deciding one first."""
+    first = windows[found.supporting].positions[0]
+    others = (window.positions[0] for window, look in zip(windows, looks, strict=True) if look.said.entailment >= 0.5)
+    return tuple(dict.fromkeys((first, *others)))
+
+
+def _has(text: str, clash: Clash) -> bool:
+    """Whether these words hold what the answer says otherwise than another source."""
+    return set(read(clash.said.text).plain) <= set(read(text).plain)
+
+
+def judged(
+    breakdown: Breakdown, judge: Judge, table: Table, made: Mapping[int, SentenceVerdict] | None = None
+) -> Breakdown:
+    """The breakdown with the verdicts on its sentences and obligations; its numbers stay as they are.
+
+    ``made`` are verdicts on sentences, by index, that stand already: from the same source sentences and probabilities.
+    """
+    made = made or {}
+    said = [(n, breakdown.sentences[n].sentence) for n in breakdown.looked_at]
+    entailing, contradicting = breakdown.entailment_matrix, breakdown.contradiction_matrix
+    return replace(
+        breakdown,
+        verdicts=tuple(
+            made.get(score.index)
+            or judge.sentence(
+                score.index,
+                score.sentence,
+                [row[score.index] for row in entailing],
+                [row[score.index] for row in contradicting],
+                table,
+            )
+            for score in breakdown.sentences
+        ),
+        obligation_verdicts=tuple(
+            judge.obligation(score.index, score.obligation, said, table) for score in breakdown.obligations
+        ),
+        verdict_rules=RULES_VERSION,
+    )

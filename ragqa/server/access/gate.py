@@ -1,0 +1,93 @@
+"""The one place that says yes or no, and writes down what was done: everything the page opens or changes asks here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from ragqa.errors import AccessError, RagqaError
+from ragqa.infra.metrics import FIGURES
+from ragqa.records.store import Reader, RecordStore
+from ragqa.server.access.audit import AuditLog
+from ragqa.server.access.policy import LOCAL, Act, Person, Policy, Role
+from ragqa.server.access.rate_limit import Allowance
+
+_USED: Final = Allowance()  # of this process
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """One person under one policy. ``audit`` is None where nobody signs in: nothing is refused, nothing logged."""
+
+    person: Person = LOCAL
+    policy: Policy = field(default_factory=Policy)
+    audit: AuditLog | None = None
+    used: Allowance = _USED
+
+    def may(self, act: Act, corpus: str = "") -> bool:
+        """Whether `demand` would let it pass; asks without a trace, for what the page offers."""
+        return self.policy.may(self.person, act, corpus)
+
+    def demand(self, act: Act, corpus: str = "") -> None:
+        """Raises AccessError, and logs it, unless this person may do this."""
+        if not self.may(act, corpus):
+            self.refuse(act, corpus)
+
+    def refuse(self, act: Act, corpus: str = "", **about: object) -> None:
+        """Raises AccessError after logging it. What is hidden is spoken of as if it were not there."""
+        self.log(Act.REFUSAL, wanted=act, corpus=corpus, **about)
+        if corpus and self.may(act):
+            msg = f"There is no corpus {corpus[:60]!r} that you may read; choose another, or ask an administrator."
+            raise AccessError(msg)
+        msg = f"Your role, {self.person.role.name.lower()}, does not allow this ({act}); ask an administrator."
+        raise AccessError(msg)
+
+    @contextmanager
+    def doing(self, act: Act, corpus: str = "", **about: object) -> Iterator[None]:
+        """Demands and logs the act, on disk before it begins; a failure of it is logged too."""
+        self.demand(act, corpus)
+        self.log(act, corpus=corpus, **about)
+        try:
+            yield
+        except RagqaError as error:
+            self.log(Act.FAILURE, of=act, corpus=corpus, error=type(error).__name__)
+            raise
+
+    def log(self, act: Act, **about: object) -> None:
+        """One entry. Raises RecordError where it cannot be written: what cannot be logged is not done."""
+        if act is Act.REFUSAL:
+            FIGURES.count("ragqa_refusals_total", wanted=str(about.get("wanted", "")))
+        if self.audit:
+            self.audit.append(act, self.person.id, self.person.email, **about)
+
+    def asked(self, text: str) -> dict[str, object]:
+        """What the log says of a question or a text: its length, and itself only where the policy says so."""
+        return {"characters": len(text)} | ({"text": text} if self.policy.log_questions else {})
+
+    def spend_question(self) -> None:
+        """Counts a question. Raises AccessError, saying when one may go on, where it is more than the policy allows."""
+        if most := self.audit and self.policy.questions_per_hour:
+            self.used.spend(self.person.id, "questions", 1, most)
+
+    def spend_upload(self, n_bytes: int) -> None:
+        """The same of what is uploaded."""
+        if most := self.audit and self.policy.upload_mb_per_hour:
+            self.used.spend(self.person.id, "bytes of uploads", n_bytes, most * 10**6)
+
+    def owns(self, owner: str) -> bool:
+        """Whether a run that this person's id began is theirs to see."""
+        return self.person.role is Role.ADMINISTRATOR or (bool(owner) and owner == self.person.id)
+
+    def records(self, store: RecordStore) -> RecordStore:
+        """The store as this person sees it; all of it where nobody signs in."""
+        if self.audit is None:
+            return store
+        person = self.person
+        everything = person.role is Role.ADMINISTRATOR
+        names = person.names if person.role >= Role.READER else frozenset[str]()
+        return store.seen_by(Reader(person.id, names, self.policy.hidden(person), self._guessed, everything=everything))
+
+    def _guessed(self, record_id: str) -> None:
+        self.log(Act.REFUSAL, wanted=Act.READ, record=record_id[:60])

@@ -1,0 +1,1 @@
+"""Settings with ranges and sources, the environment, places on disk, presets."""

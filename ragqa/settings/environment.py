@@ -1,0 +1,69 @@
+"""Every environment variable that ragqa reads: what it decides, and what counts where it is not set."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from ragqa.plugins import registry
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """An environment variable: what it decides, and what counts where it is not set."""
+
+    name: str
+    meaning: str
+    default: str = ""
+
+
+ENVIRONMENT: Final = (
+    Variable("RAGQA_HOME", "folder of records, caches, presets and runs", "the user's data folder"),
+    Variable(
+        "RAGQA_RECORDS",
+        "where records are kept: a file, or postgresql://… (`ragqa/server/README.md`)",
+        "records.sqlite3 in RAGQA_HOME",
+    ),
+    Variable("RAGQA_INDEXES", "folder of indexes", "the checkout's `indexes/`, else a folder of RAGQA_HOME"),
+    Variable("RAGQA_MILVUS_URI", "address of Milvus (`ragqa/retrieval/README.md`)", "the one an index was built with"),
+    Variable("RAGQA_MILVUS_TOKEN", "its token, or USER:PASSWORD"),
+    Variable("RAGQA_DATA", "folder of question files that the Evaluate page offers", "../shared/data"),
+    Variable("RAGQA_LIBRARY_FOLDERS", "folders whose files the Library page offers, parted as in PATH", "none"),
+    Variable("RAGQA_INDEX", "the corpus opened first", "rulebook"),
+    Variable("RAGQA_ACCESS", "`on` or `off`: whether people sign in to the page", "off on localhost, else on"),
+    Variable(
+        "RAGQA_ACCESS_FILE", "TOML file that says who has which role (`ragqa/server/access/README.md`)", "nobody has"
+    ),
+    Variable("RAGQA_LOG", "`json`: what is logged is one JSON object a line (`ragqa/server/README.md`)", "text"),
+    Variable("RAGQA_METRICS_TOKEN", "what `/metrics` of `serve.py` wants to be told (`ragqa/server/README.md`)"),
+    Variable("RAGQA_MAX_RUNS", "how many questions of the page are at work at once; the others wait in order", "16"),
+    Variable("RAGQA_MAX_WAITING", "how many wait; beyond that the page asks to come back", "100"),
+    Variable("RAGQA_STOP_SECONDS", "how long questions at work may go on when `serve.py` is told to stop", "8"),
+    Variable("RAGQA_PROMPTS", "folder whose files take the place of the prompts that come with ragqa"),
+    Variable("RAGQA_PAGE_MODELS", "rerankers that the page offers beside its own: names with commas between them"),
+    Variable("OPENAI_API_KEY", "key of the language model, and of models called `openai:MODEL`"),
+    Variable("OPENAI_BASE_URL", "address of their server", "OpenAI's own"),
+    Variable("RAGQA_MODEL", "the language model, as its server names it", "gpt-4o-mini"),
+    Variable("RAGQA_LOCAL_MODEL", "a language model on this machine: a name of `ragqa models list`, or a GGUF file"),
+    Variable("VOYAGE_API_KEY", "key of models called `voyage:MODEL`"),
+    Variable("VOYAGE_BASE_URL", "address of their server", "Voyage's own"),
+    Variable("RAGQA_SCORING_PROFILE", "RePASs' models and splitter: `embedded` or `reference`", "embedded"),
+    Variable("RAGQA_ENTAILMENT_MODEL", "model of entailment: a name, a folder or a hub name", "the profile's"),
+    Variable("RAGQA_COVERAGE_MODEL", "model of obligation coverage, likewise", "the entailment model"),
+    Variable("RAGQA_VERDICT_MODEL", "model of the few pairs verdicts rest on, likewise", "the entailment model"),
+    Variable("RAGQA_OBLIGATION_MODEL", "model that finds obligations, likewise", "the profile's"),
+    Variable("RAGQA_JUDGE_KEY", "key of the model that judges FanOutQA's answers"),
+    Variable("FANOUTQA_OPENAI_API_KEY", "the same, where RAGQA_JUDGE_KEY is not set"),
+    Variable("RAGQA_JUDGE_MODEL", "the model that judges", "gpt-4-0613, as FanOutQA's authors"),
+    Variable("RAGQA_JUDGE_URL", "address of its server", "OpenAI's own"),
+    Variable("RAGQA_BLEURT", "folder of BLEURT's checkpoint", "BLEURT-20 in the working directory"),
+    Variable("OMP_WAIT_POLICY", "how idle threads of the arithmetic libraries wait", "passive"),
+    Variable("HF_HUB_ETAG_TIMEOUT", "seconds that the hub may take to answer"),
+    Variable("HF_HUB_DOWNLOAD_TIMEOUT", "seconds without a byte after which a download from the hub is given up"),
+)
+
+
+def environment_table() -> str:
+    """`ENVIRONMENT` as a Markdown table."""
+    rows = [(f"`{one.name}`", one.meaning, one.default) for one in ENVIRONMENT]
+    return registry.table(("variable", "what it decides", "where not set"), rows)

@@ -1,0 +1,185 @@
+"""Presets as JSON files: what `ragqa tune --write` found or somebody keeps, read as carefully as any outside text.
+
+A file holds ``format``, ``name``, ``explanation``, and any of ``index``, ``retrieval``, ``fusion``, ``reranking``,
+``filtering`` (as `ragqa.settings.config` has them; what is left out is the default) and ``evidence``, which is for readers and
+decides nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ragqa.errors import ConfigError
+from ragqa.plugins import registry
+from ragqa.settings.config import RerankingConfig
+from ragqa.settings.presets import FORMER_NAMES, PRESETS, Preset
+
+PRESET_FORMAT: Final = "ragqa preset 1"
+MAX_BYTES: Final = 1_000_000  # one with the evidence of five folds takes 5 kB
+LONGEST_NAME, LONGEST_EXPLANATION = 80, 600  # characters
+MOST_SAVED: Final = 200  # files in a folder that the page writes to
+_AGAIN = "correct it, or write it again with `ragqa tune --write`"
+
+
+def preset_text(preset: Preset, evidence: Mapping[str, Any]) -> str:
+    """The preset as the text of a file that `read_preset` reads; ``evidence`` is anything JSON can hold."""
+    whole = {"format": PRESET_FORMAT} | asdict(preset) | {"evidence": dict(evidence)}
+    if preset.reranking == RerankingConfig():
+        del whole["reranking"]  # so that a ragqa which knows none reads the file, too
+    return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
+
+
+def check_name(name: str) -> None:
+    """Raises ConfigError where ragqa itself uses this name, or it is no line of 1 to 80 characters."""
+    if not (name.strip() and len(name) <= LONGEST_NAME and name.isprintable()):
+        msg = f"a preset's name must be one line of 1 to {LONGEST_NAME} characters, got {name[:100]!r}; choose another"
+        raise ConfigError(msg)
+    rankings = {part.key for part in registry.ours(registry.RETRIEVERS)}
+    if name in {"fused", *rankings, *FORMER_NAMES, *(preset.name for preset in PRESETS)}:
+        msg = f"the name {name!r} belongs to a preset or ranking that comes with ragqa; choose another"
+        raise ConfigError(msg)
+
+
+def read_preset(file: Path) -> Preset:
+    """The preset of this file. Raises ConfigError, naming the file, where it is missing or not as described above."""
+    try:
+        return _parsed(_object(file))
+    except ConfigError as error:
+        msg = f"preset file {file}: {error}"
+        raise ConfigError(msg) from error
+
+
+def save_preset(preset: Preset, folder: Path) -> Path:
+    """Writes the preset as a new file of this folder, which is made where it is missing; the file.
+
+    Raises ConfigError where ragqa itself or another file there uses the name, the folder holds `MOST_SAVED` already, or
+    nothing can be written.
+    """
+    check_name(preset.name)
+    own, _ = presets_in(folder)
+    if preset.name in {one.name for one in own}:
+        msg = f"there is a preset {preset.name!r} already; choose another name"
+        raise ConfigError(msg)
+    stem = re.sub(r"[^a-z0-9]+", "-", preset.name.lower()).strip("-") or "preset"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        taken = {path.name for path in folder.iterdir()}
+        if len(taken) >= MOST_SAVED:
+            msg = f"{folder} holds {len(taken)} files already; remove some of them first"
+            raise ConfigError(msg)
+        numbered = (f"{stem}.json", *(f"{stem}-{number}.json" for number in range(2, MOST_SAVED + 2)))
+        file = folder / next(name for name in numbered if name not in taken)
+        with file.open("x", encoding="utf-8") as stream:
+            stream.write(preset_text(preset, {}))
+    except OSError as error:
+        msg = f"the preset cannot be written to {folder}: {error.strerror}; check its permissions"
+        raise ConfigError(msg) from error
+    return file
+
+
+def find_preset(name: str, folder: Path) -> Preset:
+    """The preset of this name: one that comes with ragqa, a file ``*.json``, or one of ``folder`` by its name.
+
+    Raises ConfigError where there is none, or where the file named cannot be read.
+    """
+    for preset in PRESETS:
+        if preset.name == FORMER_NAMES.get(name, name):
+            return preset
+    if name.endswith(".json"):
+        return read_preset(Path(name).expanduser())
+    own, problems = presets_in(folder)
+    for preset in own:
+        if preset.name == name:
+            return preset
+    names = ", ".join(repr(preset.name) for preset in (*PRESETS, *own))
+    unread = f" ({len(problems)} files in {folder} could not be read)" if problems else ""
+    msg = f"unknown preset {name!r}; choose one of {names}, or name a preset file, FILE.json{unread}"
+    raise ConfigError(msg)
+
+
+def presets_in(folder: Path) -> tuple[tuple[Preset, ...], tuple[str, ...]]:
+    """The presets of the files ``*.json`` in this folder, by file name, and what is wrong with the others, a line each.
+
+    A name can stand once: the file that comes second has it wrong. No folder holds no presets.
+    """
+    found: dict[str, Preset] = {}
+    problems = []
+    try:
+        files = sorted(path for path in folder.glob("*.json") if path.is_file() or path.is_symlink())
+    except OSError as error:
+        return (), (f"presets in {folder} cannot be listed: {error.strerror}; check its permissions",)
+    for file in files:
+        try:
+            preset = read_preset(file)
+            if preset.name in found:
+                msg = f"preset file {file}: another file has the name {preset.name!r} too; give one of them another"
+                raise ConfigError(msg)
+            found[preset.name] = preset
+        except ConfigError as error:
+            problems.append(str(error))
+    return tuple(found.values()), tuple(problems)
+
+
+def _object(file: Path) -> dict[str, Any]:
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(MAX_BYTES + 1)
+        if len(content) > MAX_BYTES:
+            msg = f"expected at most {MAX_BYTES:,} bytes, found more; name a file that `ragqa tune --write` wrote"
+            raise ConfigError(msg)
+        found = json.loads(content.decode("utf-8"))
+    except OSError as error:
+        msg = f"expected a file that can be read, found: {error.strerror}; check its name"
+        raise ConfigError(msg) from error
+    except (ValueError, RecursionError) as error:
+        msg = f"expected JSON in UTF-8, found something else ({str(error)[:100]}); {_AGAIN}"
+        raise ConfigError(msg) from error
+    if not isinstance(found, dict) or found.get("format") != PRESET_FORMAT:
+        msg = f"expected an object whose 'format' is {PRESET_FORMAT!r}, found none; {_AGAIN}"
+        raise ConfigError(msg)
+    return found
+
+
+def _parsed(found: dict[str, Any]) -> Preset:
+    from pydantic import TypeAdapter, ValidationError  # costs 80 ms: only who reads a preset file pays
+
+    given = {key: value for key, value in found.items() if key not in {"format", "evidence"}}
+    _check_keys(given)
+    try:
+        preset = TypeAdapter(Preset).validate_json(json.dumps(given), strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the whole"
+        msg = f"expected other content at {where}: {first['msg']}; {_AGAIN}"
+        raise ConfigError(msg) from error
+    check_name(preset.name)
+    if len(preset.explanation) > LONGEST_EXPLANATION or not preset.explanation.isprintable():
+        msg = f"expected an explanation of one line, at most {LONGEST_EXPLANATION} characters, found another; {_AGAIN}"
+        raise ConfigError(msg)
+    unknown = sorted(name for name in preset.fusion.weights if not registry.is_ranking_name(name))
+    if unknown:
+        msg = f"expected weights of {registry.listed(registry.RETRIEVERS)}, found one of {unknown[0]!r}; {_AGAIN}"
+        raise ConfigError(msg)
+    return preset
+
+
+def _check_keys(given: Mapping[str, Any]) -> None:
+    """Raises ConfigError for a key that is none: a misspelt setting would silently be the default."""
+    plain = Preset("", "")
+    known: dict[str, set[str]] = {"": {field.name for field in fields(plain)}}
+    for field in fields(plain):
+        part = getattr(plain, field.name)
+        if is_dataclass(part):
+            known[field.name] = {inner.name for inner in fields(part)}
+    places = [("", given), *((key, given[key]) for key in known if isinstance(given.get(key), dict))]
+    for place, found in places:
+        for key in found:
+            if key not in known[place]:
+                inside = f"in {place!r}" if place else "in the file"
+                msg = f"expected only {', '.join(sorted(known[place]))} {inside}, found {key[:60]!r}; {_AGAIN}"
+                raise ConfigError(msg)

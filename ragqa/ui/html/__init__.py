@@ -1,0 +1,1 @@
+"""Values to HTML and charts. Pure; every value is escaped here."""

@@ -1,0 +1,158 @@
+"""Values -> Altair charts. Pure; text reaches the browser as data, never as markup."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import altair as alt
+import pandas as pd
+
+from ragqa.evaluation.sweep import Sweep
+from ragqa.scoring.repass.explanation import PassageStep
+from ragqa.ui.html.trace import PathStep
+
+
+def growth_chart(growth: Sequence[PassageStep]) -> alt.Chart:
+    """E and C of the answer with the source sentences of the first k kept passages only, k = 1, 2, …"""
+    rows = [
+        {"passages": step.k, "part": part, "score": value}
+        for step in growth
+        for part, value in (("Entailment E", step.entailment), ("Contradiction C", step.contradiction))
+    ]
+    parts = ["Entailment E", "Contradiction C"]
+    x = alt.X("passages:O", title="best passages", axis=alt.Axis(labelAngle=0))
+    y = alt.Y("score:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5))
+    return (
+        alt.Chart(pd.DataFrame(rows))
+        .mark_line(point=alt.OverlayMarkDef(size=45), strokeWidth=2)
+        .encode(
+            x=x,
+            y=y,
+            color=alt.Color("part:N", scale=alt.Scale(domain=parts, range=["#228b54", "#cc3333"]), title=None),
+            strokeDash=alt.StrokeDash("part:N", scale=alt.Scale(domain=parts, range=[[1, 0], [5, 3]]), title=None),
+            tooltip=["passages:O", "part:N", alt.Tooltip("score:Q", format=".3f")],
+        )
+        .properties(height=280)
+        .configure_legend(orient="bottom")
+        .configure_view(strokeWidth=0)
+    )
+
+
+def path_chart(path: Sequence[PathStep]) -> alt.Chart:
+    """RePASs and its parts after every step of VRR, in the order of the steps."""
+    parts = ["RePASs", "Entailment E", "Contradiction C", "Coverage OC"]
+    rows = [
+        {"step": step.step, "order": order, "part": part, "score": value}
+        for order, step in enumerate(path)
+        for part, value in zip(
+            parts,
+            (
+                step.repass.composite,
+                step.repass.entailment,
+                step.repass.contradiction,
+                step.repass.obligation_coverage,
+            ),
+            strict=True,
+        )
+    ]
+    legend = alt.Legend(symbolType="stroke", symbolSize=300, columns=2)
+    colours, dashes = ["#0f8a9d", "#228b54", "#cc3333", "#d68c14"], [[1, 0], [6, 3], [2, 3], [8, 3, 2, 3]]
+    return (
+        alt.Chart(pd.DataFrame(rows))
+        .mark_line(point=alt.OverlayMarkDef(size=40), strokeWidth=2)
+        .encode(
+            x=alt.X(
+                "step:N",
+                title=None,
+                sort=alt.EncodingSortField("order"),
+                axis=alt.Axis(labelAngle=0, labelOverlap=True),
+            ),
+            y=alt.Y("score:Q", title=None, scale=alt.Scale(domain=[0, 1]), axis=alt.Axis(tickCount=5)),
+            color=alt.Color("part:N", scale=alt.Scale(domain=parts, range=colours), title=None, legend=legend),
+            strokeDash=alt.StrokeDash("part:N", scale=alt.Scale(domain=parts, range=dashes), title=None),
+            tooltip=["step:N", "part:N", alt.Tooltip("score:Q", format=".3f")],
+        )
+        .properties(height=260)
+        .configure_legend(orient="bottom")
+        .configure_view(strokeWidth=0)
+    )
+
+
+# Sweeps -----------------------------------------------------------------------------------------------------------
+
+MEASURES = {
+    "f2": "F2 of what is kept",
+    "recall": "recall of what is kept",
+    "recall_at_10": "R@10 before the filter",
+    "kept": "passages kept",
+}
+
+
+def sweep_surface(found: Sweep, measure: str, names: Mapping[str, str]) -> alt.LayerChart:
+    """A heat map over the two axes of a sweep; choosing a cell gives its values as the selection ``point``.
+
+    ``names`` are what the page calls settings; the cell of the settings as they are has a border.
+    """
+    across, up = found.axes
+    values = [getattr(one, measure) or 0.0 for one in found.points]
+    present = {across.name: found.present.values[across.name], up.name: found.present.values[up.name]}
+    rows = [
+        {
+            "x": one.values[across.name],
+            "y": one.values[up.name],
+            across.name: one.values[across.name],
+            up.name: one.values[up.name],
+            "value": value,
+            "label": f"{value:.1f}" if measure == "kept" else f"{value:.2f}",
+            "now": one.values == present,
+            "kept": one.kept,
+        }
+        for one, value in zip(found.points, values, strict=True)
+    ]
+    point = alt.selection_point(name="point", fields=[across.name, up.name], on="click", clear="dblclick")
+    base = alt.Chart(pd.DataFrame(rows)).encode(
+        x=alt.X("x:O", title=_title(across.name, names), axis=alt.Axis(labelAngle=0)),
+        y=alt.Y("y:O", title=_title(up.name, names), sort="descending"),
+    )
+    colour = alt.Color("value:Q", title=MEASURES[measure], scale=alt.Scale(range=["#eef6f7", "#5aa3b3"]), legend=None)
+    tip = ["x:O", "y:O", alt.Tooltip("value:Q", format=".3f"), alt.Tooltip("kept:Q", format=".2f")]
+    cells = base.mark_rect(cursor="pointer").encode(color=colour, tooltip=tip).add_params(point)
+    chosen = base.transform_filter("datum.now").mark_rect(filled=False, stroke="#d68c14", strokeWidth=3).encode()
+    words = base.mark_text(fontSize=12, color="#17262b").encode(text="label:N")
+    return alt.layer(cells, words, chosen).properties(height=380).configure_view(strokeWidth=0)
+
+
+def sweep_lines(found: Sweep, names: Mapping[str, str]) -> alt.LayerChart:
+    """F2, recall and R@10 over the one axis of a sweep, or how many are kept where there is no gold."""
+    (axis,) = found.axes
+    shown = [name for name in MEASURES if name != "kept"] if found.has_gold else ["kept"]
+    rows = [
+        {axis.name: one.values[axis.name], "measure": MEASURES[name], "value": getattr(one, name), "kept": one.kept}
+        for one in found.points
+        for name in shown
+    ]
+    point = alt.selection_point(name="point", fields=[axis.name], on="click", nearest=True, clear="dblclick")
+    labels = [MEASURES[name] for name in shown]
+    dashes, colours = [[1, 0], [6, 3], [2, 3]], ["#0f8a9d", "#228b54", "#d68c14"]
+    base = alt.Chart(pd.DataFrame(rows)).encode(
+        x=alt.X(f"{axis.name}:Q", title=_title(axis.name, names), axis=alt.Axis(tickMinStep=1, format="d")),
+        y=alt.Y("value:Q", title=None, scale=alt.Scale(domain=[0, 1]) if found.has_gold else alt.Undefined),
+        color=alt.Color("measure:N", title=None, scale=alt.Scale(domain=labels, range=colours[: len(labels)])),
+        strokeDash=alt.StrokeDash("measure:N", title=None, scale=alt.Scale(domain=labels, range=dashes[: len(labels)])),
+        tooltip=[
+            f"{axis.name}:Q",
+            "measure:N",
+            alt.Tooltip("value:Q", format=".3f"),
+            alt.Tooltip("kept:Q", format=".2f"),
+        ],
+    )
+    return (
+        alt.layer(base.mark_line(strokeWidth=2), base.mark_point(filled=True, size=60).add_params(point))
+        .properties(height=340)
+        .configure_legend(orient="bottom", columns=2)
+        .configure_view(strokeWidth=0)
+    )
+
+
+def _title(setting: str, names: Mapping[str, str]) -> str:
+    return names.get(setting, f"weight of {setting.removeprefix('weight_')}")

@@ -1,0 +1,217 @@
+"""A document -> HTML: its outline, its text with numbers and tables, what a search found. Pure, every value escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from itertools import pairwise
+from urllib.parse import urlencode
+
+from ragqa.library.document import Entry, Hit, place_words
+from ragqa.types import Passage, Span
+from ragqa.ui.html.render import text_html
+
+WIDEST = 14  # columns less one: a line with more is text that has such marks
+_AROUND = 90  # characters on each side of the first word found
+Link = Callable[[Passage], str]  # a passage's address
+
+
+def read_address(corpus: str, passage_id: str, span: tuple[int, int] | None = None, words: str = "") -> str:
+    """The address of a place: a passage, characters ``span`` of it marked, a search kept."""
+    values = {"corpus": corpus, "passage": passage_id}
+    values |= {"from": str(span[0]), "to": str(span[1])} if span else {}
+    values |= {"find": words} if words else {}
+    return f"read?{urlencode(values)}"
+
+
+def outline_html(entries: Sequence[Entry], addresses: Mapping[int, str], here: range) -> str:
+    """The outline as links; the lines of what is shown are marked."""
+    rows = "".join(
+        f'<li style="--depth: {min(one.depth, 8)}"{_current(one.position in here)}>'
+        f'<a href="{escape(addresses[one.position])}" target="_self">{escape(one.text)}</a></li>'
+        for one in entries
+    )
+    return f'<nav class="rq-outline rq-contents" aria-label="Contents"><ul>{rows}</ul></nav>' if rows else ""
+
+
+def _current(is_here: bool) -> str:
+    return ' class="rq-here" aria-current="true"' if is_here else ""
+
+
+def leaf_html(
+    passages: Sequence[Passage],
+    link: Link,
+    chosen: str = "",
+    span: tuple[int, int] | None = None,
+    words: Callable[[str], Sequence[Span]] | None = None,
+    refers: Callable[[Passage], Sequence[Mark]] | None = None,
+) -> str:
+    """The passages in a row under their headings; ``span`` of the chosen one is marked, references are links."""
+    pieces: list[str] = []
+    before = where = ""
+    for passage, after in zip(passages, (*passages[1:], None), strict=True):
+        named = after.section.rpartition(" › ")[2] if after and after.section != passage.section else ""
+        is_heading = bool(named) and named in {passage.text, f"{passage.number} {passage.text}"}  # of what follows
+        within = is_heading and f"{before} › ".startswith(f"{passage.section} › ")  # its chapter was named above
+        heading = passage.section.rpartition(" › ")[2] if passage.section != before and not within else ""
+        if heading and not (pieces and pieces[-1].endswith(f">{escape(heading)}</h3>")):
+            pieces.append(f"<h3>{escape(heading)}</h3>")
+        before, is_chosen = passage.section, passage.passage_id == chosen
+        if is_heading:
+            pieces.append(f"<h3{_anchor(is_chosen)}>{escape(named)}</h3>")
+            continue
+        marks = [Mark(one.start, one.end, "mixed") for one in words(passage.text)] if words else []
+        marks = [Mark(*span, "good")] if is_chosen and span else marks
+        text = passage_text_html(passage.text, [*marks, *(refers(passage) if refers else ())])
+        place = place_words(passage.place)
+        pieces.append(_unit(passage, link(passage), place if place != where else "", text, is_chosen))
+        where = place
+    return f'<article class="rq-leaf">{"".join(pieces)}</article>'
+
+
+def _unit(passage: Passage, address: str, place: str, text: str, is_chosen: bool) -> str:
+    where = f'<span class="rq-where">{escape(place)}</span>' if place else ""
+    return (
+        f'<div class="rq-unit{" rq-unit-chosen" if is_chosen else ""}"{_anchor(is_chosen)}>'
+        f'<a class="rq-label" href="{escape(address)}" target="_self" title="The address of this place">'
+        f'{escape(passage.number) or "¶"}</a><div class="rq-unit-text">{where}{text}</div></div>'
+    )
+
+
+def _anchor(is_chosen: bool) -> str:
+    return ' id="rq-place" aria-current="location"' if is_chosen else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Characters ``start`` to ``end`` of a text that stand out, or lead somewhere.
+
+    ``title`` is told by the browser under the pointer; ``tip`` also on focus: what a defined term means.
+    """
+
+    start: int
+    end: int
+    kind: str = ""
+    href: str = ""
+    title: str = ""
+    tip: str = ""
+
+
+def passage_text_html(text: str, marks: Sequence[Mark] = ()) -> str:
+    """A passage's text, its tables as tables, these characters of it marked or linked."""
+    pieces: list[str] = []
+    rows: list[str] = []
+    position = 0
+    for line in text.split("\n"):
+        inside = _moved(marks, position, len(line))
+        position += len(line) + 1
+        if 0 < line.count(" | ") <= WIDEST and len(line) < 4_000:
+            rows.append(_row(line, inside))
+            continue
+        pieces += [_table(rows), f"<p>{_marked(line, inside)}</p>" if line.strip() else ""]
+        rows = []
+    return "".join((*pieces, _table(rows)))
+
+
+def _moved(marks: Sequence[Mark], start: int, length: int) -> list[Mark]:
+    """Those that touch the characters from ``start`` on, counted from there."""
+    moved = (replace(one, start=max(one.start - start, 0), end=min(one.end - start, length)) for one in marks)
+    return [one for one in moved if one.start < one.end]
+
+
+def _row(line: str, marks: Sequence[Mark]) -> str:
+    cells, position = [], 0
+    for cell in line.split(" | "):
+        cells.append(f"<td>{_marked(cell, _moved(marks, position, len(cell)))}</td>")
+        position += len(cell) + 3
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def _table(rows: Sequence[str]) -> str:
+    return f'<div class="rq-scroll"><table class="rq-table rq-cells-left">{"".join(rows)}</table></div>' if rows else ""
+
+
+def _marked(text: str, marks: Sequence[Mark]) -> str:
+    """The text, escaped; where marks overlap, a link stays one within what is marked."""
+    cuts = sorted({0, len(text), *(edge for one in marks for edge in (one.start, one.end) if 0 < edge < len(text))})
+    pieces = []
+    for start, end in pairwise(cuts):
+        words = text_html(text[start:end])
+        over = [one for one in marks if one.start <= start and end <= one.end]
+        link = next((one for one in over if one.href and not one.tip), None)
+        term = next((one for one in over if one.tip), None)
+        kind = next((one.kind for one in over if one.kind), "")
+        if term and not link:
+            words = _term(words, term)
+        elif link:
+            title = f' title="{escape(link.title)}"' if link.title else ""
+            words = f'<a class="rq-refers" href="{escape(link.href)}" target="_self"{title}>{words}</a>'
+        pieces.append(f'<mark class="rq-mark-{kind}">{words}</mark>' if kind else words)
+    return "".join(pieces)
+
+
+def _term(words: str, mark: Mark) -> str:
+    """A defined term: its meaning under the pointer and on focus, and where it is defined behind the link."""
+    return (
+        f'<span class="rq-term"><a class="rq-term-name" href="{escape(mark.href)}" target="_self">{words}</a>'
+        f'<span class="rq-tip" role="tooltip">{text_html(mark.tip.replace(" | ", " "))}</span></span>'
+    )
+
+
+def hits_html(hits: Sequence[Hit], addresses: Sequence[str], where: str, *, documents: bool = False) -> str:
+    """What a search found ``where``: number (and document), and the words around the first place, each a link."""
+    rows = "".join(
+        f'<li><a href="{escape(address)}" target="_self"><b>{escape(_named(hit.passage, documents=documents))}</b> '
+        f"{_snippet(hit)}</a></li>"
+        for hit, address in zip(hits, addresses, strict=True)
+    )
+    return (
+        f'<div class="rq-scroll rq-hits" tabindex="0" role="region" aria-label="Found in {escape(where)}">'
+        f"<ol>{rows}</ol></div>"
+    )
+
+
+def _named(passage: Passage, *, documents: bool) -> str:
+    title = (passage.title or passage.document_id)[:60] if documents else ""
+    return " ".join(part for part in (title, passage.number) if part) or "¶"
+
+
+def _snippet(hit: Hit) -> str:
+    text = hit.passage.text
+    first = hit.spans[0].start if hit.spans else 0
+    start = text.rfind(" ", 0, max(0, first - _AROUND)) + 1 if first > _AROUND else 0
+    end = min(len(text), first + 2 * _AROUND)
+    inside = _moved([Mark(one.start, one.end, "mixed") for one in hit.spans], start, end - start)
+    marked = _marked(text[start:end], inside).replace("<br>", " ")
+    return f"{'…' if start else ''}{marked}{'…' if end < len(text) else ''}"
+
+
+def beside_html(
+    refers: Sequence[tuple[str, str, Sequence[Passage], str]], referring: Sequence[tuple[str, Passage]]
+) -> str:
+    """What a passage refers to, each with the words that refer, its address, the passages meant or why there are none.
+
+    Then the passages that refer to it, each with its address.
+    """
+    rows = "".join(_target(*one) for one in refers)
+    said = f"<h3>Refers to</h3>{rows}" if rows else ""
+    links = "".join(
+        f'<li><a href="{escape(address)}" target="_self"><b>{escape(one.number or one.document_id)}</b> '
+        f"{escape(one.text[:90])}…</a></li>"
+        for address, one in referring
+    )
+    said += f"<h3>Referred to by</h3><ul>{links}</ul>" if links else ""
+    return f'<aside class="rq-beside" aria-label="References of the chosen passage">{said}</aside>' if said else ""
+
+
+def _target(words: str, address: str, passages: Sequence[Passage], reason: str) -> str:
+    if not passages:
+        return f'<p class="rq-fine">{escape(words)}: not linked, {escape(reason)}.</p>'
+    texts = "".join(passage_text_html(one.text[:1_200]) for one in passages[:2])
+    more = f'<p class="rq-fine">and {len(passages) - 2} more passages</p>' if len(passages) > 2 else ""
+    return (
+        f'<details class="rq-row" open><summary><b>{escape(words)}</b></summary><div class="rq-inside">'
+        f'<a class="rq-read" href="{escape(address)}" target="_self">{escape(passages[0].number or "open")}</a>'
+        f"{texts}{more}</div></details>"
+    )

@@ -1,0 +1,314 @@
+"""The two pages where something is asked and its outcome watched: a question, or a text that is to be checked."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from ragqa.corpus.demo import DEMOS
+from ragqa.errors import ConfigError, RagqaError
+from ragqa.pipeline import clean_question
+from ragqa.settings.config import Config
+from ragqa.settings.paths import Paths
+from ragqa.types import Question
+from ragqa.ui.html.render import notice_html
+from ragqa.ui.pages.check_form import check_form, checked_examples, file_choice
+from ragqa.ui.pages.follow_up import PENDING
+from ragqa.ui.pages.model_choice import can_ask
+from ragqa.ui.pages.present import asked_in_address, draw_presentation, go_to, present_button, presenting
+from ragqa.ui.pages.settings import settings_panel
+from ragqa.ui.pages.workspace import draw_run
+from ragqa.ui.panes import Panes, draw_panes
+from ragqa.ui.state import resources
+from ragqa.ui.state.address import RUN, link_of
+from ragqa.ui.state.links import apply_link, link_of_view, not_offered
+from ragqa.ui.state.run import Run
+from ragqa.ui.state.settings_values import REFUSING
+
+FIRST_EXAMPLES = 3
+OPENED = "opened_corpus"  # a corpus that another page sends here with
+PURPOSE = "Answers from your rules, each sentence beside the words that prove it or refute it."
+_RUN = {False: "run", True: "checked"}  # where a session keeps the run on the page, by whether it checks a text
+FILLINGS = 3  # how often a question is put back into its field, see `_fill_again`
+_FILLED = "filled"  # the run whose question was just put back into the field
+_LINK = "link"  # what an address asks, until the settings have been drawn
+
+
+def ask_page() -> None:
+    """A question: its answer is written here."""
+    _page(checking=False)
+
+
+def check_page() -> None:
+    """A text from elsewhere: nothing is written here."""
+    _page(checking=True)
+
+
+def _page(*, checking: bool) -> None:
+    st.html(resources.style())
+    st.html(f'<div class="rq-brand"><h1>ragqa</h1><p>{PURPOSE}</p></div>')
+    paths, defaults = Paths.from_env(), Config.from_env()
+    names = resources.index_names(paths)
+    if not names:
+        text = f"There is no index in {paths.indexes}. Build the demonstration ones with: make indexes"
+        st.html(notice_html(text, "bad"))
+        return
+    problem = _follow_address(checking, names)
+    if checking:
+        check_form(_check_now)
+    else:
+        _question_form()
+    choices = st.container(horizontal=True, key="choices")
+    with choices:
+        index = _corpus_choice(names, defaults)
+        preset, third = st.container(width=230), st.container(width=110 if checking else 330)
+    run: Run | None = st.session_state.get(_RUN[checking])
+    view = run.view if run else None
+    config = settings_panel(index, defaults, *resources.rankings_of(index, paths), place=preset, view=view)
+    with third:
+        if checking:
+            file_choice(_check_example)
+            questions = []
+        else:
+            questions = _examples(index)
+    if not checking:
+        with choices:
+            present_button()
+        if presenting():
+            draw_presentation(questions, _ask_example)
+    with st.container():  # always there, so that a message here moves nothing below
+        if problem:
+            st.html(notice_html(problem, "mixed"))
+        if st.session_state.get("ask_now") == _RUN[checking]:
+            del st.session_state["ask_now"]
+            link, place = st.session_state.pop(_LINK, (None, ""))
+            if link and (unmet := not_offered(link, config)):
+                st.session_state["followed"][place] = (unmet, "")
+                st.html(notice_html(unmet, "mixed"))
+            else:
+                _start(config, paths, checking=checking, place=place)
+    run = st.session_state.get(_RUN[checking])
+    if run:
+        draw_run(run, config, paths)
+        _quote_anyway(run)
+    else:
+        draw_panes(Panes())
+        _landing(index, questions, checking=checking)
+    resources.warm_up(config, paths)
+
+
+def _follow_address(checking: bool, names: list[str]) -> str:
+    """Does what the address says, the run of ``?run=ID`` or what else it asks; what is wrong with it, in words.
+
+    A bare address shows what the page showed when the visitor left it for another page; where they went back to before
+    a run, or chose the page again, it is empty.
+    """
+    key, query = _RUN[checking], asked_in_address()
+    own: Run | None = st.session_state.get(key)
+    if RUN in query:
+        if own and own.id == query[RUN]:
+            _fill_again(own)
+            return ""
+        found, words = resources.find_run(query[RUN]), ""
+        try:
+            if found is None:
+                found, words = resources.kept_run(query[RUN], Paths.from_env().records)
+        except RagqaError as error:
+            words = str(error)
+        if found:
+            _show(found, key, names)
+        else:
+            st.session_state.pop(key, None)
+        return words
+    if query:
+        return _follow_link(query, key, names)
+    if own and st.session_state.get("came_from") != st.session_state.get("page"):
+        st.query_params[RUN] = own.id
+        _fill(own.view.asked)
+    else:
+        st.session_state.pop(key, None)
+    return ""
+
+
+def _follow_link(query: dict[str, str], key: str, names: list[str]) -> str:
+    """Asks what the address says, once in a session: gone back to, it shows the run that came of it."""
+    followed: dict[str, tuple[str, str]] = st.session_state.setdefault("followed", {})  # problem, run's id
+    place = repr(sorted(query.items()))
+    if place in followed:
+        problem, run_id = followed[place]
+        found = resources.find_run(run_id)
+        if found:
+            _show(found, key, names)
+        return problem
+    st.session_state.pop(key, None)
+    followed[place] = ("", "")
+    try:
+        link = link_of(query)
+        if link.text and key == _RUN[False]:
+            msg = "The address names a text: texts are checked on the page Check a text, as in check?text=…"
+            raise ConfigError(msg)
+        problem = apply_link(link, names)
+    except ConfigError as error:
+        problem = str(error)
+    if problem:
+        followed[place] = (problem, "")
+        return problem
+    _fill(Question(link.question, given=link.text))
+    if link.text or (link.question and key == _RUN[False]):
+        st.session_state["ask_now"], st.session_state[_LINK] = key, (link, place)
+    return ""
+
+
+def _show(run: Run, key: str, names: list[str]) -> None:
+    """Makes this run the session's own, with what was asked and its settings back in place."""
+    st.session_state[key], st.session_state[_FILLED] = run, (run.id, FILLINGS)
+    _fill(run.view.asked)
+    if run.view.config.index in names:
+        apply_link(link_of_view(run.view), names)
+
+
+def _fill_again(run: Run) -> None:
+    """What was put into the field may not have reached the browser: a rerun that comes at once drops it."""
+    run_id, left = st.session_state.pop(_FILLED, ("", 0))
+    asked, now = run.view.asked, st.session_state.get("text" if run.view.asked.given else "question")
+    if run_id == run.id and left and now in (None, "", asked.given or asked.text):
+        st.session_state[_FILLED] = (run_id, left - 1)
+        _fill(asked)
+
+
+def _fill(asked: Question) -> None:
+    """Puts what was asked back into the fields."""
+    st.session_state["text_question" if asked.given else "question"] = asked.text
+    if asked.given:
+        st.session_state["text"] = asked.given
+
+
+def _question_form() -> None:
+    """The question and the button on one line; both end in ``ask_now``."""
+    with st.form("question_form", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+        st.text_area(
+            "Question",
+            st.session_state.get("question", ""),
+            key="question",
+            height=68,
+            placeholder="Ask in your own words. Ctrl+Enter asks.",
+            label_visibility="collapsed",
+        )
+        st.form_submit_button("Ask", type="primary", on_click=_ask_now)
+
+
+def _corpus_choice(names: list[str], defaults: Config) -> str:
+    wanted = st.session_state.pop(OPENED, st.query_params.get("corpus"))
+    if wanted in names and st.session_state.get("linked_corpus") != wanted:
+        st.session_state["linked_corpus"] = st.session_state["corpus"] = wanted
+    titles = resources.corpus_titles(names, Paths.from_env())
+    kept = st.session_state.get("kept_corpus")  # that of a widget vanishes when the page changes
+    if kept in names:
+        st.session_state.setdefault("corpus", kept)
+    now = st.session_state.get("corpus", defaults.index)
+    first = names.index(now) if now in names else 0
+    chosen: str = st.selectbox(
+        "Corpus",
+        names,
+        index=first,
+        format_func=lambda name: f"Corpus: {titles[name]}",
+        key="corpus",
+        label_visibility="collapsed",
+        width=360,
+    )
+    st.session_state["kept_corpus"] = chosen
+    return chosen
+
+
+def _examples(index: str) -> list[str]:
+    """The example questions of this corpus, all of them in a list; one chosen is asked."""
+    questions = resources.examples_of(index, Paths.from_env())
+    if questions:
+        st.selectbox(
+            "Examples",
+            questions,
+            index=None,
+            placeholder=f"{len(questions)} example questions",
+            key=f"examples_{index}",
+            label_visibility="collapsed",
+            on_change=_ask_chosen,
+            args=(f"examples_{index}",),
+        )
+    return questions
+
+
+def _landing(index: str, examples: list[str], *, checking: bool) -> None:
+    """Before the first question: a few to begin with, and what is asked of whom."""
+    if examples:
+        with st.container(key="examples", gap="small"):
+            for number, example in enumerate(examples[:FIRST_EXAMPLES]):
+                key = f"example_{index}_{number}"
+                st.button(example, key=key, type="tertiary", on_click=_ask_example, args=(example,))
+    chosen = checked_examples(index, "Try it" if checking else "Or check a text from elsewhere", _check_example)
+    if chosen and not checking:
+        st.switch_page(st.Page(check_page, url_path="check"))
+    if index in DEMOS:
+        st.caption(DEMOS[index].description)
+    if not checking and not can_ask():
+        st.caption("No language model is configured: answers are quoted from the passages.")
+
+
+def _ask_now() -> None:
+    st.session_state["ask_now"] = _RUN[False]
+
+
+def _check_now() -> None:
+    st.session_state["ask_now"] = _RUN[True]
+
+
+def _ask_example(question: str) -> None:
+    st.session_state["question"] = question
+    _ask_now()
+
+
+def _check_example(text: str, question: str) -> None:
+    st.session_state["text"], st.session_state["text_question"] = text, question
+    _check_now()
+
+
+def _ask_chosen(key: str) -> None:
+    if st.session_state[key]:
+        _ask_example(st.session_state[key])
+
+
+def _quote_anyway(run: Run) -> None:
+    """Where the answer refuses: the nearest sentences all the same, at a click."""
+    answer = run.view.answer
+    generation = run.view.config.generation
+    if run.view.running or not answer or not answer.is_refusal or generation.generator not in REFUSING:
+        return
+    if not generation.quote_anyway:
+        what = "Quote the nearest sentences anyway" if generation.generator == "direct" else "Ask the model anyway"
+        st.button(what, key="quote_now", on_click=_quote_now, args=(run,))
+
+
+def _quote_now(run: Run) -> None:
+    st.session_state["set_quote_anyway"] = True
+    _ask_example(run.view.question)
+
+
+def _start(config: Config, paths: Paths, *, checking: bool, place: str = "") -> None:
+    """A new run in place of the one before; what cannot be asked leaves that one on the page."""
+    if checking:
+        asked = Question(st.session_state["text_question"], given=st.session_state["text"] or " ")
+    else:
+        asked = Question(st.session_state["question"], follow_up=st.session_state.pop(PENDING, None))
+    try:
+        run = resources.start_run(clean_question(asked), config, partial(resources.pipeline, config, paths))
+    except RagqaError as error:
+        st.html(notice_html(str(error), "mixed"))
+        return
+    before: Run | None = st.session_state.get(_RUN[checking])
+    if before:
+        before.stop()
+    resources.runs().add(run)
+    st.session_state[_RUN[checking]] = run
+    if place:
+        st.session_state["followed"][place] = ("", run.id)
+    go_to({RUN: run.id})

@@ -1,0 +1,39 @@
+"""The page of the audit log, for administrators: whether it is whole, and its latest entries."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import streamlit as st
+
+from ragqa.infra.cleaning import cell
+from ragqa.server.access.policy import Act
+from ragqa.ui import access
+from ragqa.ui.html.render import notice_html
+from ragqa.ui.state import resources
+
+SHOWN = 200
+
+
+def audit_page() -> None:
+    """Draws it; the log is read as a whole each time."""
+    st.html(resources.style())
+    gate = access.gate()
+    gate.demand(Act.AUDIT)
+    st.title("Audit")
+    if gate.audit is None:
+        st.html(notice_html("Nobody signs in here, so nothing is logged; see ragqa/server/access/README.md."))
+        return
+    found = gate.audit.verify()
+    if found.broken:
+        st.html(notice_html(f"The log is not as it was written: {found.broken}.", "bad"))
+    else:
+        st.html(notice_html(f"{found.entries:,} entries, whole. Anchor: {found.entries}:{found.hash}", "good"))
+    latest = reversed(deque(gate.audit.entries(), SHOWN))
+    entries = [
+        {name: cell(str(value)) for name, value in one.items() if name not in {"before", "hash"}} for one in latest
+    ]
+    names = dict.fromkeys(("n", "at", "act", "email", "corpus", *(name for one in entries for name in one)))
+    rows = [{name: one.get(name, "") for name in names} for one in entries]
+    st.dataframe(rows, hide_index=True, height="content" if len(rows) < SHOWN // 10 else 600)
+    st.caption(f"The latest {len(rows):,}; all of them: ragqa audit show.")

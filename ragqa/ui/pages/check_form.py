@@ -1,0 +1,82 @@
+"""What is to be checked: a text pasted, one of the examples, or one of a file of answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import streamlit as st
+
+from ragqa.errors import RagqaError
+from ragqa.evaluation.answer_file import AnswerItem, answers_in
+from ragqa.ui.html.render import notice_html
+from ragqa.ui.pages.examples import CHECKED_EXAMPLES
+
+MOST_ITEMS = 2_000  # of a file, offered in a list
+_KINDS = ("txt", "md", "json", "jsonl")
+
+Check = Callable[[str, str], None]  # what is done with a text and the question it answers
+
+
+def check_form(ask: Callable[[], None]) -> None:
+    """The text, the question it answers, which may be left empty, and the button."""
+    with st.form("check_form", border=False):
+        st.text_area(
+            "Text to check",
+            key="text",
+            height=96,
+            placeholder="Paste an answer, a vendor's reply, a paragraph of a policy. Ctrl+Enter checks it.",
+            label_visibility="collapsed",
+        )
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            st.text_input(
+                "The question it answers",
+                key="text_question",
+                placeholder="The question it answers, if there is one",
+                label_visibility="collapsed",
+            )
+            st.form_submit_button("Check", type="primary", on_click=ask)
+
+
+def file_choice(check: Check) -> None:
+    """A text file, or a file of answers of which one is chosen."""
+    with st.popover("From a file"):
+        file = st.file_uploader("A text, or answers as JSON", type=_KINDS, key="checked_file")
+        if file is None:
+            st.caption("Of answers: a JSON list, or JSON lines, of {Question, RetrievedPassages, Answer}.")
+            return
+        try:
+            texts = _texts(file.name, file.getvalue())
+        except RagqaError as error:
+            st.html(notice_html(str(error), "bad"))
+            return
+        chosen = 0
+        if len(texts) > 1:
+            names = [f"{item.number}. {item.question or item.answer}"[:90] for item in texts]
+            chosen = st.selectbox("Answer", range(len(texts)), format_func=names.__getitem__, key="checked_item")
+        item = texts[chosen]
+        st.button("Check it", key="check_file", on_click=check, args=(item.answer, item.question))
+
+
+def _texts(name: str, content: bytes) -> list[AnswerItem]:
+    """What can be checked of a file. Raises CorpusError."""
+    if name.lower().endswith(("json", "jsonl")):
+        return [item for item in answers_in(content, name).items if not item.skipped][:MOST_ITEMS]
+    return [AnswerItem(1, "", "", (), content.decode("utf-8-sig", errors="replace"))]
+
+
+def checked_examples(index: str, heading: str, check: Check) -> bool:
+    """The example texts for this corpus, one of each verdict; whether one was chosen."""
+    chosen = False
+    examples = CHECKED_EXAMPLES.get(index, ())
+    if examples:
+        st.caption(heading)
+    for example in examples:
+        label = f"{str(example.verdict).capitalize()}: “{example.text}”"
+        chosen |= st.button(
+            label,
+            key=f"checked_{example.verdict}_{index}",
+            type="tertiary",
+            on_click=check,
+            args=(example.text, example.question),
+        )
+    return chosen

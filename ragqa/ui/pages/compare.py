@@ -1,0 +1,255 @@
+"""The page Compare: one question under two settings, or two stored answers, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from ragqa.errors import RagqaError
+from ragqa.pipeline import Pipeline, clean_question
+from ragqa.plugins import registry
+from ragqa.retrieval.names import lacking_rankings
+from ragqa.server.access.policy import Act
+from ragqa.settings.config import Config
+from ragqa.settings.paths import Paths
+from ragqa.settings.presets import PRESETS
+from ragqa.types import Question
+from ragqa.ui import access
+from ragqa.ui.html.compare import passages_html, sentences_html, summary_html, values_html
+from ragqa.ui.html.render import notice_html, progress_html
+from ragqa.ui.pages.model_choice import can_ask, model_names
+from ragqa.ui.pages.settings import current_settings
+from ragqa.ui.state import resources
+from ragqa.ui.state.comparison import compare
+from ragqa.ui.state.run import Run
+from ragqa.ui.state.settings_values import with_preset
+from ragqa.ui.state.view import View, from_record
+
+NOW = "the settings now"
+SIDES = ("a", "b")
+RECORDS, SETTINGS = "Two stored answers", "Two settings"
+_RUNS = "compared"  # the two runs of a session
+_KEPT = "compare_choices"  # plain key: widget keys vanish when the page changes
+POLL_SECONDS = 0.5
+
+
+def compare_page() -> None:
+    """Draws the choices and, once there are two views, what differs; ``?a=ID&b=ID`` compares two records."""
+    st.html(resources.style())
+    st.html(
+        '<div class="rq-brand"><h1>Compare</h1><p>One question, two settings: what they find, what is written, '
+        "how it scores.</p></div>"
+    )
+    paths = Paths.from_env()
+    named = [st.query_params.get(side, "") for side in SIDES]
+    ways = (SETTINGS, RECORDS) if access.gate().may(Act.QUESTION) else (RECORDS,)
+    first = RECORDS if any(named) else ways[0]
+    what = st.segmented_control("Compare", ways, default=first, key="compare_what", label_visibility="collapsed")
+    what = what or first
+    if what == RECORDS:
+        _records(named, paths)
+        return
+    names = resources.index_names(paths)
+    if not names:
+        words = f"There is no index in {paths.indexes}. Build the demonstration ones with: make indexes"
+        st.html(notice_html(words, "bad"))
+        return
+    _settings(names, paths)
+
+
+def kept_key(key: str, first: Any) -> str:  # noqa: ANN401 - what a widget holds
+    """The key of a widget, which has the value it had when the page was left."""
+    st.session_state.setdefault(key, st.session_state.setdefault(_KEPT, {}).get(key, first))
+    return key
+
+
+def keep(*keys: str) -> None:
+    """Remembers what these widgets hold, for when the page is come back to."""
+    st.session_state[_KEPT] |= {key: st.session_state.get(key) for key in keys}
+
+
+# Two settings -----------------------------------------------------------------------------------------------------
+
+
+def _settings(names: list[str], paths: Paths) -> None:
+    asked = kept_key("compare_question", st.session_state.get("question", ""))
+    st.text_area("Question", key=asked, height=68, placeholder="A question to ask twice.")
+    keep(asked)
+    columns = st.columns(2, gap="medium")
+    chosen = []
+    for side, column in zip(SIDES, columns, strict=True):
+        with column, st.container(horizontal=True):
+            chosen.append(_side(side, names, paths))
+    started = st.button("Ask both", type="primary", key="compare_ask")
+    if started:
+        _start(chosen, paths)
+    runs: tuple[Run, Run] | None = st.session_state.get(_RUNS)
+    if runs is None:
+        words = "Choose what differs between A and B, a preset, the corpus, or who writes, and ask both."
+        st.html(notice_html(words))
+        return
+    is_running = any(run.view.running for run in runs)
+    st.fragment(partial(_live, runs), run_every=POLL_SECONDS if is_running else None)()
+
+
+def _side(side: str, names: list[str], paths: Paths) -> Config:
+    """The choices of one side; its settings."""
+    defaults, letter = Config.from_env(), side.upper()
+    kept = st.session_state.get("kept_corpus")
+    corpus_key = kept_key(f"compare_corpus_{side}", kept if kept in names else names[0])
+    if st.session_state[corpus_key] not in names:
+        st.session_state[corpus_key] = names[0]
+    titles = resources.corpus_titles(names, paths)
+    index = st.selectbox(f"{letter}: corpus", names, key=corpus_key, format_func=lambda name: titles[name])
+    rankings, encoder = resources.rankings_of(index, paths)
+    own, _ = resources.own_presets(paths.presets)
+    presets = {one.name: one for one in (*PRESETS, *own) if not lacking_rankings(one.fusion, rankings, encoder)}
+    ways = [NOW, *presets]
+    way_key = kept_key(f"compare_preset_{side}", NOW)
+    if st.session_state[way_key] not in ways:
+        st.session_state[way_key] = NOW
+    way = st.selectbox(f"{letter}: ranking and filter", ways, key=way_key)
+    config = current_settings(index, defaults, rankings, encoder)
+    config = config if way == NOW else with_preset(config, presets[way], rankings, encoder)
+    config = _written(side, config, defaults)
+    keep(corpus_key, way_key)
+    return config
+
+
+def _written(side: str, config: Config, defaults: Config) -> Config:
+    """Who writes on this side, and with which model."""
+    letter = side.upper()
+    parts = {part.name: part for part in registry.parts(registry.GENERATORS)}
+    offered = [name for name in parts if can_ask() or not registry.needs_language_model(name)]
+    key = kept_key(f"compare_generator_{side}", config.generation.generator)
+    if st.session_state[key] not in offered:
+        st.session_state[key] = offered[0]
+    name = st.selectbox(f"{letter}: writer", offered, key=key, format_func=lambda one: parts[one].label)
+    keep(key)
+    generation = replace(config.generation, generator=name)
+    if registry.needs_language_model(name):
+        models = model_names(defaults.generation)
+        model_key = kept_key(f"compare_model_{side}", next(iter(models)))
+        if st.session_state[model_key] not in models:
+            st.session_state[model_key] = next(iter(models))
+        label = st.selectbox(f"{letter}: model", list(models), key=model_key)
+        keep(model_key)
+        model, local = models[label]
+        generation = replace(generation, model=model, local_model=local)
+    return replace(config, generation=generation)
+
+
+def _start(chosen: list[Config], paths: Paths) -> None:
+    """Two runs; B waits for A, so that neither's seconds are the other's."""
+    first = None
+    try:
+        asked = clean_question(Question(st.session_state["compare_question"]))
+        one, other = chosen
+        first = resources.start_run(asked, one, partial(resources.pipeline, one, paths))
+        second = resources.start_run(asked, other, partial(_after, first, partial(resources.pipeline, other, paths)))
+    except RagqaError as error:
+        if first:  # alone it compares nothing
+            first.stop()
+        st.html(notice_html(str(error), "mixed"))
+        return
+    for run in st.session_state.get(_RUNS) or ():
+        run.stop()
+    st.session_state[_RUNS] = (first, second)
+
+
+def _after(run: Run, load: Callable[[], Pipeline]) -> Pipeline:
+    run.wait()
+    return load()
+
+
+def _live(runs: tuple[Run, Run]) -> None:
+    if not all(access.gate().owns(run.owner) for run in runs):
+        return
+    views = [run.view for run in runs]
+    working = next((n for n, view in enumerate(views) if view.running), None)
+    with st.container():
+        if working is not None:
+            with st.container(key="progress", horizontal=True, vertical_alignment="center"):
+                st.html(progress_html(f"{SIDES[working].upper()}: {views[working].phase}", runs[0].seconds))
+                st.button("Stop", on_click=_stop, args=(runs,), key="stop")
+    for side, view in zip(SIDES, views, strict=True):
+        if view.error:
+            st.html(notice_html(f"{side.upper()}: {view.error}", "bad"))
+    if views[0].selection or working is None:
+        _draw(*views)
+    if working is None and st.session_state.get("compare_finished") is not runs:
+        st.session_state["compare_finished"] = runs
+        st.rerun()
+
+
+def _stop(runs: tuple[Run, Run]) -> None:
+    for run in runs:
+        run.stop()
+
+
+def _draw(a: View, b: View) -> None:
+    found = compare(a, b)
+    st.html(summary_html(found))
+    left, right = st.columns([3, 2], gap="medium")
+    with left:
+        st.markdown("##### Sentences")
+        if found.sentences:
+            st.html(sentences_html(found.sentences))
+            st.caption(f"Verdicts of A: {found.verdicts[0]}. Of B: {found.verdicts[1]}.")
+        else:
+            st.html(notice_html("Neither has written anything."))
+    with right:
+        st.markdown("##### Scores")
+        st.html(values_html(found.scores, "Scores"))
+        if found.seconds:
+            st.markdown("##### Seconds")
+            st.html(values_html(found.seconds, "Seconds"))
+    st.markdown("##### Passages")
+    st.html(passages_html(found.passages))
+    ids = [view.record_id for view in (a, b)]
+    if all(ids) and not (a.running or b.running):
+        st.caption(f"Kept as records: [this comparison again](compare?a={ids[0]}&b={ids[1]}).")
+
+
+# Two records ------------------------------------------------------------------------------------------------------
+
+
+def _records(named: list[str], paths: Paths) -> None:
+    store = resources.record_store(paths.records)
+    try:
+        known = {one.record_id: one for one in store.list()}
+    except RagqaError as error:
+        st.html(notice_html(str(error), "bad"))
+        return
+    if not known and not any(named):
+        st.html(notice_html("No question has been answered on this machine yet. Ask two, and compare them here."))
+        return
+    chosen = []
+    for side, column, name in zip(SIDES, st.columns(2, gap="medium"), named, strict=True):
+        key = f"compare_record_{side}"
+        options = list(dict.fromkeys((*filter(None, (name,)), *known)))
+        if st.session_state.get(f"{key}_named") != name and name:  # the address names another than last time
+            st.session_state[key] = st.session_state[f"{key}_named"] = name
+        first = options[min(SIDES.index(side), len(options) - 1)]
+        if st.session_state.setdefault(key, first) not in options:
+            st.session_state[key] = first
+
+        def label(one: str) -> str:
+            summary = known.get(one)
+            when = f"{summary.created_at[:16].replace('T', ' ')} {summary.generator}: " if summary else ""
+            return f"{when}{summary.question[:70] if summary else one}"
+
+        with column:
+            chosen.append(st.selectbox(f"{side.upper()}: record", options, key=key, format_func=label))
+    views = []
+    for side, name in zip(SIDES, chosen, strict=True):
+        try:
+            views.append(from_record(store.load(name)))
+        except RagqaError as error:
+            st.html(notice_html(f"{side.upper()}: {error}", "bad"))
+    if len(views) == 2:
+        _draw(*views)

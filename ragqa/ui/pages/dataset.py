@@ -1,0 +1,330 @@
+"""The page Data set: made of a corpus, looked into and edited stage by stage, labelled by experts, put to use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+import streamlit as st
+
+from ragqa.corpus.files import read_utf8
+from ragqa.errors import RagqaError, RecordError
+from ragqa.evaluation.catalogue import benchmark_of
+from ragqa.infra.cleaning import cell
+from ragqa.infra.journal import read_stamp, translated, write_whole
+from ragqa.lab.dataset.benchmark import CARD, MAKE
+from ragqa.lab.dataset.review import (
+    ADJUDICATOR,
+    KINDS,
+    LABELS,
+    MEANINGS,
+    Labels,
+    Pair,
+    agreement,
+    decision,
+    give,
+    labels_in,
+    pairs_of,
+    read_given,
+)
+from ragqa.lab.dataset.stages import FILES, SPLIT, STAGES, TOPICS, Stages, rows_in, topics_in
+from ragqa.server.access.policy import Act
+from ragqa.settings.paths import Paths
+from ragqa.ui import access
+from ragqa.ui.html.dataset import pair_html
+from ragqa.ui.html.render import notice_html
+from ragqa.ui.pages.evaluation.form import MAX_UPLOAD_MB, settings_form
+from ragqa.ui.pages.evaluation.page import POLL_SECONDS, all_runs
+from ragqa.ui.pages.evaluation.render import figures_html
+from ragqa.ui.pages.evaluation.results import draw_comparisons, draw_progress
+from ragqa.ui.pages.evaluation.runs import Runs
+from ragqa.ui.state import resources
+
+MAKING, LOOKING, LABELLING, USING = "Make", "Stages", "Review", "Use"
+SHOWN_ROWS = 300
+_SET, _PROBLEM, _TAKEN = (
+    "dataset_chosen",
+    "dataset_problem",
+    "dataset_taken",
+)  # plain keys: those of widgets vanish when the page changes
+
+
+@st.cache_resource(show_spinner=False)
+def _making(paths: Paths) -> Runs:
+    return Runs(paths, {MAKE.name: MAKE})
+
+
+def dataset_page() -> None:
+    """Draws the page; `?set=ID` names the data set."""
+    st.html(resources.style())
+    access.gate().demand(Act.EVALUATION)
+    words = "Questions with gold passages, made of a corpus of yours and checked by people who know it."
+    st.html(f'<div class="rq-brand"><h1>Data set</h1><p>{words}</p></div>')
+    paths = Paths.from_env()
+    runs = _making(paths)
+    names = _sets(runs.folder)
+    views = (MAKING, LOOKING, LABELLING, USING) if names else (MAKING,)
+    st.session_state.setdefault("dataset_view", st.query_params.get("view", MAKING))
+    if st.session_state["dataset_view"] not in views:
+        st.session_state["dataset_view"] = MAKING
+    view = st.radio("View", views, key="dataset_view", horizontal=True, label_visibility="collapsed")
+    problem = st.session_state.pop(_PROBLEM, "")
+    if problem:
+        st.html(notice_html(problem, "bad"))
+    if view == MAKING:
+        _make(runs, paths)
+        return
+    folder = runs.folder / _chosen(names, runs)
+    draw: Mapping[str, Callable[[], None]] = {
+        LOOKING: partial(_stages, folder, runs),
+        LABELLING: partial(_review, folder),
+        USING: partial(_use, folder, paths),
+    }
+    try:
+        draw[view]()
+    except RagqaError as error:
+        st.html(notice_html(str(error), "bad"))
+
+
+def _sets(folder: Path) -> list[str]:
+    """The data sets of this home whose corpus this person may read, the newest first."""
+    found = [path.parent for path in folder.glob(f"{MAKE.name}-*/{STAGES}")]
+    ordered = sorted(found, key=lambda path: -path.stat().st_mtime)
+    return [path.name for path in ordered if _may_see(_index_of(path))]
+
+
+def _may_see(index: str) -> bool:
+    return access.gate().may(Act.READ, index) if index else not access.is_guarded()
+
+
+def _chosen(names: list[str], runs: Runs) -> str:
+    words = {one.run_id: f"{one.words}, {one.state}" for one in runs.list()}
+    current = st.session_state.get(_SET) or st.query_params.get("set")
+    found = st.selectbox(
+        *("Data set", names, names.index(current) if current in names else 0),
+        format_func=lambda name: f"{words.get(name, 'made on the command line')} ({name.rpartition('-')[2]})",
+    )
+    st.session_state[_SET] = st.query_params["set"] = found
+    return str(found)
+
+
+# Make ---------------------------------------------------------------------------------------------------------------
+
+
+def _make(runs: Runs, paths: Paths) -> None:
+    st.caption(MAKE.description)
+    settings = settings_form(MAKE, paths)
+    busy = runs.current is not None
+    start = partial(_start, runs, settings or {})
+    st.button("Make", type="primary", key="dataset_make", disabled=settings is None or busy, on_click=start)
+    run_id = runs.current.run_id if runs.current else st.session_state.get(_SET)
+    if run_id not in {one.run_id for one in runs.list()}:
+        return
+    live, view = runs.live(run_id), runs.view(run_id)
+    if live and view.running:
+        st.fragment(partial(draw_progress, live), run_every=POLL_SECONDS)()
+        return
+    words = view.error or (
+        "Stopped; what was done is stored." if view.stopped else f"Done: {MAKE.words(view.settings)}."
+    )
+    st.html(notice_html(words, "bad" if view.error else "mixed" if view.stopped else "good"))
+    if not view.complete:
+        st.button("Continue", key="dataset_on", on_click=partial(_start, runs, view.settings), disabled=busy)
+    st.html(figures_html(view.report.figures))
+    draw_comparisons(view.report, "What became of it")
+
+
+def _start(runs: Runs, settings: Mapping[str, object]) -> None:
+    try:
+        with access.gate().doing(Act.EVALUATION, benchmark=MAKE.name):
+            st.session_state[_SET] = runs.start(MAKE.name, settings).run_id
+    except RagqaError as error:
+        st.session_state[_PROBLEM] = str(error)
+
+
+# Stages -------------------------------------------------------------------------------------------------------------
+
+
+def _stages(folder: Path, runs: Runs) -> None:
+    """One stage's file: its rows, to be taken away, edited and put back."""
+    stages = Stages(folder)
+    there = [name for name in FILES if (folder / name).is_file()]
+    name = st.radio("Stage", there, key="dataset_stage", horizontal=True, label_visibility="collapsed")
+    if not name:
+        st.html(notice_html("No stage is done yet."))
+        return
+    text = read_utf8(folder / name, name)
+    if stages.is_edited(name):
+        st.html(notice_html("Edited. Make the set again, and the next stages go on from this.", "mixed"))
+    if name == TOPICS:
+        topics = topics_in(text, name)
+        rows = [{"topic": cell(topic), "key terms": cell(", ".join(terms))} for topic, terms in topics.items()]
+    else:
+        found = rows_in(text, name, ("id",))
+        rows = [{key: cell(str(value)) for key, value in row.items()} for row in found[:SHOWN_ROWS]]
+        st.caption(f"{len(found):,} rows" + (f", the first {SHOWN_ROWS} shown" if len(found) > SHOWN_ROWS else ""))
+    st.dataframe(rows, hide_index=True, height=420)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.download_button("Download", text, name, key=f"dataset_take_{name}")
+        if (folder / CARD).is_file():
+            st.download_button("Data card", read_utf8(folder / CARD, CARD), CARD, key="dataset_card")
+        listed = {one.run_id for one in runs.list()}
+        if folder.name in listed:
+            again = partial(_start, runs, runs.view(folder.name).settings) if not runs.current else None
+            st.button("Make again from here", key="dataset_again", on_click=again, disabled=again is None)
+    n = st.session_state.setdefault(_TAKEN, 0)
+    file = st.file_uploader(
+        "The same file, edited", ["json", "jsonl"], key=f"dataset_put_{name}_{n}", max_upload_size=MAX_UPLOAD_MB
+    )
+    if file is not None:
+        edited = file.getvalue().decode("utf-8-sig", errors="replace")
+        (topics_in if name == TOPICS else partial(rows_in, keys=("id",)))(edited, name)
+        with access.gate().doing(Act.EVALUATION, files=[name]), translated(folder):
+            write_whole(folder / name, [edited])
+        st.session_state[_TAKEN] = n + 1  # an empty field for the next one
+        st.rerun()
+
+
+# Review -------------------------------------------------------------------------------------------------------------
+
+
+def _review(folder: Path) -> None:
+    """One pair at a time; a reviewer sees nobody else's labels until what two disagree on is settled."""
+    pairs, labels = pairs_of(folder), labels_in(folder)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.session_state.setdefault("dataset_reviewer", access.gate().person.email)
+        reviewer = st.text_input("Reviewer", key="dataset_reviewer", width=260, placeholder="Your name").strip()
+        settling = st.toggle("Settle disagreements", key="dataset_settling")
+    disputed = [pair for pair in pairs if len(labels.get(pair.key, {})) > 1 and not decision(labels[pair.key])]
+    _standing(pairs, labels, len(disputed))
+    if not reviewer or reviewer == ADJUDICATOR:
+        st.html(notice_html("Say who labels: two reviewers with names of their own label blind.", "mixed"))
+        return
+    who = ADJUDICATOR if settling else reviewer
+    left = disputed if settling else [pair for pair in pairs if reviewer not in labels.get(pair.key, {})]
+    last = st.session_state.get("dataset_last")
+    if st.session_state.pop("dataset_back", False) and last:
+        left = [pair for pair in pairs if pair.key == last]
+    if not left:
+        st.html(
+            notice_html("Nothing is left to settle." if settling else f"{reviewer} has labelled every pair.", "good")
+        )
+    else:
+        _pair(folder, left[0], who, labels if settling else {})
+    _labels_in_and_out(folder)
+
+
+def _standing(pairs: list[Pair], labels: Labels, n_disputed: int) -> None:
+    """How far everybody is, and how far they agree."""
+    decided = sum(bool(decision(labels.get(pair.key, {}))) for pair in pairs)
+    by_two = sum(len(labels.get(pair.key, {})) > 1 for pair in pairs)
+    st.progress(
+        decided / (len(pairs) or 1),
+        text=f"{decided:,} of {len(pairs):,} pairs decided, {by_two:,} labelled twice, {n_disputed:,} disputed",
+    )
+    found = agreement(labels)
+    if found.n:
+        cohen, alpha = ("–" if value is None else f"{value:.2f}" for value in (found.cohen, found.krippendorff))
+        st.caption(
+            f"Agreement: {found.same:,} of {found.n:,} the same; Cohen's kappa {cohen}, Krippendorff's alpha {alpha}."
+        )
+
+
+def _pair(folder: Path, pair: Pair, who: str, labels: Labels) -> None:
+    index = _index_of(folder)
+    corpus = resources.corpus_or_none(index, Paths.from_env()) if index else None
+    passage = None
+    if corpus is not None and pair.passage in corpus.position_of:
+        passage = corpus.passages[corpus.position_of[pair.passage]]
+    told = [label for name, label in labels.get(pair.key, {}).items() if name != ADJUDICATOR]
+    st.html(pair_html(pair.row, pair.passage, passage, told))
+    with st.container(horizontal=True):
+        for number, label in enumerate(KINDS, start=1):
+            st.button(
+                label.capitalize(),
+                key=f"dataset_label_{label}",
+                shortcut=str(number),
+                help=MEANINGS[label],
+                on_click=partial(_label, folder, pair, who, label),
+            )
+        if st.session_state.get("dataset_last"):
+            st.button("Back", key="dataset_undo", shortcut="Backspace", on_click=_back, type="tertiary")
+
+
+def _index_of(folder: Path) -> str:
+    """The corpus it was made of; empty where nothing says so."""
+    try:
+        return str(read_stamp(folder).get("input", ""))
+    except RecordError:
+        return ""
+
+
+def _label(folder: Path, pair: Pair, who: str, label: str) -> None:
+    try:
+        with access.gate().doing(Act.EVALUATION, label=label):
+            give(folder, [(pair.key, who, label)])
+        st.session_state["dataset_last"] = pair.key
+    except RagqaError as error:
+        st.session_state[_PROBLEM] = str(error)
+
+
+def _back() -> None:
+    st.session_state["dataset_back"] = True
+
+
+def _labels_in_and_out(folder: Path) -> None:
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        if (folder / LABELS).is_file():
+            st.download_button("Download the labels", read_utf8(folder / LABELS, LABELS), LABELS, key="dataset_labels")
+        with st.popover("Take over labels"):
+            n = st.session_state.setdefault(_TAKEN, 0)
+            file = st.file_uploader(
+                "Labels, as they are downloaded", ["jsonl"], key=f"dataset_given_{n}", max_upload_size=MAX_UPLOAD_MB
+            )
+            if file is not None:
+                st.session_state[_TAKEN] = n + 1
+                with access.gate().doing(Act.EVALUATION, files=[file.name]):
+                    taken = read_given(folder, file.getvalue().decode("utf-8-sig", errors="replace"), file.name)
+                st.toast(f"{taken:,} labels taken over")
+                st.rerun()
+
+
+# Use ----------------------------------------------------------------------------------------------------------------
+
+
+def _use(folder: Path, paths: Paths) -> None:
+    """What a finished set is for: what runs here, and the commands of what takes long."""
+    if not (folder / SPLIT).is_file():
+        st.html(notice_html("The set is not finished yet.", "mixed"))
+        return
+    index, parts = _index_of(folder), folder / "export" / "obliqa"
+    runs = all_runs(paths)
+    with st.container(horizontal=True):
+        for label, name, settings in (
+            ("Evaluate", "retrieval", {"questions": str(parts / "test.json"), "index": index}),
+            ("Error rates", "verdicts", {"index": index}),
+        ):
+            start = partial(_evaluate, runs, name, settings)
+            st.button(label, key=f"dataset_{name}", type="primary", on_click=start, disabled=runs.current is not None)
+    if current := runs.current:
+        st.html(notice_html(f"{current.benchmark.title} is under way; the page Evaluate shows it."))
+        st.html(f'<p><a href="evaluate?run={current.run_id}" target="_self">Open it</a></p>')
+    st.caption("These take minutes to hours and belong into a terminal:")
+    given = f"--index {index} --questions {parts / 'train.json'}"
+    for label, command in (
+        ("Tune", f"ragqa tune {given}"),
+        ("Train ranker", f"ragqa train ranker {given} --out RANKER"),
+        ("Train retriever", f"ragqa train retriever {given} --test {parts / 'dev.json'} --out ADAPTER"),
+    ):
+        st.markdown(f"**{label}**")
+        st.code(command, language="bash")
+    st.caption("Each says its figures before and after, the last one on questions that it has not learnt from.")
+
+
+def _evaluate(runs: Runs, name: str, settings: Mapping[str, object]) -> None:
+    try:
+        with access.gate().doing(Act.EVALUATION, benchmark=name):
+            runs.start(name, benchmark_of(name).settings(**settings))
+    except RagqaError as error:
+        st.session_state[_PROBLEM] = str(error)

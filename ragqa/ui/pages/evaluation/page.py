@@ -1,0 +1,182 @@
+"""The page where a benchmark is chosen, run, watched, looked into and taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from ragqa.errors import RagqaError
+from ragqa.evaluation import catalogue
+from ragqa.evaluation.benchmark import Benchmark
+from ragqa.server.access.policy import Act
+from ragqa.settings.paths import Paths
+from ragqa.ui import access
+from ragqa.ui.html.render import notice_html
+from ragqa.ui.pages.evaluation.form import settings_form
+from ragqa.ui.pages.evaluation.render import run_head_html, runs_html
+from ragqa.ui.pages.evaluation.results import draw_comparisons, draw_progress, draw_results
+from ragqa.ui.pages.evaluation.runs import Runs, View
+from ragqa.ui.state import resources
+
+POLL_SECONDS = 0.5
+LISTED_RUNS = 50
+_CHOSEN, _SHOWN, _LINKED = "evaluation_benchmark", "evaluation_shown", "evaluation_linked"  # plain keys
+_PROBLEM = "evaluation_problem"
+
+
+@st.cache_resource(show_spinner=False)
+def all_runs(paths: Paths) -> Runs:
+    """The evaluations of this home, shared by every session."""
+    return Runs(paths, offered())
+
+
+def offered() -> Mapping[str, Benchmark]:
+    """The benchmarks of the page by name."""
+    return {name: one for name, one in catalogue.benchmarks().items() if one.on_page}
+
+
+def evaluation_page() -> None:
+    """Draws the page. ``?run=ID`` shows that run; one that is under way is found again without it."""
+    st.html(resources.style())
+    st.title("Evaluate")
+    paths = Paths.from_env()
+    access.gate().demand(Act.EVALUATION)
+    runs = all_runs(paths)
+    _follow_link(runs)
+    benchmark = offered()[_choice(runs)]
+    st.caption(benchmark.description)
+    settings = settings_form(benchmark, paths)
+    _run_button(benchmark, settings, runs)
+    with st.container():  # always there, so that a message here moves nothing below
+        problem = st.session_state.pop(_PROBLEM, "")
+        if problem:
+            st.html(notice_html(problem, "bad"))
+    shown = st.session_state.setdefault(_SHOWN, {}).get(benchmark.name)
+    if shown:
+        _show(shown, benchmark, runs, paths)
+    elif benchmark.published:
+        draw_comparisons(benchmark.published(settings or benchmark.settings()), "Published figures")
+    _earlier(runs)
+
+
+def _follow_link(runs: Runs) -> None:
+    """Takes over the run that the address names, once; else the one that is under way."""
+    linked = st.query_params.get("run")
+    shown = st.session_state.setdefault(_SHOWN, {})
+    if linked and st.session_state.get(_LINKED) != linked:
+        st.session_state[_LINKED] = linked
+        try:
+            name = runs.view(linked).benchmark
+        except RagqaError as error:
+            st.session_state[_PROBLEM] = str(error)
+        else:
+            shown[name] = linked
+            _choose(name)
+    current = runs.current
+    if current and not linked and _CHOSEN not in st.session_state:
+        shown[current.benchmark.name] = current.run_id
+        _choose(current.benchmark.name)
+
+
+def _choose(name: str) -> None:
+    st.session_state[_CHOSEN] = name
+    st.session_state.pop("evaluate_benchmark", None)
+
+
+def _choice(runs: Runs) -> str:
+    key, titles = "evaluate_benchmark", {name: one.title for name, one in offered().items()}
+    st.session_state.setdefault(key, st.session_state.get(_CHOSEN, next(iter(titles))))
+    found: str = st.radio(
+        *("Benchmark", list(titles)),
+        key=key,
+        format_func=titles.__getitem__,
+        horizontal=True,
+        on_change=lambda: _address(st.session_state[_SHOWN].get(st.session_state[key], "")),
+    )
+    st.session_state[_CHOSEN] = found
+    current = runs.current
+    if current and current.benchmark.name != found:
+        view = current.view
+        words = f"{current.benchmark.title} is under way: {view.done:,} of {view.total:,} questions."
+        st.html(notice_html(f"{words} One runs at a time."))
+    return found
+
+
+def _run_button(benchmark: Benchmark, settings: Mapping[str, Any] | None, runs: Runs) -> None:
+    st.button(
+        "Run",
+        type="primary",
+        key="evaluate_run",
+        disabled=settings is None or runs.current is not None,
+        on_click=partial(_start, benchmark, settings or {}, runs),
+    )
+
+
+def _start(benchmark: Benchmark, settings: Mapping[str, Any], runs: Runs, *, restart: bool = False) -> None:
+    """Starts the run and puts it into the address, so that it can be found again and shared."""
+    try:
+        with access.gate().doing(Act.EVALUATION, benchmark=benchmark.name):
+            started = runs.start(benchmark.name, settings, restart=restart)
+    except RagqaError as error:
+        st.session_state[_PROBLEM] = str(error)
+        return
+    st.session_state.setdefault(_SHOWN, {})[benchmark.name] = started.run_id
+    _address(started.run_id)
+
+
+def _address(run_id: str) -> None:
+    """Names this run in the address, or none."""
+    st.session_state[_LINKED] = run_id
+    if run_id:
+        st.query_params["run"] = run_id
+    else:
+        st.query_params.pop("run", None)
+
+
+def _show(run_id: str, benchmark: Benchmark, runs: Runs, paths: Paths) -> None:
+    st.divider()
+    try:
+        view = runs.view(run_id)
+    except RagqaError as error:
+        st.html(notice_html(str(error), "bad"))
+        return
+    st.html(run_head_html(benchmark, view.settings))
+    live = runs.live(run_id)
+    if live and view.running:
+        st.fragment(partial(draw_progress, live), run_every=POLL_SECONDS)()
+        return
+    _ended(run_id, benchmark, view, runs)
+    draw_results(run_id, benchmark, view, runs.folder / run_id, paths)
+
+
+def _ended(run_id: str, benchmark: Benchmark, view: View, runs: Runs) -> None:
+    """What became of the run, and the buttons that continue it or begin it anew."""
+    if view.error:
+        st.html(notice_html(view.error, "bad" if view.phase != "Interrupted" else "mixed"))
+    elif view.stopped:
+        words = f"Stopped after {view.done:,} of {view.total:,} questions." if view.total else "Stopped while loading."
+        st.html(notice_html(f"{words} What was done is stored: continue when you like.", "mixed"))
+    else:
+        restored = f", {view.n_restored:,} of them restored" if view.n_restored else ""
+        st.html(notice_html(f"Done: {view.done:,} questions{restored}.", "good"))
+    if view.failed:
+        words = f"{view.failed:,} questions got no answer or no score; continue to try them once more."
+        st.html(notice_html(words, "mixed"))
+    busy, start = runs.current is not None, partial(_start, benchmark, view.settings, runs)
+    with st.container(horizontal=True):
+        if not view.complete:
+            st.button("Continue", key=f"evaluate_on_{run_id}", on_click=start, disabled=busy)
+        explanation = "Throws away what this run has stored."
+        anew = partial(start, restart=True)
+        st.button("Begin anew", key=f"evaluate_anew_{run_id}", on_click=anew, disabled=busy, help=explanation)
+
+
+def _earlier(runs: Runs) -> None:
+    found = runs.list()
+    if found:
+        st.divider()
+        st.subheader("Earlier runs", anchor="earlier")
+        st.html(runs_html(found[:LISTED_RUNS]))

@@ -1,0 +1,229 @@
+"""One run on the page: how far it is, its figures beside published ones, every question, one question, its files."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+import streamlit as st
+
+from ragqa.evaluation.benchmark import Benchmark
+from ragqa.evaluation.report import Report, Row
+from ragqa.infra.cleaning import cell
+from ragqa.settings.paths import Paths
+from ragqa.types import Passage
+from ragqa.ui.html.render import notice_html
+from ragqa.ui.pages.evaluation.render import (
+    answer_html,
+    comparison_html,
+    duration_words,
+    figures_html,
+    hits_html,
+    latest_html,
+    matches_html,
+    question_head_html,
+    steps_html,
+)
+from ragqa.ui.pages.evaluation.runs import BackgroundRun, View
+from ragqa.ui.state import resources
+
+LATEST: Final = 5
+OPENED: Final = "evaluation_opened"  # plain key: the number of the question that is open, by run
+LISTED: Final = 500  # questions in the list that opens one; the table has all
+TABLE_HEIGHT: Final = 400  # pixels
+ALL, WRONG, RIGHT = "all", "wrong", "right"
+
+
+def draw_progress(run: BackgroundRun) -> None:
+    """Redrawn while the run is under way; asks for the whole page when it has ended."""
+    view = run.view
+    if not view.running:
+        st.rerun()
+    status, button = st.columns([5, 1], vertical_alignment="center")
+    phase = "Stopping after what is under way" if run.is_stopping else view.phase
+    status.html(notice_html(f"{phase} …"))
+    button.button("Stop", on_click=run.stop, key="evaluate_stop", width="stretch", disabled=run.is_stopping)
+    if view.total:
+        left = f", {duration_words(view.seconds_left)} left" if view.seconds_left is not None else ""
+        kept = f", {view.n_restored:,} of them restored" if view.n_restored else ""
+        st.progress(min(1.0, view.done / view.total), text=f"{view.done:,} of {view.total:,} questions{kept}{left}")
+    if view.rows:
+        st.caption("So far:")
+        st.html(figures_html(view.report.figures))
+        st.caption("The latest questions:")
+        st.html(latest_html(view.rows[-LATEST:], view.report.columns, run.benchmark))
+
+
+def draw_results(run_id: str, benchmark: Benchmark, view: View, folder: Path, paths: Paths) -> None:
+    """Everything of a run that has ended."""
+    if view.report.notes:
+        st.html(notice_html("\n".join(view.report.notes)))
+    if view.report.figures:
+        st.html(figures_html(view.report.figures))
+    draw_comparisons(view.report)
+    if view.rows:
+        st.subheader("Questions", anchor="questions")
+        _questions(run_id, benchmark, view, paths)
+    _downloads(view, folder)
+
+
+def draw_comparisons(report: Report, heading: str = "Side by side") -> None:
+    """The tables of a report, each under its title where it has one."""
+    if report.comparisons:
+        st.subheader(heading, anchor="published")
+    for comparison in report.comparisons:
+        if comparison.title:
+            st.caption(comparison.title)
+        st.html(comparison_html(comparison))
+
+
+def _questions(run_id: str, benchmark: Benchmark, view: View, paths: Paths) -> None:
+    judged = any(row.right is not None for row in view.rows)
+    names = {ALL: "all", WRONG: f"only “{benchmark.verdicts[1]}”", RIGHT: f"only “{benchmark.verdicts[0]}”"}
+    if judged:
+        wrong = sum(row.right is False for row in view.rows)
+        right, bad = benchmark.verdicts
+        st.caption(f"{wrong:,} of {len(view.rows):,} {bad}; “{right}” means that {benchmark.right}.")
+    left, middle = st.columns([2, 3], gap="medium", vertical_alignment="bottom")
+    shown = ALL
+    if judged:
+        key = f"evaluate_show_{run_id}"
+        shown = left.segmented_control("Show", list(names), default=ALL, key=key, format_func=names.__getitem__) or ALL
+    words = middle.text_input("Question contains", key=f"evaluate_words_{run_id}")
+    rows = [row for row in view.rows if _is_shown(row, shown, words)]
+    if not rows:
+        st.html(notice_html("No question is like that."))
+        return
+    _table(run_id, view, rows, f"{shown}_{words}")
+    opened = _opened(run_id, rows)
+    if opened is not None:
+        _one(benchmark, view, opened, paths)
+
+
+def _is_shown(row: Row, shown: str, words: str) -> bool:
+    right = shown == ALL or row.right is (shown == RIGHT)
+    return right and words.casefold().strip() in row.question.casefold()
+
+
+def _table(run_id: str, view: View, rows: list[Row], part: str) -> None:
+    """The questions; a click on a heading sorts, one beside a row opens it."""
+    marks = {True: "✓", False: "✗", None: ""}
+    frame = pd.DataFrame(
+        {
+            "#": [row.number for row in rows],
+            **({"": [marks[row.right] for row in rows]} if any(row.right is not None for row in rows) else {}),
+            "question": [cell(row.question) for row in rows],  # the table can be taken away as CSV
+            **{column.heading: [row.values.get(column.key) for row in rows] for column in view.report.columns},
+        }
+    )
+    formats = {
+        column.heading: st.column_config.NumberColumn(format=f"%.{column.decimals}f") for column in view.report.columns
+    }
+    config: dict[str, Any] = {"#": st.column_config.NumberColumn(width=50), "": st.column_config.Column(width=50)}
+    key = f"evaluate_table_{run_id}_{part}"
+    st.dataframe(
+        frame,
+        hide_index=True,
+        key=key,
+        height=min(TABLE_HEIGHT, 38 + 35 * len(rows)),
+        column_config=config | {"question": st.column_config.Column(width=620)} | formats,
+        on_select=partial(_open_selected, run_id, key, [row.number for row in rows]),
+        selection_mode="single-row",
+        alt="Questions of this run with their values",
+    )
+
+
+def _open_selected(run_id: str, key: str, numbers: list[int]) -> None:
+    selected = st.session_state[key]["selection"]["rows"]
+    if selected:
+        _open(run_id, numbers[selected[0]])
+
+
+def _open(run_id: str, number: int | None) -> None:
+    st.session_state.setdefault(OPENED, {})[run_id] = number
+    st.session_state.pop(f"evaluate_open_{run_id}", None)
+
+
+def _opened(run_id: str, rows: list[Row]) -> Row | None:
+    """The question that is open, by the list, the table, or the buttons beside it."""
+    by_number = {row.number: row for row in rows}
+    known = st.session_state.setdefault(OPENED, {})
+    listed = list(by_number)[:LISTED]
+    if known.get(run_id) in by_number and known[run_id] not in listed:
+        listed.append(known[run_id])
+    key = f"evaluate_open_{run_id}"
+    if known.get(run_id) not in by_number:
+        known[run_id] = None
+    st.session_state[key] = known[run_id]
+    chosen, before, after = st.columns([8, 1, 1], gap="small", vertical_alignment="bottom")
+    number = chosen.selectbox(
+        "Open a question",
+        listed,
+        index=None,
+        key=key,
+        format_func=lambda n: f"{n}. {by_number[n].question}" if n in by_number else str(n),
+        placeholder="choose one here, or tick its row above",
+        on_change=lambda: known.update({run_id: st.session_state[key]}),
+    )
+    order = list(by_number)
+    place = order.index(number) if number in by_number else -1
+    step = partial(_step, run_id, order, place)
+    before.button(
+        "Previous", key=f"evaluate_before_{run_id}", on_click=step, args=(-1,), disabled=place <= 0, width="stretch"
+    )
+    after.button(
+        "Next",
+        key=f"evaluate_after_{run_id}",
+        on_click=step,
+        args=(1,),
+        disabled=place + 1 >= len(order),
+        width="stretch",
+    )
+    return by_number.get(number) if number is not None else None
+
+
+def _step(run_id: str, order: list[int], place: int, by: int) -> None:
+    _open(run_id, order[place + by])
+
+
+def _one(benchmark: Benchmark, view: View, row: Row, paths: Paths) -> None:
+    """One question: what was found, what was answered, what matched."""
+    indexes = [view.settings.get(option.name) for option in benchmark.options if option.kind == "index"]
+    index = next(filter(None, indexes), "")
+    with st.container(border=True):
+        st.html(question_head_html(row, view.report.columns, benchmark))
+        if row.answer is not None:
+            st.markdown("### Answer")
+            st.html(answer_html(row.answer, row.sentences))
+        if row.matches:
+            st.markdown("### Reference")
+            st.html(matches_html(row))
+        if row.hits or index:
+            st.markdown("### Passages")
+            st.html(hits_html(row, _passages(row, index, paths)))
+        if row.steps:
+            st.html(steps_html(row))
+
+
+def _passages(row: Row, index: str, paths: Paths) -> dict[str, Passage | None]:
+    """The texts of hits and gold by id, where the index still has them."""
+    corpus = resources.corpus_or_none(index, paths) if index else None
+    if corpus is None:
+        return {}
+    names = {*(hit.passage_id for hit in row.hits), *row.gold}
+    places = {name: corpus.position_of.get(name) for name in names}
+    return {name: None if place is None else corpus.passages[place] for name, place in places.items()}
+
+
+def _downloads(view: View, folder: Path) -> None:
+    there = [one for one in view.report.files if (folder / one.name).is_file()]
+    if not there:
+        return
+    st.subheader("Files", anchor="files")
+    with st.container(horizontal=True):
+        for one in there:
+            read = (folder / one.name).read_bytes
+            st.download_button(one.label, read, one.name, one.mime, on_click="ignore", key=f"evaluate_file_{one.name}")
+    st.caption(f"Stored in {folder}.")

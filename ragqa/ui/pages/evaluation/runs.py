@@ -1,0 +1,295 @@
+"""Evaluations in the background, one at a time, and those that earlier sessions left on disk.
+
+::
+
+    RAGQA_HOME/evaluations/
+    ├── RUN_ID/
+    │   ├── request.json   what was asked, and how far it came
+    │   ├── view.json      what the page shows, written when a run ends, however it ends
+    │   └── …              the folder of the run: run.json, journal.jsonl and what can be downloaded
+    └── uploads/           question files that somebody uploaded, named by their content
+
+An item is in the journal before the page shows it: after Stop, a crash or `kill -9` the same run continues there.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import secrets
+import threading
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ragqa.errors import ConfigError, RagqaError, RecordError
+from ragqa.evaluation.benchmark import Benchmark, Settings, Status
+from ragqa.evaluation.loading import sharing
+from ragqa.evaluation.report import Report, Row
+from ragqa.evaluation.run import Progress, Stop, run
+from ragqa.infra.journal import translated, write_whole
+from ragqa.settings.paths import Paths
+from ragqa.ui import access
+from ragqa.ui.state import resources
+
+_logger = logging.getLogger(__name__)
+
+REQUEST, VIEW = "request.json", "view.json"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Everything shown of one evaluation; plain values that a file can hold, empty until they are known.
+
+    ``failed`` is how many items got no solution or no score, ``error`` says why the run ended early.
+    """
+
+    benchmark: str
+    settings: Mapping[str, Any]
+    phase: str = "Starting"
+    done: int = 0
+    total: int = 0
+    seconds_left: float | None = None
+    rows: tuple[Row, ...] = ()
+    report: Report = field(default_factory=Report)
+    failed: int = 0
+    error: str = ""
+    running: bool = True
+    stopped: bool = False
+
+    @property
+    def n_restored(self) -> int:
+        """How many of the rows were read back from an earlier run."""
+        return sum(row.restored for row in self.rows)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every item that was asked for is done."""
+        return not (self.running or self.error or self.failed) and self.done >= self.total > 0
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A line of the list of runs. ``state`` is "running", "done", "stopped", "failed" or "interrupted"."""
+
+    run_id: str
+    title: str
+    words: str
+    started: str
+    state: str
+    done: int
+    total: int
+    headline: str
+
+
+class BackgroundRun:
+    """One evaluation under way. `view` may be read at any time from any thread; it is replaced, never changed."""
+
+    def __init__(
+        self, run_id: str, benchmark: Benchmark, settings: Settings, folder: Path, paths: Paths, *, restart: bool
+    ) -> None:
+        """Starts at once."""
+        self.run_id, self.benchmark, self.folder = run_id, benchmark, folder
+        self.view = View(benchmark.name, settings)
+        self.started = datetime.now(UTC).isoformat(timespec="seconds")
+        self._paths, self._restart, self._stop = paths, restart, Stop()
+        self._load = access.bound(resources.pipeline)
+        _write_request(folder, self.view, self.started, "interrupted")  # what is true if nobody writes again
+        self._thread = threading.Thread(target=self._run, name="ragqa-evaluation", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the run after the items under way; what is done is stored."""
+        self._stop.set()
+
+    @property
+    def is_stopping(self) -> bool:
+        return self._stop.is_set and self.view.running
+
+    def wait(self, timeout_seconds: float | None = None) -> View:
+        """The view when the run has ended, or when the time is up."""
+        self._thread.join(timeout_seconds)
+        return self.view
+
+    def _run(self) -> None:
+        last = self.view
+        settings, stop = self.view.settings, self._stop
+        steps = run(self.benchmark, settings, self.folder, self._paths, restart=self._restart, stop=stop)
+        try:
+            with sharing(self._load), closing(steps):  # type: ignore[type-var]
+                for step in steps:
+                    self.view = last = _after(last, step)
+                    if stop.is_set and not step.total:  # still loading
+                        break
+            stopped = stop.is_set and (last.done < last.total or not last.total)
+            last = replace(last, phase="Stopped" if stopped else "Done", stopped=stopped)
+        except RagqaError as error:
+            last = replace(last, phase="Ended early", error=str(error))
+        except Exception:  # the thread's last line: whatever it is, the page must say so without a trace
+            reference = secrets.token_hex(4)
+            _logger.exception("evaluation failed, reference %s", reference)
+            words = f"Something failed inside ragqa. Reference {reference} in the server's log says what."
+            last = replace(last, phase="Ended early", error=f"{words} What was done is stored; continue the run.")
+        self._end(replace(last, running=False, seconds_left=None))
+
+    def _end(self, view: View) -> None:
+        """On disk first, so that who sees the run ended finds it there."""
+        try:
+            with translated(self.folder):
+                write_whole(self.folder / VIEW, [view_to_json(view)])
+            _write_request(self.folder, view, self.started, _state(view))
+        except (RagqaError, ValueError) as error:
+            _logger.warning("what the page shows could not be stored: %s", error)
+            view = replace(view, error=view.error or f"The results are shown, but could not be stored: {error}")
+        self.view = view
+
+
+def _after(view: View, step: Progress) -> View:
+    """The view after this step of the run; the report's data are in its own file, not in the view's."""
+    report = replace(step.report, columns=step.report.columns or view.report.columns, data={})
+    return replace(
+        view,
+        phase=step.phase,
+        done=step.done,
+        total=step.total,
+        seconds_left=step.seconds_left,
+        rows=step.rows,
+        report=report,
+        failed=sum(outcome.status is Status.FAILED for outcome in step.outcomes),
+    )
+
+
+class Runs:
+    """The evaluations of one home: at most one under way, any number on disk. Sessions share it."""
+
+    def __init__(self, paths: Paths, benchmarks: Mapping[str, Benchmark]) -> None:
+        self.folder = paths.home / "evaluations"
+        self._paths, self._benchmarks = paths, benchmarks
+        self._lock = threading.Lock()
+        self._latest: BackgroundRun | None = None
+
+    @property
+    def current(self) -> BackgroundRun | None:
+        """The run under way."""
+        latest = self._latest
+        return latest if latest and latest.view.running else None
+
+    def start(self, name: str, settings: Settings, *, restart: bool = False) -> BackgroundRun:
+        """Starts or continues the run of this benchmark with these settings; ``restart`` throws away what it has done.
+
+        Raises ConfigError while another one is under way, CorpusError where a file is gone, RecordError where nothing
+        can be stored.
+        """
+        benchmark = self._benchmarks[name]
+        plain: dict[str, Any] = json.loads(json.dumps(dict(settings), default=str))  # as it reads back
+        run_id = benchmark.run_id(plain)
+        with self._lock:
+            if self.current:
+                msg = (
+                    f"{self.current.benchmark.title} is still under way; wait until it has ended, or stop it first: "
+                    "two at a time would only share the processor and spoil the times"
+                )
+                raise ConfigError(msg)
+            folder = self.folder / run_id
+            with translated(folder):
+                folder.mkdir(parents=True, exist_ok=True)
+            self._latest = BackgroundRun(run_id, benchmark, plain, folder, self._paths, restart=restart)
+            return self._latest
+
+    def live(self, run_id: str) -> BackgroundRun | None:
+        """The run of this id where it is the latest of this process, ended or not."""
+        return self._latest if self._latest and self._latest.run_id == run_id else None
+
+    def view(self, run_id: str) -> View:
+        """What is known of this run; of one that was killed only what was asked. Raises RecordError."""
+        live = self.live(run_id)
+        if live:
+            return live.view
+        if run_id not in {summary.run_id for summary in self.list()}:
+            msg = f"no evaluation {run_id[:60]!r} on this machine; choose one of the list, or run it"
+            raise RecordError(msg)
+        folder = self.folder / run_id
+        asked = self._asked(folder)
+        if asked is not None and asked["state"] == "interrupted":
+            words = "This run was interrupted. What was done is stored: continue it to see that and the rest."
+            return View(asked["benchmark"], asked["settings"], phase="Interrupted", running=False, error=words)
+        with translated(folder):
+            text = (folder / VIEW).read_text(encoding="utf-8")
+        return view_from_json(text, VIEW)
+
+    def list(self) -> tuple[RunSummary, ...]:
+        """Every run, newest first; folders that are none are passed over."""
+        found = []
+        for file in self.folder.glob(f"*/{REQUEST}"):
+            asked = self._asked(file.parent)
+            if asked is not None:
+                found.append(self._summary(file.parent.name, asked))
+        return tuple(sorted(found, key=lambda one: one.started, reverse=True))
+
+    def _summary(self, run_id: str, asked: Mapping[str, Any]) -> RunSummary:
+        state, done, total, headline = (asked[key] for key in ("state", "done", "total", "headline"))
+        live, benchmark = self.live(run_id), self._benchmarks[asked["benchmark"]]
+        if live and live.view.running:
+            state, done, total, headline = "running", live.view.done, live.view.total, _headline(live.view)
+        words = benchmark.words(asked["settings"])
+        return RunSummary(run_id, benchmark.title, words, asked["started"], state, done, total, headline)
+
+    def _asked(self, folder: Path) -> dict[str, Any] | None:
+        """What `_write_request` wrote; None for anything else."""
+        try:
+            found = json.loads((folder / REQUEST).read_text(encoding="utf-8"))
+            texts = [found[key] for key in ("benchmark", "started", "state", "headline")]
+            counts = [found["done"], found["total"]]
+            known = found["benchmark"] in self._benchmarks and isinstance(found["settings"], dict)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        plain = all(isinstance(text, str) for text in texts) and all(isinstance(count, int) for count in counts)
+        return found if known and plain else None
+
+
+def view_to_json(view: View) -> str:
+    """The view as the text of a file."""
+    return json.dumps(asdict(view), ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def view_from_json(text: str, name: str) -> View:
+    """The view in this text, ``name`` being the file. Raises RecordError where it is something else."""
+    try:
+        found: View = _adapter().validate_json(text)
+    except (ValueError, RecursionError) as error:  # pydantic's ValidationError is a ValueError
+        msg = f"{name} is not what an evaluation wrote; run it again, what is done is stored beside it"
+        raise RecordError(msg) from error
+    return found
+
+
+@cache
+def _adapter() -> Any:  # noqa: ANN401 - pydantic is imported by who reads a view
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(View)
+
+
+def _state(view: View) -> str:
+    return "failed" if view.error else "stopped" if view.stopped else "done"
+
+
+def _headline(view: View) -> str:
+    return ", ".join(f"{figure.label} {figure.text}" for figure in view.report.figures[:2])
+
+
+def _write_request(folder: Path, view: View, started: str, state: str) -> None:
+    entry = {
+        "benchmark": view.benchmark,
+        "settings": dict(view.settings),
+        "started": started,
+        "state": state,
+        "done": view.done,
+        "total": view.total,
+        "headline": _headline(view),
+    }
+    with translated(folder):
+        write_whole(folder / REQUEST, [json.dumps(entry, indent=2, ensure_ascii=False) + "\n"])

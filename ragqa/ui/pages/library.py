@@ -1,0 +1,203 @@
+"""The page of the corpora that are kept here: all of them, and any one of them with its documents."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import streamlit as st
+
+from ragqa.corpus.documents import Reader
+from ragqa.corpus.documents.kinds import SUFFIXES
+from ragqa.errors import RagqaError
+from ragqa.index import IndexEntry, list_indexes, verify_index
+from ragqa.library.collection import Shelf, make_shelf, shelves
+from ragqa.library.names import corpus_name
+from ragqa.library.transfer import Deleted, deleted, erase, import_corpus, restore
+from ragqa.library.update import encoder_name
+from ragqa.library.upload import take
+from ragqa.server.access.policy import Act
+from ragqa.settings.paths import Paths
+from ragqa.ui import access
+from ragqa.ui.html.library import plain_markdown
+from ragqa.ui.html.render import notice_html
+from ragqa.ui.pages.library_corpus import PROBLEM, draw_corpus
+from ragqa.ui.state import resources
+
+TYPES = [suffix.removeprefix(".") for suffix in SUFFIXES]
+SAID = "library_said"
+
+
+def library_page() -> None:
+    """Draws the corpus named by ``?corpus=NAME``, else all of them."""
+    st.html(resources.style())
+    paths = Paths.from_env()
+    chosen = st.query_params.get("corpus", "")
+    access.gate().demand(Act.UPLOAD)
+    shelf = resources.own_shelf(chosen, paths) if chosen else None
+    if shelf is not None:
+        draw_corpus(shelf, paths)
+        return
+    st.title("Library")
+    st.caption("Your own documents: dropped in here, read, indexed, and asked about. They stay on this machine.")
+    with st.container():  # always there, so that a message here moves nothing below
+        if chosen:
+            st.html(notice_html(f"There is no corpus {chosen[:60]!r} in the library; choose one of the list.", "mixed"))
+        for text, kind in st.session_state.pop(SAID, []):
+            st.html(notice_html(text, kind))
+    _new_corpus(paths)
+    _corpora(paths)
+    _others(paths)
+    _import(paths)
+    _deleted(paths)
+
+
+def _new_corpus(paths: Paths) -> None:
+    """A drop makes a corpus at once: the preview of what was found comes before anything is indexed."""
+    turn = st.session_state.setdefault("library_turn", 0)
+    st.subheader("New corpus", anchor=False)
+    title = st.text_input("Name", key="library_title", placeholder="What it is called, such as “Insurance rules 2026”")
+    files = st.file_uploader(
+        "Documents: PDF, Word, HTML, Excel, CSV, text, or ZIP archives of them",
+        type=TYPES,
+        accept_multiple_files=True,
+        key=f"library_drop_{turn}",
+    )
+    if not files:
+        return
+    st.session_state["library_turn"] = turn + 1
+    try:
+        called = title.strip() or files[0].name.rpartition(".")[0]
+        taken = {entry.name for entry in list_indexes(paths.indexes)} | {one.name for one in shelves(paths.library)}
+        name = corpus_name(called, taken)
+        with access.gate().doing(Act.UPLOAD, name, files=[file.name for file in files]), Reader() as reader:
+            access.gate().spend_upload(sum(file.size for file in files))
+            shelf = make_shelf(name, paths.library, called)
+            lines = [line for file in files for line in take(shelf, file.name, file, reader)]
+        st.session_state[PROBLEM] = [(line, "mixed") for line in lines]
+        resources.library_jobs(paths).start(shelf, "read", lambda: None)
+        resources.warm_encoder(encoder_name(shelf, paths.indexes), paths)
+    except RagqaError as error:
+        st.session_state[SAID] = [(str(error), "bad")]
+        st.rerun()
+    _open(shelf.name)
+    st.rerun()
+
+
+def _corpora(paths: Paths) -> None:
+    found = resources.own_shelves(paths)
+    if not found:
+        return
+    st.subheader("Corpora", anchor=False)
+    known = {entry.name: entry for entry in list_indexes(paths.indexes)}
+    for shelf in found:
+        with st.container(border=True, key=f"corpus_{shelf.name}"):
+            try:
+                catalogue = shelf.read()
+            except RagqaError as error:
+                st.html(notice_html(str(error), "bad"))
+                continue
+            st.button(
+                plain_markdown(catalogue.title),
+                key=f"open_{shelf.name}",
+                type="tertiary",
+                on_click=partial(_open, shelf.name),
+            )
+            said = f" — {plain_markdown(catalogue.description[:200])}" if catalogue.description else ""
+            words = [f"{len(catalogue.kept):,} documents", *_passages(known.get(shelf.name))]
+            if resources.library_jobs(paths).running(shelf.name):
+                words.append("being worked on")
+            elif catalogue.staged:
+                words.append(f"{len(catalogue.staged):,} files wait")
+            elif not catalogue.is_current:
+                words.append("not indexed as it is now")
+            st.caption(" · ".join(words) + said)
+
+
+def _passages(entry: IndexEntry | None) -> list[str]:
+    if entry is None or entry.manifest is None:
+        return ["no index yet"] if entry is None else ["index damaged"]
+    return [f"{entry.manifest.n_passages:,} passages", f"indexed {entry.manifest.created[:16].replace('T', ' ')}"]
+
+
+def _open(name: str) -> None:
+    st.query_params["corpus"] = name
+
+
+def _others(paths: Paths) -> None:
+    own = {shelf.name for shelf in shelves(paths.library)}
+    may_read = resources.index_names(paths)
+    others = [one for one in list_indexes(paths.indexes) if one.name in may_read and one.name not in own]
+    if not others:
+        return
+    titles = resources.corpus_titles([entry.name for entry in others], paths)
+    with st.expander(f"{len(others)} indexes built from folders"):
+        for entry in others:
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(f"**{plain_markdown(titles[entry.name])}**")
+                st.caption(" · ".join(_passages(entry)))
+                st.button("Verify", key=f"verify_{entry.name}", on_click=partial(verify, entry.name, paths))
+
+
+def verify(name: str, paths: Paths) -> None:
+    """Reads every byte of an index and says what it found."""
+    try:
+        with access.gate().doing(Act.VERIFY, name):
+            manifest = verify_index(name, paths.indexes)
+        said = (f"{name} is whole: {manifest.n_passages:,} passages, every hash as recorded.", "good")
+    except RagqaError as error:
+        said = (str(error), "bad")
+    st.session_state[SAID] = [said]
+
+
+def _import(paths: Paths) -> None:
+    with st.expander("Import a corpus"):
+        turn = st.session_state.setdefault("library_import_turn", 0)
+        file = st.file_uploader("An export of a corpus (ZIP)", type=["zip"], key=f"library_import_{turn}")
+        if file is None:
+            return
+        st.session_state["library_import_turn"] = turn + 1
+        try:
+            with access.gate().doing(Act.IMPORT, file=file.name):
+                access.gate().spend_upload(file.size)
+                shelf = import_corpus(file, paths.library, tuple(entry.name for entry in list_indexes(paths.indexes)))
+                _index(shelf, paths)
+        except RagqaError as error:
+            st.session_state[SAID] = [(str(error), "bad")]
+            st.rerun()
+        _open(shelf.name)
+        st.rerun()
+
+
+def _index(shelf: Shelf, paths: Paths) -> None:
+    name = encoder_name(shelf, paths.indexes)
+    resources.library_jobs(paths).start(shelf, "index", partial(resources.encoder_of, name, paths))
+
+
+def _deleted(paths: Paths) -> None:
+    gate = access.gate()
+    found = [one for one in deleted(paths.library) if gate.may(Act.RESTORE, one.name)]
+    if not found:
+        return
+    with st.expander(f"Deleted: {len(found)}"):
+        for one in found:
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(f"**{plain_markdown(one.title)}**")
+                st.caption(f"deleted {one.at[:10]}")
+                st.button("Restore", key=f"restore_{one.key}", on_click=partial(_restore, one, paths))
+                st.button("Delete for good", key=f"erase_{one.key}", on_click=partial(_erase, one, paths))
+
+
+def _restore(one: Deleted, paths: Paths) -> None:
+    try:
+        with access.gate().doing(Act.RESTORE, one.name):
+            _open(restore(one.key, paths.library, paths.indexes).name)
+    except RagqaError as error:
+        st.session_state[SAID] = [(str(error), "bad")]
+
+
+def _erase(one: Deleted, paths: Paths) -> None:
+    try:
+        with access.gate().doing(Act.DELETION, one.name, for_good=True):
+            erase(one.key, paths.library)
+    except RagqaError as error:
+        st.session_state[SAID] = [(str(error), "bad")]

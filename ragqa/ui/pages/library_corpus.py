@@ -1,0 +1,374 @@
+"""One corpus of the library on the page: its state, what waits, its documents, what the last indexings changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from html import escape
+from urllib.parse import urlencode
+
+import streamlit as st
+
+from ragqa.corpus.documents import Reader, UnreadableError
+from ragqa.corpus.documents.kinds import SUFFIXES
+from ragqa.errors import RagqaError
+from ragqa.index import index_info, verify_index
+from ragqa.library import parse_cache as readings
+from ragqa.library.changes import read_updates
+from ragqa.library.collection import Catalogue, Document, Shelf, Staged, temporary
+from ragqa.library.jobs import Job
+from ragqa.library.transfer import delete, export
+from ragqa.library.update import CHANGES, MAX_TOKENS, encoder_name
+from ragqa.library.upload import files_of, server_folders, take, take_from_folder
+from ragqa.server.access.policy import Act
+from ragqa.settings.paths import Paths
+from ragqa.ui import access
+from ragqa.ui.html.library import change_html, plain_markdown, reading_html, seconds_words, size_words
+from ragqa.ui.html.render import notice_html, progress_html
+from ragqa.ui.state import resources
+
+PROBLEM = "library_problem"  # lines to show once
+POLL_SECONDS = 0.5
+SHOWN_DOCUMENTS = 50
+SHOWN_PREVIEWS = 20
+_ASK = "library_ask"
+
+
+def draw_corpus(shelf: Shelf, paths: Paths) -> None:
+    """Draws it; what is done to it happens in callbacks, so that what is shown is what is there."""
+    st.button("‹ Library", key="library_back", type="tertiary", on_click=_back)
+    try:
+        catalogue = shelf.read()
+    except RagqaError as error:
+        st.html(notice_html(str(error), "bad"))
+        return
+    st.title(plain_markdown(catalogue.title), anchor=False)
+    st.caption(_state_words(shelf, catalogue, paths))
+    with st.container():  # always there, so that a message here moves nothing below
+        for text, kind in st.session_state.pop(PROBLEM, []):
+            st.html(notice_html(text, kind))
+    job = resources.library_jobs(paths).latest.get(shelf.name)
+    busy = job is not None and job.view.running
+    if job and busy:
+        st.session_state["library_watched"] = job
+        st.fragment(partial(_progress, job), run_every=POLL_SECONDS)()
+    elif job:
+        _ended(job)
+    _actions(shelf, catalogue, paths, busy=busy)
+    _waiting(shelf, catalogue, paths, busy=busy)
+    _drop(shelf, paths, busy=busy)
+    _documents(shelf, catalogue, paths, busy=busy)
+    _changes(shelf)
+
+
+def _back() -> None:
+    st.query_params.pop("corpus", None)
+
+
+def _state_words(shelf: Shelf, catalogue: Catalogue, paths: Paths) -> str:
+    words = [f"{len(catalogue.kept):,} documents"]
+    try:
+        manifest = index_info(shelf.name, paths.indexes)
+        words += [f"{manifest.n_passages:,} passages", f"indexed {manifest.created[:16].replace('T', ' ')} UTC"]
+    except RagqaError:
+        words.append("no index yet")
+    told = f"{' · '.join(words)}. {plain_markdown(catalogue.description)}"
+    return f"{told} Words are read as “{catalogue.analyser}”: {catalogue.reason}" if catalogue.analyser else told
+
+
+# What is under way --------------------------------------------------------------------------------------------------
+
+
+def _progress(job: Job) -> None:
+    """How far it is. Asks for the whole page when it has ended."""
+    view = job.view
+    if not view.running or not access.gate().may(Act.UPLOAD, view.corpus):
+        st.rerun()
+    with st.container(key="library_progress", horizontal=True, vertical_alignment="center"):
+        file = f": {view.file}" if view.file else ""
+        left = f", {seconds_words(view.seconds_left)}" if view.seconds_left is not None else ""
+        share = min(1.0, view.done / view.total) if view.total else 0.0
+        st.html(progress_html(f"{view.phase}{file}{left}", job.seconds))
+        st.button("Stopping" if job.is_stopping else "Stop", key="library_stop", on_click=job.stop)
+    st.progress(share)
+    for line in view.messages[-5:]:
+        st.html(notice_html(line, "mixed"))
+
+
+def _ended(job: Job) -> None:
+    view = job.view
+    if view.error:
+        st.html(notice_html(view.error, "bad"))
+    elif view.stopped:
+        st.html(notice_html("Stopped. What was done stays; go on when you like.", "mixed"))
+    for line in view.messages if view.kind == "index" else ():
+        st.html(notice_html(line, "mixed"))
+
+
+def _start(shelf: Shelf, paths: Paths) -> None:
+    name = encoder_name(shelf, paths.indexes)
+    load = partial(resources.encoder_of, name, paths)
+    _tried(Act.INDEX, shelf, lambda: resources.library_jobs(paths).start(shelf, "index", load))
+
+
+def _read(shelf: Shelf, paths: Paths) -> None:
+    _tried(Act.UPLOAD, shelf, lambda: resources.library_jobs(paths).start(shelf, "read", lambda: None))
+    resources.warm_encoder(encoder_name(shelf, paths.indexes), paths)
+
+
+def _tried(act: Act, shelf: Shelf, do: Callable[[], object], said: str = "", **about: object) -> None:
+    """Does it, where this person may, and logs it; says so, or what was in the way."""
+    try:
+        with access.gate().doing(act, shelf.name, **about):
+            do()
+    except RagqaError as error:
+        st.session_state.setdefault(PROBLEM, []).append((str(error), "bad"))
+    else:
+        if said:
+            st.session_state.setdefault(PROBLEM, []).append((said, "good"))
+
+
+# What can be done with all of it ------------------------------------------------------------------------------------
+
+
+def _actions(shelf: Shelf, catalogue: Catalogue, paths: Paths, *, busy: bool) -> None:
+    with st.container(horizontal=True, key="library_actions"):
+        if catalogue.indexed is not None:
+            st.button("Ask this corpus", key=_ASK, type="primary", on_click=_mark_asked)
+        if not catalogue.is_current and not catalogue.staged and catalogue.documents and not busy:
+            words = "Go on indexing" if not _removed(catalogue) else f"Index without {_removed(catalogue)} removed"
+            st.button(words, key="library_on", on_click=_start, args=(shelf, paths))
+        with st.popover("Name and description"):
+            with st.form("library_describe", border=False):
+                title = st.text_input("Name", catalogue.title, max_chars=120)
+                description = st.text_area("Description", catalogue.description, max_chars=2_000)
+                if st.form_submit_button("Save"):
+                    _tried(Act.RENAME, shelf, lambda: shelf.describe(title, description))
+                    st.rerun()
+            st.caption(f"Its address and its index stay: {shelf.name}")
+        with st.popover("More"):
+            st.download_button(
+                "Export (ZIP of the documents)",
+                access.bound(partial(_exported, shelf)),  # made when somebody clicks, outside of the session
+                f"{shelf.name}.zip",
+                "application/zip",
+                key="library_export",
+                on_click="ignore",
+            )
+            st.button("Verify the index", key="library_verify", on_click=_verify, args=(shelf, paths))
+            st.button("Delete", key="library_delete", on_click=_delete, args=(shelf, paths), disabled=busy)
+            st.caption("What is deleted can be restored from the list of the library.")
+    if st.session_state.pop("library_ask_now", False):
+        from ragqa.ui.pages.ask import OPENED, ask_page
+
+        st.session_state[OPENED] = shelf.name
+        st.session_state.pop("run", None)  # of another corpus, it would stand where the examples of this one are
+        st.switch_page(st.Page(ask_page, title="Ask", default=True))
+
+
+def _mark_asked() -> None:
+    st.session_state["library_ask_now"] = True
+
+
+def _removed(catalogue: Catalogue) -> int:
+    return sum(one.removed for one in catalogue.documents)
+
+
+def _exported(shelf: Shelf) -> bytes:
+    path = temporary(shelf.folder)
+    try:
+        with access.gate().doing(Act.EXPORT, shelf.name):
+            export(shelf, path)
+        return path.read_bytes()
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def _verify(shelf: Shelf, paths: Paths) -> None:
+    said = "The index is whole: every hash is as recorded."
+    _tried(Act.VERIFY, shelf, lambda: verify_index(shelf.name, paths.indexes), said)
+
+
+def _delete(shelf: Shelf, paths: Paths) -> None:
+    _tried(Act.DELETION, shelf, lambda: delete(shelf, paths.indexes))
+    _back()
+
+
+# What comes in ------------------------------------------------------------------------------------------------------
+
+
+def _drop(shelf: Shelf, paths: Paths, *, busy: bool) -> None:
+    turn = st.session_state.setdefault("corpus_turn", 0)
+    files = st.file_uploader(
+        "Add documents, or new versions under the same names",
+        type=[suffix.removeprefix(".") for suffix in SUFFIXES],
+        accept_multiple_files=True,
+        key=f"corpus_drop_{turn}",
+        disabled=busy,
+    )
+    if files:
+        st.session_state["corpus_turn"] = turn + 1
+
+        def put_in() -> None:
+            access.gate().spend_upload(sum(file.size for file in files))
+            with Reader() as reader:
+                for file in files:
+                    _say(take(shelf, file.name, file, reader))
+
+        _tried(Act.UPLOAD, shelf, put_in, files=[file.name for file in files])
+        _read(shelf, paths)
+        st.rerun()
+    folders = server_folders()
+    if folders:
+        with st.expander("Choose from this server's folders"):
+            folder = st.selectbox("Folder", list(folders), key="library_folder")
+            chosen = st.multiselect("Files", files_of(folders[folder]), key=f"library_files_{folder}")
+            st.button(
+                "Take these",
+                key="library_take",
+                disabled=busy or not chosen,
+                on_click=_take,
+                args=(shelf, paths, folder, tuple(chosen)),
+            )
+
+
+def _take(shelf: Shelf, paths: Paths, folder: str, names: tuple[str, ...]) -> None:
+    def put_in() -> None:
+        with Reader() as reader:
+            _say(take_from_folder(shelf, folder, names, reader))
+
+    _tried(Act.UPLOAD, shelf, put_in, folder=folder, files=list(names))
+    _read(shelf, paths)
+
+
+def _say(lines: list[str]) -> None:
+    st.session_state.setdefault(PROBLEM, []).extend((line, "mixed") for line in lines)
+
+
+def _waiting(shelf: Shelf, catalogue: Catalogue, paths: Paths, *, busy: bool) -> None:
+    """The preview: the button that indexes what waits, and what was found in each file."""
+    if not catalogue.staged:
+        return
+    st.subheader("Found in these files", anchor=False)
+    ready = [one for one in catalogue.staged if readings.is_readable(shelf, one, MAX_TOKENS)]
+    with st.container(horizontal=True):
+        n_new, n_removed = len(ready), _removed(catalogue)
+        words = f"Index {n_new} {'document' if n_new == 1 else 'documents'}"
+        words += f", without {n_removed} removed" if n_removed else ""
+        if ready and not busy:
+            st.button(words, key="library_index", type="primary", on_click=_start, args=(shelf, paths))
+        names = tuple(one.name for one in catalogue.staged)
+        if any(not _was_read(shelf, one) for one in catalogue.staged) and not busy:
+            st.button("Go on reading", key="library_read", on_click=_read, args=(shelf, paths))
+        st.button("Discard all", key="library_discard", disabled=busy, on_click=_discard, args=(shelf, names))
+    for place, one in enumerate(catalogue.staged[:SHOWN_PREVIEWS]):
+        _preview(shelf, catalogue, one, busy=busy, opened=place == 0)
+    if len(catalogue.staged) > SHOWN_PREVIEWS:
+        st.caption(f"and {len(catalogue.staged) - SHOWN_PREVIEWS:,} more files")
+
+
+def _was_read(shelf: Shelf, one: Staged) -> bool:
+    try:
+        return readings.known(shelf, one, MAX_TOKENS) is not None
+    except UnreadableError:
+        return True
+
+
+def _preview(shelf: Shelf, catalogue: Catalogue, one: Staged, *, busy: bool, opened: bool) -> None:
+    refused = ""
+    try:
+        reading = readings.known(shelf, one, MAX_TOKENS)
+    except UnreadableError as error:
+        reading, refused = None, str(error)
+    found = "cannot be read" if refused else f"{len(reading.passages):,} passages" if reading else "not read yet"
+    version = f", a new version of {one.replaces}" if one.replaces else ""
+    label = f"{one.name} · {size_words(one.size)} · {found}{version}"
+    with st.expander(plain_markdown(label), expanded=opened or bool(refused)):
+        if refused:
+            st.html(notice_html(refused, "mixed"))
+        elif reading:
+            st.html(reading_html(reading))
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            ids = ["", *(document.document_id for document in catalogue.kept)]
+            if len(ids) > 1 and not refused:
+                key = f"replaces_{one.name}"
+                st.selectbox(
+                    "It is",
+                    ids,
+                    index=ids.index(one.replaces) if one.replaces in ids else 0,
+                    format_func=lambda held: f"a new version of {held}" if held else "a new document",
+                    key=key,
+                    disabled=busy,
+                    on_change=_set_replaces,
+                    args=(shelf, one.name, key),
+                )
+            st.button("Discard", key=f"discard_{one.name}", disabled=busy, on_click=_discard, args=(shelf, (one.name,)))
+
+
+def _discard(shelf: Shelf, names: tuple[str, ...]) -> None:
+    _tried(Act.DELETION, shelf, lambda: shelf.unstage(names), files=list(names))
+
+
+def _set_replaces(shelf: Shelf, name: str, key: str) -> None:
+    _tried(Act.UPLOAD, shelf, lambda: shelf.set_replaces(name, st.session_state[key]), files=[name])
+
+
+# What is there ------------------------------------------------------------------------------------------------------
+
+
+def _documents(shelf: Shelf, catalogue: Catalogue, paths: Paths, *, busy: bool) -> None:
+    if not catalogue.documents:
+        return
+    st.subheader("Documents", anchor=False)
+    shown = list(catalogue.documents)
+    if len(shown) > SHOWN_DOCUMENTS:
+        wanted = st.text_input("Find a document", key="library_find").casefold()
+        shown = [one for one in shown if wanted in one.name.casefold()]
+    for one in shown[:SHOWN_DOCUMENTS]:
+        _document(shelf, catalogue, one, busy=busy)
+    if len(shown) > SHOWN_DOCUMENTS:
+        st.caption(f"and {len(shown) - SHOWN_DOCUMENTS:,} more: narrow the search")
+
+
+def _document(shelf: Shelf, catalogue: Catalogue, one: Document, *, busy: bool) -> None:
+    with st.container(horizontal=True, vertical_alignment="center", key=f"document_{one.document_id}"):
+        with st.container(width="stretch"):
+            st.text(one.name)
+            words = [size_words(one.size), f"version {one.version}", f"added {one.added[:10]}"]
+            if one.removed:
+                words.append("goes with the next indexing")
+            elif (catalogue.indexed or {}).get(one.document_id) != one.sha256:
+                words.append("not indexed yet")
+            st.caption(" · ".join(words))
+        if one.document_id in (catalogue.indexed or {}):
+            address = f"read?{urlencode({'corpus': shelf.name, 'document': one.document_id})}"
+            st.html(f'<a class="rq-read" href="{escape(address)}" target="_self">Read</a>', width="content")
+        st.button(
+            "Keep" if one.removed else "Remove",
+            key=f"remove_{one.document_id}",
+            disabled=busy,
+            on_click=_set_removed,
+            args=(shelf, one),
+        )
+
+
+def _set_removed(shelf: Shelf, one: Document) -> None:
+    act = Act.RESTORE if one.removed else Act.DELETION
+    how = partial(shelf.set_removed, one.document_id, removed=not one.removed)
+    _tried(act, shelf, how, document=one.document_id)
+
+
+def _changes(shelf: Shelf) -> None:
+    updates = read_updates(shelf.folder / CHANGES)
+    if not updates:
+        return
+    st.subheader("What changed", anchor=False)
+    for place, update in enumerate(updates):
+        names = ", ".join(f"{one.document_id} {one.what}" for one in update.documents[:4])
+        more = f" and {len(update.documents) - 4} more" if len(update.documents) > 4 else ""
+        replaced = any(one.what == "replaced" for one in update.documents)
+        label = f"{update.at[:16].replace('T', ' ')} · {names}{more}"
+        with st.expander(plain_markdown(label), expanded=place == 0 and replaced):
+            for one in update.documents[:SHOWN_DOCUMENTS]:
+                st.text(f"{one.document_id}, version {one.version}" if one.version else one.document_id)
+                st.html(change_html(one))

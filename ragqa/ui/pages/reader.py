@@ -1,0 +1,307 @@
+"""The page Read: a document as a whole, opened at a place; of a PDF the picture of the page beside the text."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from html import escape
+from pathlib import Path
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from ragqa.corpus.documents import Reader, UnreadableError
+from ragqa.corpus.documents.kinds import kind_of
+from ragqa.corpus.references import Reference
+from ragqa.errors import RagqaError
+from ragqa.index import Index
+from ragqa.index.references import read_references
+from ragqa.library.definitions import Glossary
+from ragqa.library.document import (
+    FOUND,
+    DocumentView,
+    PageBoxes,
+    document_at,
+    documents_of,
+    file_of,
+    marks_of,
+    pages_of,
+    place_words,
+    search,
+    search_corpus,
+    section_question,
+)
+from ragqa.settings.paths import Paths
+from ragqa.types import Passage
+from ragqa.ui.html.library import plain_markdown
+from ragqa.ui.html.reader import Mark, beside_html, hits_html, leaf_html, outline_html, read_address
+from ragqa.ui.html.render import notice_html
+from ragqa.ui.state import resources
+from ragqa.ui.state.address import Link, address_of
+
+SHOWN_REFERENCES = 20
+References = dict[str, tuple[Reference, ...]]
+_Columns = tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator | None]
+_SCROLL = """export default function ({ data }) {
+  let left = 40;
+  const show = () => {
+    const place = document.getElementById("rq-place");
+    if (place && place.dataset.shown !== data.place) {
+      place.dataset.shown = data.place;
+      (place.querySelector("mark") || place).scrollIntoView({ block: "center" });
+    } else if (!place && left-- > 0) setTimeout(show, 100);
+  };
+  show();
+}"""
+
+
+def reader_page() -> None:
+    """Draws the place of the address: ``?corpus=NAME&passage=ID`` with ``from`` and ``to``, or ``&document=ID``."""
+    st.html(resources.style())
+    paths = Paths.from_env()
+    names = resources.index_names(paths)
+    corpus = st.query_params.get("corpus", "")
+    if corpus not in names:
+        st.title("Read")
+        if corpus:
+            st.html(notice_html(f"There is no corpus {corpus[:60]!r} on this machine; choose one below.", "mixed"))
+        st.caption("A document as a whole, with its outline and a search. Answers open it at the cited sentence.")
+        _choose_corpus(names, paths)
+        return
+    try:
+        index = resources.open_corpus(corpus, paths)
+        position = _position(index, corpus, paths)
+        if position is not None:
+            _draw(index, corpus, position, paths)
+    except RagqaError as error:
+        st.html(notice_html(str(error), "bad"))
+
+
+def _choose_corpus(names: list[str], paths: Paths) -> None:
+    titles = resources.corpus_titles(names, paths)
+    chosen = st.selectbox("Corpus", names, index=None, format_func=titles.__getitem__, key="read_corpus")
+    if chosen:
+        st.query_params["corpus"] = chosen
+        st.rerun()
+
+
+def _position(index: Index, corpus: str, paths: Paths) -> int | None:
+    """Where the address points to in the index; None where a document has to be chosen first."""
+    passage_id, document_id = st.query_params.get("passage", ""), st.query_params.get("document", "")
+    if passage_id:
+        position = index.position_of.get(passage_id)
+        if position is not None:
+            return position
+        words = "This passage is not in the corpus any more: the document has changed since. Choose a document."
+        st.html(notice_html(words, "mixed"))
+    known = _documents(corpus, _stamp(corpus, paths), paths)
+    if document_id in known:
+        return known[document_id][0]
+    st.title("Read")
+    _searched(index, corpus, None)
+    chosen = st.selectbox(
+        "Document",
+        list(known),
+        index=None,
+        format_func=lambda name: f"{known[name][1]} ({name})" if known[name][1] != name else name,
+        key=f"read_document_{corpus}",
+    )
+    if not chosen:
+        return None
+    st.query_params.pop("passage", None)
+    st.query_params["document"] = chosen
+    return known[chosen][0]
+
+
+def _stamp(corpus: str, paths: Paths) -> int:
+    manifest = paths.indexes / corpus / "manifest.json"
+    return manifest.stat().st_mtime_ns if manifest.exists() else 0
+
+
+@st.cache_resource(show_spinner="Looking through the corpus (once)", max_entries=8)
+def _documents(corpus: str, stamp: int, _paths: Paths) -> dict[str, tuple[int, str]]:
+    return documents_of(resources.open_corpus(corpus, _paths))
+
+
+@st.cache_resource(show_spinner=False, max_entries=32)
+def _document(corpus: str, stamp: int, position: int, _paths: Paths) -> DocumentView:
+    return document_at(resources.open_corpus(corpus, _paths), position)
+
+
+def _draw(index: Index, corpus: str, position: int, paths: Paths) -> None:
+    document = _document(corpus, _stamp(corpus, paths), position, paths)
+    passage = index.passages[position]
+    chosen = passage.passage_id if st.query_params.get("passage") else ""
+    st.title(plain_markdown(document.title), anchor=False)
+    _bar(index, corpus, document, position)
+    find = _searched(index, corpus, document)
+    here = document.leaf(document.leaf_of(position))
+    shown = [index.passages[place] for place in here]
+    link = partial(_address, corpus)
+    references = _references(corpus, _stamp(corpus, paths), paths)
+    beside = _beside(index, corpus, passage, references) if chosen else ""
+    contents, text, picture = _columns(passage, corpus, paths, third=bool(beside))
+    with contents:
+        entries = document.branch(position)
+        addresses = {one.position: link(index.passages[one.position]) for one in entries}
+        contents_html = outline_html(entries, addresses, here)
+        if contents_html:  # a document without headings has none
+            st.html(contents_html)
+    with text:
+        words = partial(marks_of, words=find) if find.strip() else None
+        terms = _terms(corpus, _stamp(corpus, paths), paths)
+        refers = partial(_links, index, corpus, references, terms)
+        st.html(leaf_html(shown, link, chosen, _span(passage) if chosen else None, words, refers))
+    if picture is not None:
+        with picture, st.container(key="read_picture"):
+            _picture(passage, corpus, paths)
+            if beside:
+                st.html(beside)
+    if chosen:
+        st.components.v2.component("ragqa_scroll", js=_SCROLL)(key="scroll", data={"place": chosen}, height=1)
+
+
+def _address(corpus: str, passage: Passage) -> str:
+    return read_address(corpus, passage.passage_id)
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _references(corpus: str, stamp: int, _paths: Paths) -> References:
+    return read_references(resources.open_corpus(corpus, _paths).folder)
+
+
+@st.cache_resource(show_spinner="Looking for defined terms (once)", max_entries=8)
+def _terms(corpus: str, stamp: int, _paths: Paths) -> Glossary:
+    return Glossary(resources.open_corpus(corpus, _paths).passages)
+
+
+def _links(index: Index, corpus: str, references: References, terms: Glossary, passage: Passage) -> list[Mark]:
+    """The places of the passage that refer to another one, and the defined terms that it uses."""
+    found = []
+    for use in terms.uses(passage):
+        said = use.definition
+        address = read_address(corpus, said.passage_id, (said.start, said.start + len(said.text)))
+        found.append(Mark(use.start, use.end, href=address, tip=said.text))
+    for one in references.get(passage.passage_id, ()):
+        if one.target in index.position_of:
+            target = index.passages[index.position_of[one.target]]
+            title = f"{target.number}: {target.text[:200]}"
+            found.append(Mark(one.start, one.end, href=read_address(corpus, one.target), title=title))
+    return found
+
+
+def _beside(index: Index, corpus: str, passage: Passage, references: References) -> str:
+    """What the chosen passage refers to and what refers to it."""
+    meant: list[tuple[str, str, tuple[Passage, ...], str]] = []
+    for one in references.get(passage.passage_id, ())[:SHOWN_REFERENCES]:
+        words = passage.text[one.start : one.end]
+        first, last = (index.position_of.get(name) for name in (one.target, one.last))
+        if first is None or last is None:
+            meant.append((words, "", (), one.reason or "it is not in this corpus any more"))
+        else:
+            targets = tuple(index.passages[first : min(last, first + 9) + 1])
+            meant.append((words, read_address(corpus, one.target), targets, ""))
+    sources = dict.fromkeys(
+        source for source, several in references.items() for one in several if one.target == passage.passage_id
+    )
+    places = [index.position_of[source] for source in sources if source in index.position_of][:SHOWN_REFERENCES]
+    referring = [(read_address(corpus, index.passages[at].passage_id), index.passages[at]) for at in places]
+    return beside_html(meant, referring)
+
+
+def _columns(passage: Passage, corpus: str, paths: Paths, *, third: bool) -> _Columns:
+    """Contents, text, and the picture of the page where there is one."""
+    if third or (pages_of(passage.place) and file_of(corpus, passage.document_id, paths.library)):
+        contents, text, picture = st.columns([0.2, 0.45, 0.35])
+        return contents, text, picture
+    contents, text = st.columns([0.25, 0.75])
+    return contents, text, None
+
+
+def _bar(index: Index, corpus: str, document: DocumentView, position: int) -> None:
+    """Where this is in the document, and the ways on."""
+    number, last = document.leaf_of(position), len(document.leaves) - 1
+    with st.container(horizontal=True, vertical_alignment="center", key="read_bar"):
+        st.button("‹ Before", key="read_before", disabled=number == 0, on_click=_go, args=(index, document, number - 1))
+        st.button("Next ›", key="read_next", disabled=number == last, on_click=_go, args=(index, document, number + 1))
+        place = place_words(index.passages[position].place)
+        of = f"Part {number + 1:,} of {last + 1:,}" + (f", {place}" if place else "")
+        st.caption(f"{of} · {document.stop - document.start:,} passages · {plain_markdown(corpus)}")
+        if question := section_question(index.passages[position]):
+            address = address_of(Link(question, corpus=corpus))
+            st.html(f'<a class="rq-read" href="{escape(address)}" target="_self">Ask about this section</a>')
+
+
+def _go(index: Index, document: DocumentView, number: int) -> None:
+    for name in ("from", "to"):
+        st.query_params.pop(name, None)
+    st.query_params["passage"] = index.passages[document.leaf(number).start].passage_id
+
+
+def _span(passage: Passage) -> tuple[int, int] | None:
+    """The characters that the address marks; None where it names none of this text."""
+    try:
+        start, end = int(st.query_params.get("from", "")), int(st.query_params.get("to", ""))
+    except ValueError:
+        return None
+    return (start, end) if 0 <= start < end <= len(passage.text) else None
+
+
+def _searched(index: Index, corpus: str, document: DocumentView | None) -> str:
+    """The field, where it looks, and what it found; gives back the words."""
+    name = document.document_id if document else ""
+    field, where = st.columns([0.72, 0.28], vertical_alignment="bottom")
+    find: str = field.text_input(
+        "Search in this document" if document else "Search in this corpus",
+        st.query_params.get("find", ""),
+        key=f"read_find_{corpus}_{name}",
+        placeholder='Words, or a phrase in "quotes"',
+    )
+    whole = document is None or where.checkbox("In the whole corpus", key=f"read_whole_{corpus}")
+    if find.strip():
+        _found(index, corpus, None if whole else document, find)
+    return find
+
+
+def _found(index: Index, corpus: str, document: DocumentView | None, words: str) -> None:
+    hits = search(index, document, words) if document else search_corpus(index, words)
+    if not hits:
+        has = "No passage of this document has all these words." if document else "Nothing in this corpus has them."
+        st.html(notice_html(has, "mixed"))
+        return
+    addresses = [read_address(corpus, hit.passage.passage_id, words=words) for hit in hits]
+    more = ", the first ones" if len(hits) == FOUND else ""
+    st.caption(f"{len(hits)} passages{more}" if document else f"{len(hits)} passages, best first")
+    st.html(hits_html(hits, addresses, document.title if document else corpus, documents=not document))
+
+
+# The picture of a page ------------------------------------------------------------------------------------------------
+
+
+@st.cache_resource(show_spinner=False)
+def _drawing() -> tuple[Reader, threading.Lock]:
+    return Reader(seconds=30), threading.Lock()
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def _drawn(path: Path, stamp: int, page: int, boxes: tuple[tuple[float, float, float, float], ...]) -> bytes:
+    reader, lock = _drawing()
+    with lock:
+        return reader.picture(path, page, boxes)
+
+
+def _picture(passage: Passage, corpus: str, paths: Paths) -> None:
+    path = file_of(corpus, passage.document_id, paths.library)
+    if path is None or kind_of(path.name) != "PDF":
+        return
+    for one in pages_of(passage.place)[:2]:
+        _page(path, one)
+
+
+def _page(path: Path, one: PageBoxes) -> None:
+    try:
+        picture = _drawn(path, path.stat().st_mtime_ns, one.page, one.boxes)
+    except (UnreadableError, OSError) as error:
+        st.html(notice_html(f"Page {one.page} cannot be shown: {error}", "mixed"))
+        return
+    st.image(picture, caption=f"Page {one.page} of the file, the passage in a box", width="stretch")

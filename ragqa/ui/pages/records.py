@@ -1,0 +1,76 @@
+"""The page of earlier answers: a list, and any one of them as it was."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from ragqa.errors import RagqaError
+from ragqa.library.changes import stale_words
+from ragqa.records.store import RecordStore
+from ragqa.server.access.policy import GROUP, Act
+from ragqa.settings.paths import Paths
+from ragqa.ui import access
+from ragqa.ui.html.library import plain_markdown
+from ragqa.ui.html.render import notice_html, records_html
+from ragqa.ui.pages.workspace import draw_record
+from ragqa.ui.state import resources
+
+
+def records_page() -> None:
+    """Draws the record named by ``?record=ID``, else the newest fifty; ``?compare=ID`` offers them beside that one."""
+    st.html(resources.style())
+    st.title("Records")
+    paths = Paths.from_env()
+    record_id = st.query_params.get("record")
+    try:
+        store = resources.record_store(paths.records)
+        if record_id:
+            record = store.load(record_id)
+            when = record.created_at[:16].replace("T", " ")
+            st.caption(f"Record {record.record_id}, {when} UTC, corpus {record.index}.")
+            changed = stale_words(resources.changes_since(record, paths))
+            if changed:
+                st.html(notice_html(changed, "mixed"))
+            _sharing(record_id, store)
+            draw_record(record)
+        elif records := store.list():
+            against = st.query_params.get("compare", "")
+            if against:
+                words = f"A: “{store.load(against).question.title}” Choose the record to compare it with."
+                st.html(notice_html(words))
+            st.html(records_html(records, resources.stale_records(records, store, paths), against))
+        else:
+            words = "No question has been answered on this machine yet. Ask one, and it is kept here."
+            if access.gate().audit:
+                words = "No record here is yours or shared with you."
+            st.html(notice_html(words))
+    except RagqaError as error:
+        st.html(notice_html(str(error), "bad"))
+
+
+def _sharing(record_id: str, store: RecordStore) -> None:
+    """With whom a record of one's own is shared, where people sign in."""
+    gate = access.gate()
+    if gate.audit is None or not gate.may(Act.SHARE):
+        return
+    shared = store.shared_with(record_id)
+    if shared is None:
+        return
+    with st.popover(f"Shared with {len(shared)}" if shared else "Share"):
+        with st.form("share", border=False, clear_on_submit=True):
+            words = "An e-mail address as its owner signs in with, or group:NAME"
+            st.text_input(words, key="share_with", max_chars=200)
+            st.form_submit_button("Share", on_click=_share, args=(record_id, "", True))
+        for who in shared:
+            words = f"No longer with {plain_markdown(who)}"
+            st.button(words, key=f"unshare_{who}", on_click=_share, args=(record_id, who, False))
+        st.caption("Who may not read the record's corpus does not see the record either.")
+
+
+def _share(record_id: str, who: str, shared: bool) -> None:
+    who = who or str(st.session_state.get("share_with", "")).strip()[:200]
+    who = who if who.startswith(GROUP) else who.casefold()
+    store = resources.record_store(Paths.from_env().records)
+    if who:
+        with access.gate().doing(Act.SHARE, record=record_id, names=[who], shared=shared):
+            store.share(record_id, who, shared=shared)

@@ -1,0 +1,374 @@
+"""The settings drawer: presets, sliders, what each does and what it differs in. Gives back a `Config`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.errors import StreamlitAPIException
+
+from ragqa.errors import RagqaError
+from ragqa.infra.http import is_api_name, missing_key
+from ragqa.library.collection import shelf_of
+from ragqa.plugins import registry
+from ragqa.retrieval.learned_ranker import rankings_read
+from ragqa.retrieval.names import adding_command, lacking_rankings
+from ragqa.server.access.policy import Act
+from ragqa.settings.config import Config, FusionConfig, GenerationConfig, page_models
+from ragqa.settings.paths import Paths
+from ragqa.settings.preset_files import LONGEST_EXPLANATION, LONGEST_NAME, save_preset
+from ragqa.settings.presets import PRESETS, Preset
+from ragqa.types.scores import ScoringMode
+from ragqa.ui import access
+from ragqa.ui.html.render import changed_html, notice_html
+from ragqa.ui.pages.model_choice import can_ask, model_widget
+from ragqa.ui.state import resources
+from ragqa.ui.state.differences import FILTERS, FUSIONS, Difference, differences
+from ragqa.ui.state.limits import limits
+from ragqa.ui.state.settings_values import (
+    FILTER,
+    REFUSING,
+    WRITING,
+    config_of,
+    first_values,
+    fusion_of,
+    preset_values,
+    weight_values,
+    with_preset,
+)
+from ragqa.ui.state.terms import TERMS
+from ragqa.ui.state.view import View, reselect
+
+PANES, TABS, LIMITS, CHANGES = "live", "tabs", "limits", "changes"
+FOLLOWING = (TABS, PANES, LIMITS, CHANGES)  # the fragments that show what the filter does, the selection first
+_STORE = "settings"  # plain keys: those of widgets vanish when the page changes
+_PRESET, _SAVED, _RESET = "chosen_preset", "saved_preset", "reset_now"
+
+
+def settings_panel(
+    index: str,
+    defaults: Config,
+    rankings: Sequence[str] = tuple(FusionConfig().weights),
+    encoder: str = "",
+    place: DeltaGenerator | None = None,
+    view: View | None = None,
+) -> Config:
+    """Draws the drawer in the sidebar, the preset in ``place`` beside the question; returns the settings as they stand.
+
+    ``rankings`` are the names of the index's retrievers, each of which gets a slider; ``encoder`` made its ``dense``.
+    ``view`` is what is shown: beside the sliders stands what each limit does to its passages.
+    """
+    weights = partial(weight_values, rankings=rankings, encoder=encoder)
+    values: dict[str, Any] = st.session_state.setdefault(_STORE, first_values(PRESETS[0], defaults))
+    with st.sidebar:
+        st.html('<p class="rq-drawer">Settings</p>')
+        own, problems = resources.own_presets(Paths.from_env().presets)
+        presets = _served_first((*PRESETS, *own), rankings, encoder)
+        preset = presets[_chosen_preset(presets, weights, place)]
+        if st.session_state.pop(_RESET, False):
+            _apply_preset(presets, weights)
+        for name, value in weights(preset).items():  # of rankings that the corpus before this one had not
+            values.setdefault(name, value)
+        st.caption(preset.explanation if preset in PRESETS else _verbatim(preset.explanation))
+        top = st.container()  # filled when the widgets below have said what was changed
+        groups = (registry.RETRIEVERS, registry.RERANKERS, registry.GENERATORS)
+        for problem in (*problems, *(line for group in groups for line in registry.problems(group))):
+            st.warning(_verbatim(problem))
+        missing = lacking_rankings(preset.fusion, rankings, encoder)
+        if missing:
+            st.warning(_verbatim(_missing(missing, index)))
+        words = _filtering_widgets(values, moves=view is not None)
+        _retrieval_widgets(values, rankings)
+        _reranking_widgets(values, presets.values(), rankings, index)
+        _answer_widgets(values, defaults.generation)
+        config = config_of(values, index, defaults, preset.retrieval, rankings)
+        st.session_state[_STORE] = values
+        with top:
+            st.fragment(partial(_changes, preset, config, rankings, encoder), key=CHANGES)()
+        st.fragment(partial(_say_what_limits, words, config, view), key=LIMITS)()
+    return config
+
+
+def with_moved_filter(config: Config) -> Config:
+    """These settings with the filter as its sliders stand: one of them moved draws only what shows the filter."""
+    values: dict[str, Any] = st.session_state.get(_STORE, {})
+    moved = {name: values.get(name, getattr(config.filtering, name)) for name in FILTER}
+    return replace(config, filtering=replace(config.filtering, **moved))
+
+
+def _filter_moved(name: str) -> None:
+    """Draws again what shows the filter, and nothing else of the page."""
+    st.session_state[_STORE][name] = st.session_state[f"set_{name}"]
+    with suppress(StreamlitAPIException):  # they are not there yet: then the whole page is drawn
+        st.rerun(scope=FOLLOWING)
+
+
+def current_settings(index: str, defaults: Config, rankings: Sequence[str], encoder: str) -> Config:
+    """The settings as the drawer was left, for pages that have none; the first preset's where it never was open."""
+    own, _ = resources.own_presets(Paths.from_env().presets)
+    presets = {preset.name: preset for preset in (*PRESETS, *own)}
+    preset = presets.get(st.session_state.get(_PRESET) or "", PRESETS[0])
+    kept: dict[str, Any] = st.session_state.get(_STORE) or first_values(PRESETS[0], defaults)
+    return config_of(weight_values(preset, rankings, encoder) | kept, index, defaults, preset.retrieval, rankings)
+
+
+def apply_values(changed: Mapping[str, Any], defaults: Config) -> None:
+    """Moves these settings, by their names as in `ragqa.ui.state.settings_values`, for every page of the session."""
+    values = st.session_state.setdefault(_STORE, first_values(PRESETS[0], defaults))
+    for name, value in changed.items():
+        values[name] = st.session_state[f"set_{name}"] = value
+
+
+def _chosen_preset(
+    presets: Mapping[str, Preset], weights: Callable[[Preset], dict[str, float]], place: DeltaGenerator | None
+) -> str:
+    st.session_state.setdefault("preset", st.session_state.get(_PRESET))
+    if st.session_state["preset"] not in presets:  # its file is gone, or nothing was chosen yet
+        st.session_state.pop("preset")
+    (place or st).selectbox(
+        "Preset",
+        list(presets),
+        list(presets).index(st.session_state["preset"]) if "preset" in st.session_state else 0,
+        format_func=lambda name: f"Preset: {name}",
+        key="preset",
+        on_change=_apply_preset,
+        args=(presets, weights),
+        label_visibility="collapsed",
+    )
+    st.session_state[_PRESET] = chosen = str(st.session_state["preset"])
+    return chosen
+
+
+def _changes(preset: Preset, config: Config, rankings: Sequence[str], encoder: str) -> None:
+    """What differs from the preset, the way back, and a name to keep it under."""
+    config = with_moved_filter(config)
+    changed = differences(with_preset(config, preset, rankings, encoder), config)
+    if changed:
+        st.html(changed_html(f"Changed since “{preset.name}”", changed))
+    with st.container(horizontal=True):
+        if changed and st.button("Reset", key="reset_preset"):
+            st.session_state[_RESET] = (
+                True  # done where the sliders are drawn: what moves them here they do not hear of
+            )
+            st.rerun()
+        with st.popover("Save as a preset"), st.form("save_preset", border=False):
+            st.text_input("Name", key="preset_name", max_chars=LONGEST_NAME, placeholder="Outsourcing, strict")
+            saved = st.form_submit_button("Save", on_click=_save, args=(config, preset, changed))
+            st.caption(
+                "Keeps ranking and filter for everybody who uses this ragqa; corpus and writer are not part of it."
+            )
+    if saved:
+        st.rerun()
+    told, kind = st.session_state.pop(_SAVED, ("", ""))
+    if told:
+        st.html(notice_html(told, kind))
+
+
+def _save(config: Config, preset: Preset, changed: Sequence[Difference]) -> None:
+    """Keeps these settings as a preset file under the name in the form, and chooses it."""
+    name = str(st.session_state.get("preset_name", "")).strip()
+    since = ", ".join(row.words for row in changed) or "nothing changed"
+    words = f"Saved on the page, {datetime.now(UTC):%Y-%m-%d}, from “{preset.name}”: {since}."[:LONGEST_EXPLANATION]
+    made = Preset(name, words, config.retrieval, config.fusion, config.filtering, "", config.reranking)
+    try:
+        with access.gate().doing(Act.PRESET, name=name):
+            file = save_preset(made, Paths.from_env().presets)
+    except RagqaError as error:
+        st.session_state[_SAVED] = (str(error), "bad")
+        return
+    st.session_state["preset"] = name
+    st.session_state[_SAVED] = (f"Saved as “{name}” in {file.name}; `ragqa ask --preset` takes the name too.", "good")
+
+
+def _say_what_limits(words: Mapping[str, DeltaGenerator], config: Config, view: View | None) -> None:
+    """Beside each slider of the filter what its limit does to the passages that are shown."""
+    config = with_moved_filter(config)
+    if view is None or view.config.index != config.index or not view.rankings:
+        return
+    current = reselect(view, config.fusion, config.filtering, config.reranking)
+    found = limits(current, config.filtering)
+    if found is None:
+        return
+    for name, place in words.items():
+        if name not in found.words:
+            continue
+        binds = name in found.binding
+        place.caption(f"**{found.words[name]}**" if binds else found.words[name])
+
+
+def _served_first(presets: Sequence[Preset], rankings: Sequence[str], encoder: str) -> dict[str, Preset]:
+    """By name, those whose rankings the index has before the others."""
+    served = {preset.name: preset for preset in presets if not lacking_rankings(preset.fusion, rankings, encoder)}
+    return served | {preset.name: preset for preset in presets if preset.name not in served}
+
+
+def _missing(names: Sequence[str], index: str) -> str:
+    words = f"This corpus has no ranking {', '.join(names)}, which the preset weighs: the others share its weight."
+    return f"{words} To add it: {_adding(names, index)}"
+
+
+def _adding(names: Sequence[str], index: str) -> str:
+    return adding_command(names, index, of_library=shelf_of(index, Paths.from_env().library) is not None)
+
+
+def _group(name: str) -> str:
+    """A heading to the eye; the page's own headings begin below, after its name."""
+    return f'<p class="rq-group">{name}</p>'
+
+
+def _verbatim(text: str) -> str:
+    """Text of a file as Markdown that shows it as it is: no link, picture or formula in it comes alive."""
+    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)  # of other signs Markdown would show the backslash
+
+
+def _retrieval_widgets(values: dict[str, Any], rankings: Sequence[str]) -> None:
+    st.html(_group("Retrieval and fusion"))
+    _radio(values, "fusion", "Fusion", FUSIONS, TERMS["fusion"])
+    for name in rankings:
+        part, encoder = registry.find(registry.RETRIEVERS, name), name.removeprefix("dense:")
+        label = f"{part.label if part else name} weight" + (f", {encoder}" if encoder != name else "")
+        _slider(values, f"weight_{name}", _verbatim(label), (0.0, 1.0, 0.05), part.explanation if part else "")
+    shares = fusion_of(values, rankings).weights
+    if "dense" not in rankings:
+        st.caption("No vectors in this index: lexical only.")
+    words = " + ".join(f"{name} {share:.2f}" for name, share in shares.items())
+    st.caption(_verbatim(words if values["fusion"] == "wsum" else f"Ranks of {' and '.join(shares)}, all alike."))
+
+
+def _rerankers(presets: Iterable[Preset]) -> tuple[str, ...]:
+    """What a visitor may have loaded: the registry's rerankers, those of presets and of RAGQA_PAGE_MODELS; "": off."""
+    own = [part.name for part in registry.parts(registry.RERANKERS) if part.is_name]
+    return tuple(dict.fromkeys(("", *own, *page_models(), *(preset.reranking.model for preset in presets))))
+
+
+def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset], rankings: Sequence[str], index: str) -> None:
+    st.html(_group("Reranker"))
+    offered = _rerankers(presets)
+    chosen = st.session_state.setdefault("set_reranker", values["reranker"])
+    if chosen not in offered:
+        st.session_state["set_reranker"] = ""
+    values["reranker"] = st.selectbox(
+        "Reranker",
+        offered,
+        offered.index(st.session_state["set_reranker"]),
+        key="set_reranker",
+        format_func=lambda name: name or "off",
+        help=TERMS["reranker"],
+    )
+    missing = [name for name in rankings_read(values["reranker"]) if name not in rankings]
+    if missing:
+        words = f"{values['reranker']} reads the ranking {', '.join(missing)}, which this corpus lacks: choose another."
+        st.warning(_verbatim(f"{words} To add it: {_adding(missing, index)}"))
+    if is_api_name(values["reranker"]):
+        st.caption("Behind an API: the question and the passages it reads are sent to that server.")
+    key = missing_key(values["reranker"])
+    if key:
+        st.warning(_verbatim(f"{values['reranker']} needs a key: set {key} and start again, or choose off."))
+    if values["reranker"]:
+        now = st.session_state.get("set_rerank_depth", values["rerank_depth"])  # a preset file may say 1 to 1000
+        bounds = (min(5, now), max(100, now), 5)
+        _slider(values, "rerank_depth", "Depth", bounds, TERMS["rerank_depth"])
+        _slider(values, "rerank_weight", "Weight", (0.0, 1.0, 0.05), TERMS["rerank_weight"])
+
+
+def _filtering_widgets(values: dict[str, Any], *, moves: bool) -> dict[str, DeltaGenerator]:
+    """The sliders, and below each a place for what it does, by the name of the setting.
+
+    Where a run stands on the page (``moves``) one of them draws only what follows it.
+    """
+    st.html(_group("Filter"))
+    most = max(30, values["top_k"], st.session_state.get("set_top_k", 1))  # a preset file may say up to 100
+    bounds = {"threshold": (0.0, 1.0, 0.01), "max_drop": (0.0, 1.0, 0.01), "top_k": (1, most, 1)}
+    _radio(values, "filter_method", "Filter by", FILTERS, TERMS["filter_method"])
+    words = {"filter_method": st.empty()}
+    for name in FILTER if values["filter_method"] == "limits" else FILTER[-1:]:
+        label = name.replace("_", " ").capitalize().replace("Top k", "Top-k")
+        _slider(values, name, label, bounds[name], TERMS[name], on_change=_filter_moved if moves else None)
+        words[name] = st.empty()
+    return words
+
+
+def _answer_widgets(values: dict[str, Any], defaults: GenerationConfig) -> None:
+    st.html(_group("Answer and scores"))
+    has_model = can_ask()
+    _radio(
+        values,
+        "generator",
+        "Generator",
+        {part.name: part.label for part in registry.parts(registry.GENERATORS) if has_model or not _asks(part)},
+        TERMS["generator"],
+    )
+    chosen = registry.find(registry.GENERATORS, values["generator"])
+    if chosen and _asks(chosen):
+        model_widget(values, defaults)
+    if values["generator"] in REFUSING:
+        now = st.session_state.setdefault("set_quote_anyway", values["quote_anyway"])
+        values["quote_anyway"] = st.toggle(
+            "Quote anyway",
+            now,
+            key="set_quote_anyway",
+            help=TERMS["quote_anyway"],
+        )
+    for name in chosen.options if chosen else ():
+        allowed = WRITING[name]
+        label = allowed.name.removeprefix("most ").capitalize()
+        _slider(values, name, label, (allowed.low, allowed.high, 1), allowed.explanation)
+    if not has_model:
+        how = "run `make local`, or set OPENAI_API_KEY or OPENAI_BASE_URL and start again"
+        st.caption(f"No language model is configured. To use one, {how}.")
+    modes = {ScoringMode.PAPER: "paper", ScoringMode.SCRIPT: "script"}
+    _radio(values, "mode", "RePASs mode", modes, TERMS["mode"])
+
+
+def _asks(generator: registry.Part) -> bool:
+    return registry.LANGUAGE_MODEL in generator.needs
+
+
+def _slider(
+    values: dict[str, Any],
+    name: str,
+    label: str,
+    bounds: tuple[float, float, float],
+    help_text: str,
+    *,
+    on_change: Callable[[str], None] | None = None,
+) -> None:
+    low, high, step = bounds
+    key = f"set_{name}"
+    now = st.session_state.setdefault(key, values[name])
+    values[name] = st.slider(label, low, high, now, step, key=key, help=help_text, on_change=on_change, args=(name,))
+
+
+def _radio(values: dict[str, Any], name: str, label: str, options: dict[Any, str], help_text: str) -> None:
+    key = f"set_{name}"
+    if values[name] not in options:
+        values[name] = next(iter(options))
+    now = st.session_state.setdefault(key, values[name])
+    names = list(options)
+    values[name] = st.radio(
+        label,
+        names,
+        names.index(now) if now in names else 0,
+        format_func=options.get,
+        key=key,
+        help=help_text,
+        horizontal=True,
+    )
+
+
+def _apply_preset(presets: Mapping[str, Preset], weights: Callable[[Preset], dict[str, float]]) -> None:
+    """Moves every slider to the chosen preset's value."""
+    preset = presets[st.session_state["preset"]]
+    for name in [name for name in st.session_state[_STORE] if name.startswith("weight_")]:  # of other corpora, too
+        del st.session_state[_STORE][name]
+        st.session_state.pop(f"set_{name}", None)
+    for name, value in (preset_values(preset) | weights(preset)).items():
+        st.session_state[f"set_{name}"] = value
+        st.session_state[_STORE][name] = value

@@ -1,0 +1,238 @@
+"""The page Sweep: settings varied over questions, a surface of what comes of it, any point of it applied."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from ragqa.corpus.questions import GoldQuestion, GoldUnit, load_gold
+from ragqa.errors import RagqaError
+from ragqa.evaluation.catalogue import benchmark_of
+from ragqa.evaluation.sweep import WEIGHT, Axis, Point, Sweep, around, present_value, swept
+from ragqa.index import Index
+from ragqa.pipeline import clean_question
+from ragqa.server.access.policy import Act
+from ragqa.settings.config import Config
+from ragqa.settings.paths import Paths
+from ragqa.types import Question
+from ragqa.ui import access
+from ragqa.ui.html.charts import MEASURES, sweep_lines, sweep_surface
+from ragqa.ui.html.compare import points_html
+from ragqa.ui.html.render import notice_html
+from ragqa.ui.pages.compare import keep, kept_key
+from ragqa.ui.pages.evaluation.form import files_for, fitting_indexes
+from ragqa.ui.pages.settings import apply_values, current_settings
+from ragqa.ui.state import resources
+
+FIRST = 20  # questions of a file
+MOST = 200
+THRESHOLDS = (0.0, 0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+DROPS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 1.0)
+WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0)
+TOP_KS = tuple(range(1, 31))
+LIMITS_WAY, WEIGHTS_WAY, TOP_K_WAY = "Threshold × max drop", "Two weights", "Top-k"
+NAMES = {"threshold": "Threshold", "max_drop": "Max drop", "top_k": "Top-k"}
+_ASKED, _EXAMPLES = "The question on the page Ask", "The example questions of the corpus"
+_DONE = "swept"
+
+
+def sweep_page() -> None:
+    """Draws the choices, runs the sweep, draws its surface and applies a point."""
+    st.html(resources.style())
+    st.html(
+        '<div class="rq-brand"><h1>Sweep</h1><p>What the settings do to the passages that are kept, over many '
+        "questions at once. Each question is retrieved once.</p></div>"
+    )
+    paths = Paths.from_env()
+    names = resources.index_names(paths)
+    if not names:
+        words = f"There is no index in {paths.indexes}. Build the demonstration ones with: make indexes"
+        st.html(notice_html(words, "bad"))
+        return
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        index = _corpus(names, paths)
+        source = _source(index, paths)
+        count = int(st.number_input("Questions", 1, MOST, FIRST, key="sweep_count", width=120))
+        way = st.selectbox("Vary", (LIMITS_WAY, WEIGHTS_WAY, TOP_K_WAY), key="sweep_way", width=220)
+    rankings, encoder = resources.rankings_of(index, paths)
+    config = current_settings(index, Config.from_env(), rankings, encoder)
+    axes = _axes(way, config, rankings)
+    if axes is None:
+        return
+    if st.button("Sweep", type="primary", key="sweep_go"):
+        _run(config, axes, source, count, paths)
+    found: tuple[Sweep, Config, float] | None = st.session_state.get(_DONE)
+    if found is None:
+        words = "Choose questions with gold passages to see recall and F2, or one question to see how many are kept."
+        st.html(notice_html(words))
+        return
+    _draw(*found)
+
+
+def _corpus(names: list[str], paths: Paths) -> str:
+    last = st.session_state.get("kept_corpus")
+    key = kept_key("sweep_corpus", last if last in names else names[0])
+    if st.session_state[key] not in names:
+        st.session_state[key] = names[0]
+    titles = resources.corpus_titles(names, paths)
+    chosen = st.selectbox("Corpus", names, key=key, format_func=lambda name: titles[name], width=320)
+    keep(key)
+    return chosen
+
+
+def _source(index: str, paths: Paths) -> str | Path:
+    """Which questions: the one asked, the examples, a file of questions with gold that fits the corpus."""
+    asked = str(st.session_state.get("question") or "").strip()
+    option = next(one for one in benchmark_of("retrieval").options if one.kind in {"file", "argument"})
+    may_see = access.gate().may(Act.EVALUATION)  # the files are the server's
+    files = {file.path: file.label for file in files_for(option, paths)} if may_see else {}
+    offered: dict[str | Path, str] = {_ASKED: f"{_ASKED}: {asked[:50]}"} if asked else {}
+    if resources.examples_of(index, paths):
+        offered[_EXAMPLES] = _EXAMPLES
+    for path, label in files.items():
+        offered[path] = label
+    if st.session_state.get("sweep_source") not in offered:
+        st.session_state.pop("sweep_source", None)
+    first = next((n for n, one in enumerate(offered) if one == _EXAMPLES), 0)
+    return st.selectbox(
+        "Which", list(offered), index=first, key="sweep_source", format_func=lambda one: offered[one], width=380
+    )
+
+
+def _axes(way: str, config: Config, rankings: Sequence[str]) -> tuple[Axis, ...] | None:
+    if way == LIMITS_WAY:
+        varied = {"threshold": THRESHOLDS, "max_drop": DROPS}
+        return tuple(Axis(name, around(values, present_value(config, name))) for name, values in varied.items())
+    if way == TOP_K_WAY:
+        return (Axis("top_k", tuple(map(float, TOP_KS))),)
+    if len(rankings) < 2:
+        st.html(notice_html("This corpus has one ranking: there is no weight to vary.", "mixed"))
+        return None
+    with st.container(horizontal=True):
+        one = st.selectbox("Weight of", rankings, index=0, key="sweep_x", width=220)
+        other = st.selectbox("and of", rankings, index=len(rankings) - 1, key="sweep_y", width=220)
+    if one == other:
+        st.html(notice_html("Choose two different rankings.", "mixed"))
+        return None
+    if config.reranking.model:
+        st.html(notice_html("Weights are measured before the reranker reads: its scores are left out here."))
+    return tuple(Axis(WEIGHT + name, around(WEIGHTS, present_value(config, WEIGHT + name))) for name in (one, other))
+
+
+def _run(config: Config, axes: Sequence[Axis], source: str | Path, count: int, paths: Paths) -> None:
+    """The sweep, with a bar; what cannot be swept is told and leaves the one before."""
+    bar = st.progress(0.0, "Loading the models (once)")
+    began = time.perf_counter()
+    try:
+        none = replace(config, generation=replace(config.generation, generator="none"))
+        with access.gate().doing(Act.SWEEP, config.index):
+            pipeline = resources.pipeline(none, paths)
+        questions, unit = _questions(source, config.index, pipeline.index, paths)
+        with_gold = [one for one in questions if one.gold] or list(questions)
+        steps = swept(pipeline, pipeline.config, axes, with_gold[:count], unit, paths)
+        while True:
+            try:
+                done, total = next(steps)
+            except StopIteration as stop:
+                seconds = time.perf_counter() - began
+                st.session_state[_DONE] = (stop.value, config, seconds)
+                break
+            bar.progress(done / total, f"Step {done:,} of {total:,}")
+    except RagqaError as error:
+        st.html(notice_html(str(error), "bad"))
+    bar.empty()
+
+
+def _questions(source: str | Path, name: str, index: Index, paths: Paths) -> tuple[Sequence[GoldQuestion], GoldUnit]:
+    """Raises CorpusError, QuestionError."""
+    if isinstance(source, Path):
+        if name not in fitting_indexes(benchmark_of("retrieval"), source, paths):
+            st.html(
+                notice_html("The gold of this file is not in this corpus: only the kept passages are counted.", "mixed")
+            )
+            asked, _ = load_gold(source, index.passages)
+            return [replace(one, gold=frozenset()) for one in asked], "passage"
+        return load_gold(source, index.passages)
+    if source == _EXAMPLES:
+        return resources.example_gold(name, paths), "passage"
+    asked_now = clean_question(Question(str(st.session_state.get("question", ""))))
+    known = {one.question.text: one for one in resources.example_gold(name, paths)}
+    return [known.get(asked_now.text, GoldQuestion(asked_now, frozenset()))], "passage"
+
+
+# What came of it --------------------------------------------------------------------------------------------------
+
+
+def _draw(found: Sweep, config: Config, seconds: float) -> None:
+    st.caption(
+        f"{len(found.points)} points over {found.n_questions} question{'s' if found.n_questions > 1 else ''} of "
+        f"{config.index} in {seconds:.1f} s. F2 of what is kept: recall counts twice, since the writer can leave a "
+        "passage out and cannot use one it never got."
+    )
+    measures = [name for name in MEASURES if found.has_gold or name == "kept"]
+    if len(found.axes) == 2:
+        measure = st.segmented_control(
+            "Shown", measures, default=measures[0], key="sweep_measure", format_func=_measure_words
+        )
+        chart = sweep_surface(found, measure or measures[0], NAMES)
+    else:
+        chart = sweep_lines(found, NAMES)
+    picture, words = st.columns([3, 2], gap="large")
+    with picture:
+        event = st.altair_chart(chart, width="stretch", on_select="rerun", key=f"sweep_chart_{id(found)}")
+    clicked = event["selection"].get("point") or []
+    with words:
+        _choose(found, clicked[0] if clicked else None)
+
+
+def _choose(found: Sweep, clicked: dict[str, float] | None) -> None:
+    """The chosen point beside the present one and the best, and the button that takes it over."""
+    if clicked and st.session_state.get("sweep_clicked") != (id(found), clicked):
+        st.session_state["sweep_clicked"] = (id(found), clicked)
+        for axis in found.axes:
+            if axis.name in clicked:
+                st.session_state[f"sweep_at_{axis.name}"] = min(
+                    axis.values, key=lambda one: abs(one - clicked[axis.name])
+                )
+    best = found.best() if found.has_gold else found.present
+    chosen = {}
+    for axis in found.axes:
+        key = f"sweep_at_{axis.name}"
+        if st.session_state.get(key) not in axis.values:
+            st.session_state[key] = best.values.get(axis.name, axis.values[0])
+        chosen[axis.name] = st.select_slider(name_of(axis.name), axis.values, key=key)
+    point = next(one for one in found.points if one.values == chosen)
+    rows = [("chosen", point), ("the settings now", found.present)]
+    if found.has_gold:
+        rows.append((f"best F2: {_at(best)}", best))
+    st.html(points_html(rows))
+    st.button("Apply the chosen point", key="sweep_apply", on_click=_apply, args=(chosen,), type="primary")
+    told = st.session_state.pop("sweep_told", "")
+    if told:
+        st.html(notice_html(told, "good"))
+
+
+def _apply(chosen: dict[str, float]) -> None:
+    values: dict[str, Any] = {name: int(value) if name == "top_k" else value for name, value in chosen.items()}
+    limits = {"filter_method": "limits"} if {"threshold", "max_drop"} & chosen.keys() else {}
+    apply_values(values | limits, Config.from_env())
+    words = ", ".join(f"{name_of(name).lower()} {value:g}" for name, value in chosen.items())
+    st.session_state["sweep_told"] = f"The settings have {words} now; the page Ask uses them."
+
+
+def _measure_words(name: str) -> str:
+    return MEASURES[name]
+
+
+def name_of(setting: str) -> str:
+    """What the page calls a setting."""
+    return NAMES.get(setting, f"Weight of {setting.removeprefix(WEIGHT)}")
+
+
+def _at(point: Point) -> str:
+    return ", ".join(f"{name_of(name).lower()} {value:g}" for name, value in point.values.items())

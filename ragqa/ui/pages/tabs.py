@@ -1,0 +1,288 @@
+"""Below the panes: passages, scores, obligations, pairs, how it was written, the record; one at a time is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache, partial
+
+import streamlit as st
+
+from ragqa.english.analysers import Analyser
+from ragqa.index import Index
+from ragqa.records.recorder import without_credentials, words_per_second
+from ragqa.retrieval.analysis import matched_words
+from ragqa.scoring.repass.explanation import provenance
+from ragqa.settings.config import Config
+from ragqa.types import Selection
+from ragqa.ui.html.answer import coverage_words
+from ragqa.ui.html.charts import growth_chart, path_chart
+from ragqa.ui.html.curve import curve_html
+from ragqa.ui.html.passages import passage_cards_html, passage_table_html
+from ragqa.ui.html.render import badge_html, in_corpus, notice_html, seconds_html, settings_html
+from ragqa.ui.html.scores import (
+    doubted_cells,
+    gauges_html,
+    growth_html,
+    modes_html,
+    obligations_html,
+    pairs_html,
+    provenance_html,
+    relevance_html,
+    sentence_table_html,
+)
+from ragqa.ui.html.trace import has_tree, score_path, trace_html, tree_html
+from ragqa.ui.state.limits import limits
+from ragqa.ui.state.stale import stale
+from ragqa.ui.state.view import Shown, View, provisional, reselect, shown, unread
+
+SHOWN_CANDIDATES = 30
+_matched = lru_cache(maxsize=2_048)(matched_words)  # the same for every redraw of an answer
+LONG = 12  # rows; from here on a reader may want only those with a problem
+_KEPT_TAB, _KEPT_RAW = "shown_tab", "shows_raw"  # plain keys: widget keys vanish when the page changes
+_LABELS = "tab_labels"
+
+
+@dataclass(frozen=True, slots=True)
+class _Tab:
+    label: Callable[[_Drawn], str]
+    draw: Callable[[_Drawn], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """What every tab draws from."""
+
+    view: View
+    settings: Config
+    index: Index | None
+    record: str  # JSON, "" while there is none
+    current: Selection  # what the settings now keep
+    found: Shown
+
+
+def draw_tabs(view: View, settings: Config, index: Index | None = None, record: str = "") -> None:
+    """The strip of tabs and the one that is chosen, which is remembered.
+
+    ``index`` is the one that was retrieved from, where it is still there: it knows what stands around a passage.
+    """
+    current = reselect(view, settings.fusion, settings.filtering, settings.reranking)
+    found = shown(view, settings.scoring.mode, raw=shows_raw(view))
+    drawn = _Drawn(view, settings, index, record, current, found)
+    strip = st.container(horizontal=True, vertical_alignment="center", key="strip")
+    labels = {name: tab.label(drawn) for name, tab in _TABS.items()}
+    chosen = st.session_state.get("tab") or st.session_state.get(_KEPT_TAB, next(iter(labels)))
+    if (chosen, labels) != (st.session_state.get("tab"), st.session_state.get(_LABELS)):
+        # told again: the browser knows the chosen tab by its words, which have changed, or it was clicked away
+        st.session_state["tab"], st.session_state[_LABELS] = chosen, labels
+    strip.segmented_control(
+        "Details", list(labels), format_func=labels.__getitem__, key="tab", label_visibility="collapsed"
+    )
+    st.session_state[_KEPT_TAB] = chosen
+    if view.verdicts:
+        st.session_state.setdefault("raw_verdicts", st.session_state.get(_KEPT_RAW, False))
+        raw = strip.toggle(
+            "RePASs raw",
+            key="raw_verdicts",
+            help="Instead of the verdicts by rules: two thresholds on the highest raw probabilities.",
+        )
+        if raw != st.session_state.get(_KEPT_RAW, False):
+            st.session_state[_KEPT_RAW] = raw
+            st.rerun()
+    old = [one for one in stale(view, settings) if chosen != "passages" or one.of_passages]
+    if old:
+        st.html(" ".join(badge_html(one.label, "mixed") for one in old))
+    _TABS[chosen].draw(drawn)
+
+
+def shows_raw(view: View) -> bool:
+    """Whether what RePASs alone says is shown instead of the verdicts; kept while the session lasts."""
+    return bool(view.verdicts) and bool(st.session_state.get(_KEPT_RAW, False))
+
+
+def _passages(drawn: _Drawn) -> None:
+    view, current, settings, index = drawn.view, drawn.current, drawn.settings, drawn.index
+    n_kept, n_all = len(current.kept), len(current.kept) + len(current.dropped)
+    if not n_all:
+        st.html(notice_html("No passage shares a word or a meaning with this question in this corpus.", "mixed"))
+        return
+    not_read = unread(view, settings.fusion, settings.reranking) if view.selection else 0
+    if not_read:
+        words = (
+            f"The reranker has not read {not_read} of the best {settings.reranking.depth} passages under these "
+            "settings. Ask again to have them read."
+        )
+        st.html(notice_html(words, "mixed"))
+    if n_kept == 1 and n_all > 1:
+        text = "Only the best passage is kept, as it always is: an answer rests on it alone."
+        st.html(notice_html(text, "mixed"))
+    found = limits(current, settings.filtering)
+    if found:
+        st.html(f'<p class="rq-binds">{found.summary}</p>')
+    analyser = index.manifest.analyser if index else Analyser()
+    matcher = partial(_matched, question=view.asked.query, analyser=analyser)
+    st.html(passage_table_html(current, SHOWN_CANDIDATES, matcher))
+    cards = passage_cards_html(current, SHOWN_CANDIDATES, matcher, index.neighbours if index else None)
+    st.html(in_corpus(cards, view.config.index))
+    counts = ", ".join(f"{ranking.retriever} {len(ranking.hits)}" for ranking in view.rankings)
+    st.caption(
+        f"Kept {n_kept} of {n_all}. Retrieved: {counts}. Listed: the best {min(SHOWN_CANDIDATES, n_all)} fused "
+        "candidates; choose one for its text and the reason it was kept or dropped."
+    )
+    st.html(curve_html(current, settings.filtering, SHOWN_CANDIDATES))
+
+
+def _scores(drawn: _Drawn) -> None:
+    view, found = drawn.view, drawn.found
+    evaluation, explanation, mode = found.evaluation, found.explanation, found.mode
+    repass = evaluation.repass if evaluation else provisional(view)
+    if not view.answer or not repass:
+        st.html(notice_html("Scores are here once an answer has been compared with its passages."))
+        return
+    st.html(gauges_html(repass, final=evaluation is not None, mode=mode, explanation=explanation))
+    if view.answer_relevance:
+        st.markdown(
+            f"##### Answer relevance {view.answer_relevance.value:.2f}: does it answer what was asked? Beside RePASs"
+        )
+        st.html(relevance_html(view.answer_relevance))
+    problems = _only_problems(found)
+    rows = found.sentences_with_problems if problems else found.sentences
+    st.markdown(f"### Sentences: {len(view.final_sentences)} of {view.n_sentences} final")
+    if rows:
+        st.html(sentence_table_html(rows, found.verdicts, None if view.scored else view.final_sentences))
+    else:
+        st.html(notice_html("Every sentence is supported by what it cites.", "good"))
+    threshold = drawn.settings.scoring.verdict_threshold
+    raw = f"supported: E ≥ {threshold:.2f}; contradicted: C ≥ {threshold:.2f}; both or neither is named so."
+    rules = "Verdicts are by rules that compare the words too; E and C are RePASs' raw maxima."
+    st.caption(rules if found.verdicts else raw)
+    if evaluation and view.scored:
+        modes, growth = st.columns(2, gap="medium")
+        with modes:
+            st.markdown("### Both definitions")
+            differences = view.explained.differences if view.explained else ()
+            st.html(modes_html(view.scored.paper, view.scored.script, differences))
+            st.markdown("### Where the numbers come from")
+            st.html(provenance_html(provenance(evaluation)))
+        if explanation:
+            with growth:
+                st.markdown("### With the 1, 2, … best passages")
+                st.html(growth_html(explanation.growth))
+                if len(explanation.growth) > 1:
+                    st.altair_chart(growth_chart(explanation.growth), width="stretch")
+
+
+def _only_problems(found: Shown) -> bool:
+    if not found.evaluation or len(found.sentences) + len(found.obligations) <= LONG:
+        return False
+    chosen: bool = st.toggle(
+        "Only problems",
+        key="only_problems",
+        help="Sentences that are not supported or wrongly cited, and obligations that are not covered in full.",
+    )
+    return chosen
+
+
+def _obligations(drawn: _Drawn) -> None:
+    view, found = drawn.view, drawn.found
+    if not found.obligations:
+        words = "What the kept passages oblige somebody to is here once the answer is scored."
+        if view.scored:
+            words = "The kept passages hold no obligation: coverage is 0 by definition, RePASs at most 0.667."
+        st.html(notice_html(words))
+        return
+    so_far = "" if view.scored else f" so far, {len(view.final_obligations)} final"
+    st.markdown(f"### The answer tells of {coverage_words(view, found)}{so_far}")
+    rows = found.uncovered if _only_problems(found) else found.obligations
+    if not rows:
+        st.html(notice_html("Every obligation is covered.", "good"))
+        return
+    listed = obligations_html(
+        rows,
+        view.selection.passages if view.selection else (),
+        drawn.settings.scoring.coverage_threshold,
+        final=None if view.scored else view.final_obligations,
+        explanation=found.explanation,
+        verdicts=found.obligation_verdicts,
+    )
+    st.html(in_corpus(listed, view.config.index))
+
+
+def _pairs(drawn: _Drawn) -> None:
+    evaluation, selection = drawn.found.evaluation, drawn.view.selection
+    if not evaluation or not evaluation.premises or not evaluation.sentences or not selection:
+        st.html(notice_html("Every source sentence against every answer sentence: here once all are compared."))
+        return
+    options = ["entailment", "contradiction"]
+    kind = st.segmented_control("Probability shown", options, default=options[0], key="matrix_kind") or options[0]
+    st.html(in_corpus(pairs_html(evaluation, selection.passages, kind), drawn.view.config.index))
+    words = f"{evaluation.n_pairs:,} pairs compared. Choose a cell, or walk with the arrow keys, to see its sentences."
+    if doubted_cells(evaluation, kind):
+        words += " Hatched: a probability that reaches the threshold and that the verdict does not believe."
+    st.caption(words)
+
+
+def _written(drawn: _Drawn) -> None:
+    """What LOC, VRR or a fan-out did, and the path of the score where there is one."""
+    view = drawn.view
+    if has_tree(view.trace):
+        st.markdown("### What each sentence found" if view.asked.given else "### Sub-questions")
+        st.html(tree_html(view.trace, view.selection.passages if view.selection else ()))
+    steps, points = trace_html(view.trace), score_path(view.trace)
+    if steps:
+        st.html(steps)
+    if len(points) > 1:
+        st.altair_chart(path_chart(points), width="stretch")
+    if not view.trace:
+        st.html(notice_html("Written in one step, from the kept passages." if view.answer else "Nothing is written."))
+    if view.seconds:
+        pace = words_per_second(view.answer.raw, view.seconds) if view.answer else None
+        st.html(seconds_html(view.seconds, pace))
+
+
+def _record(drawn: _Drawn) -> None:
+    record_id = drawn.view.record_id
+    if not record_id or not drawn.record:
+        st.html(notice_html("An answer is kept as a record once it is complete: settings, passages, scores, models."))
+        return
+    name = f"ragqa-{record_id}.json"
+    st.download_button("Download the record (JSON)", drawn.record, name, "application/json", on_click="ignore")
+    st.html(settings_html(_settings(drawn.view.config)))
+
+
+def _settings(config: Config) -> dict[str, object]:
+    """Every setting under its dotted name."""
+    config = replace(config, generation=without_credentials(config.generation))
+    found: dict[str, object] = {"corpus": config.index}
+    for part in ("retrieval", "fusion", "reranking", "filtering", "generation", "scoring"):
+        found |= {f"{part}.{name}": value for name, value in asdict(getattr(config, part)).items()}
+    return found
+
+
+def _kept(drawn: _Drawn) -> str:
+    n_all = len(drawn.current.kept) + len(drawn.current.dropped)
+    return f"Passages {len(drawn.current.kept)} of {n_all}" if n_all else "Passages"
+
+
+def _covered(drawn: _Drawn) -> str:
+    return f"Obligations {len(drawn.found.obligations)}" if drawn.found.obligations else "Obligations"
+
+
+def _compared(drawn: _Drawn) -> str:
+    return f"Pairs {drawn.found.evaluation.n_pairs:,}" if drawn.found.evaluation else "Pairs"
+
+
+_TABS = {
+    "passages": _Tab(_kept, _passages),
+    "scores": _Tab(lambda drawn: "Scores", _scores),
+    "obligations": _Tab(_covered, _obligations),
+    "pairs": _Tab(_compared, _pairs),
+    "written": _Tab(
+        lambda drawn: (
+            f"How it was {'checked' if drawn.view.asked.given else 'written'}"
+            + (f" {len(drawn.view.trace)}" if drawn.view.trace else "")
+        ),
+        _written,
+    ),
+    "record": _Tab(lambda drawn: "Record", _record),
+}

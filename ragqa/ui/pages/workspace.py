@@ -1,0 +1,99 @@
+"""A question under way or a stored answer on the page: the progress bar, the two panes, the tabs below them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import streamlit as st
+
+from ragqa.errors import RagqaError
+from ragqa.index import Index
+from ragqa.records.record import AnswerRecord
+from ragqa.settings.config import Config
+from ragqa.settings.paths import Paths
+from ragqa.ui import access
+from ragqa.ui.html.answer import panes_of
+from ragqa.ui.html.render import again_html, progress_html
+from ragqa.ui.pages.follow_up import draw_follow_up, origin_html
+from ragqa.ui.pages.settings import PANES, TABS, with_moved_filter
+from ragqa.ui.pages.tabs import draw_tabs, shows_raw
+from ragqa.ui.panes import draw_panes
+from ragqa.ui.state import resources
+from ragqa.ui.state.address import address_of
+from ragqa.ui.state.links import link_of_view
+from ragqa.ui.state.run import Run
+from ragqa.ui.state.view import View, from_record
+
+POLL_SECONDS = 0.25
+TAB_SECONDS = 1.0  # the tabs are heavier than the panes, and nobody reads them while they change
+
+
+def draw_run(run: Run, settings: Config, paths: Paths) -> None:
+    """The run as it stands; while it goes on, panes and tabs are drawn again by themselves."""
+    view = run.view
+    if not view.running:
+        st.session_state["finished"] = run
+    poll, slow = (POLL_SECONDS, TAB_SECONDS) if view.running else (None, None)
+    if view.asked.follow_up:
+        st.html(origin_html(view.asked.follow_up))
+    st.fragment(partial(_live, run, settings, view), run_every=poll, key=PANES)()
+    if view.record_id and not view.running and not view.asked.given:
+        draw_follow_up(view, settings, resources.record_store(paths.records))
+    index = resources.corpus_or_none(view.config.index, paths) if view.rankings else None
+    st.fragment(partial(_tabs, run, settings, index, paths), run_every=slow, key=TABS)()
+
+
+def _live(run: Run, settings: Config, at_first: View) -> None:
+    """Progress and panes. Asks for the whole page when the run has ended: that stops the drawing.
+
+    Not in the drawing that began the run (``at_first`` is what stood then): a rerun would lose the new address.
+    """
+    if not access.gate().owns(run.owner):  # the sign-in has ended since the page was drawn
+        return
+    is_first = st.session_state.get("drawn") is not at_first
+    st.session_state["drawn"] = at_first
+    view, settings = at_first if is_first else run.view, with_moved_filter(settings)
+    with st.container():
+        if view.running:
+            with st.container(key="progress", horizontal=True, vertical_alignment="center"):
+                st.html(progress_html(view.phase, run.seconds))
+                st.button("Stop", on_click=run.stop, key="stop")
+    again = "" if view.running else _asks_again(view)
+    draw_panes(panes_of(view, settings, run.id, raw=shows_raw(view), again=again))
+    if not view.running and st.session_state.get("finished") is not run:
+        st.session_state["finished"] = run
+        st.rerun()
+
+
+def _asks_again(view: View) -> str:
+    """The address that asks this again, found once for each answer: it looks at every preset."""
+    kept: tuple[View, str] | None = st.session_state.get("again")
+    if kept is None or kept[0] is not view:
+        kept = st.session_state["again"] = (view, address_of(link_of_view(view)))
+    return kept[1]
+
+
+def _tabs(run: Run, settings: Config, index: Index | None, paths: Paths) -> None:
+    view, record = run.view, ""
+    if not access.gate().owns(run.owner):
+        return
+    if view.record_id and not view.running:
+        try:
+            record = resources.record_json(view.record_id, paths.records)
+        except RagqaError as error:
+            st.error(str(error))
+    if view.rankings or view.error:
+        draw_tabs(view, with_moved_filter(settings), index, record)
+
+
+def draw_record(record: AnswerRecord) -> None:
+    """A stored answer as it was."""
+    view = from_record(record)
+    if view.asked.follow_up:
+        st.html(origin_html(view.asked.follow_up))
+    link = link_of_view(view)
+    todays = replace(link, preset="", changed={})
+    st.html(again_html(address_of(link), address_of(todays), record.record_id))
+    draw_panes(panes_of(view, view.config, record.record_id, raw=shows_raw(view)))
+    draw_tabs(view, view.config, record=record.to_json())

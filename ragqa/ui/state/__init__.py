@@ -1,0 +1,1 @@
+"""What the page knows: views, runs, addresses, shared resources."""

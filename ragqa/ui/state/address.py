@@ -1,0 +1,166 @@
+"""An address that asks something again: question or text, corpus, preset, and the settings that differ from it. Pure.
+
+``ask?q=…&corpus=rulebook&preset=RIRAG .70/.20&threshold=0.55``, and ``check?text=…&q=…``. Settings have the names of
+`ragqa.ui.state.settings_values`; servers, keys and files that a visitor may not choose cannot be named.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, get_args
+from urllib.parse import quote, urlencode
+
+from ragqa.errors import ConfigError
+from ragqa.pipeline import MAX_QUESTION_CHARS
+from ragqa.plugins import registry
+from ragqa.settings.config import Config, FilteringConfig, FilterMethod, FusionMethod, RerankingConfig, ranges
+from ragqa.settings.presets import Preset
+from ragqa.types import Question
+from ragqa.types.scores import ScoringMode
+from ragqa.ui.state.settings_values import WRITING, first_values, preset_values, values_of, weight_values
+
+RUN, RECORD = "run", "record"  # what another address may hold in the place of all this
+QUESTION, TEXT, CORPUS, PRESET = "q", "text", "corpus", "preset"
+LONGEST_NAME: Final = 200
+DIGITS: Final = 6  # of a weight: shares are made of weights, and weights of shares
+_FILTER, _RERANKING = ranges(FilteringConfig), ranges(RerankingConfig)
+_NUMBERS: Final = _FILTER | {f"rerank_{name}": found for name, found in _RERANKING.items()} | WRITING
+_CHOICES: Final = {
+    "fusion": get_args(FusionMethod),
+    "filter_method": get_args(FilterMethod),
+    "mode": tuple(map(str, ScoringMode)),
+    "quote_anyway": ("yes", "no"),
+}
+_NAMES: Final = ("reranker", "generator", "model", "local_model")
+_WEIGHT: Final = "weight_"
+_AGAIN: Final = "correct the address, or ask again on the page"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What an address asks for. ``changed`` are values by name, as a panel of settings has them."""
+
+    question: str = ""
+    text: str = ""
+    corpus: str = ""
+    preset: str = ""
+    changed: Mapping[str, Any] = field(default_factory=dict)
+
+
+def query_of(link: Link) -> dict[str, str]:
+    """The address's parameters, in a fixed order."""
+    named = ((QUESTION, link.question), (TEXT, link.text), (CORPUS, link.corpus), (PRESET, link.preset))
+    return {name: value for name, value in named if value} | {
+        name: _written(value) for name, value in sorted(link.changed.items())
+    }
+
+
+def address_of(link: Link) -> str:
+    """The address, relative to any page of ragqa."""
+    return f"{'check' if link.text else 'ask'}?{urlencode(query_of(link), quote_via=quote)}"
+
+
+def link_of(query: Mapping[str, str]) -> Link:
+    """What these parameters ask for. Raises ConfigError naming the first that cannot be, and what was expected."""
+    rest = {name: value for name, value in query.items() if name not in {RUN, RECORD}}
+    texts = {name: rest.pop(name, "") for name in (QUESTION, TEXT, CORPUS, PRESET)}
+    for name, most in ((QUESTION, MAX_QUESTION_CHARS), (TEXT, MAX_QUESTION_CHARS), (CORPUS, 80), (PRESET, 80)):
+        if len(texts[name]) > most:
+            raise _wrong(name, f"at most {most:,} characters", f"{len(texts[name]):,}")
+    changed = {name: _read(name, value) for name, value in rest.items()}
+    return Link(texts[QUESTION], texts[TEXT], texts[CORPUS], texts[PRESET], changed)
+
+
+def link_to(
+    asked: Question, config: Config, presets: Sequence[Preset], defaults: Config, rankings: Sequence[str], encoder: str
+) -> Link:
+    """The link that asks this again with these settings, said as what differs from the preset nearest to them.
+
+    ``rankings`` and ``encoder`` are those of the index, ``defaults`` what the environment says. Settings that no panel
+    shows are not part of it.
+    """
+    found = _rounded(values_of(config, rankings))
+    best: tuple[int, Preset, dict[str, Any]] | None = None
+    for preset in presets:
+        base = base_values(preset, defaults, rankings, encoder)
+        changed = {name: value for name, value in found.items() if value != base.get(name) and _counts(name, found)}
+        moved = {_WEIGHT if name.startswith(_WEIGHT) else name for name in changed}  # one weight moves all shares
+        distance = len(moved) + (preset.retrieval != config.retrieval) * len(found)
+        if best is None or distance < best[0]:
+            best = (distance, preset, changed)
+    if best is None:
+        msg = "there is no preset to compare with; expected at least one"
+        raise ConfigError(msg)
+    return Link(asked.text, asked.given, config.index, best[1].name, best[2])
+
+
+def base_values(preset: Preset, defaults: Config, rankings: Sequence[str], encoder: str) -> dict[str, Any]:
+    """The values of a panel on which this preset was chosen and nothing else."""
+    values = first_values(preset, defaults) | preset_values(preset) | weight_values(preset, rankings, encoder)
+    weights = {name: value for name, value in values.items() if name.startswith(_WEIGHT)}
+    total = math.fsum(weights.values())
+    shares = {name: (value / total if total else 1.0 / len(weights)) for name, value in weights.items()}
+    return _rounded(values | shares)
+
+
+def _rounded(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values with weights that still sum to 1, so that what is read back from them is what they were."""
+    whole = 10**DIGITS
+    shares = {name: round(value * whole) for name, value in values.items() if name.startswith(_WEIGHT)}
+    if shares:
+        shares[max(shares, key=lambda name: shares[name])] += whole - sum(shares.values())
+    return {**values, **{name: share / whole for name, share in shares.items()}}
+
+
+def _counts(name: str, values: Mapping[str, Any]) -> bool:
+    """Whether this value decides anything: not how deep no reranker reads, nor a model that nobody asks."""
+    if name in {"rerank_depth", "rerank_weight"}:
+        return bool(values["reranker"])
+    if name in {"model", "local_model"}:
+        return registry.needs_language_model(values["generator"])
+    return True
+
+
+def _written(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def _read(name: str, value: str) -> Any:  # noqa: ANN401 - of as many types as there are settings
+    if name in _CHOICES:
+        if value not in _CHOICES[name]:
+            raise _wrong(name, " or ".join(_CHOICES[name]), value)
+        return value == "yes" if name == "quote_anyway" else value
+    if name in _NUMBERS:
+        allowed = _NUMBERS[name]
+        return _number(name, value, allowed.low, allowed.high)
+    if name.startswith(_WEIGHT) and registry.is_ranking_name(name.removeprefix(_WEIGHT)):
+        return _number(name, value, 0.0, 1.0)
+    if name in _NAMES:
+        if len(value) > LONGEST_NAME or not (value.isprintable() or not value):
+            raise _wrong(name, f"a name of at most {LONGEST_NAME} characters", value)
+        if name == "generator" and not registry.is_known(registry.GENERATORS, value):
+            raise _wrong(name, registry.listed(registry.GENERATORS), value)
+        return value
+    raise _wrong(name, f"one of {', '.join((QUESTION, TEXT, CORPUS, PRESET, *_CHOICES, *_NUMBERS, *_NAMES))}", "")
+
+
+def _number(name: str, value: str, low: float, high: float) -> float | int:
+    expected = f"{low}..{high}" if isinstance(low, int) else f"a number in [{low:g}, {high:g}]"
+    try:
+        if len(value) > 25 or not value.isascii() or "_" in value:
+            raise ValueError(value)
+        number = int(value) if isinstance(low, int) else float(value)
+    except ValueError as error:
+        raise _wrong(name, expected, value) from error
+    if not low <= number <= high:  # not a number is in no range
+        raise _wrong(name, expected, value)
+    return number
+
+
+def _wrong(name: str, expected: str, found: str) -> ConfigError:
+    shown = f", found {found[:60]!r}" if found else ""
+    return ConfigError(f"The address says {name[:60]!r}: expected {expected}{shown}; {_AGAIN}.")

@@ -1,0 +1,368 @@
+"""Everything the sessions share: models, indexes, the record store. Loaded once, read-only, safe between threads."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import streamlit as st
+
+from ragqa import loading
+from ragqa.corpus.demo import DEMOS
+from ragqa.corpus.questions import GoldQuestion
+from ragqa.errors import RagqaError
+from ragqa.index import index_info, open_index
+from ragqa.index.folders import index_names as names_in
+from ragqa.index.folders import locate
+from ragqa.infra.metrics import FIGURES
+from ragqa.library.changes import PassageChange, stale
+from ragqa.library.collection import Shelf, shelves
+from ragqa.library.jobs import Jobs
+from ragqa.pipeline import assemble
+from ragqa.records.store import RecordStore
+from ragqa.retrieval.names import rankings_for
+from ragqa.server.access.policy import Act
+from ragqa.server.queue import Turns
+from ragqa.settings.config import NO_ENCODER, Config, FusionConfig
+from ragqa.settings.paths import Paths
+from ragqa.settings.preset_files import presets_in
+from ragqa.types import Question
+from ragqa.ui import access
+from ragqa.ui.state.run import KeptRun, Run, Runs
+from ragqa.ui.state.view import from_record
+
+if TYPE_CHECKING:
+    from ragqa.index import Index
+    from ragqa.loading import Models
+    from ragqa.pipeline import Pipeline
+    from ragqa.plugins.protocols import Encoder, Reranker
+    from ragqa.records.record import AnswerRecord, RecordSummary
+    from ragqa.records.store import RecordStore
+    from ragqa.settings.config import ScoringConfig
+    from ragqa.settings.presets import Preset
+
+_logger = logging.getLogger(__name__)
+
+NO_SUCH_RUN = (
+    "This address names a run that this server does not have: it was never here, or nobody has looked at it for hours. "
+    "Ask again; finished answers are kept under Records."
+)
+NOT_KEPT = (
+    "This run began at {when} UTC in another process of this server, and has kept no answer yet: it is at work, waits "
+    "or was stopped. Reload in a moment, or ask again."
+)
+UNFINISHED = (
+    "Another process of this server was at this run when it kept what is shown here; it goes on there, or was stopped. "
+    "Reload to see whether there is more, or ask again."
+)
+ICON = Path(__file__).parent / "icon.png"  # a local file: Streamlit fetches named icons from the network
+
+
+@st.cache_resource(show_spinner=False)
+def style() -> str:
+    """The page's style sheet as one ``<style>`` element."""
+    return f"<style>{(Path(__file__).parent / 'style.css').read_text(encoding='utf-8')}</style>"
+
+
+def record_store(path: Path | str) -> RecordStore:
+    """The store behind every session's answers, of which it shows what is this person's to see."""
+    return access.gate().records(_record_store(path))
+
+
+@st.cache_resource(show_spinner=False)
+def _record_store(path: Path | str) -> RecordStore:
+    return RecordStore(path)
+
+
+@st.cache_resource(show_spinner=False)
+def runs() -> Runs:
+    """The runs of every session, found by their ids."""
+    return Runs()
+
+
+@st.cache_resource(show_spinner=False)
+def turns() -> Turns:
+    """Who of all sessions is at work and who waits. Raises ConfigError."""
+    made = Turns.from_env()
+    FIGURES.watch("ragqa_runs_at_work", "Questions at work now.", lambda: made.at_work)
+    FIGURES.watch("ragqa_runs_waiting", "Questions that wait for their turn now.", lambda: made.waiting)
+    return made
+
+
+def start_run(question: Question, config: Config, load: Callable[[], Pipeline]) -> Run:
+    """A run of this person's, at work or waiting. ``load`` gives the pipeline. Raises AccessError, BusyError."""
+    gate = access.gate()
+    act, text = (Act.CHECK, question.given) if question.given else (Act.QUESTION, question.text)
+    with gate.doing(act, config.index, **gate.asked(text)):
+        gate.spend_question()
+        return Run(question, config, access.bound(load), gate.person.id, turns().take())
+
+
+def find_run(run_id: str) -> Run | None:
+    """The run of this id, where this person began it; None else."""
+    found = runs().find(run_id)
+    if found and not access.gate().owns(found.owner):
+        access.gate().log(Act.REFUSAL, wanted=Act.READ, run=run_id[:6])
+        return None
+    return found
+
+
+def kept_run(run_id: str, path: Path | str) -> tuple[Run | None, str]:
+    """As much as is kept of a run that this process does not have, where this person began it, and words about it.
+
+    Another process on the same records is at it, or was. Raises RecordError.
+    """
+    store = record_store(path)
+    kept = store.run(run_id)
+    if kept is None:
+        return None, NO_SUCH_RUN
+    if not kept.record_id:
+        return None, NOT_KEPT.format(when=kept.began_at[:16].replace("T", " "))
+    record = store.load(kept.record_id)
+    words = UNFINISHED if record.status in {"answered", "writing"} else ""
+    return KeptRun(run_id, from_record(record), kept.who), words
+
+
+def record_json(record_id: str, path: Path | str) -> str:
+    """A finished record as JSON text. Raises RecordError."""
+    record_store(path).check(record_id)
+    return _record_json(record_id, path)
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def _record_json(record_id: str, path: Path | str) -> str:
+    return _record_store(path).load(record_id).to_json()
+
+
+def index_names(paths: Paths) -> list[str]:
+    """The indexes that this person may read, the demonstration ones first."""
+    gate = access.gate()
+    names = [name for name in names_in(paths.indexes) if gate.may(Act.READ, name)]
+    demos = [name for name in ("rulebook", "encyclopedia") if name in names]
+    return demos + [name for name in names if name not in demos]
+
+
+def own_presets(folder: Path) -> tuple[tuple[Preset, ...], tuple[str, ...]]:
+    """As `ragqa.settings.preset_files.presets_in`; the files are read again only where one changed."""
+    try:
+        stamps = tuple(
+            (path.name, path.stat().st_mtime_ns, path.stat().st_size) for path in sorted(folder.glob("*.json"))
+        )
+    except OSError:
+        return presets_in(folder)  # which says what is wrong
+    return _own_presets(folder, stamps)
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _own_presets(folder: Path, stamps: tuple[tuple[str, int, int], ...]) -> tuple[tuple[Preset, ...], tuple[str, ...]]:
+    del stamps
+    return presets_in(folder)
+
+
+def rankings_of(name: str, paths: Paths) -> tuple[tuple[str, ...], str]:
+    """The names of the retrievers for an index and of its first encoder; those of any index where it cannot be read."""
+    known = name if access.gate().may(Act.READ, name) else ""
+    return _rankings_of(known, paths.indexes, _stamp(known, paths.indexes))
+
+
+def _stamp(name: str, indexes: Path) -> int:
+    """When the index was built, 0 where it cannot be found."""
+    try:
+        return (locate(name, indexes) / "manifest.json").stat().st_mtime_ns
+    except (RagqaError, OSError):
+        return 0
+
+
+@st.cache_resource(show_spinner=False, max_entries=64)
+def _rankings_of(name: str, indexes: Path, stamp: int) -> tuple[tuple[str, ...], str]:
+    del stamp
+    try:
+        manifest = index_info(name, indexes)
+    except RagqaError:
+        return rankings_for(tuple(FusionConfig().weights)), ""
+    return rankings_for(manifest.retrievers), manifest.encoder
+
+
+def open_corpus(name: str, paths: Paths) -> Index:
+    """The opened index, opened again only when it was rebuilt. Raises AccessError, IndexingError."""
+    access.gate().demand(Act.READ, name)
+    return _open(name, paths.indexes, _stamp(name, paths.indexes))
+
+
+def changes_since(record: AnswerRecord, paths: Paths) -> tuple[PassageChange, ...]:
+    """What has changed of the passages that a record cites; nothing is said where the corpus is gone or unchanged."""
+    index = corpus_or_none(record.index, paths)
+    if index is None or index.manifest.corpus_sha256 == record.manifest.get("corpus_sha256"):
+        return ()
+    return stale(record, index)
+
+
+def stale_records(records: Sequence[RecordSummary], store: RecordStore, paths: Paths) -> set[str]:
+    """The ids of those records that cite what has changed since; only records of changed corpora are read."""
+    now = {}
+    for name in {record.index for record in records}:
+        with suppress(RagqaError):
+            now[name] = index_info(name, paths.indexes).corpus_sha256
+    then = store.corpora([record.record_id for record in records])
+    found = set()
+    for one in records:
+        if one.index in now and then.get(one.record_id) != now[one.index]:
+            with suppress(RagqaError):
+                if changes_since(store.load(one.record_id), paths):
+                    found.add(one.record_id)
+    return found
+
+
+def corpus_or_none(name: str, paths: Paths) -> Index | None:
+    """The opened index, None where it is gone or damaged by now."""
+    try:
+        return open_corpus(name, paths)
+    except RagqaError:
+        return None
+
+
+@st.cache_resource(show_spinner=False, max_entries=8)
+def _open(name: str, indexes: Path, stamp: int) -> Index:
+    return open_index(name, indexes)
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _models(encoder: str, _scoring: ScoringConfig, models: tuple[str, ...], _paths: Paths) -> Models:
+    return loading.load_models(encoder, _scoring, _paths)
+
+
+def _models_of(encoder: str, scoring: ScoringConfig, paths: Paths) -> Models:
+    names = (scoring.entailment_model, scoring.coverage_model, scoring.coverage_input, scoring.obligation_model)
+    return _models(encoder, scoring, (*names, scoring.verdict_model, scoring.precision), paths)
+
+
+def encoder_of(name: str, paths: Paths) -> Encoder | None:
+    """The encoder of this name, the one that questions are asked with; None for an index without vectors."""
+    return None if name == NO_ENCODER else _models_of(name, Config.from_env().scoring, paths).encoder
+
+
+@st.cache_resource(show_spinner=False)
+def library_jobs(paths: Paths) -> Jobs:
+    """What is being read and indexed for the library."""
+    return Jobs(paths.indexes, lambda rankings: _further(tuple(rankings), paths))
+
+
+def corpus_titles(names: Iterable[str], paths: Paths) -> dict[str, str]:
+    """What the corpora of these indexes are called: by the demonstration, by the library, else by their name."""
+    found = {name: DEMOS[name].title if name in DEMOS else name for name in names}
+    for shelf in own_shelves(paths):
+        if shelf.name in found:
+            with suppress(RagqaError):
+                found[shelf.name] = shelf.read().title
+    return found
+
+
+def own_shelves(paths: Paths) -> list[Shelf]:
+    """The corpora of the library that this person may read."""
+    gate = access.gate()
+    return [shelf for shelf in shelves(paths.library) if gate.may(Act.READ, shelf.name)]
+
+
+def own_shelf(name: str, paths: Paths) -> Shelf | None:
+    """The one of this name among them."""
+    return next((shelf for shelf in own_shelves(paths) if shelf.name == name), None)
+
+
+def examples_of(name: str, paths: Paths) -> list[str]:
+    """Questions to begin with: a demonstration's own, or those made from the headings of a corpus of the library."""
+    if name in DEMOS:
+        return [gold.question.text for gold in DEMOS[name].questions()]
+    shelf = own_shelf(name, paths)
+    with suppress(RagqaError):
+        return list(shelf.read().questions) if shelf else []
+    return []
+
+
+def example_gold(name: str, paths: Paths) -> tuple[GoldQuestion, ...]:
+    """The same with their gold passages, where a demonstration has them."""
+    if name in DEMOS:
+        return DEMOS[name].questions()
+    return tuple(GoldQuestion(Question(text), frozenset()) for text in examples_of(name, paths))
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _further(rankings: tuple[str, ...], _paths: Paths) -> dict[str, Any]:
+    return loading.load_further(rankings, _paths)
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _reranker(name: str) -> Reranker:
+    return loading.load_reranker(name)
+
+
+def pipeline(config: Config, paths: Paths) -> Pipeline:
+    """A pipeline for these settings over the shared objects; seconds the first time, then nothing to speak of.
+
+    Its answers are kept as this person's. Raises AccessError.
+    """
+    access.gate().demand(Act.QUESTION, config.index)
+    return _pipeline(config, paths, record_store(paths.records))
+
+
+def _pipeline(config: Config, paths: Paths, records: RecordStore | None = None) -> Pipeline:
+    index = _open(config.index, paths.indexes, _stamp(config.index, paths.indexes))
+    scoring = config.scoring
+    models = _models_of(index.manifest.encoder, scoring, paths)
+    reranker = _reranker(config.reranking.model) if config.reranking.model else None
+    further = _further(tuple(ranking.option for ranking in index.manifest.rankings), paths)
+    return assemble(config, index, replace(models, reranker=reranker, further=further), records)
+
+
+@st.cache_resource(show_spinner=False)
+def warm_up(config: Config, paths: Paths) -> threading.Thread:
+    """Loads the models behind the first screen, so that the first question does not wait for them."""
+    return _warming(lambda: _pipeline(config, paths).models)
+
+
+def missing(config: Config, paths: Paths) -> str:
+    """What of models, corpus and records a question with these settings would lack, in a word; the log says why."""
+    try:
+        _open(config.index, paths.indexes, _stamp(config.index, paths.indexes))
+    except RagqaError as error:
+        _logger.warning("not ready: %s", error)
+        return f"the corpus {config.index}"
+    try:
+        _pipeline(config, paths)
+    except RagqaError as error:
+        _logger.warning("not ready: %s", error)
+        return "the models"
+    try:
+        _record_store(paths.records).list(1)
+    except RagqaError as error:
+        _logger.warning("not ready: %s", error)
+        return "the records"
+    return ""
+
+
+@st.cache_resource(show_spinner=False)
+def warm_encoder(name: str, paths: Paths) -> threading.Thread | None:
+    """Loads what passages are encoded and questions answered with, while files are read that will want it."""
+    scoring = Config.from_env().scoring
+    return None if name == NO_ENCODER else _warming(lambda: _models_of(name, scoring, paths))
+
+
+def _warming(load: Callable[[], Models]) -> threading.Thread:
+    thread = threading.Thread(target=_warm, args=(load,), name="ragqa-warm-up", daemon=True)
+    thread.start()
+    return thread
+
+
+def _warm(load: Callable[[], Models]) -> None:
+    try:
+        models = load()
+        models.encoder.encode(["warm-up"])
+        models.encoder.encode_query("warm-up")
+        for model in {models.entailment, models.reader}:
+            model.predict([("warm-up", "warm-up")])
+    except RagqaError as error:  # the first question will meet it again and show it
+        _logger.warning("models could not be loaded ahead: %s", error)

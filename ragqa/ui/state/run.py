@@ -1,0 +1,229 @@
+"""A question that runs in its own thread, so that moving a slider never loses it, and the runs a server keeps."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+
+from ragqa.errors import RagqaError
+from ragqa.infra import logs
+from ragqa.infra.metrics import FIGURES
+from ragqa.pipeline import Pipeline
+from ragqa.server.queue import Turn, Turns
+from ragqa.settings.config import Config
+from ragqa.types import Question
+from ragqa.types.events.generation import BestSoFar
+from ragqa.ui.state.view import View, advance, ended
+
+_logger = logging.getLogger(__name__)
+
+
+_under_way: set[Run] = set()  # of this process, those that wait too
+
+
+class Run:
+    """A question or a checked text under way. `view` may be read from any thread; it is replaced, never changed."""
+
+    def __init__(
+        self,
+        question: Question,
+        config: Config,
+        load: Callable[[], Pipeline],
+        owner: str = "",
+        turn: Turn | None = None,
+    ) -> None:
+        """Starts at once, or when its ``turn`` comes. ``load`` gives the pipeline; it is called in the thread, since it
+        may load models.
+
+        ``owner`` is the id of who began it.
+        """
+        self._turn = turn
+        self.owner = owner
+        self.id = secrets.token_urlsafe(16)
+        self.view = View(question, config)
+        self._started, self._ended = time.monotonic(), 0.0
+        self._stopped = threading.Event()
+        self._why = ""
+        self._thread = threading.Thread(target=self._work, args=(load,), name="ragqa-run", daemon=True)
+        _under_way.add(self)
+        self._thread.start()
+
+    def stop(self, why: str = "Stopped at your request") -> None:
+        """Ends the run after the event it is at; what is there stays, a best answer so far as the answer."""
+        self._why = self._why or why
+        self._stopped.set()
+        if self._turn:
+            self._turn.give_up()
+
+    @property
+    def seconds(self) -> float:
+        """How long it has been at work, or was."""
+        return (self._ended or time.monotonic()) - self._started
+
+    def wait(self, timeout_seconds: float | None = None) -> View:
+        """The view when the run has ended, or when the time is up."""
+        self._thread.join(timeout_seconds)
+        return self.view
+
+    def _work(self, load: Callable[[], Pipeline]) -> None:
+        with logs.about(run=self.id[:6]):  # all of it opens the run
+            try:
+                if not self._turn or self._turn.wait(self._wait_behind):
+                    self._follow(load)
+                else:
+                    self._stopped.set()  # by somebody, or as the server stops
+                    self._end("Stopped before its turn came; ask again.")
+            finally:
+                if self._turn:
+                    self._turn.leave()
+                _under_way.discard(self)
+                self._ended = time.monotonic()
+                self._count()
+
+    def _wait_behind(self, place: int) -> None:
+        before = "you are next" if place == 1 else "1 is before you" if place == 2 else f"{place - 1} are before you"
+        self.view = replace(self.view, phase=f"Waiting for a turn: {before}")
+
+    def _count(self) -> None:
+        with logs.about(record=self.view.record_id):
+            _logger.info("%s after %.1f s", self._outcome(), self.seconds)
+        FIGURES.count("ragqa_questions_total", outcome=self._outcome())
+        for stage, seconds in self.view.seconds.items():
+            FIGURES.took("ragqa_stage_seconds", seconds, stage=stage)
+
+    def _outcome(self) -> str:
+        view = self.view
+        if view.error:
+            return "stopped" if self._stopped.is_set() else "failed"
+        return "passages only" if not view.answer else "refused" if view.answer.is_refusal else "answered"
+
+    def _follow(self, load: Callable[[], Pipeline]) -> None:
+        try:
+            self.view = replace(self.view, phase="Loading the models (once)")
+            pipeline = load()
+            store = pipeline.records
+            if store:
+                store.begin(self.id)  # where nothing can be kept, that is said before somebody waits
+            self.view = replace(self.view, phase="Retrieving passages")
+            with closing(pipeline.run(self.view.asked)) as events:  # type: ignore[type-var]
+                for event in events:
+                    is_kept = bool(self.view.record_id)
+                    self.view = advance(self.view, event)
+                    if store and self.view.record_id and not is_kept:
+                        store.link(self.id, self.view.record_id)
+                    is_stored = not isinstance(event, BestSoFar)  # the very next event says under which id
+                    if self._stopped.is_set() and self.view.running and is_stored:
+                        self._end(f"{self._why}. What was there stays; ask again to continue.")
+                        return
+            if self.view.running:  # only passages were asked for: no record ends the run
+                self.view = replace(self.view, running=False, phase="Done")
+        except RagqaError as error:
+            FIGURES.count("ragqa_errors_total", kind=type(error).__name__)
+            self._end(str(error))
+        except Exception:  # the thread's last line: whatever it is, the page must say so without a trace
+            reference = secrets.token_hex(4)
+            FIGURES.count("ragqa_errors_total", kind="internal")
+            _logger.exception("run failed, reference %s", reference)
+            self._end(f"Something failed inside ragqa. Reference {reference} in the server's log says what; ask again.")
+
+    def _end(self, error: str) -> None:
+        self.view = ended(self.view, error)
+
+
+class KeptRun(Run):
+    """A run of another process, as its record has it: nothing of it is under way here."""
+
+    def __init__(self, run_id: str, view: View, owner: str) -> None:
+        self.id, self.view, self.owner = run_id, view, owner
+        self._started = self._ended = time.monotonic()
+
+    def stop(self, why: str = "") -> None:
+        """Nothing: whoever is at it is not here."""
+
+    def wait(self, timeout_seconds: float | None = None) -> View:
+        """What was kept."""
+        return self.view
+
+
+STOPPING = "This server is being stopped"
+
+
+def finish(turns: Turns, seconds: float) -> None:
+    """Lets no run begin any more and those at work end: three quarters of the time by themselves, then after an event.
+
+    What of the others is on disk stays there, as after a power cut; the log names them.
+    """
+    turns.close(f"{STOPPING}; ask again in a minute, when it is there again.")
+    runs = list(_under_way)
+    for run in _waited(runs, 0.75 * seconds):
+        run.stop(STOPPING)
+    for run in _waited(runs, 0.25 * seconds):
+        _logger.warning(
+            "run %s is cut off at: %s; its record: %s", run.id[:6], run.view.phase, run.view.record_id or "none"
+        )
+
+
+def _waited(runs: list[Run], seconds: float) -> list[Run]:
+    """Those that still go on after this time together."""
+    until = time.monotonic() + seconds
+    return [run for run in runs if run.wait(max(0.0, until - time.monotonic())).running]
+
+
+MOST_RUNS = 200
+MOST_ENDED = 60  # of them; one with its scores takes a megabyte, and stays as a record
+KEPT_SECONDS = 6 * 3600.0  # after it was last looked at; its record stays
+
+
+class Runs:
+    """The runs of one server by their unguessable ids, whose address finds them again. Safe between threads.
+
+    A run is kept until nobody has looked at it for ``seconds``, or ``most`` others were looked at since; one that is
+    at work then is stopped. Of those that have ended ``most_ended`` are kept.
+    """
+
+    def __init__(
+        self,
+        most: int = MOST_RUNS,
+        seconds: float = KEPT_SECONDS,
+        now: Callable[[], float] = time.monotonic,
+        most_ended: int = MOST_ENDED,
+    ) -> None:
+        self._most, self._seconds, self._now, self._most_ended = most, seconds, now, most_ended
+        self._runs: dict[str, tuple[Run, float]] = {}  # the one looked at last stands last
+        self._lock = threading.Lock()
+
+    def add(self, run: Run) -> None:
+        """Keeps the run, and lets go of those whose time is up."""
+        with self._lock:
+            self._runs[run.id] = (run, self._now())
+            self._let_go()
+
+    def find(self, run_id: str) -> Run | None:
+        """The run of this id, which counts as looked at; None where there is none, or no longer."""
+        with self._lock:
+            self._let_go()
+            found = self._runs.pop(run_id, None)
+            if found is None:
+                return None
+            self._runs[run_id] = (found[0], self._now())
+            return found[0]
+
+    def __len__(self) -> int:
+        with self._lock:
+            return len(self._runs)
+
+    def _let_go(self) -> None:
+        since = self._now() - self._seconds
+        for run_id, (run, looked_at) in list(self._runs.items()):
+            if looked_at >= since and len(self._runs) <= self._most:
+                break
+            run.stop()
+            del self._runs[run_id]
+        ended = [run_id for run_id, (run, _) in self._runs.items() if not run.view.running]
+        for run_id in ended[: -self._most_ended]:
+            del self._runs[run_id]

@@ -1,0 +1,82 @@
+"""What of a shown answer belongs to settings that have been changed since, in words. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ragqa.settings.config import Config
+from ragqa.ui.state.differences import WRITER, differences
+from ragqa.ui.state.view import View, reselect
+
+
+@dataclass(frozen=True, slots=True)
+class Stale:
+    """One reason why what is shown is of other settings: a label of a few words, and a sentence."""
+
+    label: str
+    words: str
+    of_passages: bool = False  # the list of passages, too; the others it follows the settings at once
+
+
+def stale(view: View, settings: Config) -> tuple[Stale, ...]:
+    """Every reason, the weightiest first; () where these settings would give what is shown.
+
+    Of another corpus nothing else is told: its passages are others anyway.
+    """
+    if settings.index != view.config.index:
+        words = f"This is of the corpus {view.config.index}; now {settings.index} is chosen."
+        return (Stale(f"of the corpus {view.config.index}", words, of_passages=True),)
+    found = [_selection(view, settings), _candidates(view, settings), *_writer(view, settings)]
+    if view.best and view.config.scoring.mode != settings.scoring.mode:
+        words = f"This answer was chosen by its RePASs in {view.config.scoring.mode} mode, not {settings.scoring.mode}."
+        found.append(Stale("of another mode", words))
+    return tuple(one for one in found if one)
+
+
+def _selection(view: View, settings: Config) -> Stale | None:
+    """That the settings would now keep other passages than the answer was written from."""
+    if view.selection is None:
+        return None
+    current = reselect(view, settings.fusion, settings.filtering, settings.reranking)
+    if {one.passage.passage_id for one in current.kept} == {one.passage.passage_id for one in view.selection.kept}:
+        return None
+    changed = [
+        name
+        for name, same in (
+            ("filter", settings.filtering == view.config.filtering),
+            ("weights", settings.fusion == view.config.fusion),
+            ("reranker", settings.reranking == view.config.reranking),
+        )
+        if not same
+    ]
+    words = (
+        f"This answer belongs to an earlier selection of {len(view.selection.kept)} passages; the settings now keep "
+        f"{len(current.kept)}."
+    )
+    return Stale(f"of the old {' and '.join(changed) or 'selection'}", words)
+
+
+def _candidates(view: View, settings: Config) -> Stale | None:
+    """That another number of candidates would be retrieved, which only asking again does."""
+    before, now = view.config.retrieval.top_k, settings.retrieval.top_k
+    if before == now:
+        return None
+    words = f"Each ranking gave {before} candidates; the settings now ask for {now}."
+    return Stale("of other candidates", words, of_passages=True)
+
+
+def _writer(view: View, settings: Config) -> list[Stale]:
+    if view.asked.given:  # nobody wrote it here
+        return []
+    rows = [row for row in differences(view.config, settings) if row.part == WRITER]
+    by_name = {row.name: row for row in rows}
+    if "Generator" in by_name:
+        row = by_name["Generator"]
+        return [Stale("of another generator", f"The writer is {row.a}; the settings now say {row.b}.")]
+    if "Language model" in by_name:
+        row = by_name["Language model"]
+        return [Stale("of another model", f"The model asked is {row.a}; the settings now say {row.b}.")]
+    if rows:
+        words = "; ".join(f"{row.name.lower()} {row.a}, now {row.b}" for row in rows)
+        return [Stale("of other options", f"The writer had {words}.")]
+    return []

@@ -1,0 +1,380 @@
+"""What the page knows about one question, and how each event adds to it. Pure: no streamlit here.
+
+A `View` is made event by event while a question runs, or at once from a stored record; the page draws either alike.
+Scores come more than once: provisional ones first, from the most similar pairs alone, then final ones in their place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Generic, TypeVar
+
+from ragqa.fusion import fuse, rerank, reranker_scores
+from ragqa.generation.fanout.merging import reselected, with_passages
+from ragqa.generation.trace_words import trace_words
+from ragqa.records.record import AnswerRecord
+from ragqa.scoring.repass.explanation import Explanation, explain, mode_differences, verdict_by_index
+from ragqa.settings.config import Config, FilteringConfig, FusionConfig, FusionMethod, RerankingConfig
+from ragqa.types import Answer, Question, Ranking, Selection
+from ragqa.types.events.generation import BestSoFar, Token, TraceEvent, Working
+from ragqa.types.events.pipeline import Answered, Event, Fused, Recorded, Reranked, Retrieved, Selected, Stored
+from ragqa.types.events.scoring import ObligationScored, Relevance, RelevanceMeasured, Scored, SentenceScored
+from ragqa.types.scores import (
+    Breakdown,
+    CitationStatus,
+    Cover,
+    ObligationScore,
+    ObligationVerdict,
+    Premise,
+    RePASs,
+    ScoringMode,
+    SentenceScore,
+    SentenceVerdict,
+    Verdict,
+)
+
+WEAK_COSINE = 0.45  # MiniLM over ADGM: 2,787 of 2,788 ObliQA questions lie above, 496 of 500 of HotpotQA below
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What the final numbers came from: each mode's explanation, and what the modes treat differently."""
+
+    paper: Explanation
+    script: Explanation
+    differences: tuple[str, ...]
+
+    def of(self, mode: ScoringMode) -> Explanation:
+        """The explanation of the breakdown in this mode."""
+        return self.paper if mode is ScoringMode.PAPER else self.script
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Everything shown for one question, or for one text that is checked; a field is empty until its stage is done."""
+
+    asked: Question
+    config: Config
+    phase: str = "Starting"
+    rankings: tuple[Ranking, ...] = ()
+    reranker_scores: Mapping[str, float] = field(default_factory=dict)  # raw, by passage_id; empty without a reranker
+    selection: Selection | None = None  # what the answer was written from
+    text: str = ""  # the raw answer so far
+    trace: tuple[TraceEvent, ...] = ()  # what LOC, VRR or a fan-out did so far
+    best: BestSoFar | None = None  # their best answer so far
+    answer: Answer | None = None
+    answer_relevance: Relevance | None = None  # None of a refusal, and in older records
+    sentences: tuple[SentenceScore, ...] = ()  # the latest of each, by index; provisional unless in `final_sentences`
+    final_sentences: frozenset[int] = frozenset()
+    n_sentences: int = 0
+    obligations: tuple[ObligationScore, ...] = ()  # likewise
+    final_obligations: frozenset[int] = frozenset()
+    n_obligations: int = 0
+    verdicts: tuple[SentenceVerdict, ...] = ()  # likewise; () in records from before there were rules
+    obligation_verdicts: tuple[ObligationVerdict, ...] = ()
+    scored: Scored | None = None
+    explained: Explained | None = None
+    record_id: str = ""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    error: str = ""
+    running: bool = True
+
+    @property
+    def question(self) -> str:
+        """The question's text, "" where a text is checked without one."""
+        return self.asked.text
+
+    @property
+    def has_every_score(self) -> bool:
+        """Whether every sentence and every obligation has a score, provisional or final."""
+        complete = len(self.sentences) == self.n_sentences and len(self.obligations) == self.n_obligations
+        return complete and bool(self.sentences) and bool(self.obligations)
+
+
+def advance(view: View, event: Event) -> View:
+    """The view after this event."""
+    match event:
+        case Retrieved(rankings):
+            counts = " + ".join(str(len(ranking.hits)) for ranking in rankings)
+            return replace(view, rankings=rankings, phase=f"Retrieved {counts} passages")
+        case Fused(ranking):
+            return replace(view, phase=f"Fused into {len(ranking.hits)} candidates")
+        case Reranked(ranking):
+            scores = reranker_scores(ranking)
+            return replace(view, reranker_scores=scores, phase=f"Reranked the best {len(scores)} candidates")
+        case Selected(selection):
+            kept, total = len(selection.kept), len(selection.kept) + len(selection.dropped)
+            then = "comparing" if view.asked.given else "writing the answer"
+            return replace(view, selection=selection, phase=f"Kept {kept} of {total}, {then}")
+        case Token(text):
+            return replace(view, text=view.text + text)
+        case Working(phase, calls, characters):
+            written = f": {calls} calls so far, {characters:,} characters" if calls else ""
+            return replace(view, phase=phase + written)
+        case Stored(record_id):
+            return replace(view, record_id=record_id)
+        case _ if isinstance(event, TraceEvent):
+            if view.asked.given:  # `Working` says which sentence is looked up
+                return replace(view, trace=(*view.trace, event))
+            best, step = view.best, event
+            if isinstance(event, BestSoFar):
+                best, step = event, replace(event, scored=None, selection=None)
+                view = replace(view, selection=event.selection or view.selection)
+            return replace(view, trace=(*view.trace, step), best=best, phase=trace_words(event).partition("\n")[0])
+        case Answered(answer):
+            return replace(view, answer=answer, n_sentences=len(answer.sentences), phase="Scoring")
+        case RelevanceMeasured(relevance):
+            return replace(view, answer_relevance=relevance)
+        case SentenceScored(score, _, total, final, verdict):
+            known = view.final_sentences | {score.index} if final else view.final_sentences
+            view = replace(view, verdicts=_put(view.verdicts, verdict)) if verdict else view
+            sentences = _put(view.sentences, score)
+            return _scoring(replace(view, sentences=sentences, final_sentences=known, n_sentences=total))
+        case ObligationScored(obligation, _, total, final, cover):
+            known = view.final_obligations | {obligation.index} if final else view.final_obligations
+            view = replace(view, obligation_verdicts=_put(view.obligation_verdicts, cover)) if cover else view
+            obligations = _put(view.obligations, obligation)
+            return _scoring(replace(view, obligations=obligations, final_obligations=known, n_obligations=total))
+        case Scored():
+            return _with_scores(view, event)
+        case Recorded(record_id, seconds):
+            return replace(view, record_id=record_id, seconds=seconds, running=False, phase="Done")
+
+
+def ended(view: View, error: str) -> View:
+    """The view of a run that ended early: the best answer so far becomes the answer, with its scores."""
+    view = replace(view, error=error, running=False, phase="Ended early")
+    if view.answer or not view.best:
+        return view
+    answer, scored = view.best.answer, view.best.scored
+    view = replace(view, answer=answer, n_sentences=len(answer.sentences))
+    return _with_scores(view, scored) if scored else view
+
+
+def from_record(record: AnswerRecord) -> View:
+    """The view of a stored answer, as it was when it was recorded."""
+    config = Config(
+        index=record.index,
+        retrieval=record.retrieval,
+        fusion=record.fusion,
+        reranking=record.reranking,
+        filtering=record.filtering,
+        generation=record.generation,
+        scoring=record.scoring,
+    )
+    by_id = {passage.passage_id: passage for passage in record.passages}
+    view = View(
+        record.question,
+        config,
+        rankings=record.ranked,
+        reranker_scores=dict(record.reranker_scores),
+        trace=with_passages(record.trace, by_id),
+    )
+    selection = record.selection(reselect(view, record.fusion, record.filtering, record.reranking))
+    view = replace(
+        view,
+        selection=selection,
+        text=record.answer.raw,
+        best=next((event for event in reversed(record.trace) if isinstance(event, BestSoFar)), None),
+        answer=record.answer,
+        answer_relevance=record.answer_relevance,
+        seconds=record.seconds,
+        record_id=record.record_id,
+        error=record.error,
+        running=False,
+        phase="Done",
+    )
+    return _with_scores(view, record.scored) if record.scored else view
+
+
+def reselect(
+    view: View, fusion: FusionConfig, filtering: FilteringConfig, reranking: RerankingConfig | None = None
+) -> Selection:
+    """What these settings would keep of the passages already retrieved, those of a fan-out's sub-questions included.
+
+    Nothing is retrieved, read or generated. Under the answer's own settings it is what the answer was written from.
+
+    ``reranking`` (none where not given) applies the scores of the reranker that has read these passages; another
+    one's are not known, and what it would put first neither. Where fusion moved since, some of the best passages may
+    not have been read: see `unread`.
+    """
+    own = view.config
+    if view.answer and view.selection and (fusion, filtering, reranking) == (own.fusion, own.filtering, own.reranking):
+        return view.selection
+    return _reselected(_Same(view), fusion.method, tuple(sorted(fusion.weights.items())), filtering, reranking)
+
+
+T = TypeVar("T")
+
+
+class _Same(Generic[T]):
+    """An object as a key: the same one, not an equal one, which would take long to find out."""
+
+    __slots__ = ("it",)
+
+    def __init__(self, it: T) -> None:
+        self.it = it
+
+    def __hash__(self) -> int:
+        return id(self.it)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.it is self.it
+
+
+@lru_cache(maxsize=16)
+def _reselected(
+    same: _Same[View],
+    method: FusionMethod,
+    weights: tuple[tuple[str, float], ...],
+    filtering: FilteringConfig,
+    reranking: RerankingConfig | None,
+) -> Selection:
+    """One drawing of the page asks five times what its settings keep."""
+    view = same.it
+    fused = _fused(_Same(view.rankings), method, weights)
+    if reranking and _was_read_by(view, reranking):
+        fused = rerank(fused, view.reranker_scores, reranking)
+    return reselected(fused, view.trace, filtering)
+
+
+@lru_cache(maxsize=16)
+def _fused(same: _Same[tuple[Ranking, ...]], method: FusionMethod, weights: tuple[tuple[str, float], ...]) -> Ranking:
+    """Fusing is most of what moving a limit would cost, and a limit changes none of it."""
+    return fuse(same.it, FusionConfig(method, dict(weights)))
+
+
+def unread(view: View, fusion: FusionConfig, reranking: RerankingConfig) -> int:
+    """How many of the best passages under these settings the reranker they name has not read."""
+    if not reranking.model:
+        return 0
+    known = view.reranker_scores if _was_read_by(view, reranking) else {}
+    return sum(hit.passage.passage_id not in known for hit in fuse(view.rankings, fusion).hits[: reranking.depth])
+
+
+def _was_read_by(view: View, reranking: RerankingConfig) -> bool:
+    return bool(view.reranker_scores) and reranking.model == view.config.reranking.model
+
+
+def weak_match(rankings: Sequence[Ranking]) -> float | None:
+    """The best cosine of the dense ranking where it is too low for a question that the corpus answers, else None."""
+    best = [ranking.hits[0].score for ranking in rankings if ranking.retriever == "dense" and ranking.hits]
+    return best[0] if best and best[0] < WEAK_COSINE else None
+
+
+def provisional(view: View) -> RePASs | None:
+    """The three parts over the latest scores; None before the first sentence. Coverage is 0 until it is checked.
+
+    While sentences are not final E and C can still rise; the means are over those that have a score at all.
+    """
+    if not view.sentences:
+        return None
+    n_sentences, n_obligations = len(view.sentences), len(view.obligations)
+    return RePASs(
+        entailment=sum(score.entailment for score in view.sentences) / n_sentences,
+        contradiction=sum(score.contradiction for score in view.sentences) / n_sentences,
+        obligation_coverage=sum(score.covered for score in view.obligations) / n_obligations if n_obligations else 0.0,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The scores of a view in one mode, final where it has final ones, and the verdicts shown beside them.
+
+    Without verdicts (raw ones are asked for, or the record is from before there were rules) those of the scores count.
+    """
+
+    mode: ScoringMode
+    evaluation: Breakdown | None
+    explanation: Explanation | None
+    sentences: tuple[SentenceScore, ...]
+    obligations: tuple[ObligationScore, ...]
+    verdicts: tuple[SentenceVerdict, ...]
+    obligation_verdicts: tuple[ObligationVerdict, ...]
+
+    @property
+    def premises(self) -> tuple[Premise, ...]:
+        """The source sentences that verdicts name by position; not known before the scores are final."""
+        return self.evaluation.premises if self.evaluation else ()
+
+    @property
+    def sentences_with_problems(self) -> tuple[SentenceScore, ...]:
+        """The sentences that are not plainly supported by what they cite."""
+        verdicts, checks = verdict_by_index(self.sentences, self.verdicts), self.explanation
+        return tuple(
+            score
+            for score in self.sentences
+            if verdicts[score.index] is not Verdict.SUPPORTED
+            or (checks and checks.citations[score.index].status is not CitationStatus.CONFIRMED)
+        )
+
+    @property
+    def uncovered(self) -> tuple[ObligationScore, ...]:
+        """The obligations that the answer does not tell of, or not in full."""
+        covered = {one.index: one.cover is Cover.COVERED for one in self.obligation_verdicts}
+        return tuple(score for score in self.obligations if not covered.get(score.index, score.covered))
+
+
+def shown(view: View, mode: ScoringMode, *, raw: bool = False) -> Shown:
+    """What is shown of this view in this mode; while it is being scored there is only its own. ``raw``: no verdicts."""
+    mode = mode if view.scored else view.config.scoring.mode
+    of = view.scored.of(mode) if view.scored else None
+    return Shown(
+        mode,
+        of,
+        view.explained.of(mode) if view.explained else None,
+        of.sentences if of else view.sentences,
+        of.obligations if of else view.obligations,
+        () if raw else of.verdicts if of else view.verdicts,
+        () if raw else of.obligation_verdicts if of else view.obligation_verdicts,
+    )
+
+
+Indexed = TypeVar("Indexed", SentenceScore, ObligationScore, SentenceVerdict, ObligationVerdict)
+
+
+def _put(known: tuple[Indexed, ...], one: Indexed) -> tuple[Indexed, ...]:
+    """All in index order, this one in place of an earlier one of its index."""
+    by_index = {each.index: each for each in known} | {one.index: one}
+    return tuple(by_index[index] for index in sorted(by_index))
+
+
+def _scoring(view: View) -> View:
+    """The view with the phase that says how far its scores can be relied on."""
+    if not view.final_sentences and not view.final_obligations:
+        return replace(view, phase="Scored provisionally: best premises only")
+    phase = f"{len(view.final_sentences)} of {view.n_sentences} sentences final"
+    if view.n_obligations:
+        phase += f", {len(view.final_obligations)} of {view.n_obligations} obligations final"
+    return replace(view, phase=phase)
+
+
+def _with_scores(view: View, scored: Scored) -> View:
+    evaluation = scored.of(view.config.scoring.mode)
+    return replace(
+        view,
+        scored=scored,
+        explained=_explain(view, scored),
+        sentences=evaluation.sentences,
+        final_sentences=frozenset(range(len(evaluation.sentences))),
+        n_sentences=len(evaluation.sentences),
+        obligations=evaluation.obligations,
+        final_obligations=frozenset(range(len(evaluation.obligations))),
+        n_obligations=len(evaluation.obligations),
+        verdicts=evaluation.verdicts,
+        obligation_verdicts=evaluation.obligation_verdicts,
+        phase="Saving the record" if view.running else view.phase,
+    )
+
+
+def _explain(view: View, scored: Scored) -> Explained | None:
+    if view.selection is None:
+        return None
+    passages = view.selection.passages
+    return Explained(
+        explain(scored.paper, passages),
+        explain(scored.script, passages),
+        mode_differences(scored.paper, scored.script),
+    )

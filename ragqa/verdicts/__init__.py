@@ -1,3 +1,0 @@
-"""Verdicts on answer sentences and obligations, by rules beside RePASs. Start at `ragqa.verdicts.judge`."""
-
-RULES_VERSION = "5"  # what records name; raised with every change of a rule

@@ -1,0 +1,234 @@
+"""Numbers with their units, and dates: what is found, what is equal, what is no quantity at all."""
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ragqa.english.dates import Date
+from ragqa.english.quantities import Quantity, stands_in, unmatched
+from ragqa.english.reading import read
+from ragqa.types import Span
+
+YEAR = 365.25
+
+
+def found(text: str) -> list[tuple[float, str]]:
+    return [(quantity.size, quantity.dimension) for quantity in read(text).quantities]
+
+
+def dates(text: str) -> list[tuple[int | None, int | None, int | None]]:
+    return [(date.year, date.month, date.day) for date in read(text).dates]
+
+
+def equal(one: str, other: str) -> bool:
+    (mine,), (its,) = read(one).quantities, read(other).quantities
+    return mine.equals(its) and its.equals(mine)
+
+
+# Quantities
+
+
+@pytest.mark.parametrize(
+    ("text", "size", "dimension"),
+    [
+        ("within 72 hours", 3, "time"),
+        ("a 24-hour period", 1, "time"),
+        ("six months", YEAR / 2, "time"),
+        ("half a year", 0.5 * YEAR, "time"),
+        ("each month", YEAR / 12, "interval"),
+        ("twice a year", YEAR / 2, "interval"),
+        ("once every three years", 3 * YEAR, "interval"),
+        ("the seventh day", 7, "time"),
+        ("the last day", -1, "time"),
+        ("10 Business Days", 10, "business time"),
+        ("twenty-one days", 21, "time"),
+        ("thirty (30) days", 30, "time"),
+        ("20 %", 20, "share"),
+        ("20 per cent", 20, "share"),
+        ("50 basis points", 0.5, "share"),
+        ("two-thirds of the members", 100 * 2 / 3, "share"),
+        ("a third of the members", 100 / 3, "share"),
+        ("one fifth of it", 20, "share"),
+        ("half of its members", 50, "share"),
+        ("a quarter of the board", 25, "share"),
+        ("within a quarter", YEAR / 4, "time"),
+        ("HMD 250,000", 250_000, "money"),
+        ("$1500 was paid", 1500, "money"),
+        ("USD 2000", 2000, "money"),
+        ("USD 5m", 5e6, "money"),
+        ("4.5 billion dollars", 4.5e9, "money"),
+        ("5 kilometres", 5000, "length"),
+        ("3 square kilometres", 3e6, "area"),
+        ("two feet", 2 * 0.3048, "length"),
+        ("one hundred and fifty thousand people", 150_000, "count"),
+        ("three hundred and one firms", 301, "count"),
+        ("a million people", 1e6, "count"),
+        ("one million people", 1e6, "count"),
+        ("a dozen clients", 12, "count"),
+        ("22,500 clients", 22_500, "count"),
+    ],
+)
+def test_a_number_is_read_with_its_unit(text, size, dimension):
+    ((its_size, its_dimension),) = found(text)
+    assert (its_size, its_dimension) == (pytest.approx(size), dimension)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A third party must consent.",  # no share
+        "the one that counts",
+        "one must keep records",
+        "Rule 4 applies",
+        "Rules 4.1, 4.2 and 4.3 apply",
+        "see Section 12",
+        "in Category 3A",
+        "(1) firms must (2) keep records",
+        "4.2.1 Firms keep records",
+        "no numbers at all",
+        "",
+        "²",
+    ],
+)
+def test_what_is_no_quantity(text):
+    assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("six months", "half a year"),
+        ("12 months", "one year"),
+        ("72 hours", "three days"),
+        ("two weeks", "a fortnight"),
+        ("20 %", "one fifth of it"),
+        ("half of them", "50 per cent"),
+        ("1,000 metres", "a distance of 1 km"),
+        ("HMD 2 million", "HMD 2,000,000"),
+        ("twenty firms", "20 firms"),
+    ],
+)
+def test_the_same_in_other_words_is_equal(one, other):
+    assert equal(one, other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("30 days", "one month"),
+        ("10 days", "10 Business Days"),
+        ("10 days", "10 weeks"),
+        ("5 metres", "5 feet"),
+        ("20 degrees Celsius", "20 degrees Fahrenheit"),
+        ("20 %", "20 firms"),
+        ("three firms", "four firms"),
+    ],
+)
+def test_other_numbers_and_units_are_not_equal(one, other):
+    assert not equal(one, other)
+
+
+def test_the_first_number_of_a_range_has_the_unit_of_the_last():
+    assert found("between 5 and 10 days") == [(5, "time"), (10, "time")]
+    assert found("5 to 10 weeks") == [(35, "time"), (70, "time")]
+    assert found("5-10 %") == [(5, "share"), (10, "share")]
+    assert found("between one hundred and two hundred firms") == [(100, "count"), (200, "count")]
+    assert found("two directors and 3 months") == [(2, "count"), (pytest.approx(YEAR / 4), "time")]
+
+
+def test_how_often_is_no_amount_and_no_business_day_is_a_day():
+    assert found("three times a year") == [(pytest.approx(YEAR / 3), "interval")]
+    assert found("HMD 500 a year") == [(500, "money"), (YEAR, "time")]
+    assert found("2 firms a year") == [(2, "count"), (YEAR, "time")]
+    assert found("every 10 Business Days") == [(10, "business time")]
+    assert found("once in 5 years") == [(5 * YEAR, "interval")]
+
+
+def test_what_is_counted_stands_after_the_number():
+    (quantity,) = read("at least 12 independent directors of the firm").quantities
+    assert quantity.nouns == {"independent", "director"}
+    assert quantity.span.text == "12 independent"
+
+
+# Dates
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("on 14 January 1897", (1897, 1, 14)),
+        ("on 14th January 1897", (1897, 1, 14)),
+        ("on the 14th of January", (None, 1, 14)),
+        ("on January 14, 1897", (1897, 1, 14)),
+        ("on January 14th, 1897", (1897, 1, 14)),
+        ("in July 1944", (1944, 7, None)),
+        ("each January", (None, 1, None)),
+        ("in 1789", (1789, None, None)),
+        ("in May 2020", (2020, 5, None)),
+        ("on 3 May", (None, 5, 3)),
+    ],
+)
+def test_a_date_is_read_as_far_as_it_is_given(text, expected):
+    assert dates(text) == [expected]
+    assert found(text) == []  # and none of its numbers is a quantity
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Firms may act.", "May the firm act?", "1500 metres", "USD 1500", "$ 1999", "Rule 1999", "march on", "2500"],
+)
+def test_what_is_no_date(text):
+    assert dates(text) == []
+
+
+def fits(one: str, other: str) -> bool:
+    (mine,), (its,) = read(one).dates, read(other).dates
+    return mine.fits(its)
+
+
+def test_a_date_fits_a_coarser_one_and_no_other():
+    assert fits("14 January 1897", "1897")
+    assert fits("14 January 1897", "January 1897")
+    assert fits("14 January", "14 January 1897")
+    assert not fits("14 January 1897", "15 January 1897")
+    assert not fits("14 January 1897", "14 March 1897")
+    assert not fits("January", "1897")  # nothing in common
+
+
+# Properties
+
+WORDS = st.sampled_from(
+    "5 10 3.5 1,000 1897 (2) 4.2.1 % $ one two hundred thousand million half a third quarter of the and to days months "
+    "years Business USD m metres firms January May 14th first last Rule per cent , . - –".split()
+)
+TEXTS = st.lists(WORDS, max_size=14).map(" ".join)
+
+
+@settings(deadline=None)
+@given(TEXTS)
+def test_every_quantity_and_date_is_a_slice_in_order_and_equal_to_itself(text):
+    reading = read(text)
+    for one in (*reading.quantities, *reading.dates):
+        assert text[one.span.start : one.span.end] == one.span.text != ""
+    for spans in ([one.span for one in reading.quantities], [one.span for one in reading.dates]):
+        assert all(before.end <= after.start for before, after in pairwise(spans))
+    assert all(one.equals(one) for one in reading.quantities)
+    assert all(one.fits(one) for one in reading.dates)
+    assert unmatched(reading.quantities, reading.quantities, Quantity.equals) == []
+    assert unmatched(reading.dates, reading.dates, Date.fits) == []
+
+
+@settings(deadline=None)
+@given(TEXTS, TEXTS)
+def test_being_equal_has_no_order(one, other):
+    mine, its = read(one), read(other)
+    assert all(a.equals(b) == b.equals(a) for a in mine.quantities for b in its.quantities)
+    assert all(a.fits(b) == b.fits(a) for a in mine.dates for b in its.dates)
+
+
+@given(st.lists(st.integers(0, 30), unique=True, max_size=10).map(sorted), st.integers(-1, 40))
+def test_a_place_is_in_a_span_where_a_slow_search_finds_it(edges, place):
+    spans = [Span("", start, end) for start, end in zip(edges[::2], edges[1::2], strict=False)]
+    assert stands_in(place, spans) == any(span.start <= place < span.end for span in spans)

@@ -1,0 +1,26 @@
+import itertools
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragqa.english.sentences import split_sentences
+
+
+def test_sentences_are_verbatim_slices_without_surrounding_space():
+    text = "  A firm must comply with Rule 4.2.1.\n\nIt must not wait. "
+    assert [(s.text, s.start) for s in split_sentences(text)] == [
+        ("A firm must comply with Rule 4.2.1.", 2),
+        ("It must not wait.", text.index("It")),
+    ]
+
+
+def test_blank_text_has_no_sentences():
+    assert split_sentences("") == split_sentences(" \n\t ") == ()
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_sliced_in_order(text):
+    spans = split_sentences(text)
+    assert all(span.text == text[span.start : span.end] and span.text.strip() == span.text for span in spans)
+    assert all(before.end <= after.start for before, after in itertools.pairwise(spans))
+    assert "".join("".join(span.text.split()) for span in spans) == "".join(text.split())

@@ -1,0 +1,73 @@
+"""The files of the stages: made once, taken as they are when edited, made again when what is before them changes."""
+
+import pytest
+
+from ragqa.errors import ConfigError, CorpusError
+from ragqa.lab.dataset.stages import GROUPS, STAGES, Stages, as_lines, rows_in, topics_in
+
+
+def made(stages, made_from, text):
+    return stages.made(GROUPS, {"of": made_from}, lambda: text)
+
+
+def test_a_stage_is_made_once_and_again_when_what_it_is_of_changes(tmp_path):
+    stages = Stages(tmp_path)
+    assert made(stages, 1, "one\n") == "one\n"
+    assert made(stages, 1, "other\n") == "one\n"
+    assert made(stages, 2, "two\n") == "two\n"
+
+
+def test_an_edited_stage_stands_and_is_never_overwritten(tmp_path):
+    stages = Stages(tmp_path)
+    made(stages, 1, "one\n")
+    (tmp_path / GROUPS).write_text("mine\n")
+    assert stages.is_edited(GROUPS)
+    assert made(stages, 1, "one\n") == "mine\n"
+    with pytest.raises(ConfigError, match="was edited, and what it was made from"):
+        made(stages, 2, "two\n")
+    assert (tmp_path / GROUPS).read_text() == "mine\n"
+    (tmp_path / GROUPS).unlink()
+    assert made(stages, 2, "two\n") == "two\n"
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_a_process_that_dies_while_it_writes_leaves_nothing_that_looks_edited(tmp_path, step, monkeypatch):
+    import ragqa.lab.dataset.stages as module
+
+    stages = Stages(tmp_path)
+    made(stages, 1, "one\n")
+    whole, calls = module.write_whole, []
+
+    def dies(path, pieces):
+        calls.append(path)
+        if len(calls) == step:
+            raise KeyboardInterrupt
+        whole(path, pieces)
+
+    monkeypatch.setattr(module, "write_whole", dies)
+    with pytest.raises(KeyboardInterrupt):
+        made(stages, 2, "two\n")
+    monkeypatch.undo()
+    assert not Stages(tmp_path).is_edited(GROUPS)
+    assert made(Stages(tmp_path), 2, "two\n") == "two\n"
+
+
+def test_a_damaged_record_of_the_stages_counts_as_edited(tmp_path):
+    stages = Stages(tmp_path)
+    made(stages, 1, "one\n")
+    (tmp_path / STAGES).write_text("{")
+    assert stages.is_edited(GROUPS)
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"id": "a"}', '{"id": 3, "kind": "x"}', '{"id": "b", "kind": "x"}'])
+def test_lines_that_are_none_are_named(line):
+    text = as_lines([{"id": "b", "kind": "x"}]) + line + "\n"
+    with pytest.raises(CorpusError, match="mine, line 2"):
+        rows_in(text, "mine", ("id", "kind"))
+
+
+@pytest.mark.parametrize("text", ["[]", "{", '{"a": "b"}', '{"a": []}', '{"a": [" "]}'])
+def test_topics_are_lists_of_key_terms(text):
+    with pytest.raises(CorpusError, match="Topic"):
+        topics_in(text, "topics.json")
+    assert topics_in('{"AML": ["money laundering"]}', "topics.json") == {"AML": ["money laundering"]}

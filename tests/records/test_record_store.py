@@ -1,0 +1,294 @@
+"""The store in either place: who sees what, runs, schemas of other versions, copies, and servers that go away."""
+
+import multiprocessing
+import random
+import re
+import threading
+import time
+from dataclasses import replace
+
+import pytest
+
+from ragqa.errors import ConfigError, RecordError
+from ragqa.records.engines import AwayError, PostgresEngine, engine_of
+from ragqa.records.store import MIGRATIONS, Reader, RecordStore
+from ragqa.settings.paths import Paths
+from ragqa.types import Question
+from tests.support.helpers import make_pipeline
+
+
+@pytest.fixture
+def store(place):
+    return RecordStore(place, patience=60)
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory):
+    store = RecordStore(tmp_path_factory.mktemp("one") / "records.sqlite3")
+    list(make_pipeline(records=store).run(Question("Who must act?")))
+    return replace(store.load(store.list()[0].record_id), manifest={"corpus_sha256": "c0ffee"})
+
+
+def numbered(record, *numbers):
+    return (replace(record, record_id=f"r{number:03}") for number in numbers)
+
+
+def reader(author, *names, hidden=(), refused=None):
+    return Reader(author, frozenset({author, *names}), frozenset(hidden), ([] if refused is None else refused).append)
+
+
+def ids(store):
+    return [one.record_id for one in store.list()]
+
+
+def test_everybody_sees_their_own_and_what_is_shared_with_them(store, record):
+    one, two, nobodys = numbered(record, 1, 2, 3)
+    guessed = []
+    ann, bob = store.seen_by(reader("ann")), store.seen_by(reader("bob", "group:insurers", refused=guessed))
+    ann.save(one)
+    bob.save(two)
+    store.save(nobodys)
+    assert (ids(ann), ids(bob), ids(store)) == (["r001"], ["r002"], ["r003", "r002", "r001"])
+    for stranger in (bob.load, bob.check, bob.shared_with, lambda one: bob.share(one, "bob", shared=True)):
+        with pytest.raises(RecordError, match="no record 'r001'"):
+            stranger("r001")
+    assert guessed == ["r001"] * 4
+    assert bob.corpora(["r001", "r002"]) == {"r002": "c0ffee"}
+    ann.share("r001", "group:insurers", shared=True)
+    ann.share("r001", "group:insurers", shared=True)
+    assert bob.load("r001") == one
+    assert (ann.shared_with("r001"), bob.shared_with("r001")) == (("group:insurers",), None)
+    with pytest.raises(RecordError, match="no record"):
+        bob.share("r001", "bob", shared=True)
+    assert ids(store.seen_by(reader("bob", "group:insurers", hidden=[record.index]))) == []
+    assert ids(store.seen_by(replace(reader("eve"), names=frozenset()))) == []
+    assert ids(store.seen_by(replace(reader("eve"), everything=True))) == ["r003", "r002", "r001"]
+    ann.share("r001", "ann", shared=False)
+    ann.share("r001", "group:insurers", shared=False)
+    assert (ids(ann), ids(bob)) == (["r001"], ["r002"])
+
+
+@pytest.mark.parametrize("text", ["'; DROP TABLE records; --", "%s", "?", "r\x00", "é" * 300, ""])
+def test_an_id_that_is_none_finds_nothing(store, text):
+    store.list()
+    with pytest.raises(RecordError):
+        store.load(text)
+    assert store.list() == ()
+
+
+def test_a_run_is_known_to_who_began_it_and_leads_to_its_record(store, record):
+    ann = store.seen_by(reader("ann"))
+    ann.begin("run-1")
+    assert ann.run("run-1").record_id == ""
+    ann.save(record)
+    ann.link("run-1", record.record_id)
+    assert (ann.run("run-1").record_id, ann.run("run-1").who) == (record.record_id, "ann")
+    assert store.run("run-1") == ann.run("run-1")
+    assert store.seen_by(reader("bob")).run("run-1") is None
+    assert store.run("run-2") is None
+
+
+def test_a_store_of_before_versions_is_brought_forward_and_a_later_one_is_refused(place, record):
+    engine = engine_of(place)
+    with engine.transaction(alone=True) as execute:
+        for number in (0, 1):
+            execute(engine.own(MIGRATIONS[number]))
+    RecordStore(place).save(record)
+    assert RecordStore(place).load(record.record_id) == record
+    with engine.transaction() as execute:
+        assert execute("SELECT version FROM store_version ORDER BY version").fetchall() == [(1,), (2,), (3,)]
+        execute("INSERT INTO store_version VALUES (99)")
+    with pytest.raises(RecordError, match="schema 99, this ragqa knows 3.*upgrade"):
+        RecordStore(place).list()
+
+
+def test_processes_that_begin_at_once_make_one_schema(place):
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(RecordStore(place).list())) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [()] * 8
+
+
+def test_a_copy_takes_all_along_and_leaves_what_is_there(store, record, tmp_path):
+    old = RecordStore(tmp_path / "old.sqlite3")
+    for one in numbered(record, *range(120)):
+        old.seen_by(reader("ann")).save(one)
+    old.share("r007", "bob", shared=True)
+    store.save(replace(record, record_id="r001", status="answered"))
+    done = old.copy_to(store)
+    assert (done.copied, done.known, done.different) == (119, 1, ("r001",))
+    assert store.load("r001").status == "answered"
+    assert ids(store.seen_by(reader("bob"))) == ["r007"]
+    again = old.copy_to(store)
+    assert (again.copied, again.known) == (0, 120)
+    back = RecordStore(tmp_path / "back.sqlite3")
+    store.copy_to(back)
+    assert back.load("r007") == old.load("r007")
+    assert back.list(500) == store.list(500)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://u:s3cret@word@h/db",
+        "postgresql://u:s3cret#@h/db",
+        "postgresql://u:s3cret%zz@h/db",
+        "postgresql://u:s3cret%00@h/db",
+        "postgresql://u:s3cret/@h/db",
+        "postgresql://u:s3cret@h",
+        "mysql://u:s3cret@h/db",
+        "postgresql://u:s3cret@h/db?bogus=s3cret",
+    ],
+)
+def test_an_address_that_cannot_be_understood_is_not_repeated(address):
+    pytest.importorskip("psycopg")
+    with pytest.raises((ConfigError, RecordError), match="RAGQA_RECORDS") as told:
+        RecordStore(address).list()
+    cause = told.value.__cause__
+    assert "s3cret" not in f"{told.value} {cause}"
+
+
+def test_the_address_stands_in_no_representation():
+    paths = Paths(records_at="postgresql://u:s3cret@h/db")
+    assert "s3cret" not in repr(paths)
+    assert paths.records.endswith("@h/db")
+    assert Paths(records_at="/a/b.sqlite3").records.name == "b.sqlite3"
+
+
+@pytest.mark.long
+class TestServer:
+    @pytest.fixture
+    def place(self, postgres):
+        return postgres.new_database()
+
+    def test_one_that_refuses_says_so_at_once_and_without_the_password(self, postgres):
+        name = re.escape(f"postgresql://127.0.0.1:{postgres.port}/")
+        for address, words in (
+            (postgres.address("postgres", "wr0ng-word"), "password authentication failed"),
+            (postgres.address("nowhere"), 'database "nowhere" does not exist'),
+        ):
+            with pytest.raises(RecordError, match=f"server {name}.* refuses: .*{words}.*RAGQA_RECORDS") as told:
+                RecordStore(address).begin("run")
+            assert not isinstance(told.value, AwayError)
+            assert "word@" not in str(told.value)
+            assert "wr0ng-word" not in str(told.value)
+
+    def test_one_that_is_not_there_says_so(self, postgres):
+        address = postgres.address("postgres").replace(str(postgres.port), "1")
+        with pytest.raises(AwayError, match=r"postgresql://127.0.0.1:1/postgres is away: .*refused.*try again"):
+            RecordStore(address).list()
+        with pytest.raises(AwayError, match="is away"):
+            RecordStore(address, patience=0.3).share("r", "w", shared=True)
+
+    def test_what_is_stored_waits_for_a_server_that_is_started_again(self, postgres, store, record):
+        one, two, three = numbered(record, 1, 2, 3)
+        store.save(one)
+        for end, save in ((postgres.kill, two), (postgres.stop, three)):
+            end()
+            with pytest.raises(AwayError, match="is away"):
+                store.list()
+            thread = threading.Thread(target=store.save, args=(save,))
+            thread.start()
+            time.sleep(0.5)
+            postgres.start()
+            thread.join()
+        assert ids(store) == ["r003", "r002", "r001"]
+
+    def test_a_commit_that_was_cut_off_is_done_once(self, postgres, store, record):
+        """Every connection is ended by the server, over and over, while others save: each record is there, once."""
+        saved, stop = [], threading.Event()
+        store.list()
+
+        def cut():
+            with PostgresEngine(postgres.address("postgres")).transaction() as execute:
+                while not stop.is_set():
+                    execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname <> 'postgres'")
+                    time.sleep(0.002)
+
+        def save(start):
+            for one in numbered(record, *range(start, start + 15)):
+                store.seen_by(reader("ann")).save(one)
+                saved.append(one.record_id)
+
+        threads = [threading.Thread(target=save, args=(start,)) for start in (0, 100, 200)]
+        cutting = threading.Thread(target=cut)
+        for thread in (cutting, *threads):
+            thread.start()
+        for thread in threads:
+            thread.join()
+        stop.set()
+        cutting.join()
+        assert sorted(saved) == sorted(ids(store.seen_by(reader("ann")))) == sorted(ids(store))
+        assert len(saved) == 45
+
+    def test_a_full_server_is_waited_for(self, postgres, store, record):
+        import psycopg
+
+        store.list()
+        held = []
+        with pytest.raises(psycopg.OperationalError):
+            while len(held) < 500:
+                held.append(psycopg.connect(store.place))
+        thread = threading.Thread(target=store.save, args=(record,))
+        try:
+            thread.start()
+            time.sleep(0.5)
+        finally:
+            for connection in held:
+                connection.close()
+        thread.join()
+        assert len(store.list()) == 1
+
+    @pytest.mark.parametrize("n_kills", [2, pytest.param(50, marks=[pytest.mark.slow, pytest.mark.timeout(1800)])])
+    def test_what_was_acknowledged_outlives_kills_of_application_and_server(self, postgres, store, record, n_kills):
+        """SIGKILL in turn; an application that was not killed goes on by itself when the server is back."""
+        moments, work, said = random.Random(21), multiprocessing.get_context("fork"), []
+
+        def save(pipe, start):
+            for one in numbered(record, *range(start, start + 100_000)):
+                RecordStore(store.place, reader("ann"), patience=60).save(one)
+                pipe.send(one.record_id)
+
+        def begun(start):
+            mine, theirs = work.Pipe(duplex=False)
+            process = work.Process(target=save, args=(theirs, start))
+            process.start()
+            theirs.close()
+            return process, mine
+
+        def told(until):
+            while pipe.poll(max(0.0, until - time.monotonic())):
+                try:
+                    said.append(pipe.recv())
+                except EOFError:
+                    return
+
+        process, pipe = begun(0)
+        for kill in range(n_kills):
+            before = len(said)
+            while len(said) == before:
+                told(time.monotonic() + moments.uniform(0.05, 0.5))
+            if kill % 2:
+                postgres.kill()
+                postgres.start()
+            else:
+                process.kill()
+                process.join()
+                told(time.monotonic())
+                process, pipe = begun((kill + 1) * 100_000)
+        process.kill()
+        process.join()
+        told(time.monotonic())
+        kept = [one.record_id for one in store.seen_by(reader("ann")).list(10**6)]
+        assert len(set(kept)) == len(kept) == len(ids_of(store))
+        assert set(said) <= set(kept)
+        assert len(kept) - len(said) <= n_kills + 1  # what was stored and not yet said when its process was killed
+        assert all(store.load(name) == replace(record, record_id=name) for name in kept[-20:])
+        print(f"{n_kills} kills: {len(said)} acknowledged, {len(kept)} kept")
+
+
+def ids_of(store):
+    return {one.record_id for one in store.list(10**6)}
