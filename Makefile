@@ -42,8 +42,8 @@ test: $(VENV)/.dev ## run the tests this machine can run in six minutes, with co
 	@$(BIN)/python -m slipcover --merge .coverage.json --out .coverage.json --skip-covered --fail-under 90
 
 # What is left out whole, besides the marks, imports torch or streamlit before its first test, or runs whole commands.
-LEFT_OUT := $(addprefix --ignore=tests/,lab inference cli test_extend.py) $(addprefix --ignore-glob=tests/,\
-  ui/test_app*.py ui/test_browser*.py generation/test_transformers_serve.py repass/test_nli.py \
+LEFT_OUT := $(addprefix --ignore=tests/,lab models/inference cli test_extend.py) $(addprefix --ignore-glob=tests/,\
+  ui/test_app*.py ui/test_browser*.py generation/test_transformers_serve.py scoring/repass/test_nli.py \
   retrieval/test_late_interaction.py retrieval/test_learned_ranker.py retrieval/test_api_*.py retrieval/test_splade.py \
   retrieval/test_retriever_contract.py evaluation/*/test_*command.py evaluation/*/test_*run.py)
 
@@ -102,7 +102,8 @@ prove-dump: $(VENV)/.dev ## index a synthetic Wikipedia dump in bounded memory, 
 	$(BIN)/python -m tests.benchmarks.dump $(OPTIONS)
 
 prove-repass: $(VENV)/.dev ## every number of RePASs against the reference script's loop, on all cases
-	$(BIN)/python -m pytest -m "slow or not slow" tests/scoring/repass/test_repass_reference.py tests/scoring/repass/test_repass_model.py $(OPTIONS)
+	$(BIN)/python -m pytest -m "slow or not slow" tests/scoring/repass/test_repass_reference.py \
+	  tests/scoring/repass/test_repass_model.py $(OPTIONS)
 
 prove-hostile: $(VENV)/.dev ## ask all 200 hostile questions in a browser and in the terminal
 	RAGQA_HOSTILE=1 $(BIN)/python -m pytest --timeout 3600 -k hostile tests/ui/test_browser.py tests/cli $(OPTIONS)

@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from ragqa.infra.version import __version__
+from ragqa.plugins import former_names
 
 if TYPE_CHECKING:
     from ragqa.conversation import follow_up as follow_up
@@ -57,23 +58,24 @@ if TYPE_CHECKING:
     from ragqa.types.scores import RePASs as RePASs
 
 _NAMES = {
-    "config": "Config FilteringConfig FusionConfig GenerationConfig RerankingConfig",
+    "settings.config": "Config FilteringConfig FusionConfig GenerationConfig RerankingConfig",
     "errors": "RagqaError",
-    "events.generation": "Token Working",
-    "events.pipeline": "Answered Event Fused Recorded Reranked Retrieved Selected Stored",
-    "events.scoring": "ObligationScored Scored SentenceScored",
-    "indexing": "build_index open_index",
+    "types.events.generation": "Token Working",
+    "types.events.pipeline": "Answered Event Fused Recorded Reranked Retrieved Selected Stored",
+    "types.events.scoring": "ObligationScored Scored SentenceScored",
+    "index": "build_index open_index",
     "pipeline": "Pipeline load_pipeline",
-    "protocols": "Encoder Generator NliModel Reranker Retriever SearchingGenerator",
-    "record_store": "RecordStore",
-    "thread": "follow_up rewrite",
-    "thread.before": "Turn",
-    "scores": "Breakdown RePASs",
+    "plugins.protocols": "Encoder Generator NliModel Reranker Retriever SearchingGenerator",
+    "records.store": "RecordStore",
+    "conversation": "follow_up rewrite",
+    "conversation.history": "Turn",
+    "types.scores": "Breakdown RePASs",
     "types": "Answer AnswerSentence FollowUp ModelInfo Passage Question Ranking ScoredPassage",
 }
 _HOMES = {name: f"ragqa.{module}" for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = ["__version__", *_HOMES]
+former_names.install()
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - the attribute may be any public name

@@ -1,4 +1,4 @@
-"""The examples in the READMEs of corpus, indexing, generation and ui run as they stand."""
+"""The examples in the READMEs of corpus, index, generation and ui run as they stand."""
 
 import re
 from dataclasses import replace
@@ -18,7 +18,7 @@ from ragqa.types import Question, Ranking, ScoredPassage
 from ragqa.types.streams import returned
 from tests.support.fakes import passage
 
-ROOMS = ("corpus", "indexing", "generation", "ui")
+ROOMS = ("corpus", "index", "generation", "ui")
 PACKAGE = Path(ragqa.__file__).parent
 
 
@@ -41,7 +41,7 @@ def test_a_corpus_format_of_your_own_is_indexed(tmp_path):
 
 def test_an_index_without_vectors_is_built_from_python(tmp_path):
     (tmp_path / "a.md").write_text("# Orl\n\nLake Orl is deep.\n")
-    index = example("indexing")["lexical_index"]("lakes", tmp_path, tmp_path / "indexes")
+    index = example("index")["lexical_index"]("lakes", tmp_path, tmp_path / "indexes")
     assert [passage.text for passage in index.passages] == ["Lake Orl is deep."]
 
 

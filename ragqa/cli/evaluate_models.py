@@ -32,7 +32,7 @@ from ragqa.lab.labelled import (
     read_pairs,
     rulebook_sentences,
 )
-from ragqa.lab.measures import CaseAgreement, CheckedSentence, CitationReport, Counts
+from ragqa.lab.measures import CaseAgreement, CitationReport, Counts, SentenceCheck
 from ragqa.lab.training import claim_verdicts
 from ragqa.lab.training.claim_verdicts import GAP_LABELS, Rates, claim_rates, judge_claims, judge_gaps, policy_rates
 from ragqa.lab.training.nli import PairReport, evaluate_pairs
@@ -327,7 +327,7 @@ def _share(value: float | None, count: int, total: int) -> str:
     return "–" if value is None else f"{value:.3f} ({count} of {total})"
 
 
-def _citations_json(found: CitationReport, checked: list[CheckedSentence]) -> dict[str, Any]:
+def _citations_json(found: CitationReport, checked: list[SentenceCheck]) -> dict[str, Any]:
     def figures(counts: Counts) -> dict[str, Any]:
         return {**asdict(counts), "precision": counts.precision, "recall": counts.recall}
 

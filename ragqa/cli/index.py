@@ -36,7 +36,7 @@ from ragqa.index.published import KIND
 from ragqa.lab.dataset.advice import ADVISE
 from ragqa.library import parse_cache as readings
 from ragqa.library.changes import read_updates
-from ragqa.library.collection import Shelf, make_shelf, shelf_of, shelves
+from ragqa.library.collection import Collection, collection_of, collections, make_collection
 from ragqa.library.names import safe_name
 from ragqa.library.update import CHANGES, MAX_TOKENS, encoder_name, index_events
 from ragqa.library.upload import take
@@ -146,7 +146,7 @@ def build(
     analyser_named(analyser)
     _check_engine(engine, uri, vectors)
     paths = Paths.from_env()
-    if shelf_of(name, paths.library):
+    if collection_of(name, paths.library):
         msg = f"{name!r} is a corpus of the library; `ragqa index add {name} FILE` adds to it, or choose another name"
         raise ConfigError(msg)
     opened = open_source(source, titles, as_of, book, chunk_max_tokens, paths)
@@ -213,12 +213,12 @@ def add(
     IndexingConfig(rankings=tuple(also or ()))
     _check_engine(engine, uri)
     paths = Paths.from_env()
-    shelf = shelf_of(name, paths.library) if files else _shelf(name, paths)
+    shelf = collection_of(name, paths.library) if files else _shelf(name, paths)
     if shelf is None:
         if name in {entry.name for entry in list_indexes(paths.indexes)}:
             msg = f"expected a corpus of the library or a new name, found {name!r}, built from a folder; choose another"
             raise ConfigError(msg)
-        shelf = make_shelf(name, paths.library, title)
+        shelf = make_collection(name, paths.library, title)
     _put_in(shelf, files or (), None)
     _update(shelf, paths, encoder_name, uri, also or ())
 
@@ -248,16 +248,16 @@ def remove(name: Name, document: Annotated[str, typer.Argument(help="The documen
     _update(shelf, paths)
 
 
-def _shelf(name: str, paths: Paths) -> Shelf:
-    shelf = shelf_of(name, paths.library)
+def _shelf(name: str, paths: Paths) -> Collection:
+    shelf = collection_of(name, paths.library)
     if shelf is None:
-        there_are = ", ".join(one.name for one in shelves(paths.library)) or "none yet"
+        there_are = ", ".join(one.name for one in collections(paths.library)) or "none yet"
         msg = f"no corpus {name!r} in the library (there are: {there_are}); `ragqa index add {name} FILE` makes it"
         raise ConfigError(msg)
     return shelf
 
 
-def _put_in(shelf: Shelf, files: Sequence[Path], replaces: str | None) -> None:
+def _put_in(shelf: Collection, files: Sequence[Path], replaces: str | None) -> None:
     with Reader() as reader:
         for file in files:
             with file.open("rb") as data:
@@ -271,7 +271,7 @@ def _put_in(shelf: Shelf, files: Sequence[Path], replaces: str | None) -> None:
                 shelf.unstage((one.name,))
 
 
-def _update(shelf: Shelf, paths: Paths, encoder_name: str = "", uri: str = "", also: Sequence[str] = ()) -> None:
+def _update(shelf: Collection, paths: Paths, encoder_name: str = "", uri: str = "", also: Sequence[str] = ()) -> None:
     began, before = time.perf_counter(), read_updates(shelf.folder / CHANGES, 1)
     with progress_bar() as bar:
         load = partial(encoder_for, shelf, paths, encoder_name)
@@ -287,7 +287,7 @@ def _update(shelf: Shelf, paths: Paths, encoder_name: str = "", uri: str = "", a
             stdout().print(plain(f"{one.document_id}: {one.what}, passages: {said}"))
 
 
-def encoder_for(shelf: Shelf, paths: Paths, name: str = "") -> Encoder | None:
+def encoder_for(shelf: Collection, paths: Paths, name: str = "") -> Encoder | None:
     """The encoder of this name, else that of the corpus's index, else the usual one; None for ``none``."""
     name = name or encoder_name(shelf, paths.indexes)
     return None if name == NO_ENCODER else loading.load_encoder(name, paths=paths)

@@ -24,7 +24,7 @@ _NOT_SHIPPED = {"dev"}  # an extra for those who work on ragqa
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Component:
     """A distribution that is installed. ``licence`` is an SPDX expression where ``is_expression``; "" : not said."""
 
     name: str
@@ -52,9 +52,9 @@ def licences(
         typer.echo(f"{one.name}\t{one.version}\t{one.licence or 'not said'}\t{one.home}")
 
 
-def parts_of(name: str) -> dict[str, Part]:
+def parts_of(name: str) -> dict[str, Component]:
     """The distribution and all that it needs and that is installed, by name; itself first."""
-    found: dict[str, Part] = {}
+    found: dict[str, Component] = {}
     waiting = [(name, frozenset[str]())]
     seen = set()
     while waiting:
@@ -98,7 +98,7 @@ def _plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _part(one: Distribution, name: str, needs: tuple[str, ...]) -> Part:
+def _part(one: Distribution, name: str, needs: tuple[str, ...]) -> Component:
     told = one.metadata
     expression = _said(one, "License-Expression")
     classified = [line.rpartition(" :: ")[2] for line in told.get_all("Classifier") or () if line.startswith("License")]
@@ -109,14 +109,14 @@ def _part(one: Distribution, name: str, needs: tuple[str, ...]) -> Part:
         urls[name] for name in ("homepage", "home", "repository", "source", "source code", "github") if name in urls
     )
     home = next(named, "") or _said(one, "Home-page") or next(iter(urls.values()), "")
-    return Part(name, one.version, expression or ", ".join(classified) or said, bool(expression), home, needs)
+    return Component(name, one.version, expression or ", ".join(classified) or said, bool(expression), home, needs)
 
 
 def _said(one: Distribution, name: str) -> str:
     return next(iter(one.metadata.get_all(name) or ()), "")
 
 
-def bill(parts: dict[str, Part]) -> dict[str, Any]:
+def bill(parts: dict[str, Component]) -> dict[str, Any]:
     """The parts as a CycloneDX bill of materials; the same parts give the same bill."""
     ours, *rest = parts.values()
     models = [
@@ -137,11 +137,11 @@ def bill(parts: dict[str, Part]) -> dict[str, Any]:
     return head | body
 
 
-def _models_of(one: Part) -> list[str]:
+def _models_of(one: Component) -> list[str]:
     return [f"model:{name}" for name in EMBEDDED] if one.name == _OURS else []
 
 
-def _component(one: Part, kind: str) -> dict[str, Any]:
+def _component(one: Component, kind: str) -> dict[str, Any]:
     made: dict[str, Any] = {
         "type": kind,
         "bom-ref": one.purl,

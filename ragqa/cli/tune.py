@@ -23,8 +23,8 @@ from ragqa.index import Index, open_index
 from ragqa.infra.journal import write_whole
 from ragqa.lab.questions import folds_by_gold
 from ragqa.lab.training.model_folder import command_line
-from ragqa.lab.tuning.search import Doing, Search, lines, preset_file, report, searched
-from ragqa.lab.tuning.tuning import Setting, Tuned, TunedFilter
+from ragqa.lab.tuning.search import Doing, SearchSpace, lines, preset_file, report, searched
+from ragqa.lab.tuning.tuning import RankingSetting, Tuned, TunedFilter
 from ragqa.settings.config import Config, FilteringConfig, FusionConfig
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import check_name
@@ -60,14 +60,16 @@ def tune(
     where tuning found none better beyond chance; --write leaves what is not better at its default. Rankings are stored
     under RAGQA_HOME, as by `ragqa eval retrieval`.
     """
-    search = Search(tuple(dict.fromkeys(index)), measure, beta, tuple(sorted(set(depth or DEPTHS))), folds, step, seed)
+    search = SearchSpace(
+        tuple(dict.fromkeys(index)), measure, beta, tuple(sorted(set(depth or DEPTHS))), folds, step, seed
+    )
     _check_files(out, write)
     opened = {name: open_index(name, Paths.from_env().indexes) for name in search.indexes}
     _check_same_corpus(opened)
     gold, unit = load_gold(questions, next(iter(opened.values())).passages)
     parts = folds_by_gold(gold, folds, seed)
     config = Config.from_env()
-    default = Setting(search.indexes[0], config.retrieval.top_k, FusionConfig())
+    default = RankingSetting(search.indexes[0], config.retrieval.top_k, FusionConfig())
     deep = replace(config, retrieval=replace(config.retrieval, top_k=max(*search.depths, default.depth)))
     columns = {name: rankings_of(gold, one, deep)[0] for name, one in opened.items()}
     with progress_bar() as bar:
@@ -150,7 +152,7 @@ def _table(title: str, ranked: Tuned, filtered: TunedFilter, sizes: list[tuple[i
     return found
 
 
-def _cells(setting: Setting) -> list[str]:
+def _cells(setting: RankingSetting) -> list[str]:
     weights = setting.fusion.weights.values()
     shares = ["RRF" if setting.fusion.method == "rrf" else f"{weight:.3g}" for weight in weights]
     return [setting.index, str(setting.depth), *shares]

@@ -15,8 +15,8 @@ from ragqa.english.phrases import (
     BE,
     MODALS,
     PREPOSITIONS,
+    ParsedSentence,
     Phrase,
-    Sentence,
     base_of,
     can_be_noun,
     gerund,
@@ -199,7 +199,7 @@ def _pointed(bare: str, before: Before) -> str:
     """With what "that deadline", "this ban", "the lake" mean; "the firm" of which nothing more was said is "it"."""
     for match in _POINTED.finditer(bare):
         is_the = match["det"].lower() == "the"
-        plain = Sentence(f"{bare[: match.start()]}the{bare[match.end() :]}")
+        plain = ParsedSentence(f"{bare[: match.start()]}the{bare[match.end() :]}")
         phrase = next((one for one in plain.phrases if one.start == match.start()), None)
         if phrase is None or (not is_the and not _is_determiner(match, phrase, plain)):
             continue
@@ -212,7 +212,7 @@ def _pointed(bare: str, before: Before) -> str:
     return bare
 
 
-def _is_determiner(match: re.Match[str], phrase: Phrase, plain: Sentence) -> bool:
+def _is_determiner(match: re.Match[str], phrase: Phrase, plain: ParsedSentence) -> bool:
     """Whether "that" belongs to the noun after it: not in "is that legal", "does that include", "says that firms"."""
     last = plain.text[: match.start()].lower().rstrip().rpartition(" ")[2]
     if not can_be_noun(phrase.text.split()[1].lower()):

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from ragqa.english.phrases import Phrase, Sentence, third_person
+from ragqa.english.phrases import ParsedSentence, Phrase, third_person
 from ragqa.english.reading import read
 from ragqa.english.words import stem
 
@@ -28,12 +28,12 @@ class Before:
     """The turn a follow-up points back to, read."""
 
     turn: Turn
-    asked: Sentence = field(init=False)
-    said: Sentence = field(init=False)
+    asked: ParsedSentence = field(init=False)
+    said: ParsedSentence = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "asked", Sentence(" ".join(self.turn.question.split()).rstrip("?. ")))
-        object.__setattr__(self, "said", Sentence(_first_sentence(self.turn.answer)))
+        object.__setattr__(self, "asked", ParsedSentence(" ".join(self.turn.question.split()).rstrip("?. ")))
+        object.__setattr__(self, "said", ParsedSentence(_first_sentence(self.turn.answer)))
 
     @property
     def wants_name(self) -> bool:
@@ -58,9 +58,9 @@ class Before:
 
     @property
     def action(self) -> tuple[str, str]:
-        """`Sentence.action` of the question; of "What happens if …" that of its condition."""
+        """`ParsedSentence.action` of the question; of "What happens if …" that of its condition."""
         match = re.search(r"\bhappens? (?:if|when) ", self.asked.text)
-        return (Sentence(self.asked.text[match.end() :]) if match else self.asked).action
+        return (ParsedSentence(self.asked.text[match.end() :]) if match else self.asked).action
 
     @property
     def clause(self) -> str:

@@ -14,8 +14,8 @@ from ragqa.english.phrases import (
     DETERMINERS,
     PREPOSITIONS,
     WH,
+    ParsedSentence,
     Phrase,
-    Sentence,
     base_of,
     gerund,
     is_base,
@@ -101,7 +101,9 @@ def _is_bound(text: str, match: re.Match[str]) -> bool:
         return True
     if kind == "thing" and last in _IDIOM:
         return True
-    named = [phrase for phrase in Sentence(before).phrases if phrase.determiner or phrase.is_name or "," in before]
+    named = [
+        phrase for phrase in ParsedSentence(before).phrases if phrase.determiner or phrase.is_name or "," in before
+    ]
     is_done = kind == "event" and ends and last in PREPOSITIONS  # "… the prize for that?"
     if len(before.split()) >= MANY_WORDS and named and not is_done:
         return True
@@ -123,7 +125,7 @@ def _agreeing(head: str, tail: str) -> tuple[str, str]:
         return head, tail
     if after[2].lower() in _SINGULAR:
         return head, after[1] + _SINGULAR[after[2].lower()] + tail[after.end() :]
-    verb = Sentence(f"they {after[2]}").verb
+    verb = ParsedSentence(f"they {after[2]}").verb
     is_finite = head.strip() and verb is not None and base_of(verb.text) == verb.text
     return head, f"{after[1]}{third_person(after[2])}{tail[after.end() :]}" if is_finite else tail
 
@@ -202,7 +204,7 @@ def _acts(match: re.Match[str], text: str) -> bool:
     last = text[: match.start()].lower().rstrip().rpartition(" ")[2]
     if (passive := re.match(r" be ([a-z]+)", text[match.end() :])) and is_participle(passive[1]):
         return False
-    sentence = Sentence(f"it{text[match.end() :]}")
+    sentence = ParsedSentence(f"it{text[match.end() :]}")
     after = sentence.tokens[1] if len(sentence.tokens) > 1 else None
     is_finite = after is not None and (after is sentence.verb or after.lower in AUXILIARIES - BE)
     return last in AUXILIARIES - BE or is_finite

@@ -21,8 +21,8 @@ from ragqa.english.phrases import (
     MODALS,
     PREPOSITIONS,
     WH,
+    ParsedSentence,
     Phrase,
-    Sentence,
     base_of,
     gerund,
     is_base,
@@ -246,7 +246,7 @@ def _is_predicate(phrase: Phrase) -> bool:
     return last in BE and phrase.start > len(last) + 1 and not (phrase.determiner or phrase.is_name or phrase.is_plural)
 
 
-def _is_in_name(phrase: Phrase, sentence: Sentence) -> bool:
+def _is_in_name(phrase: Phrase, sentence: ParsedSentence) -> bool:
     """Whether it is the end of a name: "England" of "the Bank of England", "Prejudice" of "Pride and Prejudice"."""
     return any(one.start < phrase.start < one.end and one.is_name for one in sentence.phrases)
 
@@ -315,9 +315,13 @@ def _question_word(bare: str, before: Before) -> str:
     match = _QUESTION_WORD.match(_TOO.sub("", bare))
     if (
         not match
-        or Sentence(bare).auxiliary
+        or ParsedSentence(bare).auxiliary
         or _WHO_DOES.match(bare)
-        or (len(bare.split()) > 2 and Sentence(bare).verb and not re.search(r"\A\w+ (?:what|which)\b", bare.lower()))
+        or (
+            len(bare.split()) > 2
+            and ParsedSentence(bare).verb
+            and not re.search(r"\A\w+ (?:what|which)\b", bare.lower())
+        )
     ):
         return ""
     words, clause = match["wh"], before.clause
@@ -384,7 +388,7 @@ def _with_context(resolved: str, bare: str, before: Before) -> str:
     known = read(resolved).stems
     aux = before.asked.auxiliary
     is_rule = aux.lower in _RULES if aux else before.asked.text.lower().startswith("what happens")
-    unsaid = {stem(phrase.head) for phrase in Sentence(after).phrases} - known
+    unsaid = {stem(phrase.head) for phrase in ParsedSentence(after).phrases} - known
     says_enough = len(own) > 2 or not unsaid or stem(verb) in known or " when " in resolved
     case = re.search(r"(?<!happens) (?:if|when) .+\Z", before.asked.text)
     if case and is_rule and len(own) <= 3 and not _CONDITION.search(resolved):

@@ -26,12 +26,12 @@ _FRONT_TITLE = re.compile(r"^title[ \t]*:[ \t]*(['\"]?)(.+?)\1[ \t]*$", re.MULTI
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class SplitBlock:
     """A run of characters that belong together, and what it may be split into: first its parts, else sentences."""
 
     start: int
     end: int
-    parts: tuple[Block, ...] = ()
+    parts: tuple[SplitBlock, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Section:
     """The blocks between two headings and the path of headings above them, outermost first."""
 
     path: tuple[str, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[SplitBlock, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +94,8 @@ class _Lines:
     def count(self) -> int:
         return len(self.starts) - 1
 
-    def block(self, first: int, last: int, parts: tuple[Block, ...] = ()) -> Block:
-        return Block(self.starts[first], self.starts[last], parts)
+    def block(self, first: int, last: int, parts: tuple[SplitBlock, ...] = ()) -> SplitBlock:
+        return SplitBlock(self.starts[first], self.starts[last], parts)
 
 
 def _sections(
@@ -121,7 +121,7 @@ def _sections(
     return title, tuple(section for section in sections if section.blocks)
 
 
-def _section(above: Sequence[tuple[int, str]], title: str, blocks: tuple[Block, ...]) -> Section:
+def _section(above: Sequence[tuple[int, str]], title: str, blocks: tuple[SplitBlock, ...]) -> Section:
     return Section(tuple(words for level, words in above if words and (level, words) != (1, title)), blocks)
 
 
@@ -145,7 +145,7 @@ def _is_shown(kind: str) -> bool:
     return kind in ("text", "code_inline", "image", "softbreak", "hardbreak")
 
 
-def _tile(nodes: Sequence[SyntaxTreeNode], lines: _Lines, first: int, last: int) -> Iterator[Block]:
+def _tile(nodes: Sequence[SyntaxTreeNode], lines: _Lines, first: int, last: int) -> Iterator[SplitBlock]:
     """Blocks that cover the lines first..last without overlap: one per node, and what lies between nodes."""
     position = first
     for node in nodes:
@@ -158,7 +158,7 @@ def _tile(nodes: Sequence[SyntaxTreeNode], lines: _Lines, first: int, last: int)
         yield lines.block(position, last)
 
 
-def _parts(node: SyntaxTreeNode, lines: _Lines, begin: int, end: int) -> tuple[Block, ...]:
+def _parts(node: SyntaxTreeNode, lines: _Lines, begin: int, end: int) -> tuple[SplitBlock, ...]:
     if node.type in ("fence", "code_block", "html_block"):
         return tuple(lines.block(line, line + 1) for line in range(begin, end))
     children = [child for child in node.children if child.map and child.type not in ("inline", "th", "td")]
@@ -169,7 +169,7 @@ _WORD = re.compile(r"\S+")
 _CLAUSE_ENDS = (";:", ",–—)")  # tried in this order, then any word's end
 
 
-def chunk(text: str, blocks: Iterable[Block], max_tokens: int) -> Iterator[Span]:
+def chunk(text: str, blocks: Iterable[SplitBlock], max_tokens: int) -> Iterator[Span]:
     """Chunks of at most ``max_tokens`` white-space separated tokens, in order; no token is lost or repeated.
 
     A block that fits stays whole, and neighbours are merged while they fit together. A longer one is split into its
@@ -191,7 +191,7 @@ def _count(text: str, start: int, end: int) -> int:
     return len(text[start:end].split())
 
 
-def _pieces(text: str, blocks: Iterable[Block], max_tokens: int) -> Iterator[tuple[int, int]]:
+def _pieces(text: str, blocks: Iterable[SplitBlock], max_tokens: int) -> Iterator[tuple[int, int]]:
     """The largest slices that fit, without surrounding white space; between two of them is white space only."""
     for block in blocks:
         stripped = text[block.start : block.end].strip()

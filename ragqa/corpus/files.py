@@ -71,7 +71,7 @@ def read_json(path: Path, name: str) -> Any:  # noqa: ANN401 - it is whatever th
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class JsonItem:
     """One object of a list in a JSON file; ``place`` says which, counted from 1: ``"3.json, item 17"``."""
 
     place: str
@@ -115,7 +115,7 @@ class Item:
                 raise self._error(key, "a list of texts", value)
         return tuple(clean_text(value) for value in values)
 
-    def items(self, key: str) -> tuple[Item, ...]:
+    def items(self, key: str) -> tuple[JsonItem, ...]:
         """The objects in the list under ``key``, which may be written as a text, as JSON or as Python writes it."""
         return tuple(_items(_written(self._value(key, "a list")), f"{self.place}, {key!r}", "a list"))
 
@@ -132,7 +132,7 @@ class Item:
         )
 
 
-def read_items(path: Path, name: str) -> tuple[Item, ...]:
+def read_items(path: Path, name: str) -> tuple[JsonItem, ...]:
     """The objects of the list that the file holds, in order. Raises CorpusError where it holds anything else."""
     return tuple(_items(read_json(path, name), name, "a list of objects at the top"))
 
@@ -151,7 +151,7 @@ def _written(value: Any) -> Any:  # noqa: ANN401 - whatever the file holds; call
         return value
 
 
-def _items(values: object, place: str, expected: str) -> Iterator[Item]:
+def _items(values: object, place: str, expected: str) -> Iterator[JsonItem]:
     if not isinstance(values, list):
         msg = f"{place}: expected {expected}, found {describe(values)}; correct the file and try again"
         raise CorpusError(msg)
@@ -160,7 +160,7 @@ def _items(values: object, place: str, expected: str) -> Iterator[Item]:
         if not isinstance(value, dict):
             msg = f"{where}: expected an object, found {describe(value)}; correct the file and try again"
             raise CorpusError(msg)
-        yield Item(where, value)
+        yield JsonItem(where, value)
 
 
 def describe(value: object) -> str:

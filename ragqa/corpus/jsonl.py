@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from ragqa.corpus.chunking import chunk, plain_outline
-from ragqa.corpus.files import Item, describe
+from ragqa.corpus.files import JsonItem, describe
 from ragqa.corpus.streams import check_max_tokens, files_identity
 from ragqa.errors import CorpusError
 from ragqa.types import Passage, Span
@@ -57,7 +57,7 @@ def files(source: Path) -> tuple[Path, ...]:
     return tuple(sorted(chosen, key=lambda path: path.name))
 
 
-def read_json_lines(path: Path, name: str) -> Iterator[Item]:
+def read_json_lines(path: Path, name: str) -> Iterator[JsonItem]:
     """The objects of a file, one a line, read as they are asked for; blank lines are skipped, a byte-order mark too.
 
     ``name`` is what errors call the file, a line counts from 1: ``"facts.jsonl, line 17"``. A name that ends in
@@ -100,7 +100,7 @@ def passages_of_document(
         )
 
 
-def _parse(line: bytes, place: str) -> Item:
+def _parse(line: bytes, place: str) -> JsonItem:
     try:
         value = json.loads(line.decode("utf-8"))
     except UnicodeDecodeError as error:
@@ -114,15 +114,15 @@ def _parse(line: bytes, place: str) -> Item:
     if not isinstance(value, dict):
         msg = f"{place}: expected one JSON object, found {describe(value)}; write one object a line and try again"
         raise CorpusError(msg)
-    return Item(place, value)
+    return JsonItem(place, value)
 
 
-def _given_id(item: Item) -> str:
+def _given_id(item: JsonItem) -> str:
     """The document's id, empty where the line gives none."""
     return next((item.identifier(key) for key in ID_KEYS if item.values.get(key) is not None), "")
 
 
-def _title_of(item: Item) -> str:
+def _title_of(item: JsonItem) -> str:
     """The title on one line, empty where it is missing, null or blank."""
     return " ".join(item.text("title").split()) if item.values.get("title") is not None else ""
 
@@ -181,7 +181,7 @@ class JsonLinesStream:
                 yield position, tuple(passages_of_document(document_id, title, spans, names.is_document))
 
 
-def _lines_of(source: Path) -> Iterator[Item]:
+def _lines_of(source: Path) -> Iterator[JsonItem]:
     return (item for file in files(source) for item in read_json_lines(file, file.name))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ragqa.corpus.files import Item, describe, passage_id_of, read_items, read_json
+from ragqa.corpus.files import JsonItem, describe, passage_id_of, read_items, read_json
 from ragqa.corpus.streams import LoadedStream, loaded
 from ragqa.english.sentences import reads_as_heading
 from ragqa.errors import CorpusError
@@ -118,7 +118,7 @@ def _read_rows(path: Path, name: str) -> Iterator[_Row]:
         yield _Row(item.identifier("DocumentID"), item.line("PassageID"), item.text("Passage"), _item_id(item))
 
 
-def _item_id(item: Item) -> str:
+def _item_id(item: JsonItem) -> str:
     found = item.values.get("ID")
     return str(found) if isinstance(found, str | int) else ""
 

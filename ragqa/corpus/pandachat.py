@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ragqa.corpus.chunking import Block, chunk
+from ragqa.corpus.chunking import SplitBlock, chunk
 from ragqa.corpus.cleaning import clean_text
-from ragqa.corpus.files import Item, read_items
+from ragqa.corpus.files import JsonItem, read_items
 from ragqa.corpus.jsonl import passages_of_document
 from ragqa.corpus.streams import LoadedStream, check_max_tokens, loaded
 from ragqa.errors import CorpusError
@@ -113,14 +113,14 @@ def pandachat_text(marked: str) -> str:
     return PARAGRAPH_GAP.join(paragraph for paragraph in paragraphs if paragraph)
 
 
-def _paragraphs(text: str) -> Iterator[Block]:
+def _paragraphs(text: str) -> Iterator[SplitBlock]:
     start = 0
     for paragraph in text.split(PARAGRAPH_GAP):
-        yield Block(start, start + len(paragraph))
+        yield SplitBlock(start, start + len(paragraph))
         start += len(paragraph) + len(PARAGRAPH_GAP)
 
 
-def _items(path: Path) -> tuple[Item, ...]:
+def _items(path: Path) -> tuple[JsonItem, ...]:
     """The items of the file; of a folder, of the one file in it that looks right. Never none."""
     found = (path,) if path.is_file() else files(path)
     if len(found) != 1:

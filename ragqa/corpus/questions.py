@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from ragqa.corpus.files import Item, describe, passage_id_of, read_items
+from ragqa.corpus.files import JsonItem, describe, passage_id_of, read_items
 from ragqa.corpus.jsonl import looks_like_jsonl, read_json_lines
 from ragqa.corpus.pandachat import load_pandachat_questions, looks_like_pandachat
 from ragqa.errors import CorpusError
@@ -51,7 +51,7 @@ def load_questions(path: Path, *, needs_gold: bool = True) -> tuple[GoldQuestion
     return tuple(_question(item, needs_gold) for item in read_items(path, path.name))
 
 
-def _question(item: Item, needs_gold: bool) -> GoldQuestion:
+def _question(item: JsonItem, needs_gold: bool) -> GoldQuestion:
     if needs_gold and "Passages" not in item and "Evidence" not in item:
         msg = f"{item.place}: expected 'Passages' or 'Evidence', found neither; correct the file and try again"
         raise CorpusError(msg)
@@ -72,7 +72,7 @@ def _question(item: Item, needs_gold: bool) -> GoldQuestion:
     )
 
 
-def _answers(item: Item) -> tuple[str, ...]:
+def _answers(item: JsonItem) -> tuple[str, ...]:
     if "Answers" in item:
         return item.texts("Answers")
     return (item.text("Answer"),) if "Answer" in item else ()
@@ -168,7 +168,7 @@ def load_paragraph_questions(path: Path, *, needs_gold: bool = True) -> tuple[Go
     return tuple(questions.values())
 
 
-def _line_question(item: Item, number: int, *, needs_gold: bool) -> GoldQuestion:
+def _line_question(item: JsonItem, number: int, *, needs_gold: bool) -> GoldQuestion:
     given = next((item.identifier(key) for key in ID_KEYS if item.values.get(key) is not None), "")
     return GoldQuestion(
         Question(item.line("question"), given or str(number)),
@@ -177,7 +177,7 @@ def _line_question(item: Item, number: int, *, needs_gold: bool) -> GoldQuestion
     )
 
 
-def _identifiers(item: Item, key: str) -> tuple[str, ...]:
+def _identifiers(item: JsonItem, key: str) -> tuple[str, ...]:
     """The ids in the list under ``key``, whole numbers and texts alike as texts."""
     values = item.values.get(key)
     if not isinstance(values, list):
@@ -185,7 +185,7 @@ def _identifiers(item: Item, key: str) -> tuple[str, ...]:
         msg = f"{item.place}: expected a list of ids under {key!r}, found {found}; correct the line and try again"
         raise CorpusError(msg)
     place = f"{item.place}, {key!r}"
-    return tuple(Item(place, {f"id {n}": value}).identifier(f"id {n}") for n, value in enumerate(values, start=1))
+    return tuple(JsonItem(place, {f"id {n}": value}).identifier(f"id {n}") for n, value in enumerate(values, start=1))
 
 
 GoldUnit = Literal["passage", "document"]

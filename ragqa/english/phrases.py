@@ -105,7 +105,7 @@ _AGENT: Final = re.compile(r"[^aeiou](?:ist|ian)s?\Z")
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class TaggedWord:
     """A word or mark of the text, ``tag`` is its part in the sentence: det, prep, aux, link, pron, wh, verb, word."""
 
     text: str
@@ -180,22 +180,22 @@ class Phrase:
 
 
 @dataclass(frozen=True)
-class Sentence:
+class ParsedSentence:
     """A question or statement, taken apart as far as the lists go."""
 
     text: str
 
     @cached_property
-    def tokens(self) -> tuple[Token, ...]:
+    def tokens(self) -> tuple[TaggedWord, ...]:
         """The words with their tags."""
-        plain = [Token(m[0], m.start(), m.end(), _closed(m[0])) for m in _TOKEN.finditer(self.text)]
+        plain = [TaggedWord(m[0], m.start(), m.end(), _closed(m[0])) for m in _TOKEN.finditer(self.text)]
         first_aux = next((n for n, token in enumerate(plain) if token.tag == "aux"), None)
         is_asking = bool(plain) and any(token.tag == "wh" for token in plain[:2])
         begin = first_aux if is_asking and first_aux is not None and not _has_link(plain[1:first_aux]) else 0
         return tuple(plain[:begin]) + tuple(_with_verbs(plain[begin:]))
 
     @cached_property
-    def auxiliary(self) -> Token | None:
+    def auxiliary(self) -> TaggedWord | None:
         """That which stands before the subject of a question: "must" of "How soon must a firm …"."""
         for token in self.tokens:
             if token.tag == "aux":
@@ -205,7 +205,7 @@ class Sentence:
         return None
 
     @cached_property
-    def verb(self) -> Token | None:
+    def verb(self) -> TaggedWord | None:
         """The main verb: the first, which an auxiliary may precede."""
         return next((token for token in self.tokens if token.tag == "verb"), None)
 
@@ -257,11 +257,11 @@ def _closed(text: str) -> str:
     return next((tag for tag, words in classes if lower.removesuffix("'s") in words), "word")
 
 
-def _has_link(tokens: Sequence[Token]) -> bool:
+def _has_link(tokens: Sequence[TaggedWord]) -> bool:
     return any(token.lower in {"if", "unless", "when", "that", "because"} for token in tokens)
 
 
-def _with_verbs(tokens: Sequence[Token]) -> list[Token]:
+def _with_verbs(tokens: Sequence[TaggedWord]) -> list[TaggedWord]:
     """The tokens with the verbs tagged: where one is wanted, the last word of a run that can be one."""
     is_title = not any(token.tag in {"wh", "aux", "pron", "verb"} for token in tokens)  # "Deadline for the report"
     found, wanted = list(tokens), "any"  # form: "any", "base" after "must" or "to", "participle" after "be" or a verb
@@ -282,7 +282,7 @@ def _with_verbs(tokens: Sequence[Token]) -> list[Token]:
     return found if any(token.tag == "verb" for token in found) else _with_unknown_verb(found)
 
 
-def _with_unknown_verb(tokens: list[Token]) -> list[Token]:
+def _with_unknown_verb(tokens: list[TaggedWord]) -> list[TaggedWord]:
     """The tokens with a verb that no list has: of "can a platform list its own token" the word before "its"."""
     if len(tokens) > 1 and tokens[0].lower == "who" and tokens[1].tag == "word" and tokens[1].lower.endswith("s"):
         return [tokens[0], replace(tokens[1], tag="verb"), *tokens[2:]]  # "Who chairs the committee?"
@@ -298,7 +298,7 @@ def _with_unknown_verb(tokens: list[Token]) -> list[Token]:
     return tokens
 
 
-def _is_verb(token: Token, before: Token | None, wanted: str) -> bool:
+def _is_verb(token: TaggedWord, before: TaggedWord | None, wanted: str) -> bool:
     """Whether the word can be a verb of the form that is wanted here."""
     is_counted = before is not None and before.lower in {"many", "much"}  # "how many copies"
     is_after_noun_marker = before is not None and (
@@ -354,7 +354,7 @@ def third_person(base: str) -> str:
     return base + ("es" if base.endswith(("s", "sh", "ch", "x", "o")) else "s")
 
 
-def _phrases(text: str, tokens: Sequence[Token]) -> list[Phrase]:
+def _phrases(text: str, tokens: Sequence[TaggedWord]) -> list[Phrase]:
     runs = _runs(tokens)
     found = []
     for n, (run, is_asked) in enumerate(runs):
@@ -379,18 +379,18 @@ def _phrases(text: str, tokens: Sequence[Token]) -> list[Phrase]:
     return found
 
 
-def _is_capital(run: Sequence[Token]) -> bool:
+def _is_capital(run: Sequence[TaggedWord]) -> bool:
     return run[-1].text[0].isupper()
 
 
-def _is_owner(token: Token) -> bool:
+def _is_owner(token: TaggedWord) -> bool:
     return token.lower.endswith(("'s", "s'"))
 
 
-def _runs(tokens: Sequence[Token]) -> list[tuple[list[Token], bool]]:
+def _runs(tokens: Sequence[TaggedWord]) -> list[tuple[list[TaggedWord], bool]]:
     """Runs of words that can be a noun phrase, and whether a question word opens each: "how many members"."""
-    runs: list[tuple[list[Token], bool]] = []
-    run: list[Token] = []
+    runs: list[tuple[list[TaggedWord], bool]] = []
+    run: list[TaggedWord] = []
     is_asked = False
     for token in tokens:
         if token.tag == "word" or (token.tag == "det" and not run):
@@ -407,7 +407,7 @@ def _runs(tokens: Sequence[Token]) -> list[tuple[list[Token], bool]]:
     return runs
 
 
-def _trimmed(run: Sequence[Token]) -> list[Token]:
+def _trimmed(run: Sequence[TaggedWord]) -> list[TaggedWord]:
     """Without words at either end that are no part of a noun phrase; empty where nothing is left but a determiner."""
     kept = list(run)
     while kept and (

@@ -200,7 +200,7 @@ def answer_of_text(text: str, splitter: SplitterName = "nupunkt") -> Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class AnswerScores:
     """The scores of one answer. ``obligation_coverage`` is the whole number 0 where the passages hold no obligation."""
 
     entailment: float
@@ -214,7 +214,7 @@ class Figures:
         return (self.entailment, self.contradiction, self.obligation_coverage, self.composite)
 
 
-def figures_of(evaluation: Breakdown) -> Figures:
+def figures_of(evaluation: Breakdown) -> AnswerScores:
     """The scores of a breakdown, in its own mode.
 
     Mode ``script`` rounds E and C to 5 decimals, leaves OC as it is and rounds the composite of these three to 5
@@ -226,6 +226,6 @@ def figures_of(evaluation: Breakdown) -> Figures:
     covered = [score.covered for score in evaluation.obligations]
     coverage = sum(covered) / len(covered) if covered else 0
     if evaluation.mode is ScoringMode.PAPER:
-        return Figures(parts.entailment, parts.contradiction, coverage, parts.composite)
+        return AnswerScores(parts.entailment, parts.contradiction, coverage, parts.composite)
     composite = np.round((coverage + parts.entailment - parts.contradiction + 1) / 3, SCRIPT_DECIMALS)
-    return Figures(parts.entailment, parts.contradiction, coverage, float(composite))
+    return AnswerScores(parts.entailment, parts.contradiction, coverage, float(composite))

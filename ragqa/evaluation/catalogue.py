@@ -1,7 +1,7 @@
 """Which benchmarks there are: the folders of this room that hold one, and those of other packages; and their files.
 
-Nobody lists them: a folder ``ragqa/evaluation/NAME/`` with an ``__init__.py`` and a ``benchmark.py`` that holds
-``BENCHMARK`` is one.
+Nobody lists them: a folder ``ragqa/evaluation/benchmarks/NAME/`` with an ``__init__.py`` and a ``benchmark.py`` that
+holds ``BENCHMARK`` is one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 
-import ragqa.evaluation as room
+import ragqa.evaluation.benchmarks as room
 from ragqa.corpus.demo import DEMOS
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmark import Benchmark, Option

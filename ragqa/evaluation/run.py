@@ -102,7 +102,7 @@ def run(
         task = replace(task, stamp=store.stamp)
         outcomes = {item.number: store.outcome(item, restored=True) for item in task.items}
         pending = [outcome.item for outcome in outcomes.values() if not outcome.is_done]
-        watched = _Watched(benchmark, task, outcomes)
+        watched = _ShownOutcomes(benchmark, task, outcomes)
         yield watched.progress(resumed=store.words(list(outcomes.values())))
         workers = _Workers(benchmark, task, store, pending, stop)
         try:
@@ -155,7 +155,7 @@ def _loaded(benchmark: Benchmark, settings: Settings, paths: Paths) -> Generator
             return task
 
 
-class _Watched:
+class _ShownOutcomes:
     """The outcomes so far, and what is shown of them: drawn up again at most a few times a second."""
 
     def __init__(self, benchmark: Benchmark, task: Task, outcomes: dict[int, Outcome]) -> None:

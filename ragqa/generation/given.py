@@ -6,7 +6,7 @@ from collections.abc import Generator as Stream
 from dataclasses import replace
 
 from ragqa.generation.citations import parse_cited_text
-from ragqa.generation.fanout.merging import Found, Tree
+from ragqa.generation.fanout.merging import RankedSubQuestion, Tree
 from ragqa.plugins.protocols import Search
 from ragqa.scoring.repass.attribution import marks
 from ragqa.settings.config import FilteringConfig
@@ -42,7 +42,7 @@ class GivenText:
         tree = Tree(ranking, self._filtering)
         for one in asked:
             yield Working(f"Retrieving for sentence {one.number} of {len(asked)}")
-            _, event = tree.add(Found(one, search(one.text)))
+            _, event = tree.add(RankedSubQuestion(one, search(one.text)))
             yield event
         selection = tree.selection
         yield Selected(selection)

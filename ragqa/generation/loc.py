@@ -18,11 +18,11 @@ from ragqa.generation.answers import (
     separator_after,
     unfinished,
 )
-from ragqa.generation.llm.calls import Call, Calls, Outcome, tokens_in
+from ragqa.generation.llm.calls import Call, CallResult, Calls, tokens_in
 from ragqa.generation.llm.cleanup import without_echoes
 from ragqa.generation.llm.client import ChatClient
 from ragqa.generation.llm.reply import REFUSAL_NOTE
-from ragqa.generation.prompts import NO_TEXT, Item, Prompt, build_numbered_prompt, items_of, load_prompt
+from ragqa.generation.prompts import NO_TEXT, Prompt, PromptItem, build_numbered_prompt, items_of, load_prompt
 from ragqa.plugins.protocols import Verifier
 from ragqa.settings.config import GenerationConfig
 from ragqa.types import Answer, Passage, Question
@@ -72,7 +72,7 @@ class LocGenerator:
         yield from work.events()
         return work.finished()
 
-    def _asked(self, question: Question, passages: Sequence[Passage], item: Item) -> Prompt:
+    def _asked(self, question: Question, passages: Sequence[Passage], item: PromptItem) -> Prompt:
         passage = replace(passages[item.passage_index], text=item.text)
         return build_numbered_prompt(question, [(item.passage_index + 1, passage)], self.prompt)
 
@@ -97,7 +97,7 @@ class _Draft:
 class _Work:
     """The state of one question."""
 
-    def __init__(self, generator: LocGenerator, items: Sequence[Item], prompts: Sequence[Prompt]) -> None:
+    def __init__(self, generator: LocGenerator, items: Sequence[PromptItem], prompts: Sequence[Prompt]) -> None:
         self._generator, self._items, self._prompts = generator, items, prompts
         self._config = generator.config
         self._calls = Calls(generator.client, generator.config)
@@ -151,7 +151,7 @@ class _Work:
         seed = None if self._config.seed is None else self._config.seed + attempt - 1
         return Call(self._prompts[index], None if attempt == 1 else self._config.candidate_temperature, seed)
 
-    def _judged(self, index: int, attempt: int, outcome: Outcome) -> Iterator[GenerationEvent]:
+    def _judged(self, index: int, attempt: int, outcome: CallResult) -> Iterator[GenerationEvent]:
         item, prompt = self._items[index], self._prompts[index]
         self._attempts[index] = attempt
         answer = outcome.reply.answer(self._generator, prompt, max_tokens=self._config.max_tokens)

@@ -254,7 +254,7 @@ NO_TEXT = "The kept passages hold no text. Lower the threshold or raise the max 
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class PromptItem:
     """One thing to answer from: an obligation, or a whole passage that holds none. ``passage_index`` is from 0."""
 
     text: str
@@ -273,15 +273,15 @@ def obligations_only(passages: Sequence[Passage], obligations: Sequence[Sequence
     ]
 
 
-def items_of(passages: Sequence[Passage], obligations: Sequence[Sequence[str]]) -> list[Item]:
+def items_of(passages: Sequence[Passage], obligations: Sequence[Sequence[str]]) -> list[PromptItem]:
     """Every obligation in the order of the passages, and in its place a passage that has none and is not blank.
 
     A text that stands in several passages comes once, under the first of them.
     """
-    items: dict[str, Item] = {}
+    items: dict[str, PromptItem] = {}
     for index, (passage, found) in enumerate(zip(passages, obligations, strict=True)):
         texts = [(text, True) for text in found] or [(passage.text.strip(), False)]
         for text, is_obligation in texts:
             if text:
-                items.setdefault(text, Item(text, index, is_obligation))
+                items.setdefault(text, PromptItem(text, index, is_obligation))
     return list(items.values())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from ragqa.errors import GenerationError
 from ragqa.generation.answers import marked, unfinished, without
-from ragqa.generation.llm.calls import Call, Calls, Outcome
+from ragqa.generation.llm.calls import Call, CallResult, Calls
 from ragqa.generation.llm.cleanup import is_prompt
 from ragqa.generation.llm.reply import Writer
 from ragqa.generation.prompts import ANSWER_MAX_CHARS, Prompt, PromptText, build_numbered_prompt
@@ -65,7 +65,7 @@ class Versions:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class WritingTask:
     """One question and all that writing its answer needs."""
 
     question: Question
@@ -81,7 +81,7 @@ class Task:
 class Refinement:
     """The rounds of one answer. After `events`, ``reason`` says in words why they ended."""
 
-    def __init__(self, task: Task, candidates: Mapping[int, Version], chosen: int) -> None:
+    def __init__(self, task: WritingTask, candidates: Mapping[int, Version], chosen: int) -> None:
         """``chosen`` is the candidate to refine; the others stay in the mean that its sentences are measured by."""
         self.reason = ""
         self.rounds = 0  # begun
@@ -163,11 +163,11 @@ class Refinement:
         yield from task.versions.offer(self._current)
         return is_usable
 
-    def _ask(self, prompt: Prompt, number: int) -> Stream[GenerationEvent, None, Outcome]:
+    def _ask(self, prompt: Prompt, number: int) -> Stream[GenerationEvent, None, CallResult]:
         config = self._task.config
         seed = None if config.seed is None else config.seed + config.candidates + number - 1
         for event in self._task.calls.run([Call(prompt, seed=seed)], f"Inserting obligations, round {number}"):
-            if isinstance(event, Outcome):
+            if isinstance(event, CallResult):
                 return event
             yield event
         msg = "one call brings one outcome"
@@ -196,7 +196,7 @@ class Refinement:
         )
 
 
-def _prompt(task: Task, missing: Sequence[ObligationScore], answer: str) -> Prompt:
+def _prompt(task: WritingTask, missing: Sequence[ObligationScore], answer: str) -> Prompt:
     """The missing obligations, each under its own passage and number, and the answer to correct."""
     by_passage: dict[int, list[str]] = {}
     for score in missing:

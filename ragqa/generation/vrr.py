@@ -9,10 +9,10 @@ from pathlib import Path
 
 from ragqa.errors import GenerationError, ScoringError
 from ragqa.generation.answers import budget_note, empty_answer, failure_note, nothing_kept
-from ragqa.generation.llm.calls import Call, Calls, Outcome, tokens_in
+from ragqa.generation.llm.calls import Call, CallResult, Calls, tokens_in
 from ragqa.generation.llm.client import ChatClient
 from ragqa.generation.prompts import Prompt, build_prompt, load_prompt, obligations_only
-from ragqa.generation.refinement import Refinement, Task, Version, Versions
+from ragqa.generation.refinement import Refinement, Version, Versions, WritingTask
 from ragqa.plugins.protocols import Verifier
 from ragqa.settings.config import GenerationConfig
 from ragqa.types import Answer, Passage, Question
@@ -58,7 +58,7 @@ class VrrGenerator:
         yield self._plan(prompt, sum(len(found) for found in obligations))
         calls = Calls(self._client, self._config)
         versions = Versions(self._verifier, passages, calls)
-        task = Task(question, passages, self._config, self._verifier, calls, versions, self, self._insert_prompt)
+        task = WritingTask(question, passages, self._config, self._verifier, calls, versions, self, self._insert_prompt)
         verification = _Verification(task, prompt)
         refinement: Refinement | None = None
         trouble: GenerationError | ScoringError | None = None
@@ -91,7 +91,7 @@ class VrrGenerator:
         self,
         verification: _Verification,
         refinement: Refinement | None,
-        task: Task,
+        task: WritingTask,
         trouble: GenerationError | ScoringError | None,
     ) -> Answer:
         best, calls = task.versions.best, task.calls
@@ -125,7 +125,7 @@ class VrrGenerator:
 class _Verification:
     """VRR's first half (AUEB 4.5.1): the candidates and their scores."""
 
-    def __init__(self, task: Task, prompt: Prompt) -> None:
+    def __init__(self, task: WritingTask, prompt: Prompt) -> None:
         self.candidates: dict[int, Version] = {}  # by number, scored
         self.texts: list[Answer] = []  # whatever was written and is no refusal
         self.refusals: list[Answer] = []
@@ -164,7 +164,7 @@ class _Verification:
             else:
                 yield from self._candidate(event)
 
-    def _candidate(self, outcome: Outcome) -> Iterator[GenerationEvent]:
+    def _candidate(self, outcome: CallResult) -> Iterator[GenerationEvent]:
         task, number = self._task, outcome.index + 1
         answer = outcome.reply.answer(task.writer, self._prompt, max_tokens=task.config.max_tokens)
         yield CandidateWritten(number, answer.text, answer.finish_reason, answer.note, answer.is_refusal)

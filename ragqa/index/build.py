@@ -22,9 +22,9 @@ from ragqa.errors import ConfigError, CorpusError, IndexingError
 from ragqa.index.encoded import write_dense
 from ragqa.index.folders import building_folder, exclusive, flush, replace
 from ragqa.index.further import described, write_further
-from ragqa.index.journal import BuildProgress, Journal, resume
+from ragqa.index.journal import BuildJournal, BuildProgress, resume
 from ragqa.index.manifest import BM25, CONTEXT, DENSE, SCHEMA_VERSION, Manifest, describe_files, write_manifest
-from ragqa.index.measured import Reading
+from ragqa.index.measured import AnalysisPlan
 from ragqa.index.passages import read_passages
 from ragqa.index.portions import counts_of, gathered, lengths_path, mentions_in, read_portions, write_lookups
 from ragqa.index.published import drop, engine_of, publish_events
@@ -117,9 +117,9 @@ def build_events(
     return manifest
 
 
-def _reading(format: str, config: IndexingConfig) -> Reading:
+def _reading(format: str, config: IndexingConfig) -> AnalysisPlan:
     rankings = ["bm25", *(["context"] if config.context_passages else []), *config.rankings]
-    return Reading(
+    return AnalysisPlan(
         rankings=tuple(name for name in rankings if name in {"bm25", "context", "document"}),
         analyser=analyser_named(config.analyser, format),
         context_passages=config.context_passages,
@@ -130,7 +130,7 @@ def _reading(format: str, config: IndexingConfig) -> Reading:
 
 def _settings(
     stream: PassageStream,
-    reading: Reading,
+    reading: AnalysisPlan,
     config: IndexingConfig,
     encoder: Encoder | None,
     models: Mapping[str, Any],
@@ -148,11 +148,11 @@ def _settings(
 
 
 def _finish(
-    journal: Journal,
+    journal: BuildJournal,
     name: str,
     stream: PassageStream,
     config: IndexingConfig,
-    reading: Reading,
+    reading: AnalysisPlan,
     encoder: Encoder | None,
     models: Mapping[str, Any],
     known: Mapping[str, KnownVectors],
@@ -205,7 +205,7 @@ def _finish(
     return manifest
 
 
-def _write_bm25(journal: Journal, config: IndexingConfig, rankings: tuple[str, ...]) -> Step:
+def _write_bm25(journal: BuildJournal, config: IndexingConfig, rankings: tuple[str, ...]) -> Step:
 
     total = journal.n_passages
     yield BuildProgress("BM25", 0, total)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragqa.index.folders import flush
-from ragqa.index.journal import BuildProgress, Journal
+from ragqa.index.journal import BuildJournal, BuildProgress
 from ragqa.index.passages import read_passages
 from ragqa.index.portions import gathered
 from ragqa.index.reuse import KnownVectors
@@ -64,7 +64,7 @@ def distinct_rows(digests: npt.NDArray[np.uint64]) -> tuple[Longs, Longs]:
 
 
 def write_dense(
-    journal: Journal,
+    journal: BuildJournal,
     path: Path,
     name: str,
     stage: str,
@@ -91,7 +91,7 @@ def _encode(
     encoder: Encoder,
     indexed: IndexedText,
     kind: str,
-    journal: Journal,
+    journal: BuildJournal,
     name: str,
     stage: str,
     known: KnownVectors | None,

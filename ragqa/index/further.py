@@ -1,4 +1,4 @@
-"""Further rankings of an index: their files written, opened and handed to their retrievers; see `ragqa.index.manifest`."""
+"""Further rankings of an index: their files written, opened and given to their retrievers (`ragqa.index.manifest`)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import Any
 
 from ragqa.errors import IndexingError, IndexMismatchError
 from ragqa.index.encoded import write_dense
-from ragqa.index.journal import BuildProgress, Journal
+from ragqa.index.journal import BuildJournal, BuildProgress
 from ragqa.index.manifest import FURTHER, FurtherRanking, Manifest
-from ragqa.index.measured import Reading
+from ragqa.index.measured import AnalysisPlan
 from ragqa.index.passages import read_passages
 from ragqa.index.portions import counts_of, documents_of
 from ragqa.index.reuse import KnownVectors
@@ -50,8 +50,8 @@ def described(config: IndexingConfig, models: Mapping[str, Any]) -> tuple[Furthe
 
 
 def write_further(
-    journal: Journal,
-    reading: Reading,
+    journal: BuildJournal,
+    reading: AnalysisPlan,
     config: IndexingConfig,
     models: Mapping[str, Any],
     known: Mapping[str, KnownVectors],
@@ -113,7 +113,7 @@ def open_further(
     return makers
 
 
-def _write_documents(place: Path, journal: Journal, config: IndexingConfig) -> Writing:
+def _write_documents(place: Path, journal: BuildJournal, config: IndexingConfig) -> Writing:
 
     ids, document_of = documents_of(journal)
     counts, total = counts_of(journal, "document"), journal.n_passages
@@ -122,7 +122,7 @@ def _write_documents(place: Path, journal: Journal, config: IndexingConfig) -> W
     yield BuildProgress("document", total, total)
 
 
-def _write_tokens(place: Path, name: str, journal: Journal, reading: Reading, model: Any) -> Writing:  # noqa: ANN401
+def _write_tokens(place: Path, name: str, journal: BuildJournal, reading: AnalysisPlan, model: Any) -> Writing:  # noqa: ANN401
 
     texts = [indexed_text(passage, reading.indexed_text) for passage in read_passages(journal.index)]
     steps = (save_sparse if name == "splade" else save_tokens)(texts, model, place)

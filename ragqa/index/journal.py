@@ -46,7 +46,7 @@ INDEX: Final = "index"
 
 
 @dataclass(slots=True)
-class Journal:
+class BuildJournal:
     """What is done of a build with these settings; `save` keeps it."""
 
     folder: Path
@@ -90,7 +90,7 @@ class Journal:
         (self.folder / JOURNAL).unlink(missing_ok=True)
 
 
-def resume(folder: Path, settings: Mapping[str, Any]) -> tuple[Journal, str]:
+def resume(folder: Path, settings: Mapping[str, Any]) -> tuple[BuildJournal, str]:
     """The journal here if it has these settings, else a new one, ``folder`` emptied; and a message to show.
 
     The message is empty where there was nothing before.
@@ -105,12 +105,12 @@ def resume(folder: Path, settings: Mapping[str, Any]) -> tuple[Journal, str]:
             shutil.rmtree(path)
         else:
             path.unlink()
-    journal = Journal(folder, settings)
+    journal = BuildJournal(folder, settings)
     journal.index.mkdir()
     return journal, said
 
 
-def _read(folder: Path) -> Journal | None:
+def _read(folder: Path) -> BuildJournal | None:
     """None where there is no journal, or none that this version wrote."""
     try:
         told = json.loads((folder / JOURNAL).read_text(encoding="utf-8"))
@@ -118,17 +118,17 @@ def _read(folder: Path) -> Journal | None:
         return None
     if not isinstance(told, dict) or told.pop("version", 0) != VERSION:
         return None
-    return Journal(folder, **told)
+    return BuildJournal(folder, **told)
 
 
-def _resuming(journal: Journal) -> str:
+def _resuming(journal: BuildJournal) -> str:
     if not journal.is_read:
         return f"resuming after article {journal.n_articles:,} ({journal.n_passages:,} passages)"
     encoded = sum(journal.n_encoded.values())
     return f"resuming after all {journal.n_passages:,} passages and {encoded:,} vectors"
 
 
-def _starting_over(before: Journal | None, settings: Mapping[str, Any]) -> str:
+def _starting_over(before: BuildJournal | None, settings: Mapping[str, Any]) -> str:
     if before is None:
         return "starting over: the stopped build cannot be resumed"
     changed = [name for name in {**before.settings, **settings} if before.settings.get(name) != settings.get(name)]

@@ -99,7 +99,7 @@ class FurtherRanking:
 
 
 @dataclass(frozen=True, slots=True)
-class Engine:
+class CorpusEngine:
     """Where the corpus of an index is that holds none: ``milvus``, its address without a login, the collection.
 
     ``generation`` counts the updates of the collection from 1; ``next_row`` is a key that none of its rows has had.
@@ -147,7 +147,7 @@ class Manifest:
     created: str
     files: tuple[FileEntry, ...]
     rankings: tuple[FurtherRanking, ...] = ()
-    engine: Engine | None = None  # None: passages, BM25 and vectors are in its folder
+    engine: CorpusEngine | None = None  # None: passages, BM25 and vectors are in its folder
 
     @property
     def has_vectors(self) -> bool:

@@ -45,7 +45,7 @@ ARRAYS: Final[dict[str, Any]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class AnalysisPlan:
     """How passages are read: by the rankings by words, by encoders, and whether for what they refer to."""
 
     rankings: tuple[str, ...]  # of bm25, context and document
@@ -65,7 +65,7 @@ class Reading:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
+class PassageArrays:
     """Passages as an index holds them. ``arrays`` are those of `ARRAYS`, ``tables`` one for each of their analysers."""
 
     names: tuple[str, ...]  # ids of the passages
@@ -79,7 +79,7 @@ class Measured:
         return len(self.names)
 
 
-def measure(passages: Sequence[Passage], reading: Reading, place: str) -> Measured:
+def measure(passages: Sequence[Passage], reading: AnalysisPlan, place: str) -> PassageArrays:
     """These passages of the source that errors call ``place``. Raises CorpusError for what is no Unicode text."""
     lines = [_line(passage, place) for passage in passages]
     numbers: dict[str, int] = {}
@@ -91,7 +91,7 @@ def measure(passages: Sequence[Passage], reading: Reading, place: str) -> Measur
         "document_of": [numbers.setdefault(passage.document_id, len(numbers)) for passage in passages],
     }
     named = "".join(line_of_mentions(mentions(passage.text)) for passage in passages) if reading.refers else ""
-    return Measured(
+    return PassageArrays(
         tuple(passage.passage_id for passage in passages),
         tuple(numbers),
         b"".join(lines),
@@ -104,7 +104,7 @@ def measure(passages: Sequence[Passage], reading: Reading, place: str) -> Measur
     )
 
 
-def joined(parts: Sequence[Measured]) -> Measured:
+def joined(parts: Sequence[PassageArrays]) -> PassageArrays:
     """Several in a row; there is at least one."""
     if len(parts) == 1:
         return parts[0]
@@ -115,7 +115,7 @@ def joined(parts: Sequence[Measured]) -> Measured:
         own = np.array([numbers.setdefault(name, len(numbers)) for name in part.documents], dtype=np.int32)
         document_of.append(own[part.arrays["document_of"]])
     arrays["document_of"] = np.concatenate(document_of)
-    return Measured(
+    return PassageArrays(
         tuple(name for part in parts for name in part.names),
         tuple(numbers),
         b"".join(part.lines for part in parts),
@@ -161,8 +161,8 @@ class KeepingStream(TellingStream, Protocol):
 
 
 def kept_articles(
-    source: KeepingStream, folder: Path, start: int, reading: Reading, libraries: dict[str, str]
-) -> Iterator[tuple[int, Measured]]:
+    source: KeepingStream, folder: Path, start: int, reading: AnalysisPlan, libraries: dict[str, str]
+) -> Iterator[tuple[int, PassageArrays]]:
     """Each article from ``start`` on as `articles` of a stream gives it; one that is kept is not read."""
     said = [VERSION, ANALYSIS_VERSION, GRAMMAR_VERSION, asdict(reading), libraries]
     setting = sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
@@ -182,7 +182,7 @@ def kept_articles(
         yield position, found
 
 
-def _keep(one: Measured, path: Path) -> None:
+def _keep(one: PassageArrays, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     said = json.dumps([one.names, one.documents]).encode()
     texts = {"said": said, "lines": one.lines, "mentions": one.mentions}
@@ -194,7 +194,7 @@ def _keep(one: Measured, path: Path) -> None:
     new.replace(path)
 
 
-def _load(path: Path) -> Measured | None:
+def _load(path: Path) -> PassageArrays | None:
     """What is kept there; None where there is nothing, or half of it."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as kept:
@@ -207,7 +207,7 @@ def _load(path: Path) -> Measured | None:
             lines, mentioned = kept["lines"].tobytes(), kept["mentions"].tobytes()
     except (OSError, ValueError, KeyError, EOFError, BadZipFile):
         return None
-    return Measured(tuple(names), tuple(documents), lines, mentioned, arrays, tuple(tables))
+    return PassageArrays(tuple(names), tuple(documents), lines, mentioned, arrays, tuple(tables))
 
 
 def _small(numbers: npt.NDArray[np.int32]) -> npt.NDArray[Any]:

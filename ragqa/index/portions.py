@@ -22,9 +22,9 @@ import numpy.typing as npt
 from ragqa.corpus.streams import PassageStream, TellingStream
 from ragqa.errors import CorpusError
 from ragqa.index.folders import flush
-from ragqa.index.journal import BuildProgress, Journal
+from ragqa.index.journal import BuildJournal, BuildProgress
 from ragqa.index.manifest import HIDDEN, IDS, OFFSETS, ORDER, PASSAGES
-from ragqa.index.measured import ARRAYS, KeepingStream, Measured, Reading, joined, kept_articles, measure
+from ragqa.index.measured import ARRAYS, AnalysisPlan, KeepingStream, PassageArrays, joined, kept_articles, measure
 from ragqa.retrieval.analysis import context_windows
 from ragqa.retrieval.bm25_scores import CountsFolder, counted
 from ragqa.retrieval.document_bm25 import by_document
@@ -36,7 +36,7 @@ SUFFIXES: Final = ("npz", "ids", "documents", "mentions")
 _TYPES: Final = ARRAYS | {"documents": np.uint64}  # (n_documents,), keys
 
 
-def gathered(journal: Journal, name: str) -> npt.NDArray[Any]:
+def gathered(journal: BuildJournal, name: str) -> npt.NDArray[Any]:
     """The array of this name (of `ARRAYS`), of all portions in a row."""
     parts = [np.empty((0, 2) if name == "texts" else 0, dtype=_TYPES[name])]
     for number in range(journal.n_portions):
@@ -45,24 +45,24 @@ def gathered(journal: Journal, name: str) -> npt.NDArray[Any]:
     return np.concatenate(parts)
 
 
-def mentions_in(journal: Journal) -> Iterator[bytes]:
+def mentions_in(journal: BuildJournal) -> Iterator[bytes]:
     """What each passage names, a line each."""
     for number in range(journal.n_portions):
         with portion_path(journal, number, "mentions").open("rb") as lines:
             yield from lines
 
 
-def counts_of(journal: Journal, ranking: str) -> CountsFolder:
+def counts_of(journal: BuildJournal, ranking: str) -> CountsFolder:
     """The counts of this ranking, as far as they are there."""
     return CountsFolder(journal.folder / "counts" / ranking, journal.n_blocks.get(ranking, 0))
 
 
-def lengths_path(journal: Journal, ranking: str) -> Path:
+def lengths_path(journal: BuildJournal, ranking: str) -> Path:
     """Where the lengths of all texts will be, in tokens as this ranking reads them, shape (n_passages,)."""
     return journal.folder / f"{ranking}.lengths.npy"
 
 
-def windows_of(journal: Journal, n_beside: int) -> npt.NDArray[np.int64]:
+def windows_of(journal: BuildJournal, n_beside: int) -> npt.NDArray[np.int64]:
     """Shape (n_passages, 2): what the context ranking reads of each passage, as `context_windows`."""
     parts, first = [np.empty((0, 2), dtype=np.int64)], 0
     for number in range(journal.n_portions):
@@ -73,7 +73,7 @@ def windows_of(journal: Journal, n_beside: int) -> npt.NDArray[np.int64]:
     return np.concatenate(parts)
 
 
-def documents_of(journal: Journal) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
+def documents_of(journal: BuildJournal) -> tuple[tuple[str, ...], npt.NDArray[np.int32]]:
     """The ids of all documents in order of first occurrence, and for each passage the place of its document there.
 
     Raises CorpusError where passages of one document stand in several articles.
@@ -91,7 +91,7 @@ def documents_of(journal: Journal) -> tuple[tuple[str, ...], npt.NDArray[np.int3
     return tuple(ids), np.concatenate(document_of)
 
 
-def write_lookups(journal: Journal) -> None:
+def write_lookups(journal: BuildJournal) -> None:
     """Writes what opening an index would otherwise have to read every passage for.
 
     Where lines begin, keys of ids, the order of ties, what is hidden: headings, unless all are.
@@ -124,7 +124,7 @@ def sorted_ids(path: Path) -> Iterator[list[Any]]:
         yield from map(json.loads, lines)
 
 
-def portion_path(journal: Journal, number: int, suffix: str) -> Path:
+def portion_path(journal: BuildJournal, number: int, suffix: str) -> Path:
     """Where this file of a portion is."""
     return journal.folder / "portions" / f"{number:06}.{suffix}"
 
@@ -134,7 +134,7 @@ PORTION_CHARS: Final = 8_000_000
 
 
 def read_portions(
-    source: PassageStream, place: str, journal: Journal, reading: Reading, libraries: dict[str, str]
+    source: PassageStream, place: str, journal: BuildJournal, reading: AnalysisPlan, libraries: dict[str, str]
 ) -> Generator[BuildProgress, None, None]:
     """Reads what is left of the source, which errors call ``place``. Raises CorpusError where it is no corpus."""
     portion = _Portion(reading, place)
@@ -169,18 +169,18 @@ def read_portions(
 class _Portion:
     """Articles until there are enough of them; those that were not measured yet are so in one go."""
 
-    reading: Reading
+    reading: AnalysisPlan
     place: str
     n_articles: int = 0
     n_passages: int = 0
     n_chars: int = 0
-    _parts: list[Measured] = field(default_factory=list)
+    _parts: list[PassageArrays] = field(default_factory=list)
     _waiting: list[Passage] = field(default_factory=list)
 
-    def add(self, article: Sequence[Passage] | Measured) -> None:
+    def add(self, article: Sequence[Passage] | PassageArrays) -> None:
         self.n_articles += 1
         self.n_passages += len(article)
-        if isinstance(article, Measured):
+        if isinstance(article, PassageArrays):
             self._parts.append(article)
             self.n_chars += len(article.lines)
         else:
@@ -191,13 +191,13 @@ class _Portion:
     def is_full(self) -> bool:
         return self.n_passages >= PORTION_PASSAGES or self.n_chars >= PORTION_CHARS
 
-    def measured(self) -> Measured:
+    def measured(self) -> PassageArrays:
         return joined(self._parts) if self._parts else measure(self._waiting, self.reading, self.place)
 
 
 def _articles(
-    source: PassageStream, start: int, reading: Reading, libraries: dict[str, str]
-) -> Iterator[tuple[int, Sequence[Passage] | Measured]]:
+    source: PassageStream, start: int, reading: AnalysisPlan, libraries: dict[str, str]
+) -> Iterator[tuple[int, Sequence[Passage] | PassageArrays]]:
     if isinstance(source, KeepingStream) and source.kept:
         return kept_articles(source, source.kept, start, reading, libraries)
     return source.articles(start)
@@ -212,7 +212,9 @@ def _told(source: PassageStream) -> Iterator[BuildProgress]:
         yield BuildProgress("corpus", done, total, f"{done:,} of {total:,} documents")
 
 
-def _write(portion: Measured, keys: Keys, file: BinaryIO, place: str, journal: Journal, reading: Reading) -> Keys:
+def _write(
+    portion: PassageArrays, keys: Keys, file: BinaryIO, place: str, journal: BuildJournal, reading: AnalysisPlan
+) -> Keys:
     """Writes a portion and says so in the journal, which is not saved yet; the keys of all ids, rising."""
     own = portion.arrays["ids"]
     _check(portion, keys, place, journal)
@@ -237,7 +239,7 @@ def _write(portion: Measured, keys: Keys, file: BinaryIO, place: str, journal: J
     return np.insert(keys, np.searchsorted(keys, np.sort(own)), np.sort(own))
 
 
-def _write_counts(portion: Measured, journal: Journal, reading: Reading) -> None:
+def _write_counts(portion: PassageArrays, journal: BuildJournal, reading: AnalysisPlan) -> None:
     document_of = portion.arrays["document_of"]
     tables = dict(zip(reading.analysers, portion.tables, strict=True))
     for ranking in reading.rankings:
@@ -254,7 +256,7 @@ def _write_counts(portion: Measured, journal: Journal, reading: Reading) -> None
             journal.n_blocks[ranking] = number + 1
 
 
-def _check(portion: Measured, keys: Keys, place: str, journal: Journal) -> None:
+def _check(portion: PassageArrays, keys: Keys, place: str, journal: BuildJournal) -> None:
     """Raises CorpusError unless each passage has its own id."""
     own = np.sort(portion.arrays["ids"])
     repeated = {*keys[places_of(own, keys)].tolist(), *own[1:][own[1:] == own[:-1]].tolist()}

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from ragqa.errors import ConfigError, IndexingError, IndexMismatchError
 from ragqa.index.folders import flush
-from ragqa.index.journal import BuildProgress, Journal
+from ragqa.index.journal import BuildJournal, BuildProgress
 from ragqa.index.manifest import (
     BM25,
     CONTEXT,
@@ -36,7 +36,7 @@ from ragqa.index.manifest import (
     HIDDEN,
     LEFT_OUT,
     ROWS,
-    Engine,
+    CorpusEngine,
     Manifest,
     describe_files,
     index_files,
@@ -66,7 +66,7 @@ Moving = Generator[BuildProgress, None, tuple[Path, Manifest]]
 class _Corpus:
     """What was built, as files of the journal's folder."""
 
-    journal: Journal
+    journal: BuildJournal
     manifest: Manifest
     passages: PassageFile
     hidden: npt.NDArray[np.bool_]
@@ -84,7 +84,7 @@ class _Plan:
     """Which rows there will be: ``rows`` by position, of which those ``new`` are written."""
 
     milvus: Milvus
-    engine: Engine
+    engine: CorpusEngine
     rows: Positions
     new: Positions  # positions, rising
     left_out: Positions  # keys of rows of the generation before
@@ -92,7 +92,7 @@ class _Plan:
     n_before: int  # rows and marks of generations before that are there while the new ones are written
 
 
-def publish_events(journal: Journal, manifest: Manifest, uri: str, place: Path) -> Moving:
+def publish_events(journal: BuildJournal, manifest: Manifest, uri: str, place: Path) -> Moving:
     """Moves what this journal has built into the engine at ``uri``, yields how far it is.
 
     Returns the folder that becomes the index, and its manifest. ``place`` is where the index of before is, whose
@@ -118,14 +118,14 @@ def publish_events(journal: Journal, manifest: Manifest, uri: str, place: Path) 
     return folder, manifest
 
 
-def engine_of(place: Path) -> Engine | None:
+def engine_of(place: Path) -> CorpusEngine | None:
     """The engine that the index in this folder names, None where there is none."""
     with suppress(IndexMismatchError, OSError):
         return read_manifest(place).engine
     return None
 
 
-def drop(engine: Engine) -> None:
+def drop(engine: CorpusEngine) -> None:
     """Removes a collection as well as may be."""
     with suppress(IndexingError, ConfigError):
         Milvus(engine.uri, engine.collection).drop()
@@ -134,7 +134,7 @@ def drop(engine: Engine) -> None:
 # Planning -----------------------------------------------------------------------------------------------------------
 
 
-def _corpus(journal: Journal, manifest: Manifest) -> _Corpus:
+def _corpus(journal: BuildJournal, manifest: Manifest) -> _Corpus:
     passages = PassageFile(journal.index)
     hidden = np.load(journal.index / HIDDEN, allow_pickle=False)
     windows = windows_of(journal, manifest.context_passages)
@@ -195,9 +195,9 @@ def _anew(corpus: _Corpus, uri: str) -> _Plan:
     """A collection of its own; one that a stopped build began is removed."""
     manifest, started = corpus.manifest, corpus.journal.folder / STARTED
     with suppress(OSError, ValueError, LookupError):
-        drop(Engine(**json.loads(started.read_bytes())))
+        drop(CorpusEngine(**json.loads(started.read_bytes())))
     name = f"ragqa_{manifest.name.replace('-', '_')}_{secrets.token_hex(4)}"
-    engine = Engine(KIND, uri, name, 1, manifest.n_passages)
+    engine = CorpusEngine(KIND, uri, name, 1, manifest.n_passages)
     told = {"kind": KIND, "uri": uri, "collection": name, "generation": 1, "next_row": manifest.n_passages}
     started.write_text(json.dumps(told), encoding="utf-8")
     flush(started)
@@ -281,7 +281,9 @@ def _written(corpus: _Corpus, plan: _Plan) -> tuple[Path, Manifest]:
 # Opening ------------------------------------------------------------------------------------------------------------
 
 
-def open_published(folder: Path, manifest: Manifest, engine: Engine) -> tuple[MilvusPassages, MilvusVectors | None]:
+def open_published(
+    folder: Path, manifest: Manifest, engine: CorpusEngine
+) -> tuple[MilvusPassages, MilvusVectors | None]:
     """Passages and vectors of the collection.
 
     Raises IndexingError where it does not answer, IndexMismatchError where it holds other rows or a later generation.

@@ -14,7 +14,7 @@ import numpy as np
 
 from ragqa.corpus.files import describe, read_json
 from ragqa.errors import CorpusError
-from ragqa.evaluation.answer_file import AnswerItem, Figures, figures_of, score_item
+from ragqa.evaluation.answer_file import AnswerItem, AnswerScores, figures_of, score_item
 from ragqa.lab.labelled import CitationGroup, CitedSentence, Claim
 from ragqa.pipeline import Pipeline
 from ragqa.plugins.protocols import Scorer
@@ -25,7 +25,7 @@ from ragqa.types.events.scoring import Scored, SentenceScored
 from ragqa.types.scores import CitationCheck, Verdict
 from ragqa.types.streams import returned
 
-PARTS = ("entailment", "contradiction", "obligation_coverage", "composite")  # fields of `Figures`, firm ones first
+PARTS = ("entailment", "contradiction", "obligation_coverage", "composite")  # fields of `AnswerScores`, firm ones first
 SCHEMA = (
     "a list of {QuestionID, RetrievedPassages, Answer, expected: {entailment_score, contradiction_score, "
     "obligation_coverage_score, composite_score}}, alone or under 'items'"
@@ -36,7 +36,7 @@ SCHEMA = (
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedSentence:
+class SentenceCheck:
     """A labelled sentence and what the check made of it."""
 
     labelled: CitedSentence
@@ -75,7 +75,7 @@ class CitationReport:
 
 def check_groups(
     groups: Iterable[CitationGroup], passages: Iterable[Passage], scorer: Scorer
-) -> Iterator[CheckedSentence]:
+) -> Iterator[SentenceCheck]:
     """Each sentence with its check in mode ``paper``, a group at a time as if it were an answer to its passages.
 
     Raises CorpusError where a passage of a group is not among ``passages``, and ScoringError.
@@ -87,7 +87,7 @@ def check_groups(
             msg = f"expected passage {missing[0]} of the demonstration rulebook, found none; reinstall ragqa"
             raise CorpusError(msg)
         checks = _checks(group, [by_id[name] for name in group.passage_ids], scorer)
-        yield from map(CheckedSentence, group.sentences, checks)
+        yield from map(SentenceCheck, group.sentences, checks)
 
 
 def _checks(group: CitationGroup, passages: Sequence[Passage], scorer: Scorer) -> tuple[CitationCheck, ...]:
@@ -109,7 +109,7 @@ def kind_of(labelled: CitedSentence) -> str:
     return "wrong citation, another is right" if labelled.right else "wrong citation, none is right"
 
 
-def citation_report(checked: Sequence[CheckedSentence]) -> CitationReport:
+def citation_report(checked: Sequence[SentenceCheck]) -> CitationReport:
     """Precision and recall over all sentences."""
     exact: dict[str, tuple[int, int]] = {}
     changes, before, after = [], [], []
@@ -169,7 +169,7 @@ class PublishedCase:
     """An answer, the texts of its passages and the figures published for it."""
 
     item: AnswerItem
-    published: Figures
+    published: AnswerScores
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,8 +180,8 @@ class CaseAgreement:
     question_id: str
     n_source_sentences: int
     n_answer_sentences: int
-    published: Figures
-    found: Figures
+    published: AnswerScores
+    found: AnswerScores
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ def _case(row: object, number: int, name: str) -> PublishedCase:
         raise CorpusError(msg)
     question_id = str(row.get("QuestionID") or number)
     item = AnswerItem(number, question_id, str(row.get("Question") or ""), tuple(passages), answer)
-    return PublishedCase(item, Figures(*numbers))
+    return PublishedCase(item, AnswerScores(*numbers))
 
 
 def _is_number(value: object) -> TypeGuard[int | float]:

@@ -102,7 +102,7 @@ class Catalogue:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class Collection:
     """A corpus by its folder; every change is made under a lock and on disk when it returns."""
 
     folder: Path
@@ -329,20 +329,20 @@ class _LeftOutError(CorpusError):
     """A file that is there already."""
 
 
-def shelves(library: Path) -> tuple[Shelf, ...]:
+def collections(library: Path) -> tuple[Collection, ...]:
     """The corpora of the library by name."""
     if not library.is_dir():
         return ()
     found = (path for path in library.iterdir() if not path.name.startswith(".") and (path / CATALOGUE).is_file())
-    return tuple(Shelf(path) for path in sorted(found))
+    return tuple(Collection(path) for path in sorted(found))
 
 
-def shelf_of(name: str, library: Path) -> Shelf | None:
+def collection_of(name: str, library: Path) -> Collection | None:
     """The corpus of this name, None where the library has none."""
-    return next((shelf for shelf in shelves(library) if shelf.name == name), None)
+    return next((shelf for shelf in collections(library) if shelf.name == name), None)
 
 
-def make_shelf(name: str, library: Path, title: str = "", description: str = "") -> Shelf:
+def make_collection(name: str, library: Path, title: str = "", description: str = "") -> Collection:
     """A new, empty corpus. Raises ConfigError for an impossible name, CorpusError where there is one of that name."""
     check_name(name)
     folder = library / name
@@ -353,7 +353,7 @@ def make_shelf(name: str, library: Path, title: str = "", description: str = "")
         except FileExistsError as error:
             msg = f"expected a new name, found {name!r}, which is in the library; choose another"
             raise CorpusError(msg) from error
-        shelf = Shelf(folder)
+        shelf = Collection(folder)
         said = " ".join(title.split())[:120] or name
         shelf._write(CATALOGUE, asdict(Catalogue(name, said, now(), description.strip()[:2_000])))
     return shelf

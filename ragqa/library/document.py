@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from ragqa.errors import CorpusError
-from ragqa.library.collection import shelf_of
+from ragqa.library.collection import collection_of
 from ragqa.plugins.protocols import Retriever
 from ragqa.types import Passage, Span
 
@@ -117,7 +117,7 @@ def document_at(index: Held, position: int) -> DocumentView:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class TextMatch:
     """A passage that a search within a document found, with the places of the words."""
 
     position: int
@@ -125,23 +125,23 @@ class Hit:
     spans: tuple[Span, ...]
 
 
-def search(index: Held, document: DocumentView, words: str) -> tuple[Hit, ...]:
+def search(index: Held, document: DocumentView, words: str) -> tuple[TextMatch, ...]:
     """The passages of the document in which every word begins some word, or a phrase in quotes stands; in order."""
     patterns = [re.compile(pattern, re.IGNORECASE) for pattern in _patterns(words)]
-    found: list[Hit] = []
+    found: list[TextMatch] = []
     if not patterns:
         return ()
     for position in range(document.start, document.stop):
         passage = index.passages[position]
         text = f"{passage.number} {passage.text}"
         if all(pattern.search(text) for pattern in patterns):
-            found.append(Hit(position, passage, marks_of(passage.text, words)))
+            found.append(TextMatch(position, passage, marks_of(passage.text, words)))
             if len(found) >= FOUND:
                 break
     return tuple(found)
 
 
-def search_corpus(index: Ranked, words: str, most: int = 50) -> tuple[Hit, ...]:
+def search_corpus(index: Ranked, words: str, most: int = 50) -> tuple[TextMatch, ...]:
     """The passages of the whole corpus that BM25 ranks first for these words, best first.
 
     Where there are phrases in quotes, those that hold each of them, of the first 20 times as many.
@@ -149,7 +149,9 @@ def search_corpus(index: Ranked, words: str, most: int = 50) -> tuple[Hit, ...]:
     phrases = [re.compile(one, re.IGNORECASE) for one in _phrases(words)]
     ranked = index.bm25s.retrieve(words.replace('"', " "), most * 20 if phrases else most)
     found = (one.passage for one in ranked.hits if all(phrase.search(one.passage.text) for phrase in phrases))
-    return tuple(Hit(index.position_of[one.passage_id], one, marks_of(one.text, words)) for one in islice(found, most))
+    return tuple(
+        TextMatch(index.position_of[one.passage_id], one, marks_of(one.text, words)) for one in islice(found, most)
+    )
 
 
 def section_question(passage: Passage) -> str:
@@ -214,7 +216,7 @@ def place_words(place: str) -> str:
 
 def file_of(corpus: str, document_id: str, library: Path) -> Path | None:
     """The file of a document of the library, as its index has it; None where it is not here or has changed since."""
-    shelf = shelf_of(corpus, library)
+    shelf = collection_of(corpus, library)
     if shelf is None:
         return None
     try:

@@ -15,7 +15,7 @@ from typing import Literal
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.errors import ConfigError, RagqaError
 from ragqa.library import parse_cache as readings
-from ragqa.library.collection import Shelf
+from ragqa.library.collection import Collection
 from ragqa.library.update import MAX_TOKENS, FurtherModels, index_events, no_further
 from ragqa.plugins.protocols import Encoder
 
@@ -63,7 +63,7 @@ class Job:
 
     def __init__(
         self,
-        shelf: Shelf,
+        shelf: Collection,
         kind: Kind,
         indexes: Path,
         load_encoder: Callable[[], Encoder | None],
@@ -168,7 +168,7 @@ class Jobs:
     latest: dict[str, Job] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def start(self, shelf: Shelf, kind: Kind, load_encoder: Callable[[], Encoder | None]) -> Job:
+    def start(self, shelf: Collection, kind: Kind, load_encoder: Callable[[], Encoder | None]) -> Job:
         """Raises ConfigError while one is under way for this corpus."""
         with self._lock:
             if self.running(shelf.name):

@@ -14,7 +14,7 @@ from ragqa.corpus.documents import VERSION, Reader, Reading, UnreadableError
 from ragqa.corpus.documents.kinds import kind_of
 from ragqa.corpus.files import passage_id_of
 from ragqa.corpus.streams import identity_of
-from ragqa.library.collection import Document, Shelf, Staged, temporary, writing
+from ragqa.library.collection import Collection, Document, Staged, temporary, writing
 from ragqa.types import Passage
 
 FORMAT: Final = "documents"
@@ -22,7 +22,11 @@ MEASURED: Final = "measured"  # a folder of the corpus: see `ragqa.index.measure
 
 
 def read(
-    shelf: Shelf, one: Document | Staged, reader: Reader, max_tokens: int, is_stopped: Callable[[], bool] | None = None
+    shelf: Collection,
+    one: Document | Staged,
+    reader: Reader,
+    max_tokens: int,
+    is_stopped: Callable[[], bool] | None = None,
 ) -> Reading:
     """What the file holds, from what was kept of it or by ``reader``. Raises UnreadableError, CorpusError.
 
@@ -43,17 +47,17 @@ def read(
     return reading
 
 
-def known(shelf: Shelf, one: Document | Staged, max_tokens: int) -> Reading | None:
+def known(shelf: Collection, one: Document | Staged, max_tokens: int) -> Reading | None:
     """What is known of the file without reading it, None where it was not read yet. Raises UnreadableError."""
     return _kept(_path(shelf, one, max_tokens))
 
 
-def is_known(shelf: Shelf, one: Document | Staged, max_tokens: int) -> bool:
+def is_known(shelf: Collection, one: Document | Staged, max_tokens: int) -> bool:
     """Whether the file was read, whatever came of it."""
     return _path(shelf, one, max_tokens).is_file()
 
 
-def is_readable(shelf: Shelf, one: Document | Staged, max_tokens: int) -> bool:
+def is_readable(shelf: Collection, one: Document | Staged, max_tokens: int) -> bool:
     """Whether the file was read and holds something."""
     try:
         found = known(shelf, one, max_tokens)
@@ -76,7 +80,7 @@ def passages_of(reading: Reading, document: Document) -> tuple[Passage, ...]:
     )
 
 
-def earlier(shelf: Shelf, sha256: str, max_tokens: int) -> Reading | None:
+def earlier(shelf: Collection, sha256: str, max_tokens: int) -> Reading | None:
     """What was read of a file with this content, which need not be here any more."""
     for path in sorted((shelf.folder / "readings").glob(f"{sha256}-*-{max_tokens}-{VERSION}.json")):
         try:
@@ -86,7 +90,7 @@ def earlier(shelf: Shelf, sha256: str, max_tokens: int) -> Reading | None:
     return None
 
 
-def forget(shelf: Shelf, max_tokens: int) -> None:
+def forget(shelf: Collection, max_tokens: int) -> None:
     """Removes what was read of files that are gone."""
     catalogue = shelf.read()
     held: list[Document | Staged] = [*catalogue.documents, *catalogue.staged]
@@ -104,7 +108,7 @@ def forget(shelf: Shelf, max_tokens: int) -> None:
 class LibraryStream:
     """A corpus as a `ragqa.corpus.streams.PassageStream`; an article is a document."""
 
-    shelf: Shelf
+    shelf: Collection
     documents: tuple[Document, ...]
     max_tokens: int
     kept: Path | None = None  # where what was measured of documents is kept, for this build and the next
@@ -148,7 +152,7 @@ def _measured_as(one: Document, max_tokens: int) -> str:
     return identity_of([f"{VERSION} {max_tokens}", _said(one)])[:32]
 
 
-def _path(shelf: Shelf, one: Document | Staged, max_tokens: int) -> Path:
+def _path(shelf: Collection, one: Document | Staged, max_tokens: int) -> Path:
     kind = kind_of(one.name) or "none"
     return shelf.folder / "readings" / f"{one.sha256}-{kind}-{max_tokens}-{VERSION}.json"
 

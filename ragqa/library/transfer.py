@@ -23,9 +23,9 @@ from ragqa.library.collection import (
     MAX_BYTES,
     MAX_DOCUMENTS,
     TRASH,
+    Collection,
     Document,
-    Shelf,
-    make_shelf,
+    make_collection,
     now,
     sha256_of,
     writing,
@@ -39,7 +39,7 @@ _INDEX: Final = "index"
 _DELETED: Final = re.compile(r"(.+)@(\d{4}-\d\d-\d\dT\d{6})")
 
 
-def export(shelf: Shelf, target: Path) -> None:
+def export(shelf: Collection, target: Path) -> None:
     """Writes the documents and what is said of them as a ZIP archive. Raises CorpusError."""
     catalogue = shelf.read()
     about = {
@@ -55,7 +55,7 @@ def export(shelf: Shelf, target: Path) -> None:
             archive.write(shelf.path_of(one), f"files/{one.name}")
 
 
-def import_corpus(data: BinaryIO, library: Path, taken: tuple[str, ...] = ()) -> Shelf:
+def import_corpus(data: BinaryIO, library: Path, taken: tuple[str, ...] = ()) -> Collection:
     """A new corpus of an export, whose documents are to be indexed. ``taken`` are names of indexes.
 
     Raises CorpusError where it is no export, or larger than a corpus may be.
@@ -70,7 +70,7 @@ def import_corpus(data: BinaryIO, library: Path, taken: tuple[str, ...] = ()) ->
             if missing or total > MAX_BYTES or len(wanted) > MAX_DOCUMENTS:
                 _refuse(f"one without {missing[0]!r}" if missing else f"one of {len(wanted):,} files, {total:,} bytes")
             name = corpus_name(about["title"], {*taken, *(path.name for path in library.glob("*"))})
-            shelf = make_shelf(name, library, about["title"], about["description"])
+            shelf = make_collection(name, library, about["title"], about["description"])
             try:
                 documents = [_unpacked(shelf, archive, one, info) for one, info in wanted if info]
             except BaseException:
@@ -105,7 +105,7 @@ def _about(archive: zipfile.ZipFile) -> dict[str, Any]:
     return checked
 
 
-def _unpacked(shelf: Shelf, archive: zipfile.ZipFile, document_id: str, info: zipfile.ZipInfo) -> Document:
+def _unpacked(shelf: Collection, archive: zipfile.ZipFile, document_id: str, info: zipfile.ZipInfo) -> Document:
     folder = shelf.folder / "files"
     folder.mkdir(exist_ok=True)
     name = free_name(safe_name(info.filename), [path.name for path in folder.iterdir()])
@@ -137,7 +137,7 @@ class Deleted:
     at: str
 
 
-def delete(shelf: Shelf, indexes: Path) -> None:
+def delete(shelf: Collection, indexes: Path) -> None:
     """Moves a corpus and its index to the library's trash, of which the last ten deleted stay.
 
     Raises IndexLockedError while it is being indexed, CorpusError.
@@ -162,19 +162,19 @@ def deleted(library: Path) -> tuple[Deleted, ...]:
         match = _DELETED.fullmatch(path.name)
         if match:
             try:
-                title = Shelf(path).read().title
+                title = Collection(path).read().title
             except CorpusError:
                 title = match[1]
             found.append(Deleted(path.name, match[1], title, match[2]))
     return tuple(sorted(found, key=lambda one: one.at, reverse=True))
 
 
-def restore(key: str, library: Path, indexes: Path) -> Shelf:
+def restore(key: str, library: Path, indexes: Path) -> Collection:
     """Puts a deleted corpus and its index back. Raises CorpusError where its name is taken by now, or it is gone."""
     one = _deleted(key, library)
     source = library / TRASH / key
     indexed = one.name in {entry.name for entry in list_indexes(indexes)}
-    is_own = not (source / _INDEX).is_dir() and Shelf(source).read().indexed is not None  # a restoring was cut off
+    is_own = not (source / _INDEX).is_dir() and Collection(source).read().indexed is not None  # a restoring was cut off
     if (library / one.name).exists() or (indexed and not is_own):
         msg = f"expected the name {one.name!r} to be free, found another corpus of that name; delete that first"
         raise CorpusError(msg)
@@ -182,7 +182,7 @@ def restore(key: str, library: Path, indexes: Path) -> Shelf:
         if (source / _INDEX).is_dir():
             shutil.move(source / _INDEX, indexes / one.name)
         source.rename(library / one.name)
-    return Shelf(library / one.name)
+    return Collection(library / one.name)
 
 
 def erase(key: str, library: Path) -> None:

@@ -22,7 +22,7 @@ from ragqa.index.published import engine_of, known_texts
 from ragqa.index.reuse import KnownVectors
 from ragqa.library import parse_cache as readings
 from ragqa.library.changes import DocumentChange, Update, append, compared
-from ragqa.library.collection import Catalogue, Document, Shelf, now
+from ragqa.library.collection import Catalogue, Collection, Document, now
 from ragqa.library.questions import questions_of
 from ragqa.library.upload import clear_incoming
 from ragqa.plugins.protocols import Encoder
@@ -48,7 +48,7 @@ def no_further(rankings: Sequence[str]) -> Mapping[str, Any]:
 
 
 def index_events(
-    shelf: Shelf,
+    shelf: Collection,
     indexes: Path,
     load_encoder: Callable[[], Encoder | None],
     *,
@@ -93,7 +93,7 @@ def index_events(
     return manifest
 
 
-def encoder_name(shelf: Shelf, indexes: Path) -> str:
+def encoder_name(shelf: Collection, indexes: Path) -> str:
     """The encoder of the corpus's index, the usual one where there is none yet; "none" for one without vectors."""
     known = _manifest(shelf.name, indexes)
     return known.encoder if known else IndexingConfig().encoder
@@ -104,7 +104,7 @@ def _manifest(name: str, indexes: Path) -> Manifest | None:
     return {entry.name: entry.manifest for entry in list_indexes(indexes)}.get(name)
 
 
-def _check_something_is_left(shelf: Shelf) -> None:
+def _check_something_is_left(shelf: Collection) -> None:
     catalogue = shelf.read()
     waiting = [one for one in catalogue.staged if readings.is_readable(shelf, one, MAX_TOKENS)]
     if not catalogue.kept and not waiting:
@@ -112,7 +112,7 @@ def _check_something_is_left(shelf: Shelf) -> None:
         raise CorpusError(msg)
 
 
-def _read_all(shelf: Shelf, catalogue: Catalogue) -> Generator[BuildProgress, None, None]:
+def _read_all(shelf: Collection, catalogue: Catalogue) -> Generator[BuildProgress, None, None]:
     """Reads what was not read yet, a file at a time; one that cannot be read is told when it is indexed."""
     with Reader() as reader:
         for done, one in enumerate(catalogue.kept):
@@ -167,7 +167,7 @@ def _made_by(encoder: Encoder) -> tuple[str, str]:
     return encoder.info.fingerprint, encoder.info.precision
 
 
-def _finish(shelf: Shelf, built: Catalogue, indexed: dict[str, str], index: Index) -> None:
+def _finish(shelf: Collection, built: Catalogue, indexed: dict[str, str], index: Index) -> None:
     """Writes down what changed, which documents the index holds and what may be asked of it."""
     holds = {one.document_id: one.sha256 for one in built.kept}
     update = Update(now(), tuple(_changes(shelf, indexed, built.kept)))
@@ -178,7 +178,7 @@ def _finish(shelf: Shelf, built: Catalogue, indexed: dict[str, str], index: Inde
     readings.forget(shelf, MAX_TOKENS)
 
 
-def _changes(shelf: Shelf, indexed: dict[str, str], documents: Sequence[Document]) -> list[DocumentChange]:
+def _changes(shelf: Collection, indexed: dict[str, str], documents: Sequence[Document]) -> list[DocumentChange]:
     found = []
     for one in documents:
         if indexed.get(one.document_id) == one.sha256:
@@ -196,7 +196,7 @@ def _changes(shelf: Shelf, indexed: dict[str, str], documents: Sequence[Document
     return found
 
 
-def _passages(shelf: Shelf, sha256: str, document: Document) -> tuple[Passage, ...]:
+def _passages(shelf: Collection, sha256: str, document: Document) -> tuple[Passage, ...]:
     reading = readings.earlier(shelf, sha256, MAX_TOKENS)
     return readings.passages_of(reading, document) if reading else ()
 
@@ -204,7 +204,7 @@ def _passages(shelf: Shelf, sha256: str, document: Document) -> tuple[Passage, .
 # How words are read ------------------------------------------------------------------------------------------------
 
 
-def _with_analyser(shelf: Shelf, catalogue: Catalogue) -> Catalogue:
+def _with_analyser(shelf: Collection, catalogue: Catalogue) -> Catalogue:
     passages: list[Passage] = []
     for one in catalogue.kept:
         reading = readings.earlier(shelf, one.sha256, MAX_TOKENS)

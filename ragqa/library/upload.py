@@ -19,7 +19,7 @@ from ragqa.corpus.documents.kinds import SUFFIXES, advice, kind_of
 from ragqa.corpus.documents.model import MAX_BYTES
 from ragqa.corpus.files import files_below, storable_name
 from ragqa.errors import CorpusError
-from ragqa.library.collection import Shelf, temporary, writing
+from ragqa.library.collection import Collection, temporary, writing
 from ragqa.library.names import member_name, safe_name
 
 FOLDERS: Final = "RAGQA_LIBRARY_FOLDERS"
@@ -28,7 +28,7 @@ LISTED: Final = 2_000  # files of a server's folder
 ABANDONED_SECONDS: Final = 3600.0
 
 
-def take(shelf: Shelf, name: str, data: BinaryIO, reader: Reader, replaces: str | None = None) -> list[str]:
+def take(shelf: Collection, name: str, data: BinaryIO, reader: Reader, replaces: str | None = None) -> list[str]:
     """Puts a file among those that wait, an archive's members each; gives a line on each that is left out.
 
     ``replaces`` is the document that it is a new version of; None: the one of the same name, if any. Raises
@@ -64,7 +64,7 @@ def _copied(data: BinaryIO, path: Path) -> bool:
     return True
 
 
-def _unpacked(shelf: Shelf, name: str, path: Path, reader: Reader) -> Iterator[str]:
+def _unpacked(shelf: Collection, name: str, path: Path, reader: Reader) -> Iterator[str]:
     """Each member of an archive that was looked at in the reading process first: its sizes hold."""
     try:
         found = reader.members(path)
@@ -122,7 +122,7 @@ def files_of(folder: Path) -> tuple[str, ...]:
     return tuple(storable_name(path.relative_to(folder).as_posix()) for path in found[:LISTED])
 
 
-def take_from_folder(shelf: Shelf, folder: str, names: tuple[str, ...], reader: Reader) -> list[str]:
+def take_from_folder(shelf: Collection, folder: str, names: tuple[str, ...], reader: Reader) -> list[str]:
     """Copies files of a listed folder, each by one of the names that `files_of` gave; as `take`. Raises CorpusError."""
     root = server_folders().get(folder)
     if root is None:
@@ -137,7 +137,7 @@ def take_from_folder(shelf: Shelf, folder: str, names: tuple[str, ...], reader: 
     return lines
 
 
-def clear_incoming(shelf: Shelf) -> None:
+def clear_incoming(shelf: Collection) -> None:
     """Removes what uploads left that were broken off an hour ago or before."""
     for path in (shelf.folder / "staged").glob(".incoming-*"):
         with suppress(OSError):

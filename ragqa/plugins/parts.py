@@ -27,9 +27,9 @@ class Part:
 
     ``maker`` is ``module:attribute``; empty where a part is made with the index that holds it. ``needs`` names a
     language model, an extra (``ragqa[late]``) or the variable of a key, ``options`` the fields of
-    `ragqa.settings.config.GenerationConfig` that it reads beside those of every language model. ``also``: it has files of its
-    own and joins an index by ``--also``. ``score`` is what tables call a ranking's raw score, ``package`` whose it is,
-    empty for ragqa itself.
+    `ragqa.settings.config.GenerationConfig` that it reads beside those of every language model. ``also``: it has files
+    of its own and joins an index by ``--also``. ``score`` is what tables call a ranking's raw score, ``package`` whose
+    it is, empty for ragqa itself.
     """
 
     name: str

@@ -207,7 +207,7 @@ class Scorer(Protocol):
     def stream(
         self, answer: Answer, passages: Sequence[Passage]
     ) -> Stream[SentenceScored | ObligationScored, None, Scored]:
-        """Yields scores so far, then final ones (see `ragqa.types.events`); returns both breakdowns. Raises ScoringError."""
+        """Yields scores so far, then final ones (`ragqa.types.events`); gives both breakdowns. Raises ScoringError."""
         ...
 
 

@@ -29,7 +29,7 @@ class AwayError(RecordError):
     """The server cannot be reached, or went away before it acknowledged: the same may work again soon."""
 
 
-class Engine(Protocol):
+class RecordEngine(Protocol):
     """Transactions of one place. ``name`` is what messages may call it."""
 
     name: str
@@ -47,7 +47,7 @@ class Engine(Protocol):
         """SQL for the text under these keys of the JSON in ``body``."""
 
 
-def engine_of(place: Place) -> Engine:
+def engine_of(place: Place) -> RecordEngine:
     """The engine of a file or an address. Raises ConfigError where an address cannot be understood."""
     return PostgresEngine(place) if isinstance(place, str) else SqliteEngine(place)
 

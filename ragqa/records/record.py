@@ -1,4 +1,4 @@
-"""Answer records: everything needed to explain an answer and to repeat it, as JSON; `ragqa.records.store` keeps them."""
+"""Answer records: all that explains an answer and repeats it, as JSON; `ragqa.records.store` keeps them."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Reader:
+class RecordReader:
     """Who looks into a store. ``names`` are what a record may be shared with, ``hidden`` corpora not theirs to read.
 
     ``refused`` is told of every id that was asked for and not found or not shown. ``everything``: all is shown.
@@ -104,7 +104,7 @@ class BegunRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
+class CopyReport:
     """What `RecordStore.copy_to` did: records copied, there already, and the ids of those that are there otherwise."""
 
     copied: int
@@ -121,14 +121,14 @@ class RecordStore:
     does not wait.
     """
 
-    def __init__(self, place: Place, reader: Reader | None = None, patience: float = PATIENCE_SECONDS) -> None:
+    def __init__(self, place: Place, reader: RecordReader | None = None, patience: float = PATIENCE_SECONDS) -> None:
         self.place = place
         self._engine = engine_of(place)
         self._ready = False
         self._reader = reader
         self._patience = patience
 
-    def seen_by(self, reader: Reader) -> RecordStore:
+    def seen_by(self, reader: RecordReader) -> RecordStore:
         """The same records as this reader sees them."""
         made = RecordStore(self.place, reader, self._patience)
         made._ready = self._ready
@@ -230,7 +230,7 @@ class RecordStore:
         is_own = self._reader is None or self._reader.everything or (rows and rows[0][2] == self._reader.author)
         return BegunRun(*rows[0]) if rows and is_own else None
 
-    def copy_to(self, other: RecordStore) -> Copied:
+    def copy_to(self, other: RecordStore) -> CopyReport:
         """Copies every record as it is, stamp and all, and who may read it; what is there already stays as it is.
 
         Can be done again after it was interrupted. Runs are not copied.
@@ -245,7 +245,7 @@ class RecordStore:
             copied += len(rows) - len(there)
             known += len(there)
             different += [row[0] for row in rows if there.get(row[0], row[_STAMP]) != row[_STAMP]]
-        return Copied(copied, known, tuple(different))
+        return CopyReport(copied, known, tuple(different))
 
     def _pages(self) -> Iterator[Sequence[Any]]:
         """All records as rows, a few at a time, in the order of their ids."""

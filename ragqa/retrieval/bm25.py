@@ -25,7 +25,7 @@ from rank_bm25 import BM25Okapi
 
 from ragqa.english.analysers import Analyser
 from ragqa.retrieval.analysis import analysed_text, tokenise
-from ragqa.retrieval.bm25_scores import Counts, Windows, counted, scores_of
+from ragqa.retrieval.bm25_scores import TokenCounts, Windows, counted, scores_of
 from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
 from ragqa.retrieval.token_table import Keys, TokenTable, keys_of, places_of, token_table
 from ragqa.types import Passage, Ranking
@@ -118,7 +118,7 @@ def save_bm25(model: Bm25Model, folder: Path) -> None:
     _save_rest(folder, model.vocabulary, model.scores["indptr"], model.k1, model.b, model.scores["num_docs"])
 
 
-def write_bm25(blocks: Sequence[Counts], k1: float, b: float, folder: Path) -> Iterator[tuple[int, int]]:
+def write_bm25(blocks: Sequence[TokenCounts], k1: float, b: float, folder: Path) -> Iterator[tuple[int, int]]:
     """Writes the files that `save_bm25` would, in bounded memory; yields (done, total) scores as they are written.
 
     Passages are numbered through all blocks (see `bm25_scores.counted`); there must be one.

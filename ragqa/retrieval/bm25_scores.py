@@ -2,7 +2,7 @@
 
 bm25s's own builder takes a Python list of every token of every text, 40 bytes each: tens of GB for a million passages
 read with their neighbours. Here texts are counted a block at a time (`counted`); each block is sorted by token, so the
-matrix is a merge of all blocks, a range of tokens at a time (`Scores.blocks`). The formula and the layout are bm25s's;
+matrix is a merge of all blocks, a range of tokens at a time (`TokenScores.blocks`). Formula and layout are bm25s's;
 tests hold the two together.
 """
 
@@ -28,7 +28,7 @@ Windows = Longs  # (n_texts, 2): text i is read as texts first to last - 1 of th
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counts:
+class TokenCounts:
     """How often tokens occur in a block of texts, by token, then text; its arrays may be memory-mapped.
 
     Token t, of key ``keys[t]``, occurs ``times[n]`` times in the block's text ``texts[n]``, for n from ``starts[t]`` to
@@ -42,10 +42,10 @@ class Counts:
     lengths: Longs  # (n_texts,), in tokens
 
 
-_FIELDS: Final = tuple(field.name for field in fields(Counts))
+_FIELDS: Final = tuple(field.name for field in fields(TokenCounts))
 
 
-class CountsFolder(Sequence[Counts]):
+class CountsFolder(Sequence[TokenCounts]):
     """Blocks of counts on disk, each mapped when it is asked for: hold on to none, and no memory is held."""
 
     def __init__(self, folder: Path, n_blocks: int) -> None:
@@ -58,9 +58,9 @@ class CountsFolder(Sequence[Counts]):
     def __getitem__(self, number: Any) -> Any:  # noqa: ANN401 - slices are never asked for
         if not 0 <= number < self._n_blocks:
             raise IndexError(number)
-        return Counts(*(np.load(path, mmap_mode="r", allow_pickle=False) for path in self._paths(number)))
+        return TokenCounts(*(np.load(path, mmap_mode="r", allow_pickle=False) for path in self._paths(number)))
 
-    def write(self, number: int, counts: Counts) -> tuple[Path, ...]:
+    def write(self, number: int, counts: TokenCounts) -> tuple[Path, ...]:
         """Writes a block, whatever was there; its files."""
         self.folder.mkdir(parents=True, exist_ok=True)
         paths = self._paths(number)
@@ -73,7 +73,7 @@ class CountsFolder(Sequence[Counts]):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scores:
+class TokenScores:
     """The scores by token: those of token t are at ``indptr[t]`` to ``indptr[t + 1] - 1`` of all blocks in a row."""
 
     vocabulary: Keys  # (n_distinct_tokens,), rising
@@ -81,7 +81,7 @@ class Scores:
     n_texts: int
     k1: float
     b: float
-    _counts: Sequence[Counts]
+    _counts: Sequence[TokenCounts]
 
     def blocks(self) -> Iterator[tuple[npt.NDArray[np.float32], npt.NDArray[np.int32]]]:
         """Scores and the texts they are of (rising for each token), whole tokens, some `BLOCK_SCORES` at a time."""
@@ -120,7 +120,7 @@ class Scores:
         return cuts
 
 
-def scores_of(blocks: Sequence[Counts], k1: float, b: float) -> Scores:
+def scores_of(blocks: Sequence[TokenCounts], k1: float, b: float) -> TokenScores:
     """The scores of every (token, text) pair; texts are numbered through all blocks. Needs a text."""
     vocabulary = _vocabulary(blocks)
     frequency = np.zeros(len(vocabulary), dtype=np.int64)
@@ -129,10 +129,10 @@ def scores_of(blocks: Sequence[Counts], k1: float, b: float) -> Scores:
         frequency[np.searchsorted(vocabulary, counts.keys)] += np.diff(counts.starts)
         n_texts += len(counts.lengths)
     indptr = np.concatenate([[0], np.cumsum(frequency)]).astype(np.int64)
-    return Scores(vocabulary, indptr, n_texts, k1, b, blocks)
+    return TokenScores(vocabulary, indptr, n_texts, k1, b, blocks)
 
 
-def counted(table: TokenTable, windows: Windows | None = None) -> Iterator[Counts]:
+def counted(table: TokenTable, windows: Windows | None = None) -> Iterator[TokenCounts]:
     """The counts of these texts in blocks; with ``windows`` each text is a run of the table's."""
     first, last = (np.arange(len(table)), np.arange(1, len(table) + 1)) if windows is None else windows.T
     lengths = table.starts[last] - table.starts[first]
@@ -145,7 +145,7 @@ def counted(table: TokenTable, windows: Windows | None = None) -> Iterator[Count
         start = stop
 
 
-def _counts(table: TokenTable, first: Longs, last: Longs) -> Counts:
+def _counts(table: TokenTable, first: Longs, last: Longs) -> TokenCounts:
     from scipy import sparse
 
     low, high = int(first.min()), int(last.max())
@@ -162,7 +162,7 @@ def _counts(table: TokenTable, first: Longs, last: Longs) -> Counts:
     columns = (window @ counts).tocsc()
     columns.sort_indices()
     occurring = np.flatnonzero(np.diff(columns.indptr))
-    return Counts(
+    return TokenCounts(
         keys=table.vocabulary[occurring],
         starts=np.concatenate([[0], columns.indptr[occurring + 1]]).astype(np.int64),
         texts=_small(columns.indices),
@@ -176,7 +176,7 @@ def _small(numbers: npt.NDArray[Any]) -> npt.NDArray[np.unsignedinteger[Any]]:
     return numbers.astype(np.min_scalar_type(int(numbers.max(initial=0))))
 
 
-def _vocabulary(blocks: Sequence[Counts]) -> Keys:
+def _vocabulary(blocks: Sequence[TokenCounts]) -> Keys:
     """The distinct keys of all blocks, rising."""
     vocabulary, waiting, n_waiting = np.empty(0, dtype=np.uint64), [], 0
     for number, counts in enumerate(blocks, start=1):

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from ragqa.english.analysers import Analyser
 from ragqa.retrieval.analysis import tokenise
 from ragqa.retrieval.bm25 import BM25_FILES, Bm25Model, load_bm25, write_bm25
-from ragqa.retrieval.bm25_scores import Counts, Windows, counted
+from ragqa.retrieval.bm25_scores import TokenCounts, Windows, counted
 from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
 from ragqa.retrieval.token_table import TokenTable
 from ragqa.types import Passage, Ranking, ScoredPassage
@@ -84,7 +84,7 @@ def save_documents(passages: Sequence[Passage], table: TokenTable, k1: float, b:
 
 
 def write_documents(
-    blocks: Sequence[Counts], ids: Sequence[str], document_of: Numbers, k1: float, b: float, folder: Path
+    blocks: Sequence[TokenCounts], ids: Sequence[str], document_of: Numbers, k1: float, b: float, folder: Path
 ) -> Iterator[tuple[int, int]]:
     """Likewise of counts, whose texts are the documents; yields (done, total) scores as they are written."""
     yield from write_bm25(blocks, k1, b, folder)

@@ -35,7 +35,7 @@ from ragqa.models.inference.pair_encoding import (
 from ragqa.models.inference.precision import Computed, Subject, timings, trial_batch
 from ragqa.models.inference.sharing import FairLock, RecentResults
 from ragqa.plugins.protocols import FloatMatrix
-from ragqa.retrieval.local_models import EMBEDDED, INSTEAD, EncoderWeights, LocalModel, weights_of
+from ragqa.retrieval.local_models import EMBEDDED, INSTEAD, EncoderWeights, SharedModel, weights_of
 from ragqa.settings.config import Precision
 from ragqa.types import ModelInfo
 
@@ -180,7 +180,7 @@ def _max_tokens(folder: Path) -> int:
     return min(limit, int(_read_json(file).get("max_seq_length") or limit)) if file.is_file() else limit
 
 
-class SentenceTransformerEncoder(LocalModel[FloatMatrix]):
+class SentenceTransformerEncoder(SharedModel[FloatMatrix]):
     """An encoder by sentence-transformers, for every model that `BertEncoder` does not cover."""
 
     def __init__(self, name: str = EMBEDDED) -> None:

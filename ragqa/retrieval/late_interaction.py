@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ragqa.errors import IndexMismatchError, ModelError
 from ragqa.models.inference.pair_encoding import encodable
 from ragqa.plugins.protocols import FloatMatrix
-from ragqa.retrieval.local_models import LocalModel, distinct, refuse_adapters
+from ragqa.retrieval.local_models import SharedModel, distinct, refuse_adapters
 from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
 from ragqa.types import ModelInfo, Passage, Ranking, ScoredPassage
 
@@ -199,7 +199,7 @@ def _rows(vectors: npt.NDArray[np.float16], starts: Positions, ends: Positions) 
     return np.concatenate([vectors[start:end] for start, end in runs]).astype(np.float32)
 
 
-class LateEncoder(LocalModel[FloatMatrix]):
+class LateEncoder(SharedModel[FloatMatrix]):
     """A late-interaction encoder by sentence-transformers' MultiVectorEncoder, from version 6.
 
     It reads checkpoints of PyLate and of Stanford's ColBERT as well as its own.

@@ -131,7 +131,7 @@ def _sha256(path: Path) -> str:
         raise ModelError(msg) from error
 
 
-class LocalModel(Generic[Vector]):
+class SharedModel(Generic[Vector]):
     """A model of sentence-transformers', loaded once and shared by every session: one batch at a time, in fp32.
 
     A fast tokenizer raises "Already borrowed" when two threads meet in it, so a lock guards each batch; a question

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ragqa.errors import IndexMismatchError, ModelError
 from ragqa.models.inference.pair_encoding import encodable
-from ragqa.retrieval.local_models import LocalModel, distinct, refuse_adapters
+from ragqa.retrieval.local_models import SharedModel, distinct, refuse_adapters
 from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
 from ragqa.types import ModelInfo, Passage, Ranking
 
@@ -124,7 +124,7 @@ def load_sparse(folder: Path) -> SparseVectors:
     return SparseVectors(data, indices, indptr, (int(shape[0]), int(shape[1])))
 
 
-class SpladeEncoder(LocalModel[Any]):
+class SpladeEncoder(SharedModel[Any]):
     """A sparse encoder: one number per word piece of its vocabulary."""
 
     def __init__(self, name: str) -> None:

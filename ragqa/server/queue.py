@@ -13,17 +13,17 @@ AT_ONCE: Final = 16  # on two cores more only make each other slow; a few people
 WAITING: Final = 100
 
 
-class Turns:
+class RunQueue:
     """The line of one process. Safe between threads."""
 
     def __init__(self, at_once: int = AT_ONCE, waiting: int = WAITING) -> None:
         self._at_once, self._waiting = at_once, waiting
-        self._line: list[Turn] = []  # the first ``at_once`` are at work
+        self._line: list[QueuePlace] = []  # the first ``at_once`` are at work
         self._changed = Condition()
         self._closed = ""
 
     @classmethod
-    def from_env(cls) -> Turns:
+    def from_env(cls) -> RunQueue:
         """As RAGQA_MAX_RUNS and RAGQA_MAX_WAITING say. Raises ConfigError."""
         return cls(
             whole_number("RAGQA_MAX_RUNS", AT_ONCE, least=1), whole_number("RAGQA_MAX_WAITING", WAITING, least=0)
@@ -39,7 +39,7 @@ class Turns:
         """How many wait for it."""
         return max(0, len(self._line) - self._at_once)
 
-    def take(self) -> Turn:
+    def take(self) -> QueuePlace:
         """A place in the line. Raises BusyError where too many wait already, or the line is closed."""
         with self._changed:
             if self._closed:
@@ -50,7 +50,7 @@ class Turns:
                     "is as many as this server takes. Nothing is lost; ask again in a minute."
                 )
                 raise BusyError(msg)
-            turn = Turn(self, self._line, self._changed)
+            turn = QueuePlace(self, self._line, self._changed)
             self._line.append(turn)
             return turn
 
@@ -61,16 +61,16 @@ class Turns:
             del self._line[self._at_once :]
             self._changed.notify_all()
 
-    def place(self, turn: Turn) -> int | None:
+    def place(self, turn: QueuePlace) -> int | None:
         """0: at work; else the place among those who wait, from 1; None: not in the line any more."""
         with self._changed:
             return max(0, self._line.index(turn) - self._at_once + 1) if turn in self._line else None
 
 
-class Turn:
+class QueuePlace:
     """A place in the line, until `leave`."""
 
-    def __init__(self, turns: Turns, line: list[Turn], changed: Condition) -> None:
+    def __init__(self, turns: RunQueue, line: list[QueuePlace], changed: Condition) -> None:
         self._turns, self._line, self._changed = turns, line, changed
 
     def wait(self, tell: Callable[[int], None]) -> bool:

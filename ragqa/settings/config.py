@@ -1,4 +1,4 @@
-"""All settings as one frozen tree of plain values; `ragqa.settings.environment` lists the variables that some are read from.
+"""All settings as one frozen tree of plain values; `ragqa.settings.environment` lists those read from variables.
 
 Objects are built from it in `ragqa.pipeline` and `ragqa.loading`. Every field states its default, range and where the
 default comes from. RIRAG = Gokhan et al. 2024, AUEB = Chasandras et al. 2025.

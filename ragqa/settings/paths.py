@@ -10,7 +10,7 @@ from pathlib import Path
 import platformdirs
 
 INDEXES = "indexes"
-PROJECT_INDEXES = Path(__file__).resolve().parent.parent / "indexes"
+PROJECT_INDEXES = Path(__file__).resolve().parents[2] / "indexes"
 
 
 def _default_home() -> Path:

@@ -1,8 +1,8 @@
 """Presets as JSON files: what `ragqa tune --write` found or somebody keeps, read as carefully as any outside text.
 
 A file holds ``format``, ``name``, ``explanation``, and any of ``index``, ``retrieval``, ``fusion``, ``reranking``,
-``filtering`` (as `ragqa.settings.config` has them; what is left out is the default) and ``evidence``, which is for readers and
-decides nothing.
+``filtering`` (as `ragqa.settings.config` has them; what is left out is the default) and ``evidence``, which is for
+readers and decides nothing.
 """
 
 from __future__ import annotations

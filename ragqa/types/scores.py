@@ -21,7 +21,8 @@ class ScoringMode(StrEnum):
 class Verdict(StrEnum):
     """What the passages say about an answer sentence.
 
-    Raw verdicts are two thresholds on RePASs' maxima; `ragqa.scoring.verdicts` judges by rules and never says ``DISPUTED``.
+    Raw verdicts are two thresholds on RePASs' maxima; `ragqa.scoring.verdicts` judges by rules and never says
+    ``DISPUTED``.
     """
 
     SUPPORTED = "supported"
@@ -127,7 +128,7 @@ class Cover(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ObligationVerdict:
-    """What `ragqa.scoring.verdicts` says of one obligation.
+    """The verdict on one obligation.
 
     ``missing`` are the obligation's words that the answer lacks, or that it says otherwise where it is in conflict.
     ``answer_index`` is the answer sentence that covers it or a part of it, None where none does.

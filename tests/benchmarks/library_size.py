@@ -25,7 +25,7 @@ from pathlib import Path
 from ragqa.corpus.documents import Reader
 from ragqa.index import open_index
 from ragqa.library import parse_cache as readings
-from ragqa.library.collection import Shelf, make_shelf, shelf_of
+from ragqa.library.collection import Collection, collection_of, make_collection
 from ragqa.library.update import MAX_TOKENS, index_events
 from ragqa.library.upload import take
 from ragqa.types.streams import returned
@@ -61,7 +61,7 @@ def write_document(path: Path, seed: int, pages: int) -> None:
     (write_html if path.suffix == ".html" else write_docx)(path, rows)
 
 
-def put_in(shelf: Shelf, paths: list[Path]) -> None:
+def put_in(shelf: Collection, paths: list[Path]) -> None:
     with Reader() as reader:
         for path in paths:
             with path.open("rb") as data:
@@ -71,7 +71,7 @@ def put_in(shelf: Shelf, paths: list[Path]) -> None:
 def build(folder: Path, delay: float, *, reuse: bool) -> None:
     """In a process of its own: says how far it is, a line for each step, and at the end its memory in MB."""
     SlowEncoder.delay = delay
-    shelf = shelf_of(NAME, folder)
+    shelf = collection_of(NAME, folder)
     assert shelf is not None
     waiting = shelf.read().staged
     with Reader() as reader:
@@ -140,7 +140,7 @@ def main() -> None:
             write_document(path, n, options.pages)
     for old in (options.folder / NAME, options.folder / "indexes"):
         shutil.rmtree(old, ignore_errors=True)
-    shelf = make_shelf(NAME, options.folder)
+    shelf = make_collection(NAME, options.folder)
     began = time.perf_counter()
     put_in(shelf, paths[:-1])
     figures: dict[str, object] = {"documents": options.documents, "pages": options.pages}

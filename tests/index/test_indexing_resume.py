@@ -32,7 +32,7 @@ from ragqa.index import (
     verify_index,
 )
 from ragqa.index import passages as index_passages
-from ragqa.index.journal import Journal
+from ragqa.index.journal import BuildJournal
 from ragqa.index.manifest import MANIFEST
 from ragqa.retrieval import bm25_scores, token_table, vectors
 from ragqa.settings.config import IndexingConfig
@@ -444,7 +444,7 @@ class TestStartingAnew:
     def test_after_the_index_was_put_in_its_place(self, indexes, monkeypatch):
         """The process dies before it says so: there is a journal of everything, and no index beside it."""
         with monkeypatch.context() as patch:
-            patch.setattr(Journal, "discard", lambda self: (_ for _ in ()).throw(Crash))
+            patch.setattr(BuildJournal, "discard", lambda self: (_ for _ in ()).throw(Crash))
             with pytest.raises(Crash):
                 build(indexes)
         assert verify_index("demo", indexes)
@@ -554,7 +554,7 @@ class TestParts:
         happened = []
         watch(monkeypatch, "fsync", happened.append)
         watch(monkeypatch, "replace", happened.append)
-        Journal(tmp_path, {}).save()
+        BuildJournal(tmp_path, {}).save()
         assert happened == ["fsync", "replace", "fsync"]
 
 

@@ -11,7 +11,7 @@ from ragqa.errors import ConfigError, IndexingError, IndexMismatchError
 from ragqa.index import build_events, delete_index, open_index, verify_index
 from ragqa.index.manifest import PASSAGES
 from ragqa.library import parse_cache as readings
-from ragqa.library.collection import make_shelf
+from ragqa.library.collection import make_collection
 from ragqa.library.transfer import delete, deleted, erase
 from ragqa.library.update import MAX_TOKENS, index_events
 from ragqa.library.upload import take
@@ -238,7 +238,7 @@ def engine_in(indexes):
 
 
 def test_a_corpus_of_the_library_stays_in_the_engine_and_encodes_what_is_new(milvus, tmp_path):
-    shelf, indexes = make_shelf("ferries", tmp_path / "library"), tmp_path / "indexes"
+    shelf, indexes = make_collection("ferries", tmp_path / "library"), tmp_path / "indexes"
     reader = Inside()
 
     def put(name, text, replaces=None):

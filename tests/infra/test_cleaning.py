@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from ragqa.evaluation.answer_file import Figures
+from ragqa.evaluation.answer_file import AnswerScores
 from ragqa.evaluation.benchmarks.scoring.results import csv_text
 from ragqa.infra.cleaning import cell
 
@@ -37,7 +37,7 @@ def test_other_cells_stay_as_they_are(text):
 
 @pytest.mark.parametrize("text", [*FORMULAE, 'a",=1', 'a"\n=1'])
 def test_a_question_id_of_results_csv_is_never_a_formula(text):
-    rows = list(csv.reader(io.StringIO(csv_text([(text, Figures(1.0, 0.5, 0.0, -0.25))]), newline="")))
+    rows = list(csv.reader(io.StringIO(csv_text([(text, AnswerScores(1.0, 0.5, 0.0, -0.25))]), newline="")))
     assert len(rows) == 2
     assert not rows[1][0].lstrip().startswith(("=", "+", "-", "@", "＝", "＋", "－", "＠"))
     assert rows[1][1:] == ["1.0", "0.5", "0.0", "-0.25"]

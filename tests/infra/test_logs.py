@@ -60,7 +60,7 @@ import logging, warnings, sys
 other = logging.getLogger("streamlit.odd")
 other.propagate = False
 other.addHandler(logging.StreamHandler())
-from ragqa.server import logs
+from ragqa.infra import logs
 logs.set_up()
 logs.set_up()
 other.warning("of another")

@@ -15,7 +15,7 @@ from ragqa.evaluation.significance import PairedTest
 from ragqa.filtering import select
 from ragqa.lab.questions import Fold, folds_by_gold
 from ragqa.lab.tuning.search import preset_file
-from ragqa.lab.tuning.tuning import Setting, Tuned, TunedFilter, filters, tune, tune_filter
+from ragqa.lab.tuning.tuning import RankingSetting, Tuned, TunedFilter, filters, tune, tune_filter
 from ragqa.settings.config import FilteringConfig, FusionConfig
 from ragqa.settings.preset_files import read_preset
 from ragqa.types import Question
@@ -118,12 +118,12 @@ def test_a_planted_threshold_is_found():
 
 def test_depth_and_index_are_chosen_and_the_nearest_to_the_default_at_a_tie():
     half, folds = FusionConfig.of(bm25=1, dense=1), (Fold((0, 1), (2, 3)), Fold((2, 3), (0, 1)))
-    ways = [Setting(name, depth, half) for name in ("other", "rules") for depth in (50, 100, 200)]
-    ways.append(Setting("rules", 100, FusionConfig()))
+    ways = [RankingSetting(name, depth, half) for name in ("other", "rules") for depth in (50, 100, 200)]
+    ways.append(RankingSetting("rules", 100, FusionConfig()))
     values = np.zeros((4, 1, 7))
-    assert tune(values, ways, ("AP@10",), folds).final == Setting("rules", 100, half)
+    assert tune(values, ways, ("AP@10",), folds).final == RankingSetting("rules", 100, half)
     values[:, 0, 2] = 1
-    assert tune(values, ways, ("AP@10",), folds).final == Setting("other", 200, half)
+    assert tune(values, ways, ("AP@10",), folds).final == RankingSetting("other", 200, half)
 
 
 def test_a_cut_ranking_is_that_of_fewer_candidates():
@@ -179,7 +179,7 @@ def test_the_preset_written_is_accepted_where_presets_are(call, file, tmp_path, 
 def test_a_preset_holds_what_is_better_and_the_default_of_what_is_not(file, tmp_path):
     good, bad = PairedTest(0.1, 0.05, 0.15, 0.001), PairedTest(0.1, -0.05, 0.25, 0.2)
     assert (good.is_better, bad.is_better, PairedTest(-0.1, -0.2, -0.05, 0.001).is_better) == (True, False, False)
-    way = Setting("rules", 50, FusionConfig("wsum", {"bm25": 0.75, "context": 0.0, "dense": 0.25}))
+    way = RankingSetting("rules", 50, FusionConfig("wsum", {"bm25": 0.75, "context": 0.0, "dense": 0.25}))
     ranked = Tuned("AP@10", (), {"AP@10": 0.7}, {"AP@10": 0.6}, good, way)
     about = {"questions": {"name": "q.json", "n_questions": 8}}
     for test, kept in ((good, FilteringConfig(0.5, 1.0)), (bad, FilteringConfig())):

@@ -15,7 +15,7 @@ from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
 from ragqa.english.sentences import split_sentences
 from ragqa.errors import ConfigError, CorpusError, RagqaError
-from ragqa.evaluation.answer_file import Figures
+from ragqa.evaluation.answer_file import AnswerScores
 from ragqa.lab.labelled import (
     LABELS,
     CitationGroup,
@@ -157,9 +157,9 @@ def case(number, published, found):
 
 def test_agreement_is_pearson_and_the_mean_difference():
     rows = [
-        case(1, Figures(0.1, 0.2, 0.5, 0.4), Figures(0.2, 0.2, 1.0, 0.5)),
-        case(2, Figures(0.3, 0.2, 0.5, 0.4), Figures(0.6, 0.1, 0.5, 0.5)),
-        case(3, Figures(0.5, 0.2, 0.5, 0.7), Figures(0.4, 0.0, 0.0, 0.5)),
+        case(1, AnswerScores(0.1, 0.2, 0.5, 0.4), AnswerScores(0.2, 0.2, 1.0, 0.5)),
+        case(2, AnswerScores(0.3, 0.2, 0.5, 0.4), AnswerScores(0.6, 0.1, 0.5, 0.5)),
+        case(3, AnswerScores(0.5, 0.2, 0.5, 0.7), AnswerScores(0.4, 0.0, 0.0, 0.5)),
     ]
     entailment, contradiction, coverage, composite = agreement(rows)
     # Deviations from the means .3 and .4: (-.2, 0, .2) and (-.2, .2, 0); r = .04 / sqrt(.08 * .08)
@@ -214,7 +214,7 @@ def test_claims_are_judged_and_weighed_by_label():
 @pytest.mark.parametrize("wrap", [lambda rows: rows, lambda rows: {"note": "…", "items": rows}])
 def test_published_cases_are_read_and_scored_in_script_mode(tmp_path, wrap):
     (one,) = read_published(write(tmp_path / "cases.json", wrap([PUBLISHED])))
-    assert one.published == Figures(0.5, 0.25, 1.0, 0.75)
+    assert one.published == AnswerScores(0.5, 0.25, 1.0, 0.75)
     nli = FakeNli()
     (row,) = score_published(RepassScorer(nli, nli, FakeObligations(), ScoringConfig()), [one])
     assert (row.number, row.question_id, row.n_source_sentences, row.n_answer_sentences) == (1, "q1", 2, 2)

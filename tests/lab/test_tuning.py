@@ -18,7 +18,7 @@ from ragqa.evaluation.benchmarks.retrieval.rankings import cut_columns as cut
 from ragqa.evaluation.measures import measure_run
 from ragqa.fusion import fuse
 from ragqa.lab.questions import Fold, choose, folds_by_gold
-from ragqa.lab.tuning.tuning import Setting, candidates, check_measure, measured, tune
+from ragqa.lab.tuning.tuning import RankingSetting, candidates, check_measure, measured, tune
 from ragqa.settings.config import FilteringConfig, FusionConfig
 from ragqa.types import Question
 from tests.support.fakes import FakeEncoder, ranking
@@ -264,7 +264,7 @@ def planted(n_questions, perfect):
 def tuned(questions, columns, step=0.05, seed=0):
     fusions = (*candidates(NAMES, step), FusionConfig())
     values = values_of(questions, columns, fusions, ("AP@10", "R@10"))
-    ways = [Setting("rules", 100, fusion) for fusion in fusions]
+    ways = [RankingSetting("rules", 100, fusion) for fusion in fusions]
     return tune(values, ways, ("AP@10", "R@10"), folds_by_gold(questions, 5, seed), seed)
 
 

@@ -17,7 +17,7 @@ import pytest
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.documents.sheets import parse_xlsx
 from ragqa.library import parse_cache as readings
-from ragqa.library.collection import make_shelf
+from ragqa.library.collection import make_collection
 from ragqa.library.update import MAX_TOKENS
 from ragqa.library.upload import take
 from tests.support.document_files import rules_pages, write_docx, write_html, write_pdf, write_xlsx
@@ -198,7 +198,7 @@ def outcome(shelf, reader, name, data):
 @pytest.mark.parametrize("name", [*REFUSED, *READ])
 def test_a_hostile_file_is_a_line_or_plain_text(name, reader, tmp_path):
     data, words = (REFUSED | READ)[name]
-    shelf = make_shelf("drop", tmp_path / "home" / "library")
+    shelf = make_collection("drop", tmp_path / "home" / "library")
     lines, text = outcome(shelf, reader, name, data if isinstance(data, bytes) else data(tmp_path))
     if name in REFUSED:
         (line,) = lines
@@ -228,7 +228,7 @@ def test_a_damaged_workbook_is_closed_again(tmp_path):
 
 
 def test_a_reading_that_ragqa_did_not_write_is_made_again(reader, tmp_path):
-    shelf = make_shelf("drop", tmp_path / "library")
+    shelf = make_collection("drop", tmp_path / "library")
     assert take(shelf, "a.md", io.BytesIO(b"# 1 Rules\n\nFirms must act at once."), reader) == []
     (one,) = shelf.read().staged
     found = readings.read(shelf, one, reader, MAX_TOKENS)

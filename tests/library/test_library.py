@@ -13,7 +13,7 @@ from ragqa.index import measured, open_index
 from ragqa.index.measured import measure
 from ragqa.library import parse_cache as readings
 from ragqa.library.changes import compared, read_updates
-from ragqa.library.collection import Shelf, make_shelf, sha256_of, shelves
+from ragqa.library.collection import Collection, collections, make_collection, sha256_of
 from ragqa.library.jobs import Jobs
 from ragqa.library.names import corpus_name, member_name, safe_name
 from ragqa.library.questions import questions_of
@@ -81,7 +81,7 @@ def index_bytes(indexes, name):
 
 
 def test_adding_replacing_and_removing_gives_the_bytes_of_a_full_rebuild(tmp_path, reader, files):
-    shelf = make_shelf("ferries", tmp_path / "library", "Ferries")
+    shelf = make_collection("ferries", tmp_path / "library", "Ferries")
     indexes, encoder = tmp_path / "indexes", CountingEncoder()
     assert put_in(shelf, reader, files / "ferries.html", files / "note.md") == []
     assert index(shelf, indexes, encoder).n_documents == 2
@@ -125,7 +125,7 @@ def test_adding_replacing_and_removing_gives_the_bytes_of_a_full_rebuild(tmp_pat
 
 
 def test_a_further_ranking_stays_and_encodes_only_what_is_new(tmp_path, reader, files):
-    shelf, indexes = make_shelf("ferries", tmp_path / "library"), tmp_path / "indexes"
+    shelf, indexes = make_collection("ferries", tmp_path / "library"), tmp_path / "indexes"
     encoder, other = CountingEncoder(), CountingEncoder()
     further = {"load_further": lambda rankings: dict.fromkeys(rankings, other)}
     put_in(shelf, reader, files / "ferries.html", files / "note.md")
@@ -153,7 +153,7 @@ def test_only_what_has_changed_is_counted_again(tmp_path, reader, files, monkeyp
         return measure(passages, *settings)
 
     monkeypatch.setattr(measured, "measure", watched)
-    shelf = make_shelf("ferries", tmp_path / "library")
+    shelf = make_collection("ferries", tmp_path / "library")
     put_in(shelf, reader, files / "ferries.html", files / "note.md")
     index(shelf, tmp_path / "indexes")
     put_in(shelf, reader, files / "boats.docx")
@@ -171,7 +171,7 @@ def test_only_what_has_changed_is_counted_again(tmp_path, reader, files, monkeyp
 
 
 def test_a_stopped_indexing_goes_on_and_reads_nothing_twice(tmp_path, reader, files, monkeypatch):
-    shelf = make_shelf("ferries", tmp_path / "library")
+    shelf = make_collection("ferries", tmp_path / "library")
     put_in(shelf, reader, *sorted(files.iterdir()))
     for steps in range(1, 14, 3):
         events = index_events(shelf, tmp_path / "indexes", FakeEncoder)
@@ -194,7 +194,7 @@ def test_a_change_that_was_cut_off_among_its_files_goes_on(tmp_path, reader, fil
     def told(shelf):
         return [(one.name, sha256_of(shelf.path_of(one)) == one.sha256, one.version) for one in shelf.read().documents]
 
-    shelf, calls = make_shelf("ferries", tmp_path / "library"), []
+    shelf, calls = make_collection("ferries", tmp_path / "library"), []
     put_in(shelf, reader, files / "ferries.html", files / "note.md")
     shelf.accept(lambda _: True)
     write_html(files / "ferries.html", NEW_RULES)
@@ -212,7 +212,7 @@ def test_a_change_that_was_cut_off_among_its_files_goes_on(tmp_path, reader, fil
 
     with monkeypatch.context() as patch, pytest.raises(Crash):
         patch.setattr(shutil, "move", cut_off(shutil.move))
-        patch.setattr(Shelf, "_write", cut_off(Shelf._write))
+        patch.setattr(Collection, "_write", cut_off(Collection._write))
         shelf.accept(lambda _: True)
     before, after = [("ferries.html", True, 1), ("note.md", True, 1)], [("ferries.html", True, 2)]
     assert told(shelf) == (after if cut_off_at else before)
@@ -246,7 +246,7 @@ def test_what_comes_from_elsewhere_gets_a_safe_name():
 
 
 def test_an_archive_comes_apart_and_climbs_nowhere(tmp_path, reader):
-    shelf = make_shelf("zipped", tmp_path / "library")
+    shelf = make_collection("zipped", tmp_path / "library")
     write_html(tmp_path / "a.html")
     inside = (tmp_path / "a.html").read_text()
     packed = io.BytesIO()
@@ -266,7 +266,7 @@ def test_an_archive_comes_apart_and_climbs_nowhere(tmp_path, reader):
 
 
 def test_what_is_there_already_or_of_another_kind_is_left_out(tmp_path, reader, files):
-    shelf = make_shelf("ferries", tmp_path / "library")
+    shelf = make_collection("ferries", tmp_path / "library")
     assert put_in(shelf, reader, files / "note.md") == []
     (files / "copy.md").write_bytes((files / "note.md").read_bytes())
     assert put_in(shelf, reader, files / "copy.md") == ["copy.md: the same content as note.md, which waits; left out"]
@@ -285,7 +285,7 @@ def test_what_is_there_already_or_of_another_kind_is_left_out(tmp_path, reader, 
 
 def test_an_export_comes_back_and_a_deleted_corpus_too(tmp_path, reader, files):
     library, indexes = tmp_path / "library", tmp_path / "indexes"
-    shelf = make_shelf("ferries", library, "Ferries", "All about them.")
+    shelf = make_collection("ferries", library, "Ferries", "All about them.")
     put_in(shelf, reader, *sorted(files.iterdir()))
     index(shelf, indexes, FakeEncoder())
     export(shelf, tmp_path / "out.zip")
@@ -298,7 +298,7 @@ def test_an_export_comes_back_and_a_deleted_corpus_too(tmp_path, reader, files):
     assert texts[0] == texts[1]
 
     delete(shelf, indexes)
-    assert [one.name for one in shelves(library)] == ["ferries-2"]
+    assert [one.name for one in collections(library)] == ["ferries-2"]
     (gone,) = deleted(library)
     assert gone.title == "Ferries"
     restored = restore(gone.key, library, indexes)
@@ -332,7 +332,7 @@ def test_what_is_no_export_is_refused_and_leaves_nothing(tmp_path, about):
     packed.seek(0)
     with pytest.raises(CorpusError, match="expected an export of a corpus"):
         import_corpus(packed, tmp_path / "library")
-    assert shelves(tmp_path / "library") == ()
+    assert collections(tmp_path / "library") == ()
 
 
 def test_only_listed_folders_and_what_lies_in_them_are_offered(tmp_path, reader, files, monkeypatch):
@@ -340,7 +340,7 @@ def test_only_listed_folders_and_what_lies_in_them_are_offered(tmp_path, reader,
     monkeypatch.setenv("RAGQA_LIBRARY_FOLDERS", f"{files}:{tmp_path / 'nothing'}")
     assert server_folders() == {"drop": files}
     assert files_of(files) == ("boats.docx", "ferries.html", "note.md")
-    shelf = make_shelf("ferries", tmp_path / "library")
+    shelf = make_collection("ferries", tmp_path / "library")
     assert take_from_folder(shelf, "drop", ("note.md", "../secret.md", "away.md"), reader) == []
     assert [one.name for one in shelf.read().staged] == ["note.md"]
     with pytest.raises(CorpusError, match="RAGQA_LIBRARY_FOLDERS lists"):
@@ -348,7 +348,7 @@ def test_only_listed_folders_and_what_lies_in_them_are_offered(tmp_path, reader,
 
 
 def test_jobs_read_and_index_in_the_background(tmp_path, reader, files):
-    shelf = make_shelf("ferries", tmp_path / "library")
+    shelf = make_collection("ferries", tmp_path / "library")
     (files / "bad.pdf").write_bytes(b"%PDF-1.4 no")
     for path in sorted(files.iterdir()):
         with path.open("rb") as data:
@@ -370,7 +370,7 @@ def test_jobs_read_and_index_in_the_background(tmp_path, reader, files):
 
 
 def test_one_job_a_corpus(tmp_path, reader, files):
-    shelf = make_shelf("ferries", tmp_path / "library")
+    shelf = make_collection("ferries", tmp_path / "library")
     put_in(shelf, reader, files / "note.md")
     jobs = Jobs(tmp_path / "indexes")
     import threading

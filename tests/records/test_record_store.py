@@ -11,7 +11,7 @@ import pytest
 
 from ragqa.errors import ConfigError, RecordError
 from ragqa.records.engines import AwayError, PostgresEngine, engine_of
-from ragqa.records.store import MIGRATIONS, Reader, RecordStore
+from ragqa.records.store import MIGRATIONS, RecordReader, RecordStore
 from ragqa.settings.paths import Paths
 from ragqa.types import Question
 from tests.support.helpers import make_pipeline
@@ -34,7 +34,9 @@ def numbered(record, *numbers):
 
 
 def reader(author, *names, hidden=(), refused=None):
-    return Reader(author, frozenset({author, *names}), frozenset(hidden), ([] if refused is None else refused).append)
+    return RecordReader(
+        author, frozenset({author, *names}), frozenset(hidden), ([] if refused is None else refused).append
+    )
 
 
 def ids(store):

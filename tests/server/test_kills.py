@@ -17,7 +17,7 @@ import pytest
 
 from ragqa.index import build_index, list_indexes, open_index, verify_index
 from ragqa.library import parse_cache as readings
-from ragqa.library.collection import TRASH, Shelf, make_shelf, sha256_of, shelf_of
+from ragqa.library.collection import TRASH, Collection, collection_of, make_collection, sha256_of
 from ragqa.library.transfer import delete, deleted, restore
 from ragqa.library.update import MAX_TOKENS, index_events
 from ragqa.library.upload import take
@@ -102,10 +102,10 @@ class Curator:
 
     @property
     def shelf(self):
-        return shelf_of("ferries", self.library)
+        return collection_of("ferries", self.library)
 
     def drop(self, name, data):
-        take(self.shelf or make_shelf("ferries", self.library), name, io.BytesIO(data), self.reader)
+        take(self.shelf or make_collection("ferries", self.library), name, io.BytesIO(data), self.reader)
         for one in self.shelf.read().staged:
             readings.read(self.shelf, one, self.reader, MAX_TOKENS)
 
@@ -140,12 +140,12 @@ class Curator:
 
 def state(home):
     """What the library holds; asserts that each file that it speaks of is there, whole, and what it says."""
-    shelf, where = shelf_of("ferries", home / "library"), "library"
+    shelf, where = collection_of("ferries", home / "library"), "library"
     if shelf is None:
         thrown = deleted(home / "library")
         if not thrown:
             return {"where": "nowhere", "files": [], "indexed": None}
-        shelf, where = Shelf(home / "library" / TRASH / thrown[0].key), "trash"
+        shelf, where = Collection(home / "library" / TRASH / thrown[0].key), "trash"
     catalogue = shelf.read()
     for one in (*catalogue.documents, *catalogue.staged):
         assert shelf.path_of(one).is_file(), f"{one.name} is gone"

@@ -5,11 +5,11 @@ import threading
 import pytest
 
 from ragqa.errors import BusyError, ConfigError
-from ragqa.server.queue import Turns
+from ragqa.server.queue import RunQueue
 
 
 def test_who_came_first_is_first_and_places_are_told():
-    turns, order, told = Turns(2, 10), [], {n: [] for n in range(6)}
+    turns, order, told = RunQueue(2, 10), [], {n: [] for n in range(6)}
     taken = [turns.take() for _ in range(6)]
     assert (turns.at_work, turns.waiting) == (2, 4)
     assert [turns.place(one) for one in taken] == [0, 0, 1, 2, 3, 4]
@@ -41,7 +41,7 @@ def test_who_came_first_is_first_and_places_are_told():
 
 
 def test_never_more_at_work_than_may_be():
-    turns, lock, now, most = Turns(3, 100), threading.Lock(), [0], [0]
+    turns, lock, now, most = RunQueue(3, 100), threading.Lock(), [0], [0]
 
     def work():
         turn = turns.take()
@@ -63,7 +63,7 @@ def test_never_more_at_work_than_may_be():
 
 
 def test_the_line_ends_and_says_so():
-    turns = Turns(1, 1)
+    turns = RunQueue(1, 1)
     first, second = turns.take(), turns.take()
     with pytest.raises(BusyError, match="questions at work 1, waiting 1, .*ask again"):
         turns.take()
@@ -75,7 +75,7 @@ def test_the_line_ends_and_says_so():
 
 
 def test_a_closed_line_lets_those_at_work_go_on():
-    turns = Turns(1, 5)
+    turns = RunQueue(1, 5)
     first, second = turns.take(), turns.take()
     turns.close("The server stops.")
     assert first.wait(lambda _: None)
@@ -88,4 +88,4 @@ def test_a_closed_line_lets_those_at_work_go_on():
 def test_a_wrong_number_is_refused(monkeypatch, wrong):
     monkeypatch.setenv("RAGQA_MAX_RUNS", wrong)
     with pytest.raises(ConfigError, match="RAGQA_MAX_RUNS: expected a whole number from 1"):
-        Turns.from_env()
+        RunQueue.from_env()

@@ -31,7 +31,7 @@ from ragqa.index import build_index, open_index
 from ragqa.infra import http as http_client
 from ragqa.infra.cleaning import without_controls
 from ragqa.library import parse_cache as readings
-from ragqa.library.collection import CATALOGUE, Shelf, make_shelf
+from ragqa.library.collection import CATALOGUE, Collection, make_collection
 from ragqa.library.transfer import ABOUT, import_corpus
 from ragqa.library.update import MAX_TOKENS
 from ragqa.library.upload import take
@@ -43,7 +43,7 @@ from ragqa.retrieval.api_encoder import ApiEncoder
 from ragqa.retrieval.api_reranker import ApiReranker
 from ragqa.retrieval.names import rankings_for
 from ragqa.server.access.policy import read_policy
-from ragqa.server.queue import Turns
+from ragqa.server.queue import RunQueue
 from ragqa.settings.config import Config, GenerationConfig, IndexingConfig
 from ragqa.settings.preset_files import read_preset
 from ragqa.settings.presets import PRESETS
@@ -130,7 +130,7 @@ def document(suffix: str) -> Callable[[bytes, Path], object]:
 
     def meet(data: bytes, folder: Path) -> object:
         reader = READERS.get("process", READERS["inside"])
-        shelf = make_shelf("drop", folder / "library")
+        shelf = make_collection("drop", folder / "library")
         lines = take(shelf, f"a{suffix}", io.BytesIO(data), reader)
         for one in shelf.read().staged:
             assert shelf.path_of(one).resolve().parent == (shelf.folder / "staged").resolve()
@@ -314,7 +314,7 @@ def _settings(data: bytes, folder: Path) -> object:
     lines = (line.partition("=") for line in data[1:].decode("utf-8", "surrogateescape").splitlines())
     env = {name: value for name, _, value in lines if name and "\0" not in name + value}
     with mock.patch.dict(os.environ, {name: value for name, value in env.items() if name.startswith("RAGQA_MAX_")}):
-        Turns.from_env()
+        RunQueue.from_env()
     return LlmGenerator(Config.from_env(env).generation, env.get("OPENAI_API_KEY")).close()
 
 
@@ -345,7 +345,7 @@ def _records(_folder: Path) -> list[bytes]:
         for _ in make_pipeline(records=store).run(Question("Who must act?")):
             pass
         found.append(store.load(store.list()[0].record_id).to_json(indent=None).encode())
-        shelf = make_shelf("drop", Path(name) / "library", "Drop")
+        shelf = make_collection("drop", Path(name) / "library", "Drop")
         take(shelf, "a.md", io.BytesIO(b"# 1 Rules\n\nFirms must act."), Inside())
         (one,) = shelf.read().staged
         readings.read(shelf, one, Inside(), MAX_TOKENS)
@@ -368,9 +368,9 @@ def _record(data: bytes, folder: Path) -> object:
             return _shown(from_record(record))
     if kind == 1:
         (folder / CATALOGUE).write_bytes(told)
-        return Shelf(folder).read()
+        return Collection(folder).read()
     if kind == 2:
-        shelf = make_shelf("drop", folder / "library")
+        shelf = make_collection("drop", folder / "library")
         take(shelf, "a.md", io.BytesIO(b"# 1 Rules\n\nFirms must act."), Inside())
         (one,) = shelf.read().staged
         readings.read(shelf, one, Inside(), MAX_TOKENS)

@@ -16,7 +16,7 @@ from ragqa.corpus.documents import Reader
 from ragqa.index import build_index
 from ragqa.infra.journal import begun
 from ragqa.lab.dataset.stages import SPLIT, Stages, as_lines
-from ragqa.library.collection import make_shelf
+from ragqa.library.collection import make_collection
 from ragqa.library.upload import take
 from ragqa.records.store import RecordStore
 from ragqa.server.access.audit import AuditLog
@@ -93,7 +93,7 @@ def world(indexes, tmp_path, monkeypatch):
     monkeypatch.setattr(resources, "warm_up", lambda config, paths: None)
     paths = Paths.from_env()
     for name in ("open", "closed"):
-        shelf = make_shelf(name, paths.library, f"The {SECRET if name == 'closed' else 'aardvark'} files")
+        shelf = make_collection(name, paths.library, f"The {SECRET if name == 'closed' else 'aardvark'} files")
         (tmp_path / "waits.md").write_text(f"# {name}\n\nA firm must wait.")
         with Reader() as reader, (tmp_path / "waits.md").open("rb") as data:
             take(shelf, "waits.md", data, reader)
@@ -398,7 +398,16 @@ def test_what_draws_itself_again_asks_again(world):
 
 
 OPENERS = {
-    *("open_index", "index_info", "verify_index", "list_indexes", "RecordStore", "shelf_of", "shelves", "make_shelf"),
+    *(
+        "open_index",
+        "index_info",
+        "verify_index",
+        "list_indexes",
+        "RecordStore",
+        "collection_of",
+        "collections",
+        "make_collection",
+    ),
     *("take", "take_from_folder", "export", "import_corpus", "delete", "deleted", "erase", "restore", "save_preset"),
     *("follow_up", "assemble", "load_pipeline", "file_of"),
 }

@@ -28,7 +28,7 @@ from ragqa.settings.paths import Paths
 from ragqa.types import Question
 from ragqa.ui.pages.evaluation.form import fitting_indexes, keep_upload, new_index_name
 from ragqa.ui.pages.evaluation.page import all_runs
-from ragqa.ui.pages.evaluation.runs import Runs, View, view_from_json, view_to_json
+from ragqa.ui.pages.evaluation.runs import EvaluationRuns, EvaluationView, view_from_json, view_to_json
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
 from tests.support.openai_server import OpenAIServer, answer
 from tests.support.pandachat_set import QUERIES, write_set
@@ -571,7 +571,7 @@ def test_which_indexes_fit(world):
 
 def test_a_view_survives_its_file():
     row = Row(1, "q", "?", True, {"R@10": 1.0, "x": None}, (Hit("a:1", "a", 0.5, True),), ("a:1",))
-    view = View("retrieval", {"questions": "q.json", "limit": 3}, rows=(row,), running=False, done=1, total=1)
+    view = EvaluationView("retrieval", {"questions": "q.json", "limit": 3}, rows=(row,), running=False, done=1, total=1)
     assert view_from_json(view_to_json(view), "view.json") == view
     assert view.complete
     assert not replace(view, failed=1).complete
@@ -623,7 +623,7 @@ def counting(seconds=0.0, **changes):
 
 
 def test_time_left_is_estimated_from_the_new_questions_alone(tmp_path):
-    runs = Runs(Paths(tmp_path), {"counting": counting(0.1)})
+    runs = EvaluationRuns(Paths(tmp_path), {"counting": counting(0.1)})
     assert runs.start("counting", {"limit": 2}).wait(20).done == 2
     run, seen = runs.start("counting", {"limit": None}), []
     while run.view.running:
@@ -647,7 +647,7 @@ def test_a_run_is_stopped_while_it_loads(tmp_path):
         yield "Building the second half"
         raise AssertionError
 
-    runs = Runs(Paths(tmp_path), {"counting": counting(load=load)})
+    runs = EvaluationRuns(Paths(tmp_path), {"counting": counting(load=load)})
     run = runs.start("counting", {"limit": None})
     assert reached.wait(20)
     run.stop()

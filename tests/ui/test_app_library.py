@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 
 from ragqa.corpus.documents import Reader
 from ragqa.library import parse_cache as readings
-from ragqa.library.collection import make_shelf
+from ragqa.library.collection import make_collection
 from ragqa.library.update import MAX_TOKENS, index_events
 from ragqa.library.upload import take
 from ragqa.settings.paths import Paths
@@ -21,7 +21,7 @@ TITLE = "<img src=x onerror=alert(1)> *Rules* ![x](http://example.org/x.png)"
 
 @pytest.fixture
 def shelf(tmp_path):
-    made = make_shelf("mine", Paths.from_env().library, TITLE, "All *of* them.")
+    made = make_collection("mine", Paths.from_env().library, TITLE, "All *of* them.")
     for name, text in {
         "a.md": "# A\n\nA firm must act at once.",
         "b.md": "# B\n\nA bank may wait.",

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from ragqa.server.queue import Turns
+from ragqa.server.queue import RunQueue
 from ragqa.settings.config import Config
 from ragqa.types import Question
 from ragqa.ui.state.run import Run, Runs
@@ -98,7 +98,7 @@ def test_the_seconds_of_a_run_stand_still_when_it_has_ended():
 
 
 def test_a_run_waits_for_its_turn_says_so_and_can_be_stopped_there():
-    turns, go_on = Turns(1, 5), threading.Event()
+    turns, go_on = RunQueue(1, 5), threading.Event()
 
     def load():
         go_on.wait(20)

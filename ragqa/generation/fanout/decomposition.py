@@ -64,7 +64,7 @@ _LINK = re.compile(r"(?:\s*(?:[,:]|\b(?:out of|between|of the following|the|an?|
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PlannedQuestion:
     """A question that is part of another: why it is asked, in words, and the name it is about, where there is one."""
 
     text: str
@@ -72,7 +72,7 @@ class Part:
     name: str = ""
 
 
-def decompose(question: str, most: int = 8, titles: Sequence[str] = ()) -> tuple[Part, ...]:
+def decompose(question: str, most: int = 8, titles: Sequence[str] = ()) -> tuple[PlannedQuestion, ...]:
     """At most ``most`` parts, two or more; none where the rules find nothing to take apart.
 
     ``titles`` of passages that belong to the question are names as they stand: "Fun and Fancy Free" is then one.
@@ -87,7 +87,7 @@ def decompose(question: str, most: int = 8, titles: Sequence[str] = ()) -> tuple
     return ()
 
 
-def _several(text: str, _titles: Sequence[str]) -> list[Part]:
+def _several(text: str, _titles: Sequence[str]) -> list[PlannedQuestion]:
     """Questions that stand one after the other, each with its own mark."""
     pieces = [piece for sentence in _QUESTION_MARK.split(text) for piece in _SEMICOLON.split(sentence)]
     if len(pieces) < 2 or any(len(piece.split()) < MIN_PART_WORDS for piece in pieces):
@@ -95,7 +95,7 @@ def _several(text: str, _titles: Sequence[str]) -> list[Part]:
     return _with_context(pieces, "one of several questions")
 
 
-def _named_members(text: str, titles: Sequence[str]) -> list[Part]:
+def _named_members(text: str, titles: Sequence[str]) -> list[PlannedQuestion]:
     """A question for each name of a comparison or list."""
     groups = groups_of(text, names_in(text, titles))
     chosen = next((group for group in groups if re.search(r"\bor\b", text[group[0].end : group[-1].start])), None)
@@ -106,7 +106,7 @@ def _named_members(text: str, titles: Sequence[str]) -> list[Part]:
     return _members(text, [(span.start, span.end, span.text) for span in chosen], named=True)
 
 
-def _listed_things(text: str, _titles: Sequence[str]) -> list[Part]:
+def _listed_things(text: str, _titles: Sequence[str]) -> list[PlannedQuestion]:
     """A question for each of three or more things in a row, or of two at the end: "…, gold or lead?"."""
     for row in _THINGS.finditer(text):
         pieces = [(match.start() + row.start(), match[0]) for match in re.finditer(r"[^,]+", row[0])]
@@ -135,7 +135,7 @@ def _listed_things(text: str, _titles: Sequence[str]) -> list[Part]:
     return []
 
 
-def _repeated(text: str, _titles: Sequence[str]) -> list[Part]:
+def _repeated(text: str, _titles: Sequence[str]) -> list[PlannedQuestion]:
     """A question for X and one for Y, where "What are the requirements for X and for Y?" is asked."""
     match = _REPEATED.search(text)
     if not match:
@@ -143,10 +143,10 @@ def _repeated(text: str, _titles: Sequence[str]) -> list[Part]:
     before, after = text[: match.start()], text[match.end() :]
     members = (match[2], match[3])
     reason = f"{match[1].lower()} {members[0]}, and {match[1].lower()} {members[1]}"
-    return [Part(_tidy(f"{before}{match[1]} {member}{after}"), reason) for member in members]
+    return [PlannedQuestion(_tidy(f"{before}{match[1]} {member}{after}"), reason) for member in members]
 
 
-def _clauses(text: str, _titles: Sequence[str]) -> list[Part]:
+def _clauses(text: str, _titles: Sequence[str]) -> list[PlannedQuestion]:
     """A second question after "and": "Who published it, and in which year?"."""
     pieces = [piece.strip(" ,") for piece in _SECOND_CLAUSE.split(text)]
     if len(pieces) < 2 or not re.search(rf"\b{_WHO}\b", pieces[0], re.IGNORECASE):
@@ -154,7 +154,7 @@ def _clauses(text: str, _titles: Sequence[str]) -> list[Part]:
     return _with_context(pieces, "one of several things asked")
 
 
-def _members(text: str, spans: Sequence[tuple[int, int, str]], *, named: bool) -> list[Part]:
+def _members(text: str, spans: Sequence[tuple[int, int, str]], *, named: bool) -> list[PlannedQuestion]:
     """The question with each member in place of all of them, or before what is left of the question."""
     before, after = text[: spans[0][0]], text[spans[-1][1] :]
     names = [member for _, _, member in spans]
@@ -174,11 +174,11 @@ def _members(text: str, spans: Sequence[tuple[int, int, str]], *, named: bool) -
             verb, _, words = rest.partition(" ")
             rest = f"{_SINGULAR.get(verb, verb)} {words}"
             asked = f"{name}: {_lowered(rest)}?"
-        parts.append(Part(_tidy(asked), reason, name if named else ""))
+        parts.append(PlannedQuestion(_tidy(asked), reason, name if named else ""))
     return parts
 
 
-def _with_context(pieces: Sequence[str], reason: str) -> list[Part]:
+def _with_context(pieces: Sequence[str], reason: str) -> list[PlannedQuestion]:
     """The pieces as questions; one that points back, or names nothing, is told the names or words of the first."""
     parts = []
     for number, piece in enumerate(pieces):
@@ -188,7 +188,7 @@ def _with_context(pieces: Sequence[str], reason: str) -> list[Part]:
             names = [span.text for span in names_in(pieces[0])]
             about = ", ".join(names) if names else _content(pieces[0])
             bare = f"{bare} ({about})" if about else bare
-        parts.append(Part(f"{bare[:1].upper()}{bare[1:]}?", reason))
+        parts.append(PlannedQuestion(f"{bare[:1].upper()}{bare[1:]}?", reason))
     return parts
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ragqa.generation.answers import nothing_kept
 from ragqa.generation.concise import ConciseGenerator
-from ragqa.generation.fanout.merging import Found, Tree, answered
+from ragqa.generation.fanout.merging import RankedSubQuestion, Tree, answered
 from ragqa.generation.fanout.searching import parts_of, search_parts, second_hop
 from ragqa.plugins.protocols import Encoder, Generator, ObligationClassifier, Search, Verifier
 from ragqa.settings.config import FilteringConfig, GenerationConfig
@@ -103,7 +103,7 @@ def searched_by_rules(
         yield SubQuestionsAsked(tuple(asked), "rules", note)
         for found in search_parts(parts, search):
             yield tree.add(found)[1]
-    hops: tuple[Found, ...] = ()
+    hops: tuple[RankedSubQuestion, ...] = ()
     if not any(part.name for part in parts):
         yield Working("Following names to a second hop")
         hops = second_hop(question.text, tree.ranking, search, most - len(parts), first=len(parts) + 1)

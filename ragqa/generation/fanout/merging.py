@@ -48,7 +48,7 @@ MAX_EVIDENCE = 2  # passages a sub-question keeps beyond what the question itsel
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RankedSubQuestion:
     """A sub-question with its ranking; ``hop`` is the place, from 0, of the passage that a bridge was found in."""
 
     question: SubQuestion
@@ -67,7 +67,7 @@ def own_passages(name: str, ranking: Ranking) -> frozenset[str]:
     )
 
 
-def merge(ranking: Ranking, found: Sequence[Found]) -> Ranking:
+def merge(ranking: Ranking, found: Sequence[RankedSubQuestion]) -> Ranking:
     """The passages of the question's ranking and of its sub-questions' in one, best first.
 
     Each hit keeps the scores of the question's retrievers and says under ``reranking`` what the two parts of its score
@@ -100,7 +100,7 @@ def merge(ranking: Ranking, found: Sequence[Found]) -> Ranking:
     return Ranking("fan-out", tuple(merged))
 
 
-def gather(ranking: Ranking, found: Sequence[Found], filtering: FilteringConfig) -> Selection:
+def gather(ranking: Ranking, found: Sequence[RankedSubQuestion], filtering: FilteringConfig) -> Selection:
     """The union of what the question keeps of its ranking and each sub-question of its own, in the merged order.
 
     Every kept passage says who found it; everything else was no evidence to any of them. Without sub-questions it is
@@ -131,7 +131,7 @@ def gather(ranking: Ranking, found: Sequence[Found], filtering: FilteringConfig)
     return Selection(tuple(kept), tuple(dropped))
 
 
-def kept_by(found: Found, filtering: FilteringConfig) -> tuple[tuple[int, ScoredPassage], ...]:
+def kept_by(found: RankedSubQuestion, filtering: FilteringConfig) -> tuple[tuple[int, ScoredPassage], ...]:
     """The evidence of a sub-question, with the rank it has there: what the filter keeps, at most two passages.
 
     A passage of the name's own comes before others.
@@ -144,7 +144,7 @@ def kept_by(found: Found, filtering: FilteringConfig) -> tuple[tuple[int, Scored
     return tuple(ordered[: min(MAX_EVIDENCE, filtering.top_k)])
 
 
-def _added(found: Found) -> dict[str, ScorePart]:
+def _added(found: RankedSubQuestion) -> dict[str, ScorePart]:
     """What this sub-question adds to each passage, by id."""
     question = found.question
     own = own_passages(question.name, found.ranking) if question.name else frozenset()
@@ -179,7 +179,7 @@ class Node:
     Citations of ``answer`` count ``evidence``.
     """
 
-    found: Found
+    found: RankedSubQuestion
     evidence: tuple[Passage, ...]
     answer: Answer | None = None
 
@@ -197,7 +197,7 @@ class Tree:
     nodes: list[Node] = field(default_factory=list)
     root: Answer | None = None
 
-    def add(self, found: Found) -> tuple[Node, EvidenceFound]:
+    def add(self, found: RankedSubQuestion) -> tuple[Node, EvidenceFound]:
         """The node of this sub-question, and the event that tells of its evidence."""
         hits = tuple((hit.passage.passage_id, hit.score) for hit in found.ranking.hits)
         evidence = tuple(hit.passage for _, hit in kept_by(found, self.filtering))
@@ -256,7 +256,7 @@ def answered(number: int, answer: Answer, evidence: Sequence[Passage]) -> SubQue
     return SubQuestionAnswered(number, answer.text, ids, note, answer.is_refusal)
 
 
-def found_in(trace: Sequence[TraceEvent]) -> tuple[Found, ...]:
+def found_in(trace: Sequence[TraceEvent]) -> tuple[RankedSubQuestion, ...]:
     """Each sub-question that has its evidence, in the order it was asked; none where this is no fan-out."""
     questions = {
         one.number: one for event in trace if isinstance(event, SubQuestionsAsked) for one in event.sub_questions
@@ -267,7 +267,7 @@ def found_in(trace: Sequence[TraceEvent]) -> tuple[Found, ...]:
             by_id = {passage.passage_id: passage for passage in event.passages}
             hits = [ScoredPassage(by_id[passage_id], score) for passage_id, score in event.hits]
             ranking = Ranking("sub-question", tuple(hits))
-            found.append(Found(questions[event.number], ranking, event.hop))
+            found.append(RankedSubQuestion(questions[event.number], ranking, event.hop))
     return tuple(found)
 
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from ragqa.errors import GenerationError
 from ragqa.generation.answers import budget_note, failure_note, marked, nothing_kept, unfinished
 from ragqa.generation.fanout.generator import searched_by_rules
-from ragqa.generation.fanout.merging import Found, Node, Tree, answered
+from ragqa.generation.fanout.merging import Node, RankedSubQuestion, Tree, answered
 from ragqa.generation.fanout.names import names_in
 from ragqa.generation.fanout.searching import best_of
-from ragqa.generation.llm.calls import Call, Calls, Outcome, tokens_in
+from ragqa.generation.llm.calls import Call, CallResult, Calls, tokens_in
 from ragqa.generation.llm.client import ChatClient
 from ragqa.generation.llm.reply import Reply
 from ragqa.generation.prompts import ANSWER_MAX_CHARS, Prompt, build_numbered_prompt, build_prompt, load_prompt
@@ -132,7 +132,7 @@ class FanOutLlmGenerator:
 
         Raises GenerationError where no call brought an answer.
         """
-        work = _Work(self, question, ranking, search)
+        work = _FanOutState(self, question, ranking, search)
         if not work.tree.own_evidence:
             selection = work.tree.selection
             yield Selected(selection)
@@ -146,14 +146,14 @@ class FanOutLlmGenerator:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _AnswerCall:
     """A call for a sub-question's answer."""
 
     node: Node
     prompt: Prompt
 
 
-class _Work:
+class _FanOutState:
     """The state of one question."""
 
     def __init__(self, generator: FanOutLlmGenerator, question: Question, ranking: Ranking, search: Search) -> None:
@@ -220,7 +220,7 @@ class _Work:
         yield SubQuestionsAsked(tuple(asked), "model", note)
         for question in asked:
             yield Working(f"Searching: {question.text}", self._calls.made)
-            yield self.tree.add(Found(question, best_of(self._search(question.text))))[1]
+            yield self.tree.add(RankedSubQuestion(question, best_of(self._search(question.text))))[1]
 
     def answer_all(self) -> Iterator[GenerationEvent]:
         """Asks for the answer to every sub-question, then to those that the answers ask for."""
@@ -255,12 +255,12 @@ class _Work:
             yield from self._searched(texts, parent, f"asked by the answer to sub-question {parent}")
         return self.tree.nodes[before:]
 
-    def _asked(self, node: Node) -> _Asked:
-        return _Asked(
+    def _asked(self, node: Node) -> _AnswerCall:
+        return _AnswerCall(
             node, build_prompt(Question(node.found.question.text), node.evidence, self._generator.answer_prompt)
         )
 
-    def _answered(self, asked: _Asked, outcome: Outcome) -> Iterator[GenerationEvent]:
+    def _answered(self, asked: _AnswerCall, outcome: CallResult) -> Iterator[GenerationEvent]:
         reply = _restated(outcome.reply)
         answer = reply.answer(self._generator, asked.prompt, max_tokens=self._config.max_tokens)
         asked.node.answer = answer

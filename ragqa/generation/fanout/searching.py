@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ragqa.generation.fanout.decomposition import Part, decompose
-from ragqa.generation.fanout.merging import Found, own_passages
+from ragqa.generation.fanout.decomposition import PlannedQuestion, decompose
+from ragqa.generation.fanout.merging import RankedSubQuestion, own_passages
 from ragqa.generation.fanout.names import FUNCTION_WORDS, SMALL_WORDS, names_in, plain_name
 from ragqa.plugins.protocols import Search
 from ragqa.types import Passage, Ranking, SubQuestion
@@ -31,7 +31,7 @@ def best_documents(ranking: Ranking, count: int) -> tuple[Passage, ...]:
     return tuple(best.values())
 
 
-def bridges(question: str, passage: Passage) -> tuple[Part, ...]:
+def bridges(question: str, passage: Passage) -> tuple[PlannedQuestion, ...]:
     """A question per name in the passage that is neither in the question nor the passage's own title.
 
     It asks of the name what is left of the question once the words that the passage has are taken out:
@@ -40,7 +40,7 @@ def bridges(question: str, passage: Passage) -> tuple[Part, ...]:
     """
     asked = {word.casefold() for word in _WORD.findall(question)}
     title = plain_name(passage.title)
-    parts: dict[str, Part] = {}
+    parts: dict[str, PlannedQuestion] = {}
     rest = _rest(question, passage)
     for span in names_in(passage.text):
         name = plain_name(span.text)
@@ -50,7 +50,7 @@ def bridges(question: str, passage: Passage) -> tuple[Part, ...]:
         if _DATE.match(name) or name in parts:
             continue
         reason = f"{span.text} is named in {passage.title or passage.document_id}"
-        parts[name] = Part(f"{span.text}: {rest}?" if rest else f"{span.text}?", reason, span.text)
+        parts[name] = PlannedQuestion(f"{span.text}: {rest}?" if rest else f"{span.text}?", reason, span.text)
     return tuple(parts.values())[:MAX_NAMES]
 
 
@@ -75,27 +75,33 @@ HOP_PASSAGES = 2  # the question's best documents whose names are followed
 MAX_BRIDGES = 3  # second-hop questions asked; more change nothing on HotpotQA set a
 
 
-def parts_of(question: str, ranking: Ranking, most: int) -> tuple[Part, ...]:
+def parts_of(question: str, ranking: Ranking, most: int) -> tuple[PlannedQuestion, ...]:
     """The parts that the rules find, with titles of the ten best passages as names that are whole."""
     titles = sorted({hit.passage.title for hit in ranking.hits[:10] if hit.passage.title})
     return decompose(question, most, titles)
 
 
-def search_parts(parts: Sequence[Part], search: Search, first: int = 1, parent: int = 0) -> Iterator[Found]:
+def search_parts(
+    parts: Sequence[PlannedQuestion], search: Search, first: int = 1, parent: int = 0
+) -> Iterator[RankedSubQuestion]:
     """Each part as a sub-question, numbered from ``first``, with what it found."""
     for number, part in enumerate(parts, start=first):
-        yield Found(SubQuestion(number, part.text, parent, part.reason, part.name), best_of(search(part.text)))
+        yield RankedSubQuestion(
+            SubQuestion(number, part.text, parent, part.reason, part.name), best_of(search(part.text))
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class _Bridge:
-    part: Part
+    part: PlannedQuestion
     ranking: Ranking
     hop: int
     rank: int  # of the name's own passage for the question itself
 
 
-def second_hop(question: str, ranking: Ranking, search: Search, most: int, first: int = 1) -> tuple[Found, ...]:
+def second_hop(
+    question: str, ranking: Ranking, search: Search, most: int, first: int = 1
+) -> tuple[RankedSubQuestion, ...]:
     """The names in the best passages that the corpus has a passage of its own on, each asked what is left to ask.
 
     At most ``most`` and `MAX_BRIDGES`: those first whose own passage is the more relevant to the question, ties and
@@ -114,7 +120,7 @@ def second_hop(question: str, ranking: Ranking, search: Search, most: int, first
                 met[part.name.casefold()] = _Bridge(part, best_of(found), hop, rank)
     chosen = sorted(met.values(), key=lambda bridge: bridge.rank)[: min(most, MAX_BRIDGES)]
     return tuple(
-        Found(
+        RankedSubQuestion(
             SubQuestion(number, bridge.part.text, 0, bridge.part.reason, bridge.part.name, is_bridge=True),
             bridge.ranking,
             bridge.hop,

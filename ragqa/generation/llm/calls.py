@@ -46,7 +46,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CallResult:
     """What became of ``calls[index]``: the reply, whole or broken off, or why there is none."""
 
     index: int
@@ -73,7 +73,7 @@ class Calls:
         """Calls that the budget still allows."""
         return self._config.max_calls - self.made
 
-    def run(self, calls: Sequence[Call], phase: str) -> Iterator[Outcome | Working]:
+    def run(self, calls: Sequence[Call], phase: str) -> Iterator[CallResult | Working]:
         """The outcome of each call as it comes, in any order; in between `Working` every quarter of a second.
 
         The first `left` calls are made, in order, ``parallel_calls`` at a time. After one that brought nothing but an
@@ -103,11 +103,11 @@ class Calls:
                     raise error
                 if error is not None:
                     waiting.clear()
-                yield Outcome(index, reply, error)
+                yield CallResult(index, reply, error)
         finally:
             stopped.set()
 
-    def stream(self, call: Call, phase: str) -> Stream[Token | Working, None, Outcome]:
+    def stream(self, call: Call, phase: str) -> Stream[Token | Working, None, CallResult]:
         """One call, whatever is left of the budget: its text as it arrives, and its outcome at the end.
 
         While the server is silent `Working` every quarter of a second. Closing this ends the call.
@@ -137,7 +137,7 @@ class Calls:
         self._count(reply)
         if error is not None and not isinstance(error, GenerationError):
             raise error
-        return Outcome(0, reply, error)
+        return CallResult(0, reply, error)
 
     def _begin(self, index: int, call: Call, reply: Reply, done: SimpleQueue[tuple[int, BaseException | None]]) -> None:
         def work() -> None:

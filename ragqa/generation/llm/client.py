@@ -19,7 +19,7 @@ from ragqa.errors import ConfigError, GenerationError, RateLimitedError, Refused
 from ragqa.generation.llm.reply import Reply
 from ragqa.generation.llm.reply_cache import reply_cache, request_key
 from ragqa.generation.llm.retry import tried
-from ragqa.generation.local.server import Local, Turn
+from ragqa.generation.local.server import Local, ModelLease
 from ragqa.generation.prompts import Message
 from ragqa.infra.cleaning import without_controls
 from ragqa.settings.config import GenerationConfig
@@ -227,7 +227,7 @@ class ChatClient:
         if cache and not reply.broke:
             cache.put(key, reply.to_json())
 
-    def _asked_locally(self, turn: Turn) -> _Asked:
+    def _asked_locally(self, turn: ModelLease) -> _Asked:
         url, key = turn.address.base_url, turn.address.key
         return _Asked(
             self._connected(url, key, is_local=True), replace(self.server, base_url=url, n_tries=1), key, turn
@@ -330,7 +330,7 @@ class _Asked:
     client: openai.OpenAI
     server: Server
     key: str
-    turn: Turn | None = None
+    turn: ModelLease | None = None
 
     def explained(self, error: Exception) -> GenerationError:
         """As `Server.explained`; where the local model's process has ended, that is the reason."""

@@ -159,9 +159,9 @@ class Host:
         return self._child.pid if self._child and self._child.is_alive else None
 
     @contextmanager
-    def turn(self, home: Path) -> Iterator[Turn]:
+    def turn(self, home: Path) -> Iterator[ModelLease]:
         """A place in the queue, given up at the end of the block."""
-        turn = Turn(self, FileLock(home / "local-model.lock", thread_local=False))
+        turn = ModelLease(self, FileLock(home / "local-model.lock", thread_local=False))
         with self._changed:
             self._queue.append(turn)
         try:
@@ -172,7 +172,7 @@ class Host:
                 self._queue.remove(turn)
                 self._changed.notify_all()
 
-    def ahead(self, turn: Turn) -> int:
+    def ahead(self, turn: ModelLease) -> int:
         """How many were before this one, after a moment in which that may change."""
         with self._changed:
             if self._queue[0] is not turn:
@@ -196,7 +196,7 @@ class Host:
             child.stop()
 
 
-class Turn:
+class ModelLease:
     """One question's time with the model."""
 
     def __init__(self, host: Host, lock: FileLock) -> None:
@@ -259,14 +259,14 @@ class Local:
         self.name = name if name in {model.name for model in LOCAL_MODELS} else self._file.stem
 
     @contextmanager
-    def turn(self) -> Iterator[Turn]:
+    def turn(self) -> Iterator[ModelLease]:
         """As `Host.turn`."""
         self._home.mkdir(parents=True, exist_ok=True)
         with HOST.turn(self._home) as turn:
             yield turn
 
-    def waiting(self, turn: Turn) -> Iterator[str]:
-        """As `Turn.waiting`, for this model."""
+    def waiting(self, turn: ModelLease) -> Iterator[str]:
+        """As `ModelLease.waiting`, for this model."""
         return turn.waiting(self._file, self.name)
 
 

@@ -62,7 +62,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class PresetResult:
     """A preset measured: mean MAP@10 and Recall@10 in [0, 1], and its MAP@10 less the default's."""
 
     name: str
@@ -188,19 +188,21 @@ def figures(task: Task, rows: Sequence[Shown]) -> tuple[Figure, ...]:
     return (Figure("Made questions", f"{task.context.n:,}", f"of {task.context.index}"),)
 
 
-def measured(task: Task, done: Sequence[Outcome]) -> list[Candidate]:
+def measured(task: Task, done: Sequence[Outcome]) -> list[PresetResult]:
     """The untrained default, then every preset beside it, from the highest mean to the lowest."""
     results = {one.name: one for one in results_of(task.context.retrieval, done)}
     base = results[FUSED]
     found = [
-        Candidate(name, one.means[MEASURE], one.means["R@10"], paired_test(one.values[MEASURE], base.values[MEASURE]))
+        PresetResult(
+            name, one.means[MEASURE], one.means["R@10"], paired_test(one.values[MEASURE], base.values[MEASURE])
+        )
         for name in (FUSED, *task.context.presets)
         for one in (results[name],)
     ]
     return sorted(found, key=lambda one: (one.name != FUSED, -one.average_precision))
 
 
-def taken(found: Sequence[Candidate]) -> str:
+def taken(found: Sequence[PresetResult]) -> str:
     """The name of the preset to take, that of the default where none is safe and better. The default comes first."""
     safe = [one for one in found[1:] if one.is_safe and one.test.mean_difference > 0]
     return safe[0].name if safe else DEFAULT.name
@@ -222,7 +224,7 @@ def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
     return Report(figures(task, ()), comparisons=(_table(context, found, len(done)),), notes=tuple(notes), data=data)
 
 
-def _words(name: str, found: Sequence[Candidate]) -> str:
+def _words(name: str, found: Sequence[PresetResult]) -> str:
     if name == DEFAULT.name:
         return f"Take {name!r}, the default: no preset is better without the risk of losing {MOST_LOST}."
     one = next(one for one in found if one.name == name)
@@ -230,7 +232,7 @@ def _words(name: str, found: Sequence[Candidate]) -> str:
     return f"Take {name!r}: MAP@10 {test} beside the default. Real questions, where there are any, say more than these."
 
 
-def _table(context: Context, found: Sequence[Candidate], n: int) -> Comparison:
+def _table(context: Context, found: Sequence[PresetResult], n: int) -> Comparison:
     lines = []
     for one in found:
         cells = [f"{one.average_precision:.3f}", f"{one.recall:.3f}"]

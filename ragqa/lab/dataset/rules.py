@@ -165,7 +165,7 @@ def kinds_in(passage: Passage) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Words:
+class _TemplateWords:
     """The words that templates are made of."""
 
     subject: str
@@ -177,7 +177,7 @@ class _Words:
     heading: str
 
     @classmethod
-    def of(cls, told: Told) -> _Words:
+    def of(cls, told: Told) -> _TemplateWords:
         duty, many = told.duty, is_plural(told.duty.subject)
         verb = "must" if duty.verb == "shall" else duty.verb
         condition = f" {duty.condition}" if duty.condition else ""
@@ -185,7 +185,7 @@ class _Words:
         return cls(duty.subject, verb, be, do, duty.deed, condition, told.heading)
 
 
-def _obligations(duty: Duty, w: _Words) -> Iterator[str]:
+def _obligations(duty: Duty, w: _TemplateWords) -> Iterator[str]:
     first, _, rest = duty.deed.partition(" ")
     if not duty.deed:
         about = w.condition or (f" with regard to {w.heading}" if w.heading else "")
@@ -209,14 +209,14 @@ def _obligations(duty: Duty, w: _Words) -> Iterator[str]:
         yield f"{w.do.capitalize()} {w.subject} have to {w.deed}{w.condition}?"
 
 
-def _permissions(duty: Duty, w: _Words) -> Iterator[str]:
+def _permissions(duty: Duty, w: _TemplateWords) -> Iterator[str]:
     is_whole = len(w.deed.split()) >= FEWEST and not _POSSIBLE.match(w.deed)
     if duty.verb == "may" and not duty.no and is_whole and _PARTY.search(w.subject):
         yield f"May {w.subject} {w.deed}{w.condition}?"
         yield f"{w.be.capitalize()} {w.subject} permitted to {w.deed}{w.condition}?"
 
 
-def _exceptions(duty: Duty, w: _Words) -> Iterator[str]:
+def _exceptions(duty: Duty, w: _TemplateWords) -> Iterator[str]:
     before = _before(_UNLESS, duty)
     if before and duty.no == "not":
         yield f"In what exceptional cases may {w.subject} {before}{w.condition}?"
@@ -225,7 +225,7 @@ def _exceptions(duty: Duty, w: _Words) -> Iterator[str]:
         yield f"Under which circumstances {w.do} {w.subject} not have to {before}{w.condition}?"
 
 
-def _conditions(duty: Duty, w: _Words) -> Iterator[str]:
+def _conditions(duty: Duty, w: _TemplateWords) -> Iterator[str]:
     before = "" if duty.no == "not" else _before(_IF, duty)
     if before and duty.verb == "may" and not _POSSIBLE.match(duty.deed):
         yield f"Under what conditions may {w.subject} {before}{w.condition}?"
@@ -236,7 +236,7 @@ def _conditions(duty: Duty, w: _Words) -> Iterator[str]:
         yield f"What is expected of {w.subject}{w.condition}?"
 
 
-def _deadlines(duty: Duty, w: _Words) -> Iterator[str]:
+def _deadlines(duty: Duty, w: _TemplateWords) -> Iterator[str]:
     if duty.verb == "may" or duty.no:
         return
     for time, words in ((_OFTEN, "How often"), (_LONG, "For how long"), (_SOON, "How soon")):
@@ -246,7 +246,7 @@ def _deadlines(duty: Duty, w: _Words) -> Iterator[str]:
             return
 
 
-_TEMPLATES: Final[Mapping[str, Callable[[Duty, _Words], Iterator[str]]]] = {
+_TEMPLATES: Final[Mapping[str, Callable[[Duty, _TemplateWords], Iterator[str]]]] = {
     "obligation": _obligations,
     "permission": _permissions,
     "exception": _exceptions,
@@ -257,7 +257,7 @@ _TEMPLATES: Final[Mapping[str, Callable[[Duty, _Words], Iterator[str]]]] = {
 
 def _templates(told: Told, kind: str) -> Iterator[str]:
     """The questions of this kind that the duty answers."""
-    return _TEMPLATES[kind](told.duty, _Words.of(told)) if kind in _TEMPLATES else iter(())
+    return _TEMPLATES[kind](told.duty, _TemplateWords.of(told)) if kind in _TEMPLATES else iter(())
 
 
 def _before(pattern: re.Pattern[str], duty: Duty) -> str:

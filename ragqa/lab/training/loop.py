@@ -172,8 +172,8 @@ def trains_in_bf16(model: PreTrainedModel, weights: str, precision: Precision = 
     """Whether to train this transformer, of weights with this sha256, in bf16 by autocast.
 
     "auto": on a GPU where it computes in bf16; on a processor where a step, forward and back, is timed to be faster
-    (`ragqa.models.inference.precision`), for without bf16 instructions one takes six to nine times as long as in fp32. What
-    is timed is remembered, so that a training resumes in the precision it began with.
+    (`ragqa.models.inference.precision`), for without bf16 instructions one takes six to nine times as long as in fp32.
+    What is timed is remembered, so that a training resumes in the precision it began with.
     """
     import torch
 

@@ -311,7 +311,7 @@ def nli_card(
         f"Settings: {settings_of(training)}.",
         sources=[("set", "pairs per epoch"), *((source, f"{count:,}") for source, count in sets)],
         further="Sets named `made_…` are made from the sentences of documents at training time "
-        "(`ragqa/lab/training/nli_made_pairs.py`): quotations and rewordings (entailment), a sentence with its neighbours as "
+        "(`nli_made_pairs.py`): quotations and rewordings (entailment), a sentence with its neighbours as "
         "premise (entailment), changed numbers, duties and denials (contradiction), sentences of one document that do "
         "not bear on each other (neutral). `made_quoting` are sentences of written answers and their sources, labelled "
         "by the words they share; nobody checked those labels. No sentence is stored in the weights' folder.",

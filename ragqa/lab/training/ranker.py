@@ -150,7 +150,7 @@ def out_of_fold(
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class RankingMeans:
     """A ranking's means out of fold, one per measure, and the p values of the differences from the fused one's."""
 
     name: str
@@ -171,18 +171,18 @@ def figures_of(
     scores: Sequence[Mapping[str, float]],
     depth: int,
     of: str = "",
-) -> list[Figure]:
+) -> list[RankingMeans]:
     """The fused ranking, then learning to rank at each weight against it; ``of`` names what was asked."""
     lead = f"{of} ({len(gold):,}), " if of else ""
     before = measured(f"{lead}fused", gold, tuple(fused))
     names = tuple(map(display_name, MEASURES))
-    figures = [Figure(before.name, names, tuple(before.means[name] for name in MEASURES))]
+    figures = [RankingMeans(before.name, names, tuple(before.means[name] for name in MEASURES))]
     for weight in WEIGHTS:
         config = RerankingConfig("learned", depth, weight)
         ranked = tuple(rerank(ranking, found, config) for ranking, found in zip(fused, scores, strict=True))
         after = measured(f"{lead}learned, weight {weight:g}", gold, ranked)
         tests = tuple(paired_test(after.values[name], before.values[name]).p_value for name in MEASURES)
-        figures.append(Figure(after.name, names, tuple(after.means[name] for name in MEASURES), tests))
+        figures.append(RankingMeans(after.name, names, tuple(after.means[name] for name in MEASURES), tests))
     return figures
 
 
@@ -190,7 +190,7 @@ def ranker_card(
     name: str,
     training: RankerTraining,
     booster: lightgbm.Booster,
-    figures: Sequence[Figure],
+    figures: Sequence[RankingMeans],
     *,
     n_questions: int,
     n_folds: int,
@@ -230,7 +230,7 @@ def ranker_card(
     )
 
 
-def _cells(figure: Figure) -> list[str]:
+def _cells(figure: RankingMeans) -> list[str]:
     """Each mean with its p value, blank for the ranking that the others are compared with."""
     p_values = [f"{p:.4f}" for p in figure.p_values] or [""] * len(figure.means)
     return [cell for mean, p in zip(figure.means, p_values, strict=True) for cell in (f"{mean:.4f}", p)]

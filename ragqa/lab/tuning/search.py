@@ -27,7 +27,7 @@ from ragqa.index import Index
 from ragqa.infra.version import __version__
 from ragqa.lab.questions import Floats, Fold
 from ragqa.lab.tuning import tuning
-from ragqa.lab.tuning.tuning import Setting, Tuned, TunedFilter
+from ragqa.lab.tuning.tuning import RankingSetting, Tuned, TunedFilter
 from ragqa.models import fingerprint
 from ragqa.settings.config import FilteringConfig, FusionConfig, RetrievalConfig
 from ragqa.settings.preset_files import preset_text
@@ -37,7 +37,7 @@ BESIDE = "R@10"  # reported with the measure that decides
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class SearchSpace:
     """Among what is chosen, and by what. Raises ConfigError for what is wrong, before anything is ranked."""
 
     indexes: tuple[str, ...]  # of one corpus
@@ -71,24 +71,24 @@ class Doing:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TunedSettings:
     """What was chosen. ``setting`` is the one that the final filter was tuned for."""
 
     ranked: Tuned
     filtered: TunedFilter
-    setting: Setting
+    setting: RankingSetting
     n_rankings: int  # among which was chosen, the default too
     n_filters: int
 
 
 def searched(
-    search: Search,
+    search: SearchSpace,
     columns: Mapping[str, Sequence[Rankings]],
-    default: Setting,
+    default: RankingSetting,
     gold: Sequence[GoldQuestion],
     unit: GoldUnit,
     parts: Sequence[Fold],
-) -> Generator[Doing, None, Found]:
+) -> Generator[Doing, None, TunedSettings]:
     """The ranking, then the filter: for the tuned ranking, or the default one where tuning found none better.
 
     ``columns`` are each index's rankings, at least as deep as the deepest of ``search`` and ``default``. Raises
@@ -109,16 +109,16 @@ def searched(
     yield Doing("filters", len(used), len(used))
     of_each = [figures[used.index(setting)] for setting in used]
     filtered = tuning.tune_filter(of_each, candidates, parts, search.beta, search.seed)
-    return Found(ranked, filtered, used[-1], len(settings), len(candidates))
+    return TunedSettings(ranked, filtered, used[-1], len(settings), len(candidates))
 
 
 def _measured(
-    search: Search,
+    search: SearchSpace,
     columns: Mapping[str, Sequence[Rankings]],
-    default: Setting,
+    default: RankingSetting,
     gold: Sequence[GoldQuestion],
     unit: GoldUnit,
-) -> Generator[Doing, None, tuple[list[Setting], Floats]]:
+) -> Generator[Doing, None, tuple[list[RankingSetting], Floats]]:
     """Every way to rank with the default last, and the value of each for each question."""
     grids = {
         name: tuning.candidates([one[0].retriever for one in found], search.step) for name, found in columns.items()
@@ -137,7 +137,7 @@ def _measured(
             rows.append(row)
             done += 1
             yield Doing(f"{n_all:,} ways to rank", done, len(gold) * len(blocks))
-        settings += [Setting(name, depth, fusion) for fusion in fusions]
+        settings += [RankingSetting(name, depth, fusion) for fusion in fusions]
         values.append(np.stack(rows))
     return settings, np.concatenate(values, axis=2)
 
@@ -187,7 +187,7 @@ def report(
 def preset_file(
     name: str,
     found: Mapping[str, Any],
-    ranking: Setting,
+    ranking: RankingSetting,
     ranked: Tuned,
     filtered: TunedFilter,
     command: str,
@@ -235,7 +235,7 @@ def _about(file: Path, gold: Sequence[GoldQuestion], unit: str) -> dict[str, Any
     return {"name": file.name, "n_questions": len(gold), "gold": unit, "sha256": sha256}
 
 
-def _setting(setting: Setting) -> dict[str, Any]:
+def _setting(setting: RankingSetting) -> dict[str, Any]:
     return {"depth": setting.depth, "method": setting.fusion.method, "weights": _shares(setting.fusion)}
 
 

@@ -3,8 +3,8 @@
 Every fusion is measured once per question (`measured`), by numpy, to the numbers of `ragqa.fusion.fuse` and
 `ragqa.evaluation.measures.measure_run`; choosing among them (`tune`) is arithmetic on that one table.
 
-A filter is judged by F-beta of what it keeps (`ragqa.evaluation.filter_measures`). AUEB 4.2 chose its filter by RePASs instead,
-which needs a language model, and rewards an answer that says little.
+A filter is judged by F-beta of what it keeps (`ragqa.evaluation.filter_measures`). AUEB 4.2 chose its filter by RePASs
+instead, which needs a language model, and rewards an answer that says little.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Choice = TypeVar("Choice")
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class RankingSetting:
     """How passages are ranked: in which index, how many candidates of each retriever (1 to 1000), how fused."""
 
     index: str
@@ -65,11 +65,11 @@ class Tuned:
     """
 
     measure: str
-    folds: tuple[TunedFold[Setting], ...]
+    folds: tuple[TunedFold[RankingSetting], ...]
     tuned: dict[str, float]
     default: dict[str, float]
     test: PairedTest
-    final: Setting
+    final: RankingSetting
 
 
 def candidates(retrievers: Sequence[str], step: float = 0.05) -> tuple[FusionConfig, ...]:
@@ -110,8 +110,9 @@ def measured(
     """For each question in order the value in [0, 1] of each measure under each fusion, (n_measures, n_fusions).
 
     ``columns[r][q]`` is ranking r of question q. Equal to fusing and measuring one by one, ties by passage id and gold
-    not found included; ``unit`` as in `ragqa.evaluation.benchmarks.retrieval.evaluate`. Every question has gold (`folds_by_gold`
-    sees to it). Raises ConfigError for an unknown measure, IndexingError for a score that is not finite.
+    not found included; ``unit`` as in `ragqa.evaluation.benchmarks.retrieval.evaluate`. Every question has gold
+    (`folds_by_gold` sees to it). Raises ConfigError for an unknown measure, IndexingError for a score that is not
+    finite.
     """
     parsed = [check_measure(name) for name in measures]
     names = [column[0].retriever for column in columns if column]
@@ -195,7 +196,7 @@ def _value(name: str, cutoff: int, ranks: Floats, n_gold: int) -> Floats:
 
 
 def tune(
-    values: Floats, settings: Sequence[Setting], measures: Sequence[str], folds: Sequence[Fold], seed: int = 0
+    values: Floats, settings: Sequence[RankingSetting], measures: Sequence[str], folds: Sequence[Fold], seed: int = 0
 ) -> Tuned:
     """The setting best on each fold's train set, measured on its test set, beside the default.
 
@@ -213,7 +214,7 @@ def tune(
     return Tuned(measures[0], tuple(rows), tuned, default, test, settings[chosen.by_all])
 
 
-def _places(settings: Sequence[Setting], default: Setting) -> Floats:
+def _places(settings: Sequence[RankingSetting], default: RankingSetting) -> Floats:
     """How far from the default each is, as its place among them; equally far ones have equal places."""
     keys = [
         (one.index != default.index, abs(math.log(one.depth / default.depth)), _distance(one.fusion, default.fusion))

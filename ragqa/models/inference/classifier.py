@@ -63,8 +63,8 @@ class SequenceClassifier:
     ) -> None:
         """OpenVINO for BERT, PyTorch for others and on a GPU; ``arithmetic`` says which. Raises ModelError.
 
-        ``"auto"`` is the faster precision here, timed (`ragqa.models.inference.precision`) unless it is known of weights with
-        this ``fingerprint``; without one it is timed each time.
+        ``"auto"`` is the faster precision here, timed (`ragqa.models.inference.precision`) unless it is known of
+        weights with this ``fingerprint``; without one it is timed each time.
         """
         self.config = read_config(folder)
         max_tokens = _max_tokens(folder, self.config)

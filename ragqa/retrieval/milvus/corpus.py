@@ -64,7 +64,7 @@ def placed(rows: Positions) -> Positions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class EngineHits:
     """What a search gave, best first. ``is_all``: the engine has no more; ``last`` is the score of its last row."""
 
     positions: Positions  # (n,)
@@ -106,7 +106,7 @@ class MilvusPassages(Sequence[Passage]):
         for start in range(0, len(self), ROWS_AT_ONCE):
             yield from self._many(range(start, min(start + ROWS_AT_ONCE, len(self))))
 
-    def search(self, field: str, asked: FloatVector | Sparse, most: int, effort: int = 0, also: str = "") -> Found:
+    def search(self, field: str, asked: FloatVector | Sparse, most: int, effort: int = 0, also: str = "") -> EngineHits:
         """At most ``most`` passages, rows of no passage of this index left out; what was found is remembered."""
         now = time.monotonic()
         if now > self._looked + LOOKED_AFTER:
@@ -116,7 +116,7 @@ class MilvusPassages(Sequence[Passage]):
         positions = self._positions_of([row for row, _, _ in hits])
         ours = [(position, *hit[1:]) for position, hit in zip(positions.tolist(), hits, strict=True) if position >= 0]
         self._remember({position: _passage(entity["passage"]) for position, _, entity in ours})
-        return Found(
+        return EngineHits(
             np.array([position for position, _, _ in ours], dtype=np.int64),
             np.array([score for _, score, _ in ours], dtype=np.float32),
             [entity.get(also) for _, _, entity in ours],

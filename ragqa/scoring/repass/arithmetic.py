@@ -69,7 +69,7 @@ def covers(pair: NliProbabilities, threshold: float, mode: ScoringMode) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Cover:
+class ObligationMatch:
     """How well an obligation is covered, and by which of the answer sentences looked at (None: there was none)."""
 
     covered: bool
@@ -77,7 +77,7 @@ class Cover:
     position: int | None
 
 
-def best_cover(pairs: Sequence[NliProbabilities], threshold: float, mode: ScoringMode) -> Cover:
+def best_cover(pairs: Sequence[NliProbabilities], threshold: float, mode: ScoringMode) -> ObligationMatch:
     """The answer sentence with the highest P(entailment) for one obligation, the first one at a tie.
 
     ``pairs`` are those of the answer sentences the mode looks at: all in ``paper``, only obligations in ``script``.
@@ -87,9 +87,9 @@ def best_cover(pairs: Sequence[NliProbabilities], threshold: float, mode: Scorin
     eligible = [n for n, does in enumerate(covering) if does] or list(range(len(pairs)))
     chosen = first_maximum([pairs[n].entailment for n in eligible])
     if chosen is None:
-        return Cover(covered=False, best=0.0, position=None)
+        return ObligationMatch(covered=False, best=0.0, position=None)
     position = eligible[chosen]
-    return Cover(covered=covering[position], best=pairs[position].entailment, position=position)
+    return ObligationMatch(covered=covering[position], best=pairs[position].entailment, position=position)
 
 
 def obligation_coverage(covered: Sequence[bool]) -> float:

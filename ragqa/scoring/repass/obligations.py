@@ -1,7 +1,7 @@
 """Obligation classifiers: the embedded one (TF-IDF of 1- to 3-grams and logistic regression), and any transformer.
 
-scikit-learn trains the embedded one (`ragqa.lab.training.obligations`) and is not needed to use it: loading it costs more
-than a second, and a decision is one dot product. Weights are stored as safetensors, never as pickle.
+scikit-learn trains the embedded one (`ragqa.lab.training.obligations`) and is not needed to use it: loading it costs
+more than a second, and a decision is one dot product. Weights are stored as safetensors, never as pickle.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """RePASs of an answer, streamed: a whole provisional breakdown first, then each sentence and obligation when final.
 
-Reading order: `RepassScorer.stream` (the whole), `_Watched` (what is told when), `Unit` and `PairResults` (which pairs
-are computed when). What the probabilities mean is in `ragqa.scoring.repass.breakdown`, how they are computed in
-`ragqa.scoring.repass.nli`.
+Reading order: `RepassScorer.stream` (the whole), `_Watched` (what is sent when), `PendingScore` and `PairResults`
+(which pairs are computed when). What the probabilities mean is in `ragqa.scoring.repass.breakdown`, how they are
+computed in `ragqa.scoring.repass.nli`.
 """
 
 from __future__ import annotations
@@ -171,7 +171,9 @@ class _Watched:
         told = (event for event in self._told.values() if isinstance(event, SentenceScored) and event.final)
         return {event.score.index: event.verdict for event in told if event.verdict}
 
-    def _round(self, units: Sequence[Unit], provisional: Round | None, rest: Sequence[Unit] = ()) -> Iterator[Event]:
+    def _round(
+        self, units: Sequence[PendingScore], provisional: Round | None, rest: Sequence[PendingScore] = ()
+    ) -> Iterator[Event]:
         watched = set(units)
         for n_calls, (done, under_way) in enumerate(_compute([*units, *rest], provisional)):
             ready = {unit.key: unit for unit in done if unit in watched}  # once, though a sentence has two units
@@ -181,7 +183,7 @@ class _Watched:
                 news = self._news(open_ones[0], again=True) if open_ones else self._last
             yield from news
 
-    def _news(self, unit: Unit, *, again: bool = False) -> list[Event]:
+    def _news(self, unit: PendingScore, *, again: bool = False) -> list[Event]:
         """The event of this unit, if it says more than the last one did or is wanted again."""
         if self._is_known(unit):
             self._final.add(unit.key)
@@ -193,7 +195,7 @@ class _Watched:
         self._last = [event]
         return self._last
 
-    def _is_known(self, unit: Unit) -> bool:
+    def _is_known(self, unit: PendingScore) -> bool:
         """Whether all is known that its score and its verdict want, which are two units."""
         shown, results = self._shown, self._results
         looks = _looks_of(unit, shown, self._judge)
@@ -203,7 +205,7 @@ class _Watched:
             is_scored = not results.entailment.missing(shown.sentence_pairs(unit.index))
         return is_scored and not results.verdicts.missing(looks)
 
-    def _event(self, unit: Unit, *, final: bool) -> Event:
+    def _event(self, unit: PendingScore, *, final: bool) -> Event:
         done = sum(of_obligation is unit.of_obligation for of_obligation, _ in self._final)
         shown = self._shown
         if unit.of_obligation:
@@ -306,7 +308,7 @@ class CosineOf:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Unit:
+class PendingScore:
     """A score to be: an answer sentence's or an obligation's (``index`` among its kind), and the pairs behind it.
 
     What its verdict wants is a unit of its own, of another model. ``pairs`` come in the order they are wanted in.
@@ -335,27 +337,32 @@ class Unit:
         return self.pairs[: provisional.answer_sentences if self.of_obligation else provisional.premises]
 
 
-def _units_of(given: ScoringInput, results: Results) -> list[Unit]:
+def _units_of(given: ScoringInput, results: Results) -> list[PendingScore]:
     """The answer's sentences and then the obligations, each with all its pairs in the order of ``given``."""
     of_obligations = range(len(given.obligations))
     return [
-        *(Unit(n, False, results.entailment, tuple(given.sentence_pairs(n))) for n in range(len(given.sentences))),
-        *(Unit(n, True, results.coverage, tuple(given.obligation_pairs(n))) for n in of_obligations),
+        *(
+            PendingScore(n, False, results.entailment, tuple(given.sentence_pairs(n)))
+            for n in range(len(given.sentences))
+        ),
+        *(PendingScore(n, True, results.coverage, tuple(given.obligation_pairs(n))) for n in of_obligations),
     ]
 
 
-def _with_second_looks(units: Sequence[Unit], given: ScoringInput, judge: Judge, results: Results) -> list[Unit]:
+def _with_second_looks(
+    units: Sequence[PendingScore], given: ScoringInput, judge: Judge, results: Results
+) -> list[PendingScore]:
     """The same units, before each what its verdict wants: so that it is final when its score is."""
     found = []
     for unit in units:
         looks = _looks_of(unit, given, judge)
         if looks:
-            found.append(Unit(unit.index, unit.of_obligation, results.verdicts, tuple(looks)))
+            found.append(PendingScore(unit.index, unit.of_obligation, results.verdicts, tuple(looks)))
         found.append(unit)
     return found
 
 
-def _looks_of(unit: Unit, given: ScoringInput, judge: Judge) -> list[Pair]:
+def _looks_of(unit: PendingScore, given: ScoringInput, judge: Judge) -> list[Pair]:
     """The pairs that the verdict on this sentence or obligation wants to know."""
     if unit.of_obligation:
         return judge.obligation_looks(given.obligations[unit.index], _said_of(given))
@@ -367,7 +374,9 @@ def _said_of(given: ScoringInput) -> list[tuple[int, AnswerSentence]]:
     return [(n, given.sentences[n]) for n in given.looked_at]
 
 
-def _compute(units: Sequence[Unit], provisional: Round | None) -> Iterator[tuple[list[Unit], Unit | None]]:
+def _compute(
+    units: Sequence[PendingScore], provisional: Round | None
+) -> Iterator[tuple[list[PendingScore], PendingScore | None]]:
     """Makes the pairs of these units known that this round looks at; all of them for None.
 
     Yields once before the first call of a model and then after each: the units that are done by now, in their order,
@@ -386,12 +395,12 @@ def _compute(units: Sequence[Unit], provisional: Round | None) -> Iterator[tuple
         yield done, waiting[0] if waiting else None
 
 
-def _count_missing(units: Sequence[Unit]) -> int:
+def _count_missing(units: Sequence[PendingScore]) -> int:
     """How many pairs must still be computed for all of these units."""
     return len({(id(unit.results), pair) for unit in units for pair in unit.results.missing(unit.pairs)})
 
 
-def _likeliest_first(given: ScoringInput, units: Sequence[Unit]) -> list[Unit]:
+def _likeliest_first(given: ScoringInput, units: Sequence[PendingScore]) -> list[PendingScore]:
     """The same units in the same order, the pairs of each with the most similar premises first."""
     sentences = [sentence.text for sentence in given.sentences]
     looked_at = [sentences[n] for n in given.looked_at]

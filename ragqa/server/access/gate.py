@@ -9,12 +9,12 @@ from typing import Final
 
 from ragqa.errors import AccessError, RagqaError
 from ragqa.infra.metrics import FIGURES
-from ragqa.records.store import Reader, RecordStore
+from ragqa.records.store import RecordReader, RecordStore
 from ragqa.server.access.audit import AuditLog
 from ragqa.server.access.policy import LOCAL, Act, Person, Policy, Role
-from ragqa.server.access.rate_limit import Allowance
+from ragqa.server.access.rate_limit import RateLimit
 
-_USED: Final = Allowance()  # of this process
+_USED: Final = RateLimit()  # of this process
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Gate:
     person: Person = LOCAL
     policy: Policy = field(default_factory=Policy)
     audit: AuditLog | None = None
-    used: Allowance = _USED
+    used: RateLimit = _USED
 
     def may(self, act: Act, corpus: str = "") -> bool:
         """Whether `demand` would let it pass; asks without a trace, for what the page offers."""
@@ -87,7 +87,9 @@ class Gate:
         person = self.person
         everything = person.role is Role.ADMINISTRATOR
         names = person.names if person.role >= Role.READER else frozenset[str]()
-        return store.seen_by(Reader(person.id, names, self.policy.hidden(person), self._guessed, everything=everything))
+        return store.seen_by(
+            RecordReader(person.id, names, self.policy.hidden(person), self._guessed, everything=everything)
+        )
 
     def _guessed(self, record_id: str) -> None:
         self.log(Act.REFUSAL, wanted=Act.READ, record=record_id[:60])

@@ -14,7 +14,7 @@ from ragqa.errors import AccessError
 HOUR: Final = 3600.0  # seconds
 
 
-class Allowance:
+class RateLimit:
     """Of one process, and forgotten with it. Safe between threads."""
 
     def __init__(self, now: Callable[[], float] = time.time) -> None:

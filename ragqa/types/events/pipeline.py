@@ -5,8 +5,8 @@
     Retrieved -> Fused (-> Reranked) -> Selected -> Token* -> Answered
         (-> RelevanceMeasured) -> (SentenceScored | ObligationScored)* -> Scored -> Recorded
 
-In the place of `Token`, generators that verify what they write say what they do (`ragqa.types.events.generation`); `Stored`
-comes after each `BestSoFar`; of a fan-out `Selected` comes once all evidence is found.
+In the place of `Token`, generators that verify what they write say what they do (`ragqa.types.events.generation`);
+`Stored` comes after each `BestSoFar`; of a fan-out `Selected` comes once all evidence is found.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from html import escape
 from itertools import pairwise
 from urllib.parse import urlencode
 
-from ragqa.library.document import Entry, Hit, place_words
+from ragqa.library.document import Entry, TextMatch, place_words
 from ragqa.types import Passage, Span
 from ragqa.ui.html.render import text_html
 
@@ -159,7 +159,7 @@ def _term(words: str, mark: Mark) -> str:
     )
 
 
-def hits_html(hits: Sequence[Hit], addresses: Sequence[str], where: str, *, documents: bool = False) -> str:
+def hits_html(hits: Sequence[TextMatch], addresses: Sequence[str], where: str, *, documents: bool = False) -> str:
     """What a search found ``where``: number (and document), and the words around the first place, each a link."""
     rows = "".join(
         f'<li><a href="{escape(address)}" target="_self"><b>{escape(_named(hit.passage, documents=documents))}</b> '
@@ -177,7 +177,7 @@ def _named(passage: Passage, *, documents: bool) -> str:
     return " ".join(part for part in (title, passage.number) if part) or "¶"
 
 
-def _snippet(hit: Hit) -> str:
+def _snippet(hit: TextMatch) -> str:
     text = hit.passage.text
     first = hit.spans[0].start if hit.spans else 0
     start = text.rfind(" ", 0, max(0, first - _AROUND)) + 1 if first > _AROUND else 0

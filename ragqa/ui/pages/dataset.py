@@ -38,7 +38,7 @@ from ragqa.ui.pages.evaluation.form import MAX_UPLOAD_MB, settings_form
 from ragqa.ui.pages.evaluation.page import POLL_SECONDS, all_runs
 from ragqa.ui.pages.evaluation.render import figures_html
 from ragqa.ui.pages.evaluation.results import draw_comparisons, draw_progress
-from ragqa.ui.pages.evaluation.runs import Runs
+from ragqa.ui.pages.evaluation.runs import EvaluationRuns
 from ragqa.ui.state import resources
 
 MAKING, LOOKING, LABELLING, USING = "Make", "Stages", "Review", "Use"
@@ -51,8 +51,8 @@ _SET, _PROBLEM, _TAKEN = (
 
 
 @st.cache_resource(show_spinner=False)
-def _making(paths: Paths) -> Runs:
-    return Runs(paths, {MAKE.name: MAKE})
+def _making(paths: Paths) -> EvaluationRuns:
+    return EvaluationRuns(paths, {MAKE.name: MAKE})
 
 
 def dataset_page() -> None:
@@ -98,7 +98,7 @@ def _may_see(index: str) -> bool:
     return access.gate().may(Act.READ, index) if index else not access.is_guarded()
 
 
-def _chosen(names: list[str], runs: Runs) -> str:
+def _chosen(names: list[str], runs: EvaluationRuns) -> str:
     words = {one.run_id: f"{one.words}, {one.state}" for one in runs.list()}
     current = st.session_state.get(_SET) or st.query_params.get("set")
     found = st.selectbox(
@@ -112,7 +112,7 @@ def _chosen(names: list[str], runs: Runs) -> str:
 # Make ---------------------------------------------------------------------------------------------------------------
 
 
-def _make(runs: Runs, paths: Paths) -> None:
+def _make(runs: EvaluationRuns, paths: Paths) -> None:
     st.caption(MAKE.description)
     settings = settings_form(MAKE, paths)
     busy = runs.current is not None
@@ -135,7 +135,7 @@ def _make(runs: Runs, paths: Paths) -> None:
     draw_comparisons(view.report, "What became of it")
 
 
-def _start(runs: Runs, settings: Mapping[str, object]) -> None:
+def _start(runs: EvaluationRuns, settings: Mapping[str, object]) -> None:
     try:
         with access.gate().doing(Act.EVALUATION, benchmark=MAKE.name):
             st.session_state[_SET] = runs.start(MAKE.name, settings).run_id
@@ -146,7 +146,7 @@ def _start(runs: Runs, settings: Mapping[str, object]) -> None:
 # Stages -------------------------------------------------------------------------------------------------------------
 
 
-def _stages(folder: Path, runs: Runs) -> None:
+def _stages(folder: Path, runs: EvaluationRuns) -> None:
     """One stage's file: its rows, to be taken away, edited and put back."""
     stages = Stages(folder)
     there = [name for name in FILES if (folder / name).is_file()]
@@ -322,7 +322,7 @@ def _use(folder: Path, paths: Paths) -> None:
     st.caption("Each says its figures before and after, the last one on questions that it has not learnt from.")
 
 
-def _evaluate(runs: Runs, name: str, settings: Mapping[str, object]) -> None:
+def _evaluate(runs: EvaluationRuns, name: str, settings: Mapping[str, object]) -> None:
     try:
         with access.gate().doing(Act.EVALUATION, benchmark=name):
             runs.start(name, benchmark_of(name).settings(**settings))

@@ -10,7 +10,7 @@ from ragqa.corpus.documents import Reader
 from ragqa.corpus.documents.kinds import SUFFIXES
 from ragqa.errors import RagqaError
 from ragqa.index import IndexEntry, list_indexes, verify_index
-from ragqa.library.collection import Shelf, make_shelf, shelves
+from ragqa.library.collection import Collection, collections, make_collection
 from ragqa.library.names import corpus_name
 from ragqa.library.transfer import Deleted, deleted, erase, import_corpus, restore
 from ragqa.library.update import encoder_name
@@ -67,11 +67,11 @@ def _new_corpus(paths: Paths) -> None:
     st.session_state["library_turn"] = turn + 1
     try:
         called = title.strip() or files[0].name.rpartition(".")[0]
-        taken = {entry.name for entry in list_indexes(paths.indexes)} | {one.name for one in shelves(paths.library)}
+        taken = {entry.name for entry in list_indexes(paths.indexes)} | {one.name for one in collections(paths.library)}
         name = corpus_name(called, taken)
         with access.gate().doing(Act.UPLOAD, name, files=[file.name for file in files]), Reader() as reader:
             access.gate().spend_upload(sum(file.size for file in files))
-            shelf = make_shelf(name, paths.library, called)
+            shelf = make_collection(name, paths.library, called)
             lines = [line for file in files for line in take(shelf, file.name, file, reader)]
         st.session_state[PROBLEM] = [(line, "mixed") for line in lines]
         resources.library_jobs(paths).start(shelf, "read", lambda: None)
@@ -124,7 +124,7 @@ def _open(name: str) -> None:
 
 
 def _others(paths: Paths) -> None:
-    own = {shelf.name for shelf in shelves(paths.library)}
+    own = {shelf.name for shelf in collections(paths.library)}
     may_read = resources.index_names(paths)
     others = [one for one in list_indexes(paths.indexes) if one.name in may_read and one.name not in own]
     if not others:
@@ -168,7 +168,7 @@ def _import(paths: Paths) -> None:
         st.rerun()
 
 
-def _index(shelf: Shelf, paths: Paths) -> None:
+def _index(shelf: Collection, paths: Paths) -> None:
     name = encoder_name(shelf, paths.indexes)
     resources.library_jobs(paths).start(shelf, "index", partial(resources.encoder_of, name, paths))
 

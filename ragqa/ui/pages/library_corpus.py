@@ -15,7 +15,7 @@ from ragqa.errors import RagqaError
 from ragqa.index import index_info, verify_index
 from ragqa.library import parse_cache as readings
 from ragqa.library.changes import read_updates
-from ragqa.library.collection import Catalogue, Document, Shelf, Staged, temporary
+from ragqa.library.collection import Catalogue, Collection, Document, Staged, temporary
 from ragqa.library.jobs import Job
 from ragqa.library.transfer import delete, export
 from ragqa.library.update import CHANGES, MAX_TOKENS, encoder_name
@@ -34,7 +34,7 @@ SHOWN_PREVIEWS = 20
 _ASK = "library_ask"
 
 
-def draw_corpus(shelf: Shelf, paths: Paths) -> None:
+def draw_corpus(shelf: Collection, paths: Paths) -> None:
     """Draws it; what is done to it happens in callbacks, so that what is shown is what is there."""
     st.button("‹ Library", key="library_back", type="tertiary", on_click=_back)
     try:
@@ -65,7 +65,7 @@ def _back() -> None:
     st.query_params.pop("corpus", None)
 
 
-def _state_words(shelf: Shelf, catalogue: Catalogue, paths: Paths) -> str:
+def _state_words(shelf: Collection, catalogue: Catalogue, paths: Paths) -> str:
     words = [f"{len(catalogue.kept):,} documents"]
     try:
         manifest = index_info(shelf.name, paths.indexes)
@@ -105,18 +105,18 @@ def _ended(job: Job) -> None:
         st.html(notice_html(line, "mixed"))
 
 
-def _start(shelf: Shelf, paths: Paths) -> None:
+def _start(shelf: Collection, paths: Paths) -> None:
     name = encoder_name(shelf, paths.indexes)
     load = partial(resources.encoder_of, name, paths)
     _tried(Act.INDEX, shelf, lambda: resources.library_jobs(paths).start(shelf, "index", load))
 
 
-def _read(shelf: Shelf, paths: Paths) -> None:
+def _read(shelf: Collection, paths: Paths) -> None:
     _tried(Act.UPLOAD, shelf, lambda: resources.library_jobs(paths).start(shelf, "read", lambda: None))
     resources.warm_encoder(encoder_name(shelf, paths.indexes), paths)
 
 
-def _tried(act: Act, shelf: Shelf, do: Callable[[], object], said: str = "", **about: object) -> None:
+def _tried(act: Act, shelf: Collection, do: Callable[[], object], said: str = "", **about: object) -> None:
     """Does it, where this person may, and logs it; says so, or what was in the way."""
     try:
         with access.gate().doing(act, shelf.name, **about):
@@ -131,7 +131,7 @@ def _tried(act: Act, shelf: Shelf, do: Callable[[], object], said: str = "", **a
 # What can be done with all of it ------------------------------------------------------------------------------------
 
 
-def _actions(shelf: Shelf, catalogue: Catalogue, paths: Paths, *, busy: bool) -> None:
+def _actions(shelf: Collection, catalogue: Catalogue, paths: Paths, *, busy: bool) -> None:
     with st.container(horizontal=True, key="library_actions"):
         if catalogue.indexed is not None:
             st.button("Ask this corpus", key=_ASK, type="primary", on_click=_mark_asked)
@@ -174,7 +174,7 @@ def _removed(catalogue: Catalogue) -> int:
     return sum(one.removed for one in catalogue.documents)
 
 
-def _exported(shelf: Shelf) -> bytes:
+def _exported(shelf: Collection) -> bytes:
     path = temporary(shelf.folder)
     try:
         with access.gate().doing(Act.EXPORT, shelf.name):
@@ -184,12 +184,12 @@ def _exported(shelf: Shelf) -> bytes:
         path.unlink(missing_ok=True)
 
 
-def _verify(shelf: Shelf, paths: Paths) -> None:
+def _verify(shelf: Collection, paths: Paths) -> None:
     said = "The index is whole: every hash is as recorded."
     _tried(Act.VERIFY, shelf, lambda: verify_index(shelf.name, paths.indexes), said)
 
 
-def _delete(shelf: Shelf, paths: Paths) -> None:
+def _delete(shelf: Collection, paths: Paths) -> None:
     _tried(Act.DELETION, shelf, lambda: delete(shelf, paths.indexes))
     _back()
 
@@ -197,7 +197,7 @@ def _delete(shelf: Shelf, paths: Paths) -> None:
 # What comes in ------------------------------------------------------------------------------------------------------
 
 
-def _drop(shelf: Shelf, paths: Paths, *, busy: bool) -> None:
+def _drop(shelf: Collection, paths: Paths, *, busy: bool) -> None:
     turn = st.session_state.setdefault("corpus_turn", 0)
     files = st.file_uploader(
         "Add documents, or new versions under the same names",
@@ -232,7 +232,7 @@ def _drop(shelf: Shelf, paths: Paths, *, busy: bool) -> None:
             )
 
 
-def _take(shelf: Shelf, paths: Paths, folder: str, names: tuple[str, ...]) -> None:
+def _take(shelf: Collection, paths: Paths, folder: str, names: tuple[str, ...]) -> None:
     def put_in() -> None:
         with Reader() as reader:
             _say(take_from_folder(shelf, folder, names, reader))
@@ -245,7 +245,7 @@ def _say(lines: list[str]) -> None:
     st.session_state.setdefault(PROBLEM, []).extend((line, "mixed") for line in lines)
 
 
-def _waiting(shelf: Shelf, catalogue: Catalogue, paths: Paths, *, busy: bool) -> None:
+def _waiting(shelf: Collection, catalogue: Catalogue, paths: Paths, *, busy: bool) -> None:
     """The preview: the button that indexes what waits, and what was found in each file."""
     if not catalogue.staged:
         return
@@ -267,14 +267,14 @@ def _waiting(shelf: Shelf, catalogue: Catalogue, paths: Paths, *, busy: bool) ->
         st.caption(f"and {len(catalogue.staged) - SHOWN_PREVIEWS:,} more files")
 
 
-def _was_read(shelf: Shelf, one: Staged) -> bool:
+def _was_read(shelf: Collection, one: Staged) -> bool:
     try:
         return readings.known(shelf, one, MAX_TOKENS) is not None
     except UnreadableError:
         return True
 
 
-def _preview(shelf: Shelf, catalogue: Catalogue, one: Staged, *, busy: bool, opened: bool) -> None:
+def _preview(shelf: Collection, catalogue: Catalogue, one: Staged, *, busy: bool, opened: bool) -> None:
     refused = ""
     try:
         reading = readings.known(shelf, one, MAX_TOKENS)
@@ -305,18 +305,18 @@ def _preview(shelf: Shelf, catalogue: Catalogue, one: Staged, *, busy: bool, ope
             st.button("Discard", key=f"discard_{one.name}", disabled=busy, on_click=_discard, args=(shelf, (one.name,)))
 
 
-def _discard(shelf: Shelf, names: tuple[str, ...]) -> None:
+def _discard(shelf: Collection, names: tuple[str, ...]) -> None:
     _tried(Act.DELETION, shelf, lambda: shelf.unstage(names), files=list(names))
 
 
-def _set_replaces(shelf: Shelf, name: str, key: str) -> None:
+def _set_replaces(shelf: Collection, name: str, key: str) -> None:
     _tried(Act.UPLOAD, shelf, lambda: shelf.set_replaces(name, st.session_state[key]), files=[name])
 
 
 # What is there ------------------------------------------------------------------------------------------------------
 
 
-def _documents(shelf: Shelf, catalogue: Catalogue, paths: Paths, *, busy: bool) -> None:
+def _documents(shelf: Collection, catalogue: Catalogue, paths: Paths, *, busy: bool) -> None:
     if not catalogue.documents:
         return
     st.subheader("Documents", anchor=False)
@@ -330,7 +330,7 @@ def _documents(shelf: Shelf, catalogue: Catalogue, paths: Paths, *, busy: bool) 
         st.caption(f"and {len(shown) - SHOWN_DOCUMENTS:,} more: narrow the search")
 
 
-def _document(shelf: Shelf, catalogue: Catalogue, one: Document, *, busy: bool) -> None:
+def _document(shelf: Collection, catalogue: Catalogue, one: Document, *, busy: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"document_{one.document_id}"):
         with st.container(width="stretch"):
             st.text(one.name)
@@ -352,13 +352,13 @@ def _document(shelf: Shelf, catalogue: Catalogue, one: Document, *, busy: bool) 
         )
 
 
-def _set_removed(shelf: Shelf, one: Document) -> None:
+def _set_removed(shelf: Collection, one: Document) -> None:
     act = Act.RESTORE if one.removed else Act.DELETION
     how = partial(shelf.set_removed, one.document_id, removed=not one.removed)
     _tried(act, shelf, how, document=one.document_id)
 
 
-def _changes(shelf: Shelf) -> None:
+def _changes(shelf: Collection) -> None:
     updates = read_updates(shelf.folder / CHANGES)
     if not updates:
         return

@@ -16,7 +16,7 @@ from streamlit.errors import StreamlitAPIException
 
 from ragqa.errors import RagqaError
 from ragqa.infra.http import is_api_name, missing_key
-from ragqa.library.collection import shelf_of
+from ragqa.library.collection import collection_of
 from ragqa.plugins import registry
 from ragqa.retrieval.learned_ranker import rankings_read
 from ragqa.retrieval.names import adding_command, lacking_rankings
@@ -215,7 +215,7 @@ def _missing(names: Sequence[str], index: str) -> str:
 
 
 def _adding(names: Sequence[str], index: str) -> str:
-    return adding_command(names, index, of_library=shelf_of(index, Paths.from_env().library) is not None)
+    return adding_command(names, index, of_library=collection_of(index, Paths.from_env().library) is not None)
 
 
 def _group(name: str) -> str:

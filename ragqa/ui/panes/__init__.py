@@ -1,9 +1,9 @@
 """The two panes of an answer: the answer itself, and beside it the evidence of whatever is chosen.
 
-One Streamlit component of the second kind (no iframe, no build step). It is given HTML that `ragqa.ui.html.render…` escaped
-and copies it through a list of allowed elements, so that a slip there runs no script. Choosing something happens in the
-browser alone: whatever carries ``data-show=ID``, here or anywhere on the page, shows the card of that id, which is
-among those given or stands hidden on the page as ``data-card=ID``.
+One Streamlit component of the second kind (no iframe, no build step). It is given HTML that `ragqa.ui.html.render…`
+escaped and copies it through a list of allowed elements, so that a slip there runs no script. Choosing something
+happens in the browser alone: whatever carries ``data-show=ID``, here or anywhere on the page, shows the card of that
+id, which is among those given or stands hidden on the page as ``data-card=ID``.
 """
 
 from __future__ import annotations

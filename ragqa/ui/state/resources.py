@@ -21,13 +21,13 @@ from ragqa.index.folders import index_names as names_in
 from ragqa.index.folders import locate
 from ragqa.infra.metrics import FIGURES
 from ragqa.library.changes import PassageChange, stale
-from ragqa.library.collection import Shelf, shelves
+from ragqa.library.collection import Collection, collections
 from ragqa.library.jobs import Jobs
 from ragqa.pipeline import assemble
 from ragqa.records.store import RecordStore
 from ragqa.retrieval.names import rankings_for
 from ragqa.server.access.policy import Act
-from ragqa.server.queue import Turns
+from ragqa.server.queue import RunQueue
 from ragqa.settings.config import NO_ENCODER, Config, FusionConfig
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import presets_in
@@ -60,13 +60,14 @@ UNFINISHED = (
     "Another process of this server was at this run when it kept what is shown here; it goes on there, or was stopped. "
     "Reload to see whether there is more, or ask again."
 )
-ICON = Path(__file__).parent / "icon.png"  # a local file: Streamlit fetches named icons from the network
+_HTML = Path(__file__).resolve().parents[1] / "html"
+ICON = _HTML / "icon.png"  # a local file: Streamlit fetches named icons from the network
 
 
 @st.cache_resource(show_spinner=False)
 def style() -> str:
     """The page's style sheet as one ``<style>`` element."""
-    return f"<style>{(Path(__file__).parent / 'style.css').read_text(encoding='utf-8')}</style>"
+    return f"<style>{(_HTML / 'style.css').read_text(encoding='utf-8')}</style>"
 
 
 def record_store(path: Path | str) -> RecordStore:
@@ -86,9 +87,9 @@ def runs() -> Runs:
 
 
 @st.cache_resource(show_spinner=False)
-def turns() -> Turns:
+def turns() -> RunQueue:
     """Who of all sessions is at work and who waits. Raises ConfigError."""
-    made = Turns.from_env()
+    made = RunQueue.from_env()
     FIGURES.watch("ragqa_runs_at_work", "Questions at work now.", lambda: made.at_work)
     FIGURES.watch("ragqa_runs_waiting", "Questions that wait for their turn now.", lambda: made.waiting)
     return made
@@ -262,13 +263,13 @@ def corpus_titles(names: Iterable[str], paths: Paths) -> dict[str, str]:
     return found
 
 
-def own_shelves(paths: Paths) -> list[Shelf]:
+def own_shelves(paths: Paths) -> list[Collection]:
     """The corpora of the library that this person may read."""
     gate = access.gate()
-    return [shelf for shelf in shelves(paths.library) if gate.may(Act.READ, shelf.name)]
+    return [shelf for shelf in collections(paths.library) if gate.may(Act.READ, shelf.name)]
 
 
-def own_shelf(name: str, paths: Paths) -> Shelf | None:
+def own_shelf(name: str, paths: Paths) -> Collection | None:
     """The one of this name among them."""
     return next((shelf for shelf in own_shelves(paths) if shelf.name == name), None)
 

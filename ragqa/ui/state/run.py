@@ -14,7 +14,7 @@ from ragqa.errors import RagqaError
 from ragqa.infra import logs
 from ragqa.infra.metrics import FIGURES
 from ragqa.pipeline import Pipeline
-from ragqa.server.queue import Turn, Turns
+from ragqa.server.queue import QueuePlace, RunQueue
 from ragqa.settings.config import Config
 from ragqa.types import Question
 from ragqa.types.events.generation import BestSoFar
@@ -35,7 +35,7 @@ class Run:
         config: Config,
         load: Callable[[], Pipeline],
         owner: str = "",
-        turn: Turn | None = None,
+        turn: QueuePlace | None = None,
     ) -> None:
         """Starts at once, or when its ``turn`` comes. ``load`` gives the pipeline; it is called in the thread, since it
         may load models.
@@ -153,7 +153,7 @@ class KeptRun(Run):
 STOPPING = "This server is being stopped"
 
 
-def finish(turns: Turns, seconds: float) -> None:
+def finish(turns: RunQueue, seconds: float) -> None:
     """Lets no run begin any more and those at work end: three quarters of the time by themselves, then after an event.
 
     What of the others is on disk stays there, as after a power cut; the log names them.

@@ -12,7 +12,7 @@ from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmark import Item, Task
 from ragqa.evaluation.benchmarks.answering.benchmark import BENCHMARK, Case, separation
 from ragqa.evaluation.benchmarks.answering.facts import Facts, patterns
-from ragqa.evaluation.benchmarks.answers.solving import Answered
+from ragqa.evaluation.benchmarks.answers.solving import ReceivedAnswer
 from ragqa.evaluation.catalogue import benchmark_of
 from ragqa.types import Question
 from tests.support.fakes import answer
@@ -22,7 +22,7 @@ FACTS = Facts({"year": patterns(["1912"]), "place": patterns(["belfast"])}, patt
 
 
 def outcome_of(said, facts=FACTS, **fields):
-    solution = asdict(Answered(answer(said, **fields), (), (), {"retrieval": 0.5}))
+    solution = asdict(ReceivedAnswer(answer(said, **fields), (), (), {"retrieval": 0.5}))
     item = Item(1, Question("When, and where?", "answer-1"), Case("encyclopedia", "two-part", facts))
     return BENCHMARK.score(Task((item,), {}, {"encyclopedia": make_pipeline()}), item, solution)
 

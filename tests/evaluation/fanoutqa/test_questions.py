@@ -27,7 +27,7 @@ from ragqa.evaluation.benchmarks.fanoutqa.evidence import (
 from ragqa.evaluation.benchmarks.fanoutqa.instruments import plain_normaliser
 from ragqa.evaluation.benchmarks.fanoutqa.questions import (
     WITHDRAWN,
-    Evidence,
+    EvidencePage,
     FanOutQuestion,
     load_fanoutqa,
     looks_like_fanoutqa,
@@ -75,9 +75,9 @@ def test_a_dev_question_has_its_answer_its_steps_and_every_page_once(tmp_path):
     assert found.question == Question("Who?", "q1")
     assert found.answer == {"A": 1, "B": True}
     assert found.evidence == (
-        Evidence("Alpha", "1", 11, "https://w/Alpha"),
-        Evidence("Beta", "2", 22),
-        Evidence("Gamma", "###TBD###", None),
+        EvidencePage("Alpha", "1", 11, "https://w/Alpha"),
+        EvidencePage("Beta", "2", 22),
+        EvidencePage("Gamma", "###TBD###", None),
     )
     assert found.categories == ("C",)
     assert [s.question.question_id for s in found.steps] == ["s1", "s2", "s5"]
@@ -137,7 +137,10 @@ def test_the_real_files_load(shared_data):
 
 
 def test_the_newest_revision_of_a_title_counts():
-    pages = [Evidence("A", "1", 5), Evidence("B", "2", None)], [Evidence("A", "1", 7), Evidence("C", "3", 1)]
+    pages = (
+        [EvidencePage("A", "1", 5), EvidencePage("B", "2", None)],
+        [EvidencePage("A", "1", 7), EvidencePage("C", "3", 1)],
+    )
     questions = [FanOutQuestion(Question("?", str(n)), tuple(evidence)) for n, evidence in enumerate(pages)]
     assert revisions_of(questions) == {"A": 7, "C": 1}
 

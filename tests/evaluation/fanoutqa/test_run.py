@@ -26,8 +26,8 @@ from ragqa.evaluation.benchmarks.fanoutqa.evidence import (
 )
 from ragqa.evaluation.benchmarks.fanoutqa.instruments import JudgeSettings, LlmJudge, plain_normaliser
 from ragqa.evaluation.benchmarks.fanoutqa.metrics import Metrics
-from ragqa.evaluation.benchmarks.fanoutqa.questions import Evidence, FanOutQuestion
-from ragqa.evaluation.benchmarks.fanoutqa.reporting import Loaded
+from ragqa.evaluation.benchmarks.fanoutqa.questions import EvidencePage, FanOutQuestion
+from ragqa.evaluation.benchmarks.fanoutqa.reporting import FanOutContext
 from ragqa.evaluation.benchmarks.fanoutqa.settings import (
     PROMPTS,
     ClosedBook,
@@ -52,7 +52,7 @@ from tests.support.openai_server import OpenAIServer, answer, status
 CONTEXT = 4_096
 QUESTION = FanOutQuestion(
     Question("Into which seas do the Danube and the Rhine end?", "q1"),
-    (Evidence("Danube", "1", 11), Evidence("Rhine", "2", 22), Evidence("Missing", "3", None)),
+    (EvidencePage("Danube", "1", 11), EvidencePage("Rhine", "2", 22), EvidencePage("Missing", "3", None)),
     (),
     {"Danube": "Black Sea", "Rhine": "North Sea"},
 )
@@ -102,7 +102,7 @@ def task_of(asked, made=None, metrics=None, *, parallel=1, judge=None, answers=N
     stamp = stamp_of(asked, made, GenerationConfig(model="test")) if made else {"answers": answers}
     during = (lambda folder: judge.caching(items, folder)) if judge else nullcontext
     scoring = {"judge": judge.settings.digest if judge else "", "scored": metrics is not None}
-    loaded = Loaded(Setting.CLOSED_BOOK, made, answers, metrics)
+    loaded = FanOutContext(Setting.CLOSED_BOOK, made, answers, metrics)
     return Task(items, stamp, loaded, (), scoring, parallel, during)
 
 

@@ -11,7 +11,7 @@ import ragqa
 from ragqa.cli import app
 from ragqa.evaluation.catalogue import benchmark_of
 
-FOLDER = Path(ragqa.__file__).parent / "evaluation" / "hotpotqa"
+FOLDER = Path(ragqa.__file__).parent / "evaluation" / "benchmarks" / "hotpotqa"
 
 
 def test_it_is_one_folder_and_no_other_code_names_it():

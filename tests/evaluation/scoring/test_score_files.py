@@ -8,7 +8,7 @@ import os
 import pytest
 
 from ragqa.errors import RecordError
-from ragqa.evaluation.answer_file import Figures, figures_of
+from ragqa.evaluation.answer_file import AnswerScores, figures_of
 from ragqa.evaluation.benchmarks.scoring.results import averages, averages_text, csv_text
 from ragqa.infra.journal import Journal, write_whole
 from ragqa.types import ModelInfo
@@ -31,14 +31,14 @@ def evaluation(mode, entailment, contradiction, covered):
 
 def test_script_mode_leaves_coverage_unrounded_and_rounds_the_composite():
     figures = figures_of(evaluation(ScoringMode.SCRIPT, 0.11765, 0.00885, [True, False, False]))
-    assert figures == Figures(0.11765, 0.00885, 1 / 3, round((1 / 3 + 0.11765 - 0.00885 + 1) / 3, 5))
+    assert figures == AnswerScores(0.11765, 0.00885, 1 / 3, round((1 / 3 + 0.11765 - 0.00885 + 1) / 3, 5))
     # a row of the baseline that RegNLP/RePASs publishes, with the same parts
     assert csv_text([("q", figures)]).splitlines()[1] == "q,0.11765,0.00885,0.3333333333333333,0.48071"
 
 
 def test_paper_mode_rounds_nothing():
     figures = figures_of(evaluation(ScoringMode.PAPER, 0.123456789, 0.1, [True, False]))
-    assert figures == Figures(0.123456789, 0.1, 1 / 2, (0.123456789 - 0.1 + 1 / 2 + 1) / 3)
+    assert figures == AnswerScores(0.123456789, 0.1, 1 / 2, (0.123456789 - 0.1 + 1 / 2 + 1) / 3)
 
 
 @pytest.mark.parametrize("mode", list(ScoringMode))
@@ -51,7 +51,7 @@ def test_without_an_obligation_the_coverage_is_the_whole_number_0(mode):
 
 
 def test_the_table_has_the_references_columns_and_line_ends():
-    text = csv_text([("q,1", Figures(0.5, 0.0, 0, 1e-05)), ("q,1", Figures(0.5, 0.0, 1.0, 0.25))])
+    text = csv_text([("q,1", AnswerScores(0.5, 0.0, 0, 1e-05)), ("q,1", AnswerScores(0.5, 0.0, 1.0, 0.25))])
     assert text == (
         "QuestionID,entailment_score,contradiction_score,obligation_coverage_score,composite_score\r\n"
         '"q,1",0.5,0.0,0,1e-05\r\n'
@@ -60,9 +60,11 @@ def test_the_table_has_the_references_columns_and_line_ends():
 
 
 def test_averages_are_the_means_of_the_columns():
-    means = averages([Figures(0.1, 0.2, 0, 0.3), Figures(0.2, 0.4, 1.0, 0.7), Figures(0.6, 0.3, 0.5, 0.2)])
+    means = averages(
+        [AnswerScores(0.1, 0.2, 0, 0.3), AnswerScores(0.2, 0.4, 1.0, 0.7), AnswerScores(0.6, 0.3, 0.5, 0.2)]
+    )
     assert means.values == pytest.approx(((0.1 + 0.2 + 0.6) / 3, (0.2 + 0.4 + 0.3) / 3, 1.5 / 3, (0.3 + 0.7 + 0.2) / 3))
-    assert averages_text(Figures(0.11377999999999999, 0.09597, 0.7, 0.5726030000000001)) == (
+    assert averages_text(AnswerScores(0.11377999999999999, 0.09597, 0.7, 0.5726030000000001)) == (
         "Average Entailment Score: 0.11377999999999999\n"
         "Average Contradiction Score: 0.09597\n"
         "Average Obligation Coverage Score: 0.7\n"
@@ -83,7 +85,7 @@ def test_published_rows_follow_from_their_parts(shared_data):
         parts = (row["obligation_coverage_score"], row["entailment_score"], row["contradiction_score"])
         composite = round((parts[0] + parts[1] - parts[2] + 1) / 3, 5)
         assert composite == pytest.approx(row["composite_score"], abs=1.1e-5)
-        text = csv_text([("q", Figures(parts[1], parts[2], parts[0], row["composite_score"]))])
+        text = csv_text([("q", AnswerScores(parts[1], parts[2], parts[0], row["composite_score"]))])
         assert next(csv.reader(text.splitlines()[1:]))[1:] == [str(row[name]) for name in row]
 
 

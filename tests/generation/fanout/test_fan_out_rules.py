@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragqa.generation.fanout.decomposition import decompose
-from ragqa.generation.fanout.merging import BRIDGE, OTHER, OWN, Found, gather, kept_by, merge
+from ragqa.generation.fanout.merging import BRIDGE, OTHER, OWN, RankedSubQuestion, gather, kept_by, merge
 from ragqa.generation.fanout.names import groups_of, names_in, plain_name
 from ragqa.generation.fanout.searching import MAX_BRIDGES, best_documents, bridges, own_passages, parts_of, second_hop
 from ragqa.settings.config import FilteringConfig
@@ -254,8 +254,8 @@ def test_without_sub_questions_the_order_and_the_selection_are_those_of_single_s
 
 
 def test_a_score_is_the_questions_relevance_and_the_most_that_one_sub_question_adds():
-    first = Found(sub(1), ranking((C, 4.0), (B, 3.0), (D, 2.0)))
-    second = Found(sub(2), ranking((B, 8.0), (A, 7.0)))
+    first = RankedSubQuestion(sub(1), ranking((C, 4.0), (B, 3.0), (D, 2.0)))
+    second = RankedSubQuestion(sub(2), ranking((B, 8.0), (A, 7.0)))
     merged = merge(WHOLE, [first, second])
     assert scores(merged) == pytest.approx({
         "a": 1.0,  # 0 of both
@@ -268,16 +268,16 @@ def test_a_score_is_the_questions_relevance_and_the_most_that_one_sub_question_a
 
 
 def test_a_passage_of_the_names_own_counts_most_and_a_bridge_adds_to_no_other():
-    named = Found(sub(name="Title d"), ranking((C, 4.0), (D, 3.0), (B, 2.0)))
+    named = RankedSubQuestion(sub(name="Title d"), ranking((C, 4.0), (D, 3.0), (B, 2.0)))
     assert scores(merge(WHOLE, [named]))["d"] == pytest.approx(OWN * (1 + 0.5) / 2)
-    bridge = Found(sub(name="Title d", bridge=True), named.ranking, hop=1)
+    bridge = RankedSubQuestion(sub(name="Title d", bridge=True), named.ranking, hop=1)
     assert scores(merge(WHOLE, [bridge])) == pytest.approx({"a": 1.0, "b": 0.5, "c": 0.0, "d": BRIDGE * 0.85})
 
 
 def test_every_hit_has_the_same_columns_and_nothing_given_is_changed():
     part = ScorePart("bm25", 3.0, 1, 1.0, 1.0, 1.0)
     whole = Ranking("fused", (ScoredPassage(A, 1.0, (part,)),))
-    merged = merge(whole, [Found(sub(), ranking((D, 1.0)))])
+    merged = merge(whole, [RankedSubQuestion(sub(), ranking((D, 1.0)))])
     assert [[one.retriever for one in hit.parts] for hit in merged.hits] == [["bm25"], ["bm25"]]
     assert merged.hits[1].parts[0].raw is None
     assert [[one.retriever for one in hit.reranking] for hit in merged.hits] == [["fused", "sub-question"]] * 2
@@ -285,7 +285,7 @@ def test_every_hit_has_the_same_columns_and_nothing_given_is_changed():
 
 
 def test_the_selection_is_the_union_and_says_who_found_what():
-    found = [Found(sub(1), ranking((D, 1.0), (A, 0.95))), Found(sub(2), ranking((D, 1.0)))]
+    found = [RankedSubQuestion(sub(1), ranking((D, 1.0), (A, 0.95))), RankedSubQuestion(sub(2), ranking((D, 1.0)))]
     selection = gather(WHOLE, found, FilteringConfig())
     assert {c.passage.passage_id: c.explanation for c in selection.kept} == {
         "a": "kept: found by the question (rank 1)",
@@ -298,13 +298,13 @@ def test_the_selection_is_the_union_and_says_who_found_what():
 
 def test_evidence_is_what_the_filter_keeps_at_most_two_and_the_names_own_first():
     close = ranking((A, 1.0), (B, 0.99), (C, 0.98), (D, 0.0))
-    assert [hit.passage for _, hit in kept_by(Found(sub(), close), FilteringConfig())] == [A, B]
-    own = kept_by(Found(sub(name="Title d"), close), FilteringConfig())
+    assert [hit.passage for _, hit in kept_by(RankedSubQuestion(sub(), close), FilteringConfig())] == [A, B]
+    own = kept_by(RankedSubQuestion(sub(name="Title d"), close), FilteringConfig())
     assert [(rank, hit.passage.passage_id) for rank, hit in own] == [(4, "d"), (1, "a")]
-    assert len(kept_by(Found(sub(), close), FilteringConfig(top_k=1))) == 1
-    assert kept_by(Found(sub(), ranking()), FilteringConfig()) == ()
+    assert len(kept_by(RankedSubQuestion(sub(), close), FilteringConfig(top_k=1))) == 1
+    assert kept_by(RankedSubQuestion(sub(), ranking()), FilteringConfig()) == ()
 
 
 def test_empty_rankings_merge_to_what_there_is():
     assert merge(ranking(), ()).hits == ()
-    assert gather(ranking(), [Found(sub(), ranking((D, 1.0)))], FilteringConfig()).passages == (D,)
+    assert gather(ranking(), [RankedSubQuestion(sub(), ranking((D, 1.0)))], FilteringConfig()).passages == (D,)

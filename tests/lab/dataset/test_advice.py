@@ -10,7 +10,7 @@ from ragqa.cli import app
 from ragqa.evaluation.benchmarks.retrieval.setups import FUSED
 from ragqa.evaluation.significance import paired_test
 from ragqa.index import open_index
-from ragqa.lab.dataset.advice import ASKED, DEFAULT, FEWEST, MOST_LOST, Candidate, candidates, made_questions, taken
+from ragqa.lab.dataset.advice import ASKED, DEFAULT, FEWEST, MOST_LOST, PresetResult, candidates, made_questions, taken
 from ragqa.loading import load_obligations
 from ragqa.settings.config import RerankingConfig, ScoringConfig
 from ragqa.settings.paths import Paths
@@ -21,7 +21,7 @@ BASE = [0.2, 0.5, 1.0, 0.5] * 20
 
 def candidate(name, gains):
     values = [one + gain for one, gain in zip(BASE, gains, strict=True)]
-    return Candidate(name, sum(values) / len(values), 1.0, paired_test(values, BASE))
+    return PresetResult(name, sum(values) / len(values), 1.0, paired_test(values, BASE))
 
 
 def measured(*others):

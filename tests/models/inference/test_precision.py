@@ -261,7 +261,7 @@ class Watched:
         self.engine = Engine
         monkeypatch.setattr("ragqa.models.inference.classifier.OpenVinoEngine", Engine)
         monkeypatch.setattr("ragqa.retrieval.encoder.OpenVinoEngine", Engine)
-        for module in ("inference.classifier", "retrieval.encoder"):
+        for module in ("models.inference.classifier", "retrieval.encoder"):
             monkeypatch.setattr(f"ragqa.{module}.timings", lambda: bench.timings)
 
 

@@ -427,7 +427,7 @@ PROCESS = textwrap.dedent("""
 
 
 def process(file, seed, count):
-    root = Path(__file__).resolve().parents[2]
+    root = Path(__file__).resolve().parents[3]
     return subprocess.Popen(
         [sys.executable, "-c", PROCESS, str(file), str(seed), str(count)],
         cwd=root,

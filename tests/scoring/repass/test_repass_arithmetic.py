@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragqa.scoring.repass.arithmetic import (
-    Cover,
+    ObligationMatch,
     best_cover,
     covers,
     first_maximum,
@@ -124,19 +124,19 @@ def test_above_one_half_the_arg_max_changes_nothing(entailment, share):
 
 @both_modes
 def test_best_cover_names_the_best_sentence_whether_it_covers_or_not(mode):
-    assert best_cover([pair(0.2), pair(0.8), pair(0.9)], 0.7, mode) == Cover(True, 0.9, 2)
-    assert best_cover([pair(0.2), pair(0.7), pair(0.7)], 0.7, mode) == Cover(False, 0.7, 1)
+    assert best_cover([pair(0.2), pair(0.8), pair(0.9)], 0.7, mode) == ObligationMatch(True, 0.9, 2)
+    assert best_cover([pair(0.2), pair(0.7), pair(0.7)], 0.7, mode) == ObligationMatch(False, 0.7, 1)
 
 
 @both_modes
 def test_best_cover_without_a_sentence(mode):
-    assert best_cover([], 0.7, mode) == Cover(False, 0.0, None)
+    assert best_cover([], 0.7, mode) == ObligationMatch(False, 0.0, None)
 
 
 def test_best_cover_prefers_a_sentence_that_covers_over_a_higher_one_that_does_not():
     pairs = [NliProbabilities(0.5, 0.45, 0.05), NliProbabilities(0.3, 0.4, 0.3)]
-    assert best_cover(pairs, 0.35, SCRIPT) == Cover(True, 0.4, 1)
-    assert best_cover(pairs, 0.35, PAPER) == Cover(True, 0.45, 0)
+    assert best_cover(pairs, 0.35, SCRIPT) == ObligationMatch(True, 0.4, 1)
+    assert best_cover(pairs, 0.35, PAPER) == ObligationMatch(True, 0.45, 0)
 
 
 @pytest.mark.parametrize(

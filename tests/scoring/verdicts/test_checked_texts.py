@@ -1,9 +1,9 @@
 """Twenty texts with known faults, written before any of them was checked: what is found, missed, wrongly accused.
 
-With the lists: ``pytest -m slow -s tests/scoring/verdicts/test_checked_texts.py``. A wrong number is found where its sentence
-is called contradicted; a dropped exception where its sentence is not called supported; a missing obligation where it is
-among those that the text does not cover in full. A sentence without a fault is accused where it is contradicted, and
-not recognised where nothing is said to support it.
+With the lists: ``pytest -m slow -s tests/scoring/verdicts/test_checked_texts.py``. A wrong number is found where its
+sentence is called contradicted; a dropped exception where its sentence is not called supported; a missing obligation
+where it is among those that the text does not cover in full. A sentence without a fault is accused where it is
+contradicted, and not recognised where nothing is said to support it.
 """
 
 import json
@@ -21,7 +21,7 @@ from ragqa.settings.paths import Paths
 from ragqa.types.events.scoring import Scored
 from ragqa.types.scores import Cover, Verdict
 
-TEXTS = Path(__file__).parents[1] / "fixtures" / "checked" / "texts.jsonl"
+TEXTS = Path(__file__).parents[2] / "fixtures" / "checked" / "texts.jsonl"
 ACCUSED = {Verdict.CONTRADICTED, Verdict.DISAGREEING}
 pytestmark = [pytest.mark.model, pytest.mark.slow]  # 20 texts, a few seconds each
 

@@ -8,7 +8,7 @@ from ragqa.errors import AccessError, ConfigError
 from ragqa.server.access.audit import AuditLog
 from ragqa.server.access.gate import Gate
 from ragqa.server.access.policy import Person, Policy, Role, read_policy
-from ragqa.server.access.rate_limit import Allowance
+from ragqa.server.access.rate_limit import RateLimit
 
 
 class Clock:
@@ -20,7 +20,7 @@ class Clock:
 
 def test_a_limit_is_exact_and_says_when_to_go_on():
     clock = Clock()
-    used = Allowance(clock)
+    used = RateLimit(clock)
     for _ in range(3):
         used.spend("ann", "questions", 1, 3)
         clock.seconds += 60
@@ -39,11 +39,11 @@ def test_a_limit_is_exact_and_says_when_to_go_on():
 
 def test_what_is_too_much_by_itself_names_no_time():
     with pytest.raises(AccessError, match="this alone has 1,001; take less at once"):
-        Allowance().spend("ann", "bytes of uploads", 1001, 1000)
+        RateLimit().spend("ann", "bytes of uploads", 1001, 1000)
 
 
 def test_threads_together_get_no_more():
-    used, passed = Allowance(), []
+    used, passed = RateLimit(), []
 
     def work():
         for _ in range(20):
@@ -63,13 +63,13 @@ def test_threads_together_get_no_more():
 
 def test_the_gate_asks_the_policy_and_lets_everybody_go_on_where_nobody_signs_in(tmp_path):
     ann, log = Person("ann", Role.ANALYST), AuditLog(tmp_path)
-    limited = Gate(ann, Policy(questions_per_hour=1, upload_mb_per_hour=1), log, Allowance())
+    limited = Gate(ann, Policy(questions_per_hour=1, upload_mb_per_hour=1), log, RateLimit())
     limited.spend_question()
     limited.spend_upload(1_000_000)
     for spend in (limited.spend_question, lambda: limited.spend_upload(1)):
         with pytest.raises(AccessError, match="you may go on at"):
             spend()
-    for free in (Gate(ann, Policy(), log, Allowance()), Gate(policy=Policy(questions_per_hour=1))):
+    for free in (Gate(ann, Policy(), log, RateLimit()), Gate(policy=Policy(questions_per_hour=1))):
         for _ in range(5):
             free.spend_question()
             free.spend_upload(10**12)

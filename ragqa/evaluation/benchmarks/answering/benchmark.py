@@ -31,7 +31,7 @@ from ragqa.evaluation.benchmark import (
 )
 from ragqa.evaluation.benchmarks.answering import facts
 from ragqa.evaluation.benchmarks.answering.facts import Facts
-from ragqa.evaluation.benchmarks.answers.solving import Answered, answered
+from ragqa.evaluation.benchmarks.answers.solving import ReceivedAnswer, answered
 from ragqa.evaluation.loading import answer_stamp_of, config_of, pipeline_for
 from ragqa.evaluation.report import Column, Comparison, Figure, Line, Matched, Report, Row, shown
 from ragqa.infra.journal import digest
@@ -130,7 +130,7 @@ def solve(task: Task, item: Item) -> Json:
 
 def score(task: Task, item: Item, solution: Json) -> Json:
     """The outcome, and which facts were found, missed and said wrongly."""
-    found, case = Answered.of(solution), item.content
+    found, case = ReceivedAnswer.of(solution), item.content
     judged: dict[str, Any]
     if case.facts is None:
         refused = found.answer.is_refusal
@@ -159,7 +159,7 @@ def row(_: Task, outcome: Outcome) -> Row:
     case, scores, found = outcome.item.content, outcome.scores, outcome.row()
     if outcome.solution is None or scores is None:
         return found
-    kept = Answered.of(outcome.solution)
+    kept = ReceivedAnswer.of(outcome.solution)
     facts_found = ((part, name == "found") for name in ("found", "missing") for part in scores.get(name, ()))
     return replace(
         found,

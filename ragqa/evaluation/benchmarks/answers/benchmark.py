@@ -41,7 +41,7 @@ from ragqa.evaluation.benchmark import (
 )
 from ragqa.evaluation.benchmarks.answers.comparing import SCALE, published_comparison, published_rows, run_tables
 from ragqa.evaluation.benchmarks.answers.measures import means
-from ragqa.evaluation.benchmarks.answers.solving import Answered, answered, scores_of
+from ragqa.evaluation.benchmarks.answers.solving import ReceivedAnswer, answered, scores_of
 from ragqa.evaluation.benchmarks.answers.writing import OUTPUTS, PRICE_UNIT, report_of, write_outputs
 from ragqa.evaluation.files import has_questions, holds_gold
 from ragqa.evaluation.loading import answer_stamp_of, config_of, pipeline_for
@@ -101,7 +101,7 @@ OPTIONS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class AnswersContext:
     """What the run works with. ``prices``: of a million tokens sent and written; ``docids`` by passage id."""
 
     pipeline: Pipeline
@@ -144,7 +144,7 @@ def task_of(pipeline: Pipeline, settings: Settings, variant: str = "") -> Task:
     )
     stamp = {**answer_stamp_of(questions, pipeline), "schema_version": SCHEMA_VERSION, "variant": variant}
     docids = load_item_ids(Path(settings["docids"])) if settings.get("docids") else None
-    loaded = Loaded(pipeline, _gold(questions, pipeline), prices_of(settings), docids)
+    loaded = AnswersContext(pipeline, _gold(questions, pipeline), prices_of(settings), docids)
     columns = (*COLUMNS, *TOKENS) if needs_language_model(pipeline.config.generation.generator) else COLUMNS
     return Task(items, stamp, loaded, columns, parallel=settings["parallel"])
 
@@ -165,7 +165,7 @@ def solve(task: Task, item: Item) -> Json:
 
 def score(task: Task, item: Item, solution: Json) -> Json:
     """Every measure of the answer and each of its sentences; empty where it has none."""
-    return scores_of(task.context.pipeline, item.question, Answered.of(solution))
+    return scores_of(task.context.pipeline, item.question, ReceivedAnswer.of(solution))
 
 
 def row(task: Task, outcome: Outcome) -> Row:
@@ -175,7 +175,7 @@ def row(task: Task, outcome: Outcome) -> Row:
     found = replace(outcome.row(), right=False, gold=tuple(sorted(wanted)))
     if outcome.solution is None:
         return found
-    kept, scores = Answered.of(outcome.solution), outcome.scores or {"values": {}, "sentences": ()}
+    kept, scores = ReceivedAnswer.of(outcome.solution), outcome.scores or {"values": {}, "sentences": ()}
     usage = kept.answer.usage
     values = {column.key: scores["values"].get(column.key) for column in task.columns}
     if TOKENS[0] in task.columns:

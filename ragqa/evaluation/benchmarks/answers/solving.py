@@ -33,7 +33,7 @@ _STAGES: Final[Mapping[type, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class ReceivedAnswer:
     """An answer as it was received, with what it was written from.
 
     ``ranking`` holds (passage id, relevance), best first; ``seconds`` are those of each stage; ``steps`` the scores
@@ -47,9 +47,9 @@ class Answered:
     steps: tuple[dict[str, Any], ...] = ()
 
     @classmethod
-    def of(cls, solution: Json) -> Answered:
+    def of(cls, solution: Json) -> ReceivedAnswer:
         """As it was before it became JSON."""
-        found: Answered = _adapter().validate_python(solution)
+        found: ReceivedAnswer = _adapter().validate_python(solution)
         return found
 
     def hits(self, gold: Collection[str] = ()) -> tuple[Hit, ...]:
@@ -66,11 +66,11 @@ def _ids(passage: Passage) -> tuple[str, str]:
 
 
 @cache
-def _adapter() -> TypeAdapter[Answered]:
-    return TypeAdapter(Answered)
+def _adapter() -> TypeAdapter[ReceivedAnswer]:
+    return TypeAdapter(ReceivedAnswer)
 
 
-def answered(pipeline: Pipeline, question: Question) -> Answered:
+def answered(pipeline: Pipeline, question: Question) -> ReceivedAnswer:
     """The question through the pipeline, which is left when the answer is there. Raises GenerationError."""
     seconds: dict[str, float] = {}
     selection, steps = Selection((), ()), []
@@ -85,13 +85,13 @@ def answered(pipeline: Pipeline, question: Question) -> Answered:
                 case Selected(selection):
                     pass
                 case AnsweredEvent(answer):
-                    return Answered(answer, selection.passages, _ranking(selection), seconds, tuple(steps))
+                    return ReceivedAnswer(answer, selection.passages, _ranking(selection), seconds, tuple(steps))
             resumed = time.perf_counter()
     msg = "the pipeline ended without an answer; name a generator that writes"
     raise GenerationError(msg)
 
 
-def scores_of(pipeline: Pipeline, question: Question, found: Answered) -> Json:
+def scores_of(pipeline: Pipeline, question: Question, found: ReceivedAnswer) -> Json:
     """``values`` by the measures' keys and stages' seconds, ``sentences`` with their verdicts. Raises ScoringError."""
     began = time.perf_counter()
     scored = returned(pipeline.scorer.stream(found.answer, found.passages))

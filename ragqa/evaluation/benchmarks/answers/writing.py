@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ragqa.evaluation.benchmark import Outcome, Status, Task
 from ragqa.evaluation.benchmarks.answers.measures import means
-from ragqa.evaluation.benchmarks.answers.solving import Answered
+from ragqa.evaluation.benchmarks.answers.solving import ReceivedAnswer
 from ragqa.evaluation.run_files import write_run
 from ragqa.infra.journal import translated, write_whole
 from ragqa.types import Passage, Ranking, ScoredPassage
@@ -61,11 +61,11 @@ def write_outputs(
     write_run(run, tag, [name for name, _ in ranked], [ranking for _, ranking in ranked], docids)
 
 
-def _answered(outcomes: Sequence[Outcome]) -> Iterator[tuple[Outcome, Answered]]:
+def _answered(outcomes: Sequence[Outcome]) -> Iterator[tuple[Outcome, ReceivedAnswer]]:
     for outcome in outcomes:
         solution = outcome.solution
         if solution is not None:
-            yield outcome, Answered.of(solution)
+            yield outcome, ReceivedAnswer.of(solution)
 
 
 def _list(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
@@ -75,7 +75,7 @@ def _list(rows: Iterator[dict[str, Any]]) -> Iterator[str]:
     yield "\n]\n"
 
 
-def _a6(outcome: Outcome, found: Answered) -> dict[str, Any]:
+def _a6(outcome: Outcome, found: ReceivedAnswer) -> dict[str, Any]:
     return {
         "QuestionID": outcome.item.question.question_id,
         "Question": outcome.item.question.text,
@@ -95,7 +95,7 @@ def _detail(outcome: Outcome) -> dict[str, Any]:
     }
     solution, scores = outcome.solution, outcome.scores
     if solution is not None:
-        found = Answered.of(solution)
+        found = ReceivedAnswer.of(solution)
         answer = found.answer
         detail |= {
             "generator": answer.generator,

@@ -27,7 +27,7 @@ from ragqa.evaluation.benchmarks.fanoutqa.reporting import (
     COLUMNS,
     FILES,
     UNSOLVED,
-    Loaded,
+    FanOutContext,
     export,
     figures,
     published_report,
@@ -67,7 +67,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
         check = check_generations(given, {question.question_id for question in questions})
         answers = read_generations(given) if check.is_valid else {}
         stamp = _stamp("FanOutQA, answers checked", questions, answers=asdict(check) | answers)
-        return Task(items, stamp, Loaded(setting, answers=answers, check=check, n_questions=len(items)))
+        return Task(items, stamp, FanOutContext(setting, answers=answers, check=check, n_questions=len(items)))
     answers = answers_to(questions, given) if given else {}
     yield "Loading the lemmatiser"
     normaliser = load_normaliser(settings["lemmatiser"])
@@ -75,12 +75,15 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     judge = LlmJudge(judged_by) if judged_by and can_score else None
     metrics = load_metrics(normaliser, judge) if can_score else None
     if given:
-        loaded, stamp = Loaded(setting, None, answers, metrics), _stamp("FanOutQA, answers given", questions, answers)
+        loaded, stamp = (
+            FanOutContext(setting, None, answers, metrics),
+            _stamp("FanOutQA, answers given", questions, answers),
+        )
     else:
         config = generation_for(Config.from_env().generation)
         sources = yield from _sources(setting, settings, questions, normaliser, paths)
         solver = solver_for(setting, ChatClient(config, api_key()), config, sources)
-        loaded, stamp = Loaded(setting, solver, None, metrics), stamp_of(questions, solver, config)
+        loaded, stamp = FanOutContext(setting, solver, None, metrics), stamp_of(questions, solver, config)
     return Task(
         items,
         stamp,
@@ -138,7 +141,7 @@ def _scoring(metrics: Metrics, judge: JudgeSettings | None) -> dict[str, Any]:
 
 def solve(task: Task, item: Item) -> Json:
     """The answer, asked for or given (None: not given), with its steps, tokens and what a reader must know of it."""
-    loaded: Loaded = task.context
+    loaded: FanOutContext = task.context
     if loaded.solver is None:
         return {**UNSOLVED, "answer": (loaded.answers or {}).get(item.question.question_id)}
     answer, steps = loaded.solver.solve(item.content)

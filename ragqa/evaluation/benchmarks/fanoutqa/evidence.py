@@ -1,9 +1,9 @@
 """Wikipedia's pages: where their text comes from, cut into fragments, ranked for a question, and searched by a model.
 
 The paper's way (Zhu et al. 2024): a page is cut at paragraphs, lines, sentences, clauses, then words into fragments of
-at most 1,024 characters; BM25+ on comparable text (`ragqa.evaluation.benchmarks.fanoutqa.metrics.Normaliser`) ranks them for the
-question; the first that does not fit ends the list. Tokens are estimated, since the server's tokenizer is not here: see
-`count_tokens`.
+at most 1,024 characters; BM25+ on comparable text (`ragqa.evaluation.benchmarks.fanoutqa.metrics.Normaliser`) ranks
+them for the question; the first that does not fit ends the list. Tokens are estimated, since the server's tokenizer is
+not here: see `count_tokens`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from rank_bm25 import BM25Plus
 
-from ragqa.corpus.files import Item, read_utf8
+from ragqa.corpus.files import JsonItem, read_utf8
 from ragqa.corpus.wikipedia.mediawiki import MediaWiki
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.benchmarks.fanoutqa.metrics import Normaliser
@@ -162,7 +162,7 @@ def _lines(file: Path) -> Iterator[tuple[str, str]]:
         if not isinstance(values, dict):
             msg = f"{file.name}, line {number}: expected a JSON object, found {line[:40]!r}; correct the file"
             raise CorpusError(msg)
-        item = Item(f"{file.name}, line {number}", values)
+        item = JsonItem(f"{file.name}, line {number}", values)
         yield item.line("title"), item.text("text")
 
 
@@ -242,24 +242,24 @@ def fitting(fragments: Iterable[Fragment], limit: int, frame_tokens: int, each: 
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """What a search found: fragments, best first, or titles to search for next."""
 
     fragments: tuple[Fragment, ...] = ()
     similar: tuple[str, ...] = ()
 
 
-class Search(Protocol):
+class PageSearch(Protocol):
     """Finds fragments for a model's search; ``question`` ranks those of a page. Threads share it."""
 
     @property
     def name(self) -> str: ...
 
-    def find(self, query: str, question: str) -> Found:
+    def find(self, query: str, question: str) -> SearchResult:
         """What one search of the model finds. Raises CorpusError where the source fails."""
         ...
 
-    def once(self, question: str) -> Found:
+    def once(self, question: str) -> SearchResult:
         """What is found for the question itself, for a model that does not search."""
         ...
 
@@ -275,21 +275,21 @@ class WikipediaSearch:
     def name(self) -> str:
         return f"pages: {self.pages.name}; ranked on text lemmatised with {self.normaliser.lemmatiser}"
 
-    def find(self, query: str, question: str) -> Found:
-        """See `Search`."""
+    def find(self, query: str, question: str) -> SearchResult:
+        """See `PageSearch`."""
         try:
             text = self.pages.page(query, None)
         except NoPageError:
-            return Found(similar=self.pages.search(query, SIMILAR_TITLES))
-        return Found(ranked([(query, text)], question, self.normaliser))
+            return SearchResult(similar=self.pages.search(query, SIMILAR_TITLES))
+        return SearchResult(ranked([(query, text)], question, self.normaliser))
 
-    def once(self, question: str) -> Found:
+    def once(self, question: str) -> SearchResult:
         """The fragments of the pages whose titles match the question, ranked together."""
         pages = []
         for title in self.pages.search(question, SIMILAR_TITLES):
             with suppress(NoPageError):
                 pages.append((title, self.pages.page(title, None)))
-        return Found(ranked(pages, question, self.normaliser))
+        return SearchResult(ranked(pages, question, self.normaliser))
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,12 +299,14 @@ class IndexSearch:
     name: str
     hits: Callable[[str], Sequence[tuple[str, str]]]  # a query -> (title, text)
 
-    def find(self, query: str, question: str) -> Found:
-        """See `Search`."""
-        return Found(tuple(Fragment(title, text, rank) for rank, (title, text) in enumerate(self.hits(query), 1)))
+    def find(self, query: str, question: str) -> SearchResult:
+        """See `PageSearch`."""
+        return SearchResult(
+            tuple(Fragment(title, text, rank) for rank, (title, text) in enumerate(self.hits(query), 1))
+        )
 
-    def once(self, question: str) -> Found:
-        """See `Search`."""
+    def once(self, question: str) -> SearchResult:
+        """See `PageSearch`."""
         return self.find(question, question)
 
 

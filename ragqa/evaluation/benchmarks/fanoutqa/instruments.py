@@ -30,7 +30,7 @@ from ragqa.errors import ModelError
 from ragqa.evaluation.benchmark import Item
 from ragqa.evaluation.benchmarks.fanoutqa.metrics import (
     ROUGE_TYPES,
-    Judge,
+    AnswerJudge,
     Judging,
     Metrics,
     Missing,
@@ -79,7 +79,7 @@ JUDGE_MISSING = Missing(
 )
 
 
-def load_metrics(normaliser: Normaliser, judge: Judge | None = None) -> Metrics:
+def load_metrics(normaliser: Normaliser, judge: AnswerJudge | None = None) -> Metrics:
     """Everything that can be measured here; what cannot is in ``missing``."""
     missing = list(lemmas_missing(normaliser))
     rouge, bleurt = load_rouge(), load_bleurt()

@@ -113,7 +113,7 @@ class QuestionScore:
 
 
 @dataclass(frozen=True, slots=True)
-class Scores:
+class FanOutScores:
     """Means over all questions. ``lemmatiser`` and ``through`` as `Normaliser` has them."""
 
     n_questions: int
@@ -128,7 +128,7 @@ class Scores:
     missing: tuple[Missing, ...] = ()
 
 
-class Judge(Protocol):
+class AnswerJudge(Protocol):
     """Who compares an answer with the reference."""
 
     @property
@@ -144,7 +144,7 @@ class Metrics:
     normaliser: Normaliser
     rouge: Callable[[str, str], Mapping[str, Rouge]] | None = None
     bleurt: Callable[[str, str], float] | None = None
-    judge: Judge | None = None
+    judge: AnswerJudge | None = None
     missing: tuple[Missing, ...] = field(default=())
 
 
@@ -196,7 +196,7 @@ def score_one(question: FanOutQuestion, answer: str | None, metrics: Metrics) ->
         return replace(score, note=f"not judged: {error}")
 
 
-def summarise(scores: Sequence[QuestionScore], metrics: Metrics) -> Scores:
+def summarise(scores: Sequence[QuestionScore], metrics: Metrics) -> FanOutScores:
     """The means, all 0 where there is no question. A judge that could not judge every answer gives no figure."""
     n = len(scores)
     missing = list(metrics.missing)
@@ -207,7 +207,7 @@ def summarise(scores: Sequence[QuestionScore], metrics: Metrics) -> Scores:
         missing.append(Missing("judge", reason, "run the same command again: the judgements received are cached"))
     elif metrics.judge is not None:
         judge = _mean([score.judging.score for score in scores if score.judging])
-    return Scores(
+    return FanOutScores(
         n_questions=n,
         n_answered=sum(score.answered for score in scores),
         loose=_mean([score.accuracy for score in scores]),

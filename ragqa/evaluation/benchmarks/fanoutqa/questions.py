@@ -1,7 +1,8 @@
 """FanOutQA (Zhu et al. 2024): dev and test questions -> questions with their necessary Wikipedia pages.
 
 Dev items carry an answer and a decomposition into smaller questions, each with the page that answers it; test items a
-list of pages and no answer. The text of a page is not in the files: `ragqa.evaluation.benchmarks.fanoutqa.evidence` finds it.
+list of pages and no answer. The text of a page is not in the files: `ragqa.evaluation.benchmarks.fanoutqa.evidence`
+finds it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ragqa.corpus.files import Item, describe, read_items
+from ragqa.corpus.files import JsonItem, describe, read_items
 from ragqa.errors import CorpusError
 from ragqa.evaluation.files import has_key, head_of
 from ragqa.types import Question
@@ -28,7 +29,7 @@ WITHDRAWN = frozenset({"36146d2306ce9ca3"})
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class EvidencePage:
     """A Wikipedia page at the revision that was current on 20 November 2023; None: the file does not say which."""
 
     title: str
@@ -38,14 +39,14 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class SubQuestion:
+class DecompositionStep:
     """A step of a human decomposition: it has a page of its own, or steps of its own, never both."""
 
     question: Question
     answer: Reference
-    evidence: Evidence | None
+    evidence: EvidencePage | None
     depends_on: tuple[str, ...] = ()
-    steps: tuple[SubQuestion, ...] = ()
+    steps: tuple[DecompositionStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +57,10 @@ class FanOutQuestion:
     """
 
     question: Question
-    evidence: tuple[Evidence, ...]
+    evidence: tuple[EvidencePage, ...]
     categories: tuple[str, ...] = ()
     answer: Reference | None = None
-    steps: tuple[SubQuestion, ...] = ()
+    steps: tuple[DecompositionStep, ...] = ()
 
     @property
     def question_id(self) -> str:
@@ -101,7 +102,7 @@ def revisions_of(questions: Sequence[FanOutQuestion]) -> dict[str, int]:
     return found
 
 
-def _question(item: Item) -> FanOutQuestion:
+def _question(item: JsonItem) -> FanOutQuestion:
     steps = tuple(_steps(item)) if "decomposition" in item else ()
     if "necessary_evidence" in item:
         evidence = [_evidence(part) for part in item.items("necessary_evidence")]
@@ -119,9 +120,9 @@ def _question(item: Item) -> FanOutQuestion:
     )
 
 
-def _steps(item: Item) -> Iterator[SubQuestion]:
+def _steps(item: JsonItem) -> Iterator[DecompositionStep]:
     for step in item.items("decomposition"):
-        yield SubQuestion(
+        yield DecompositionStep(
             question=Question(step.line("question"), step.identifier("id")),
             answer=_reference(step),
             evidence=None if step.values.get("evidence") is None else _evidence(_object(step, "evidence")),
@@ -130,29 +131,29 @@ def _steps(item: Item) -> Iterator[SubQuestion]:
         )
 
 
-def _evidence_of(steps: Sequence[SubQuestion]) -> Iterator[Evidence]:
+def _evidence_of(steps: Sequence[DecompositionStep]) -> Iterator[EvidencePage]:
     for step in steps:
         if step.evidence:
             yield step.evidence
         yield from _evidence_of(step.steps)
 
 
-def _evidence(item: Item) -> Evidence:
+def _evidence(item: JsonItem) -> EvidencePage:
     revision = item.identifier("revid")  # a number, the number as a text, or "###TBD###" for a page added later
     number = int(revision) if re.fullmatch(r"[0-9]{1,18}", revision) else None
     url = item.line("url") if item.values.get("url") else ""
-    return Evidence(item.line("title"), item.identifier("pageid"), number, url)
+    return EvidencePage(item.line("title"), item.identifier("pageid"), number, url)
 
 
-def _object(item: Item, key: str) -> Item:
+def _object(item: JsonItem, key: str) -> JsonItem:
     value = item.values[key]
     if not isinstance(value, dict):
         msg = f"{item.place}: expected an object under {key!r}, found {describe(value)}; correct the file"
         raise CorpusError(msg)
-    return Item(f"{item.place}, {key!r}", value)
+    return JsonItem(f"{item.place}, {key!r}", value)
 
 
-def _reference(item: Item) -> Reference:
+def _reference(item: JsonItem) -> Reference:
     """The answer as it is compared: a value, a list of values, or values by name; never empty, never nested."""
     value: Any = item.values.get("answer")
     if isinstance(value, dict) and value and all(map(_is_primitive, value.values())):

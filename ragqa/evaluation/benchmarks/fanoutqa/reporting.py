@@ -17,9 +17,9 @@ from pydantic import TypeAdapter
 
 from ragqa.evaluation.benchmark import Json, Outcome, Settings, Status, Task
 from ragqa.evaluation.benchmarks.fanoutqa.metrics import (
+    FanOutScores,
     Metrics,
     QuestionScore,
-    Scores,
     reference_text,
     score_one,
     summarise,
@@ -48,7 +48,7 @@ _SCORE: Final = TypeAdapter(QuestionScore)
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class FanOutContext:
     """What a run works with. ``solver`` asks a model, else ``answers`` are given; ``metrics`` None: not to be scored.
 
     ``check`` is what the leaderboard's rules say of a file of answers to the test set, which has ``n_questions``.
@@ -97,7 +97,7 @@ def _step(step: Json) -> str:
 
 def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
     """Loose and strict accuracy so far, and how many answers there are."""
-    loaded: Loaded = task.context
+    loaded: FanOutContext = task.context
     if loaded.check:
         found = f"{loaded.check.n:,} of {loaded.n_questions:,}"
         return (Figure("Answers", found, "the test set's references are not public"),)
@@ -114,7 +114,7 @@ def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
 
 def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
     """This run beside the published rows of its setting; what is missing with how to get it."""
-    loaded: Loaded = task.context
+    loaded: FanOutContext = task.context
     shown_figures = figures(task, [row(task, one) for one in outcomes if one.status is not Status.LEFT])
     if loaded.check:
         verdict = "The leaderboard's rules take" if loaded.check.is_valid else "The leaderboard would refuse"
@@ -219,7 +219,7 @@ def published_report(settings: Settings) -> Report:
     return Report(comparisons=(beside_published(setting_of(settings["setting"])),), notes=notes)
 
 
-def scores_as_dict(scores: Scores) -> dict[str, Any]:
+def scores_as_dict(scores: FanOutScores) -> dict[str, Any]:
     """The means in the shape of the `fanoutqa` package's result, with who lemmatised and what is missing."""
     return {
         "acc": {"loose": scores.loose, "strict": scores.strict},

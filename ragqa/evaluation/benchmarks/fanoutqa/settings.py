@@ -26,12 +26,12 @@ from typing import Any, Final, Protocol
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmarks.fanoutqa.evidence import (
     ANSWER_RESERVE,
-    Found,
     Fragment,
     IndexSearch,
     NoPageError,
+    PageSearch,
     PageSource,
-    Search,
+    SearchResult,
     WikipediaSearch,
     count_tokens,
     fitting,
@@ -210,7 +210,7 @@ def check_context(tokens: int) -> None:
 @dataclass(slots=True)
 class _Result:
     query: str
-    found: Found
+    found: SearchResult
     step: dict[str, Any] = field(default_factory=dict)
 
 
@@ -223,7 +223,7 @@ class OpenBook:
 
     client: ChatClient
     config: GenerationConfig
-    search: Search
+    search: PageSearch
     context_tokens: int
     max_searches: int = MAX_SEARCHES
 
@@ -293,7 +293,7 @@ class OpenBook:
         return frame("result", code, "Nothing was found. Try other words.", search=result.query)
 
 
-def _result(query: str, found: Found) -> _Result:
+def _result(query: str, found: SearchResult) -> _Result:
     step = {"step": "search", "query": query, "fragments": 0, "of": len(found.fragments)}
     return _Result(query, found, step | ({"similar": list(found.similar)} if found.similar else {}))
 
@@ -333,7 +333,7 @@ def solver_for(setting: Setting, client: ChatClient, config: GenerationConfig, s
     return OpenBook(client, config, _search(sources), sources.context_tokens, sources.max_searches)
 
 
-def _search(sources: Sources) -> Search:
+def _search(sources: Sources) -> PageSearch:
     if (sources.pages is None) == (sources.index is None):
         found = "neither" if sources.pages is None else "both"
         msg = f"open-book searches either pages (--pages) or an index (--index), got {found}; name one of them"

@@ -1,7 +1,8 @@
 """`ragqa eval follow-ups`: is a follow-up question made to stand alone rightly? Nothing is retrieved or answered.
 
-The threads are those of `ragqa.evaluation.benchmarks.answering` (``follow_ups.jsonl``), and so is the rule that judges: patterns
-that a right rewriting has and others that it has not. By rules, or with ``--generator llm`` by the language model.
+The threads are those of `ragqa.evaluation.benchmarks.answering` (``follow_ups.jsonl``), and so is the rule that judges:
+patterns that a right rewriting has and others that it has not. By rules, or with ``--generator llm`` by the language
+model.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`ragqa eval hotpotqa`: the share of two-document questions with both documents among the first k.
 
-Ranking and measuring are those of `ragqa.evaluation.benchmarks.retrieval`; this folder adds the stricter count, which HotpotQA's
-papers call "both" or "paragraph exact match" (Yang et al. 2018; Asai et al. 2020), for every configuration.
+Ranking and measuring are those of `ragqa.evaluation.benchmarks.retrieval`; this folder adds the stricter count, which
+HotpotQA's papers call "both" or "paragraph exact match" (Yang et al. 2018; Asai et al. 2020), for every configuration.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ from ragqa.evaluation.benchmarks.pandachat.results import (
     REPORT,
     RESULTS,
     TABLE,
-    Retrieved,
+    DocumentHits,
     System,
     comparison_of,
     mean_seconds,
@@ -214,7 +214,7 @@ def export(task: Task, outcomes: Sequence[Outcome], report: Report, folder: Path
     return (*files, File("Report (JSON)", REPORT))
 
 
-def _retrieved(outcomes: Sequence[Outcome]) -> list[Retrieved]:
+def _retrieved(outcomes: Sequence[Outcome]) -> list[DocumentHits]:
     found = []
     for outcome in outcomes:
         solution = outcome.solution if outcome.status is Status.SCORED else None
@@ -222,16 +222,16 @@ def _retrieved(outcomes: Sequence[Outcome]) -> list[Retrieved]:
             (document,) = outcome.item.content.gold_documents
             sources = tuple(source for _, source, _ in solution["hits"])
             question = outcome.item.question.text
-            found.append(Retrieved(outcome.item.number, question, document, sources, solution["seconds"]))
+            found.append(DocumentHits(outcome.item.number, question, document, sources, solution["seconds"]))
     return found
 
 
-def _n_asked(task: Task, found: Sequence[Retrieved]) -> int:
+def _n_asked(task: Task, found: Sequence[DocumentHits]) -> int:
     n_asked: int = len(found) if task.solves else task.context.n_asked
     return n_asked
 
 
-def _systems(context: _Context, found: Sequence[Retrieved]) -> list[System]:
+def _systems(context: _Context, found: Sequence[DocumentHits]) -> list[System]:
     ours = [system_of_run(found, context.system, context.ks)] if found else []
     asked = context.questions[: context.n_asked]
     return [*ours, *(system_of_file(read, name, context.ks, asked) for name, read in context.files.items())]

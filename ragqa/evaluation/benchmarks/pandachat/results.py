@@ -41,7 +41,7 @@ RESULTS, TABLE = "results.json", f"results-{SCENARIO}.md"
 
 
 @dataclass(frozen=True, slots=True)
-class Retrieved:
+class DocumentHits:
     """What a run found for one question: its number in the file, from 1, its document, that of each chunk, best first.
 
     ``seconds`` include encoding.
@@ -82,7 +82,7 @@ class SystemLine:
     seconds: float | None
 
 
-def system_of_run(found: Sequence[Retrieved], name: str, ks: Sequence[int]) -> System:
+def system_of_run(found: Sequence[DocumentHits], name: str, ks: Sequence[int]) -> System:
     """The figures of at least one question of a run, at each k."""
     wrong = {k: tuple(one.text for one in found if not is_right(one.document, one.sources, k)) for k in ks}
     seconds = mean_seconds(found)
@@ -90,7 +90,7 @@ def system_of_run(found: Sequence[Retrieved], name: str, ks: Sequence[int]) -> S
     return System(name, RUN, rows, wrong, statistics.median(1000 * one.seconds for one in found))
 
 
-def mean_seconds(found: Sequence[Retrieved]) -> float:
+def mean_seconds(found: Sequence[DocumentHits]) -> float:
     """What the benchmark calls time per question."""
     return statistics.fmean(one.seconds for one in found)
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from ragqa.corpus.files import Item, describe, read_json
+from ragqa.corpus.files import JsonItem, describe, read_json
 from ragqa.corpus.pandachat import DocumentQuestion
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.infra.journal import write_whole
@@ -121,7 +121,7 @@ def read_submission(path: Path, questions: Sequence[DocumentQuestion], limit: in
     if not isinstance(payload, dict):
         msg = f"{name}: expected an object with 'eval_scenario', 'system', {SECONDS!r} and {ROWS!r}, found "
         raise CorpusError(msg + f"{describe(payload)}; {_AGAIN}")
-    top = Item(name, payload)
+    top = JsonItem(name, payload)
     scenario, system = top.line("eval_scenario"), top.line("system")
     if scenario != SCENARIO:
         msg = f"{name}: expected the scenario {SCENARIO!r} under 'eval_scenario', found {scenario[:40]!r}; {_AGAIN}"
@@ -145,7 +145,7 @@ def _gold(questions: Iterable[DocumentQuestion]) -> dict[str, str]:
     return gold
 
 
-def _row(row: Item, gold: Mapping[str, str], known: frozenset[str]) -> tuple[str, str, tuple[str, ...]]:
+def _row(row: JsonItem, gold: Mapping[str, str], known: frozenset[str]) -> tuple[str, str, tuple[str, ...]]:
     query, document = row.line("query"), row.identifier("document")
     if query not in gold:
         msg = f"{row.place}: expected a question of the data set under 'query', found {query[:80]!r}; {_AGAIN}"
@@ -166,7 +166,7 @@ def _row(row: Item, gold: Mapping[str, str], known: frozenset[str]) -> tuple[str
     return query, document, sources
 
 
-def _sources(row: Item) -> tuple[str, ...]:
+def _sources(row: JsonItem) -> tuple[str, ...]:
     """The row's sources, from a list of texts or its written form."""
     value = row.values.get(SOURCES)
     if isinstance(value, str):
@@ -192,7 +192,7 @@ def _literal(text: str) -> object:
         return None
 
 
-def _seconds(top: Item) -> float | None:
+def _seconds(top: JsonItem) -> float | None:
     """The seconds of a question; None for null and NaN, which pandas writes for what nobody measured."""
     value = top.values.get(SECONDS)
     if SECONDS in top and (value is None or _is_nan(value)):

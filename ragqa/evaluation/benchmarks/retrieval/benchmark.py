@@ -16,7 +16,7 @@ from ragqa.evaluation.benchmark import INDEX, LIMIT, PRESET, Benchmark, Item, Js
 from ragqa.evaluation.benchmarks.retrieval.breakdown import ranks_of
 from ragqa.evaluation.benchmarks.retrieval.comparing import ids_of, ids_of_questions, stem_of, write_outputs
 from ragqa.evaluation.benchmarks.retrieval.rankings import FILE, Ranker, ranking_cache
-from ragqa.evaluation.benchmarks.retrieval.setups import FUSED, Loaded, fitting, rankings_of, setups_of
+from ragqa.evaluation.benchmarks.retrieval.setups import FUSED, RetrievalContext, fitting, rankings_of, setups_of
 from ragqa.evaluation.benchmarks.retrieval.tables import SHOWN, report_of, results_of, seconds_of
 from ragqa.evaluation.files import has_gold, holds_gold, questions_with_gold
 from ragqa.evaluation.loading import config_of, retrievers_of, stamp_of
@@ -59,7 +59,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
         if setup.reranking and setup.reranking.model not in rerankers:
             yield "Loading the reranker"
             rerankers[setup.reranking.model] = loading.load_reranker(setup.reranking.model)
-    loaded = Loaded(
+    loaded = RetrievalContext(
         *(index, ranker, setups, presets[0].name if presets else FUSED, baseline, unit, config, rerankers, docids)
     )
     stamp = stamp_of(questions, index, retrieval=asdict(deep.retrieval))
@@ -74,7 +74,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
 
 def solve(task: Task, item: Item) -> Json:
     """Every retriever's ranking, as deep as the deepest configuration needs it, and the seconds of each."""
-    loaded: Loaded = task.context
+    loaded: RetrievalContext = task.context
     ranked = loaded.ranker.rank(item.question.text)
     return {
         "rankings": [loaded.ranker.packed(ranking) for ranking in ranked.rankings],
@@ -84,7 +84,7 @@ def solve(task: Task, item: Item) -> Json:
 
 def score(task: Task, item: Item, solution: Json) -> Json:
     """Each configuration's measures; what a reranker said and a fan-out found, so that neither is done again."""
-    loaded: Loaded = task.context
+    loaded: RetrievalContext = task.context
     notes: dict[str, Any] = {}
     found = rankings_of(task, item, solution, notes)
     lists = [ids_of(ranking, loaded.unit) for ranking in found.values()]
@@ -96,7 +96,7 @@ def score(task: Task, item: Item, solution: Json) -> Json:
 
 def row(task: Task, outcome: Outcome) -> Row:
     """The question with the values and the first hits of the configuration that is shown."""
-    loaded: Loaded = task.context
+    loaded: RetrievalContext = task.context
     gold, scores, solution = outcome.item.content, outcome.scores, outcome.solution
     plain = Row(
         number=outcome.item.number,
@@ -151,7 +151,7 @@ def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
 
 def export(task: Task, outcomes: Sequence[Outcome], report: Report, folder: Path) -> Sequence[File]:
     """TREC runs, every question's values, the report."""
-    loaded: Loaded = task.context
+    loaded: RetrievalContext = task.context
     done = [outcome for outcome in outcomes if outcome.scores is not None]
     rows = [rankings_of(task, one.item, one.solution or {}, dict((one.scores or {})["notes"])) for one in done]
     results = [

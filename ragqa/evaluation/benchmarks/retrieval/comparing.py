@@ -38,7 +38,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class MeasureDifference:
     """One configuration against the baseline in one measure; p adjusted for all differences of the table (Holm)."""
 
     name: str
@@ -48,7 +48,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class MeasurePair:
     """One measure of two configurations, in [0, 1]; p adjusted for all pairs of the table (Holm)."""
 
     name: str
@@ -89,19 +89,19 @@ def evaluate(
     return tuple(results)
 
 
-def compare(results: Sequence[Result], baseline: str, seed: int = 0) -> tuple[Difference, ...]:
+def compare(results: Sequence[Result], baseline: str, seed: int = 0) -> tuple[MeasureDifference, ...]:
     """Every other configuration against the one called ``baseline``, in the measures of `TESTED`."""
     base = next(result for result in results if result.name == baseline)
     pairs = [(result, measure) for result in results if result.name != baseline for measure in TESTED]
     tests = [paired_test(result.values[measure], base.values[measure], seed) for result, measure in pairs]
     adjusted = holm([test.p_value for test in tests])
     return tuple(
-        Difference(result.name, measure, test, p)
+        MeasureDifference(result.name, measure, test, p)
         for (result, measure), test, p in zip(pairs, tests, adjusted, strict=True)
     )
 
 
-def compare_all_gold(single: Result, fan_out: Result, seed: int = 0) -> tuple[Pair, ...]:
+def compare_all_gold(single: Result, fan_out: Result, seed: int = 0) -> tuple[MeasurePair, ...]:
     """Recall at 2, 5 and 10, the mean over the questions of the share of their gold that was found, and ``all gold``,
     the share of questions with every gold passage among the first so many: the stricter "both" of two-hop questions.
     """
@@ -113,7 +113,7 @@ def compare_all_gold(single: Result, fan_out: Result, seed: int = 0) -> tuple[Pa
     tests = [paired_test(after, before, seed) for _, before, after in pairs]
     adjusted = holm([test.p_value for test in tests])
     return tuple(
-        Pair(name, sum(before) / len(before), sum(after) / len(after), test, p)
+        MeasurePair(name, sum(before) / len(before), sum(after) / len(after), test, p)
         for (name, before, after), test, p in zip(pairs, tests, adjusted, strict=True)
     )
 
@@ -164,6 +164,6 @@ def stem_of(name: str) -> str:
     return "".join(c if c.isalnum() else "-" for c in name).strip("-")
 
 
-def differences_json(differences: Sequence[Difference | Pair]) -> list[dict[str, Any]]:
+def differences_json(differences: Sequence[MeasureDifference | MeasurePair]) -> list[dict[str, Any]]:
     """The differences as JSON."""
     return [asdict(one) for one in differences]

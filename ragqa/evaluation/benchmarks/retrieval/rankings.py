@@ -76,7 +76,7 @@ def ranking_cache(file: Path, most: int = MAX_RANKINGS) -> RankingCache:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranked:
+class QuestionRankings:
     """The rankings of one question, one a retriever in their order; seconds by retriever, None where cached."""
 
     rankings: Rankings
@@ -101,7 +101,7 @@ class Ranker:
         found.retrievers = tuple(one for one in self.retrievers if one.name not in names)
         return found
 
-    def rank(self, question: str) -> Ranked:
+    def rank(self, question: str) -> QuestionRankings:
         """One ranking per retriever; a `Rescorer` scores what the others found, where there are others."""
         found: dict[str, Ranking] = {}
         seconds: dict[str, float | None] = {}
@@ -127,7 +127,7 @@ class Ranker:
                 seconds[rescorer.name] = time.perf_counter() - began
                 found[rescorer.name] = rounded(ranking)
         names = [one.name for one in self.retrievers]
-        return Ranked(tuple(found[name] for name in names), {name: seconds[name] for name in names})
+        return QuestionRankings(tuple(found[name] for name in names), {name: seconds[name] for name in names})
 
     def read_again(
         self, reranker: Reranker, question: str, fused: Ranking, depth: int

@@ -43,7 +43,7 @@ class Setup:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class RetrievalContext:
     """What the functions below work with. ``shown`` is the configuration whose values a row has."""
 
     index: Index
@@ -62,7 +62,7 @@ def rankings_of(task: Task, item: Item, solution: Json, notes: dict[str, Any], o
 
     ``notes`` hold what is slow, or are filled with it.
     """
-    loaded: Loaded = task.context
+    loaded: RetrievalContext = task.context
     deep = tuple(unpacked(entry, loaded.index) for entry in solution["rankings"])
     found: dict[str, Ranking] = {}
     for setup in loaded.setups:
@@ -79,11 +79,13 @@ def rankings_of(task: Task, item: Item, solution: Json, notes: dict[str, Any], o
     return found
 
 
-def _base_of(loaded: Loaded, name: str) -> str:
+def _base_of(loaded: RetrievalContext, name: str) -> str:
     return next((setup.base for setup in loaded.setups if setup.name == name), "")
 
 
-def _reranked(loaded: Loaded, item: Item, fused: Ranking, config: RerankingConfig, notes: dict[str, Any]) -> Ranking:
+def _reranked(
+    loaded: RetrievalContext, item: Item, fused: Ranking, config: RerankingConfig, notes: dict[str, Any]
+) -> Ranking:
     key = digest({"model": config.model, "depth": config.depth, "hits": ids_of(fused, "passage")[: config.depth]})
     if key not in notes:
         reranker = loaded.rerankers[config.model]
@@ -92,7 +94,7 @@ def _reranked(loaded: Loaded, item: Item, fused: Ranking, config: RerankingConfi
     return rerank(fused, notes[key]["scores"], config)
 
 
-def _fanned_out(loaded: Loaded, item: Item, single: Ranking, setup: Setup, notes: dict[str, Any]) -> Ranking:
+def _fanned_out(loaded: RetrievalContext, item: Item, single: Ranking, setup: Setup, notes: dict[str, Any]) -> Ranking:
     if setup.name not in notes:
         began = time.perf_counter()
         tree = Tree(single, FilteringConfig())
@@ -109,7 +111,7 @@ def _fanned_out(loaded: Loaded, item: Item, single: Ranking, setup: Setup, notes
     return unpacked(notes[setup.name]["ranking"], loaded.index)
 
 
-def _search(loaded: Loaded, question: str, setup: Setup) -> Ranking:
+def _search(loaded: RetrievalContext, question: str, setup: Setup) -> Ranking:
     rankings = cut(loaded.ranker.rank(question).rankings, loaded.config.retrieval.top_k)
     return fuse(rankings, setup.fusion or FusionConfig())
 

@@ -14,7 +14,7 @@ from ragqa.evaluation.benchmark import Json, Outcome, Task
 from ragqa.evaluation.benchmarks.retrieval.breakdown import breakdown, pairs_beside
 from ragqa.evaluation.benchmarks.retrieval.comparing import TESTED, Result, compare, compare_all_gold, differences_json
 from ragqa.evaluation.benchmarks.retrieval.rankings import median_ms
-from ragqa.evaluation.benchmarks.retrieval.setups import Loaded, Setup
+from ragqa.evaluation.benchmarks.retrieval.setups import RetrievalContext, Setup
 from ragqa.evaluation.measures import MEASURES, display_name
 from ragqa.evaluation.report import Comparison, Line, Report, shown
 
@@ -27,7 +27,7 @@ OBLIQA_TEST: Final = (2_786, 40)  # its questions and documents, which the publi
 
 def report_of(task: Task, done: Sequence[Outcome]) -> Report:
     """The tables and their figures as JSON, of the questions that are done."""
-    loaded: Loaded = task.context
+    loaded: RetrievalContext = task.context
     results = results_of(loaded, done)
     differences = compare(results, loaded.baseline) if done else ()
     spent = _milliseconds(loaded, done)
@@ -58,7 +58,7 @@ def report_of(task: Task, done: Sequence[Outcome]) -> Report:
     return Report((), task.columns, tuple(tables), data=data)
 
 
-def _broken_down(loaded: Loaded, done: Sequence[Outcome], data: dict[str, Any]) -> list[Comparison]:
+def _broken_down(loaded: RetrievalContext, done: Sequence[Outcome], data: dict[str, Any]) -> list[Comparison]:
     """Pairs, and groups of questions; ``data`` is filled with their figures."""
     gold = [outcome.item.content for outcome in done]
     ranks = {setup.name: [(outcome.scores or {})["ranks"][setup.name] for outcome in done] for setup in loaded.setups}
@@ -70,7 +70,7 @@ def _broken_down(loaded: Loaded, done: Sequence[Outcome], data: dict[str, Any]) 
     return [*tables, table]
 
 
-def results_of(loaded: Loaded, outcomes: Sequence[Outcome]) -> list[Result]:
+def results_of(loaded: RetrievalContext, outcomes: Sequence[Outcome]) -> list[Result]:
     """Each configuration's values over these questions, without its rankings."""
     scores = [(outcome.scores or {})["values"] for outcome in outcomes]
     return [
@@ -79,7 +79,7 @@ def results_of(loaded: Loaded, outcomes: Sequence[Outcome]) -> list[Result]:
     ]
 
 
-def _milliseconds(loaded: Loaded, outcomes: Sequence[Outcome]) -> dict[str, float | None]:
+def _milliseconds(loaded: RetrievalContext, outcomes: Sequence[Outcome]) -> dict[str, float | None]:
     """The median of a question: of a ranking alone, of all of them for a fusion, else of what is done on top of it."""
     spent: dict[str, list[float | None]] = {setup.name: [] for setup in loaded.setups}
     for outcome in outcomes:
@@ -98,7 +98,11 @@ def _milliseconds(loaded: Loaded, outcomes: Sequence[Outcome]) -> dict[str, floa
 
 
 def _side_by_side(
-    loaded: Loaded, results: Sequence[Result], differences: Sequence[Any], spent: Mapping[str, float | None], n: int
+    loaded: RetrievalContext,
+    results: Sequence[Result],
+    differences: Sequence[Any],
+    spent: Mapping[str, float | None],
+    n: int,
 ) -> Comparison:
     names, by_pair = SHOWN[loaded.unit], {(one.name, one.measure): one for one in differences}
     lines = []

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ragqa.evaluation.answer_file import Figures
+from ragqa.evaluation.answer_file import AnswerScores
 from ragqa.evaluation.benchmark import Outcome
 from ragqa.infra.cleaning import cell
 from ragqa.infra.journal import translated, write_whole
@@ -34,14 +34,14 @@ ABOUT: Final = (
 )
 
 
-def averages(rows: Sequence[Figures]) -> Figures:
+def averages(rows: Sequence[AnswerScores]) -> AnswerScores:
     """The mean of every column, by numpy's summation as in the reference; zeros without rows."""
     if not rows:
-        return Figures(0.0, 0.0, 0.0, 0.0)
-    return Figures(*(float(np.mean(column)) for column in zip(*(row.values for row in rows), strict=True)))
+        return AnswerScores(0.0, 0.0, 0.0, 0.0)
+    return AnswerScores(*(float(np.mean(column)) for column in zip(*(row.values for row in rows), strict=True)))
 
 
-def csv_text(rows: Iterable[tuple[str, Figures]]) -> str:
+def csv_text(rows: Iterable[tuple[str, AnswerScores]]) -> str:
     """The table of (QuestionID, figures), every number in the fewest digits that give it back exactly."""
     out = io.StringIO(newline="")
     writer = csv.writer(out)
@@ -50,7 +50,7 @@ def csv_text(rows: Iterable[tuple[str, Figures]]) -> str:
     return out.getvalue()
 
 
-def averages_text(means: Figures) -> str:
+def averages_text(means: AnswerScores) -> str:
     """The four lines of ``results.txt``."""
     return (
         f"Average Entailment Score: {means.entailment}\n"
@@ -60,10 +60,10 @@ def averages_text(means: Figures) -> str:
     )
 
 
-def figures_in(outcome: Outcome) -> Figures | None:
+def figures_in(outcome: Outcome) -> AnswerScores | None:
     """The row of this item; None where it was skipped or failed."""
     scores = outcome.scores or {}
-    return Figures(**scores["figures"]) if "figures" in scores else None
+    return AnswerScores(**scores["figures"]) if "figures" in scores else None
 
 
 def write_results(folder: Path, head: Mapping[str, Any], outcomes: Sequence[Outcome]) -> None:

@@ -76,7 +76,7 @@ OPTIONS: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class VerdictsContext:
     """What the run works with; ``client`` is there where sentences are re-worded."""
 
     pipeline: Pipeline
@@ -119,7 +119,7 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
         "models": {role: asdict(info) for role, info in pipeline.models.infos.items()},
     }
     client = ChatClient(config.generation, api_key()) if settings["reword"] else None
-    return Task(_items(probes), stamp, Loaded(pipeline, client), COLUMNS, scoring)
+    return Task(_items(probes), stamp, VerdictsContext(pipeline, client), COLUMNS, scoring)
 
 
 def _probes(pipeline: Pipeline, settings: Settings) -> list[Probe]:
@@ -142,7 +142,7 @@ def _items(probes: Sequence[Probe]) -> tuple[Item, ...]:
 
 def solve(task: Task, item: Item) -> Json:
     """The text that is judged and the ids of its passages; for an edit that a passage states, that passage."""
-    loaded: Loaded = task.context
+    loaded: VerdictsContext = task.context
     probe: Probe = item.content
     if probe.given:
         return {"text": probe.text, "passages": list(probe.given)}
@@ -168,7 +168,7 @@ def _reworded(client: ChatClient, text: str) -> str:
     return " ".join(reply.raw.split())
 
 
-def _passages(loaded: Loaded, ids: Sequence[str]) -> list[Passage]:
+def _passages(loaded: VerdictsContext, ids: Sequence[str]) -> list[Passage]:
     index = loaded.pipeline.index
     return [index.passages[index.position_of[name]] for name in ids]
 
@@ -179,7 +179,7 @@ def score(task: Task, item: Item, solution: Json) -> Json:
         return {"status": Status.SKIPPED, "note": f"{solution['stated']} says this word for word, so it is no error"}
     if not solution["passages"]:
         return {"status": Status.SKIPPED, "note": "no passage was retrieved"}
-    loaded: Loaded = task.context
+    loaded: VerdictsContext = task.context
     passages = _passages(loaded, solution["passages"])
     return judged(loaded.pipeline, solution["text"], item.content.obligation, passages)
 

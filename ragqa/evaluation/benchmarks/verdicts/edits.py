@@ -2,8 +2,8 @@
 
 Every maker takes a sentence and chance, and gives the edit, or None where it finds nothing that it can change safely:
 in a relative clause or under an "only" another word need not contradict, a changed subject speaks of something else,
-and a name in a listing is one of many. Nothing here comes from `ragqa.scoring.verdicts`: what detects an edit must not have
-made it.
+and a name in a listing is one of many. Nothing here comes from `ragqa.scoring.verdicts`: what detects an edit must not
+have made it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Edit:
 
 Maker = Callable[[str, random.Random], Edit | None]
 
-# What numbers look like; `ragqa.lab.training.nli_made_pairs` reads these tables, too ---------------------------------------
+# What numbers look like; `ragqa.lab.training.nli_made_pairs` reads these tables, too ----------------------
 
 # fmt: off
 SMALL: Final = (

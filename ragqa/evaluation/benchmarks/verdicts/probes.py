@@ -71,7 +71,7 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class CorpusSentence:
     """A sentence of the corpus and the passage that it is first found in."""
 
     text: str
@@ -89,7 +89,7 @@ def has_nearly(passage: str, sentence: str) -> bool:
     return len(wanted & words_of(passage)) >= NEARLY * len(wanted)
 
 
-def sentences_of(index: Index, seed: int, n: int) -> list[Sentence]:
+def sentences_of(index: Index, seed: int, n: int) -> list[CorpusSentence]:
     """Distinct sentences of at least five words, in an order drawn by ``seed``; of all passages for an ``n`` of 0.
 
     Passages that no retriever returns, such as headings, have none.
@@ -98,25 +98,27 @@ def sentences_of(index: Index, seed: int, n: int) -> list[Sentence]:
     places = [place for place in range(len(index.passages)) if not index.hidden[place]]
     if n and len(places) > MOST_READ:
         places = chance.sample(places, min(len(places), max(MOST_READ, n)))
-    found: dict[str, Sentence] = {}
+    found: dict[str, CorpusSentence] = {}
     for place in places:
         passage = index.passages[place]
         for span in split_sentences(passage.text):
             if len(_WORD.findall(span.text)) >= MIN_WORDS:
-                found.setdefault(span.text, Sentence(span.text, passage))
+                found.setdefault(span.text, CorpusSentence(span.text, passage))
     ordered = list(found.values())
     chance.shuffle(ordered)
     return ordered
 
 
 def drawn(
-    sentences: Sequence[Sentence], kinds: Iterable[str], n: int, seed: int, obligations: ObligationClassifier
+    sentences: Sequence[CorpusSentence], kinds: Iterable[str], n: int, seed: int, obligations: ObligationClassifier
 ) -> list[Probe]:
     """``n`` probes of each of these kinds, or as many as the sentences give; all of them for an ``n`` of 0."""
     return [probe for kind in kinds for probe in islice(_of_kind(sentences, kind, seed, obligations), n or None)]
 
 
-def _of_kind(sentences: Sequence[Sentence], kind: str, seed: int, obligations: ObligationClassifier) -> Iterator[Probe]:
+def _of_kind(
+    sentences: Sequence[CorpusSentence], kind: str, seed: int, obligations: ObligationClassifier
+) -> Iterator[Probe]:
     if kind == OBLIGATION:
         yield from _obligations(sentences, obligations)
     elif kind == OTHER:
@@ -134,7 +136,7 @@ def _of_kind(sentences: Sequence[Sentence], kind: str, seed: int, obligations: O
             yield Probe(kind, one.text, expected, one.text, (one.passage.passage_id,), withheld=kind == REMOVED)
 
 
-def _obligations(sentences: Sequence[Sentence], classifier: ObligationClassifier) -> Iterator[Probe]:
+def _obligations(sentences: Sequence[CorpusSentence], classifier: ObligationClassifier) -> Iterator[Probe]:
     for start in range(0, len(sentences), CLASSIFIED_AT_ONCE):
         some = sentences[start : start + CLASSIFIED_AT_ONCE]
         for one, obliges in zip(some, classifier.classify([each.text for each in some]), strict=True):
@@ -143,7 +145,7 @@ def _obligations(sentences: Sequence[Sentence], classifier: ObligationClassifier
                 yield Probe(OBLIGATION, one.text, Expected.COVERED, one.text, own, obligation=one.text)
 
 
-def _of_other_documents(sentences: Sequence[Sentence]) -> Iterator[Probe]:
+def _of_other_documents(sentences: Sequence[CorpusSentence]) -> Iterator[Probe]:
     """Each sentence, with what is retrieved for the next one of another document; none where there is one document."""
     for place, one in enumerate(sentences):
         others = (sentences[(place + step) % len(sentences)] for step in range(1, len(sentences)))

@@ -18,7 +18,7 @@ from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.evaluation.form import settings_form
 from ragqa.ui.pages.evaluation.render import run_head_html, runs_html
 from ragqa.ui.pages.evaluation.results import draw_comparisons, draw_progress, draw_results
-from ragqa.ui.pages.evaluation.runs import Runs, View
+from ragqa.ui.pages.evaluation.runs import EvaluationRuns, EvaluationView
 from ragqa.ui.state import resources
 
 POLL_SECONDS = 0.5
@@ -28,9 +28,9 @@ _PROBLEM = "evaluation_problem"
 
 
 @st.cache_resource(show_spinner=False)
-def all_runs(paths: Paths) -> Runs:
+def all_runs(paths: Paths) -> EvaluationRuns:
     """The evaluations of this home, shared by every session."""
-    return Runs(paths, offered())
+    return EvaluationRuns(paths, offered())
 
 
 def offered() -> Mapping[str, Benchmark]:
@@ -62,7 +62,7 @@ def evaluation_page() -> None:
     _earlier(runs)
 
 
-def _follow_link(runs: Runs) -> None:
+def _follow_link(runs: EvaluationRuns) -> None:
     """Takes over the run that the address names, once; else the one that is under way."""
     linked = st.query_params.get("run")
     shown = st.session_state.setdefault(_SHOWN, {})
@@ -86,7 +86,7 @@ def _choose(name: str) -> None:
     st.session_state.pop("evaluate_benchmark", None)
 
 
-def _choice(runs: Runs) -> str:
+def _choice(runs: EvaluationRuns) -> str:
     key, titles = "evaluate_benchmark", {name: one.title for name, one in offered().items()}
     st.session_state.setdefault(key, st.session_state.get(_CHOSEN, next(iter(titles))))
     found: str = st.radio(
@@ -105,7 +105,7 @@ def _choice(runs: Runs) -> str:
     return found
 
 
-def _run_button(benchmark: Benchmark, settings: Mapping[str, Any] | None, runs: Runs) -> None:
+def _run_button(benchmark: Benchmark, settings: Mapping[str, Any] | None, runs: EvaluationRuns) -> None:
     st.button(
         "Run",
         type="primary",
@@ -115,7 +115,7 @@ def _run_button(benchmark: Benchmark, settings: Mapping[str, Any] | None, runs: 
     )
 
 
-def _start(benchmark: Benchmark, settings: Mapping[str, Any], runs: Runs, *, restart: bool = False) -> None:
+def _start(benchmark: Benchmark, settings: Mapping[str, Any], runs: EvaluationRuns, *, restart: bool = False) -> None:
     """Starts the run and puts it into the address, so that it can be found again and shared."""
     try:
         with access.gate().doing(Act.EVALUATION, benchmark=benchmark.name):
@@ -136,7 +136,7 @@ def _address(run_id: str) -> None:
         st.query_params.pop("run", None)
 
 
-def _show(run_id: str, benchmark: Benchmark, runs: Runs, paths: Paths) -> None:
+def _show(run_id: str, benchmark: Benchmark, runs: EvaluationRuns, paths: Paths) -> None:
     st.divider()
     try:
         view = runs.view(run_id)
@@ -152,7 +152,7 @@ def _show(run_id: str, benchmark: Benchmark, runs: Runs, paths: Paths) -> None:
     draw_results(run_id, benchmark, view, runs.folder / run_id, paths)
 
 
-def _ended(run_id: str, benchmark: Benchmark, view: View, runs: Runs) -> None:
+def _ended(run_id: str, benchmark: Benchmark, view: EvaluationView, runs: EvaluationRuns) -> None:
     """What became of the run, and the buttons that continue it or begin it anew."""
     if view.error:
         st.html(notice_html(view.error, "bad" if view.phase != "Interrupted" else "mixed"))
@@ -174,7 +174,7 @@ def _ended(run_id: str, benchmark: Benchmark, view: View, runs: Runs) -> None:
         st.button("Begin anew", key=f"evaluate_anew_{run_id}", on_click=anew, disabled=busy, help=explanation)
 
 
-def _earlier(runs: Runs) -> None:
+def _earlier(runs: EvaluationRuns) -> None:
     found = runs.list()
     if found:
         st.divider()

@@ -26,7 +26,7 @@ from ragqa.ui.pages.evaluation.render import (
     question_head_html,
     steps_html,
 )
-from ragqa.ui.pages.evaluation.runs import BackgroundRun, View
+from ragqa.ui.pages.evaluation.runs import BackgroundRun, EvaluationView
 from ragqa.ui.state import resources
 
 LATEST: Final = 5
@@ -56,7 +56,7 @@ def draw_progress(run: BackgroundRun) -> None:
         st.html(latest_html(view.rows[-LATEST:], view.report.columns, run.benchmark))
 
 
-def draw_results(run_id: str, benchmark: Benchmark, view: View, folder: Path, paths: Paths) -> None:
+def draw_results(run_id: str, benchmark: Benchmark, view: EvaluationView, folder: Path, paths: Paths) -> None:
     """Everything of a run that has ended."""
     if view.report.notes:
         st.html(notice_html("\n".join(view.report.notes)))
@@ -79,7 +79,7 @@ def draw_comparisons(report: Report, heading: str = "Side by side") -> None:
         st.html(comparison_html(comparison))
 
 
-def _questions(run_id: str, benchmark: Benchmark, view: View, paths: Paths) -> None:
+def _questions(run_id: str, benchmark: Benchmark, view: EvaluationView, paths: Paths) -> None:
     judged = any(row.right is not None for row in view.rows)
     names = {ALL: "all", WRONG: f"only “{benchmark.verdicts[1]}”", RIGHT: f"only “{benchmark.verdicts[0]}”"}
     if judged:
@@ -107,7 +107,7 @@ def _is_shown(row: Row, shown: str, words: str) -> bool:
     return right and words.casefold().strip() in row.question.casefold()
 
 
-def _table(run_id: str, view: View, rows: list[Row], part: str) -> None:
+def _table(run_id: str, view: EvaluationView, rows: list[Row], part: str) -> None:
     """The questions; a click on a heading sorts, one beside a row opens it."""
     marks = {True: "✓", False: "✗", None: ""}
     frame = pd.DataFrame(
@@ -188,7 +188,7 @@ def _step(run_id: str, order: list[int], place: int, by: int) -> None:
     _open(run_id, order[place + by])
 
 
-def _one(benchmark: Benchmark, view: View, row: Row, paths: Paths) -> None:
+def _one(benchmark: Benchmark, view: EvaluationView, row: Row, paths: Paths) -> None:
     """One question: what was found, what was answered, what matched."""
     indexes = [view.settings.get(option.name) for option in benchmark.options if option.kind == "index"]
     index = next(filter(None, indexes), "")
@@ -217,7 +217,7 @@ def _passages(row: Row, index: str, paths: Paths) -> dict[str, Passage | None]:
     return {name: None if place is None else corpus.passages[place] for name, place in places.items()}
 
 
-def _downloads(view: View, folder: Path) -> None:
+def _downloads(view: EvaluationView, folder: Path) -> None:
     there = [one for one in view.report.files if (folder / one.name).is_file()]
     if not there:
         return

@@ -42,7 +42,7 @@ REQUEST, VIEW = "request.json", "view.json"
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class EvaluationView:
     """Everything shown of one evaluation; plain values that a file can hold, empty until they are known.
 
     ``failed`` is how many items got no solution or no score, ``error`` says why the run ended early.
@@ -94,7 +94,7 @@ class BackgroundRun:
     ) -> None:
         """Starts at once."""
         self.run_id, self.benchmark, self.folder = run_id, benchmark, folder
-        self.view = View(benchmark.name, settings)
+        self.view = EvaluationView(benchmark.name, settings)
         self.started = datetime.now(UTC).isoformat(timespec="seconds")
         self._paths, self._restart, self._stop = paths, restart, Stop()
         self._load = access.bound(resources.pipeline)
@@ -110,7 +110,7 @@ class BackgroundRun:
     def is_stopping(self) -> bool:
         return self._stop.is_set and self.view.running
 
-    def wait(self, timeout_seconds: float | None = None) -> View:
+    def wait(self, timeout_seconds: float | None = None) -> EvaluationView:
         """The view when the run has ended, or when the time is up."""
         self._thread.join(timeout_seconds)
         return self.view
@@ -136,7 +136,7 @@ class BackgroundRun:
             last = replace(last, phase="Ended early", error=f"{words} What was done is stored; continue the run.")
         self._end(replace(last, running=False, seconds_left=None))
 
-    def _end(self, view: View) -> None:
+    def _end(self, view: EvaluationView) -> None:
         """On disk first, so that who sees the run ended finds it there."""
         try:
             with translated(self.folder):
@@ -148,7 +148,7 @@ class BackgroundRun:
         self.view = view
 
 
-def _after(view: View, step: Progress) -> View:
+def _after(view: EvaluationView, step: Progress) -> EvaluationView:
     """The view after this step of the run; the report's data are in its own file, not in the view's."""
     report = replace(step.report, columns=step.report.columns or view.report.columns, data={})
     return replace(
@@ -163,7 +163,7 @@ def _after(view: View, step: Progress) -> View:
     )
 
 
-class Runs:
+class EvaluationRuns:
     """The evaluations of one home: at most one under way, any number on disk. Sessions share it."""
 
     def __init__(self, paths: Paths, benchmarks: Mapping[str, Benchmark]) -> None:
@@ -204,7 +204,7 @@ class Runs:
         """The run of this id where it is the latest of this process, ended or not."""
         return self._latest if self._latest and self._latest.run_id == run_id else None
 
-    def view(self, run_id: str) -> View:
+    def view(self, run_id: str) -> EvaluationView:
         """What is known of this run; of one that was killed only what was asked. Raises RecordError."""
         live = self.live(run_id)
         if live:
@@ -216,7 +216,9 @@ class Runs:
         asked = self._asked(folder)
         if asked is not None and asked["state"] == "interrupted":
             words = "This run was interrupted. What was done is stored: continue it to see that and the rest."
-            return View(asked["benchmark"], asked["settings"], phase="Interrupted", running=False, error=words)
+            return EvaluationView(
+                asked["benchmark"], asked["settings"], phase="Interrupted", running=False, error=words
+            )
         with translated(folder):
             text = (folder / VIEW).read_text(encoding="utf-8")
         return view_from_json(text, VIEW)
@@ -251,15 +253,15 @@ class Runs:
         return found if known and plain else None
 
 
-def view_to_json(view: View) -> str:
+def view_to_json(view: EvaluationView) -> str:
     """The view as the text of a file."""
     return json.dumps(asdict(view), ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def view_from_json(text: str, name: str) -> View:
+def view_from_json(text: str, name: str) -> EvaluationView:
     """The view in this text, ``name`` being the file. Raises RecordError where it is something else."""
     try:
-        found: View = _adapter().validate_json(text)
+        found: EvaluationView = _adapter().validate_json(text)
     except (ValueError, RecursionError) as error:  # pydantic's ValidationError is a ValueError
         msg = f"{name} is not what an evaluation wrote; run it again, what is done is stored beside it"
         raise RecordError(msg) from error
@@ -270,18 +272,18 @@ def view_from_json(text: str, name: str) -> View:
 def _adapter() -> Any:  # noqa: ANN401 - pydantic is imported by who reads a view
     from pydantic import TypeAdapter
 
-    return TypeAdapter(View)
+    return TypeAdapter(EvaluationView)
 
 
-def _state(view: View) -> str:
+def _state(view: EvaluationView) -> str:
     return "failed" if view.error else "stopped" if view.stopped else "done"
 
 
-def _headline(view: View) -> str:
+def _headline(view: EvaluationView) -> str:
     return ", ".join(f"{figure.label} {figure.text}" for figure in view.report.figures[:2])
 
 
-def _write_request(folder: Path, view: View, started: str, state: str) -> None:
+def _write_request(folder: Path, view: EvaluationView, started: str, state: str) -> None:
     entry = {
         "benchmark": view.benchmark,
         "settings": dict(view.settings),
