@@ -1,7 +1,7 @@
 """The verifier's training pairs: labelled claims and policies, beside general pairs and pairs made by rule.
 
 A claim meets the sentences that decide it, its whole passage, a window of neighbours, and another sentence or the title
-that does not decide it. The folds are those of `ragqa.lab.claims`; what trains on the pairs is `ragqa.lab.training.nli`.
+that does not decide it. The folds are those of `ragqa.lab.claims`; `ragqa.lab.training.nli` trains.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ SUPPORT_LINE = 0.5  # P(supported) from which a sentence is supported
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What the verifier said of one window: ``near`` as in `ragqa.scoring.verdicts.windows`, ``width`` its sentences."""
+    """What the verifier said of one window: ``near`` as `Window.near`, ``width`` how many sentences it has."""
 
     said: NliProbabilities
     near: float

@@ -10,9 +10,11 @@ from itertools import pairwise
 from ragqa.types import Span
 
 _MARK = re.compile(r"(?:^|(?<=[\s;:,.]))\(?(?P<mark>[a-z]{1,2}|[ivx]{1,5}|[A-Z]|\d{1,2})\)\s+")
-_REFERRING = re.compile(r"(?:\b(?:rules?|paragraphs?|sections?|articles?|chapters?)|\))\s*$", re.IGNORECASE)
+_REFERRING = re.compile(r"(?:\b(?:rules?|paragraphs?|sections?|articles?|chapters?)\s*[\d.]*|\))\s*$", re.IGNORECASE)
+REACH = 24  # characters before a mark in which what it refers to is looked for
 _ROMAN = ("i", "ii", "iii", "iv", "v", "vi", "vii", "viii", "ix", "x", "xi", "xii", "xiii", "xiv", "xv")
-_ENDING = re.compile(r"[\s;,.:]*(?:\b(?:and|or))?[\s;,.:]*$")
+_EDGES = " \t\n\r\f\v;,.:"
+DEEPEST = 3  # an item in an item in an item
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,7 @@ def _marks(text: str) -> list[tuple[re.Match[str], int]]:
         mark = match["mark"]
         if mark in due:
             depth = len(due) - 1 - due[::-1].index(mark)
-        elif mark in {"a", "i", "1", "A"} and not _REFERRING.search(text[: match.start()]):
+        elif mark in {"a", "i", "1", "A"} and len(due) < DEEPEST and not _refers(text, match):
             depth = len(due)
             is_roman[depth:] = [mark == "i"]
         else:
@@ -81,10 +83,16 @@ def _next(mark: str, *, is_roman: bool) -> str:
     return mark[:-1] + chr(ord(mark[-1]) + 1)
 
 
+def _refers(text: str, match: re.Match[str]) -> bool:
+    return bool(_REFERRING.search(text, max(0, match.start() - REACH), match.start()))
+
+
 def _span(text: str, start: int, end: int) -> Span:
     """Without the white space, marks and the "and" or "or" at its ends."""
-    words = text[start:end]
-    start += len(words) - len(words.lstrip())
-    ending = _ENDING.search(words)
-    end = max(start, end - len(words) + (ending.start() if ending else len(words)))
-    return Span(text[start:end], start, end)
+    words = text[start:end].rstrip(_EDGES)
+    last = words.rpartition(" ")[2]
+    if last in {"and", "or"}:
+        words = words.removesuffix(last).rstrip(_EDGES)
+    kept = words.lstrip()
+    start += len(words) - len(kept)
+    return Span(kept, start, start + len(kept))

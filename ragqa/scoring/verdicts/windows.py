@@ -65,7 +65,9 @@ class Windows:
         if key not in self._chosen:
             near = self._nearness(text)
             ranked = sorted((n for n in range(len(near)) if n not in without), key=lambda n: -near[n])
-            distinct = {window.text: window for window in reversed(list(self._windows(text, ranked, near)))}
+            distinct: dict[str, Window] = {}
+            for window in self._windows(text, ranked, near):
+                distinct.setdefault(window.text, window)
             found = sorted(distinct.values(), key=lambda window: -window.near)
             self._chosen[key] = tuple(islice(found, N_WINDOWS)) if read(text).words else ()
         return self._chosen[key]
