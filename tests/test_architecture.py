@@ -127,7 +127,7 @@ def test_only_the_command_line_trains_and_tunes():
     assert users == {"lab", "cli"}
 
 
-def test_the_top_shelf_is_short():
+def test_the_top_level_is_short():
     assert len([entry for entry in PACKAGE.iterdir() if entry.name != "__pycache__"]) <= 28
     assert all(isinstance(level, int) for level in LEVELS.values())
 
@@ -291,11 +291,16 @@ def test_help_loads_no_heavy_library():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "Usage" in done.stdout
     assert not (HEAVY | ENGINES) & set(done.stderr.split())
+    assert len(own_modules(done.stderr)) <= 40
+
+
+def own_modules(names: str) -> set[str]:
+    return {name for name in names.split() if name.split(".")[0] == "ragqa"}
 
 
 @pytest.mark.model
 @pytest.mark.long
-def test_a_question_by_default_loads_no_engine_and_installing_wants_none():
+def test_a_question_by_default_loads_no_engine_and_few_modules_and_installing_wants_none():
     code = (
         "import sys\nfrom ragqa.cli import app\n"
         "try: app(['ask', 'When must a firm report a loss?', '--index', 'rulebook'])\n"
@@ -304,6 +309,7 @@ def test_a_question_by_default_loads_no_engine_and_installing_wants_none():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "record " in done.stdout
     assert "faiss" in done.stderr.split()
+    assert len(own_modules(done.stderr)) <= 150
     assert not ENGINES & set(done.stderr.split())
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = " ".join(project["dependencies"])

@@ -9,46 +9,77 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from importlib import import_module
+from typing import Any, Final
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_group
 
-from ragqa.cli.ask import ask
-from ragqa.cli.audit import app as audit_app
-from ragqa.cli.check import check
-from ragqa.cli.dataset import app as dataset_app
-from ragqa.cli.evaluate import app as evaluate_app
-from ragqa.cli.index import app as index_app
-from ragqa.cli.licences import licences
-from ragqa.cli.models import app as models_app
-from ragqa.cli.output import fail
-from ragqa.cli.records import app as records_app
-from ragqa.cli.score import score
-from ragqa.cli.train import app as train_app
-from ragqa.cli.tune import tune
 from ragqa.errors import RagqaError
 from ragqa.infra import logs
 
-__all__ = ["app", "main"]
+__all__ = ["COMMANDS", "app", "load_command", "main"]
+
+# Each command: its module here, the name of its function or application there, the first sentence of its help.
+COMMANDS: Final = {
+    "ask": ("ask", "ask", "Answer a question from a corpus and score the answer: passages, answer, RePASs."),
+    "check": (
+        "check",
+        "check",
+        "Check a text written elsewhere against a corpus: every sentence judged, obligations it misses, RePASs.",
+    ),
+    "score": ("score", "score", "Scores answers written elsewhere against the passages they were written from."),
+    "tune": (
+        "tune",
+        "tune",
+        "Choose how passages are ranked and filtered: settings from one part of the questions, tested on the rest.",
+    ),
+    "licences": (
+        "licences",
+        "licences",
+        "What ragqa needs as it is installed here, with the licences that each package states.",
+    ),
+    "models": ("models", "app", "Language models: of the configured server, and on this machine."),
+    "index": ("index", "app", "Build and look after indexes."),
+    "records": ("records", "app", "Answers given before: list, show, export, copy."),
+    "audit": ("audit", "app", "The audit log: verify its chain, show its entries."),
+    "eval": ("evaluate", "app", "Measure."),
+    "dataset": ("dataset", "app", "Make a benchmark and training set of a corpus."),
+    "train": ("train", "app", "Make the embedded weights."),
+}
+_SETTINGS: Final[dict[str, Any]] = {
+    "add_completion": False,
+    "pretty_exceptions_enable": False,
+    "rich_markup_mode": None,
+}
+
+
+def load_command(name: str) -> Any:  # noqa: ANN401 - typer has its own copy of click
+    """The command of this name, its module imported."""
+    module, attribute, _ = COMMANDS[name]
+    part = getattr(import_module(f"ragqa.cli.{module}"), attribute)
+    parent = typer.Typer(**_SETTINGS)
+    if isinstance(part, typer.Typer):
+        parent.add_typer(part, name=name)
+    else:
+        parent.command(name)(part)
+    return get_group(parent).commands[name]
+
+
+class _Group(TyperGroup):
+    """The commands of the table as names and sentences; one is loaded when it is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, load_command(name) if name in COMMANDS else command, rest
+
 
 app = typer.Typer(
-    help="Ask a question, get a cited answer, see every sentence scored.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    help="Ask a question, get a cited answer, see every sentence scored.", cls=_Group, no_args_is_help=True, **_SETTINGS
 )
-app.command("ask")(ask)
-app.command("check")(check)
-app.command("score")(score)
-app.command("tune")(tune)
-app.command("licences")(licences)
-app.add_typer(models_app, name="models")
-app.add_typer(index_app, name="index")
-app.add_typer(records_app, name="records")
-app.add_typer(audit_app, name="audit")
-app.add_typer(evaluate_app, name="eval")
-app.add_typer(dataset_app, name="dataset")
-app.add_typer(train_app, name="train")
+for _name, (_, _, _sentence) in COMMANDS.items():
+    app.command(_name, help=_sentence)(lambda: None)
 
 
 def main() -> None:
@@ -59,6 +90,8 @@ def main() -> None:
         logs.set_up()
         app()
     except RagqaError as error:
+        from ragqa.cli.output import fail  # it loads what draws tables
+
         fail(error)
     except BrokenPipeError:  # the reader of our output has gone, as `ragqa ... | head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -12,7 +12,6 @@ import typer
 
 from ragqa.cli.output import stderr, stdout
 from ragqa.cli.tables import answer_panel, passage_table, plain, relevance_group, scores_group
-from ragqa.conversation import follow_up
 from ragqa.errors import ConfigError
 from ragqa.generation.trace_words import trace_words
 from ragqa.plugins.registry import GENERATORS, RERANKERS, RETRIEVERS, listed
@@ -63,9 +62,9 @@ def ask(
     instead: Annotated[
         str | None, typer.Option("--as", help="With --follow: ask this in place of the rewriting.")
     ] = None,
-    index: Annotated[str | None, typer.Option(help="Which corpus; `ragqa index list` shows them.")] = None,
+    index: Annotated[str | None, typer.Option(help="Corpus, as listed by `ragqa index list`.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole record as JSON and nothing else.")] = False,
-    preset: Annotated[str | None, typer.Option(help="Named settings, as on the page, or a file of them.")] = None,
+    preset: Annotated[str | None, typer.Option(help="Preset, by name or as a preset file.")] = None,
     generator: Annotated[
         str | None, typer.Option(help=f"Who writes: {listed(GENERATORS)}; none: passages only.")
     ] = None,
@@ -75,7 +74,7 @@ def ask(
     local_model: Annotated[
         str | None, typer.Option(help="Language model on this machine: of `ragqa models list`, or a GGUF file.")
     ] = None,
-    mode: Annotated[ScoringMode | None, typer.Option(help="Which RePASs definition.")] = None,
+    mode: Annotated[ScoringMode | None, typer.Option(help="RePASs definition.")] = None,
     fusion: Annotated[FusionChoice | None, typer.Option(help="How rankings are merged.")] = None,
     bm25_library: Annotated[Bm25Choice | None, typer.Option(help="Which library ranks by words.")] = None,
     weight: Annotated[
@@ -154,6 +153,8 @@ def ask(
 
 def _standing_alone(asked: str, record_id: str, config: Config, instead: str | None) -> Question:
     """The follow-up as it is asked of the corpus, which is said before anything is looked up."""
+    from ragqa.conversation import follow_up
+
     found = follow_up(asked, record_id, RecordStore(Paths.from_env().records), config.generation)
     text = instead or found.rewritten
     err = stderr()

@@ -21,22 +21,22 @@ def _log() -> AuditLog:
 
 @app.command()
 def verify(
-    anchor: Annotated[str, typer.Option(help="COUNT:HASH as this command once printed it.")] = "",
+    anchor: Annotated[str, typer.Option(help="COUNT:HASH that this command printed earlier.")] = "",
 ) -> None:
-    """Reads the whole log and names the first broken link; exit code 6 where there is one."""
+    """Verify the hash chain of the whole log; exit code 6 where a link is broken."""
     log = _log()
     found = log.verify(anchor)
     if found.broken:
-        msg = f"{log.folder}: {found.broken}. The {found.entries:,} entries before it hold together."
+        msg = f"{log.folder}: {found.broken}. The {found.entries:,} entries before it are intact."
         raise RecordError(msg)
     typer.echo(f"{found.entries:,} entries, whole. Anchor: {found.entries}:{found.hash}")
 
 
 @app.command()
 def show(
-    limit: Annotated[int, typer.Option(min=1, help="How many, the latest last.")] = 50,
-    act: Annotated[str, typer.Option(help="Only this act, as `question` or `refusal`.")] = "",
-    who: Annotated[str, typer.Option(help="Only of whom this is part of the address or id.")] = "",
+    limit: Annotated[int, typer.Option(min=1, help="Number of entries, the latest last.")] = 50,
+    act: Annotated[str, typer.Option(help="Only entries of this action, such as `question` or `refusal`.")] = "",
+    who: Annotated[str, typer.Option(help="Only entries of people whose address or id contains this text.")] = "",
 ) -> None:
     """Entries as JSON lines, without their hashes."""
     chosen = (

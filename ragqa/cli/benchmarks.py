@@ -19,23 +19,23 @@ from ragqa.cli.output import progress_bar, stderr, stdout
 from ragqa.cli.tables import plain
 from ragqa.evaluation.benchmark import Benchmark, Command, Option, Outcome, Settings, Status, Task
 from ragqa.evaluation.report import Comparison, Report
-from ragqa.evaluation.run import Progress, Stop, folder_of, run
+from ragqa.evaluation.run import RunProgress, Stop, folder_of, run
 from ragqa.settings.paths import Paths
 
 REFUSED, NOT_ALL_SCORED, INTERRUPTED = 3, 5, 130  # exit codes; 130 is what shells say of a process ended by Ctrl-C
 NAMED_AT_MOST = 10  # items passed over that are listed one by one
 FIGURES_IN_BAR = 3
 
-Shows = Callable[[Progress, Settings, bool], None]
+Shows = Callable[[RunProgress, Settings, bool], None]
 
 _EXIT_CODES = (
-    "Killed or stopped, the same command continues. Exit codes beyond the common ones: 5 where an item failed (the "
-    "same command tries it again), 130 after Ctrl-C."
+    "The same command continues a killed or stopped run. Further exit codes: 5 where an item failed (the "
+    "same command retries it), 130 after Ctrl-C."
 )
 _TYPES: Mapping[str, type] = {"int": int, "float": float, "flag": bool, "file": Path, "argument": Path}
 _CARRIED_OUT = (
-    Option("out", "Folder of the run: every item is kept there as it is done, and a stopped run continues.", "path"),
-    Option("restart", "Throw away what the folder holds and begin anew.", "flag", default=False),
+    Option("out", "Folder of the run: finished items are stored there, and a stopped run continues.", "path"),
+    Option("restart", "Discard what the folder holds and start over.", "flag", default=False),
     Option("json", "Print the report as JSON.", "flag", default=False),
 )
 
@@ -121,7 +121,7 @@ def _type_of(option: Option) -> Any:  # noqa: ANN401 - a type, or one made here 
     return make(f"{option.name.title()}Choice", names)
 
 
-def printed(last: Progress, _: Settings, as_json: bool) -> None:
+def printed(last: RunProgress, _: Settings, as_json: bool) -> None:
     """The report on standard output: as tables, or its data as JSON."""
     if as_json:
         typer.echo(json.dumps(last.report.data, indent=2, ensure_ascii=False))
@@ -137,7 +137,7 @@ def watched(
     restart: bool = False,
     is_named: bool = True,
     task: Task | None = None,
-) -> Progress:
+) -> RunProgress:
     """The last progress of a run that is drawn as a bar. Ctrl-C receives what is under way; raises typer.Exit(130)."""
     stop = Stop()
     steps = run(benchmark, settings, folder, Paths.from_env(), restart=restart, stop=stop, task=task)
@@ -146,15 +146,15 @@ def watched(
             return _drawn(benchmark, steps)
         except KeyboardInterrupt:
             stop.set()
-            say("stopping: what is under way is received and kept first; press Ctrl-C again to stop at once")
+            say("stopping after the requests in progress; press Ctrl-C again to stop at once")
             steps.close()  # type: ignore[attr-defined]
             where = f" in {folder}" if is_named else ""
-            say(f"stopped; what was done is kept{where}. The same command, without --restart, continues from there")
+            say(f"stopped; finished items are stored{where}. The same command, without --restart, continues")
             raise typer.Exit(INTERRUPTED) from None
 
 
-def _drawn(benchmark: Benchmark, steps: Any) -> Progress:  # noqa: ANN401
-    last, told = Progress("Loading"), ""
+def _drawn(benchmark: Benchmark, steps: Any) -> RunProgress:  # noqa: ANN401
+    last, told = RunProgress("Loading"), ""
     with stderr().status("Loading") as status:
         for last in steps:
             if last.total:
@@ -178,7 +178,7 @@ def _drawn(benchmark: Benchmark, steps: Any) -> Progress:  # noqa: ANN401
     return last
 
 
-def _say_skipped(last: Progress) -> None:
+def _say_skipped(last: RunProgress) -> None:
     skipped = [outcome for outcome in last.outcomes if outcome.status is Status.SKIPPED]
     if skipped:
         named = "; ".join(f"{_named(one)}: {one.note}" for one in skipped[:NAMED_AT_MOST])

@@ -18,12 +18,12 @@ from ragqa.types.scores import ScoringMode
 
 
 def check(
-    file: Annotated[str, typer.Argument(help="A text, - for standard input, or answers as `ragqa score` takes them.")],
-    question: Annotated[str, typer.Option(help="What the text answers; found in the file where that has it.")] = "",
-    index: Annotated[str | None, typer.Option(help="Which corpus; `ragqa index list` shows them.")] = None,
+    file: Annotated[str, typer.Argument(help="Text file, - for standard input, or answers as for `ragqa score`.")],
+    question: Annotated[str, typer.Option(help="Question that the text answers; default: the file's own.")] = "",
+    index: Annotated[str | None, typer.Option(help="Corpus, as listed by `ragqa index list`.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print each whole record as JSON and nothing else.")] = False,
-    preset: Annotated[str | None, typer.Option(help="Named settings, as on the page, or a file of them.")] = None,
-    mode: Annotated[ScoringMode | None, typer.Option(help="Which RePASs definition.")] = None,
+    preset: Annotated[str | None, typer.Option(help="Preset, by name or as a preset file.")] = None,
+    mode: Annotated[ScoringMode | None, typer.Option(help="RePASs definition.")] = None,
 ) -> None:
     """Check a text written elsewhere against a corpus: every sentence judged, obligations it misses, RePASs.
 

@@ -21,15 +21,15 @@ app.command("make")(command_of(MAKE))
 @app.command()
 def labels(
     folder: Annotated[Path, typer.Argument(help="The folder of a finished data set.")],
-    add: Annotated[Path | None, typer.Option("--import", help="Take over labels exported elsewhere.")] = None,
+    add: Annotated[Path | None, typer.Option("--import", help="Import labels exported elsewhere.")] = None,
 ) -> None:
-    """How far experts have come with their labels, and how far they agree; they label on the page Data set.
+    """Progress and agreement of the experts' labels, which are made on the page Data set.
 
-    What they found irrelevant or null leaves the set when `ragqa dataset make` is run again for the folder.
+    `ragqa dataset make`, run again for the folder, removes what they labelled irrelevant or null.
     """
     if add is not None:
         n = read_given(folder, read_utf8(add, add.name), add.name)
-        stdout().print(plain(f"{n:,} labels taken over from {add.name}"))
+        stdout().print(plain(f"{n:,} labels imported from {add.name}"))
     pairs, found = pairs_of(folder), labels_in(folder)
     of_pairs = [found.get(pair.key, {}) for pair in pairs]
     decided = sum(bool(decision(of)) for of in of_pairs)

@@ -38,7 +38,7 @@ for benchmark in benchmarks().values():
 for command in OTHERS:
     app.command()(command)
 Questions = Annotated[Path, typer.Option(help="JSON list of questions with gold passages (ObliQA's schema).")]
-IndexName = Annotated[str, typer.Option(help="Which corpus.")]
+IndexName = Annotated[str, typer.Option(help="Corpus.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")]
 
 
@@ -47,12 +47,14 @@ def speed(
     questions: Questions,
     index: IndexName = "rulebook",
     limit: Limit = 20,
-    preset: Annotated[str | None, typer.Option(help="Named settings, as on the page, or a file of them.")] = None,
-    selection: Annotated[bool, typer.Option("--selection", help="Up to the selection, without a writer.")] = False,
+    preset: Annotated[str | None, typer.Option(help="Preset, by name or as a preset file.")] = None,
+    selection: Annotated[
+        bool, typer.Option("--selection", help="Retrieval to selection only, without an answer.")
+    ] = False,
 ) -> None:
-    """Median seconds per stage over the questions, models loaded; the pipeline's own work, nothing drawn.
+    """Median seconds per stage over the questions, with models loaded and nothing drawn.
 
-    Below, what each model is computed in and, where two precisions were timed on this machine, both times.
+    Then the precision of each model and, where two were timed on this machine, both times.
     """
     gold = load_questions(questions)[:limit]
     with stderr().status("Loading the models"):

@@ -15,9 +15,15 @@ from ragqa.cli.output import stderr
 from ragqa.cli.tables import plain
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmark import Settings
-from ragqa.evaluation.benchmarks.answers.ablations import Study, Variant, published_beside, step_means, variants
-from ragqa.evaluation.benchmarks.answers.benchmark import BENCHMARK, prices_of, task_of
-from ragqa.evaluation.benchmarks.answers.comparing import (
+from ragqa.evaluation.benchmarks.generated_answers.ablations import (
+    Study,
+    Variant,
+    published_beside,
+    step_means,
+    variants,
+)
+from ragqa.evaluation.benchmarks.generated_answers.benchmark import BENCHMARK, prices_of, task_of
+from ragqa.evaluation.benchmarks.generated_answers.comparing import (
     LoadedRun,
     compare_runs,
     load_run,
@@ -64,23 +70,19 @@ def compare(
 def ablation(
     study: Annotated[str, typer.Argument(help="filter (table 3), obligation-context (table 4) or steps (table 7).")],
     questions: Annotated[Path, typer.Option(help="JSON list of {QuestionID, Question}; gold is not needed.")],
-    out: Annotated[
-        Path, typer.Option(help="Every run is kept in a folder below this one, and continues after a stop.")
-    ],
-    index: Annotated[str, typer.Option(help="Which corpus.")] = "rulebook",
-    generator: Annotated[str | None, typer.Option(help="Who writes; filter only, the others name their own.")] = None,
+    out: Annotated[Path, typer.Option(help="Parent folder of the runs; stopped runs continue.")],
+    index: Annotated[str, typer.Option(help="Corpus.")] = "rulebook",
+    generator: Annotated[str | None, typer.Option(help="Generator; for the filter study only.")] = None,
     preset: Annotated[
-        str | None, typer.Option(help="Named settings, or a file of them, for what is not varied.")
+        str | None, typer.Option(help="Preset, by name or file, for the settings that are not varied.")
     ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")] = None,
     parallel: Annotated[
         int, typer.Option(min=1, max=64, help="Questions asked of a language model at the same time.")
     ] = 1,
-    price_in: Annotated[float | None, typer.Option(min=0, help="Price of a million tokens sent, for the cost.")] = None,
-    price_out: Annotated[float | None, typer.Option(min=0, help="Price of a million tokens written.")] = None,
-    restart: Annotated[
-        bool, typer.Option("--restart", help="Throw away what the folder holds and begin anew.")
-    ] = False,
+    price_in: Annotated[float | None, typer.Option(min=0, help="Price of a million prompt tokens.")] = None,
+    price_out: Annotated[float | None, typer.Option(min=0, help="Price of a million completion tokens.")] = None,
+    restart: Annotated[bool, typer.Option("--restart", help="Discard what the folder holds and start over.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Make a table of Chasandras et al. 2025 with what is configured here, beside what they found.

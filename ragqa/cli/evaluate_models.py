@@ -46,7 +46,7 @@ from ragqa.types.scores import Verdict
 from ragqa.types.streams import returned
 
 Model = Annotated[str, typer.Option(help="NLI model: embedded name, local folder or hub name.")]
-Precision = Annotated[PrecisionChoice | None, typer.Option(help="Of the NLI arithmetic.")]
+Precision = Annotated[PrecisionChoice | None, typer.Option(help="Precision of the NLI model.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
 
 
@@ -85,9 +85,9 @@ def nli(
 def agreement(
     cases: Annotated[Path, typer.Option(help="JSON of answers with the RePASs published for them.")],
     model: Model = "",
-    coverage_model: Annotated[str, typer.Option(help="For obligation coverage; as the NLI model if not given.")] = "",
+    coverage_model: Annotated[str, typer.Option(help="Model for obligation coverage; default: the NLI model.")] = "",
     precision: Precision = None,
-    each: Annotated[bool, typer.Option("--each", help="Also every case.")] = False,
+    each: Annotated[bool, typer.Option("--each", help="Print every case too.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """How far our RePASs agrees with published figures, in script mode."""
@@ -117,7 +117,7 @@ def agreement(
         )
     stdout().print(table)
     stdout().print(
-        "E and C are the firm comparison; OC and composite hang on a classifier nobody published.", style="dim"
+        "E and C compare directly; OC and composite depend on a classifier that is not published.", style="dim"
     )
 
 
@@ -126,7 +126,7 @@ def obligations(
         Path | None, typer.Option(help="JSON list of {Text, Obligation}: its test part (seed 42) is measured too.")
     ] = None,
     model: Annotated[str, typer.Option(help="Obligation classifier: embedded name, folder or hub name.")] = "",
-    each: Annotated[bool, typer.Option("--each", help="Also the sentences it gets wrong.")] = False,
+    each: Annotated[bool, typer.Option("--each", help="Print misclassified sentences too.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Precision, recall and F1 of the obligation classifier on 50 labelled rulebook sentences."""
@@ -153,7 +153,7 @@ def obligations(
 
 def citations(
     model: Annotated[str, typer.Option(help="NLI model: embedded name, local folder or hub name.")] = "",
-    each: Annotated[bool, typer.Option("--each", help="Also print every sentence that does not end up right.")] = False,
+    each: Annotated[bool, typer.Option("--each", help="Print every sentence whose citations end up wrong.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print every sentence and the figures as JSON.")] = False,
 ) -> None:
     """Check the citations of 60 labelled sentences about the demonstration rulebook."""
@@ -186,7 +186,7 @@ def claims(
     ],
     verdict_model: Annotated[str, typer.Option(help="Verifier: embedded name, local folder or hub name.")] = "",
     fold: Annotated[int | None, typer.Option(min=0, max=FOLDS - 1, help="Only this fold of claims or rules.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Verdicts as shipped on labelled claims, or on policies held against rules: balanced accuracy and rates."""
@@ -249,7 +249,7 @@ def _wice(file: Path, scorer: RepassScorer, limit: int | None, *, as_json: bool)
         shares = [f"{sum(side)} of {len(side)}" for side in sides]
         table.add_row(name, "undefined" if value is None else f"{value:.3f}", *shares)
     stdout().print(table)
-    stdout().print("How many are called supported, of those that are and of all others.", style="dim")
+    stdout().print("Share called supported: of supported claims, and of all others.", style="dim")
 
 
 def _measured(bar: Progress, model: NliModel, pairs: Sequence[LabelledPair], name: str) -> PairReport:

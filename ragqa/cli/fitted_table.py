@@ -67,7 +67,7 @@ class FittedTable:
         yield table
         left_out = [column.heading.plain for place, column in enumerate(self._columns) if place not in shown]
         if left_out:
-            yield Text(f"Left out at this width: {', '.join(left_out)}.", style="dim")
+            yield Text(f"Columns hidden at this width: {', '.join(left_out)}.", style="dim")
 
     def _cells(self, place: int) -> list[Text]:
         return [self._columns[place].heading, *(row[place] for row in self._rows)]

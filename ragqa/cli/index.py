@@ -31,10 +31,10 @@ from ragqa.index import (
     list_indexes,
     verify_index,
 )
+from ragqa.index.engine import KIND
 from ragqa.index.manifest import Manifest
-from ragqa.index.published import KIND
 from ragqa.lab.dataset.advice import ADVISE
-from ragqa.library import parse_cache as readings
+from ragqa.library import parse_cache
 from ragqa.library.changes import read_updates
 from ragqa.library.collection import Collection, collection_of, collections, make_collection
 from ragqa.library.names import safe_name
@@ -76,15 +76,15 @@ def _check_engine(engine: str, uri: str, vectors: str = IndexingConfig().vectors
         Milvus(uri, "").check(vectors)
 
 
-app = typer.Typer(help="Build and look after indexes.", no_args_is_help=True)
+app = typer.Typer(help="Build and manage indexes.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="Lower-case letters, digits, - and _.")]
 EngineKind = Annotated[
     str,
     typer.Option(
-        "--engine", help="milvus: passages, words and vectors go to the server at --uri; else files hold them."
+        "--engine", help="milvus: store passages, tokens and vectors on the server at --uri; default: in files."
     ),
 ]
-Uri = Annotated[str, typer.Option(help="Address of the engine, as in http://localhost:19530.")]
+Uri = Annotated[str, typer.Option(help="Address of the engine, such as http://localhost:19530.")]
 Files = Annotated[
     list[Path] | None, typer.Argument(help="Documents, or ZIP archives of them.", exists=True, dir_okay=False)
 ]
@@ -101,20 +101,21 @@ def build(
     ],
     corpus_format: Annotated[
         str | None,
-        typer.Option("--format", help=f"What the source holds: {listed(CORPUS_FORMATS)}; found out where not said."),
+        typer.Option("--format", help=f"Corpus format: {listed(CORPUS_FORMATS)}; detected by default."),
     ] = None,
     analyser: Annotated[
-        str, typer.Option(help=f"How words are read: {', '.join(ANALYSERS)}; chosen by the format where not said.")
+        str, typer.Option(help=f"Analyser: {', '.join(ANALYSERS)}; default: by the corpus format.")
     ] = "",
     encoder_name: Annotated[
         str,
         typer.Option(
             "--encoder",
-            help=f"Which vectors: {listed(ENCODERS)}; +FOLDER: an adapter; none: words alone.",
+            help=f"Encoder: {listed(ENCODERS)}; +FOLDER: an adapter; none: no vectors.",
         ),
     ] = IndexingConfig().encoder,
     precision: Annotated[
-        PrecisionChoice, typer.Option(help="Of the vectors; auto is the faster one on this machine, timed once.")
+        PrecisionChoice,
+        typer.Option(help="Encoder precision; auto: the faster one on this machine."),
     ] = PrecisionChoice.AUTO,
     vectors: Annotated[
         str,
@@ -123,14 +124,14 @@ def build(
     engine: EngineKind = "",
     uri: Uri = "",
     also: Also = None,
-    chunk_max_tokens: Annotated[int, typer.Option(help="Text only: most words in a passage.")] = 128,
-    titles: Annotated[Path | None, typer.Option(help="With an address: the pages' titles, one a line.")] = None,
-    as_of: Annotated[str, typer.Option(help="MediaWiki: the pages as of a date like 2023-11-01; else today.")] = "",
-    book: Annotated[str, typer.Option(help="Kiwix: the book to read, where it has several.")] = "",
+    chunk_max_tokens: Annotated[int, typer.Option(help="Text files: maximum words in a passage.")] = 128,
+    titles: Annotated[Path | None, typer.Option(help="For an address: file of page titles, one a line.")] = None,
+    as_of: Annotated[str, typer.Option(help="MediaWiki: revisions of a date, as 2023-11-01; default: today.")] = "",
+    book: Annotated[str, typer.Option(help="Kiwix: book to read, where the server has several.")] = "",
 ) -> None:
-    """Build an index of a folder of documents, or replace the one of that name once the new one is whole.
+    """Build an index of a folder of documents; an index of that name is replaced once the new one is complete.
 
-    Stopped at any moment, the same command resumes where it was; `ragqa index delete` removes what there is.
+    The same command resumes a stopped build; `ragqa index delete` removes it.
     """
     config = IndexingConfig(
         chunk_max_tokens=chunk_max_tokens,
@@ -147,7 +148,9 @@ def build(
     _check_engine(engine, uri, vectors)
     paths = Paths.from_env()
     if collection_of(name, paths.library):
-        msg = f"{name!r} is a corpus of the library; `ragqa index add {name} FILE` adds to it, or choose another name"
+        msg = (
+            f"{name!r} is a collection of the library; `ragqa index add {name} FILE` adds to it, or choose another name"
+        )
         raise ConfigError(msg)
     opened = open_source(source, titles, as_of, book, chunk_max_tokens, paths)
     began = time.perf_counter()
@@ -199,87 +202,88 @@ def _drawn(events: Stream[BuildProgress, None, Manifest], bar: Progress) -> Mani
 def add(
     name: Name,
     files: Files = None,
-    title: Annotated[str, typer.Option(help="Of a new corpus: what the page calls it.")] = "",
-    encoder_name: Annotated[str, typer.Option("--encoder", help="As of `build`; none: words alone.")] = "",
+    title: Annotated[str, typer.Option(help="Title of a new collection.")] = "",
+    encoder_name: Annotated[str, typer.Option("--encoder", help="Encoder, as for `build`; none: no vectors.")] = "",
     also: Also = None,
     engine: EngineKind = "",
     uri: Uri = "",
 ) -> None:
-    """Add documents to a corpus of the library, which is made where there is none; only what is new is encoded.
+    """Add documents to a collection of the library, created if missing; only new passages are encoded.
 
-    A corpus that an engine holds stays there, and further rankings stay. Without documents, `--also` adds a ranking to
-    those that there are.
+    The index keeps its engine and its further rankings. Without documents, `--also` adds a ranking.
     """
     IndexingConfig(rankings=tuple(also or ()))
     _check_engine(engine, uri)
     paths = Paths.from_env()
-    shelf = collection_of(name, paths.library) if files else _shelf(name, paths)
-    if shelf is None:
+    collection = collection_of(name, paths.library) if files else _collection(name, paths)
+    if collection is None:
         if name in {entry.name for entry in list_indexes(paths.indexes)}:
-            msg = f"expected a corpus of the library or a new name, found {name!r}, built from a folder; choose another"
+            msg = f"expected a collection or a new name, found {name!r}, an index built from a folder; choose another"
             raise ConfigError(msg)
-        shelf = make_collection(name, paths.library, title)
-    _put_in(shelf, files or (), None)
-    _update(shelf, paths, encoder_name, uri, also or ())
+        collection = make_collection(name, paths.library, title)
+    _put_in(collection, files or (), None)
+    _update(collection, paths, encoder_name, uri, also or ())
 
 
 @app.command()
 def replace(
     name: Name,
     file: Annotated[Path, typer.Argument(help="The new version.", exists=True, dir_okay=False)],
-    document: Annotated[str, typer.Option(help="Id of the document it replaces; else that of the same name.")] = "",
+    document: Annotated[str, typer.Option(help="Id of the document to replace; default: that of the same name.")] = "",
 ) -> None:
-    """Put a new version in a document's place and say which of its passages are new, changed and gone."""
+    """Replace a document by a new version; list its new, changed and removed passages."""
     paths = Paths.from_env()
-    shelf = _shelf(name, paths)
-    target = document or next((d.document_id for d in shelf.read().kept if d.name == safe_name(file.name)), "")
-    shelf.read().document(target or file.name)
-    _put_in(shelf, [file], target)
-    _update(shelf, paths)
+    collection = _collection(name, paths)
+    target = document or next((d.document_id for d in collection.read().kept if d.name == safe_name(file.name)), "")
+    collection.read().document(target or file.name)
+    _put_in(collection, [file], target)
+    _update(collection, paths)
 
 
 @app.command()
 def remove(name: Name, document: Annotated[str, typer.Argument(help="The document's id or file name.")]) -> None:
-    """Take a document out of a corpus of the library; its file is kept among the corpus's old ones."""
+    """Remove a document from a collection; its file stays in the collection's `old` folder."""
     paths = Paths.from_env()
-    shelf = _shelf(name, paths)
-    held = next((d.document_id for d in shelf.read().kept if document in {d.document_id, d.name}), document)
-    shelf.set_removed(held, removed=True)
-    _update(shelf, paths)
+    collection = _collection(name, paths)
+    held = next((d.document_id for d in collection.read().kept if document in {d.document_id, d.name}), document)
+    collection.set_removed(held, removed=True)
+    _update(collection, paths)
 
 
-def _shelf(name: str, paths: Paths) -> Collection:
-    shelf = collection_of(name, paths.library)
-    if shelf is None:
+def _collection(name: str, paths: Paths) -> Collection:
+    collection = collection_of(name, paths.library)
+    if collection is None:
         there_are = ", ".join(one.name for one in collections(paths.library)) or "none yet"
         msg = f"no corpus {name!r} in the library (there are: {there_are}); `ragqa index add {name} FILE` makes it"
         raise ConfigError(msg)
-    return shelf
+    return collection
 
 
-def _put_in(shelf: Collection, files: Sequence[Path], replaces: str | None) -> None:
+def _put_in(collection: Collection, files: Sequence[Path], replaces: str | None) -> None:
     with Reader() as reader:
         for file in files:
             with file.open("rb") as data:
-                for line in take(shelf, file.name, data, reader, replaces):
+                for line in take(collection, file.name, data, reader, replaces):
                     stderr().print(plain(line))
-        for one in shelf.read().staged:
+        for one in collection.read().staged:
             try:
-                readings.read(shelf, one, reader, MAX_TOKENS)
+                parse_cache.read(collection, one, reader, MAX_TOKENS)
             except UnreadableError as error:
                 stderr().print(plain(f"{one.name}: {error}"))
-                shelf.unstage((one.name,))
+                collection.unstage((one.name,))
 
 
-def _update(shelf: Collection, paths: Paths, encoder_name: str = "", uri: str = "", also: Sequence[str] = ()) -> None:
-    began, before = time.perf_counter(), read_updates(shelf.folder / CHANGES, 1)
+def _update(
+    collection: Collection, paths: Paths, encoder_name: str = "", uri: str = "", also: Sequence[str] = ()
+) -> None:
+    began, before = time.perf_counter(), read_updates(collection.folder / CHANGES, 1)
     with progress_bar() as bar:
-        load = partial(encoder_for, shelf, paths, encoder_name)
+        load = partial(encoder_for, collection, paths, encoder_name)
         further = partial(loading.load_further, paths=paths)
-        events = index_events(shelf, paths.indexes, load, load_further=further, also=also, uri=uri)
+        events = index_events(collection, paths.indexes, load, load_further=further, also=also, uri=uri)
         manifest = _drawn(events, bar)
     _print_built(manifest, time.perf_counter() - began)
-    latest = read_updates(shelf.folder / CHANGES, 1)
+    latest = read_updates(collection.folder / CHANGES, 1)
     for update in latest if latest != before else ():
         for one in update.documents:
             counts = ", ".join(f"{one.count(what)} {what}" for what in ("new", "changed", "gone"))
@@ -287,15 +291,15 @@ def _update(shelf: Collection, paths: Paths, encoder_name: str = "", uri: str = 
             stdout().print(plain(f"{one.document_id}: {one.what}, passages: {said}"))
 
 
-def encoder_for(shelf: Collection, paths: Paths, name: str = "") -> Encoder | None:
+def encoder_for(collection: Collection, paths: Paths, name: str = "") -> Encoder | None:
     """The encoder of this name, else that of the corpus's index, else the usual one; None for ``none``."""
-    name = name or encoder_name(shelf, paths.indexes)
+    name = name or encoder_name(collection, paths.indexes)
     return None if name == NO_ENCODER else loading.load_encoder(name, paths=paths)
 
 
 @app.command("list")
 def list_all() -> None:
-    """The indexes there are."""
+    """List the indexes."""
     table = FittedTable("Indexes")
     table.add_column("name")
     for heading, priority in (("documents", 2), ("passages", 0), ("MB", 3)):
@@ -320,7 +324,7 @@ def list_all() -> None:
 
 @app.command()
 def info(name: Name) -> None:
-    """What an index's manifest says."""
+    """Print the manifest of an index."""
     manifest = index_info(name, Paths.from_env().indexes)
     table = Table(title=plain(f"Index {manifest.name}"), show_header=False)
     shown = Manifest.__dataclass_fields__.keys() - {"files", "rankings"}
@@ -338,17 +342,17 @@ def info(name: Name) -> None:
 
 @app.command()
 def verify(name: Name) -> None:
-    """Read every byte of an index and say whether it is what its manifest says."""
+    """Verify an index: compare the hash of every file with the manifest."""
     manifest = verify_index(name, Paths.from_env().indexes)
-    stdout().print(plain(f"index {manifest.name} is whole: {manifest.n_passages:,} passages, every hash as recorded"))
+    stdout().print(plain(f"index {manifest.name} is intact: {manifest.n_passages:,} passages, every hash matches"))
 
 
 app.command("advise")(command_of(ADVISE))
 
 
 @app.command()
-def delete(name: Name, yes: Annotated[bool, typer.Option("--yes", help="Do not ask first.")] = False) -> None:
-    """Delete an index; the documents it was made from stay."""
+def delete(name: Name, yes: Annotated[bool, typer.Option("--yes", help="Skip confirmation.")] = False) -> None:
+    """Delete an index; its source documents stay."""
     if not yes:
         typer.confirm(f"Delete index {name!r}?", abort=True)
     delete_index(name, Paths.from_env().indexes)

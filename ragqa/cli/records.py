@@ -17,7 +17,7 @@ from ragqa.records.store import RecordStore
 from ragqa.settings.paths import Paths
 from ragqa.types.scores import ScoringMode
 
-app = typer.Typer(help="Answers given before: list, show, export, copy.", no_args_is_help=True)
+app = typer.Typer(help="Stored answers: list, show, export, copy.", no_args_is_help=True)
 
 
 def _store() -> RecordStore:
@@ -25,14 +25,14 @@ def _store() -> RecordStore:
 
 
 @app.command("list")
-def list_records(limit: Annotated[int, typer.Option(min=1, help="How many, newest first.")] = 20) -> None:
-    """The newest records."""
+def list_records(limit: Annotated[int, typer.Option(min=1, help="Number of records, newest first.")] = 20) -> None:
+    """List the newest records."""
     stdout().print(record_table(_store().list(limit)))
 
 
 @app.command()
-def show(record_id: Annotated[str, typer.Argument(help="As `ragqa records list` prints it.")]) -> None:
-    """One record as tables."""
+def show(record_id: Annotated[str, typer.Argument(help="Record id, as listed by `ragqa records list`.")]) -> None:
+    """Print a record as tables."""
     record = _store().load(record_id)
     trace = with_passages(record.trace, {passage.passage_id: passage for passage in record.passages})
     ranking = fuse(record.ranked, record.fusion)
@@ -56,10 +56,10 @@ def show(record_id: Annotated[str, typer.Argument(help="As `ragqa records list` 
 
 @app.command()
 def export(
-    record_id: Annotated[str, typer.Argument(help="As `ragqa records list` prints it.")],
+    record_id: Annotated[str, typer.Argument(help="Record id, as listed by `ragqa records list`.")],
     out: Annotated[Path | None, typer.Option(help="File to write; standard output without it.")] = None,
 ) -> None:
-    """One record as JSON, with everything needed to explain and repeat it."""
+    """Export a record as JSON, with everything needed to explain and repeat it."""
     body = _store().load(record_id).to_json()
     if out is None:
         typer.echo(body)
@@ -71,11 +71,11 @@ def export(
 @app.command()
 def copy(
     source: Annotated[str, typer.Argument(metavar="FROM", help="A file, or postgresql://HOST/DATABASE.")],
-    target: Annotated[str, typer.Argument(metavar="TO", help="The same; made where it is not there.")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Likewise; created if missing.")],
 ) -> None:
-    """All records, with who may read them, from one store to another; what is there already stays as it is.
+    """Copy all records and their access rights to another store; existing records stay as they are.
 
-    A password is better kept in PGPASSFILE or PGPASSWORD than typed here.
+    Keep a password in PGPASSFILE or PGPASSWORD rather than on the command line.
     """
     if source == target:
         msg = "FROM and TO are the same store; name another"
@@ -88,5 +88,5 @@ def copy(
     stderr().print(plain(f"copied {done.copied} records, {done.known} were there already"))
     if done.different:
         first = ", ".join(done.different[:5])
-        msg = f"{len(done.different)} are there with other content, and were left so: {first}"
+        msg = f"{len(done.different)} exist with other content and were not changed: {first}"
         raise RecordError(msg)

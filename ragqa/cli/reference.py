@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from typer.main import get_command
-
 import ragqa
 from ragqa.plugins import registry
 from ragqa.settings.environment import environment_table
@@ -21,7 +19,7 @@ FILE: Final = Path(ragqa.__file__).parent / "REFERENCE.md"
 
 def reference() -> str:
     """The whole text, the same on every machine."""
-    from ragqa.cli import app  # this module is run beside the command line, whose modules import none of it
+    from ragqa.cli import COMMANDS, load_command  # this module is run beside the command line, which imports none of it
 
     lines = [
         "# Reference",
@@ -36,7 +34,7 @@ def reference() -> str:
         environment_table(),
         "## Commands",
         "",
-        *_commands("ragqa", get_command(app)),
+        *(line for name in sorted(COMMANDS) for line in _commands(f"ragqa {name}", load_command(name))),
     ]
     return "\n".join(lines).rstrip() + "\n"
 

@@ -10,13 +10,13 @@ from ragqa.cli.benchmarks import command_of, draw
 from ragqa.cli.output import stdout
 from ragqa.cli.tables import plain, scores_group
 from ragqa.evaluation.benchmark import Outcome, Settings
-from ragqa.evaluation.benchmarks.scoring.benchmark import BENCHMARK
-from ragqa.evaluation.benchmarks.scoring.results import breakdowns, figures_in
-from ragqa.evaluation.run import Progress
+from ragqa.evaluation.benchmarks.external_answers.benchmark import BENCHMARK
+from ragqa.evaluation.benchmarks.external_answers.results import breakdowns, figures_in
+from ragqa.evaluation.run import RunProgress
 from ragqa.types.scores import Breakdown
 
 
-def _show(last: Progress, settings: Settings, as_json: bool) -> None:
+def _show(last: RunProgress, settings: Settings, as_json: bool) -> None:
     if as_json:
         rows = (json.dumps(_json_row(outcome), indent=2) for outcome in last.outcomes)
         typer.echo("[\n" + ",\n".join(rows) + "\n]")
@@ -32,7 +32,7 @@ def _json_row(outcome: Outcome) -> dict[str, object]:
     return {**row, **(breakdowns(outcome) if figures_in(outcome) else {outcome.status: outcome.note})}
 
 
-def _print_details(last: Progress) -> None:
+def _print_details(last: RunProgress) -> None:
     from pydantic import TypeAdapter
 
     adapter, mode = TypeAdapter(Breakdown), last.report.data["settings"]["mode"]

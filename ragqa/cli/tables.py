@@ -159,9 +159,9 @@ def scores_group(evaluation: Breakdown, passages: Sequence[Passage] = (), other:
 
 
 def _verdict_lines(evaluation: Breakdown) -> list[Text]:
-    """How many sentences have which verdict, and how much of C the verdicts do not believe."""
+    """How many sentences have which verdict, and how much of C the verdicts reject."""
     verdicts = verdict_by_index(evaluation.sentences, evaluation.verdicts).values()
-    what = "Verdicts" if evaluation.verdicts else "Raw verdicts, judged before there were rules"
+    what = "Verdicts" if evaluation.verdicts else "Raw verdicts, from a record without rules"
     counts = ", ".join(words for _, words in counted(verdicts))
     lines = (f"{what}: {counts}." if counts else "", doubt_words(evaluation))
     return [plain(line) for line in lines if line]

@@ -124,7 +124,7 @@ def retriever(
 @app.command()
 def reranker(
     ctx: typer.Context,
-    index: Annotated[str, typer.Option(help="Which corpus.")],
+    index: Annotated[str, typer.Option(help="Corpus.")],
     questions: Annotated[list[Path], typer.Option(help="Questions with gold passages: ObliQA's schema.")],
     out: Annotated[
         Path, typer.Option(help="Folder for weights and checkpoint; an interrupted training resumes there.")

@@ -99,7 +99,7 @@ def ranker(
 
 
 def cut(
-    index: Annotated[str, typer.Option(help="Which corpus.")],
+    index: Annotated[str, typer.Option(help="Corpus.")],
     questions: Annotated[list[Path], typer.Option(help="Questions with gold passages: ObliQA's schema.")],
     weight: Annotated[
         list[float] | None, typer.Option(help="How much a question of each file counts, in the order of --questions.")

@@ -79,9 +79,9 @@ LIMIT = Option("limit", "Only the first N items.", "int", least=1, label="First 
 PARALLEL = Option(
     "parallel", "Questions asked of a language model at the same time.", "int", 1, least=1, most=64, decides=False
 )
-INDEX = Option("index", "Which corpus.", "index", "rulebook", label="Index")
-PRESET = Option("preset", "Named settings, as on the page, or a file of them.", "preset", label="Settings")
-GENERATOR = Option("generator", "Who writes; the environment's choice without it.", "generator", label="Generator")
+INDEX = Option("index", "Corpus.", "index", "rulebook", label="Index")
+PRESET = Option("preset", "Preset, by name or as a preset file.", "preset", label="Settings")
+GENERATOR = Option("generator", "Generator; default: by the environment.", "generator", label="Generator")
 
 
 @dataclass(frozen=True, slots=True)

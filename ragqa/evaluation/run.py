@@ -51,7 +51,7 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RunProgress:
     """How far a run is. ``outcome`` is the one that has just ended; rows and figures follow a little behind it.
 
     ``resumed`` says in words what was found of an earlier run. The last one has ``outcomes``, every item's in order,
@@ -78,7 +78,7 @@ def run(
     restart: bool = False,
     stop: Stop | None = None,
     task: Task | None = None,
-) -> Iterator[Progress]:
+) -> Iterator[RunProgress]:
     """Loads the benchmark, restores what the folder has, solves and scores the rest, writes the files.
 
     ``restart`` throws away what an earlier run left; ``task`` is one that is loaded already. Raises what loading
@@ -118,14 +118,14 @@ def run(
         yield replace(watched.progress(phase="Done"), report=replace(report, files=files), outcomes=ended)
 
 
-def _reported(benchmark: Benchmark, task: Task, folder: Path) -> Progress:
+def _reported(benchmark: Benchmark, task: Task, folder: Path) -> RunProgress:
     """The end of a run in which nothing was to be solved."""
     with held(folder, "writing"):
         report = benchmark.report(task, ())
         files = _exported(benchmark, task, (), report, folder)
     rows = tuple(benchmark.row(task, Outcome(item, Status.SCORED)) for item in task.items)
     n_items = len(task.items)
-    return Progress("Done", n_items, n_items, rows=rows, report=replace(report, files=files))
+    return RunProgress("Done", n_items, n_items, rows=rows, report=replace(report, files=files))
 
 
 def _exported(
@@ -145,11 +145,11 @@ def folder_of(benchmark: Benchmark, settings: Settings, paths: Paths) -> Path:
     return paths.home / "evaluations" / benchmark.run_id(settings)
 
 
-def _loaded(benchmark: Benchmark, settings: Settings, paths: Paths) -> Generator[Progress, None, Task]:
+def _loaded(benchmark: Benchmark, settings: Settings, paths: Paths) -> Generator[RunProgress, None, Task]:
     loading = benchmark.load(settings, paths)
     while True:
         try:
-            yield Progress(next(loading))
+            yield RunProgress(next(loading))
         except StopIteration as ended:
             task: Task = ended.value
             return task
@@ -166,7 +166,7 @@ class _ShownOutcomes:
         self._report = Report(columns=task.columns)
         self._drawn_at = -math.inf
 
-    def progress(self, outcome: Outcome | None = None, phase: str = "", resumed: str = "") -> Progress:
+    def progress(self, outcome: Outcome | None = None, phase: str = "", resumed: str = "") -> RunProgress:
         """Where the run is now that ``outcome`` has ended."""
         if outcome is not None:
             self._outcomes[outcome.item.number] = outcome
@@ -179,7 +179,7 @@ class _ShownOutcomes:
             self._drawn_at = time.monotonic()
         n_new, total = len(self._rows) - self._n_before, len(self._outcomes)
         left = (time.monotonic() - self._began) / n_new * (total - len(self._rows)) if n_new > 1 else None
-        return Progress(
+        return RunProgress(
             phase or self._benchmark.doing,
             len(self._rows),
             total,

@@ -94,7 +94,7 @@ class RunStore:
         """What was found of an earlier run; empty where nothing was."""
         lines = []
         if self.journal.dropped_torn_line:
-            lines.append(f"{self.folder}: dropped an entry that was only half written; it is made again")
+            lines.append(f"{self.folder}: discarded an incomplete entry; its item is run again")
         if self._standing:
             done = sum(one.is_done for one in outcomes)
             solved = {number for number, standing in self._standing.items() if standing.solved_at is not None}
@@ -104,8 +104,8 @@ class RunStore:
             failed = sum(one.status is Status.FAILED for one in outcomes)
             words = f"continuing: {done:,} are done already, {len(outcomes) - done:,} are left"
             words += f", {unscored:,} of them only to be scored" if unscored else ""
-            words += f"; {failed:,} that failed are tried again" if failed else ""
-            words += f"; {broken:,} were under way when the last run ended, and are asked again" if broken else ""
+            words += f"; {failed:,} that failed are retried" if failed else ""
+            words += f"; {broken:,} were in progress when the last run ended and are repeated" if broken else ""
             lines.append(words)
         return "\n".join(lines)
 

@@ -79,7 +79,7 @@ def budget_note(budget: int) -> str:
     """Why the work ended, and what to change."""
     return (
         f"The budget of {budget:,} calls was used up before the work was done; this is the best answer until then. "
-        "Raise the most calls in the settings for more."
+        "Raise the call budget in the settings for more."
     )
 
 
@@ -139,7 +139,7 @@ def check_answer(answer: object, n_passages: int, generator: str) -> None:
         if not wrong:
             return
         found = f"a citation of passage {wrong[0]} of {n_passages}"
-    msg = f"the generator {generator!r} gave {found}; mend it, or choose another generator"
+    msg = f"the generator {generator!r} gave {found}; fix it, or choose another generator"
     raise GenerationError(msg)
 
 

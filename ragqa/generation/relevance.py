@@ -52,7 +52,7 @@ class Fitting:
         return 1.0 / (1.0 + math.exp(-(total + CONSTANT)))
 
 
-# Fitted on the open half of `ragqa.evaluation.benchmarks.answering`, on what six writers without a language model
+# Fitted on the open half of `ragqa.evaluation.benchmarks.expected_facts`, on what six writers without a language model
 # answered there.
 WEIGHTS: Final = (3.8, 2.4, 1.2, -3.6, -1.5)  # in the order of `Fitting`
 CONSTANT: Final = -4.0

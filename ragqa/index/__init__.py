@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from ragqa.errors import IndexingError, IndexMismatchError
-from ragqa.index.build import build_events, build_index
 from ragqa.index.folders import exclusive, index_names, locate, remove, was_stopped
 from ragqa.index.further import open_further
-from ragqa.index.journal import BuildProgress
 from ragqa.index.manifest import (
     BM25,
     CONTEXT,
@@ -31,18 +30,20 @@ from ragqa.index.manifest import (
     rebuild_hint,
 )
 from ragqa.index.passages import READ_AT_ONCE, PassageFile, PositionOf, open_lookups
-from ragqa.index.published import drop, open_published, vocabulary_of
 from ragqa.index.references import cited_in
 from ragqa.plugins.protocols import Retriever
 from ragqa.retrieval.analysis import ANALYSIS_VERSION, context_analyser, headings, indexed_text
 from ragqa.retrieval.bm25 import Bm25sRetriever, RankBm25Retriever, load_bm25
 from ragqa.retrieval.citations import NAME as CITATIONS
 from ragqa.retrieval.citations import NO_LINKS, CitationRetriever, Links
-from ragqa.retrieval.milvus.bm25 import MilvusBm25
 from ragqa.retrieval.ranking import Mask, Positions
 from ragqa.retrieval.vectors import poor_vectors, read_vectors
 from ragqa.settings.config import NO_ENCODER
 from ragqa.types import ModelInfo, Passage
+
+if TYPE_CHECKING:
+    from ragqa.index.build import build_events, build_index
+    from ragqa.index.journal import BuildProgress
 
 __all__ = [
     "BuildProgress",
@@ -57,7 +58,16 @@ __all__ = [
     "verify_index",
 ]
 
+_BUILDING: Final = {"BuildProgress": "journal", "build_events": "build", "build_index": "build"}
 HASHED_AT_OPEN: Final = 64 * 2**20  # bytes: 0.04 s with SHA instructions, 0.2 s without; `verify_index` hashes all
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - one of the names of `_BUILDING`
+    """What builds an index is imported where it is asked for: who opens one needs no corpus format."""
+    if name in _BUILDING:
+        return getattr(import_module(f"ragqa.index.{_BUILDING[name]}"), name)
+    msg = f"module 'ragqa.index' has no attribute {name!r}"
+    raise AttributeError(msg)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -212,6 +222,8 @@ def delete_index(name: str, indexes: Path) -> None:
             msg = f"index {name!r} could not be deleted: {error}; check who owns {indexes}"
             raise IndexingError(msg) from error
     if engine:
+        from ragqa.index.engine import drop
+
         drop(engine)
 
 
@@ -221,16 +233,21 @@ def _load(folder: Path) -> Index:
     for problem in file_problems(folder, manifest, HASHED_AT_OPEN):
         raise IndexMismatchError(problem)
     if manifest.analysis_version != ANALYSIS_VERSION:
-        msg = f"its words were read by analysis {manifest.analysis_version}, questions would be by {ANALYSIS_VERSION}"
+        msg = f"its text was analysed by version {manifest.analysis_version}, expected version {ANALYSIS_VERSION}"
         raise IndexMismatchError(msg)
     passages: Sequence[Passage]
     vectors: Any
+    load: Any
+    ranker: Any
     if manifest.engine:
+        from ragqa.index.engine import open_published, vocabulary_of
+        from ragqa.retrieval.milvus.bm25 import MilvusBm25
+
         passages, vectors = open_published(folder, manifest, manifest.engine)
+        load, ranker = vocabulary_of, MilvusBm25
     else:
-        passages = PassageFile(folder)
+        passages, load, ranker = PassageFile(folder), load_bm25, Bm25sRetriever
         vectors = read_vectors(folder / DENSE, manifest.vectors) if manifest.has_vectors else None
-    load, ranker = (vocabulary_of, MilvusBm25) if manifest.engine else (load_bm25, Bm25sRetriever)
     model = load(folder / BM25)
     n_vectors, dimension = (vectors.ntotal, vectors.d) if vectors is not None else (len(passages), 0)
     counts = {len(passages), n_vectors, model.scores["num_docs"], manifest.n_passages}

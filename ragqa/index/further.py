@@ -12,7 +12,7 @@ from ragqa.errors import IndexingError, IndexMismatchError
 from ragqa.index.encoded import write_dense
 from ragqa.index.journal import BuildJournal, BuildProgress
 from ragqa.index.manifest import FURTHER, FurtherRanking, Manifest
-from ragqa.index.measured import AnalysisPlan
+from ragqa.index.passage_arrays import AnalysisPlan
 from ragqa.index.passages import read_passages
 from ragqa.index.portions import counts_of, documents_of
 from ragqa.index.reuse import KnownVectors

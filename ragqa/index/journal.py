@@ -9,7 +9,7 @@
     ├── counts/          for each ranking by words how often tokens occur, until its files are written
     ├── *.lengths.npy    for each ranking by words how long its texts are
     ├── *.vectors        vectors on their way into FAISS (see `ragqa.index.encoded`)
-    └── engine.json      the collection that is being written (see `ragqa.index.published`)
+    └── engine.json      the collection that is being written (see `ragqa.index.engine`)
 
 Every file is on disk before the journal says so; what a file holds beyond what the journal says is cut off.
 """

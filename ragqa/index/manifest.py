@@ -15,7 +15,7 @@
                          the encoder is "none"
 
 Where an engine holds the corpus, `ENGINE_FILES` and `ENGINE_BM25_FILES` stand in the place of passages, matrices and
-vectors: see `ragqa.index.published`.
+vectors: see `ragqa.index.engine`.
 """
 
 from __future__ import annotations

@@ -24,7 +24,15 @@ from ragqa.errors import CorpusError
 from ragqa.index.folders import flush
 from ragqa.index.journal import BuildJournal, BuildProgress
 from ragqa.index.manifest import HIDDEN, IDS, OFFSETS, ORDER, PASSAGES
-from ragqa.index.measured import ARRAYS, AnalysisPlan, KeepingStream, PassageArrays, joined, kept_articles, measure
+from ragqa.index.passage_arrays import (
+    ARRAYS,
+    AnalysisPlan,
+    KeepingStream,
+    PassageArrays,
+    joined,
+    kept_articles,
+    measure,
+)
 from ragqa.retrieval.analysis import context_windows
 from ragqa.retrieval.bm25_scores import CountsFolder, counted
 from ragqa.retrieval.document_bm25 import by_document

@@ -21,7 +21,7 @@ class KnownVectors:
     def __init__(self, digests: npt.NDArray[np.uint64], vectors: Any) -> None:  # noqa: ANN401
         """``vectors`` is the index, FAISS's or an engine's, whose row i belongs to text i; it must be exact.
 
-        ``digests`` are `ragqa.index.measured.digests_of` what was encoded, shape (n_texts, 2).
+        ``digests`` are `ragqa.index.passage_arrays.digests_of` what was encoded, shape (n_texts, 2).
         """
         self._vectors = vectors
         self._rows = {digest.tobytes(): row for row, digest in enumerate(digests)}

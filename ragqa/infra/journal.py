@@ -55,7 +55,7 @@ class Journal:
                     if file.read(1):
                         msg = (
                             f"{self.path}, line {number}, was altered: its checksum is not that of its content. Put "
-                            "the file back as it was, choose another folder, or begin this one anew with --restart"
+                            "the file back, choose another folder, or start over with --restart"
                         )
                         raise RecordError(msg)
                     self.dropped_torn_line = True
@@ -202,7 +202,7 @@ def _same_run(was: Mapping[str, Any], now: Mapping[str, Any], folder: Path) -> N
     if differing:
         msg = (
             f"{folder} belongs to another run: {differing}. Repeat that run's command to continue it, choose another "
-            "folder, or begin this one anew with --restart"
+            "folder, or start over with --restart"
         )
         raise ConfigError(msg)
 
@@ -231,7 +231,7 @@ def read_stamp(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):
         whole = False
     if not whole:
-        msg = f"{folder / RUN} is damaged; choose another folder, or begin this one anew with --restart"
+        msg = f"{folder / RUN} is damaged; choose another folder, or start over with --restart"
         raise RecordError(msg)
     return stamp
 

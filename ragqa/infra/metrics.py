@@ -1,4 +1,4 @@
-"""Figures of this process for Prometheus, in its text format: counts, seconds and what is read when it is asked for.
+"""Metrics of this process for Prometheus, in its text format: counts, seconds and what is read when it is asked for.
 
 They hold no texts and no names of people: labels are words of the code, such as stages and kinds of errors.
 """
@@ -15,10 +15,10 @@ BOUNDS: Final = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)  # seconds
 MOST_SERIES: Final = 500  # beyond which new labels are not counted: a slip in one must not fill the memory
 
 COUNTS: Final = {
-    "ragqa_questions_total": "Questions asked and texts checked on the page, by how they ended.",
+    "ragqa_questions_total": "Questions and checks on the page, by outcome.",
     "ragqa_errors_total": "Failures on the page by kind; internal ones have a trace in the log.",
-    "ragqa_refusals_total": "What somebody was not allowed to do, by what it was.",
-    "ragqa_pair_cache_total": "Sentence pairs looked up in the cache of scores, by whether they were there.",
+    "ragqa_refusals_total": "Denied actions, by action.",
+    "ragqa_pair_cache_total": "Sentence pairs looked up in the score cache, by hit or miss.",
     "ragqa_pairs_scored_total": "Sentence pairs computed; divided by ragqa_pairs_seconds_total: pairs a second.",
     "ragqa_pairs_seconds_total": "Seconds spent computing sentence pairs.",
 }
@@ -27,7 +27,7 @@ SECONDS: Final = {"ragqa_stage_seconds": "Seconds of a question by stage of the 
 Labels = tuple[tuple[str, str], ...]
 
 
-class Figures:
+class MetricRegistry:
     """The figures of one process. Safe between threads; taking one down costs a microsecond."""
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Figures:
             if key in self._counts or len(self._counts) < MOST_SERIES:
                 self._counts[key] = self._counts.get(key, 0.0) + by
 
-    def took(self, name: str, seconds: float, **labels: str) -> None:
+    def observe(self, name: str, seconds: float, **labels: str) -> None:
         """Adds to one of `SECONDS`."""
         key = name, tuple(sorted(labels.items()))
         with self._lock:
@@ -87,4 +87,4 @@ def _labels(labels: Labels) -> str:
     return "{" + ",".join(f'{name}="{value}"' for name, value in escaped) + "}" if labels else ""
 
 
-FIGURES: Final = Figures()  # of this process
+FIGURES: Final = MetricRegistry()  # of this process

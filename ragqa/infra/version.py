@@ -1,3 +1,3 @@
-"""The version of this package, which records, runs and requests name."""
+"""The version of this package, which packaging, records, runs and requests name."""
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"

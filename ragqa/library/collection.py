@@ -9,7 +9,7 @@
     ├── staged/        what was dropped in and is not in the index yet
     ├── old/           earlier versions of documents, and those that were taken out
     ├── readings/      what was read of each file, by its content (`ragqa.library.parse_cache`)
-    ├── measured/      what an index needs of each document (`ragqa.index.measured`); made again where it is missing
+    ├── measured/      what an index needs of each document (`ragqa.index.passage_arrays`); computed again where missing
     └── changes.jsonl  what each indexing changed (`ragqa.library.changes`)
 """
 
@@ -304,7 +304,7 @@ class Collection:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """A file of a shelf, by its path there, that goes to another, or is removed where ``to`` is empty.
+    """A file of a collection, by its path there, that goes to another, or is removed where ``to`` is empty.
 
     ``sha256`` is of its content; empty: no other file will have its name.
     """
@@ -339,7 +339,7 @@ def collections(library: Path) -> tuple[Collection, ...]:
 
 def collection_of(name: str, library: Path) -> Collection | None:
     """The corpus of this name, None where the library has none."""
-    return next((shelf for shelf in collections(library) if shelf.name == name), None)
+    return next((collection for collection in collections(library) if collection.name == name), None)
 
 
 def make_collection(name: str, library: Path, title: str = "", description: str = "") -> Collection:
@@ -353,10 +353,10 @@ def make_collection(name: str, library: Path, title: str = "", description: str 
         except FileExistsError as error:
             msg = f"expected a new name, found {name!r}, which is in the library; choose another"
             raise CorpusError(msg) from error
-        shelf = Collection(folder)
+        collection = Collection(folder)
         said = " ".join(title.split())[:120] or name
-        shelf._write(CATALOGUE, asdict(Catalogue(name, said, now(), description.strip()[:2_000])))
-    return shelf
+        collection._write(CATALOGUE, asdict(Catalogue(name, said, now(), description.strip()[:2_000])))
+    return collection
 
 
 @contextmanager

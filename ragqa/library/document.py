@@ -216,14 +216,14 @@ def place_words(place: str) -> str:
 
 def file_of(corpus: str, document_id: str, library: Path) -> Path | None:
     """The file of a document of the library, as its index has it; None where it is not here or has changed since."""
-    shelf = collection_of(corpus, library)
-    if shelf is None:
+    collection = collection_of(corpus, library)
+    if collection is None:
         return None
     try:
-        catalogue = shelf.read()
+        catalogue = collection.read()
     except CorpusError:
         return None
     for one in catalogue.documents:
         if one.document_id == document_id and (catalogue.indexed or {}).get(document_id) == one.sha256:
-            return shelf.path_of(one)
+            return collection.path_of(one)
     return None

@@ -14,7 +14,7 @@ from typing import Literal
 
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.errors import ConfigError, RagqaError
-from ragqa.library import parse_cache as readings
+from ragqa.library import parse_cache
 from ragqa.library.collection import Collection
 from ragqa.library.update import MAX_TOKENS, FurtherModels, index_events, no_further
 from ragqa.plugins.protocols import Encoder
@@ -63,16 +63,16 @@ class Job:
 
     def __init__(
         self,
-        shelf: Collection,
+        collection: Collection,
         kind: Kind,
         indexes: Path,
         load_encoder: Callable[[], Encoder | None],
         load_further: FurtherModels = no_further,
     ) -> None:
         """Starts at once. What loads models is called in the thread, since it may take seconds."""
-        self.shelf, self._indexes, self._load_encoder = shelf, indexes, load_encoder
+        self.collection, self._indexes, self._load_encoder = collection, indexes, load_encoder
         self._load_further = load_further
-        self.view = JobView(shelf.name, kind)
+        self.view = JobView(collection.name, kind)
         self._stopped = threading.Event()
         self._clock, self._began = _Clock(), time.monotonic()
         self._reader = Reader()
@@ -120,7 +120,7 @@ class Job:
         self.view = replace(view, running=False, seconds_left=None, file="")
 
     def _read(self) -> None:
-        waiting = self.shelf.read().staged
+        waiting = self.collection.read().staged
         total = sum(one.size for one in waiting)
         done = 0
         for one in waiting:
@@ -128,7 +128,7 @@ class Job:
                 return
             self._show("Reading", done, total, one.name)
             try:
-                readings.read(self.shelf, one, self._reader, MAX_TOKENS, self._stopped.is_set)
+                parse_cache.read(self.collection, one, self._reader, MAX_TOKENS, self._stopped.is_set)
             except UnreadableError as error:
                 if not self._stopped.is_set():
                     self.view = replace(self.view, messages=(*self.view.messages, f"{one.name}: {error}"))
@@ -136,7 +136,7 @@ class Job:
         self._show("Done", total, total)
 
     def _index(self) -> None:
-        events = index_events(self.shelf, self._indexes, self._load_encoder, load_further=self._load_further)
+        events = index_events(self.collection, self._indexes, self._load_encoder, load_further=self._load_further)
         with closing(events):
             for event in events:
                 if event.message:
@@ -168,14 +168,14 @@ class Jobs:
     latest: dict[str, Job] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def start(self, shelf: Collection, kind: Kind, load_encoder: Callable[[], Encoder | None]) -> Job:
+    def start(self, collection: Collection, kind: Kind, load_encoder: Callable[[], Encoder | None]) -> Job:
         """Raises ConfigError while one is under way for this corpus."""
         with self._lock:
-            if self.running(shelf.name):
-                msg = f"{shelf.name!r} is being worked on; wait until that has ended, or stop it first"
+            if self.running(collection.name):
+                msg = f"{collection.name!r} is being worked on; wait until that has ended, or stop it first"
                 raise ConfigError(msg)
-            job = Job(shelf, kind, self.indexes, load_encoder, self.load_further)
-            self.latest[shelf.name] = job
+            job = Job(collection, kind, self.indexes, load_encoder, self.load_further)
+            self.latest[collection.name] = job
             return job
 
     def running(self, name: str) -> Job | None:

@@ -18,11 +18,11 @@ from ragqa.library.collection import Collection, Document, Staged, temporary, wr
 from ragqa.types import Passage
 
 FORMAT: Final = "documents"
-MEASURED: Final = "measured"  # a folder of the corpus: see `ragqa.index.measured`
+MEASURED: Final = "measured"  # a folder of the corpus: see `ragqa.index.passage_arrays`
 
 
 def read(
-    shelf: Collection,
+    collection: Collection,
     one: Document | Staged,
     reader: Reader,
     max_tokens: int,
@@ -33,12 +33,12 @@ def read(
     Passages have the ids that they would have in a document without a name: ``:4.2.1``. Where ``is_stopped`` says so
     afterwards, somebody ended the reader: that says nothing of the file, and is not kept.
     """
-    path = _path(shelf, one, max_tokens)
+    path = _path(collection, one, max_tokens)
     kept = _kept(path)
     if kept is not None:
         return kept
     try:
-        reading = reader.read(shelf.path_of(one), kind_of(one.name), "", max_tokens)
+        reading = reader.read(collection.path_of(one), kind_of(one.name), "", max_tokens)
     except UnreadableError as error:
         if not (is_stopped and is_stopped()):
             _keep(path, {"refused": str(error)})
@@ -47,20 +47,20 @@ def read(
     return reading
 
 
-def known(shelf: Collection, one: Document | Staged, max_tokens: int) -> Reading | None:
+def known(collection: Collection, one: Document | Staged, max_tokens: int) -> Reading | None:
     """What is known of the file without reading it, None where it was not read yet. Raises UnreadableError."""
-    return _kept(_path(shelf, one, max_tokens))
+    return _kept(_path(collection, one, max_tokens))
 
 
-def is_known(shelf: Collection, one: Document | Staged, max_tokens: int) -> bool:
+def is_known(collection: Collection, one: Document | Staged, max_tokens: int) -> bool:
     """Whether the file was read, whatever came of it."""
-    return _path(shelf, one, max_tokens).is_file()
+    return _path(collection, one, max_tokens).is_file()
 
 
-def is_readable(shelf: Collection, one: Document | Staged, max_tokens: int) -> bool:
+def is_readable(collection: Collection, one: Document | Staged, max_tokens: int) -> bool:
     """Whether the file was read and holds something."""
     try:
-        found = known(shelf, one, max_tokens)
+        found = known(collection, one, max_tokens)
     except UnreadableError:
         return False
     return found is not None and bool(found.passages)
@@ -80,9 +80,9 @@ def passages_of(reading: Reading, document: Document) -> tuple[Passage, ...]:
     )
 
 
-def earlier(shelf: Collection, sha256: str, max_tokens: int) -> Reading | None:
+def earlier(collection: Collection, sha256: str, max_tokens: int) -> Reading | None:
     """What was read of a file with this content, which need not be here any more."""
-    for path in sorted((shelf.folder / "readings").glob(f"{sha256}-*-{max_tokens}-{VERSION}.json")):
+    for path in sorted((collection.folder / "readings").glob(f"{sha256}-*-{max_tokens}-{VERSION}.json")):
         try:
             return _kept(path)
         except UnreadableError:
@@ -90,16 +90,16 @@ def earlier(shelf: Collection, sha256: str, max_tokens: int) -> Reading | None:
     return None
 
 
-def forget(shelf: Collection, max_tokens: int) -> None:
+def forget(collection: Collection, max_tokens: int) -> None:
     """Removes what was read of files that are gone."""
-    catalogue = shelf.read()
+    catalogue = collection.read()
     held: list[Document | Staged] = [*catalogue.documents, *catalogue.staged]
-    wanted = {_path(shelf, one, max_tokens) for one in held}
-    for path in (shelf.folder / "readings").glob("*.json"):
+    wanted = {_path(collection, one, max_tokens) for one in held}
+    for path in (collection.folder / "readings").glob("*.json"):
         if path not in wanted:
             path.unlink(missing_ok=True)
     counted = {_measured_as(one, max_tokens) for one in catalogue.documents}
-    for path in (shelf.folder / MEASURED).glob("*.npz"):
+    for path in (collection.folder / MEASURED).glob("*.npz"):
         if path.name.partition("-")[0] not in counted:
             path.unlink(missing_ok=True)
 
@@ -108,7 +108,7 @@ def forget(shelf: Collection, max_tokens: int) -> None:
 class LibraryStream:
     """A corpus as a `ragqa.corpus.streams.PassageStream`; an article is a document."""
 
-    shelf: Collection
+    collection: Collection
     documents: tuple[Document, ...]
     max_tokens: int
     kept: Path | None = None  # where what was measured of documents is kept, for this build and the next
@@ -118,7 +118,7 @@ class LibraryStream:
 
     @property
     def name(self) -> str:
-        return self.shelf.name
+        return self.collection.name
 
     def identity(self) -> str:
         settings = f"{VERSION} {self.max_tokens}"
@@ -137,7 +137,7 @@ class LibraryStream:
         self.progress = (position + 1, len(self.documents))
         try:
             with Reader() as reader:  # which starts a process where it has to read
-                return passages_of(read(self.shelf, document, reader, self.max_tokens), document)
+                return passages_of(read(self.collection, document, reader, self.max_tokens), document)
         except UnreadableError as error:
             self.messages.append(f"{document.name}: {error}")
             return ()
@@ -152,9 +152,9 @@ def _measured_as(one: Document, max_tokens: int) -> str:
     return identity_of([f"{VERSION} {max_tokens}", _said(one)])[:32]
 
 
-def _path(shelf: Collection, one: Document | Staged, max_tokens: int) -> Path:
+def _path(collection: Collection, one: Document | Staged, max_tokens: int) -> Path:
     kind = kind_of(one.name) or "none"
-    return shelf.folder / "readings" / f"{one.sha256}-{kind}-{max_tokens}-{VERSION}.json"
+    return collection.folder / "readings" / f"{one.sha256}-{kind}-{max_tokens}-{VERSION}.json"
 
 
 def _kept(path: Path) -> Reading | None:

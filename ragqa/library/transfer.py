@@ -17,8 +17,8 @@ from typing import Any, BinaryIO, Final, NoReturn
 from ragqa.corpus.documents.kinds import kind_of
 from ragqa.errors import CorpusError
 from ragqa.index import list_indexes
+from ragqa.index.engine import drop, engine_of
 from ragqa.index.folders import exclusive
-from ragqa.index.published import drop, engine_of
 from ragqa.library.collection import (
     MAX_BYTES,
     MAX_DOCUMENTS,
@@ -39,12 +39,12 @@ _INDEX: Final = "index"
 _DELETED: Final = re.compile(r"(.+)@(\d{4}-\d\d-\d\dT\d{6})")
 
 
-def export(shelf: Collection, target: Path) -> None:
+def export(collection: Collection, target: Path) -> None:
     """Writes the documents and what is said of them as a ZIP archive. Raises CorpusError."""
-    catalogue = shelf.read()
+    catalogue = collection.read()
     about = {
         "ragqa": 1,
-        "name": shelf.name,
+        "name": collection.name,
         "title": catalogue.title,
         "description": catalogue.description,
         "documents": [{"id": one.document_id, "file": one.name} for one in catalogue.kept],
@@ -52,7 +52,7 @@ def export(shelf: Collection, target: Path) -> None:
     with writing(target.parent), zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(ABOUT, json.dumps(about, ensure_ascii=False, indent=1))
         for one in catalogue.kept:
-            archive.write(shelf.path_of(one), f"files/{one.name}")
+            archive.write(collection.path_of(one), f"files/{one.name}")
 
 
 def import_corpus(data: BinaryIO, library: Path, taken: tuple[str, ...] = ()) -> Collection:
@@ -70,16 +70,16 @@ def import_corpus(data: BinaryIO, library: Path, taken: tuple[str, ...] = ()) ->
             if missing or total > MAX_BYTES or len(wanted) > MAX_DOCUMENTS:
                 _refuse(f"one without {missing[0]!r}" if missing else f"one of {len(wanted):,} files, {total:,} bytes")
             name = corpus_name(about["title"], {*taken, *(path.name for path in library.glob("*"))})
-            shelf = make_collection(name, library, about["title"], about["description"])
+            collection = make_collection(name, library, about["title"], about["description"])
             try:
-                documents = [_unpacked(shelf, archive, one, info) for one, info in wanted if info]
+                documents = [_unpacked(collection, archive, one, info) for one, info in wanted if info]
             except BaseException:
-                shutil.rmtree(shelf.folder)
+                shutil.rmtree(collection.folder)
                 raise
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError, EOFError) as error:
         _refuse(f"something else ({str(error)[:60]})")
-    shelf.change(lambda before, _moves: replace(before, documents=tuple(documents)))
-    return shelf
+    collection.change(lambda before, _moves: replace(before, documents=tuple(documents)))
+    return collection
 
 
 def _about(archive: zipfile.ZipFile) -> dict[str, Any]:
@@ -105,8 +105,8 @@ def _about(archive: zipfile.ZipFile) -> dict[str, Any]:
     return checked
 
 
-def _unpacked(shelf: Collection, archive: zipfile.ZipFile, document_id: str, info: zipfile.ZipInfo) -> Document:
-    folder = shelf.folder / "files"
+def _unpacked(collection: Collection, archive: zipfile.ZipFile, document_id: str, info: zipfile.ZipInfo) -> Document:
+    folder = collection.folder / "files"
     folder.mkdir(exist_ok=True)
     name = free_name(safe_name(info.filename), [path.name for path in folder.iterdir()])
     if kind_of(name) in {"", "ZIP"}:
@@ -137,22 +137,22 @@ class Deleted:
     at: str
 
 
-def delete(shelf: Collection, indexes: Path) -> None:
+def delete(collection: Collection, indexes: Path) -> None:
     """Moves a corpus and its index to the library's trash, of which the last ten deleted stay.
 
     Raises IndexLockedError while it is being indexed, CorpusError.
     """
-    trash = shelf.folder.parent / TRASH
-    target = trash / f"{shelf.name}@{now()[:19].replace(':', '')}"
-    with exclusive(shelf.name, indexes), writing(shelf.folder):
+    trash = collection.folder.parent / TRASH
+    target = trash / f"{collection.name}@{now()[:19].replace(':', '')}"
+    with exclusive(collection.name, indexes), writing(collection.folder):
         trash.mkdir(exist_ok=True)
-        if (indexes / shelf.name).is_dir():  # first: killed after it, the corpus is there to be deleted again
-            if (shelf.folder / _INDEX).is_dir():
-                shutil.rmtree(shelf.folder / _INDEX)
-            shutil.move(indexes / shelf.name, shelf.folder / _INDEX)
-        shelf.folder.rename(target)
-    for old in deleted(shelf.folder.parent)[KEPT_DELETED:]:
-        erase(old.key, shelf.folder.parent)
+        if (indexes / collection.name).is_dir():  # first: killed after it, the corpus is there to be deleted again
+            if (collection.folder / _INDEX).is_dir():
+                shutil.rmtree(collection.folder / _INDEX)
+            shutil.move(indexes / collection.name, collection.folder / _INDEX)
+        collection.folder.rename(target)
+    for old in deleted(collection.folder.parent)[KEPT_DELETED:]:
+        erase(old.key, collection.folder.parent)
 
 
 def deleted(library: Path) -> tuple[Deleted, ...]:

@@ -16,11 +16,11 @@ from ragqa.english.language import ENGLISH, language_of
 from ragqa.errors import CorpusError, IndexingError
 from ragqa.index import BuildProgress, Index, build_events, list_indexes, open_index
 from ragqa.index.build import LIBRARIES, version
+from ragqa.index.engine import engine_of, known_texts
 from ragqa.index.manifest import DENSE, FURTHER, Manifest, sha256_of_file
-from ragqa.index.measured import digests_of
-from ragqa.index.published import engine_of, known_texts
+from ragqa.index.passage_arrays import digests_of
 from ragqa.index.reuse import KnownVectors
-from ragqa.library import parse_cache as readings
+from ragqa.library import parse_cache
 from ragqa.library.changes import DocumentChange, Update, append, compared
 from ragqa.library.collection import Catalogue, Collection, Document, now
 from ragqa.library.questions import questions_of
@@ -48,7 +48,7 @@ def no_further(rankings: Sequence[str]) -> Mapping[str, Any]:
 
 
 def index_events(
-    shelf: Collection,
+    collection: Collection,
     indexes: Path,
     load_encoder: Callable[[], Encoder | None],
     *,
@@ -66,36 +66,36 @@ def index_events(
     Raises CorpusError, ModelError, IndexingError.
     """
     yield BuildProgress("corpus", 0, 1)
-    clear_incoming(shelf)
-    _check_something_is_left(shelf)
-    before = shelf.read()
-    catalogue = shelf.accept(lambda staged: readings.is_readable(shelf, staged, MAX_TOKENS))
-    yield from _read_all(shelf, catalogue)
+    clear_incoming(collection)
+    _check_something_is_left(collection)
+    before = collection.read()
+    catalogue = collection.accept(lambda staged: parse_cache.is_readable(collection, staged, MAX_TOKENS))
+    yield from _read_all(collection, catalogue)
     if not catalogue.analyser:
-        catalogue = _with_analyser(shelf, catalogue)
+        catalogue = _with_analyser(collection, catalogue)
     encoder = load_encoder()
-    earlier = _manifest(shelf.name, indexes)
+    earlier = _manifest(collection.name, indexes)
     has = [ranking.option for ranking in earlier.rankings] if earlier else []
     rankings = tuple(dict.fromkeys((*has, *also)))
     models = load_further(rankings)
     config = IndexingConfig(
         analyser=catalogue.analyser, encoder=encoder.info.name if encoder else NO_ENCODER, rankings=rankings
     )
-    known = _known(shelf.name, indexes, encoder, models) if reuse else {}
-    measured = shelf.folder / readings.MEASURED if reuse else None
-    stream = readings.LibraryStream(shelf, catalogue.kept, config.chunk_max_tokens, measured)
-    engine = engine_of(indexes / shelf.name)
+    known = _known(collection.name, indexes, encoder, models) if reuse else {}
+    measured = collection.folder / parse_cache.MEASURED if reuse else None
+    stream = parse_cache.LibraryStream(collection, catalogue.kept, config.chunk_max_tokens, measured)
+    engine = engine_of(indexes / collection.name)
     where = uri or (engine.uri if engine else "")
     manifest = yield from build_events(
-        shelf.name, stream, indexes=indexes, config=config, encoder=encoder, models=models, known=known, uri=where
+        collection.name, stream, indexes=indexes, config=config, encoder=encoder, models=models, known=known, uri=where
     )
-    _finish(shelf, catalogue, before.indexed or {}, open_index(shelf.name, indexes))
+    _finish(collection, catalogue, before.indexed or {}, open_index(collection.name, indexes))
     return manifest
 
 
-def encoder_name(shelf: Collection, indexes: Path) -> str:
+def encoder_name(collection: Collection, indexes: Path) -> str:
     """The encoder of the corpus's index, the usual one where there is none yet; "none" for one without vectors."""
-    known = _manifest(shelf.name, indexes)
+    known = _manifest(collection.name, indexes)
     return known.encoder if known else IndexingConfig().encoder
 
 
@@ -104,23 +104,23 @@ def _manifest(name: str, indexes: Path) -> Manifest | None:
     return {entry.name: entry.manifest for entry in list_indexes(indexes)}.get(name)
 
 
-def _check_something_is_left(shelf: Collection) -> None:
-    catalogue = shelf.read()
-    waiting = [one for one in catalogue.staged if readings.is_readable(shelf, one, MAX_TOKENS)]
+def _check_something_is_left(collection: Collection) -> None:
+    catalogue = collection.read()
+    waiting = [one for one in catalogue.staged if parse_cache.is_readable(collection, one, MAX_TOKENS)]
     if not catalogue.kept and not waiting:
         msg = f"expected a document that can be read in {catalogue.title!r}, found none; add one, or delete the corpus"
         raise CorpusError(msg)
 
 
-def _read_all(shelf: Collection, catalogue: Catalogue) -> Generator[BuildProgress, None, None]:
+def _read_all(collection: Collection, catalogue: Catalogue) -> Generator[BuildProgress, None, None]:
     """Reads what was not read yet, a file at a time; one that cannot be read is told when it is indexed."""
     with Reader() as reader:
         for done, one in enumerate(catalogue.kept):
             yield BuildProgress("corpus", done, len(catalogue.kept), one.name)
-            if readings.is_known(shelf, one, MAX_TOKENS):
+            if parse_cache.is_known(collection, one, MAX_TOKENS):
                 continue
             with suppress(UnreadableError):
-                readings.read(shelf, one, reader, MAX_TOKENS)
+                parse_cache.read(collection, one, reader, MAX_TOKENS)
 
 
 def _known(name: str, indexes: Path, encoder: Encoder | None, models: Mapping[str, Any]) -> Mapping[str, KnownVectors]:
@@ -167,50 +167,52 @@ def _made_by(encoder: Encoder) -> tuple[str, str]:
     return encoder.info.fingerprint, encoder.info.precision
 
 
-def _finish(shelf: Collection, built: Catalogue, indexed: dict[str, str], index: Index) -> None:
+def _finish(collection: Collection, built: Catalogue, indexed: dict[str, str], index: Index) -> None:
     """Writes down what changed, which documents the index holds and what may be asked of it."""
     holds = {one.document_id: one.sha256 for one in built.kept}
-    update = Update(now(), tuple(_changes(shelf, indexed, built.kept)))
+    update = Update(now(), tuple(_changes(collection, indexed, built.kept)))
     if update.documents:
-        append(shelf.folder / CHANGES, update)
+        append(collection.folder / CHANGES, update)
     questions = questions_of(index.passages)
-    shelf.change(lambda before, _moves: replace(before, indexed=holds, questions=questions))
-    readings.forget(shelf, MAX_TOKENS)
+    collection.change(lambda before, _moves: replace(before, indexed=holds, questions=questions))
+    parse_cache.forget(collection, MAX_TOKENS)
 
 
-def _changes(shelf: Collection, indexed: dict[str, str], documents: Sequence[Document]) -> list[DocumentChange]:
+def _changes(collection: Collection, indexed: dict[str, str], documents: Sequence[Document]) -> list[DocumentChange]:
     found = []
     for one in documents:
         if indexed.get(one.document_id) == one.sha256:
             continue
-        after = _passages(shelf, one.sha256, one)
+        after = _passages(collection, one.sha256, one)
         if one.document_id in indexed:
-            before = _passages(shelf, indexed[one.document_id], one)
+            before = _passages(collection, indexed[one.document_id], one)
             found.append(compared(one.document_id, one.version, before, after))
         else:
             found.append(DocumentChange(one.document_id, "added", one.version, len(after), 0))
     gone = indexed.keys() - {one.document_id for one in documents}
     for document_id in sorted(gone):
-        reading = readings.earlier(shelf, indexed[document_id], MAX_TOKENS)
+        reading = parse_cache.earlier(collection, indexed[document_id], MAX_TOKENS)
         found.append(DocumentChange(document_id, "removed", 0, len(reading.passages) if reading else 0, 0))
     return found
 
 
-def _passages(shelf: Collection, sha256: str, document: Document) -> tuple[Passage, ...]:
-    reading = readings.earlier(shelf, sha256, MAX_TOKENS)
-    return readings.passages_of(reading, document) if reading else ()
+def _passages(collection: Collection, sha256: str, document: Document) -> tuple[Passage, ...]:
+    reading = parse_cache.earlier(collection, sha256, MAX_TOKENS)
+    return parse_cache.passages_of(reading, document) if reading else ()
 
 
 # How words are read ------------------------------------------------------------------------------------------------
 
 
-def _with_analyser(shelf: Collection, catalogue: Catalogue) -> Catalogue:
+def _with_analyser(collection: Collection, catalogue: Catalogue) -> Catalogue:
     passages: list[Passage] = []
     for one in catalogue.kept:
-        reading = readings.earlier(shelf, one.sha256, MAX_TOKENS)
+        reading = parse_cache.earlier(collection, one.sha256, MAX_TOKENS)
         passages += reading.passages[: max(20, _LOOKED_AT // len(catalogue.kept))] if reading else ()
     language, analyser, reason = chosen_analyser(passages)
-    return shelf.change(lambda before, _moves: replace(before, language=language, analyser=analyser, reason=reason))
+    return collection.change(
+        lambda before, _moves: replace(before, language=language, analyser=analyser, reason=reason)
+    )
 
 
 def chosen_analyser(passages: Sequence[Passage]) -> tuple[str, str, str]:
@@ -218,12 +220,12 @@ def chosen_analyser(passages: Sequence[Passage]) -> tuple[str, str, str]:
     votes = Counter(language_of(one.text) for one in passages[:_LOOKED_AT] if len(one.text) > 60)
     language = votes.most_common(1)[0][0] if votes else ENGLISH
     if language != ENGLISH:
-        return language, "characters", f"The text is in another language ({language}): words are read in pieces."
+        return language, "characters", f"The text is not in English ({language}): character n-grams are its tokens."
     numbered = sum(is_rule_number(one.number) for one in passages)
     share = numbered / max(1, len(passages))
     if share >= _NUMBERED:
-        return language, "regulation", f"{share:.0%} of the passages have a rule's number: numbers count as words."
-    return language, "english", f"English; {share:.0%} of the passages have a rule's number."
+        return language, "regulation", f"{share:.0%} of the passages have a rule number, and rule numbers are tokens."
+    return language, "english", f"English; {share:.0%} of the passages have a rule number."
 
 
 def is_rule_number(number: str) -> bool:

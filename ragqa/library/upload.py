@@ -1,4 +1,4 @@
-"""Files on their way in: what was dropped or chosen from a server's folder becomes files that wait on a shelf.
+"""Files on their way in: what was dropped or chosen from a server's folder becomes files that wait on a collection.
 
 Nothing is trusted: not a name, not a size, not what an archive says of itself.
 """
@@ -28,7 +28,7 @@ LISTED: Final = 2_000  # files of a server's folder
 ABANDONED_SECONDS: Final = 3600.0
 
 
-def take(shelf: Collection, name: str, data: BinaryIO, reader: Reader, replaces: str | None = None) -> list[str]:
+def take(collection: Collection, name: str, data: BinaryIO, reader: Reader, replaces: str | None = None) -> list[str]:
     """Puts a file among those that wait, an archive's members each; gives a line on each that is left out.
 
     ``replaces`` is the document that it is a new version of; None: the one of the same name, if any. Raises
@@ -39,15 +39,15 @@ def take(shelf: Collection, name: str, data: BinaryIO, reader: Reader, replaces:
     if not kind:
         what = advice(shown) or "take it out"
         return [f"{shown}: expected PDF, .docx, HTML, .xlsx, CSV, text or .zip, found another kind of file; {what}"]
-    path = temporary(shelf.folder / "staged")
+    path = temporary(collection.folder / "staged")
     try:
-        with writing(shelf.folder):
+        with writing(collection.folder):
             too_large = not _copied(data, path)
         if too_large:
             return [f"{shown}: expected at most {MAX_BYTES >> 20} MB, found more; split it"]
         if kind == "ZIP":
-            return list(_unpacked(shelf, shown, path, reader))
-        return [line for line in [shelf.stage(path, shown, replaces)] if line]
+            return list(_unpacked(collection, shown, path, reader))
+        return [line for line in [collection.stage(path, shown, replaces)] if line]
     finally:
         path.unlink(missing_ok=True)
 
@@ -64,7 +64,7 @@ def _copied(data: BinaryIO, path: Path) -> bool:
     return True
 
 
-def _unpacked(shelf: Collection, name: str, path: Path, reader: Reader) -> Iterator[str]:
+def _unpacked(collection: Collection, name: str, path: Path, reader: Reader) -> Iterator[str]:
     """Each member of an archive that was looked at in the reading process first: its sizes hold."""
     try:
         found = reader.members(path)
@@ -79,11 +79,11 @@ def _unpacked(shelf: Collection, name: str, path: Path, reader: Reader) -> Itera
         if kind_of(member) == "ZIP":
             yield f"{name}/{shown}: expected documents, found an archive within an archive; unpack it"
             continue
-        inner = temporary(shelf.folder / "staged")
+        inner = temporary(collection.folder / "staged")
         try:
-            with writing(shelf.folder), zipfile.ZipFile(path) as archive, archive.open(member) as packed:
+            with writing(collection.folder), zipfile.ZipFile(path) as archive, archive.open(member) as packed:
                 _copied(packed, inner)  # type: ignore[arg-type]
-            line = shelf.stage(inner, shown)
+            line = collection.stage(inner, shown)
             if line:
                 yield line
         except (zipfile.BadZipFile, KeyError, NotImplementedError, EOFError, zlib.error) as error:
@@ -122,7 +122,7 @@ def files_of(folder: Path) -> tuple[str, ...]:
     return tuple(storable_name(path.relative_to(folder).as_posix()) for path in found[:LISTED])
 
 
-def take_from_folder(shelf: Collection, folder: str, names: tuple[str, ...], reader: Reader) -> list[str]:
+def take_from_folder(collection: Collection, folder: str, names: tuple[str, ...], reader: Reader) -> list[str]:
     """Copies files of a listed folder, each by one of the names that `files_of` gave; as `take`. Raises CorpusError."""
     root = server_folders().get(folder)
     if root is None:
@@ -133,13 +133,13 @@ def take_from_folder(shelf: Collection, folder: str, names: tuple[str, ...], rea
     for name in names:
         if name in paths:
             with paths[name].open("rb") as data:
-                lines += take(shelf, member_name(name), data, reader)
+                lines += take(collection, member_name(name), data, reader)
     return lines
 
 
-def clear_incoming(shelf: Collection) -> None:
+def clear_incoming(collection: Collection) -> None:
     """Removes what uploads left that were broken off an hour ago or before."""
-    for path in (shelf.folder / "staged").glob(".incoming-*"):
+    for path in (collection.folder / "staged").glob(".incoming-*"):
         with suppress(OSError):
             if time.time() - path.stat().st_mtime > ABANDONED_SECONDS:
                 path.unlink()

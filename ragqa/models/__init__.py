@@ -91,7 +91,7 @@ def check_model(path: Path, kind: str) -> str:
     expected = manifest.get("sha256")
     if found != expected:
         msg = (
-            f"The weights in {path} are not the ones announced: expected sha256 {expected}, found {found}; "
+            f"The weights in {path} do not match their manifest: expected sha256 {expected}, found {found}; "
             "reinstall ragqa, or train the model again."
         )
         raise ModelError(msg)

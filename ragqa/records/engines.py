@@ -136,10 +136,12 @@ class PostgresEngine:
         )
         if isinstance(error, lost) and (state in _RETRIED or state[:2] in _RETRIED):
             if not any(told in words for told in _REFUSED):
-                return AwayError(f"the records' server {self.name} is away: {words}; try again when it is there")
+                return AwayError(f"the record server {self.name} is unreachable: {words}; try again later")
         elif not state:
             words = "the address has something that libpq does not understand"  # it would quote it
-        return RecordError(f"the records' server {self.name} refuses: {words}; correct RAGQA_RECORDS or its rights")
+        return RecordError(
+            f"the record server {self.name} denies access: {words}; correct RAGQA_RECORDS or its permissions"
+        )
 
     def own(self, schema: str) -> str:
         """As SQLite: numbers of eight bytes, texts ordered by their bytes."""

@@ -282,9 +282,7 @@ class RecordStore:
     def _none(self, record_id: str) -> RecordError:
         if self._reader:
             self._reader.refused(record_id)
-        return RecordError(
-            f"no record {record_id!r} in {self._engine.name}; `ragqa records list` shows those there are"
-        )
+        return RecordError(f"no record {record_id!r} in {self._engine.name}; `ragqa records list` lists the records")
 
     def _patiently(self, work: Callable[[Execute], _T]) -> _T:
         """`_once`, again while the server is away. What ``work`` does twice must be as if done once."""

@@ -28,7 +28,7 @@ CHARS_PER_REQUEST: Final = 120_000  # Voyage takes 120,000 tokens, OpenAI 300,00
 MAX_VECTORS: Final = 200_000  # 1.2 GB of 1,536 numbers each
 SCHEMA_VERSION: Final = 1
 LENGTH_TOLERANCE: Final = 1e-3  # of a stored vector; damaged bits show here
-INSTEAD: Final = "or use all-MiniLM-L6-v2, which comes with ragqa"
+INSTEAD: Final = "or use all-MiniLM-L6-v2, which is bundled"
 SERVICE: Final = Service("an encoder", "/embeddings", "embedding server", "embeddings", INSTEAD)
 _NUMBER: Final = np.dtype("<f4")  # little-endian on every machine
 

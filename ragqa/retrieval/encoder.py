@@ -61,7 +61,7 @@ class BertEncoder:
         found = weights_of(name)
         shape = _covered(found.folder)
         if shape is None:
-            msg = f"{name} is not a BERT with mean pooling; expected one, or use {EMBEDDED}, which comes with ragqa"
+            msg = f"{name} is not a BERT with mean pooling; expected one, or use {EMBEDDED}, which is bundled"
             raise ModelError(msg)
         self._name, self._weights, self._shape = name, found, shape
         max_tokens = _max_tokens(found.folder)

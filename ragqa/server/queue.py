@@ -46,8 +46,8 @@ class RunQueue:
                 raise BusyError(self._closed)
             if len(self._line) >= self._at_once + self._waiting:
                 msg = (
-                    f"Too much is being asked at once: questions at work {self.at_work}, waiting {self.waiting}, which "
-                    "is as many as this server takes. Nothing is lost; ask again in a minute."
+                    f"The run queue is full: {self.at_work} questions running, {self.waiting} waiting. "
+                    "Nothing is lost; ask again in a minute."
                 )
                 raise BusyError(msg)
             turn = QueuePlace(self, self._line, self._changed)

@@ -197,7 +197,7 @@ class GenerationConfig:
         8, 1, 30, "most sub-questions", "Most questions asked in all, those of the second level included."
     )
     depth: int = _ranged(2, 1, 2, "depth", "2: an answer may ask further sub-questions.")  # as FanOutQA's trees do
-    max_calls: int = _ranged(30, 1, 1000, "most calls", "Most completions in one answer; retries of one count as it.")
+    max_calls: int = _ranged(30, 1, 1000, "most calls", "Most completions in one answer; retries are not counted.")
     parallel_calls: int = _ranged(4, 1, 16, "parallel calls")  # LOC, VRR, fan-out-llm: completions at the same time
 
     def __post_init__(self) -> None:
@@ -362,7 +362,7 @@ def api_key(environ: Mapping[str, str] | None = None) -> str | None:
 
 
 def prompt_folder(environ: Mapping[str, str] | None = None) -> Path | None:
-    """``RAGQA_PROMPTS``, the folder whose files take the place of the prompts that come with ragqa; None: not set."""
+    """``RAGQA_PROMPTS``, the folder of prompts that replace the bundled ones; None: not set."""
     env = os.environ if environ is None else environ
     return Path(env["RAGQA_PROMPTS"]).expanduser() if env.get("RAGQA_PROMPTS") else None
 

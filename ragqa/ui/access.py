@@ -91,7 +91,7 @@ def enter() -> bool:
         found = gate()
     except RagqaError as error:  # a policy that cannot be read lets nobody in
         _logger.error("%s", error)
-        st.html(notice_html("Nobody can be let in: the server's log says what is wrong with its settings.", "bad"))
+        st.html(notice_html("Access is denied: the server's log says what is wrong with its settings.", "bad"))
         return False
     person = found.person
     opened = repr((person, sorted(found.policy.hidden(person))))

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from ragqa.corpus.documents import Reader
 from ragqa.index import open_index
-from ragqa.library import parse_cache as readings
+from ragqa.library import parse_cache
 from ragqa.library.collection import Collection, collection_of, make_collection
 from ragqa.library.update import MAX_TOKENS, index_events
 from ragqa.library.upload import take
@@ -61,24 +61,24 @@ def write_document(path: Path, seed: int, pages: int) -> None:
     (write_html if path.suffix == ".html" else write_docx)(path, rows)
 
 
-def put_in(shelf: Collection, paths: list[Path]) -> None:
+def put_in(collection: Collection, paths: list[Path]) -> None:
     with Reader() as reader:
         for path in paths:
             with path.open("rb") as data:
-                take(shelf, path.name, data, reader)
+                take(collection, path.name, data, reader)
 
 
 def build(folder: Path, delay: float, *, reuse: bool) -> None:
     """In a process of its own: says how far it is, a line for each step, and at the end its memory in MB."""
     SlowEncoder.delay = delay
-    shelf = collection_of(NAME, folder)
-    assert shelf is not None
-    waiting = shelf.read().staged
+    collection = collection_of(NAME, folder)
+    assert collection is not None
+    waiting = collection.read().staged
     with Reader() as reader:
         for n, one in enumerate(waiting, start=1):
-            readings.read(shelf, one, reader, MAX_TOKENS)
+            parse_cache.read(collection, one, reader, MAX_TOKENS)
             print("reading", n, len(waiting), flush=True)
-    steps = index_events(shelf, folder / "indexes", SlowEncoder, reuse=reuse)
+    steps = index_events(collection, folder / "indexes", SlowEncoder, reuse=reuse)
 
     def told():  # type: ignore[no-untyped-def]
         while True:
@@ -140,16 +140,16 @@ def main() -> None:
             write_document(path, n, options.pages)
     for old in (options.folder / NAME, options.folder / "indexes"):
         shutil.rmtree(old, ignore_errors=True)
-    shelf = make_collection(NAME, options.folder)
+    collection = make_collection(NAME, options.folder)
     began = time.perf_counter()
-    put_in(shelf, paths[:-1])
+    put_in(collection, paths[:-1])
     figures: dict[str, object] = {"documents": options.documents, "pages": options.pages}
     figures["putting in, s"] = round(time.perf_counter() - began, 1)
     parts = [built(options.folder, delay, moment=moment)[0] for moment in MOMENTS]
     seconds, megabytes = built(options.folder, delay)
     figures |= {"killed after, s": [round(one, 1) for one in parts], "last part, s": round(seconds, 1)}
     print(json.dumps(figures), flush=True)
-    put_in(shelf, paths[-1:])
+    put_in(collection, paths[-1:])
     added, _ = built(options.folder, delay)
     grown = contents(options.folder)
     shutil.rmtree(options.folder / "indexes")

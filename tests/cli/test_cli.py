@@ -8,11 +8,12 @@ import sys
 from dataclasses import asdict, replace
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
 import ragqa.cli
 import ragqa.loading
-from ragqa.cli import app, main
+from ragqa.cli import COMMANDS, app, load_command, main
 from ragqa.errors import ConfigError, GenerationError, RagqaError, ScoringError
 from ragqa.loading import Models
 from ragqa.models.catalogue import LocalModel
@@ -461,3 +462,18 @@ def test_records_are_copied_to_another_store_and_what_is_there_otherwise_is_name
     assert RecordStore(there).load(record.record_id).status == "answered"
     assert "there is no record file" in str(call("records", "copy", str(tmp_path / "none"), str(there))[3])
     assert "the same store" in str(call("records", "copy", str(there), str(there))[3])
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_table_of_commands_says_what_each_command_says_of_itself(name):
+    command = load_command(name)
+    assert COMMANDS[name][2] == command.get_short_help_str(1000)
+    listed = get_command(app).commands[name]
+    assert listed.get_short_help_str(60) == command.get_short_help_str(60)
+
+
+def test_every_command_is_in_the_table_and_a_misspelt_one_is_suggested(call):
+    assert list(get_command(app).commands) == list(COMMANDS)
+    code, _, err, _ = call("recrods")
+    assert code == 2
+    assert "Did you mean 'records'?" in err

@@ -108,7 +108,7 @@ def test_verdicts_stand_in_the_table_with_their_reasons_and_the_premise_that_dec
         "Obligations: 1 of 3 covered, 1 in part",
         "Missing: “the estimated volume”.",
         "Verdicts: 1 supported, 1 contradicted, 1 where sources disagree, 1 unsupported, 1 without verdict.",
-        "C 0.550, of which 0.180 rests on source sentences that the verdicts do not believe.",
+        "C 0.550, 0.180 from source sentences that the verdicts reject.",
         "verdicts by: rules by hand",
     ):
         assert words in text, words
@@ -117,8 +117,8 @@ def test_verdicts_stand_in_the_table_with_their_reasons_and_the_premise_that_dec
 
 def test_a_breakdown_from_before_the_rules_says_that_its_verdicts_are_raw():
     text = printed(scores_group(before_rules(scored_by_hand().paper), SOURCES), 220)
-    assert "Raw verdicts, judged before there were rules: 1 supported, 1 contradicted, 2 contradicted and" in text
-    assert "do not believe" not in text
+    assert "Raw verdicts, from a record without rules: 1 supported, 1 contradicted, 2 contradicted and" in text
+    assert "reject" not in text
 
 
 def test_every_number_carries_model_weights_mode_and_splitter():
@@ -160,7 +160,7 @@ def test_a_narrow_terminal_leaves_columns_out_instead_of_breaking_words(width, n
         assert word in text
     assert "8:3.3.3" not in text
     if width == 60 and n_retrievers == 5:
-        assert "Left out at this width:" in text
+        assert "Columns hidden at this width:" in text
     if width == 100 and n_retrievers == 1:
         assert "Left out" not in text
         assert "BM25" in text
@@ -200,7 +200,7 @@ def test_a_wide_comparison_leaves_figures_out_in_a_narrow_terminal_and_says_whic
     cells = (".780", ".636", ".690", ".716", ".634", ".895", "-.034 (.001)", "-.042 (.001)", "1.3")
     table = comparison_table(Comparison(headings, (Line("BM25 0.6 + dense 0.4", cells),), "A caption.", "A title"))
     narrow, wide = printed(table, 80), printed(table)
-    assert "Left out at this width: " in narrow
+    assert "Columns hidden at this width: " in narrow
     assert "nDCG@10" in narrow
     assert "…" not in narrow
     assert max(map(len, narrow.splitlines())) <= 80

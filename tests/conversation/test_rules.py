@@ -6,7 +6,7 @@ import pytest
 
 from ragqa.conversation import Turn
 from ragqa.conversation.rules import rewritten
-from ragqa.evaluation.benchmarks.answering.facts import (
+from ragqa.evaluation.benchmarks.expected_facts.facts import (
     FOLLOW_UPS,
     FURTHER_FOLLOW_UPS,
     QUESTIONS,

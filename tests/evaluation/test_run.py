@@ -152,7 +152,7 @@ def test_one_item_fails_alone_and_is_tried_again(tmp_path):
     world = World()
     steps = steps_of(world, tmp_path / "run")
     assert world.solved == [2]
-    assert "1 that failed are tried again" in next(step.resumed for step in steps if step.resumed)
+    assert "1 that failed are retried" in next(step.resumed for step in steps if step.resumed)
     assert steps[-1].outcomes[1].n_begun == 2
 
 

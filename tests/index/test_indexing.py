@@ -566,7 +566,7 @@ class TestRefusedIndex:
             ({"n_passages": 4}, "holds 3 passages, 3 vectors of 64 numbers and BM25 scores of 3 passages; expected 4"),
             ({"dimension": 65}, "expected 3 and 65"),
             ({"analyser": "other"}, "analyser"),
-            ({"analysis_version": 1}, "its words were read by analysis 1, questions would be by 2"),
+            ({"analysis_version": 1}, "its text was analysed by version 1, expected version 2"),
             ({"schema_version": 2}, "expected an index of schema version 3, found version 2"),
             ({"n_passages": "3"}, "is not a manifest of schema version 3: n_passages: Input should be a valid integer"),
             ({"indexed_text": "all"}, "indexed_text"),

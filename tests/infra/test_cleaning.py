@@ -6,7 +6,7 @@ import io
 import pytest
 
 from ragqa.evaluation.answer_file import AnswerScores
-from ragqa.evaluation.benchmarks.scoring.results import csv_text
+from ragqa.evaluation.benchmarks.external_answers.results import csv_text
 from ragqa.infra.cleaning import cell
 
 FORMULAE = [

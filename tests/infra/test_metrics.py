@@ -2,17 +2,17 @@
 
 from threading import Thread
 
-from ragqa.infra.metrics import BOUNDS, MOST_SERIES, Figures
+from ragqa.infra.metrics import BOUNDS, MOST_SERIES, MetricRegistry
 
 
 def test_the_text_is_prometheus_own_format():
-    figures = Figures()
+    figures = MetricRegistry()
     figures.count("ragqa_questions_total", outcome="answered")
     figures.count("ragqa_questions_total", 2, outcome="answered")
     figures.count("ragqa_errors_total", kind='odd "\\\n')
-    figures.took("ragqa_stage_seconds", 0.02, stage="scoring")
-    figures.took("ragqa_stage_seconds", 1.0, stage="scoring")
-    figures.took("ragqa_stage_seconds", 500.0, stage="scoring")
+    figures.observe("ragqa_stage_seconds", 0.02, stage="scoring")
+    figures.observe("ragqa_stage_seconds", 1.0, stage="scoring")
+    figures.observe("ragqa_stage_seconds", 500.0, stage="scoring")
     figures.watch("ragqa_runs", "Runs.", lambda: 4)
     lines = figures.text().splitlines()
     assert 'ragqa_questions_total{outcome="answered"} 3' in lines
@@ -27,7 +27,7 @@ def test_the_text_is_prometheus_own_format():
 
 
 def test_threads_lose_no_count_and_labels_are_bounded():
-    figures = Figures()
+    figures = MetricRegistry()
 
     def work():
         for n in range(1000):

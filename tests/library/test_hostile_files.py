@@ -16,7 +16,7 @@ import pytest
 
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.documents.sheets import parse_xlsx
-from ragqa.library import parse_cache as readings
+from ragqa.library import parse_cache
 from ragqa.library.collection import make_collection
 from ragqa.library.update import MAX_TOKENS
 from ragqa.library.upload import take
@@ -182,13 +182,13 @@ def peaks():
     return [int(one) for one in found]
 
 
-def outcome(shelf, reader, name, data):
+def outcome(collection, reader, name, data):
     """The lines about what is left out, and the text of what was read."""
-    lines, texts = take(shelf, name, io.BytesIO(data), reader), []
-    for one in shelf.read().staged:
-        assert not shelf.path_of(one).is_symlink()
+    lines, texts = take(collection, name, io.BytesIO(data), reader), []
+    for one in collection.read().staged:
+        assert not collection.path_of(one).is_symlink()
         try:
-            texts += [passage.text for passage in readings.read(shelf, one, reader, MAX_TOKENS).passages]
+            texts += [passage.text for passage in parse_cache.read(collection, one, reader, MAX_TOKENS).passages]
         except UnreadableError as error:
             lines.append(f"{one.name}: {error}")
     assert all(peak < 2 * 2**20 for peak in peaks())
@@ -198,8 +198,8 @@ def outcome(shelf, reader, name, data):
 @pytest.mark.parametrize("name", [*REFUSED, *READ])
 def test_a_hostile_file_is_a_line_or_plain_text(name, reader, tmp_path):
     data, words = (REFUSED | READ)[name]
-    shelf = make_collection("drop", tmp_path / "home" / "library")
-    lines, text = outcome(shelf, reader, name, data if isinstance(data, bytes) else data(tmp_path))
+    collection = make_collection("drop", tmp_path / "home" / "library")
+    lines, text = outcome(collection, reader, name, data if isinstance(data, bytes) else data(tmp_path))
     if name in REFUSED:
         (line,) = lines
         assert words in line
@@ -211,12 +211,12 @@ def test_a_hostile_file_is_a_line_or_plain_text(name, reader, tmp_path):
         assert lines == []
         assert text.strip()
         assert words not in text
-    written = {path.name for path in tmp_path.rglob("*") if path.is_file() and shelf.folder not in path.parents}
+    written = {path.name for path in tmp_path.rglob("*") if path.is_file() and collection.folder not in path.parents}
     assert written <= {"made", ".drop.lock"}
     write_html(tmp_path / "good.html")
     with (tmp_path / "good.html").open("rb") as good:
-        assert take(shelf, "good.html", good, reader) == []
-    assert "Ferry Operator" in outcome(shelf, reader, "run.exe", b"")[1]
+        assert take(collection, "good.html", good, reader) == []
+    assert "Ferry Operator" in outcome(collection, reader, "run.exe", b"")[1]
 
 
 def test_a_damaged_workbook_is_closed_again(tmp_path):
@@ -228,11 +228,11 @@ def test_a_damaged_workbook_is_closed_again(tmp_path):
 
 
 def test_a_reading_that_ragqa_did_not_write_is_made_again(reader, tmp_path):
-    shelf = make_collection("drop", tmp_path / "library")
-    assert take(shelf, "a.md", io.BytesIO(b"# 1 Rules\n\nFirms must act at once."), reader) == []
-    (one,) = shelf.read().staged
-    found = readings.read(shelf, one, reader, MAX_TOKENS)
-    (kept,) = (shelf.folder / "readings").glob("*.json")
+    collection = make_collection("drop", tmp_path / "library")
+    assert take(collection, "a.md", io.BytesIO(b"# 1 Rules\n\nFirms must act at once."), reader) == []
+    (one,) = collection.read().staged
+    found = parse_cache.read(collection, one, reader, MAX_TOKENS)
+    (kept,) = (collection.folder / "readings").glob("*.json")
     for told in ("[]", "{}", "null", '{"refused": 1}', '{"title": "", "passages": true}', "[" * 9_000, "\0"):
         kept.write_text(told)
-        assert readings.read(shelf, one, reader, MAX_TOKENS) == found
+        assert parse_cache.read(collection, one, reader, MAX_TOKENS) == found

@@ -9,9 +9,9 @@ import pytest
 
 from ragqa.corpus.documents import Reader
 from ragqa.errors import ConfigError, CorpusError, IndexingError
-from ragqa.index import measured, open_index
-from ragqa.index.measured import measure
-from ragqa.library import parse_cache as readings
+from ragqa.index import open_index, passage_arrays
+from ragqa.index.passage_arrays import measure
+from ragqa.library import parse_cache
 from ragqa.library.changes import compared, read_updates
 from ragqa.library.collection import Collection, collections, make_collection, sha256_of
 from ragqa.library.jobs import Jobs
@@ -58,21 +58,21 @@ def files(tmp_path):
     return folder
 
 
-def put_in(shelf, reader, *paths, replaces=None):
+def put_in(collection, reader, *paths, replaces=None):
     lines = []
     for path in paths:
         with path.open("rb") as data:
-            lines += take(shelf, path.name, data, reader, replaces)
-    for one in shelf.read().staged:
+            lines += take(collection, path.name, data, reader, replaces)
+    for one in collection.read().staged:
         try:
-            readings.read(shelf, one, reader, MAX_TOKENS)
+            parse_cache.read(collection, one, reader, MAX_TOKENS)
         except CorpusError as error:
             lines.append(f"{one.name}: {error}")
     return lines
 
 
-def index(shelf, indexes, encoder=None, **options):
-    return returned(index_events(shelf, indexes, lambda: encoder, **options))
+def index(collection, indexes, encoder=None, **options):
+    return returned(index_events(collection, indexes, lambda: encoder, **options))
 
 
 def index_bytes(indexes, name):
@@ -81,27 +81,27 @@ def index_bytes(indexes, name):
 
 
 def test_adding_replacing_and_removing_gives_the_bytes_of_a_full_rebuild(tmp_path, reader, files):
-    shelf = make_collection("ferries", tmp_path / "library", "Ferries")
+    collection = make_collection("ferries", tmp_path / "library", "Ferries")
     indexes, encoder = tmp_path / "indexes", CountingEncoder()
-    assert put_in(shelf, reader, files / "ferries.html", files / "note.md") == []
-    assert index(shelf, indexes, encoder).n_documents == 2
+    assert put_in(collection, reader, files / "ferries.html", files / "note.md") == []
+    assert index(collection, indexes, encoder).n_documents == 2
     first = len(encoder.encoded)
     assert first == 9
 
-    put_in(shelf, reader, files / "boats.docx")
+    put_in(collection, reader, files / "boats.docx")
     write_html(files / "ferries.html", NEW_RULES)
-    put_in(shelf, reader, files / "ferries.html")
-    assert shelf.read().staged[-1].replaces == "ferries"
-    index(shelf, indexes, encoder)
+    put_in(collection, reader, files / "ferries.html")
+    assert collection.read().staged[-1].replaces == "ferries"
+    index(collection, indexes, encoder)
     assert len(encoder.encoded) == first + 8 + 3
-    shelf.set_removed("note", removed=True)
-    index(shelf, indexes, encoder)
+    collection.set_removed("note", removed=True)
+    index(collection, indexes, encoder)
     assert len(encoder.encoded) == first + 8 + 3
     kept = index_bytes(indexes, "ferries")
-    index(shelf, tmp_path / "anew", FakeEncoder(), reuse=False)
+    index(collection, tmp_path / "anew", FakeEncoder(), reuse=False)
     assert index_bytes(tmp_path / "anew", "ferries") == kept
 
-    updates = read_updates(shelf.folder / CHANGES)
+    updates = read_updates(collection.folder / CHANGES)
     assert [[(one.document_id, one.what) for one in update.documents] for update in updates] == [
         [("note", "removed")],
         [("ferries", "replaced"), ("boats", "added")],
@@ -113,35 +113,35 @@ def test_adding_replacing_and_removing_gives_the_bytes_of_a_full_rebuild(tmp_pat
         "2.1.1": "changed",
         "2.1.2": "new",
     }
-    catalogue = shelf.read()
+    catalogue = collection.read()
     assert catalogue.is_current
     assert catalogue.analyser == "regulation"
     assert "What must the Harbour Office do?" in catalogue.questions or catalogue.questions
     assert [one.version for one in catalogue.documents] == [2, 1]
-    assert sorted(path.name for path in (shelf.folder / "old").iterdir()) == [
+    assert sorted(path.name for path in (collection.folder / "old").iterdir()) == [
         "ferries, version 1.html",
         "note, version 1.md",
     ]
 
 
 def test_a_further_ranking_stays_and_encodes_only_what_is_new(tmp_path, reader, files):
-    shelf, indexes = make_collection("ferries", tmp_path / "library"), tmp_path / "indexes"
+    collection, indexes = make_collection("ferries", tmp_path / "library"), tmp_path / "indexes"
     encoder, other = CountingEncoder(), CountingEncoder()
     further = {"load_further": lambda rankings: dict.fromkeys(rankings, other)}
-    put_in(shelf, reader, files / "ferries.html", files / "note.md")
-    index(shelf, indexes, encoder)
-    manifest = index(shelf, indexes, encoder, also=["dense:other"], **further)
+    put_in(collection, reader, files / "ferries.html", files / "note.md")
+    index(collection, indexes, encoder)
+    manifest = index(collection, indexes, encoder, also=["dense:other"], **further)
     assert manifest.retrievers == ("bm25", "context", "dense", "citations", "dense:other")
     assert len(encoder.encoded) == len(other.encoded) == 9
-    put_in(shelf, reader, files / "boats.docx")
-    assert index(shelf, indexes, encoder, **further).retrievers[-1] == "dense:other"
+    put_in(collection, reader, files / "boats.docx")
+    assert index(collection, indexes, encoder, **further).retrievers[-1] == "dense:other"
     assert len(encoder.encoded) == len(other.encoded) == 17
-    index(shelf, tmp_path / "anew", FakeEncoder(), reuse=False, also=["dense:other"], **further)
+    index(collection, tmp_path / "anew", FakeEncoder(), reuse=False, also=["dense:other"], **further)
     assert index_bytes(tmp_path / "anew", "ferries") == index_bytes(indexes, "ferries")
-    assert Jobs(indexes, further["load_further"]).start(shelf, "index", lambda: encoder).wait(60).error == ""
+    assert Jobs(indexes, further["load_further"]).start(collection, "index", lambda: encoder).wait(60).error == ""
     assert index_bytes(tmp_path / "anew", "ferries") == index_bytes(indexes, "ferries")
     with pytest.raises(IndexingError, match="expected a model for the ranking 'dense:other'"):
-        index(shelf, indexes, encoder)
+        index(collection, indexes, encoder)
 
 
 def test_only_what_has_changed_is_counted_again(tmp_path, reader, files, monkeypatch):
@@ -152,36 +152,36 @@ def test_only_what_has_changed_is_counted_again(tmp_path, reader, files, monkeyp
         measured_documents.append(passages[0].document_id)
         return measure(passages, *settings)
 
-    monkeypatch.setattr(measured, "measure", watched)
-    shelf = make_collection("ferries", tmp_path / "library")
-    put_in(shelf, reader, files / "ferries.html", files / "note.md")
-    index(shelf, tmp_path / "indexes")
-    put_in(shelf, reader, files / "boats.docx")
-    index(shelf, tmp_path / "indexes")
+    monkeypatch.setattr(passage_arrays, "measure", watched)
+    collection = make_collection("ferries", tmp_path / "library")
+    put_in(collection, reader, files / "ferries.html", files / "note.md")
+    index(collection, tmp_path / "indexes")
+    put_in(collection, reader, files / "boats.docx")
+    index(collection, tmp_path / "indexes")
     assert measured_documents == ["ferries", "note", "boats"]
-    kept = sorted((shelf.folder / readings.MEASURED).iterdir())
+    kept = sorted((collection.folder / parse_cache.MEASURED).iterdir())
     for path, content in zip(kept, (b"", kept[1].read_bytes()[:2_000], kept[2].read_bytes()), strict=True):
         path.write_bytes(content)
-    shelf.set_removed("note", removed=True)
-    index(shelf, tmp_path / "indexes")
+    collection.set_removed("note", removed=True)
+    index(collection, tmp_path / "indexes")
     assert set(measured_documents[3:]) < {"ferries", "boats", "note"}
-    assert len(list((shelf.folder / readings.MEASURED).iterdir())) == 2
-    index(shelf, tmp_path / "anew", reuse=False)
+    assert len(list((collection.folder / parse_cache.MEASURED).iterdir())) == 2
+    index(collection, tmp_path / "anew", reuse=False)
     assert index_bytes(tmp_path / "anew", "ferries") == index_bytes(tmp_path / "indexes", "ferries")
 
 
 def test_a_stopped_indexing_goes_on_and_reads_nothing_twice(tmp_path, reader, files, monkeypatch):
-    shelf = make_collection("ferries", tmp_path / "library")
-    put_in(shelf, reader, *sorted(files.iterdir()))
+    collection = make_collection("ferries", tmp_path / "library")
+    put_in(collection, reader, *sorted(files.iterdir()))
     for steps in range(1, 14, 3):
-        events = index_events(shelf, tmp_path / "indexes", FakeEncoder)
+        events = index_events(collection, tmp_path / "indexes", FakeEncoder)
         for _ in range(steps):
             next(events)
         events.close()
-    assert not shelf.read().is_current
+    assert not collection.read().is_current
     monkeypatch.setattr(Reader, "read", lambda *_: pytest.fail("it was read before"))
-    assert index(shelf, tmp_path / "indexes", FakeEncoder()).n_documents == 3
-    assert shelf.read().is_current
+    assert index(collection, tmp_path / "indexes", FakeEncoder()).n_documents == 3
+    assert collection.read().is_current
 
 
 @pytest.mark.parametrize("cut_off_at", range(5))
@@ -191,15 +191,18 @@ def test_a_change_that_was_cut_off_among_its_files_goes_on(tmp_path, reader, fil
     class Crash(BaseException):
         pass
 
-    def told(shelf):
-        return [(one.name, sha256_of(shelf.path_of(one)) == one.sha256, one.version) for one in shelf.read().documents]
+    def told(collection):
+        return [
+            (one.name, sha256_of(collection.path_of(one)) == one.sha256, one.version)
+            for one in collection.read().documents
+        ]
 
-    shelf, calls = make_collection("ferries", tmp_path / "library"), []
-    put_in(shelf, reader, files / "ferries.html", files / "note.md")
-    shelf.accept(lambda _: True)
+    collection, calls = make_collection("ferries", tmp_path / "library"), []
+    put_in(collection, reader, files / "ferries.html", files / "note.md")
+    collection.accept(lambda _: True)
     write_html(files / "ferries.html", NEW_RULES)
-    put_in(shelf, reader, files / "ferries.html")
-    shelf.set_removed("note", removed=True)
+    put_in(collection, reader, files / "ferries.html")
+    collection.set_removed("note", removed=True)
 
     def cut_off(do):
         def instead(*arguments):
@@ -213,12 +216,12 @@ def test_a_change_that_was_cut_off_among_its_files_goes_on(tmp_path, reader, fil
     with monkeypatch.context() as patch, pytest.raises(Crash):
         patch.setattr(shutil, "move", cut_off(shutil.move))
         patch.setattr(Collection, "_write", cut_off(Collection._write))
-        shelf.accept(lambda _: True)
+        collection.accept(lambda _: True)
     before, after = [("ferries.html", True, 1), ("note.md", True, 1)], [("ferries.html", True, 2)]
-    assert told(shelf) == (after if cut_off_at else before)
-    shelf.accept(lambda _: True)
-    assert told(shelf) == after
-    assert sorted(path.name for path in (shelf.folder / "old").iterdir()) == [
+    assert told(collection) == (after if cut_off_at else before)
+    collection.accept(lambda _: True)
+    assert told(collection) == after
+    assert sorted(path.name for path in (collection.folder / "old").iterdir()) == [
         "ferries, version 1.html",
         "note, version 1.md",
     ]
@@ -246,7 +249,7 @@ def test_what_comes_from_elsewhere_gets_a_safe_name():
 
 
 def test_an_archive_comes_apart_and_climbs_nowhere(tmp_path, reader):
-    shelf = make_collection("zipped", tmp_path / "library")
+    collection = make_collection("zipped", tmp_path / "library")
     write_html(tmp_path / "a.html")
     inside = (tmp_path / "a.html").read_text()
     packed = io.BytesIO()
@@ -258,37 +261,39 @@ def test_an_archive_comes_apart_and_climbs_nowhere(tmp_path, reader):
         archive.writestr("run.exe", b"MZ")
         archive.writestr("__MACOSX/a.html", b"x")
     packed.seek(0)
-    lines = take(shelf, "many.zip", packed, reader)
-    assert [one.name for one in shelf.read().staged] == ["etc - abs.html", "rules - a.html"]
+    lines = take(collection, "many.zip", packed, reader)
+    assert [one.name for one in collection.read().staged] == ["etc - abs.html", "rules - a.html"]
     assert lines == ["many.zip/in.zip: expected documents, found an archive within an archive; unpack it"]
-    outside = [path for path in tmp_path.rglob("*.html") if shelf.folder not in path.parents]
+    outside = [path for path in tmp_path.rglob("*.html") if collection.folder not in path.parents]
     assert outside == [tmp_path / "a.html"]
 
 
 def test_what_is_there_already_or_of_another_kind_is_left_out(tmp_path, reader, files):
-    shelf = make_collection("ferries", tmp_path / "library")
-    assert put_in(shelf, reader, files / "note.md") == []
+    collection = make_collection("ferries", tmp_path / "library")
+    assert put_in(collection, reader, files / "note.md") == []
     (files / "copy.md").write_bytes((files / "note.md").read_bytes())
-    assert put_in(shelf, reader, files / "copy.md") == ["copy.md: the same content as note.md, which waits; left out"]
+    assert put_in(collection, reader, files / "copy.md") == [
+        "copy.md: the same content as note.md, which waits; left out"
+    ]
     (files / "old.doc").write_bytes(b"x")
-    assert "save it as .docx" in put_in(shelf, reader, files / "old.doc")[0]
+    assert "save it as .docx" in put_in(collection, reader, files / "old.doc")[0]
     (files / "empty.pdf").write_bytes(b"")
-    assert "found an empty file" in put_in(shelf, reader, files / "empty.pdf")[0]
-    index(shelf, tmp_path / "indexes")
-    assert [one.name for one in shelf.read().staged] == ["empty.pdf"]
-    shelf.unstage(("empty.pdf",))
-    assert not list((shelf.folder / "staged").iterdir())
-    shelf.set_removed("note", removed=True)
+    assert "found an empty file" in put_in(collection, reader, files / "empty.pdf")[0]
+    index(collection, tmp_path / "indexes")
+    assert [one.name for one in collection.read().staged] == ["empty.pdf"]
+    collection.unstage(("empty.pdf",))
+    assert not list((collection.folder / "staged").iterdir())
+    collection.set_removed("note", removed=True)
     with pytest.raises(CorpusError, match="add one, or delete the corpus"):
-        index(shelf, tmp_path / "indexes")
+        index(collection, tmp_path / "indexes")
 
 
 def test_an_export_comes_back_and_a_deleted_corpus_too(tmp_path, reader, files):
     library, indexes = tmp_path / "library", tmp_path / "indexes"
-    shelf = make_collection("ferries", library, "Ferries", "All about them.")
-    put_in(shelf, reader, *sorted(files.iterdir()))
-    index(shelf, indexes, FakeEncoder())
-    export(shelf, tmp_path / "out.zip")
+    collection = make_collection("ferries", library, "Ferries", "All about them.")
+    put_in(collection, reader, *sorted(files.iterdir()))
+    index(collection, indexes, FakeEncoder())
+    export(collection, tmp_path / "out.zip")
     with (tmp_path / "out.zip").open("rb") as data:
         again = import_corpus(data, library, ("ferries",))
     assert again.name == "ferries-2"
@@ -297,7 +302,7 @@ def test_an_export_comes_back_and_a_deleted_corpus_too(tmp_path, reader, files):
     texts = [[(p.passage_id, p.text) for p in open_index(name, indexes).passages] for name in ("ferries", "ferries-2")]
     assert texts[0] == texts[1]
 
-    delete(shelf, indexes)
+    delete(collection, indexes)
     assert [one.name for one in collections(library)] == ["ferries-2"]
     (gone,) = deleted(library)
     assert gone.title == "Ferries"
@@ -340,23 +345,23 @@ def test_only_listed_folders_and_what_lies_in_them_are_offered(tmp_path, reader,
     monkeypatch.setenv("RAGQA_LIBRARY_FOLDERS", f"{files}:{tmp_path / 'nothing'}")
     assert server_folders() == {"drop": files}
     assert files_of(files) == ("boats.docx", "ferries.html", "note.md")
-    shelf = make_collection("ferries", tmp_path / "library")
-    assert take_from_folder(shelf, "drop", ("note.md", "../secret.md", "away.md"), reader) == []
-    assert [one.name for one in shelf.read().staged] == ["note.md"]
+    collection = make_collection("ferries", tmp_path / "library")
+    assert take_from_folder(collection, "drop", ("note.md", "../secret.md", "away.md"), reader) == []
+    assert [one.name for one in collection.read().staged] == ["note.md"]
     with pytest.raises(CorpusError, match="RAGQA_LIBRARY_FOLDERS lists"):
-        take_from_folder(shelf, "/etc", ("passwd",), reader)
+        take_from_folder(collection, "/etc", ("passwd",), reader)
 
 
 def test_jobs_read_and_index_in_the_background(tmp_path, reader, files):
-    shelf = make_collection("ferries", tmp_path / "library")
+    collection = make_collection("ferries", tmp_path / "library")
     (files / "bad.pdf").write_bytes(b"%PDF-1.4 no")
     for path in sorted(files.iterdir()):
         with path.open("rb") as data:
-            take(shelf, path.name, data, reader)
+            take(collection, path.name, data, reader)
     jobs = Jobs(tmp_path / "indexes")
-    view = jobs.start(shelf, "read", FakeEncoder).wait(60)
+    view = jobs.start(collection, "read", FakeEncoder).wait(60)
     assert (view.phase, view.error, len(view.messages)) == ("Done", "", 1)
-    view = jobs.start(shelf, "index", FakeEncoder).wait(60)
+    view = jobs.start(collection, "index", FakeEncoder).wait(60)
     assert (view.phase, view.error, view.running) == ("Done", "", False)
     assert jobs.running("ferries") is None
     assert open_index("ferries", tmp_path / "indexes").manifest.n_documents == 3
@@ -364,14 +369,14 @@ def test_jobs_read_and_index_in_the_background(tmp_path, reader, files):
     def broken():
         raise RuntimeError("secret detail")
 
-    view = jobs.start(shelf, "index", broken).wait(60)
+    view = jobs.start(collection, "index", broken).wait(60)
     assert "Reference" in view.error
     assert "secret" not in view.error
 
 
 def test_one_job_a_corpus(tmp_path, reader, files):
-    shelf = make_collection("ferries", tmp_path / "library")
-    put_in(shelf, reader, files / "note.md")
+    collection = make_collection("ferries", tmp_path / "library")
+    put_in(collection, reader, files / "note.md")
     jobs = Jobs(tmp_path / "indexes")
     import threading
 
@@ -381,13 +386,13 @@ def test_one_job_a_corpus(tmp_path, reader, files):
         wait.wait(60)
         return FakeEncoder()
 
-    job = jobs.start(shelf, "index", slow)
+    job = jobs.start(collection, "index", slow)
     with pytest.raises(ConfigError, match="being worked on"):
-        jobs.start(shelf, "read", slow)
+        jobs.start(collection, "read", slow)
     job.stop()
     wait.set()
     assert job.wait(60).stopped
-    assert jobs.start(shelf, "index", FakeEncoder).wait(60).phase == "Done"
+    assert jobs.start(collection, "index", FakeEncoder).wait(60).phase == "Done"
 
 
 def test_the_analyser_has_a_reason():

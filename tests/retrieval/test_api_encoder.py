@@ -264,7 +264,7 @@ class TestRetries:
         assert slept == []
         assert f"HTTP {code} (no such thing) in try 1 of {TRIES}" in message
         assert "expected 3 vectors by 'test'" in message
-        assert message.endswith("or use all-MiniLM-L6-v2, which comes with ragqa")
+        assert message.endswith("or use all-MiniLM-L6-v2, which is bundled")
 
     @pytest.mark.parametrize(
         ("code", "next_step"),

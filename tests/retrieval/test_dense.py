@@ -195,7 +195,7 @@ class TestWeights:
     @pytest.mark.parametrize("name", ["nobody/no-such-model", "not a name", "../../etc", ""])
     def test_neither_folder_nor_downloaded(self, name, monkeypatch, tmp_path):
         monkeypatch.chdir(tmp_path)
-        with pytest.raises(ModelError, match="all-MiniLM-L6-v2, which comes with ragqa"):
+        with pytest.raises(ModelError, match="all-MiniLM-L6-v2, which is bundled"):
             weights_of(name)
 
     def test_unreadable_weights(self, tmp_path):

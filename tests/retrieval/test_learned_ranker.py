@@ -253,7 +253,7 @@ def test_files_that_do_not_fit_are_refused(ranker):
     trees = ranker / "ranker.txt"
     good = trees.read_text()
     trees.write_text(good.replace("bm25_score", "bm25_points"))
-    with pytest.raises(ModelError, match="not the ones announced"):
+    with pytest.raises(ModelError, match="do not match their manifest"):
         LearnedRanker(str(ranker))
     write_manifest(ranker, "ranker", "ranker.txt")
     with pytest.raises(ModelError, match="other features than this version of ragqa computes"):

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from ragqa.index import build_index, list_indexes, open_index, verify_index
-from ragqa.library import parse_cache as readings
+from ragqa.library import parse_cache
 from ragqa.library.collection import TRASH, Collection, collection_of, make_collection, sha256_of
 from ragqa.library.transfer import delete, deleted, restore
 from ragqa.library.update import MAX_TOKENS, index_events
@@ -101,28 +101,28 @@ class Curator:
         self.library, self.indexes, self.reader = home / "library", home / "indexes", Inside()
 
     @property
-    def shelf(self):
+    def collection(self):
         return collection_of("ferries", self.library)
 
     def drop(self, name, data):
-        take(self.shelf or make_collection("ferries", self.library), name, io.BytesIO(data), self.reader)
-        for one in self.shelf.read().staged:
-            readings.read(self.shelf, one, self.reader, MAX_TOKENS)
+        take(self.collection or make_collection("ferries", self.library), name, io.BytesIO(data), self.reader)
+        for one in self.collection.read().staged:
+            parse_cache.read(self.collection, one, self.reader, MAX_TOKENS)
 
     def index(self):
-        returned(index_events(self.shelf, self.indexes, FakeEncoder))
+        returned(index_events(self.collection, self.indexes, FakeEncoder))
 
     def remove(self):
-        for one in self.shelf.read().documents:
+        for one in self.collection.read().documents:
             if one.name == "boats.docx":
-                self.shelf.set_removed(one.document_id, removed=True)
+                self.collection.set_removed(one.document_id, removed=True)
 
     def discard(self):
-        self.shelf.unstage(tuple(one.name for one in self.shelf.read().staged))
+        self.collection.unstage(tuple(one.name for one in self.collection.read().staged))
 
     def throw_away(self):
-        if self.shelf:
-            delete(self.shelf, self.indexes)
+        if self.collection:
+            delete(self.collection, self.indexes)
 
     def bring_back(self):
         for one in deleted(self.library):
@@ -140,16 +140,16 @@ class Curator:
 
 def state(home):
     """What the library holds; asserts that each file that it speaks of is there, whole, and what it says."""
-    shelf, where = collection_of("ferries", home / "library"), "library"
-    if shelf is None:
+    collection, where = collection_of("ferries", home / "library"), "library"
+    if collection is None:
         thrown = deleted(home / "library")
         if not thrown:
             return {"where": "nowhere", "files": [], "indexed": None}
-        shelf, where = Collection(home / "library" / TRASH / thrown[0].key), "trash"
-    catalogue = shelf.read()
+        collection, where = Collection(home / "library" / TRASH / thrown[0].key), "trash"
+    catalogue = collection.read()
     for one in (*catalogue.documents, *catalogue.staged):
-        assert shelf.path_of(one).is_file(), f"{one.name} is gone"
-        assert sha256_of(shelf.path_of(one)) == one.sha256, f"{one.name} is another file"
+        assert collection.path_of(one).is_file(), f"{one.name} is gone"
+        assert sha256_of(collection.path_of(one)) == one.sha256, f"{one.name} is another file"
     if (
         catalogue.indexed is not None
         and where == "library"

@@ -65,7 +65,7 @@ def test_never_more_at_work_than_may_be():
 def test_the_line_ends_and_says_so():
     turns = RunQueue(1, 1)
     first, second = turns.take(), turns.take()
-    with pytest.raises(BusyError, match="questions at work 1, waiting 1, .*ask again"):
+    with pytest.raises(BusyError, match="1 questions running, 1 waiting.*ask again"):
         turns.take()
     second.give_up()
     assert not second.wait(lambda _: None)

@@ -12,7 +12,7 @@ import sys
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 
-import ragqa.evaluation.benchmarks.answers.benchmark as answers
+import ragqa.evaluation.benchmarks.generated_answers.benchmark as answers
 from ragqa.cli import main
 from ragqa.generation.llm.generator import LlmGenerator
 from ragqa.generation.vrr import VrrGenerator

@@ -30,7 +30,7 @@ from ragqa.generation.llm.generator import LlmGenerator
 from ragqa.index import build_index, open_index
 from ragqa.infra import http as http_client
 from ragqa.infra.cleaning import without_controls
-from ragqa.library import parse_cache as readings
+from ragqa.library import parse_cache
 from ragqa.library.collection import CATALOGUE, Collection, make_collection
 from ragqa.library.transfer import ABOUT, import_corpus
 from ragqa.library.update import MAX_TOKENS
@@ -130,16 +130,16 @@ def document(suffix: str) -> Callable[[bytes, Path], object]:
 
     def meet(data: bytes, folder: Path) -> object:
         reader = READERS.get("process", READERS["inside"])
-        shelf = make_collection("drop", folder / "library")
-        lines = take(shelf, f"a{suffix}", io.BytesIO(data), reader)
-        for one in shelf.read().staged:
-            assert shelf.path_of(one).resolve().parent == (shelf.folder / "staged").resolve()
+        collection = make_collection("drop", folder / "library")
+        lines = take(collection, f"a{suffix}", io.BytesIO(data), reader)
+        for one in collection.read().staged:
+            assert collection.path_of(one).resolve().parent == (collection.folder / "staged").resolve()
             try:
-                reading = readings.read(shelf, one, reader, MAX_TOKENS)
+                reading = parse_cache.read(collection, one, reader, MAX_TOKENS)
                 shown = reading_html(reading)
                 assert CANARY not in shown
                 if suffix == ".pdf":
-                    reader.picture(shelf.path_of(one), 1, [(0.0, 0.0, 9.0, 9.0)])
+                    reader.picture(collection.path_of(one), 1, [(0.0, 0.0, 9.0, 9.0)])
             except UnreadableError as error:
                 lines.append(str(error))
         assert all("\n" not in line and len(line) < 600 for line in lines), lines
@@ -345,12 +345,12 @@ def _records(_folder: Path) -> list[bytes]:
         for _ in make_pipeline(records=store).run(Question("Who must act?")):
             pass
         found.append(store.load(store.list()[0].record_id).to_json(indent=None).encode())
-        shelf = make_collection("drop", Path(name) / "library", "Drop")
-        take(shelf, "a.md", io.BytesIO(b"# 1 Rules\n\nFirms must act."), Inside())
-        (one,) = shelf.read().staged
-        readings.read(shelf, one, Inside(), MAX_TOKENS)
-        kept = next((shelf.folder / "readings").glob("*.json")).read_bytes()
-        catalogue = (shelf.folder / CATALOGUE).read_bytes()
+        collection = make_collection("drop", Path(name) / "library", "Drop")
+        take(collection, "a.md", io.BytesIO(b"# 1 Rules\n\nFirms must act."), Inside())
+        (one,) = collection.read().staged
+        parse_cache.read(collection, one, Inside(), MAX_TOKENS)
+        kept = next((collection.folder / "readings").glob("*.json")).read_bytes()
+        catalogue = (collection.folder / CATALOGUE).read_bytes()
     about = {"ragqa": 1, "name": "a", "title": "A", "description": "", "documents": [{"id": "a", "file": "a.md"}]}
     view = b'{"benchmark": "answers", "settings": {}, "report": {}}'
     others = [catalogue, kept, json.dumps(about).encode(), view]
@@ -370,20 +370,20 @@ def _record(data: bytes, folder: Path) -> object:
         (folder / CATALOGUE).write_bytes(told)
         return Collection(folder).read()
     if kind == 2:
-        shelf = make_collection("drop", folder / "library")
-        take(shelf, "a.md", io.BytesIO(b"# 1 Rules\n\nFirms must act."), Inside())
-        (one,) = shelf.read().staged
-        readings.read(shelf, one, Inside(), MAX_TOKENS)
-        next((shelf.folder / "readings").glob("*.json")).write_bytes(told)
-        return readings.read(shelf, one, Inside(), MAX_TOKENS)
+        collection = make_collection("drop", folder / "library")
+        take(collection, "a.md", io.BytesIO(b"# 1 Rules\n\nFirms must act."), Inside())
+        (one,) = collection.read().staged
+        parse_cache.read(collection, one, Inside(), MAX_TOKENS)
+        next((collection.folder / "readings").glob("*.json")).write_bytes(told)
+        return parse_cache.read(collection, one, Inside(), MAX_TOKENS)
     if kind == 4:
         return view_from_json(told.decode("utf-8", "replace"), "view")
     if kind == 3:
         told = zipped({ABOUT: told, "files/a.md": b"# 1 Rules\n\nFirms must act."})
-    shelf = import_corpus(io.BytesIO(told), folder / "library")
-    for one in shelf.read().documents:
-        assert shelf.path_of(one).resolve().parent == (shelf.folder / "files").resolve()
-    return shelf
+    collection = import_corpus(io.BytesIO(told), folder / "library")
+    for one in collection.read().documents:
+        assert collection.path_of(one).resolve().parent == (collection.folder / "files").resolve()
+    return collection
 
 
 # Servers ------------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 
-import ragqa.evaluation.benchmarks.scoring.benchmark as scoring
+import ragqa.evaluation.benchmarks.external_answers.benchmark as scoring
 from ragqa.cli import main
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.types import ModelInfo

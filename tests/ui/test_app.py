@@ -96,7 +96,7 @@ def test_a_question_ends_with_answer_scores_and_record(app):
         ("passages", "Kept 2 of 3."),
         ("passages", "RePASs, paper"),
         ("scores", "(E − C + OC + 1) / 3"),
-        ("obligations", "tells of 1 of 2 obligations"),
+        ("obligations", "covers 1 of 2 obligations"),
         ("pairs", "pairs compared"),
         ("written", "Written in one step"),
         ("record", "Kept as record <a href"),
@@ -362,12 +362,12 @@ def test_verdicts_are_shown_and_the_raw_ones_at_the_flick_of_a_switch_that_is_ke
     for part in (
         "<b>contradicted</b>: [1] says two hours, the answer six.",
         "Sources disagree on sentence 2",
-        "C 0.550, of which 0.180 rests on source sentences",
+        "C 0.550, 0.180 from source sentences",
         "1 of 3 obligations (1 more in part) covered",
         "Hatched: a probability",
     ):
         assert part in text, part
-    assert "Judged before there were rules" not in text
+    assert "Raw verdicts: the record has none by rules" not in text
     at.toggle(key="raw_verdicts").set_value(True).run()
     assert not at.exception
     raw = words(at)
@@ -384,7 +384,7 @@ def test_a_record_from_before_there_were_rules_says_that_its_verdicts_are_raw(ap
     old = Scored(before_rules(record.scored.paper), before_rules(record.scored.script))
     app.store.save(replace(record, scored=old))
     text = records_page(last.record_id)
-    assert "Judged before there were rules" in text
+    assert "Raw verdicts: the record has none by rules" in text
     assert "Raw verdicts: " in text
 
 

@@ -7,7 +7,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from ragqa.corpus.documents import Reader
-from ragqa.library import parse_cache as readings
+from ragqa.library import parse_cache
 from ragqa.library.collection import make_collection
 from ragqa.library.update import MAX_TOKENS, index_events
 from ragqa.library.upload import take
@@ -20,7 +20,7 @@ TITLE = "<img src=x onerror=alert(1)> *Rules* ![x](http://example.org/x.png)"
 
 
 @pytest.fixture
-def shelf(tmp_path):
+def collection(tmp_path):
     made = make_collection("mine", Paths.from_env().library, TITLE, "All *of* them.")
     for name, text in {
         "a.md": "# A\n\nA firm must act at once.",
@@ -31,8 +31,8 @@ def shelf(tmp_path):
         with Reader() as reader, (tmp_path / name).open("rb") as data:
             take(made, name, data, reader)
             for one in made.read().staged:
-                with contextlib.suppress(readings.UnreadableError):
-                    readings.read(made, one, reader, MAX_TOKENS)
+                with contextlib.suppress(parse_cache.UnreadableError):
+                    parse_cache.read(made, one, reader, MAX_TOKENS)
     return made
 
 
@@ -56,15 +56,15 @@ def page(**query):
     return tester.run()
 
 
-def test_a_corpus_from_files_that_wait_to_a_deleted_one(shelf):
+def test_a_corpus_from_files_that_wait_to_a_deleted_one(collection):
     at = page(corpus="mine")
     html, words = shown(at)
     assert "found an empty file" in html
     assert "\\<img src=x onerror=alert\\(1\\)\\>" in words
     assert [button.label for button in at.button if button.key == "library_index"] == ["Index 2 documents"]
     at.button(key="discard_b.md").click().run()
-    assert [one.name for one in shelf.read().staged] == ["a.md", "c.pdf"]
-    returned(index_events(shelf, Paths.from_env().indexes, FakeEncoder))
+    assert [one.name for one in collection.read().staged] == ["a.md", "c.pdf"]
+    returned(index_events(collection, Paths.from_env().indexes, FakeEncoder))
     _, words = shown(page(corpus="mine"))
     assert "1 documents · 1 passages" in words
     assert "All \\*of\\* them." in words
@@ -74,7 +74,7 @@ def test_a_corpus_from_files_that_wait_to_a_deleted_one(shelf):
     at.button(key="library_delete").click().run()
     assert "Deleted" in " ".join(one.label for one in at.expander)
     at.button[-2].click().run()
-    assert shelf.read().documents[0].removed
+    assert collection.read().documents[0].removed
 
 
 def test_a_name_that_is_not_there_is_said():
@@ -83,8 +83,8 @@ def test_a_name_that_is_not_there_is_said():
     assert "dropped in here" in words
 
 
-def test_a_document_without_headings_is_read_and_a_passage_that_is_gone_is_said(shelf):
-    returned(index_events(shelf, Paths.from_env().indexes, FakeEncoder))
+def test_a_document_without_headings_is_read_and_a_passage_that_is_gone_is_said(collection):
+    returned(index_events(collection, Paths.from_env().indexes, FakeEncoder))
 
     def script():
         from ragqa.ui.pages.reader import reader_page

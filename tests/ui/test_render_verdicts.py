@@ -132,7 +132,7 @@ def test_counts_and_doubt_stand_near_the_scores(evaluation):
     assert "1 supported 1 contradicted 1 where sources disagree 1 unsupported 1 without verdict 1 of 3" in text
     explanation = explain(evaluation, SOURCES)
     gauges = gauges_html(evaluation.repass, final=True, mode="paper", explanation=explanation)
-    assert "C 0.550, of which 0.180 rests on source sentences" in assert_harmless(gauges).text
+    assert "C 0.550, 0.180 from source sentences" in assert_harmless(gauges).text
     without = explain(before_rules(evaluation), SOURCES)
     assert "rq-doubt" not in gauges_html(evaluation.repass, final=True, mode="paper", explanation=without)
 

@@ -76,7 +76,7 @@ _sleep = time.sleep  # tests put another in
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class HttpReply:
     """A server's whole answer; ``url`` is where it came from after redirects."""
 
     status: int
@@ -116,8 +116,8 @@ class PoliteClient:
         url: str,
         parameters: Mapping[str, str],
         wanted: str,
-        refusal: Callable[[Reply], str] = lambda _reply: "",
-    ) -> Reply:
+        refusal: Callable[[HttpReply], str] = lambda _reply: "",
+    ) -> HttpReply:
         """The server's answer with a status below 500, other than 408 and 429; ``wanted`` says what was asked for.
 
         ``refusal`` gives the words of an answer that asks to come back later, else "". Tried up to 6 times, with pauses
@@ -128,7 +128,7 @@ class PoliteClient:
             tries += 1
             asked_seconds = 0.0
             outcome = self._attempt(url, parameters)
-            if isinstance(outcome, Reply):
+            if isinstance(outcome, HttpReply):
                 asked_seconds = outcome.retry_after_seconds
                 if outcome.status in (408, 429) or outcome.status >= 500:
                     found = f"HTTP {outcome.status}"
@@ -146,7 +146,7 @@ class PoliteClient:
             logger.info("%s: %s; next try in %.1f s", self._host, found, pause)
             _sleep(pause)
 
-    def _attempt(self, url: str, parameters: Mapping[str, str]) -> Reply | str:
+    def _attempt(self, url: str, parameters: Mapping[str, str]) -> HttpReply | str:
         """The answer, or why there was none."""
         import httpx2
 
@@ -163,7 +163,7 @@ class PoliteClient:
             finally:
                 self._next_at = time.monotonic() + self._interval
         headers = response.headers
-        return Reply(
+        return HttpReply(
             response.status_code,
             content,
             str(response.url),
@@ -172,7 +172,7 @@ class PoliteClient:
         )
 
 
-def json_object(reply: Reply, wanted: str) -> dict[str, Any]:
+def json_object(reply: HttpReply, wanted: str) -> dict[str, Any]:
     """The object that the answer holds. Raises CorpusError where it is anything else: a wrong address, most often."""
     value = _json(reply)
     if not isinstance(value, dict):
@@ -180,7 +180,7 @@ def json_object(reply: Reply, wanted: str) -> dict[str, Any]:
     return value
 
 
-def json_list(reply: Reply, wanted: str) -> list[Any]:
+def json_list(reply: HttpReply, wanted: str) -> list[Any]:
     """The list that the answer holds. Raises CorpusError where it is anything else."""
     value = _json(reply)
     if not isinstance(value, list):
@@ -188,14 +188,14 @@ def json_list(reply: Reply, wanted: str) -> list[Any]:
     return value
 
 
-def _json(reply: Reply) -> object:
+def _json(reply: HttpReply) -> object:
     try:
         return json.loads(reply.content)
     except (ValueError, RecursionError):
         return None
 
 
-def _no_json(reply: Reply, wanted: str) -> CorpusError:
+def _no_json(reply: HttpReply, wanted: str) -> CorpusError:
     host, found = urlsplit(reply.url).netloc, " ".join(reply.text[:80].split())
     return CorpusError(
         f"expected {wanted} as JSON from {host}, found HTTP {reply.status} and {found!r}; check the address"

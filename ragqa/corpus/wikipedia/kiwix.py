@@ -13,9 +13,9 @@ from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.wikipedia.article import html_markdown
 from ragqa.corpus.wikipedia.fetching import (
     REQUESTS_PER_SECOND,
+    HttpReply,
     PageCache,
     PoliteClient,
-    Reply,
     checked_address,
     json_list,
 )
@@ -134,7 +134,7 @@ class Kiwix:
             if isinstance(path, str):
                 yield path
 
-    def _get(self, path: str, parameters: Mapping[str, str], wanted: str) -> Reply:
+    def _get(self, path: str, parameters: Mapping[str, str], wanted: str) -> HttpReply:
         reply = self._client.get(f"{self.url}{path}", parameters, wanted)
         if reply.status != 200:
             found = f"HTTP {reply.status}"
@@ -143,13 +143,13 @@ class Kiwix:
         return reply
 
 
-def _title_of(reply: Reply, asked: str) -> str:
+def _title_of(reply: HttpReply, asked: str) -> str:
     """The title of the page that came: where it was redirected, the last part of its address."""
     last = clean_line(unquote(urlsplit(reply.url).path.rpartition("/")[2]).replace("_", " "))
     return asked if "/" in asked else last or asked
 
 
-def _xml(reply: Reply, root: str, wanted: str) -> Element:
+def _xml(reply: HttpReply, root: str, wanted: str) -> Element:
     """The answer's root element. Declarations of entities are refused. Raises CorpusError."""
     from xml.etree.ElementTree import ParseError, XMLParser
 

@@ -16,9 +16,9 @@ from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.wikipedia.article import html_markdown
 from ragqa.corpus.wikipedia.fetching import (
     REQUESTS_PER_SECOND,
+    HttpReply,
     PageCache,
     PoliteClient,
-    Reply,
     checked_address,
     json_object,
 )
@@ -206,7 +206,7 @@ def _api_error(answer: Mapping[str, Any]) -> tuple[str, str]:
     return str(error.get("code") or "error")[:80], clean_line(str(error.get("info", "")))[:200]
 
 
-def _asks_to_try_later(reply: Reply) -> str:
+def _asks_to_try_later(reply: HttpReply) -> str:
     """The words of an answer that is an error for the moment only, else ""."""
     if b'"error"' not in reply.content[:2000]:
         return ""

@@ -77,7 +77,7 @@ def _opened(path: Path) -> Archive:
     try:
         return Archive(path)
     except RuntimeError as error:
-        msg = f"{path.name} is no whole ZIM file ({error}); fetch it again"
+        msg = f"{path.name} is truncated or corrupt ({error}); fetch it again"
         raise CorpusError(msg) from error
 
 

@@ -17,8 +17,8 @@ from ragqa.generation.direct.weighing import Evidence, Measured, Source, above, 
 from ragqa.plugins.protocols import Encoder
 
 LINE: Final = 0.5  # below it a part counts as not answered
-# The first were fitted on the open half of `ragqa.evaluation.benchmarks.answering` and its questions asked of the other
-# corpus, the second line chosen on its near misses and those of `near.jsonl` (`ragqa eval answering --part further`).
+# The first were fitted on the open half of the benchmark `expected_facts` and its questions asked of the
+# other corpus, the second line chosen on its near misses and those of `near.jsonl` (`--part further`).
 COSINE, COVER, ABSENT, NAMES, LACKS, CONSTANT = 4.6, 1.0, -0.5, 1.8, -1.8, -3.0
 UNSAID, UNNAMED, ELSEWHERE, NO_NUMBER = -3.5, -2.0, -2.5, -1.0
 _FAR: Final = 0.35  # a cosine below it is said to be far

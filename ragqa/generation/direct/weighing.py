@@ -1,6 +1,6 @@
 """How well a sentence answers a part of a question: what is measured of both, and the weights it is added up with.
 
-Pure but for the encoder. The weights are fitted on the open half of `ragqa.evaluation.benchmarks.answering`.
+Pure but for the encoder. The weights are fitted on the open half of `ragqa.evaluation.benchmarks.expected_facts`.
 """
 
 from __future__ import annotations

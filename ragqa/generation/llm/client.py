@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 from ragqa.errors import ConfigError, GenerationError, RateLimitedError, RefusedError, TimedOutError
 from ragqa.generation.llm.reply import Reply
 from ragqa.generation.llm.reply_cache import reply_cache, request_key
-from ragqa.generation.llm.retry import tried
+from ragqa.generation.llm.retry import with_retries
 from ragqa.generation.local.server import Local, ModelLease
 from ragqa.generation.prompts import Message
 from ragqa.infra.cleaning import without_controls
@@ -172,7 +172,7 @@ class ChatClient:
             timeout=openai.Timeout(
                 config.timeout_seconds, connect=min(config.timeout_seconds, CONNECT_TIMEOUT_SECONDS)
             ),
-            max_retries=0,  # `tried` does
+            max_retries=0,  # `with_retries` does
             http_client=openai.DefaultHttpxClient(**options) if options else None,
         )
 
@@ -191,7 +191,7 @@ class ChatClient:
         Raises GenerationError as `write` does, before any text.
         """
         try:
-            return tuple(sorted({model.id for model in tried(self._client.models.list, self.server.n_tries)}))
+            return tuple(sorted({model.id for model in with_retries(self._client.models.list, self.server.n_tries)}))
         except Exception as error:  # as in `_open`
             raise self.server.explained(error, self._key) from error
 
@@ -293,7 +293,7 @@ class ChatClient:
         self._check_listed(asked)
         while True:
             try:
-                response = tried(
+                response = with_retries(
                     partial(
                         asked.client.chat.completions.create,
                         model=self._config.model,

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 _Found = TypeVar("_Found")
 
 
-def tried(ask: Callable[[], _Found], n_tries: int, stopped: threading.Event | None = None) -> _Found:
+def with_retries(ask: Callable[[], _Found], n_tries: int, stopped: threading.Event | None = None) -> _Found:
     """What ``ask`` gives, which is called ``n_tries`` times at most and not again once ``stopped`` is set.
 
     Raises what its last call raised.

@@ -209,7 +209,7 @@ class ModelLease:
         while ahead := self._host.ahead(self):
             yield f"Waiting for the local model: {ahead} before this one"
         while not self._locked():
-            yield "Waiting for the local model: another ragqa is asking one"
+            yield "Waiting for the local model: another ragqa process is using one"
             time.sleep(WAIT_SECONDS)
         self._child = child = self._host.child(file, alias)
         while child.address is None:

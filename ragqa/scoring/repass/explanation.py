@@ -60,7 +60,7 @@ class Explanation:
     growth: tuple[PassageStep, ...]
     citations: tuple[CitationCheck, ...]
     runners_up: tuple[RunnerUp | None, ...]
-    doubt: str  # how much of C the verdicts do not believe, in a sentence; "" where nothing was judged
+    doubt: str  # how much of C the verdicts reject, in a sentence; "" where nothing was judged
 
 
 def explain(evaluation: Breakdown, passages: Sequence[Passage]) -> Explanation:
@@ -151,7 +151,7 @@ _COUNT_WORDS = {
 
 
 def doubted_contradiction(evaluation: Breakdown) -> float:
-    """The part of C, from 0 to all of it, that rests on source sentences which the verdicts do not believe.
+    """The part of C, from 0 to all of it, from source sentences that the verdicts reject.
 
     It is of those answer sentences whose highest P(contradiction) is a doubted source sentence's.
     """
@@ -164,15 +164,13 @@ def doubted_contradiction(evaluation: Breakdown) -> float:
 
 
 def doubt_words(evaluation: Breakdown) -> str:
-    """How much of C the verdicts do not believe; empty where nothing was judged."""
+    """How much of C the verdicts reject; empty where nothing was judged."""
     if not evaluation.verdicts:
         return ""
     part, mode = doubted_contradiction(evaluation), evaluation.mode
-    how_much = f"{number(part, mode)} rests" if part else "none rests"
-    return (
-        f"C {number(evaluation.repass.contradiction, mode)}, of which {how_much} on source sentences that the verdicts "
-        "do not believe."
-    )
+    how_much = number(part, mode) if part else "none of it"
+    whole = number(evaluation.repass.contradiction, mode)
+    return f"C {whole}, {how_much} from source sentences that the verdicts reject."
 
 
 # Growth with the number of passages ---------------------------------------------------------------------------------
@@ -220,7 +218,7 @@ def _runner_up(evaluation: Breakdown, index: int) -> RunnerUp | None:
 
 def _verdicts_by(evaluation: Breakdown) -> str:
     if not evaluation.verdict_rules:
-        return "none: raw, before there were rules"
+        return "none: raw verdicts, from a record without rules"
     reader = evaluation.verdict_model
     read_by = f" and {model_line(reader)}" if reader and reader != evaluation.entailment_model else ""
     return f"rules {evaluation.verdict_rules}{read_by}"

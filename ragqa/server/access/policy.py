@@ -231,4 +231,4 @@ def _only(path: Path, told: Mapping[str, Any], known: set[str]) -> None:
 
 
 def _wrong(path: Path, expected: str, found: str) -> ConfigError:
-    return ConfigError(f"{path}: expected {expected}, found {found}; correct it. Nobody is let in before.")
+    return ConfigError(f"{path}: expected {expected}, found {found}; correct it. Access is denied until it is fixed.")

@@ -42,12 +42,12 @@ class RateLimit:
                 if over <= 0:
                     break
         if over > 0:
-            msg = f"At most {most:,} {kind} an hour are allowed here, and this alone has {amount:,}; take less at once."
+            msg = f"At most {most:,} {kind} an hour are allowed, and this request has {amount:,}; send less at once."
             raise AccessError(msg)
         clock = datetime.fromtimestamp(ends, UTC).strftime("%H:%M:%S")
         minutes = max(1, -int(-(ends - now) // 60))
         msg = (
-            f"At most {most:,} {kind} an hour are allowed here, and you have reached that; you may go on at {clock} "
-            f"UTC, in {minutes} {'minute' if minutes == 1 else 'minutes'}, or ask an administrator for more."
+            f"Rate limit reached: at most {most:,} {kind} an hour. Continue at {clock} "
+            f"UTC, in {minutes} {'minute' if minutes == 1 else 'minutes'}, or ask an administrator for a higher limit."
         )
         raise AccessError(msg)

@@ -122,7 +122,7 @@ def _notes(view: View, settings: Config, found: Shown) -> str:
         words = "The answer has no sentence, so there is nothing to score: E, C and OC are 0 by definition."
         notes.append(notice_html(words))
     if found.sentences and found.evaluation and not found.evaluation.verdicts:
-        words = "Judged before there were rules: these verdicts are raw, two thresholds on the maxima."
+        words = "Raw verdicts: the record has none by rules, only two thresholds on the maxima."
         notes.append(notice_html(words))
     return "".join(notes)
 

@@ -1,4 +1,4 @@
-"""A `AnswerComparison`, and points of a `Sweep`, -> HTML: what stands side by side. Pure, and every value escaped."""
+"""A `SideBySide`, and points of a `Sweep`, -> HTML: what stands side by side. Pure, and every value escaped."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from html import escape
 
 from ragqa.evaluation.sweep import Point
 from ragqa.ui.html.render import VERDICT_CLASS, badge_html, changed_html, place, text_html
-from ragqa.ui.state.comparison import AnswerComparison, PassageRow, Said, SentenceRow, ValueRow
+from ragqa.ui.state.comparison import PassageRow, Said, SentenceRow, SideBySide, ValueRow
 
 _MATCHES = {"same": "plain", "reworded": "plain", "only A": "mixed", "only B": "mixed"}
 
 
-def summary_html(comparison: AnswerComparison) -> str:
+def summary_html(comparison: SideBySide) -> str:
     """What differs in settings, and what came of it."""
     head = "What differs, A → B"
     settings = changed_html(head, comparison.differs) if comparison.differs else "<p>The settings are the same.</p>"

@@ -29,7 +29,7 @@ from ragqa.ui.state.terms import term_html
 def gauges_html(repass: RePASs, *, final: bool, mode: str, explanation: Explanation | None = None) -> str:
     """The three parts as bars, the composite, and the formula with its numbers.
 
-    ``explanation`` adds how much of C the verdicts do not believe, how much of the answer is copied, and how each part
+    ``explanation`` adds how much of C the verdicts reject, how much of the answer is copied, and how each part
     came about.
     """
     values = (
@@ -179,7 +179,7 @@ def obligations_html(
 def pairs_html(evaluation: Breakdown, passages: Sequence[Passage], kind: str) -> str:
     """P(entailment) or P(contradiction) of every pair: source sentences down, answer sentences across.
 
-    ``kind`` is ``"entailment"`` or ``"contradiction"``. A cell that the verdict does not believe is hatched. A cell
+    ``kind`` is ``"entailment"`` or ``"contradiction"``. A cell that the verdict rejects is hatched. A cell
     shows the source sentence in its passage.
     """
     matrix, doubted = _matrix(evaluation, kind), doubted_cells(evaluation, kind)

@@ -310,7 +310,7 @@ def _use(folder: Path, paths: Paths) -> None:
     if current := runs.current:
         st.html(notice_html(f"{current.benchmark.title} is under way; the page Evaluate shows it."))
         st.html(f'<p><a href="evaluate?run={current.run_id}" target="_self">Open it</a></p>')
-    st.caption("These take minutes to hours and belong into a terminal:")
+    st.caption("These take minutes to hours; run them in a terminal:")
     given = f"--index {index} --questions {parts / 'train.json'}"
     for label, command in (
         ("Tune", f"ragqa tune {given}"),

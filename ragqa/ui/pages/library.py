@@ -143,7 +143,7 @@ def verify(name: str, paths: Paths) -> None:
     try:
         with access.gate().doing(Act.VERIFY, name):
             manifest = verify_index(name, paths.indexes)
-        said = (f"{name} is whole: {manifest.n_passages:,} passages, every hash as recorded.", "good")
+        said = (f"{name} is intact: {manifest.n_passages:,} passages, every hash matches.", "good")
     except RagqaError as error:
         said = (str(error), "bad")
     st.session_state[SAID] = [said]

@@ -13,7 +13,7 @@ from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.documents.kinds import SUFFIXES
 from ragqa.errors import RagqaError
 from ragqa.index import index_info, verify_index
-from ragqa.library import parse_cache as readings
+from ragqa.library import parse_cache
 from ragqa.library.changes import read_updates
 from ragqa.library.collection import Catalogue, Collection, Document, Staged, temporary
 from ragqa.library.jobs import Job
@@ -73,7 +73,7 @@ def _state_words(shelf: Collection, catalogue: Catalogue, paths: Paths) -> str:
     except RagqaError:
         words.append("no index yet")
     told = f"{' · '.join(words)}. {plain_markdown(catalogue.description)}"
-    return f"{told} Words are read as “{catalogue.analyser}”: {catalogue.reason}" if catalogue.analyser else told
+    return f"{told} Analyser “{catalogue.analyser}”: {catalogue.reason}" if catalogue.analyser else told
 
 
 # What is under way --------------------------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ def _waiting(shelf: Collection, catalogue: Catalogue, paths: Paths, *, busy: boo
     if not catalogue.staged:
         return
     st.subheader("Found in these files", anchor=False)
-    ready = [one for one in catalogue.staged if readings.is_readable(shelf, one, MAX_TOKENS)]
+    ready = [one for one in catalogue.staged if parse_cache.is_readable(shelf, one, MAX_TOKENS)]
     with st.container(horizontal=True):
         n_new, n_removed = len(ready), _removed(catalogue)
         words = f"Index {n_new} {'document' if n_new == 1 else 'documents'}"
@@ -269,7 +269,7 @@ def _waiting(shelf: Collection, catalogue: Catalogue, paths: Paths, *, busy: boo
 
 def _was_read(shelf: Collection, one: Staged) -> bool:
     try:
-        return readings.known(shelf, one, MAX_TOKENS) is not None
+        return parse_cache.known(shelf, one, MAX_TOKENS) is not None
     except UnreadableError:
         return True
 
@@ -277,7 +277,7 @@ def _was_read(shelf: Collection, one: Staged) -> bool:
 def _preview(shelf: Collection, catalogue: Catalogue, one: Staged, *, busy: bool, opened: bool) -> None:
     refused = ""
     try:
-        reading = readings.known(shelf, one, MAX_TOKENS)
+        reading = parse_cache.known(shelf, one, MAX_TOKENS)
     except UnreadableError as error:
         reading, refused = None, str(error)
     found = "cannot be read" if refused else f"{len(reading.passages):,} passages" if reading else "not read yet"

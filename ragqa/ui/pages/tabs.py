@@ -192,7 +192,7 @@ def _obligations(drawn: _Drawn) -> None:
         st.html(notice_html(words))
         return
     so_far = "" if view.scored else f" so far, {len(view.final_obligations)} final"
-    st.markdown(f"### The answer tells of {coverage_words(view, found)}{so_far}")
+    st.markdown(f"### The answer covers {coverage_words(view, found)}{so_far}")
     rows = found.uncovered if _only_problems(found) else found.obligations
     if not rows:
         st.html(notice_html("Every obligation is covered.", "good"))
@@ -218,7 +218,7 @@ def _pairs(drawn: _Drawn) -> None:
     st.html(in_corpus(pairs_html(evaluation, selection.passages, kind), drawn.view.config.index))
     words = f"{evaluation.n_pairs:,} pairs compared. Choose a cell, or walk with the arrow keys, to see its sentences."
     if doubted_cells(evaluation, kind):
-        words += " Hatched: a probability that reaches the threshold and that the verdict does not believe."
+        words += " Hatched: a probability that reaches the threshold and that the verdict rejects."
     st.caption(words)
 
 

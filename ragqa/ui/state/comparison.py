@@ -80,7 +80,7 @@ class ValueRow:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerComparison:
+class SideBySide:
     """A and B; ``words`` say in sentences what came of the differences."""
 
     differs: tuple[Difference, ...]
@@ -92,14 +92,14 @@ class AnswerComparison:
     seconds: tuple[ValueRow, ...]
 
 
-def compare(a: View, b: View) -> AnswerComparison:
+def compare(a: View, b: View) -> SideBySide:
     """What differs. Of an unfinished view what it has so far; each in its own RePASs mode."""
     found = [shown(view, view.config.scoring.mode) for view in (a, b)]
     sentences, passages = _sentences(a, b, *found), _passages(a, b)
     scores = _scores(a, b, *found)
     counts = [", ".join(words for _, words in counted(_verdicts(one).values())) or "no verdicts" for one in found]
     questions = () if a.question == b.question else (Difference("question", "Question", a.question, b.question),)
-    return AnswerComparison(
+    return SideBySide(
         (*questions, *differences(a.config, b.config)),
         tuple(_words(passages, sentences, scores)),
         scores,

@@ -94,7 +94,7 @@ class Run:
             _logger.info("%s after %.1f s", self._outcome(), self.seconds)
         FIGURES.count("ragqa_questions_total", outcome=self._outcome())
         for stage, seconds in self.view.seconds.items():
-            FIGURES.took("ragqa_stage_seconds", seconds, stage=stage)
+            FIGURES.observe("ragqa_stage_seconds", seconds, stage=stage)
 
     def _outcome(self) -> str:
         view = self.view

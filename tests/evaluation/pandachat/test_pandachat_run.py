@@ -314,7 +314,7 @@ def test_ctrl_c_keeps_what_was_retrieved(run_command, calls, tmp_path):
     options = ("--index", "mini", "--preset", "BM25 only", "--out", tmp_path / "out")
     found = run_command(*options)
     assert found.exit_code == 130
-    assert "The same command, without --restart, continues from there" in found.stderr
+    assert "The same command, without --restart, continues" in found.stderr
     calls.fails_after = None
     assert "continuing: 2 are done already" in run_command(*options).stderr
 

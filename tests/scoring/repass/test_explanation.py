@@ -151,9 +151,9 @@ def test_c_of_sentences_decided_by_what_is_not_believed_is_added_up():
     evaluation = scored_by_hand().paper  # C: .9 doubted, .8 and .85 believed, twice .1 of neither
     assert doubted_contradiction(evaluation) == pytest.approx(0.9 / 5)
     assert evaluation.repass.contradiction == pytest.approx((0.9 + 0.8 + 0.85 + 0.1 + 0.1) / 5)
-    words = "C 0.550, of which 0.180 rests on source sentences that the verdicts do not believe."
+    words = "C 0.550, 0.180 from source sentences that the verdicts reject."
     assert doubt_words(evaluation) == explain(evaluation, SOURCES).doubt == words
-    assert doubt_words(scored_by_hand().script).startswith("C 0.55000, of which 0.18000 rests on")
+    assert doubt_words(scored_by_hand().script).startswith("C 0.55000, 0.18000 from")
 
 
 def test_a_doubted_premise_that_did_not_decide_c_takes_nothing_from_it():
@@ -161,13 +161,13 @@ def test_a_doubted_premise_that_did_not_decide_c_takes_nothing_from_it():
     elsewhere = replace(evaluation.verdicts[0], doubted=(evaluation.verdicts[0].deciding,))
     evaluation = replace(evaluation, verdicts=(elsewhere, *evaluation.verdicts[1:]))
     assert doubted_contradiction(evaluation) == 0.0
-    assert "of which none rests on" in doubt_words(evaluation)
+    assert "none of it from" in doubt_words(evaluation)
 
 
 def test_without_verdicts_nothing_is_doubted_and_nothing_said():
     evaluation = before_rules(scored_by_hand().paper)
     assert (doubt_words(evaluation), explain(evaluation, SOURCES).doubt) == ("", "")
-    assert ("verdicts by", "none: raw, before there were rules") in provenance(evaluation)
+    assert ("verdicts by", "none: raw verdicts, from a record without rules") in provenance(evaluation)
     by_hand = scored_by_hand().paper
     assert ("verdicts by", "rules by hand") in provenance(by_hand)
     read_by = replace(by_hand, verdict_model=ModelInfo("reader", "0" * 64, "fp32"))

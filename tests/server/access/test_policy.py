@@ -133,5 +133,5 @@ def test_a_changed_file_counts_at_once_and_a_missing_one_is_refused(tmp_path):
     path.write_text("default_role = 'analyst'")
     assert read_policy(path).person(claims(), NOW).role is Role.ANALYST
     path.unlink()
-    with pytest.raises(ConfigError, match="Nobody is let in"):
+    with pytest.raises(ConfigError, match="Access is denied until"):
         read_policy(path)

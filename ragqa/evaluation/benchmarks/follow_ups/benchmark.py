@@ -1,8 +1,8 @@
 """`ragqa eval follow-ups`: is a follow-up question made to stand alone rightly? Nothing is retrieved or answered.
 
-The threads are those of `ragqa.evaluation.benchmarks.answering` (``follow_ups.jsonl``), and so is the rule that judges:
-patterns that a right rewriting has and others that it has not. By rules, or with ``--generator llm`` by the language
-model.
+The threads are those of `ragqa.evaluation.benchmarks.expected_facts` (``follow_ups.jsonl``), and so is the rule that
+judges: patterns that a right rewriting has and others that it has not. By rules, or with ``--generator llm`` by the
+language model.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from ragqa.evaluation.benchmark import (
     Status,
     Task,
 )
-from ragqa.evaluation.benchmarks.answering import facts
-from ragqa.evaluation.benchmarks.answering.benchmark import PART as PART_OF_ANSWERS
+from ragqa.evaluation.benchmarks.expected_facts import facts
+from ragqa.evaluation.benchmarks.expected_facts.benchmark import PART as PART_OF_ANSWERS
 from ragqa.evaluation.loading import config_of
 from ragqa.evaluation.report import Comparison, Figure, Line, Report, Row, shown
 from ragqa.generation.prompts import load_prompt

@@ -277,7 +277,7 @@ BENCHMARK = Benchmark(
         Option("k", "Count the first K sources; repeatable.  [default: 1, 2]", "int", (1, 2), many=True, least=1),
         Option(
             "preset",
-            "Named settings, as on the page, or a file of them.",
+            "Preset, by name or as a preset file.",
             "preset",
             label="Settings",
             allows=lambda preset: not preset.reranking.model,

@@ -30,7 +30,7 @@ from ragqa.errors import ConfigError, RagqaError, RecordError
 from ragqa.evaluation.benchmark import Benchmark, Settings, Status
 from ragqa.evaluation.loading import sharing
 from ragqa.evaluation.report import Report, Row
-from ragqa.evaluation.run import Progress, Stop, run
+from ragqa.evaluation.run import RunProgress, Stop, run
 from ragqa.infra.journal import translated, write_whole
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
@@ -148,7 +148,7 @@ class BackgroundRun:
         self.view = view
 
 
-def _after(view: EvaluationView, step: Progress) -> EvaluationView:
+def _after(view: EvaluationView, step: RunProgress) -> EvaluationView:
     """The view after this step of the run; the report's data are in its own file, not in the view's."""
     report = replace(step.report, columns=step.report.columns or view.report.columns, data={})
     return replace(

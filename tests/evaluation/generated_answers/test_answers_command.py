@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-import ragqa.evaluation.benchmarks.answers.benchmark as answers
+import ragqa.evaluation.benchmarks.generated_answers.benchmark as answers
 from ragqa.cli import app
 from ragqa.corpus.questions import load_asked
 from ragqa.errors import CorpusError, GenerationError, RagqaError
 from ragqa.evaluation.answer_file import read_answers
 from ragqa.evaluation.benchmark import Status
-from ragqa.evaluation.benchmarks.answers.measures import MEASURES, lix, means
+from ragqa.evaluation.benchmarks.generated_answers.measures import MEASURES, lix, means
 from ragqa.evaluation.files import has_gold, has_questions
 from ragqa.evaluation.loading import answer_stamp_of
 from ragqa.evaluation.run import MAX_FAILURES_IN_A_ROW, run
@@ -187,8 +187,8 @@ def test_a_question_under_way_when_the_process_died_is_asked_again_and_said(call
     again = Writer()
     _, out, err = call(writer=again)
     assert again.asked == ["q4"]
-    assert "dropped an entry that was only half written" in err
-    assert "1 were under way when the last run ended" in err
+    assert "discarded an incomplete entry" in err
+    assert "1 were in progress when the last run ended" in err
     assert "asked again after a stop or a failure: 1" in out
 
 

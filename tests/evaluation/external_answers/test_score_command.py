@@ -16,7 +16,7 @@ from ragqa.cli.output import fail
 from ragqa.errors import CorpusError, ModelError, RagqaError, RecordError, ScoringError
 from ragqa.evaluation import run as run_module
 from ragqa.evaluation.answer_file import read_answers
-from ragqa.evaluation.benchmarks.scoring import benchmark as scoring
+from ragqa.evaluation.benchmarks.external_answers import benchmark as scoring
 from ragqa.infra import journal as journal_module
 from ragqa.infra.journal import held
 from ragqa.scoring.repass.scorer import RepassScorer
@@ -431,7 +431,7 @@ def test_an_item_that_fails_is_said_and_tried_again(scorers, file, expected, tmp
     assert score(file, "--out", tmp_path / "out").exit_code == 5
     scorers.broken.clear()
     result = score(file, "--out", tmp_path / "out")
-    assert "1 that failed are tried again" in result.stderr
+    assert "1 that failed are retried" in result.stderr
     assert result.exit_code == 0
     assert scorers.scored == ["Dogs must bark."] * 2
     assert outputs(tmp_path / "out") == expected
@@ -458,7 +458,7 @@ def test_ctrl_c_says_how_to_continue(scorers, file, expected, tmp_path, with_fol
     options = ["--out", tmp_path / "out"] if with_folder else []
     result = score(file, *options)
     assert result.exit_code == 130
-    assert "The same command, without --restart, continues from there" in result.stderr
+    assert "The same command, without --restart, continues" in result.stderr
     assert "Traceback" not in result.output
     if with_folder:
         assert not (tmp_path / "out" / "results.csv").exists()

@@ -10,7 +10,7 @@ import ragqa.retrieval.milvus.client
 from ragqa.errors import ConfigError, IndexingError, IndexMismatchError
 from ragqa.index import build_events, delete_index, open_index, verify_index
 from ragqa.index.manifest import PASSAGES
-from ragqa.library import parse_cache as readings
+from ragqa.library import parse_cache
 from ragqa.library.collection import make_collection
 from ragqa.library.transfer import delete, deleted, erase
 from ragqa.library.update import MAX_TOKENS, index_events
@@ -238,20 +238,20 @@ def engine_in(indexes):
 
 
 def test_a_corpus_of_the_library_stays_in_the_engine_and_encodes_what_is_new(milvus, tmp_path):
-    shelf, indexes = make_collection("ferries", tmp_path / "library"), tmp_path / "indexes"
+    collection, indexes = make_collection("ferries", tmp_path / "library"), tmp_path / "indexes"
     reader = Inside()
 
     def put(name, text, replaces=None):
         path = tmp_path / name
         path.write_text(text)
         with path.open("rb") as data:
-            take(shelf, name, data, reader, replaces)
-        for one in shelf.read().staged:
-            readings.read(shelf, one, reader, MAX_TOKENS)
+            take(collection, name, data, reader, replaces)
+        for one in collection.read().staged:
+            parse_cache.read(collection, one, reader, MAX_TOKENS)
 
     def index(uri=""):
         encoder = CountingEncoder()
-        return soon(milvus, lambda: returned(index_events(shelf, indexes, lambda: encoder, uri=uri))), encoder
+        return soon(milvus, lambda: returned(index_events(collection, indexes, lambda: encoder, uri=uri))), encoder
 
     rules = "\n\n".join(f"## {n}\n\nFerry {n} must keep a record of crossings and {n} boats." for n in range(20))
     put("a.md", f"# Ferries\n\n{rules}\n")
@@ -264,13 +264,13 @@ def test_a_corpus_of_the_library_stays_in_the_engine_and_encodes_what_is_new(mil
     texts = [one.text for one in open_index("ferries", indexes).passages]
     assert any("blue" in text for text in texts)
     assert not any("white" in text for text in texts)
-    shelf.set_removed("b", removed=True)
+    collection.set_removed("b", removed=True)
     last, _ = index()
     assert last.engine.next_row == then.engine.next_row
     assert not any("boat must" in one.text.lower() for one in open_index("ferries", indexes).passages)
     verify_index("ferries", indexes)
     collection = open_index("ferries", indexes).passages.milvus
-    delete(shelf, indexes)
+    delete(collection, indexes)
     assert collection.exists()  # it can be had again
     erase(deleted(tmp_path / "library")[0].key, tmp_path / "library")
     assert not collection.exists()

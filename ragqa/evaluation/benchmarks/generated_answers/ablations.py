@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Any
 
 from ragqa.errors import ConfigError
-from ragqa.evaluation.benchmarks.answers.comparing import PublishedRow, published_rows
+from ragqa.evaluation.benchmarks.generated_answers.comparing import PublishedRow, published_rows
 from ragqa.generation.llm.generator import ObligationsGenerator
 from ragqa.pipeline import Pipeline
 from ragqa.scoring.repass.scorer import RepassScorer

@@ -9,7 +9,7 @@ import pytest
 
 from ragqa.generation.llm.calls import Call, Calls
 from ragqa.generation.llm.client import ChatClient
-from ragqa.generation.llm.retry import tried
+from ragqa.generation.llm.retry import with_retries
 from ragqa.generation.prompts import Prompt
 from ragqa.settings.config import GenerationConfig
 from tests.support.openai_server import OpenAIServer, status
@@ -61,16 +61,16 @@ def after(*errors):
 )
 def test_only_what_may_pass_is_asked_again(error, n_calls):
     if n_calls == 2:
-        assert tried(after(error), 3, Waited()) == 2
+        assert with_retries(after(error), 3, Waited()) == 2
     else:
         with pytest.raises(openai.APIStatusError):
-            tried(after(error), 3, Waited())
+            with_retries(after(error), 3, Waited())
 
 
 def test_pauses_double_and_a_servers_own_wish_counts():
     errors = [openai.APITimeoutError(REQUEST)] * 6 + [refused(429, retry_after="7"), refused(429, retry_after_ms="250")]
     waited = Waited()
-    assert tried(after(*errors), 9, waited) == 9
+    assert with_retries(after(*errors), 9, waited) == 9
     for pause, least in zip(waited.pauses, (0.5, 1, 2, 4, 8, 8, 7, 0.25), strict=True):
         assert least <= pause <= 1.25 * least
     assert waited.pauses[4:] == [8, 8, 7, 0.25]
@@ -78,7 +78,7 @@ def test_pauses_double_and_a_servers_own_wish_counts():
 
 def test_the_last_try_raises_what_it_met():
     with pytest.raises(openai.APITimeoutError):
-        tried(after(*[openai.APITimeoutError(REQUEST)] * 5), 3, waited := Waited())
+        with_retries(after(*[openai.APITimeoutError(REQUEST)] * 5), 3, waited := Waited())
     assert len(waited.pauses) == 2
 
 
@@ -108,5 +108,5 @@ def test_what_nobody_waits_for_is_not_asked_again():
 def test_chance_of_others_is_not_touched():
     """Hypothesis fails a test during which another thread draws from it, and who seeds it expects its numbers."""
     before = random.getstate()
-    tried(after(openai.APITimeoutError(REQUEST)), 2, Waited())
+    with_retries(after(openai.APITimeoutError(REQUEST)), 2, Waited())
     assert random.getstate() == before

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from ragqa.evaluation.benchmark import Outcome, Status, Task
-from ragqa.evaluation.benchmarks.answers.measures import means
-from ragqa.evaluation.benchmarks.answers.solving import ReceivedAnswer
+from ragqa.evaluation.benchmarks.generated_answers.measures import means
+from ragqa.evaluation.benchmarks.generated_answers.solving import ReceivedAnswer
 from ragqa.evaluation.run_files import write_run
 from ragqa.infra.journal import translated, write_whole
 from ragqa.types import Passage, Ranking, ScoredPassage

@@ -293,7 +293,7 @@ def open_published(
     found = milvus.count(engine.generation)
     milvus.check_mark(engine.generation)
     if found <= rows.shape[1]:
-        msg = f"{milvus} holds {found:,} rows of the {rows.shape[1] + 1:,} at least that the index has"
+        msg = f"{milvus} holds {found:,} rows; the index has at least {rows.shape[1] + 1:,}"
         raise IndexMismatchError(msg)
     passages = MilvusPassages(milvus, rows, engine.generation)
     effort = manifest.search_effort

@@ -7,9 +7,9 @@ from typer.testing import CliRunner
 
 from ragqa.cli import app, evaluate_answers
 from ragqa.errors import ConfigError, RagqaError, RecordError
-from ragqa.evaluation.benchmarks.answers.ablations import AUEB, Study, published_beside, step_means, variants
-from ragqa.evaluation.benchmarks.answers.comparing import compare_runs, load_run, published_rows
-from ragqa.evaluation.benchmarks.answers.measures import MEASURES
+from ragqa.evaluation.benchmarks.generated_answers.ablations import AUEB, Study, published_beside, step_means, variants
+from ragqa.evaluation.benchmarks.generated_answers.comparing import compare_runs, load_run, published_rows
+from ragqa.evaluation.benchmarks.generated_answers.measures import MEASURES
 from ragqa.plugins.registry import needs_language_model
 from ragqa.settings.config import Config
 from tests.support.answers_entry import load_pipeline

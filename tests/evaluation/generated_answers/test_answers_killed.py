@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from tests.evaluation.scoring.test_score_killed import finish, kept, kill, start
+from tests.evaluation.external_answers.test_score_killed import finish, kept, kill, start
 from tests.support.openai_server import OpenAIServer, answer
 
 pytestmark = pytest.mark.long
@@ -131,6 +131,6 @@ def test_ctrl_c_keeps_the_answer_under_way_and_says_how_to_go_on(tmp_path):
         n_asked = len(server.requests)
     assert process.returncode == 130, err
     assert "Traceback" not in out + err
-    assert "what is under way is received and kept first" in " ".join(err.split())
+    assert "stopping after the requests in progress" in " ".join(err.split())
     found = [entry["step"] for entry in entries(folder)]
     assert found.count("solved") == found.count("begun") == n_asked < 40

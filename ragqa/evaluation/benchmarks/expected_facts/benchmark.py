@@ -29,9 +29,9 @@ from ragqa.evaluation.benchmark import (
     Status,
     Task,
 )
-from ragqa.evaluation.benchmarks.answering import facts
-from ragqa.evaluation.benchmarks.answering.facts import Facts
-from ragqa.evaluation.benchmarks.answers.solving import ReceivedAnswer, answered
+from ragqa.evaluation.benchmarks.expected_facts import facts
+from ragqa.evaluation.benchmarks.expected_facts.facts import Facts
+from ragqa.evaluation.benchmarks.generated_answers.solving import ReceivedAnswer, answered
 from ragqa.evaluation.loading import answer_stamp_of, config_of, pipeline_for
 from ragqa.evaluation.report import Column, Comparison, Figure, Line, Matched, Report, Row, shown
 from ragqa.infra.journal import digest
@@ -194,7 +194,7 @@ def figures(task: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
     return (
         Figure("Full", shown(fmean(answerable) if answerable else None), "every expected fact is said, nothing wrong"),
         Figure("First", shown(fmean(first) if first else None), "the first sentence says an expected fact"),
-        Figure("Beside", shown(fmean(beside) if beside else None), "of an answer's sentences say no expected fact"),
+        Figure("Off-target", shown(fmean(beside) if beside else None), "of an answer's sentences say no expected fact"),
         Figure("Relevance", shown(separation(*_by_right(done))), "AUC: how well it tells full answers from others"),
         Figure("Refused", shown(fmean(refused) if refused else None), "of the questions that the corpus cannot answer"),
     )

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 
 from ragqa.errors import GenerationError
 from ragqa.evaluation.benchmark import Json, Status
-from ragqa.evaluation.benchmarks.answers.measures import measure, sentence_rows
+from ragqa.evaluation.benchmarks.generated_answers.measures import measure, sentence_rows
 from ragqa.evaluation.report import Hit
 from ragqa.pipeline import Pipeline
 from ragqa.types import Answer, Passage, Question, Selection

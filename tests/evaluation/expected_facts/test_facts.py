@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from ragqa.evaluation.benchmarks.answering.facts import Facts, Judgement, Outcome, judge, plain
+from ragqa.evaluation.benchmarks.expected_facts.facts import Facts, Judgement, Outcome, judge, plain
 from ragqa.types import Answer
 
 ROW = {

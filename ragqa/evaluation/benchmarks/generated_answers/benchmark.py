@@ -39,10 +39,15 @@ from ragqa.evaluation.benchmark import (
     Status,
     Task,
 )
-from ragqa.evaluation.benchmarks.answers.comparing import SCALE, published_comparison, published_rows, run_tables
-from ragqa.evaluation.benchmarks.answers.measures import means
-from ragqa.evaluation.benchmarks.answers.solving import ReceivedAnswer, answered, scores_of
-from ragqa.evaluation.benchmarks.answers.writing import OUTPUTS, PRICE_UNIT, report_of, write_outputs
+from ragqa.evaluation.benchmarks.generated_answers.comparing import (
+    SCALE,
+    published_comparison,
+    published_rows,
+    run_tables,
+)
+from ragqa.evaluation.benchmarks.generated_answers.measures import means
+from ragqa.evaluation.benchmarks.generated_answers.solving import ReceivedAnswer, answered, scores_of
+from ragqa.evaluation.benchmarks.generated_answers.writing import OUTPUTS, PRICE_UNIT, report_of, write_outputs
 from ragqa.evaluation.files import has_questions, holds_gold
 from ragqa.evaluation.loading import answer_stamp_of, config_of, pipeline_for
 from ragqa.evaluation.report import CheckedSentence, Column, Figure, File, Report, Row, shown
@@ -71,8 +76,8 @@ _FIGURES: Final = (
     ("relevance", "Relevance", "how far the answers answer what was asked; beside RePASs, never part of it"),
     ("copied", "Copied", "share of words in verbatim runs: copying is rewarded, so read it beside RePASs"),
 )
-PRICE_IN = Option("price_in", "Price of a million tokens sent, for the cost.", "float", least=0, decides=False)
-PRICE_OUT = Option("price_out", "Price of a million tokens written.", "float", least=0, decides=False)
+PRICE_IN = Option("price_in", "Price of a million prompt tokens.", "float", least=0, decides=False)
+PRICE_OUT = Option("price_out", "Price of a million completion tokens.", "float", least=0, decides=False)
 QUESTIONS = Option(
     "questions",
     "JSON list of {QuestionID, Question}, or JSON lines of {question}; gold is not needed.",
@@ -85,7 +90,7 @@ QUESTIONS = Option(
 OPTIONS: Final = (
     QUESTIONS,
     INDEX,
-    replace(GENERATOR, help="Who writes, as `ragqa ask` has it; the environment's choice without it."),
+    replace(GENERATOR, help="Generator, as for `ragqa ask`; default: by the environment."),
     PRESET,
     LIMIT,
     PARALLEL,

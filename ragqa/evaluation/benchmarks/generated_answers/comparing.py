@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ragqa.errors import ConfigError, RecordError
-from ragqa.evaluation.benchmarks.answers.measures import MEASURES, Values, means
+from ragqa.evaluation.benchmarks.generated_answers.measures import MEASURES, Values, means
 from ragqa.evaluation.report import Comparison, Line, shown
 from ragqa.evaluation.significance import PairedTest, holm, paired_test
 from ragqa.infra.journal import JOURNAL, RUN

@@ -7,7 +7,7 @@ import pytest
 
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
-from ragqa.evaluation.benchmarks.answering.facts import (
+from ragqa.evaluation.benchmarks.expected_facts.facts import (
     FOLLOW_UPS,
     FURTHER_FOLLOW_UPS,
     QUESTIONS,
@@ -18,7 +18,7 @@ from ragqa.evaluation.benchmarks.answering.facts import (
     judge,
     plain,
 )
-from ragqa.evaluation.benchmarks.answering.facts import rows as rows_of
+from ragqa.evaluation.benchmarks.expected_facts.facts import rows as rows_of
 from ragqa.settings.config import IndexingConfig
 from ragqa.types import Answer
 

@@ -5,7 +5,7 @@
     DIR/
     ├── run.json        which input, settings and models this folder belongs to
     ├── journal.jsonl   every item as soon as it is scored
-    ├── results.csv     as the reference writes it (`ragqa.evaluation.benchmarks.scoring.results`)
+    ├── results.csv     as the reference writes it (`ragqa.evaluation.benchmarks.external_answers.results`)
     ├── results.txt     the averages, likewise
     └── details.json    every item with both breakdowns and every pair's probabilities
 """
@@ -21,7 +21,7 @@ from typing import Any, Final
 from ragqa.english.sentences import splitter_name
 from ragqa.evaluation.answer_file import AnswerItem, figures_of, read_answers, score_item
 from ragqa.evaluation.benchmark import Benchmark, Item, Json, Option, Outcome, Settings, Status, Task
-from ragqa.evaluation.benchmarks.scoring.results import CSV, DETAILS, TEXT, averages, figures_in, write_results
+from ragqa.evaluation.benchmarks.external_answers.results import CSV, DETAILS, TEXT, averages, figures_in, write_results
 from ragqa.evaluation.report import Column, Comparison, Figure, File, Line, Report, Row, shown
 from ragqa.loading import load_scorer
 from ragqa.plugins.protocols import Scorer
@@ -50,7 +50,10 @@ _IN_DETAILS: Final = (
 OPTIONS: Final = (
     Option("file", "JSON list, or JSON lines, of {QuestionID, Question, RetrievedPassages, Answer}.", "argument"),
     Option(
-        "mode", "Which RePASs definition; embedded: paper, reference: script.", "choice", choices=tuple(ScoringMode)
+        "mode",
+        "RePASs definition; default: paper (embedded), script (reference).",
+        "choice",
+        choices=tuple(ScoringMode),
     ),
     Option(
         "profile",
@@ -65,15 +68,15 @@ OPTIONS: Final = (
         environment="RAGQA_ENTAILMENT_MODEL",
     ),
     Option("coverage_model", "MODEL for OC, likewise.", environment="RAGQA_COVERAGE_MODEL"),
-    Option("verdict_model", "MODEL that verdicts rest on, likewise.", environment="RAGQA_VERDICT_MODEL"),
+    Option("verdict_model", "MODEL for verdicts, likewise.", environment="RAGQA_VERDICT_MODEL"),
     Option(
         "obligation_model",
-        "MODEL that tells obligations from other sentences, likewise.",
+        "MODEL that classifies obligations, likewise.",
         environment="RAGQA_OBLIGATION_MODEL",
     ),
-    Option("splitter", "What finds the sentences.", "choice", choices=("nupunkt", "punkt")),
-    Option("precision", "Of the NLI arithmetic.", "choice", choices=("auto", "fp32", "bf16")),
-    Option("details", "Also print every sentence and obligation.", "flag", default=False, decides=False),
+    Option("splitter", "Sentence splitter.", "choice", choices=("nupunkt", "punkt")),
+    Option("precision", "Precision of the NLI model.", "choice", choices=("auto", "fp32", "bf16")),
+    Option("details", "Print every sentence and obligation too.", "flag", default=False, decides=False),
 )
 
 

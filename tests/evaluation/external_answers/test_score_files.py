@@ -9,7 +9,7 @@ import pytest
 
 from ragqa.errors import RecordError
 from ragqa.evaluation.answer_file import AnswerScores, figures_of
-from ragqa.evaluation.benchmarks.scoring.results import averages, averages_text, csv_text
+from ragqa.evaluation.benchmarks.external_answers.results import averages, averages_text, csv_text
 from ragqa.infra.journal import Journal, write_whole
 from ragqa.types import ModelInfo
 from ragqa.types.scores import Breakdown, ObligationScore, Premise, RePASs, ScoringMode

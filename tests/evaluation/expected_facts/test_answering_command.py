@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 from ragqa.cli import app
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmark import Item, Task
-from ragqa.evaluation.benchmarks.answering.benchmark import BENCHMARK, Case, separation
-from ragqa.evaluation.benchmarks.answering.facts import Facts, patterns
-from ragqa.evaluation.benchmarks.answers.solving import ReceivedAnswer
+from ragqa.evaluation.benchmarks.expected_facts.benchmark import BENCHMARK, Case, separation
+from ragqa.evaluation.benchmarks.expected_facts.facts import Facts, patterns
+from ragqa.evaluation.benchmarks.generated_answers.solving import ReceivedAnswer
 from ragqa.evaluation.catalogue import benchmark_of
 from ragqa.types import Question
 from tests.support.fakes import answer
