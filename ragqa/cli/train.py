@@ -30,7 +30,7 @@ from ragqa.lab.training.obligations import train_obligations
 from ragqa.lab.training.packing import pack_model
 from ragqa.lab.training.reranker import KnownRankings, RerankerTraining, base_folder, reranker_card, train_reranker
 from ragqa.lab.training.retriever import RetrieverTraining, retriever_card, train_retriever
-from ragqa.lab.training.verifier import VerifierSources, gather_claims, verifier_training
+from ragqa.lab.training.verifier import VerifierSources, gather_claims, verifier_card, verifier_training
 from ragqa.loading import load_encoder
 from ragqa.models import resolve_model
 from ragqa.settings.config import RerankingConfig
@@ -303,7 +303,7 @@ def verifier(
     stderr().print(f"{len(train):,} pairs to train on, {len(held_out):,} held out")
     training = verifier_training(base, frozen_layers, seed, stop_after)
     last = _shown(train_nli(training, train, held_out, out))
-    write_card(out, nli_card(out.name, training, train, last, command_line("train verifier", options_of(ctx))))
+    write_card(out, verifier_card(out.name, training, train, last, command_line("train verifier", options_of(ctx))))
     stdout().print(plain(f"Weights and card are in {out}; measure: ragqa eval claims --verdict-model {out}"))
 
 

@@ -34,11 +34,12 @@ def verdicts(
     with progress_bar() as bar:
         cases = list(chain.from_iterable(bar.track(cases_of(passages, scorer), total=len(passages))))
     now = shares(cases, [WEIGHTS] * len(cases), [SUPPORT_LINE])[0]
-    then = chosen(shares(cases, out_of_fold(cases, parts)))
+    curve = shares(cases, out_of_fold(cases, parts))
     table = Table(title=f"{len(cases):,} claims, {scorer.verdicts.info.name}; share called supported, by label")
     for column in ("weights", "line", "balanced", "supported", "contradicted", "unsupported"):
         table.add_column(column, justify="left" if column == "weights" else "right")
-    for name, found in (("present", now), (f"fitted, out of {parts} parts", then)):
+    fitted_rows = [(f"fitted, out of {parts} parts", found) for found in curve[:: len(curve) // 12]]
+    for name, found in (("present", now), *fitted_rows, ("few false ones supported", chosen(curve))):
         numbers = (found.line, found.balanced, found.supported, found.contradicted, found.unsupported)
         table.add_row(name, *(f"{number:.3f}" for number in numbers))
     stdout().print(table)

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ragqa.english.reading import read
 from ragqa.english.sentences import split_sentences
 from ragqa.lab.claims import Claim, ClaimedPassage, Gap, PolicyText, fold_of, read_claims, read_gaps
 from ragqa.lab.labelled import LABELS, LabelledPair, read_pairs
-from ragqa.lab.training.nli import SET_SHARES, NliTraining, weighed
+from ragqa.lab.training.loop import Progress
+from ragqa.lab.training.model_folder import ModelCard
+from ragqa.lab.training.nli import SET_SHARES, NliTraining, nli_card, weighed
 from ragqa.lab.training.nli_made_pairs import made_pairs
 
 CONTRADICTION, ENTAILMENT, NEUTRAL = (LABELS.index(label) for label in LABELS)
@@ -140,3 +142,22 @@ def _documents(passages: Sequence[ClaimedPassage]) -> list[list[str]]:
     ordered = sorted(passages, key=lambda passage: passage.id)
     groups = [ordered[start : start + 100] for start in range(0, len(ordered), 100)]
     return [[sentence for passage in group for sentence in passage.sentences] for group in groups]
+
+
+def verifier_card(
+    name: str, training: NliTraining, pairs: Sequence[LabelledPair], last: Progress, command: str
+) -> ModelCard:
+    """The card of a verifier trained on ``pairs``; ``last`` is the training's last report."""
+    held_out = "not measured: nothing was held out" if last.held_out is None else f"{last.held_out:.4f}"
+    return replace(
+        nli_card(name, training, pairs, last, command),
+        title=f"{name}: does the evidence prove a claim, prove it false, or neither?",
+        use="A three-way cross-encoder: premise is evidence (a sentence, an item of a listing, neighbours, a short "
+        "passage, a title before it as context), hypothesis a claim; entailment is supported, neutral unsupported. "
+        "Used by verdicts. English only.",
+        figures=[("what", "figure"), ("claims held out, whole passage as evidence, most probable label", held_out)],
+        figures_note="Verdicts as shipped: `ragqa eval claims FILE --verdict-model FOLDER`.",
+        further="Claims and policies are RAGQA_DATA/claims, written for this project; no sentence is in the folder. A "
+        "claim meets the sentences that decide it, its passage or a window, and a sentence or title that does not "
+        "decide it; each part of a rule meets policies that tell it, miss it or contradict it.",
+    )

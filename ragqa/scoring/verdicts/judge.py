@@ -69,7 +69,10 @@ class Judge:
         """What the verifier said of each window of this sentence; none for a quotation or another language."""
         if self._quoted_or_unread(0, text):
             return []
-        return [Look(table[window.text, text], window.near, len(window.positions)) for window in self._of(text)]
+        return [
+            Look(table[window.text, text], window.near, self.premises[window.positions[0]].passage_index)
+            for window in self._of(text)
+        ]
 
     def sentence(
         self,
@@ -129,7 +132,7 @@ class Judge:
         supporting: tuple[int, ...],
     ) -> SentenceVerdict:
         against = found.verdict is Verdict.CONTRADICTED
-        n = found.contradicting if against else found.supporting
+        n = found.deciding
         place = windows[n].positions[0]
         reason = {
             Verdict.SUPPORTED: f"{self._number(place)} says the same in other words",
@@ -264,7 +267,7 @@ class Judge:
 
 def _supporting(windows: Sequence[Window], looks: Sequence[Look], found: Belief) -> tuple[int, ...]:
     """The nearest sentence of each window that entails it as much as not, the deciding one first."""
-    first = windows[found.supporting].positions[0]
+    first = windows[found.deciding].positions[0]
     others = (window.positions[0] for window, look in zip(windows, looks, strict=True) if look.said.entailment >= 0.5)
     return tuple(dict.fromkeys((first, *others)))
 
