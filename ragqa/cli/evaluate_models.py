@@ -193,7 +193,7 @@ def claims(
     scoring = scoring_with(scoring_from_env(), verdict=verdict_model)
     with stderr().status("Loading the models"):
         scorer = load_scorer(scoring, Paths.from_env())
-    kind = claims_kind(file)
+    kind, labels = claims_kind(file), claim_verdicts.LABELS
     if kind == "wice":
         _wice(file, scorer, limit, as_json=as_json)
         return
@@ -207,7 +207,7 @@ def claims(
         else:
             passages = [one for one in read_labelled_claims(file) if fold in (None, fold_of(one.id))][:limit]
             judged = list(chain.from_iterable(bar.track(judge_claims(passages, scorer), total=len(passages))))
-            rates, labels = claim_rates(judged), claim_verdicts.LABELS
+            rates = claim_rates(judged)
             note = f"not sure: {sum(one.verdict.unsure for one in judged)} of {len(judged)}"
     _print_rates(rates, labels, f"{file.name}, {scorer.verdicts.info.name}", note, as_json=as_json)
 

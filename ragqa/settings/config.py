@@ -246,7 +246,7 @@ class ScoringConfig:
     entailment_model: str = "nli-minilm-l6"  # a name the model registry resolves; RAGQA_ENTAILMENT_MODEL
     coverage_model: str = "nli-minilm-l6"  # likewise; RAGQA_COVERAGE_MODEL
     coverage_input: CoverageInput = "pair"  # "joined": one text "answer sentence [SEP] obligation", as the script does
-    verdict_model: str = "verifier-minilm-l6"  # likewise, of verdicts; RAGQA_VERDICT_MODEL; "": entailment's
+    verdict_model: str = ""  # likewise, of verdicts; RAGQA_VERDICT_MODEL; "": the embedded verifier
     obligation_model: str = "obligations-tfidf"  # likewise; RAGQA_OBLIGATION_MODEL
     sentence_splitter: SplitterName = "nupunkt"  # punkt (NLTK, where its data is installed) splits as the script does
     precision: Precision = "auto"  # of the NLI arithmetic: the faster one on this machine, timed once

@@ -16,8 +16,8 @@ from ragqa.scoring.verdicts.judge import Judge
 from ragqa.types import AnswerSentence, Passage
 from ragqa.types.scores import Cover, ObligationVerdict, Premise, ScoringMode, SentenceVerdict, Verdict
 
-LABELS = ("supported", "contradicted", "unsupported")
-GAP_LABELS = ("covered", "partly", "conflicts", "absent")
+LABELS: tuple[str, ...] = ("supported", "contradicted", "unsupported")
+GAP_LABELS: tuple[str, ...] = ("covered", "partly", "conflicts", "absent")
 NAMED = 0.5  # share of a missing part's words that the words named as missing must have
 
 

@@ -77,7 +77,8 @@ def _unpacked(folder: Path) -> Any:  # noqa: ANN401 - a model of transformers
     import torch
     from transformers import AutoConfig, AutoModelForSequenceClassification
 
-    model = AutoModelForSequenceClassification.from_config(AutoConfig.from_pretrained(folder, local_files_only=True))
+    auto: Any = AutoModelForSequenceClassification  # its class methods are not annotated
+    model = auto.from_config(AutoConfig.from_pretrained(folder, local_files_only=True))
     weights = {name: torch.from_numpy(tensor.astype(np.float32)) for name, tensor in unpack(folder).items()}
     model.load_state_dict(weights, strict=False)  # position ids are no weights
     return model

@@ -177,7 +177,7 @@ class _Watched:
         watched = set(units)
         for n_calls, (done, under_way) in enumerate(_compute([*units, *rest], provisional)):
             ready = {unit.key: unit for unit in done if unit in watched}  # once, though a sentence has two units
-            news = [event for unit in ready.values() for event in self._news(unit)]
+            news = [event for unit in (ready[key] for key in sorted(ready)) for event in self._news(unit)]
             if not news and n_calls > 0:  # report progress all the same, so that the caller can stop
                 open_ones = [unit for unit in (under_way, *done) if unit in watched and unit.key not in self._final]
                 news = self._news(open_ones[0], again=True) if open_ones else self._last
@@ -352,13 +352,16 @@ def _units_of(given: ScoringInput, results: Results) -> list[PendingScore]:
 def _with_second_looks(
     units: Sequence[PendingScore], given: ScoringInput, judge: Judge, results: Results
 ) -> list[PendingScore]:
-    """The same units, before each what its verdict wants: so that it is final when its score is."""
+    """The same units, sentences before obligations, and before either what their verdicts want.
+
+    So a verdict is final when its score is, and the pairs of one model share calls.
+    """
     found = []
-    for unit in units:
-        looks = _looks_of(unit, given, judge)
-        if looks:
-            found.append(PendingScore(unit.index, unit.of_obligation, results.verdicts, tuple(looks)))
-        found.append(unit)
+    for of_obligation in (False, True):
+        some = [unit for unit in units if unit.of_obligation is of_obligation]
+        wanted = ((unit, tuple(_looks_of(unit, given, judge))) for unit in some)
+        found += [PendingScore(unit.index, of_obligation, results.verdicts, looks) for unit, looks in wanted if looks]
+        found += some
     return found
 
 

@@ -23,8 +23,8 @@ Table = Mapping[tuple[str, str], NliProbabilities]
 WHOLE = 1_000  # characters of an answer that is read as a whole; of a longer one the three sentences around the nearest
 NEAR = 0.45  # nearness of the nearest answer sentence below which a part is not told, and not read
 # Chosen on rules and policies that the verifier has not seen.
-TOLD = 0.5  # P(entailment) from which a part is told
-CLASHES = 0.6  # P(contradiction) from which a part is in conflict
+TOLD = 0.65  # P(entailment) from which a part is told
+CLASHES = 0.5  # P(contradiction) from which a part is in conflict
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def _parts(text: str) -> list[tuple[Span, str]]:
     listing = taken_apart(text)
     around = {item.above.mark for item in listing.items if item.above}
     items = [(item.span, item.after(listing.lead)) for item in listing.items if item.mark not in around]
-    return items or [(listing.lead, listing.lead.text)]
+    return items or [(Span(text, 0, len(text)), text)]
 
 
 def quoted_in(obligation: Premise, said: Said) -> int | None:
