@@ -32,8 +32,10 @@ app: $(VENV)/.app ## open the page at http://localhost:8501
 	$(BIN)/streamlit run app.py --server.port $(PORT)
 
 ADDRESS ?= localhost
-serve: $(VENV)/.app ## the same with /healthz, /readyz and /metrics, for a server (ADDRESS=0.0.0.0)
-	$(BIN)/streamlit run serve.py --server.port $(PORT) --server.address $(ADDRESS)
+NAMES    = $(filter-out 0.0.0.0 ::,$(HOSTS) $(ADDRESS)) localhost
+serve: $(VENV)/.app ## the same for others (ADDRESS=0.0.0.0 HOSTS="ragqa.example.org", the names that the page is opened by)
+	$(BIN)/streamlit run app.py --server.port $(PORT) --server.address $(ADDRESS) \
+	  --browser.serverAddress $(firstword $(NAMES)) $(addprefix --server.allowedHosts ,$(NAMES) 127.0.0.1 ::1)
 
 PYTEST := -m pytest -n $(WORKERS) --dist worksteal
 

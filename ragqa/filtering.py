@@ -1,20 +1,22 @@
-"""A fused ranking -> what is kept, and for everything else the reason it fell. Pure.
+"""A fused ranking -> what is kept, what ended the list, and for everything else the reason it fell. Pure.
 
-Two methods. *Limits*: threshold, max drop and top-k (RIRAG 5.2, AUEB 4.1). *Expected F2*: from how relevance falls off
-each passage gets a probability of being relevant, and the list is cut where the F2 that these probabilities promise is
-highest (the plug-in rule of Ye et al. 2012, https://arxiv.org/abs/1206.4625). What both keep for many filters at once
-is counted by `ragqa.evaluation.filter_measures.kept_figures`: change it too.
+A rule says how many passages each of its limits keeps by itself; the list ends with the first of them. *Limits*:
+threshold, max drop and top-k (RIRAG 5.2, AUEB 4.1). *Expected F2*: from how relevance falls off each passage gets a
+probability of being relevant, and the list is cut where the F2 that these probabilities promise is highest (the plug-in
+rule of Ye et al. 2012, https://arxiv.org/abs/1206.4625). `RULES` has both by ``FilteringConfig.method``. A rule is
+changed here alone: the curve, the words beside the sliders, `ragqa tune` and records read what it gives.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from ragqa.settings.config import FilteringConfig
-from ragqa.types import Candidate, Drop, Ranking, ScoredPassage, Selection
+from ragqa.types import Candidate, Drop, Limit, Ranking, ScoredPassage, Selection
 from ragqa.types.normalisation import min_max_norm
 
 PAIRED: Final = 0.2  # how far below the threshold a passage may lie that is read with a kept one
@@ -23,23 +25,171 @@ BEST: Final = 10  # passages whose relevances say how many of them answer
 _BETA: Final = 2
 
 
-def select(ranking: Ranking, config: FilteringConfig) -> Selection:
-    """The passages an answer may be written from, best first, and every other hit with the reason it fell.
+class FilterRule(ABC):
+    """What ends a list of relevances, descending and in [0, 1]. Ranks count from 1; the best passage is always kept.
 
-    Scores are first re-normalised to [0, 1] over all hits. Going down the ranking, a passage is kept while its
-    relevance is at least the threshold, it lies less than max drop below the previous one (max drop 1: no such rule),
-    and fewer than top-k are kept; the first that fails ends the list. By the method ``expected-f2`` the first `cut`
-    passages are kept. The best passage is always kept. An empty ranking gives an empty selection. Kept and dropped
-    together are the ranking, in its order.
+    ``keeps`` says how many each limit would keep by itself, at least 1 of any, by the setting of `FilteringConfig` that
+    it is; ``end`` is how many are kept.
+    """
+
+    def __init__(self, relevances: Sequence[float], config: FilteringConfig, keeps: Mapping[str, int]) -> None:
+        self.relevances, self.config, self.keeps = relevances, config, keeps
+        self.end = min(keeps.values())
+
+    @abstractmethod
+    def kept(self, rank: int) -> str:
+        """Why this one is kept."""
+
+    @abstractmethod
+    def dropped(self, rank: int) -> tuple[Drop, str]:
+        """Why this one, behind the end, is not."""
+
+    def limit(self, setting: str) -> Limit:
+        """What this limit is called and why it keeps no more."""
+        words = f"there are {len(self.relevances)} candidates"
+        return Limit(setting, "top-k", f"top {self.config.top_k}", words)
+
+    def limits(self) -> tuple[Limit, ...]:
+        """Every limit, with what it does to this list; () of an empty one."""
+        total = len(self.relevances)
+        return tuple(
+            replace(self.limit(name), keeps=count, ends=count == self.end < total)
+            for name, count in self.keeps.items()
+            if total
+        )
+
+    def fall(self, rank: int) -> float:
+        """How far this one lies below the one before it; the first below 1."""
+        return (self.relevances[rank - 2] if rank > 1 else 1.0) - self.relevances[rank - 1]
+
+
+class LimitRule(FilterRule):
+    """A passage is kept while its relevance is at least the threshold, it lies less than max drop below the one before
+    (max drop 1: no such limit), and fewer than top-k are kept.
+    """
+
+    def __init__(self, relevances: Sequence[float], config: FilteringConfig) -> None:
+        total, rest = len(relevances), range(1, len(relevances))
+        below = (n for n in rest if relevances[n] < config.threshold)
+        fallen = (n for n in rest if config.max_drop < 1 and relevances[n - 1] - relevances[n] >= config.max_drop)
+        keeps = {"threshold": next(below, total), "max_drop": next(fallen, total), "top_k": min(config.top_k, total)}
+        super().__init__(relevances, config, keeps)
+
+    def kept(self, rank: int) -> str:
+        if rank == 1:
+            return "the best passage always is"
+        relevance = self.relevances[rank - 1]
+        return f"relevance {relevance:.3f} ≥ {self.config.threshold:.2f}, fall {self.fall(rank):.3f}"
+
+    def dropped(self, rank: int) -> tuple[Drop, str]:
+        config, fallen = self.config, self.keeps["max_drop"] + 1
+        if rank > self.keeps["threshold"]:
+            relevance = self.relevances[rank - 1]
+            words = f"relevance {relevance:.3f} is below the threshold {config.threshold:.2f}"
+            return Drop.BELOW_THRESHOLD, words
+        if rank == fallen:
+            words = f"falls {self.fall(rank):.3f} below the passage before, max drop is {config.max_drop:.2f}"
+            return Drop.AFTER_MAX_DROP, words
+        if rank > fallen:
+            return Drop.AFTER_MAX_DROP, f"comes after the fall at rank {fallen} (max drop {config.max_drop:.2f})"
+        return Drop.BEYOND_TOP_K, f"rank {rank} is beyond the top {config.top_k}"
+
+    def limit(self, setting: str) -> Limit:
+        config, total, rank = self.config, len(self.relevances), self.keeps[setting] + 1
+        if setting == "top_k":
+            return super().limit(setting)
+        if setting == "threshold":
+            why = f"rank {rank} has a relevance of {self.relevances[rank - 1]:.2f}" if rank <= total else ""
+            return Limit(setting, "the threshold", f"threshold {config.threshold:.2f}", why, config.threshold)
+        if config.max_drop >= 1:
+            return Limit(setting, "max drop")
+        label, fall = f"max drop {config.max_drop:.2f}", f"{self.fall(rank):.2f}" if rank <= total else ""
+        if not fall:
+            return Limit(setting, "max drop", label)
+        return Limit(setting, "max drop", f"{label}: falls {fall}", f"rank {rank} falls {fall} below the one before")
+
+
+class CutRule(FilterRule):
+    """The passages up to where expected F2 is highest are kept, at most top-k and at most ten."""
+
+    def __init__(
+        self, relevances: Sequence[float], config: FilteringConfig, weights: Mapping[str, float] = CUT_WEIGHTS
+    ) -> None:
+        self._likely = probabilities(relevances, weights)
+        self._promised = expected_f2(self._likely)
+        keeps = {"filter_method": _highest(self._promised), "top_k": min(config.top_k, len(relevances))}
+        super().__init__(relevances, config, keeps)
+
+    def kept(self, rank: int) -> str:
+        return ("the best passage always is, " if rank == 1 else "") + self._chance(rank)
+
+    def dropped(self, rank: int) -> tuple[Drop, str]:
+        most = min(self.config.top_k, BEST)
+        if rank > most:
+            return Drop.BEYOND_TOP_K, f"rank {rank} is beyond the top {most}"
+        promised = self._promised
+        highest = f"expected F2 is highest after {self.end} ({promised[self.end - 1]:.2f})"
+        return Drop.AFTER_CUT, f"{self._chance(rank)}; {highest}, with this one {promised[rank - 1]:.2f}"
+
+    def limit(self, setting: str) -> Limit:
+        if setting == "top_k":
+            return super().limit(setting)
+        rank = self.keeps[setting] + 1
+        why = f"dropped: {self.dropped(rank)[1]}" if rank <= len(self.relevances) else ""
+        return Limit(setting, "expected F2", "expected F2", why)
+
+    def _chance(self, rank: int) -> str:
+        known = rank <= len(self._likely)
+        return f"{self._likely[rank - 1]:.2f} likely to be relevant" if known else f"rank {rank}"
+
+
+RULES: Final[dict[str, Callable[[Sequence[float], FilteringConfig], FilterRule]]] = {
+    "limits": LimitRule,
+    "expected-f2": CutRule,
+}
+
+
+def select(ranking: Ranking, config: FilteringConfig) -> Selection:
+    """The passages an answer may be written from, best first, what ended the list, and why every other hit fell.
+
+    Scores are first re-normalised to [0, 1] over all hits. The best passage is always kept. An empty ranking gives an
+    empty selection. Kept and dropped together are the ranking, in its order.
 
     Pairs stay together: a passage among the best top-k that is to be read with a kept one (`ScorePart.via`) is kept as
     well where its relevance is at least the threshold less `PAIRED`.
     """
     relevances = min_max_norm([hit.score for hit in ranking.hits])
-    judged = _by_expected_f2 if config.method == "expected-f2" else _by_limits
-    candidates = judged(ranking.hits, relevances, config)
+    rule = RULES[config.method](relevances, config)
+    names = {hit.passage.passage_id for hit in ranking.hits[: rule.end]}
+    places = kept_places(rule, pairs(ranking.hits))
+    candidates = []
+    for rank, (hit, relevance) in enumerate(zip(ranking.hits, relevances, strict=True), start=1):
+        drop, words = (None, f"kept: {rule.kept(rank)}") if rank <= rule.end else rule.dropped(rank)
+        words = words if drop is None else f"dropped: {words}"
+        if drop and rank - 1 in places:
+            (*_, note) = (part.note for part in hit.parts if part.via in names)
+            drop, words = None, f"kept: {note} and read with it; by the filter {words}"
+        candidates.append(Candidate(hit, rank, relevance, rule.fall(rank), drop, words))
     kept = tuple(one for one in candidates if one.drop is None)
-    return _with_pairs(Selection(kept, tuple(one for one in candidates if one.drop is not None)), config)
+    return Selection(kept, tuple(one for one in candidates if one.drop is not None), rule.limits())
+
+
+def pairs(hits: Sequence[ScoredPassage]) -> dict[int, tuple[int, ...]]:
+    """For those of the hits that are to be read with others, by place from 0, the places of these."""
+    place = {hit.passage.passage_id: n for n, hit in enumerate(hits)}
+    several = {n: tuple(place[part.via] for part in hit.parts if part.via in place) for n, hit in enumerate(hits)}
+    return {n: others for n, others in several.items() if others}
+
+
+def kept_places(rule: FilterRule, paired: Mapping[int, Collection[int]]) -> list[int]:
+    """The places, from 0, of all that is kept under this rule, what is read with it (see `pairs`) included."""
+    lowest = rule.config.threshold - PAIRED
+    joined = (
+        n
+        for n, others in paired.items()
+        if rule.end <= n < rule.config.top_k and rule.relevances[n] >= lowest and min(others) < rule.end
+    )
+    return [*range(rule.end), *joined]
 
 
 def features(relevances: Sequence[float]) -> list[dict[str, float]]:
@@ -68,62 +218,9 @@ def expected_f2(likely: Sequence[float]) -> list[float]:
     return [(1 + _BETA**2) * right / (_BETA**2 * wanted + count) for count, right in enumerate(sums, start=1)]
 
 
-def cut(relevances: Sequence[float], top_k: int, weights: Mapping[str, float] = CUT_WEIGHTS) -> int:
-    """How many passages expected F2 keeps of these descending relevances: 1 to top-k, at most 10; 0 of none."""
-    promised = expected_f2(probabilities(relevances, weights))[:top_k]
+def _highest(promised: Sequence[float]) -> int:
+    """After how many this is highest, the first of equals; 0 of none."""
     return promised.index(max(promised)) + 1 if promised else 0
-
-
-def _by_expected_f2(
-    hits: Sequence[ScoredPassage], relevances: Sequence[float], config: FilteringConfig
-) -> list[Candidate]:
-    likely = probabilities(relevances)
-    promised = expected_f2(likely)
-    count = cut(relevances, config.top_k)
-    found = []
-    for rank, (hit, relevance) in enumerate(zip(hits, relevances, strict=True), start=1):
-        fall = (relevances[rank - 2] if rank > 1 else 1.0) - relevance
-        chance = f"{likely[rank - 1]:.2f} likely to be relevant" if rank <= len(likely) else f"rank {rank}"
-        if rank <= count:
-            words = "the best passage always is, " if rank == 1 else ""
-            found.append(Candidate(hit, rank, relevance, fall, None, f"kept: {words}{chance}"))
-        elif rank > config.top_k or rank > BEST:
-            why = f"dropped: rank {rank} is beyond the top {min(config.top_k, BEST)}"
-            found.append(Candidate(hit, rank, relevance, fall, Drop.BEYOND_TOP_K, why))
-        else:
-            why = f"dropped: {chance}; expected F2 is highest after {count} ({promised[count - 1]:.2f}), "
-            why += f"with this one {promised[rank - 1]:.2f}"
-            found.append(Candidate(hit, rank, relevance, fall, Drop.AFTER_CUT, why))
-    return found
-
-
-def _by_limits(hits: Sequence[ScoredPassage], relevances: Sequence[float], config: FilteringConfig) -> list[Candidate]:
-    found: list[Candidate] = []
-    fell_at: int | None = None  # rank of the first fall of max drop or more
-    previous = 1.0
-    for rank, (hit, relevance) in enumerate(zip(hits, relevances, strict=True), start=1):
-        fall = previous - relevance
-        if fell_at is None and rank > 1 and config.max_drop < 1 and fall >= config.max_drop:
-            fell_at = rank
-        found.append(_judge(hit, rank, relevance, fall, fell_at, config))
-        previous = relevance
-    return found
-
-
-def _with_pairs(selection: Selection, config: FilteringConfig) -> Selection:
-    """The selection with what is to be read with a passage that it keeps, in their places."""
-    names = {one.passage.passage_id for one in selection.kept}
-    added = {
-        one.rank: f"kept: {part.note} and read with it; by the filter {one.explanation}"
-        for one in selection.dropped
-        for part in one.hit.parts
-        if part.via in names and one.rank <= config.top_k and one.relevance >= config.threshold - PAIRED
-    }
-    if not added:
-        return selection
-    joined = [replace(one, drop=None, explanation=added[one.rank]) for one in selection.dropped if one.rank in added]
-    kept = sorted((*selection.kept, *joined), key=lambda candidate: candidate.rank)
-    return Selection(tuple(kept), tuple(one for one in selection.dropped if one.rank not in added))
 
 
 def with_added(selection: Selection, passage_ids: Collection[str]) -> Selection:
@@ -135,28 +232,4 @@ def with_added(selection: Selection, passage_ids: Collection[str]) -> Selection:
     ]
     kept = sorted((*selection.kept, *added), key=lambda candidate: candidate.rank)
     dropped = tuple(one for one in selection.dropped if one.passage.passage_id not in passage_ids)
-    return Selection(tuple(kept), dropped) if added else selection
-
-
-def _judge(
-    hit: ScoredPassage, rank: int, relevance: float, fall: float, fell_at: int | None, config: FilteringConfig
-) -> Candidate:
-    """The candidate with its verdict; the rules are tried in the order threshold, max drop, top-k."""
-    drop: Drop | None = None
-    if rank == 1:
-        explanation = "kept: the best passage always is"
-    elif relevance < config.threshold:
-        drop = Drop.BELOW_THRESHOLD
-        explanation = f"dropped: relevance {relevance:.3f} is below the threshold {config.threshold:.2f}"
-    elif fell_at == rank:
-        drop = Drop.AFTER_MAX_DROP
-        explanation = f"dropped: falls {fall:.3f} below the passage before, max drop is {config.max_drop:.2f}"
-    elif fell_at is not None:
-        drop = Drop.AFTER_MAX_DROP
-        explanation = f"dropped: comes after the fall at rank {fell_at} (max drop {config.max_drop:.2f})"
-    elif rank > config.top_k:
-        drop = Drop.BEYOND_TOP_K
-        explanation = f"dropped: rank {rank} is beyond the top {config.top_k}"
-    else:
-        explanation = f"kept: relevance {relevance:.3f} ≥ {config.threshold:.2f}, fall {fall:.3f}"
-    return Candidate(hit, rank, relevance, fall, drop, explanation)
+    return replace(selection, kept=tuple(kept), dropped=dropped) if added else selection

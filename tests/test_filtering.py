@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragqa.filtering import cut, expected_f2, probabilities, select
+from ragqa.filtering import expected_f2, probabilities, select
 from ragqa.settings.config import FilteringConfig
 from ragqa.types import Drop, Ranking
 from tests.support.fakes import ranking
@@ -86,7 +86,7 @@ def test_expected_f2_by_hand():
     assert expected_f2([0.9, 0.8, 0.1]) == pytest.approx([4.5 / 8.2, 8.5 / 9.2, 9 / 10.2])
     weights = {"bias": 0.0, "relevance": 1.0, "others": -2.0, "lead": 0.5}
     assert probabilities([1.0, 0.5], weights) == pytest.approx([1 / (1 + math.exp(-0.25)), 1 / (1 + math.exp(0.25))])
-    assert (probabilities([]), expected_f2([]), cut([], 10)) == ([], [], 0)
+    assert (probabilities([]), expected_f2([])) == ([], [])
 
 
 def test_expected_f2_keeps_one_that_stands_out_and_several_that_are_alike():

@@ -9,13 +9,13 @@ from ragqa.pipeline import clean_question
 from ragqa.plugins import registry
 from ragqa.records import recorder
 from ragqa.records.store import RecordStore
+from ragqa.records.view import from_record
 from ragqa.settings.config import Config, FilteringConfig
 from ragqa.types import Question, Ranking, Selection
 from ragqa.types.events.generation import Token
 from ragqa.types.events.pipeline import Answered, Fused, Recorded, Retrieved, Selected
 from ragqa.types.events.scoring import ObligationScored, RelevanceMeasured, Scored, SentenceScored
 from ragqa.types.scores import Verdict
-from ragqa.ui.state.view import from_record
 from tests.support.fakes import FakeGenerator, FakeRetriever, answer
 from tests.support.helpers import ANSWER, make_pipeline
 

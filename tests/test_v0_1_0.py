@@ -10,9 +10,9 @@ from ragqa.filtering import select
 from ragqa.fusion import fuse, rerank
 from ragqa.records.record import AnswerRecord
 from ragqa.records.store import RecordStore
+from ragqa.records.view import from_record
 from ragqa.settings.preset_files import find_preset, presets_in, read_preset
 from ragqa.types.events.generation import BestSoFar, SubQuestionsAsked
-from ragqa.ui.state.view import from_record
 
 LATER = {
     "verdicts",

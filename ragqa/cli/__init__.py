@@ -40,13 +40,13 @@ COMMANDS: Final = {
         "licences",
         "What ragqa needs as it is installed here, with the licences that each package states.",
     ),
-    "models": ("models", "app", "Language models: of the configured server, and on this machine."),
-    "index": ("index", "app", "Build and look after indexes."),
-    "records": ("records", "app", "Answers given before: list, show, export, copy."),
+    "models": ("models", "app", "Language models of the configured server and of this machine."),
+    "index": ("index", "app", "Build and manage indexes."),
+    "records": ("records", "app", "Stored answers: list, show, export, copy."),
     "audit": ("audit", "app", "The audit log: verify its chain, show its entries."),
     "eval": ("evaluate", "app", "Measure."),
     "dataset": ("dataset", "app", "Make a benchmark and training set of a corpus."),
-    "train": ("train", "app", "Make the embedded weights."),
+    "train": ("train", "app", "Train the embedded models."),
 }
 _SETTINGS: Final[dict[str, Any]] = {
     "add_completion": False,

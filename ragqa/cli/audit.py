@@ -1,4 +1,4 @@
-"""`ragqa audit verify | show`: the log of who did what on a page where people sign in."""
+"""`ragqa audit verify | show | rotate`: the log of who did what on a page where people sign in."""
 
 from __future__ import annotations
 
@@ -30,6 +30,13 @@ def verify(
         msg = f"{log.folder}: {found.broken}. The {found.entries:,} entries before it are intact."
         raise RecordError(msg)
     typer.echo(f"{found.entries:,} entries, whole. Anchor: {found.entries}:{found.hash}")
+
+
+@app.command()
+def rotate() -> None:
+    """Puts the log aside, in its folder; the next entry is chained to it, and `verify` reads both."""
+    aside = _log().rotate()
+    typer.echo(f"{aside.name}: put aside" if aside else "No entries since the log was put aside; nothing done.")
 
 
 @app.command()

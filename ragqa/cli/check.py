@@ -10,8 +10,8 @@ from typing import Annotated
 import typer
 
 from ragqa.cli.ask import answer_all, with_preset
+from ragqa.corpus.answers import read_answers
 from ragqa.errors import QuestionError
-from ragqa.evaluation.answer_file import read_answers
 from ragqa.settings.config import Config
 from ragqa.types import Question
 from ragqa.types.scores import ScoringMode

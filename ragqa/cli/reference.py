@@ -1,4 +1,4 @@
-"""`REFERENCE.md`: parts, environment variables and commands, written from the registry, the configuration and typer.
+"""`REFERENCE.md`: parts, settings, environment variables and commands, written from registry, schema and typer.
 
 ``make reference`` writes it; a test fails where it is not what would be written now.
 """
@@ -12,7 +12,9 @@ from typing import Any, Final
 
 import ragqa
 from ragqa.plugins import registry
+from ragqa.settings.config import SETTINGS
 from ragqa.settings.environment import environment_table
+from ragqa.settings.schema import Place
 
 FILE: Final = Path(ragqa.__file__).parent / "REFERENCE.md"
 
@@ -29,6 +31,9 @@ def reference() -> str:
         "## Parts",
         "",
         *_parts(),
+        "## Settings",
+        "",
+        _settings(),
         "## Environment variables",
         "",
         environment_table(),
@@ -47,6 +52,17 @@ def _parts() -> Iterator[str]:
             "",
             registry.parts_table(group),
         )
+
+
+def _settings() -> str:
+    rows = []
+    for one in SETTINGS:
+        option = f"`--{(one.option or one.key).replace('_', '-')}`" if Place.OPTION in one.places else ""
+        default = "" if one.default == "" else f"{one.default:g}" if one.low is not None else str(one.default)
+        rows.append(
+            (f"`{one.part}.{one.field}`", option, default, one.values, one.help.replace("|", "\\|"), one.source)
+        )
+    return registry.table(("setting", "option", "default", "values", "what it is", "where the default is from"), rows)
 
 
 def _commands(name: str, command: Any) -> Iterator[str]:  # noqa: ANN401 - typer has its own copy of click

@@ -38,7 +38,7 @@ from ragqa.types import Ranking
 
 RERANKER_WEIGHTS = (0.2, 0.3, 0.5, 1.0)  # of the reranker, measured with --fold
 
-app = typer.Typer(help="Make the embedded weights.", no_args_is_help=True)
+app = typer.Typer(help="Train the embedded models.", no_args_is_help=True)
 app.command()(ranker)
 app.command()(cut)
 app.command()(verdicts)
@@ -46,35 +46,37 @@ app.command()(verdicts)
 
 @app.callback()
 def _train() -> None:
-    """Make the embedded weights."""
+    """Train the embedded models."""
 
 
 @app.command()
 def retriever(
     ctx: typer.Context,
-    index: Annotated[str, typer.Option(help="Which corpus; its encoder is where training starts.")],
+    index: Annotated[str, typer.Option(help="Corpus, whose encoder is trained further.")],
     out: Annotated[
         Path, typer.Option(help="Folder for adapter and checkpoint; an interrupted training resumes there.")
     ],
     questions: Annotated[
         list[Path] | None,
-        typer.Option(help="Questions with gold passages, ObliQA's schema. None: pseudo-queries made of the corpus."),
+        typer.Option(help="Questions with gold passages, ObliQA's schema; default: pseudo-queries made of the corpus."),
     ] = None,
     pseudo: Annotated[
-        int | None, typer.Option(min=1, help="At most so many pseudo-queries, beside --questions or alone (then all).")
+        int | None, typer.Option(min=1, help="Number of pseudo-queries; default: 0 with --questions, else all.")
     ] = None,
     test: Annotated[
-        Path | None, typer.Option(help="Questions to measure on, where none are trained on; else take --fold.")
+        Path | None, typer.Option(help="Questions to measure on, where pseudo-queries alone are trained on.")
     ] = None,
-    epochs: Annotated[int | None, typer.Option(min=1, help="2 with questions, 1 without.")] = None,
-    rank: Annotated[int, typer.Option(min=1, help="Of the adapter's factors.")] = 16,
-    layers: Annotated[int, typer.Option(min=1, help="The last so many layers are adapted.")] = 3,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Epochs; default: 2 with questions, 1 without.")] = None,
+    rank: Annotated[int, typer.Option(min=1, help="Rank of the adapter.")] = 16,
+    layers: Annotated[int, typer.Option(min=1, help="Number of last layers to adapt.")] = 3,
     lr: Annotated[float, typer.Option(min=0.0, help="Peak learning rate.")] = 5e-4,
     batch: Annotated[int, typer.Option(min=1, help="Pairs per step.")] = 96,
-    seed: Annotated[int, typer.Option(min=0, help="Of the factors, the data's order, pseudo-queries, --limit.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of factors, data order, pseudo-queries and --limit.")] = 1,
     fold: Annotated[str, typer.Option(help="K/N: train on fold K of N, measure on its test questions.")] = "",
-    limit: Annotated[int | None, typer.Option(min=1, help="Train on a random choice of so many pairs.")] = None,
-    stop_after: Annotated[int | None, typer.Option(min=1, help="Write the adapter after so many steps.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Number of pairs to train on, chosen at random.")] = None,
+    stop_after: Annotated[
+        int | None, typer.Option(min=1, help="Number of steps after which the adapter is written.")
+    ] = None,
 ) -> None:
     """Adapt an index's encoder to questions, or to the corpus alone. Killed, it resumes at its last checkpoint.
 
@@ -129,17 +131,17 @@ def reranker(
     out: Annotated[
         Path, typer.Option(help="Folder for weights and checkpoint; an interrupted training resumes there.")
     ],
-    base: Annotated[
-        str, typer.Option(help="Model to start from: a folder or nli-minilm-l6; the index's encoder where not given.")
-    ] = "",
+    base: Annotated[str, typer.Option(help="Backbone: a folder or nli-minilm-l6; default: the index's encoder.")] = "",
     epochs: Annotated[int, typer.Option(min=1)] = 1,
-    negatives: Annotated[int, typer.Option(min=1, help="Wrong passages beside each gold one.")] = 4,
+    negatives: Annotated[int, typer.Option(min=1, help="Hard negatives for each gold passage.")] = 4,
     lr: Annotated[float, typer.Option(min=0.0, help="Peak learning rate.")] = 1e-4,
     batch: Annotated[int, typer.Option(min=1, help="Gold passages per step.")] = 8,
-    seed: Annotated[int, typer.Option(min=0, help="Of the new layer, the data's order and --limit.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the new layer, data order and --limit.")] = 1,
     fold: Annotated[str, typer.Option(help="K/N: train on fold K of N, measure on its test questions.")] = "",
-    limit: Annotated[int | None, typer.Option(min=1, help="Train on a random choice of so many pairs.")] = None,
-    stop_after: Annotated[int | None, typer.Option(min=1, help="Write the weights after so many steps.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Number of pairs to train on, chosen at random.")] = None,
+    stop_after: Annotated[
+        int | None, typer.Option(min=1, help="Number of steps after which the weights are written.")
+    ] = None,
 ) -> None:
     """Train a reranker on questions with gold passages. Killed, it resumes at its last checkpoint when run again.
 
@@ -192,7 +194,7 @@ def reranker(
 def obligations(
     data: Annotated[Path, typer.Option(help="JSON list of {Text, Obligation}.")],
     out: Annotated[Path, typer.Option(help="Folder for weights and model card.")],
-    seed: Annotated[int, typer.Option(help="Of the 80/20 split.")] = 42,
+    seed: Annotated[int, typer.Option(help="Seed of the 80/20 split.")] = 42,
 ) -> None:
     """Train the obligation classifier and write its weights and model card."""
     with stderr().status("Training"):
@@ -203,8 +205,8 @@ def obligations(
 @app.command()
 def body(
     file: Annotated[Path, typer.Argument(help="ONNX file of a BERT encoder; config and tokenizer beside it or above.")],
-    out: Annotated[Path, typer.Option(help="Folder to write, for --base of a training.")],
-    layers: Annotated[int, typer.Option(min=1, help="Keep the first so many.")] = 6,
+    out: Annotated[Path, typer.Option(help="Folder of the backbone, for --base of a training.")],
+    layers: Annotated[int, typer.Option(min=1, help="Number of first layers to keep.")] = 6,
 ) -> None:
     """Cut an encoder that a registry carries as ONNX down to its first layers, to start a training from."""
     n_layers = cut_body(file, layers, out)
@@ -224,16 +226,18 @@ def nli(
         list[Path] | None, typer.Option(help="Folder or file of passages to make further pairs from.")
     ] = None,
     answers: Annotated[Path | None, typer.Option(help="JSON list of {Answer, Passages}.")] = None,
-    base: Annotated[str, typer.Option(help="Model to start from: an embedded name or a folder.")] = "nli-minilm-l6",
+    base: Annotated[str, typer.Option(help="Backbone: an embedded name or a folder.")] = "nli-minilm-l6",
     epochs: Annotated[int, typer.Option(min=1)] = 1,
     batch_size: Annotated[int, typer.Option(min=1)] = 48,
     learning_rate: Annotated[float, typer.Option(min=0.0)] = 1e-4,
-    dropout: Annotated[float, typer.Option(min=0.0, max=0.9, help="Between layers; one epoch wants none.")] = 0.1,
-    frozen_layers: Annotated[int, typer.Option(min=0, help="So many of the lowest layers stay as they are.")] = 0,
-    made: Annotated[int, typer.Option(min=0, help="Pairs made from the documents.")] = 40_000,
-    limit: Annotated[int | None, typer.Option(min=1, help="Train on a random choice of so many pairs.")] = None,
-    stop_after: Annotated[int | None, typer.Option(min=1, help="Write the weights after so many steps.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the data's order and of what is made.")] = 1,
+    dropout: Annotated[float, typer.Option(min=0.0, max=0.9, help="Dropout between layers; 0 suits one epoch.")] = 0.1,
+    frozen_layers: Annotated[int, typer.Option(min=0, help="Number of lowest layers that are not trained.")] = 0,
+    made: Annotated[int, typer.Option(min=0, help="Number of pairs made from --documents.")] = 40_000,
+    limit: Annotated[int | None, typer.Option(min=1, help="Number of pairs to train on, chosen at random.")] = None,
+    stop_after: Annotated[
+        int | None, typer.Option(min=1, help="Number of steps after which the weights are written.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of data order and made pairs.")] = 1,
 ) -> None:
     """Train the NLI model. Killed, it resumes at its last checkpoint when run again."""
     wait_passively()

@@ -18,7 +18,7 @@ from ragqa.lab.questions import AskedIndex, Fold, folds_by_gold
 from ragqa.lab.training import ranker as ranking
 from ragqa.lab.training.model_folder import command_line, files_table, write_card
 from ragqa.lab.training.retriever import text_numbers, with_equal_gold
-from ragqa.lab.tuning import cut as cutting
+from ragqa.lab.tuning import cut_off
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import find_preset
 from ragqa.types import Ranking
@@ -32,20 +32,22 @@ def asked_index(name: str, files: Sequence[Path], fold: str = "", test: Path | N
 
 def ranker(
     ctx: typer.Context,
-    index: Annotated[str, typer.Option(help="Which corpus; it needs the rankings bm25, context and dense.")],
+    index: Annotated[str, typer.Option(help="Corpus with the rankings bm25, context and dense.")],
     questions: Annotated[list[Path], typer.Option(help="Questions with gold passages: ObliQA's schema.")],
     out: Annotated[Path, typer.Option(help="Folder for the ranker and its model card.")],
     weight: Annotated[
-        list[float] | None, typer.Option(help="How much a question of each file counts, in the order of --questions.")
+        list[float] | None, typer.Option(help="Weight of a question of each file, in the order of --questions.")
     ] = None,
-    depth: Annotated[int, typer.Option(min=2, help="Fused passages it puts in order.")] = 50,
+    depth: Annotated[int, typer.Option(min=2, help="Fused passages that the ranker orders.")] = 50,
     trees: Annotated[int, typer.Option(min=1)] = 200,
-    leaves: Annotated[int, typer.Option(min=2, help="Of a tree.")] = 15,
+    leaves: Annotated[int, typer.Option(min=2, help="Leaves of a tree.")] = 15,
     lr: Annotated[float, typer.Option(min=0.0, help="Learning rate.")] = 0.05,
-    seed: Annotated[int, typer.Option(min=0, help="Of the features and questions each tree sees.")] = 0,
-    folds: Annotated[int, typer.Option(min=2, help="Parts of the cross-validation.")] = 5,
-    preset: Annotated[str, typer.Option(help="Whose fusion chooses the passages; the default's where not given.")] = "",
-    further: Annotated[str, typer.Option(help="One more ranking that it reads, such as dense:BASE+ADAPTER.")] = "",
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the features and questions of each tree.")] = 0,
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    preset: Annotated[str, typer.Option(help="Preset whose fusion chooses the passages.")] = "",
+    further: Annotated[
+        str, typer.Option(help="A further ranking that the ranker reads, such as dense:BASE+ADAPTER.")
+    ] = "",
     stacked: Annotated[
         list[str] | None,
         typer.Option(
@@ -102,19 +104,19 @@ def cut(
     index: Annotated[str, typer.Option(help="Corpus.")],
     questions: Annotated[list[Path], typer.Option(help="Questions with gold passages: ObliQA's schema.")],
     weight: Annotated[
-        list[float] | None, typer.Option(help="How much a question of each file counts, in the order of --questions.")
+        list[float] | None, typer.Option(help="Weight of a question of each file, in the order of --questions.")
     ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="Parts of the cross-validation.")] = 5,
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
 ) -> None:
-    """Fit the learned cut of `--filter-method expected-f2`, beside threshold and max drop; writes nothing."""
+    """Fit the dynamic cut-off of `--filter-method expected-f2`, beside threshold and max drop; writes nothing."""
     ranked = _ranked(index, questions, weight, folds, Stacking())
     given = (ranked.asked.learnt, ranked.fused, ranked.counts)
-    figures = cutting.out_of_fold(*given, ranked.parts)
+    figures = cut_off.out_of_fold(*given, ranked.parts)
     for file, places in zip(questions, ranked.by_file, strict=True):
         for name, row in zip(("limits", "expected-f2"), figures[list(places)].mean(axis=0).T.tolist(), strict=True):
             cells = ", ".join(f"{figure} {value:.3f}" for figure, value in zip(FIGURES, row, strict=True))
             stdout().print(plain(f"{file.stem} ({len(places):,}), {name}, out of fold: {cells}"))
-    weights = cutting.fitted(*given)
+    weights = cut_off.fitted(*given)
     stdout().print(plain(f"Weights of all: {', '.join(f'{name} {value:.2f}' for name, value in weights.items())}"))
 
 

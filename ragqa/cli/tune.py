@@ -20,11 +20,11 @@ from ragqa.corpus.questions import load_gold
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.measures import display_name
 from ragqa.index import Index, open_index
-from ragqa.infra.journal import write_whole
+from ragqa.infra.files import write_whole
 from ragqa.lab.questions import folds_by_gold
 from ragqa.lab.training.model_folder import command_line
 from ragqa.lab.tuning.search import Doing, SearchSpace, lines, preset_file, report, searched
-from ragqa.lab.tuning.tuning import RankingSetting, Tuned, TunedFilter
+from ragqa.lab.tuning.tuning import TUNED, RankingSetting, Tuned, TunedFilter
 from ragqa.settings.config import Config, FilteringConfig, FusionConfig
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import check_name
@@ -37,22 +37,22 @@ NOT_FOUND_BY = ("out", "as_json")  # options that decide nothing of what is foun
 
 def tune(
     ctx: typer.Context,
-    index: Annotated[list[str], typer.Option(help="Which corpus; several indexes of one corpus are compared.")],
+    index: Annotated[list[str], typer.Option(help="Corpus; repeatable for several indexes of one corpus.")],
     questions: Annotated[Path, typer.Option(help="Questions with gold: ObliQA's schema, JSON lines, PandaChat.")],
-    measure: Annotated[str, typer.Option(help="Decides the ranking: AP, R, nDCG, RR or Success at N.")] = "AP@10",
-    beta: Annotated[float, typer.Option(help="Decides the filter: F-beta of what is kept; 2: recall twice.")] = 2.0,
+    measure: Annotated[str, typer.Option(help="Measure of the ranking: AP, R, nDCG, RR or Success at N.")] = "AP@10",
+    beta: Annotated[float, typer.Option(help="Beta of the filter's F measure; 2 weighs recall twice.")] = 2.0,
     depth: Annotated[
         list[int] | None,
-        typer.Option(help="Candidates per ranking to try; repeatable. 50, 100 and 200 where not given."),
+        typer.Option(help="Candidates per ranking to try; repeatable; default: 50, 100 and 200."),
     ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="Parts that are tested in turn.")] = 5,
-    step: Annotated[float, typer.Option(help="Between two weights: 1 divided by a whole number.")] = 0.05,
-    seed: Annotated[int, typer.Option(min=0, help="Of the folds and of the test.")] = 0,
+    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    step: Annotated[float, typer.Option(help="Step between weights: 1 divided by a whole number.")] = 0.05,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the folds and of the test.")] = 0,
     write: Annotated[
         Path | None, typer.Option(help="Preset file, NAME.json, for `ragqa ask --preset` and the page.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="File for what was found and its evidence, JSON.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the same JSON and nothing else.")] = False,
+    out: Annotated[Path | None, typer.Option(help="JSON file of the result and its evidence.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print that JSON and nothing else.")] = False,
 ) -> None:
     """Choose how passages are ranked and filtered: settings from one part of the questions, tested on the rest.
 
@@ -140,7 +140,7 @@ def _table(title: str, ranked: Tuned, filtered: TunedFilter, sizes: list[tuple[i
     found.add_column("fold")
     rankings = list(ranked.final.fusion.weights)  # of every candidate
     columns = ["train", "test", "index", "depth", *rankings, f"{name} on test", "defaults"]
-    for column in (*columns, "threshold", "max drop", f"{f_name} on test", "default"):
+    for column in (*columns, *(one.name for one in TUNED), f"{f_name} on test", "default"):
         found.add_column(plain(column), justify="right")
     rows = zip(ranked.folds, filtered.folds, sizes, strict=True)
     for number, (fold, kept, counts) in enumerate(rows, start=1):
@@ -159,4 +159,4 @@ def _cells(setting: RankingSetting) -> list[str]:
 
 
 def _filter_cells(chosen: FilteringConfig) -> list[str]:
-    return [f"{chosen.threshold:.2f}", "off" if chosen.max_drop >= 1 else f"{chosen.max_drop:.2f}"]
+    return [one.text(getattr(chosen, one.field)) for one in TUNED]

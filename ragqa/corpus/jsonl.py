@@ -33,23 +33,18 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _NUMBERED = re.compile(r" \([0-9]+\)$")
 
 
-def load_jsonl(source: Path, max_tokens: int = 128) -> tuple[Passage, ...]:
-    """All passages of `JsonLinesStream` at once."""
-    return tuple(passage for _, passages in JsonLinesStream(source, max_tokens).articles() for passage in passages)
-
-
 def stream(source: Path, chunk_max_tokens: int = 128) -> JsonLinesStream:
     """The lines of this file or folder."""
     return JsonLinesStream(source, chunk_max_tokens)
 
 
 def looks_like_jsonl(path: Path) -> bool:
-    """Whether `load_jsonl` would find files at ``path``: by their names, so that a broken line still gets its error."""
+    """Whether `stream` would find files at ``path``: by their names, so that a broken line still gets its error."""
     return bool(files(path))
 
 
 def files(source: Path) -> tuple[Path, ...]:
-    """The files that `load_jsonl` would read, by name; none where there are none. A file named itself always counts."""
+    """The files that `stream` would read, by name; none where there are none. A file named itself always counts."""
     if not source.is_dir():
         return (source,) if source.is_file() and source.name.lower().endswith(SUFFIXES) else ()
     found = [path for path in source.iterdir() if path.name.lower().endswith(SUFFIXES) and path.is_file()]

@@ -145,7 +145,7 @@ def load_paragraph_questions(path: Path, *, needs_gold: bool = True) -> tuple[Go
     """The questions of one .jsonl or .jsonl.gz file, in its order, gold being the ids of the lines that answer them.
 
     Each line has question and gold_passage_ids, a list of whole numbers or texts, read as texts: the ids of
-    `load_jsonl`, which are passage ids where no text was long enough to be chunked and document ids always. An id
+    `ragqa.corpus.jsonl`: passage ids where no text was long enough to be chunked, and document ids always. An id
     stands under question_id, id or _id; without one it is the question's ordinal, "1" for the first. answers, a list
     of texts, may be missing, and gold where ``needs_gold`` is False; other keys are not read. Raises CorpusError where
     something is not as described here, an id repeats or there is no question.

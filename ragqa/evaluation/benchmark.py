@@ -19,7 +19,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.report import Column, Figure, File, Report, Row
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 Kind = Literal["argument", "file", "path", "index", "preset", "generator", "text", "choice", "int", "float", "flag"]
 Json = Mapping[str, Any]
 Settings = Mapping[str, Any]  # values by the name of their option; every option of the benchmark is there
+# Fields of a benchmark that a module may give by their names.
+FUNCTIONS: Final = ("load", "solve", "score", "row", "figures", "report", "export", "published", "fits", "lacks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +220,11 @@ class Benchmark:
     commands: tuple[Command, ...] = ()
     fits: Callable[[Path, Index], bool] | None = None
     lacks: Callable[[Settings], str] | None = None
+
+    @classmethod
+    def of(cls, functions: Mapping[str, Any], **values: Any) -> Self:  # noqa: ANN401 - values of any field
+        """One whose functions are those that a module has under the names of the fields: ``of(globals(), name=…)``."""
+        return cls(**{name: functions[name] for name in FUNCTIONS if name in functions} | values)
 
     def option(self, name: str) -> Option:
         """The option of this name. Raises ConfigError."""

@@ -8,14 +8,14 @@ so it is here: the generator can leave a passage out, and cannot write from one 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.errors import ConfigError
-from ragqa.filtering import BEST, CUT_WEIGHTS, PAIRED, cut
+from ragqa.filtering import BEST, RULES, FilterRule, kept_places, pairs
 from ragqa.settings.config import FilteringConfig
 from ragqa.types import Ranking
 from ragqa.types.normalisation import min_max_norm
@@ -39,7 +39,7 @@ def kept_figures(
     candidates: Sequence[FilteringConfig],
     beta: float = 2.0,
     unit: GoldUnit = "passage",
-    cut_weights: Mapping[str, float] = CUT_WEIGHTS,
+    rules: Mapping[str, Callable[[Sequence[float], FilteringConfig], FilterRule]] = RULES,
 ) -> Iterator[Floats]:
     """For each question in order `FIGURES` of what each filter keeps of its fused ranking, (n_figures, n_filters).
 
@@ -48,27 +48,16 @@ def kept_figures(
     count the documents of the kept passages. Every question has gold. Raises ConfigError unless beta is above 0.
     """
     check_beta(beta)
-    threshold, drop, top_k = (
-        np.array([[getattr(one, name)] for one in candidates], float) for name in ("threshold", "max_drop", "top_k")
-    )
-    longest = max(int(top_k.max()), BEST)
-    learned = {n: one.top_k for n, one in enumerate(candidates) if one.method == "expected-f2"}
+    longest = max(BEST, *(one.top_k for one in candidates))
     for question, ranking in zip(questions, fused, strict=True):
-        relevance = np.array(min_max_norm([hit.score for hit in ranking.hits])[:longest], float)
+        relevance = min_max_norm([hit.score for hit in ranking.hits])[:longest]
         names = [hit.passage.passage_id if unit == "passage" else hit.passage.document_id for hit in ranking.hits]
         is_new = np.array([name not in names[:n] for n, name in enumerate(names[:longest])], bool)
         is_gold = is_new & np.array([name in question.gold for name in names[:longest]], bool)
-        fall = -np.diff(relevance)
-        goes_on = (relevance[1:] >= threshold) & ((drop >= 1) | (fall < drop))
-        goes_on &= np.arange(2, len(relevance) + 1) <= top_k
-        first = min(1, len(relevance)) + np.cumprod(goes_on, axis=1).sum(axis=1)
-        for n, most in learned.items():
-            first[n] = cut(relevance.tolist(), most, cut_weights)
-        places = np.arange(len(relevance))
-        is_kept = places < first[:, None]
-        if via := _paired(ranking, longest):
-            joins = np.array([[any(one < n for one in via.get(place, ())) for place in places.tolist()] for n in first])
-            is_kept |= joins & (relevance >= threshold - PAIRED) & (places < top_k)
+        paired = pairs(ranking.hits[:longest])
+        is_kept = np.zeros((len(candidates), len(relevance)), bool)
+        for row, one in zip(is_kept, candidates, strict=True):
+            row[kept_places(rules[one.method](relevance, one), paired)] = True
         kept = is_kept.sum(axis=1)
         if unit == "passage":
             n_units, n_right = ((is_kept & flags).sum(axis=1) for flags in (is_new, is_gold))
@@ -80,11 +69,3 @@ def kept_figures(
         weighted = beta**2 * precision + recall
         f = (1 + beta**2) * precision * recall / np.where(weighted > 0, weighted, 1)
         yield np.array([f, precision, recall, kept])
-
-
-def _paired(ranking: Ranking, longest: int) -> dict[int, tuple[int, ...]]:
-    """For those of the first ``longest`` hits that are to be read with others, by place from 0, the places of these."""
-    hits = ranking.hits[:longest]
-    place = {hit.passage.passage_id: n for n, hit in enumerate(hits)}
-    found = {n: tuple(place[part.via] for part in hit.parts if part.via in place) for n, hit in enumerate(hits)}
-    return {n: several for n, several in found.items() if several}

@@ -27,6 +27,7 @@ from ragqa.retrieval.names import fitting_fusion
 from ragqa.settings.config import Config, FusionConfig, IndexingConfig, prompt_folder
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import find_preset
+from ragqa.settings.presets import with_preset
 
 Pipelines = Callable[[Config, Paths], Pipeline]
 
@@ -51,14 +52,7 @@ def config_of(settings: Settings, paths: Paths, *, reranks: bool = True) -> Conf
     """
     config = Config.from_env()
     if settings.get("preset"):
-        preset = find_preset(settings["preset"], paths.presets)
-        config = replace(
-            config,
-            retrieval=preset.retrieval,
-            fusion=preset.fusion,
-            reranking=preset.reranking,
-            filtering=preset.filtering,
-        )
+        config = replace(with_preset(config, find_preset(settings["preset"], paths.presets)), index=config.index)
     if config.reranking.model and not reranks:
         name = settings.get("preset") or "the environment"
         msg = f"{name!r} reranks, and this benchmark measures rankings before that; choose another"

@@ -26,7 +26,8 @@ from ragqa.evaluation.benchmark import Benchmark, Item, Outcome, Settings, Statu
 from ragqa.evaluation.report import File, Report, Row
 from ragqa.evaluation.store import RunStore, open_store
 from ragqa.generation.llm.reply_cache import caching_replies
-from ragqa.infra.journal import held, translated, write_whole
+from ragqa.infra.files import write_whole
+from ragqa.infra.journal import held, translated
 from ragqa.infra.version import __version__
 from ragqa.settings.paths import Paths
 
@@ -39,8 +40,9 @@ REDRAWN_SECONDS = 0.25  # between two drawings of rows and figures, so that thou
 class Stop:
     """Asked for from any thread: no further item is begun; one under way is solved and kept, and not scored."""
 
-    def __init__(self) -> None:
-        self._event = threading.Event()
+    def __init__(self, event: threading.Event | None = None) -> None:
+        """Asked for with this event too, where there is one."""
+        self._event = event or threading.Event()
 
     def set(self) -> None:
         self._event.set()

@@ -8,7 +8,6 @@ greater as bytes first. Files appear whole or not at all (`write_whole`).
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,15 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ragqa.corpus.files import read_utf8
 from ragqa.errors import CorpusError, RecordError
-from ragqa.infra.journal import write_whole
+from ragqa.infra.files import write_whole
 from ragqa.types import Ranking
 
-COLUMNS = "qid Q0 docid rank score tag"
 FOUND_SHOWN = 10
 LARGEST = 1e38  # score written; single precision ends at 3.4e38
-LARGEST_READ = 2e38  # a tied score is lowered a little
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,55 +99,6 @@ def _hits(question: str, ranking: Ranking, docids: Mapping[str, str] | None) -> 
             raise ValueError(msg)
         bound = min(np.float32(hit.score), np.nextafter(bound, np.float32(-np.inf)))
         yield docid, float(bound)
-
-
-def read_run(path: Path) -> dict[str, tuple[tuple[str, float], ...]]:
-    """For each question id, in the order of the file, its (docid, score) pairs as trec_eval ranks them, best first.
-
-    Ranks are checked and not used. Blank lines are left out; an empty file is a run without questions. Raises
-    CorpusError naming the line where something is not as described above, or a docid repeats within a question.
-    """
-    hits: dict[str, dict[str, float]] = {}
-    for number, line in enumerate(read_utf8(path, path.name).split("\n"), start=1):
-        if not line.strip():
-            continue
-        question, docid, score = _parsed(line.split(), f"{path.name}, line {number:,}")
-        of_question = hits.setdefault(question, {})
-        if docid in of_question:
-            msg = (
-                f"{path.name}, line {number:,}: expected each docid once per question, found {docid[:60]!r} again for "
-                f"question {question[:60]!r}; correct the file and try again"
-            )
-            raise CorpusError(msg)
-        of_question[docid] = score
-    return {
-        question: tuple(sorted(scores.items(), key=_as_trec_eval, reverse=True)) for question, scores in hits.items()
-    }
-
-
-def _as_trec_eval(hit: tuple[str, float]) -> tuple[float, bytes]:
-    docid, score = hit
-    return float(np.float32(score)), docid.encode("utf-8")
-
-
-def _parsed(fields: list[str], place: str) -> tuple[str, str, float]:
-    if len(fields) != len(COLUMNS.split()):
-        _refuse(place, f"6 fields, {COLUMNS}", f"{len(fields)}: {' '.join(fields)[:60]!r}")
-    question, _, docid, rank, score, _ = fields
-    if not (rank.isascii() and rank.isdigit()):
-        _refuse(place, "a whole number from 0 as rank", repr(rank[:60]))
-    try:
-        value = float(score)
-    except ValueError:
-        value = math.nan
-    if not abs(value) <= LARGEST_READ:
-        _refuse(place, f"a number within {LARGEST_READ:g} as score", repr(score[:60]))
-    return question, docid, value
-
-
-def _refuse(place: str, expected: str, found: str) -> None:
-    msg = f"{place}: expected {expected}, found {found}; correct the file and try again"
-    raise CorpusError(msg)
 
 
 def write_per_question(path: Path, rows: Iterable[QuestionResult]) -> None:

@@ -6,7 +6,7 @@ the settings of the point; without gold only how many passages are kept.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -20,12 +20,12 @@ from ragqa.evaluation.filter_measures import FIGURES, Floats, kept_figures
 from ragqa.evaluation.measures import measure_run
 from ragqa.fusion import fuse, rerank
 from ragqa.pipeline import Pipeline
-from ragqa.settings.config import Config, FilteringConfig, FusionConfig
+from ragqa.settings.config import SETTINGS, Config, FilteringConfig, FusionConfig, with_values
 from ragqa.settings.paths import Paths
 from ragqa.types import Ranking
 
 WEIGHT: Final = "weight_"  # before a ranking's name
-FILTERS: Final = ("threshold", "max_drop", "top_k")
+FILTERS: Final = {one.key: one for one in SETTINGS if one.part == "filtering" and one.low is not None}
 MOST_POINTS: Final = 400
 _Key = tuple[str, tuple[tuple[str, float], ...]]  # of a fusion, whose weights are a dict
 _NO_GOLD: Final = frozenset({"\0"})  # no passage has this id: everything but `kept` is 0 and left out
@@ -33,7 +33,7 @@ _NO_GOLD: Final = frozenset({"\0"})  # no passage has this id: everything but `k
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A setting and the values it takes: threshold, max_drop, top_k, or weight_RANKING as a slider has it."""
+    """A number of the filter and the values it takes, or weight_RANKING as a slider has it."""
 
     name: str
     values: tuple[float, ...]
@@ -141,6 +141,13 @@ def _grid(config: Config, axes: Sequence[Axis]) -> list[_Setting]:
     return [*(_setting(config, point) for point in points), _Setting(present, config.fusion, config.filtering)]
 
 
+def effective(values: Mapping[str, Any]) -> dict[str, Any]:
+    """These values, with those of other settings under which they have an effect."""
+    under = {one.under: one for name in values if (one := FILTERS.get(name)) and one.under}
+    choices = {one.key: one.choices for one in SETTINGS}
+    return {name: next(filter(one.when, choices[name])) for name, one in under.items()} | dict(values)
+
+
 def present_value(config: Config, name: str) -> float:
     """What these settings have of a setting that can be varied; weights to four digits."""
     if name in FILTERS:
@@ -149,11 +156,9 @@ def present_value(config: Config, name: str) -> float:
 
 
 def _setting(config: Config, values: dict[str, float]) -> _Setting:
-    own: dict[str, Any] = {name: value for name, value in values.items() if name in FILTERS}
-    own |= {"top_k": int(own["top_k"])} if "top_k" in own else {}
-    own |= {"method": "limits"} if {"threshold", "max_drop"} & own.keys() else {}  # what is varied has an effect
     weights = {name.removeprefix(WEIGHT): value for name, value in values.items() if name.startswith(WEIGHT)}
-    return _Setting(values, with_weights(config.fusion, weights), replace(config.filtering, **own))
+    own = {name: value for name, value in values.items() if name in FILTERS}
+    return _Setting(values, with_weights(config.fusion, weights), with_values(config, effective(own)).filtering)
 
 
 def with_weights(fusion: FusionConfig, weights: dict[str, float]) -> FusionConfig:

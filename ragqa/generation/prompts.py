@@ -131,11 +131,6 @@ class Prompt:
         return sum(len(message["content"]) for message in self.messages)
 
 
-def build_messages(question: Question, passages: Sequence[Passage]) -> list[Message]:
-    """The system message with the rules, then one user message with the framed passages and the framed question."""
-    return list(build_prompt(question, passages).messages)
-
-
 def build_prompt(question: Question, passages: Sequence[Passage], text: PromptText | None = None) -> Prompt:
     """The messages for this question and the first passages that fit, best first; citation [n] means passages[n - 1].
 

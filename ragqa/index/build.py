@@ -21,7 +21,7 @@ from ragqa.english.analysers import analyser_named
 from ragqa.errors import ConfigError, CorpusError, IndexingError
 from ragqa.index.encoded import write_dense
 from ragqa.index.engine import drop, engine_of, publish_events
-from ragqa.index.folders import building_folder, exclusive, flush, replace
+from ragqa.index.folders import building_folder, exclusive, replace
 from ragqa.index.further import described, write_further
 from ragqa.index.journal import BuildJournal, BuildProgress, resume
 from ragqa.index.manifest import BM25, CONTEXT, DENSE, SCHEMA_VERSION, Manifest, describe_files, write_manifest
@@ -30,6 +30,7 @@ from ragqa.index.passages import read_passages
 from ragqa.index.portions import counts_of, gathered, lengths_path, mentions_in, read_portions, write_lookups
 from ragqa.index.references import REFERRING, write_references
 from ragqa.index.reuse import KnownVectors
+from ragqa.infra.files import flush
 from ragqa.plugins.protocols import Encoder
 from ragqa.retrieval.analysis import ANALYSIS_VERSION
 from ragqa.retrieval.bm25 import write_bm25

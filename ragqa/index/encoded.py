@@ -10,11 +10,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.index.folders import flush
 from ragqa.index.journal import BuildJournal, BuildProgress
 from ragqa.index.passages import read_passages
 from ragqa.index.portions import gathered
 from ragqa.index.reuse import KnownVectors
+from ragqa.infra.files import flush_open
 from ragqa.plugins.protocols import Encoder, FloatMatrix
 from ragqa.retrieval.analysis import IndexedText, indexed_text
 from ragqa.retrieval.dense import check_unit_rows
@@ -118,8 +118,7 @@ def _encode(
                 dimension = encoded.shape[1]
                 check_kind(kind, dimension)
             file.write(np.ascontiguousarray(encoded, dtype=np.float32).tobytes())
-            file.flush()
-            flush(path)
+            flush_open(file)
             done += len(batch)
             journal.n_encoded[name], journal.dimensions[name] = done, dimension
             journal.save()

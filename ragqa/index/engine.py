@@ -26,7 +26,6 @@ import numpy as np
 import numpy.typing as npt
 
 from ragqa.errors import ConfigError, IndexingError, IndexMismatchError
-from ragqa.index.folders import flush
 from ragqa.index.journal import BuildJournal, BuildProgress
 from ragqa.index.manifest import (
     BM25,
@@ -45,6 +44,7 @@ from ragqa.index.manifest import (
 )
 from ragqa.index.passages import PassageFile, line_of
 from ragqa.index.portions import gathered, lengths_path, windows_of
+from ragqa.infra.files import flush
 from ragqa.retrieval.analysis import analysed_text, context_analyser, tokenise
 from ragqa.retrieval.milvus.bm25 import SparseModel, SparseWords, idf_of
 from ragqa.retrieval.milvus.client import Milvus

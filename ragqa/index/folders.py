@@ -25,6 +25,7 @@ from typing import Final
 
 from ragqa.errors import ConfigError, IndexingError, IndexLockedError, IndexNotFoundError
 from ragqa.index.manifest import BM25, CONTEXT, DENSE, ENGINE_FILES, FURTHER, MANIFEST, PASSAGE_FILES, REFERENCES
+from ragqa.infra.files import Lock, flush, flush_tree, move
 from ragqa.settings.paths import behind
 
 _logger = logging.getLogger(__name__)
@@ -89,18 +90,16 @@ def exclusive(name: str, indexes: Path) -> Iterator[None]:
 
     Raises IndexLockedError when another process (or thread) holds it, IndexingError when nothing can be written.
     """
-    from filelock import FileLock, Timeout
-
     check_name(name)
     try:
         indexes.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(indexes / f".{name}.lock", timeout=0, thread_local=False)
-        lock.acquire()
-    except Timeout as error:
-        raise IndexLockedError(_who_holds(name, indexes)) from error
+        lock = Lock(indexes / f".{name}.lock")
+        is_held = lock.take()
     except OSError as error:
         msg = f"{indexes} cannot be written ({error.strerror}); set RAGQA_INDEXES to a folder of your own"
         raise IndexingError(msg) from error
+    if not is_held:
+        raise IndexLockedError(_who_holds(name, indexes))
     try:
         _clear_up(name, indexes)
         yield
@@ -123,7 +122,7 @@ def building_folder(name: str, indexes: Path) -> Iterator[Path]:
     if not left:
         folder.mkdir()
     elif left[-1] != folder:
-        left[-1].rename(folder)
+        move(left[-1], folder)
     try:
         yield folder
     finally:
@@ -138,14 +137,14 @@ def replace(new: Path, name: str, indexes: Path) -> None:
     """
     target, old = indexes / name, indexes / f".old-{name}"
     _refuse_foreign(target)
-    _flush(new)
+    flush_tree(new)
     if os.path.lexists(target):
-        target.replace(old)
+        move(target, old)
     try:
-        new.replace(target)
+        move(new, target)
     except OSError:
         if old.is_dir():
-            old.replace(target)
+            move(old, target)
         raise
     flush(indexes)
     _discard(old, name, indexes)
@@ -161,15 +160,6 @@ def remove(name: str, indexes: Path) -> None:
     flush(indexes)
 
 
-def flush(path: Path) -> None:
-    """This file or folder is on disk, not only in the system's memory."""
-    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def was_stopped(name: str, indexes: Path) -> bool:
     """Whether a stopped build of this index can be resumed. Raises ConfigError."""
     check_name(name)
@@ -182,7 +172,7 @@ def _clear_up(name: str, indexes: Path) -> None:
         if os.path.lexists(target):
             _discard(old, name, indexes)
         else:
-            old.replace(target)
+            move(old, target)
     stopped = [path for path in _of_process("building", name, indexes) if not (path / JOURNAL).is_file()]
     for path in stopped + _of_process("trash", name, indexes):
         _logger.info("removing %s, left by a process that died", path)
@@ -193,7 +183,7 @@ def _discard(path: Path, name: str, indexes: Path) -> None:
     """Takes the folder away in one rename, then deletes it: it never lies half deleted under a name that counts."""
     if os.path.lexists(path):
         trash = indexes / f".trash-{name}-{os.getpid()}"
-        path.replace(trash)
+        move(path, trash)
         delete(trash)
 
 
@@ -236,9 +226,3 @@ def _of_process(kind: str, name: str, indexes: Path) -> list[Path]:
     """The folders ``.KIND-NAME-PID``; not those of an index whose name only begins alike."""
     pattern = re.compile(rf"\.{kind}-{re.escape(name)}-\d+")
     return [path for path in indexes.iterdir() if pattern.fullmatch(path.name)]
-
-
-def _flush(folder: Path) -> None:
-    """Every file and folder from here down is on disk."""
-    for path in (*folder.rglob("*"), folder):
-        flush(path)

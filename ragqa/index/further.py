@@ -6,16 +6,12 @@ import shutil
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragqa.errors import IndexingError, IndexMismatchError
-from ragqa.index.encoded import write_dense
 from ragqa.index.journal import BuildJournal, BuildProgress
 from ragqa.index.manifest import FURTHER, FurtherRanking, Manifest
-from ragqa.index.passage_arrays import AnalysisPlan
 from ragqa.index.passages import read_passages
-from ragqa.index.portions import counts_of, documents_of
-from ragqa.index.reuse import KnownVectors
 from ragqa.plugins.protocols import Retriever
 from ragqa.plugins.registry import RETRIEVERS, entry_points_of, load, retriever_name
 from ragqa.retrieval.analysis import context_analyser, indexed_text
@@ -27,6 +23,10 @@ from ragqa.retrieval.splade import SpladeRetriever, load_sparse, save_sparse
 from ragqa.retrieval.vectors import read_vectors
 from ragqa.settings.config import IndexingConfig
 from ragqa.types import ModelInfo, Passage
+
+if TYPE_CHECKING:
+    from ragqa.index.passage_arrays import AnalysisPlan
+    from ragqa.index.reuse import KnownVectors
 
 Writing = Generator[BuildProgress, None, None]
 
@@ -63,6 +63,9 @@ def write_further(
     SPLADE and late interaction hold all texts, SPLADE its vectors too, and start over where they were stopped. Raises
     ModelError.
     """
+    from ragqa.index.encoded import write_dense  # who only opens an index needs neither
+    from ragqa.index.portions import counts_of
+
     for ranking in described(config, models):
         place, name = journal.index / FURTHER / ranking.folder, ranking.name
         if name.startswith("dense:"):
@@ -114,6 +117,8 @@ def open_further(
 
 
 def _write_documents(place: Path, journal: BuildJournal, config: IndexingConfig) -> Writing:
+
+    from ragqa.index.portions import counts_of, documents_of
 
     ids, document_of = documents_of(journal)
     counts, total = counts_of(journal, "document"), journal.n_passages

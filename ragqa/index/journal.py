@@ -23,7 +23,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from ragqa.index.folders import JOURNAL, delete, flush
+from ragqa.index.folders import JOURNAL, delete
+from ragqa.infra.files import flush_tree, write_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +71,11 @@ class BuildJournal:
     def save(self) -> None:
         """Takes the place of the journal before in one step; it is on disk when this returns."""
         told = {name: value for name, value in asdict(self).items() if name != "folder"}
-        new = self.folder / f"{JOURNAL}.new"
-        new.write_text(json.dumps({"version": VERSION} | told, ensure_ascii=False, indent=1), encoding="utf-8")
-        flush(new)
-        new.replace(self.folder / JOURNAL)
-        flush(self.folder)
+        write_whole(self.folder / JOURNAL, [json.dumps({"version": VERSION} | told, ensure_ascii=False, indent=1)])
 
     def finish(self, ranking: str, *temporary: Path) -> None:
         """Says that the files of this ranking are whole, and removes those that they were made of."""
-        for path in (self.index, *self.index.rglob("*")):
-            flush(path)
+        flush_tree(self.index)
         self.finished.append(ranking)
         self.save()
         for path in temporary:

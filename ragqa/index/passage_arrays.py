@@ -22,6 +22,7 @@ from ragqa.corpus.streams import TellingStream
 from ragqa.english.analysers import Analyser
 from ragqa.errors import CorpusError
 from ragqa.index.passages import line_of
+from ragqa.infra.files import replacing
 from ragqa.retrieval.analysis import (
     ANALYSIS_VERSION,
     IndexedText,
@@ -189,9 +190,8 @@ def _keep(one: PassageArrays, path: Path) -> None:
     arrays = {name: np.frombuffer(text, np.uint8) for name, text in texts.items()} | one.arrays
     for n, table in enumerate(one.tables):
         arrays |= {f"numbers{n}": _small(table.numbers), f"starts{n}": table.starts, f"words{n}": table.vocabulary}
-    new = path.with_suffix(".new.npz")
-    np.savez(new, allow_pickle=False, **arrays)
-    new.replace(path)
+    with replacing(path) as new, new.open("wb") as file:
+        np.savez(file, allow_pickle=False, **arrays)
 
 
 def _load(path: Path) -> PassageArrays | None:

@@ -21,7 +21,6 @@ import numpy.typing as npt
 
 from ragqa.corpus.streams import PassageStream, TellingStream
 from ragqa.errors import CorpusError
-from ragqa.index.folders import flush
 from ragqa.index.journal import BuildJournal, BuildProgress
 from ragqa.index.manifest import HIDDEN, IDS, OFFSETS, ORDER, PASSAGES
 from ragqa.index.passage_arrays import (
@@ -33,6 +32,7 @@ from ragqa.index.passage_arrays import (
     kept_articles,
     measure,
 )
+from ragqa.infra.files import flush
 from ragqa.retrieval.analysis import context_windows
 from ragqa.retrieval.bm25_scores import CountsFolder, counted
 from ragqa.retrieval.document_bm25 import by_document

@@ -16,13 +16,14 @@ import re
 import time
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from ragqa.errors import ConfigError, ModelError
-from ragqa.infra.cleaning import without_controls
+from ragqa.infra.redaction import plain_line
 
 if TYPE_CHECKING:
     import httpx2
@@ -34,7 +35,6 @@ CONNECT_TIMEOUT_SECONDS: Final = 10.0
 MAX_PAUSE_SECONDS: Final = 30.0  # whatever the server asks for
 MAX_ANSWER_BYTES: Final = 64 * 2**20  # 128 vectors of 4,096 numbers are some 12 MB
 MAX_DETAIL_CHARS: Final = 200  # of a server's own words
-_KEY_LIKE: Final = re.compile(r"\b(?:sk|pa)-[\w*.-]{6,}|\bBearer\s+[^\s'\",}]+", re.IGNORECASE)
 
 logger = logging.getLogger(__name__)
 _sleep = time.sleep  # tests put another in
@@ -77,6 +77,71 @@ def pause_seconds(
 
 
 @dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a try gave nothing, and whether another try may; ``retry_after_seconds`` is what the server asks for.
+
+    ``error`` is what the client raised, for who hands that on.
+    """
+
+    found: str
+    next_step: str = ""
+    may_pass: bool = False
+    retry_after_seconds: float = 0.0
+    error: Exception | None = None
+
+
+def may_pass(status: int) -> bool:
+    """Whether a server that answers so may answer otherwise a moment later."""
+    return status in (408, 429) or status >= 500
+
+
+def tried(
+    attempt: Callable[[], _Found | Fault],
+    n_tries: int,
+    pause: Callable[[int, float], float],
+    wait: Callable[[float], object],
+    server: str,
+) -> tuple[_Found | Fault, int]:
+    """What the last try gave, and how many there were: until one succeeds, fails for good, or all are made.
+
+    ``pause`` says how long to ``wait`` after so many tries, given what the server asks for.
+    """
+    n_made = 1
+    while isinstance(outcome := attempt(), Fault) and outcome.may_pass and n_made < n_tries:
+        seconds = pause(n_made, outcome.retry_after_seconds)
+        logger.info("%s: %s; next try in %.1f s", server, outcome.found, seconds)
+        wait(seconds)
+        n_made += 1
+    return outcome, n_made
+
+
+def exchange(
+    client: httpx2.Client, method: str, url: str, max_bytes: int, timeout_seconds: float, content: Mapping[str, Any]
+) -> tuple[httpx2.Response, bytes] | Fault:
+    """The server's answer with its whole body, whatever its status; `Fault.found` is in the client's own words."""
+    import httpx2
+
+    try:
+        with client.stream(method, url, **content) as response:
+            return response, read_body(response, max_bytes, timeout_seconds)
+    except httpx2.TimeoutException:
+        return Fault(f"no whole answer within {timeout_seconds:g} s", "try again later", may_pass=True)
+    except Exception as error:  # a server can make the client raise anything; a reader gets it explained
+        is_transport = isinstance(error, httpx2.TransportError)
+        return Fault(f"{type(error).__name__}: {error}", may_pass=is_transport)
+
+
+def is_address(url: str) -> bool:
+    """Whether this is an address of a server without a login, ? or #."""
+    try:
+        parts = urlsplit(url)
+        has_host = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return has_host and "@" not in parts.netloc and not set(url) & set("?# ") and url.isprintable()
+
+
+@dataclass(frozen=True, slots=True)
 class Provider:
     """Whose protocol is spoken, and where its settings are read."""
 
@@ -101,16 +166,6 @@ class Service:
     server: str  # "embedding server"
     serves: str  # "embeddings"
     instead: str  # what can be done without it, the end of each message
-
-
-@dataclass(frozen=True, slots=True)
-class _Fault:
-    """Why a try gave nothing, in words that may be shown, and whether another try may."""
-
-    found: str
-    next_step: str
-    may_pass: bool = False
-    retry_after_seconds: float = 0.0
 
 
 def is_api_name(name: str) -> bool:
@@ -164,43 +219,34 @@ class ModelApi:
         if not self._key and self.base_url == provider.default_url:
             msg = f"{self.base_url} wants a key, found none; set {provider.key_variable}, {service.instead}"
             raise ConfigError(msg)
-        tries = 0
-        while True:
-            tries += 1
-            outcome = self._attempt({"model": self.model, **body}, longest, checked)
-            if not isinstance(outcome, _Fault):
-                return outcome
-            if not outcome.may_pass or tries == TRIES:
-                msg = (
-                    f"expected {expected} by {self.model!r} from the {service.server} at {self._host}, "
-                    f"found {outcome.found} in try {tries} of {TRIES}; {outcome.next_step}, {service.instead}"
-                )
-                raise ModelError(msg)  # nothing chained: the client's exceptions may hold what the server echoed
-            pause = pause_seconds(tries, outcome.retry_after_seconds, MAX_PAUSE_SECONDS)
-            logger.info("%s: %s; next try in %.1f s", self._host, outcome.found, pause)
-            _sleep(pause)
+        attempt = partial(self._attempt, {"model": self.model, **body}, longest, checked)
+        pause = partial(pause_seconds, max_seconds=MAX_PAUSE_SECONDS)
+        outcome, n_made = tried(attempt, TRIES, pause, _sleep, self._host)
+        if isinstance(outcome, Fault):
+            msg = (
+                f"expected {expected} by {self.model!r} from the {service.server} at {self._host}, "
+                f"found {outcome.found} in try {n_made} of {TRIES}; {outcome.next_step}, {service.instead}"
+            )
+            raise ModelError(msg)  # nothing chained: the client's exceptions may hold what the server echoed
+        return outcome
 
-    def _attempt(self, body: Mapping[str, Any], longest: int, checked: Callable[[bytes], _Found]) -> _Found | _Fault:
-        import httpx2
-
+    def _attempt(self, body: Mapping[str, Any], longest: int, checked: Callable[[bytes], _Found]) -> _Found | Fault:
         service = self._service
         is_right = f"check that {self.provider.url_variable} names a server of {service.serves} (it often ends in /v1)"
-        try:
-            with self._client.stream("POST", f"{self.base_url}{service.path}", json=body) as response:
-                content = read_body(response, MAX_ANSWER_BYTES, TIMEOUT_SECONDS)
-        except httpx2.TimeoutException:
-            return _Fault(f"no whole answer within {TIMEOUT_SECONDS:g} s", "try again later", may_pass=True)
-        except Exception as error:  # a server can make the client raise anything; a reader gets it explained
-            found = self._plain(f"{type(error).__name__}: {error}")
-            return _Fault(found, f"check that it runs, and {is_right}", isinstance(error, httpx2.TransportError))
+        address = f"{self.base_url}{service.path}"
+        answer = exchange(self._client, "POST", address, MAX_ANSWER_BYTES, TIMEOUT_SECONDS, {"json": body})
+        if isinstance(answer, Fault):
+            next_step = answer.next_step or f"check that it runs, and {is_right}"
+            return replace(answer, found=self._plain(answer.found), next_step=next_step)
+        response, content = answer
         if response.status_code != 200:
             return self._refusal(response, content, longest)
         try:
             return checked(content)
         except ValueError as error:
-            return _Fault(self._plain(str(error)), is_right)
+            return Fault(self._plain(str(error)), is_right)
 
-    def _refusal(self, response: httpx2.Response, content: bytes, longest: int) -> _Fault:
+    def _refusal(self, response: httpx2.Response, content: bytes, longest: int) -> Fault:
         status, key, url = response.status_code, self.provider.key_variable, self.provider.url_variable
         next_step = {
             401: f"check {key}",
@@ -210,17 +256,11 @@ class ModelApi:
         }.get(status, "try again later")
         if status in (400, 413, 422):
             next_step = f"check the model name and the texts' lengths (up to {longest:,} characters here)"
-        may_pass = status in (408, 429) or status >= 500
         retry_after = retry_after_seconds(response.headers.get("retry-after", ""))
-        return _Fault(f"HTTP {status} ({self._plain(_message(content))})", next_step, may_pass, retry_after)
+        return Fault(f"HTTP {status} ({self._plain(_message(content))})", next_step, may_pass(status), retry_after)
 
     def _plain(self, text: str) -> str:
-        """The text on one line without the key or anything like one, at most `MAX_DETAIL_CHARS` long."""
-        line = " ".join(without_controls(text).split())
-        if len(self._key) >= 4:  # "x" as the key of a server that wants none is no secret
-            line = line.replace(self._key, "[key]").replace(json.dumps(self._key)[1:-1], "[key]")
-        line = _KEY_LIKE.sub("[key]", line)
-        return line if len(line) <= MAX_DETAIL_CHARS else line[: MAX_DETAIL_CHARS - 1] + "…"
+        return plain_line(text, MAX_DETAIL_CHARS, self._key)
 
 
 def sendable(text: str) -> str:
@@ -293,12 +333,7 @@ def _checked_key(key: str, provider: Provider) -> str:
 
 
 def _checked_url(url: str, provider: Provider) -> str:
-    try:
-        parts = urlsplit(url)
-        has_host = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        has_host = False
-    if not has_host or "@" in parts.netloc or parts.query or parts.fragment or not url.isprintable() or " " in url:
+    if not is_address(url):
         msg = (
             f"{provider.url_variable} must be an address like http://127.0.0.1:11434/v1 without a login, ? or #, "
             "found another; set it again"

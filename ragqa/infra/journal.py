@@ -1,4 +1,4 @@
-"""What a run leaves on disk: a journal that survives kill -9, whole files, a folder that belongs to one run.
+"""What a run leaves on disk: a journal that survives kill -9, a folder that belongs to one run.
 
 ::
 
@@ -15,15 +15,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock, Timeout
-
 from ragqa.errors import ConfigError, RecordError
+from ragqa.infra.files import Appending, Lock, write_whole
 
 RUN, JOURNAL, LOCK = "run.json", "journal.jsonl", ".lock"
 
@@ -37,15 +35,14 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.dropped_torn_line = False
-        self._descriptor: int | None = None
-        self._end = 0  # of the last whole line, in bytes
+        self._file = Appending(path)  # to the end of the last whole line
 
     def read(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """(offset, entry) of every whole line in order; notes a torn last line, which `append` will cut off.
 
         Raises RecordError where a line that is not the last one is damaged.
         """
-        self._end, self.dropped_torn_line = 0, False
+        self._file.end, self.dropped_torn_line = 0, False
         if not self.path.exists():
             return
         with self.path.open("rb") as file:
@@ -60,8 +57,8 @@ class Journal:
                         raise RecordError(msg)
                     self.dropped_torn_line = True
                     return
-                yield self._end, entry
-                self._end += len(line)
+                yield self._file.end, entry
+                self._file.end += len(line)
 
     def entry_at(self, offset: int) -> dict[str, Any]:
         """The entry whose line begins there. Raises RecordError where there is none any more."""
@@ -80,22 +77,11 @@ class Journal:
 
         Raises ValueError where the entry holds a number that is not finite, and then writes nothing.
         """
-        line = _line(entry)
-        if self._descriptor is None:
-            self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-            os.ftruncate(self._descriptor, self._end)
-            flush_folder(self.path.parent)
-        _write_all(self._descriptor, line)
-        if sync:
-            os.fsync(self._descriptor)
-        offset, self._end = self._end, self._end + len(line)
-        return offset
+        return self._file.append(_line(entry), sync=sync)
 
     def close(self) -> None:
         """Gives the file back; a second call does nothing."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
+        self._file.close()
 
 
 def _line(entry: dict[str, Any]) -> bytes:
@@ -118,39 +104,6 @@ def _digest(payload: bytes) -> bytes:
     return hashlib.sha256(payload).hexdigest().encode("ascii")
 
 
-def write_whole(path: Path, pieces: Iterable[str]) -> None:
-    """Puts a file with this text in place in one step: a reader finds the old one or the new one, whole.
-
-    Characters that have no UTF-8 form (lone surrogates) are written as escapes.
-    """
-    temporary = path.with_name(f".{path.name}.new")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
-    try:
-        for piece in pieces:
-            _write_all(descriptor, piece.encode("utf-8", "backslashreplace"))
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-    os.replace(temporary, path)  # noqa: PTH105 - like every other step on disk here, by os, so that tests can stop it
-    flush_folder(path.parent)
-
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    """All of it, or OSError; the system may take less than it is given."""
-    view = memoryview(data)
-    while view:
-        view = view[os.write(descriptor, view) :]
-
-
-def flush_folder(folder: Path) -> None:
-    """The names in this folder are on disk, not only in the system's memory."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 @contextmanager
 def held(folder: Path, doing: str) -> Iterator[None]:
     """The folder, made where it does not exist, for this process alone; ``doing`` says what another one does there.
@@ -159,12 +112,10 @@ def held(folder: Path, doing: str) -> Iterator[None]:
     """
     with translated(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / LOCK, timeout=0)
-        try:
-            lock.acquire()
-        except Timeout as error:
+        lock = Lock(folder / LOCK)
+        if not lock.take():
             msg = f"another process is {doing} into {folder}; wait until it is done, or choose another folder"
-            raise RecordError(msg) from error
+            raise RecordError(msg)
     try:
         yield
     finally:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from ragqa.errors import ConfigError
+from ragqa.infra.redaction import without_keys
 
 SECRETS: Final = (
     "OPENAI_API_KEY",
@@ -24,7 +24,6 @@ SECRETS: Final = (
     "PGPASSWORD",
     "RAGQA_MILVUS_TOKEN",
 )  # environment variables whose values are
-_HIDDEN: Final = re.compile(r"\b(?:sk|pa)-[\w*.-]{6,}|\bBearer\s+[^\s'\",}]+|(?<=://)[^\s/@'\"]+@", re.IGNORECASE)
 _about: ContextVar[Mapping[str, str]] = ContextVar("ragqa_log_about", default={})  # noqa: B039 - never changed
 
 
@@ -51,16 +50,9 @@ class JsonLines(logging.Formatter):
         }
         if record.exc_info:
             said["trace"] = self.formatException(record.exc_info)
-        return json.dumps({name: _without_secrets(value) for name, value in said.items() if value}, ensure_ascii=False)
-
-
-def _without_secrets(text: str) -> str:
-    """The text without the values of `SECRETS`, logins in addresses, and what looks like a key."""
-    for name in SECRETS:
-        value = os.environ.get(name, "").strip()
-        if len(value) >= 4:  # "x" as the key of a server that wants none is no secret
-            text = text.replace(value, "[key]")
-    return _HIDDEN.sub("[key]", text)
+        secrets = [os.environ.get(name, "").strip() for name in SECRETS]
+        plain = {name: without_keys(value, *secrets) for name, value in said.items() if value}
+        return json.dumps(plain, ensure_ascii=False)
 
 
 def set_up() -> None:

@@ -12,9 +12,10 @@ from typing import TypeGuard
 
 import numpy as np
 
+from ragqa.corpus.answers import AnswerItem
 from ragqa.corpus.files import describe, read_json
 from ragqa.errors import CorpusError
-from ragqa.evaluation.answer_file import AnswerItem, AnswerScores, figures_of, score_item
+from ragqa.evaluation.answer_file import AnswerScores, figures_of, score_item
 from ragqa.lab.labelled import CitationGroup, CitedSentence, Claim
 from ragqa.pipeline import Pipeline
 from ragqa.plugins.protocols import Scorer

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from ragqa.infra.files import append_json_lines
 from ragqa.records.record import AnswerRecord
 from ragqa.types import Passage
 
@@ -75,8 +76,7 @@ def compared(document_id: str, version: int, before: Sequence[Passage], after: S
 
 def append(path: Path, update: Update) -> None:
     """Adds a line to the file of changes."""
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(asdict(update), ensure_ascii=False) + "\n")
+    append_json_lines(path, [asdict(update)])
 
 
 def read_updates(path: Path, limit: int = 20) -> tuple[Update, ...]:

@@ -30,6 +30,7 @@ from typing import Any, Final
 
 from ragqa.errors import CorpusError
 from ragqa.index.folders import check_name
+from ragqa.infra.files import locked, write_whole
 from ragqa.library.names import free_name
 
 CATALOGUE: Final = "library.json"
@@ -168,22 +169,12 @@ class Collection:
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Holds what changes the catalogue. Raises CorpusError where another session does so for long."""
-        from filelock import FileLock, Timeout
-
-        try:
-            with FileLock(self.folder.parent / f".{self.name}.lock", timeout=_PATIENCE):
-                yield
-        except Timeout as error:
-            msg = f"{self.name!r} is being changed by another session; wait a moment and try again"
-            raise CorpusError(msg) from error
+        msg = f"{self.name!r} is being changed by another session; wait a moment and try again"
+        with locked(self.folder.parent / f".{self.name}.lock", lambda: CorpusError(msg), _PATIENCE):
+            yield
 
     def _write(self, name: str, told: dict[str, Any]) -> None:
-        new = self.folder / f"{name}.new"
-        with new.open("w", encoding="utf-8") as file:
-            json.dump(told, file, ensure_ascii=False, indent=1)
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(self.folder / name)
+        write_whole(self.folder / name, [json.dumps(told, ensure_ascii=False, indent=1)])
 
     # Files --------------------------------------------------------------------------------------------------------
 

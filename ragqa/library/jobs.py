@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import secrets
 import threading
 import time
 from collections.abc import Callable
@@ -14,12 +12,11 @@ from typing import Literal
 
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.errors import ConfigError, RagqaError
+from ragqa.infra.job import Job
 from ragqa.library import parse_cache
 from ragqa.library.collection import Collection
 from ragqa.library.update import MAX_TOKENS, FurtherModels, index_events, no_further
 from ragqa.plugins.protocols import Encoder
-
-_logger = logging.getLogger(__name__)
 
 Kind = Literal["read", "index"]
 
@@ -58,8 +55,8 @@ class _Clock:
         return took / (done - self.first) * (total - done)
 
 
-class Job:
-    """Files being read, or an index being built. `view` may be read from any thread; it is replaced, never changed."""
+class LibraryJob(Job[JobView]):
+    """Files being read, or an index being built; stopped, it goes on from there when it is started again."""
 
     def __init__(
         self,
@@ -70,51 +67,32 @@ class Job:
         load_further: FurtherModels = no_further,
     ) -> None:
         """Starts at once. What loads models is called in the thread, since it may take seconds."""
+        super().__init__(JobView(collection.name, kind), f"library-{kind}")
         self.collection, self._indexes, self._load_encoder = collection, indexes, load_encoder
         self._load_further = load_further
-        self.view = JobView(collection.name, kind)
-        self._stopped = threading.Event()
-        self._clock, self._began = _Clock(), time.monotonic()
+        self._clock = _Clock()
         self._reader = Reader()
-        self._thread = threading.Thread(target=self._work, name=f"ragqa-library-{kind}", daemon=True)
-        self._thread.start()
+        self.start()
 
     def stop(self) -> None:
-        """Ends it as soon as may be; what is done stays, and starting again goes on from there."""
-        self._stopped.set()
+        """Ends it as soon as may be; a file that is being read is let go of."""
+        super().stop()
         if self.view.kind == "read":
             self._reader.close()
 
-    @property
-    def is_stopping(self) -> bool:
-        return self._stopped.is_set() and self.view.running
+    def work(self) -> None:
+        """Reads, or indexes, to the end or until it is stopped."""
+        with self._reader:
+            if self.view.kind == "read":
+                self._read()
+            else:
+                self._index()
+        stopped = self.stopped.is_set() and self.view.phase != "Done"
+        self._end(replace(self.view, phase="Stopped" if stopped else "Done", stopped=stopped))
 
-    @property
-    def seconds(self) -> float:
-        """How long ago it began."""
-        return time.monotonic() - self._began
-
-    def wait(self, timeout_seconds: float | None = None) -> JobView:
-        """The view when it has ended, or when the time is up."""
-        self._thread.join(timeout_seconds)
-        return self.view
-
-    def _work(self) -> None:
-        try:
-            with self._reader:
-                if self.view.kind == "read":
-                    self._read()
-                else:
-                    self._index()
-            stopped = self._stopped.is_set() and self.view.phase != "Done"
-            self._end(replace(self.view, phase="Stopped" if stopped else "Done", stopped=stopped))
-        except RagqaError as error:
-            self._end(replace(self.view, error="" if self._stopped.is_set() else str(error)))
-        except Exception:  # the thread's last line: whatever it is, the page must say so without a trace
-            reference = secrets.token_hex(4)
-            _logger.exception("library job failed, reference %s", reference)
-            words = f"Something failed inside ragqa. Reference {reference} in the server's log says what; try again."
-            self._end(replace(self.view, error=words))
+    def failed(self, words: str, error: RagqaError | None) -> None:
+        """Says why, unless that is only what stopping it brought."""
+        self._end(replace(self.view, error="" if error and self.stopped.is_set() else words))
 
     def _end(self, view: JobView) -> None:
         self.view = replace(view, running=False, seconds_left=None, file="")
@@ -124,13 +102,13 @@ class Job:
         total = sum(one.size for one in waiting)
         done = 0
         for one in waiting:
-            if self._stopped.is_set():
+            if self.stopped.is_set():
                 return
             self._show("Reading", done, total, one.name)
             try:
-                parse_cache.read(self.collection, one, self._reader, MAX_TOKENS, self._stopped.is_set)
+                parse_cache.read(self.collection, one, self._reader, MAX_TOKENS, self.stopped.is_set)
             except UnreadableError as error:
-                if not self._stopped.is_set():
+                if not self.stopped.is_set():
                     self.view = replace(self.view, messages=(*self.view.messages, f"{one.name}: {error}"))
             done += one.size
         self._show("Done", total, total)
@@ -142,7 +120,7 @@ class Job:
                 if event.message:
                     self.view = replace(self.view, messages=(*self.view.messages, event.message))
                 self._show(_PHASES.get(event.stage, f"Ranking {event.stage}"), event.done, event.total, event.note)
-                if self._stopped.is_set():
+                if self.stopped.is_set():
                     return
         self._show("Done", 1, 1)
 
@@ -165,20 +143,20 @@ class Jobs:
 
     indexes: Path
     load_further: FurtherModels = no_further
-    latest: dict[str, Job] = field(default_factory=dict)
+    latest: dict[str, LibraryJob] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def start(self, collection: Collection, kind: Kind, load_encoder: Callable[[], Encoder | None]) -> Job:
+    def start(self, collection: Collection, kind: Kind, load_encoder: Callable[[], Encoder | None]) -> LibraryJob:
         """Raises ConfigError while one is under way for this corpus."""
         with self._lock:
             if self.running(collection.name):
                 msg = f"{collection.name!r} is being worked on; wait until that has ended, or stop it first"
                 raise ConfigError(msg)
-            job = Job(collection, kind, self.indexes, load_encoder, self.load_further)
+            job = LibraryJob(collection, kind, self.indexes, load_encoder, self.load_further)
             self.latest[collection.name] = job
             return job
 
-    def running(self, name: str) -> Job | None:
+    def running(self, name: str) -> LibraryJob | None:
         """The job under way for this corpus."""
         job = self.latest.get(name)
         return job if job and job.view.running else None

@@ -14,7 +14,8 @@ from ragqa.corpus.documents import VERSION, Reader, Reading, UnreadableError
 from ragqa.corpus.documents.kinds import kind_of
 from ragqa.corpus.files import passage_id_of
 from ragqa.corpus.streams import identity_of
-from ragqa.library.collection import Collection, Document, Staged, temporary, writing
+from ragqa.infra.files import replacing
+from ragqa.library.collection import Collection, Document, Staged, writing
 from ragqa.types import Passage
 
 FORMAT: Final = "documents"
@@ -178,6 +179,6 @@ def _adapter() -> Any:  # noqa: ANN401 - pydantic is imported by who reads what 
 
 def _keep(path: Path, told: dict[str, Any]) -> None:
     with writing(path.parent):
-        new = temporary(path.parent)
-        new.write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")
-        new.replace(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path, shared=True) as new:
+            new.write_text(json.dumps(told, ensure_ascii=False), encoding="utf-8")

@@ -11,7 +11,6 @@ from ragqa.corpus.documents.labels import split_label
 from ragqa.types import Passage
 
 MOST: Final = 12
-SHOWN_FIRST: Final = 3
 _DUTY: Final = re.compile(r"\b(?:must|shall|is required to|are required to)\b")
 _WHO: Final = re.compile(r"(?:^|[.:]\s+)((?:An?|The|Every|Each) (?:[A-Z][\w-]+(?: |$)){1,4}?)(must(?: not)?|shall)\b")
 _DULL: Final = re.compile(

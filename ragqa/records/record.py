@@ -119,7 +119,8 @@ class AnswerRecord:
     def selection(self, again: Selection) -> Selection:
         """What was decided when this was recorded, whatever today's rules make of the same rankings.
 
-        That is ``again``, of which only the parts of each score are taken: a record does not keep them.
+        That is ``again``, of which only the parts of each score are taken, and the limits where they decided alike: a
+        record does not keep them.
         """
         hits = {one.passage.passage_id: one.hit for one in (*again.kept, *again.dropped)}
         by_id, previous, found = self._passage_by_id(), 1.0, []
@@ -137,7 +138,9 @@ class AnswerRecord:
             )
             previous = entry.relevance
         kept = tuple(one for one in found if one.drop is None)
-        return Selection(kept, tuple(one for one in found if one.drop is not None))
+        dropped = tuple(one for one in found if one.drop is not None)
+        is_alike = {one.passage for one in kept} == {one.passage for one in again.kept}
+        return Selection(kept, dropped, again.limits if is_alike else ())
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """The record as JSON text; `from_json` reads it back to an equal record."""

@@ -103,12 +103,6 @@ def indexed_text(passage: Passage, kind: IndexedText) -> str:
     return ". ".join(part for part in (passage.title, passage.section, passage.text) if part)
 
 
-def hidden_passages(passages: Sequence[Passage], analyser: Analyser) -> npt.NDArray[np.bool_]:
-    """Shape (n_passages,): True for what no retriever returns; nothing is hidden where all would be."""
-    hidden = headings(passages, analyser)
-    return hidden if not hidden.all() else np.zeros_like(hidden)
-
-
 def headings(passages: Sequence[Passage], analyser: Analyser) -> npt.NDArray[np.bool_]:
     """Shape (n_passages,): True for what reads as a heading, where the analyser hides headings."""
     if not analyser.hides_headings:

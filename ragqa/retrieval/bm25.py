@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -25,9 +25,9 @@ from rank_bm25 import BM25Okapi
 
 from ragqa.english.analysers import Analyser
 from ragqa.retrieval.analysis import analysed_text, tokenise
-from ragqa.retrieval.bm25_scores import TokenCounts, Windows, counted, scores_of
+from ragqa.retrieval.bm25_scores import TokenCounts, scores_of
 from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
-from ragqa.retrieval.token_table import Keys, TokenTable, keys_of, places_of, token_table
+from ragqa.retrieval.token_table import Keys, keys_of, places_of
 from ragqa.types import Passage, Ranking
 
 _ARRAYS: Final = {"data": np.float32, "indices": np.int32, "indptr": np.int64}
@@ -89,37 +89,8 @@ class Bm25sRetriever(CorpusRanker):
         return dict(zip(tokens, rarity.tolist(), strict=True))
 
 
-def build_bm25(token_lists: Iterable[Sequence[str]], k1: float, b: float) -> Bm25Model:
-    """The scored matrix of passages given as tokens; passage i is column position i. Needs at least one passage.
-
-    The lists may come from a generator; equal input gives equal files.
-    """
-    return scored_bm25(token_table(token_lists), k1, b)
-
-
-def scored_bm25(table: TokenTable, k1: float, b: float, windows: Windows | None = None) -> Bm25Model:
-    """Likewise of a table; with ``windows``, shape (n_passages, 2), passage i is read as texts first to last - 1."""
-    scores = scores_of(tuple(counted(table, windows)), k1, b)
-    data, indices = zip(*scores.blocks(), strict=True) if len(scores.vocabulary) else ((), ())
-    matrix = {
-        "data": np.concatenate([np.empty(0, np.float32), *data]),
-        "indices": np.concatenate([np.empty(0, np.int32), *indices]),
-        "indptr": scores.indptr,
-        "num_docs": scores.n_texts,
-    }
-    return Bm25Model(scores.vocabulary, matrix, k1, b)
-
-
-def save_bm25(model: Bm25Model, folder: Path) -> None:
-    """Writes the five files of `BM25_FILES`: arrays without pickle, and JSON."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in ("data", "indices"):
-        np.save(folder / f"{name}.csc.index.npy", model.scores[name], allow_pickle=False)
-    _save_rest(folder, model.vocabulary, model.scores["indptr"], model.k1, model.b, model.scores["num_docs"])
-
-
 def write_bm25(blocks: Sequence[TokenCounts], k1: float, b: float, folder: Path) -> Iterator[tuple[int, int]]:
-    """Writes the files that `save_bm25` would, in bounded memory; yields (done, total) scores as they are written.
+    """Writes `BM25_FILES`, without pickle, in bounded memory; yields (done, total) scores as they are written.
 
     Passages are numbered through all blocks (see `bm25_scores.counted`); there must be one.
     """

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from ragqa.english.analysers import Analyser
 from ragqa.retrieval.analysis import tokenise
 from ragqa.retrieval.bm25 import BM25_FILES, Bm25Model, load_bm25, write_bm25
-from ragqa.retrieval.bm25_scores import TokenCounts, Windows, counted
+from ragqa.retrieval.bm25_scores import TokenCounts, Windows
 from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
 from ragqa.retrieval.token_table import TokenTable
 from ragqa.types import Passage, Ranking, ScoredPassage
@@ -74,19 +74,10 @@ class DocumentBm25(CorpusRanker):
         return self._documents.model.scores_of(tokenise(question, self._analyser))
 
 
-def save_documents(passages: Sequence[Passage], table: TokenTable, k1: float, b: float, folder: Path) -> None:
-    """Writes `DOCUMENT_FILES`; text i of ``table`` is passage i. Needs at least one passage."""
-    numbers: dict[str, int] = {}
-    document_of = np.fromiter((numbers.setdefault(p.document_id, len(numbers)) for p in passages), np.int32)
-    blocks = tuple(counted(*by_document(table, document_of)))
-    for _ in write_documents(blocks, tuple(numbers), document_of, k1, b, folder):
-        pass
-
-
 def write_documents(
     blocks: Sequence[TokenCounts], ids: Sequence[str], document_of: Numbers, k1: float, b: float, folder: Path
 ) -> Iterator[tuple[int, int]]:
-    """Likewise of counts, whose texts are the documents; yields (done, total) scores as they are written."""
+    """Writes `DOCUMENT_FILES` of counts of documents; yields (done, total) scores as they are written."""
     yield from write_bm25(blocks, k1, b, folder)
     np.save(folder / DOCUMENT_OF, document_of, allow_pickle=False)
     (folder / IDS).write_text(json.dumps(ids, ensure_ascii=False), encoding="utf-8")
@@ -109,7 +100,7 @@ def by_document(table: TokenTable, document_of: npt.NDArray[np.integer[Any]]) ->
 
 
 def load_documents(folder: Path) -> Documents:
-    """What `save_documents` wrote, its arrays memory-mapped read-only. Raises IndexMismatchError."""
+    """What `write_documents` wrote, its arrays memory-mapped read-only. Raises IndexMismatchError."""
     model = load_bm25(folder)
     with index_files("the files of a ranking of documents", folder):
         ids = json.loads((folder / IDS).read_text(encoding="utf-8"))

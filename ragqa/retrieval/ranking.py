@@ -18,18 +18,10 @@ Mask = npt.NDArray[np.bool_]
 Scores = npt.NDArray[np.floating[Any]]
 
 
-def tie_order(passages: Sequence[Passage]) -> Positions:
-    """For each passage the place of its id among all ids sorted; shape (n_passages,)."""
-    by_id = sorted(range(len(passages)), key=lambda position: passages[position].passage_id)
-    order = np.empty(len(passages), dtype=np.int64)
-    order[by_id] = np.arange(len(passages))
-    return order
-
-
 def best_positions(positions: Positions, scores: Scores, order: Positions, top_k: int) -> Positions:
     """The ``top_k`` best of ``positions`` by (-score, order); ``scores[i]`` belongs to ``positions[i]``.
 
-    ``order`` is `tie_order` of all passages. Fewer positions than ``top_k`` come back all, none come back as none.
+    ``order`` is the place of each passage's id among all ids sorted. Fewer positions than ``top_k`` come back all.
     """
     if 0 < top_k < len(positions):
         cut = np.partition(scores, len(scores) - top_k)[len(scores) - top_k]
@@ -54,7 +46,7 @@ class CorpusRanker:
     """
 
     def __init__(self, name: str, passages: Sequence[Passage], order: Positions, hidden: Mask) -> None:
-        """``order`` is `tie_order`; ``hidden``, shape (n_passages,), is True for passages that are never returned."""
+        """``order`` as in `best_positions`; ``hidden``, shape (n_passages,), is True for what is never returned."""
         self.name = name
         self._passages = passages
         self._order = order

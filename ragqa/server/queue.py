@@ -1,4 +1,4 @@
-"""Who works and who waits: so many at once, the others in the order they came, and no more than can be served."""
+"""Who works and who waits: so many at once, the others in turn, and no more than can be served."""
 
 from __future__ import annotations
 
@@ -39,20 +39,34 @@ class RunQueue:
         """How many wait for it."""
         return max(0, len(self._line) - self._at_once)
 
-    def take(self) -> QueuePlace:
-        """A place in the line. Raises BusyError where too many wait already, or the line is closed."""
+    def take(self, who: str = "") -> QueuePlace:
+        """A place in the line, where people take turns: it stands before the later ones of who has more than ``who``.
+
+        Raises BusyError where too many wait already, where half of all places are this person's, or the line is closed.
+        """
         with self._changed:
             if self._closed:
                 raise BusyError(self._closed)
-            if len(self._line) >= self._at_once + self._waiting:
+            mine, most = self._before(len(self._line), who), self._at_once + self._waiting
+            if who and mine >= max(1, most // 2):
+                msg = f"{mine} of your questions run or wait, the most that one person may have; wait for one."
+                raise BusyError(msg)
+            if len(self._line) >= most:
                 msg = (
                     f"The run queue is full: {self.at_work} questions running, {self.waiting} waiting. "
                     "Nothing is lost; ask again in a minute."
                 )
                 raise BusyError(msg)
-            turn = QueuePlace(self, self._line, self._changed)
-            self._line.append(turn)
+            turn = QueuePlace(self, self._line, self._changed, who)
+            waiting = range(self._at_once, len(self._line))
+            later = (place for place in waiting if self._before(place, self._line[place].who) > mine)
+            self._line.insert(next(later, len(self._line)), turn)
+            self._changed.notify_all()
             return turn
+
+    def _before(self, place: int, who: str) -> int:
+        """How many places before this one are this person's; 0 for nobody in particular."""
+        return sum(turn.who == who for turn in self._line[:place]) if who else 0
 
     def close(self, why: str) -> None:
         """Nobody comes any more, and those who wait give up; those at work go on."""
@@ -70,8 +84,8 @@ class RunQueue:
 class QueuePlace:
     """A place in the line, until `leave`."""
 
-    def __init__(self, turns: RunQueue, line: list[QueuePlace], changed: Condition) -> None:
-        self._turns, self._line, self._changed = turns, line, changed
+    def __init__(self, turns: RunQueue, line: list[QueuePlace], changed: Condition, who: str) -> None:
+        self._turns, self._line, self._changed, self.who = turns, line, changed, who
 
     def wait(self, tell: Callable[[int], None]) -> bool:
         """Returns when the turn has come; False where it was given up before. ``tell`` hears each new place."""

@@ -38,6 +38,8 @@ ENVIRONMENT: Final = (
     Variable("RAGQA_METRICS_TOKEN", "bearer token that `/metrics` requires (`ragqa/server/README.md`)"),
     Variable("RAGQA_MAX_RUNS", "maximum of questions answered at once; the others wait in order", "16"),
     Variable("RAGQA_MAX_WAITING", "maximum of waiting questions; beyond it the page refuses", "100"),
+    Variable("RAGQA_UPLOADS_MB", "maximum of all visitors' files in memory at once, in MB", "1000"),
+    Variable("RAGQA_SESSIONS_PER_ADDRESS", "maximum of pages open at once from one address", "100"),
     Variable("RAGQA_STOP_SECONDS", "seconds that running questions may take when the server is stopped", "8"),
     Variable("RAGQA_PROMPTS", "folder of prompts that replace the bundled ones"),
     Variable("RAGQA_PAGE_MODELS", "further rerankers that the page offers, separated by commas"),

@@ -41,7 +41,7 @@ def check_name(name: str) -> None:
         raise ConfigError(msg)
     rankings = {part.key for part in registry.ours(registry.RETRIEVERS)}
     if name in {"fused", *rankings, *FORMER_NAMES, *(preset.name for preset in PRESETS)}:
-        msg = f"the name {name!r} belongs to a preset or ranking that comes with ragqa; choose another"
+        msg = f"the name {name!r} belongs to a bundled preset or ranking; choose another"
         raise ConfigError(msg)
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from ragqa.settings.config import FilteringConfig, FusionConfig, RerankingConfig, RetrievalConfig
+from ragqa.settings.config import Config, FilteringConfig, FusionConfig, RerankingConfig, RetrievalConfig
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,23 @@ class Preset:
     filtering: FilteringConfig = field(default_factory=FilteringConfig)
     index: str = ""
     reranking: RerankingConfig = field(default_factory=RerankingConfig)
+
+    @classmethod
+    def of(cls, name: str, explanation: str, config: Config) -> Preset:
+        """What of these settings a preset decides, under this name, for any index."""
+        return cls(name, explanation, config.retrieval, config.fusion, config.filtering, "", config.reranking)
+
+
+def with_preset(config: Config, preset: Preset) -> Config:
+    """The settings with this preset's in place of theirs; its index too, where it was chosen on one."""
+    return replace(
+        config,
+        index=preset.index or config.index,
+        retrieval=preset.retrieval,
+        fusion=preset.fusion,
+        reranking=preset.reranking,
+        filtering=preset.filtering,
+    )
 
 
 _RIRAG: tuple[tuple[str, str, str, str, str], ...] = (  # name, ranking, R@10 / M@10 without and with documents, how
@@ -178,12 +195,12 @@ PRESETS: tuple[Preset, ...] = (
     ),
     Preset(
         "BM25 only",
-        "Words alone. Exact terms and rule numbers win; paraphrases are missed.",
+        "Lexical only. Exact terms and rule numbers win; paraphrases are missed.",
         fusion=FusionConfig.of(bm25=1),
     ),
     Preset(
         "dense only",
-        "Meaning alone. Paraphrases win; exact rule numbers are missed.",
+        "Dense only. Paraphrases win; exact rule numbers are missed.",
         fusion=FusionConfig.of(dense=1),
     ),
     Preset(

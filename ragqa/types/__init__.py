@@ -190,11 +190,32 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Limit:
+    """What one limit of the filter does to a list: ``keeps`` passages by itself; ``ends``: the list ends with it.
+
+    ``setting`` is its key among the settings, ``name`` what a sentence calls it, ``label`` what a drawing does (empty
+    where it is off), ``reason`` why it keeps no more. It lies at the relevance ``height``, or behind the last it keeps.
+    """
+
+    setting: str
+    name: str
+    label: str = ""
+    reason: str = ""
+    height: float | None = None
+    keeps: int = 0
+    ends: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Selection:
-    """What filtering kept, best first, and everything it dropped with the reason; together they are the ranking."""
+    """What filtering kept, best first, and everything it dropped with the reason; together they are the ranking.
+
+    ``limits`` say what ended the list; () where it is empty, or a union of several lists.
+    """
 
     kept: tuple[Candidate, ...]
     dropped: tuple[Candidate, ...]
+    limits: tuple[Limit, ...] = field(default=(), compare=False)  # two that decide alike are equal
 
     @property
     def passages(self) -> tuple[Passage, ...]:

@@ -46,6 +46,11 @@ def is_guarded() -> bool:
     return switch == "on" or (switch != "off" and _is_served_to_others())
 
 
+def is_open_to_all() -> bool:
+    """Whether somebody said so: RAGQA_ACCESS=off."""
+    return os.environ.get("RAGQA_ACCESS", "").strip().lower() == "off"
+
+
 def gate() -> Gate:
     """What the person of this session may do; asked anew each time, so that a changed policy counts at once."""
     acting = _ACTING.get()
@@ -53,7 +58,12 @@ def gate() -> Gate:
         return acting
     if not is_guarded():
         return Gate()
-    policy, claims = _policy(), _claims()
+    return gate_of(_claims())
+
+
+def gate_of(claims: dict[str, Any]) -> Gate:
+    """What the person whom these claims are of may do. Raises ConfigError."""
+    policy = _policy()
     person = None if _sign_in(claims) in _ended else policy.person(claims, time.time())
     return Gate(person or NOBODY, policy, AuditLog(Paths.from_env().home / "audit"))
 
@@ -113,9 +123,19 @@ def enter() -> bool:
     return False
 
 
+def check_settings() -> None:
+    """Raises ConfigError where the policy cannot be read, so that nobody could be let in."""
+    if is_guarded():
+        _policy()
+
+
 def _policy() -> Policy:
     path = os.environ.get("RAGQA_ACCESS_FILE", "")
-    return read_policy(Path(path).expanduser()) if path else Policy()
+    if not path:
+        return Policy()
+    policy = read_policy(Path(path).expanduser())
+    policy.check_issuers(len(_providers()), path)
+    return policy
 
 
 def _claims() -> dict[str, Any]:

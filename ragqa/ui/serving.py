@@ -1,16 +1,20 @@
-"""What `serve.py` adds to the page's server: addresses for whoever looks after it. See ragqa/server/README.md."""
+"""What `app.py` adds to the page's server: what stands before it, and addresses for whoever looks after it.
+
+See ragqa/server/README.md.
+"""
 
 from __future__ import annotations
 
-import hmac
 import logging
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from threading import Lock, Thread
 from typing import Final
 
 from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
@@ -23,6 +27,7 @@ from ragqa.server.queue import whole_number
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
+from ragqa.ui.guard import Guard, refused_figures
 from ragqa.ui.state import resources
 from ragqa.ui.state.run import finish
 
@@ -36,12 +41,26 @@ _looking = Lock()
 async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
     """Loads the models as soon as the server runs, so that it can say when it is ready; lets runs end when it stops."""
     share_heaps()
+    keep_private(Paths.from_env().home)
     logs.set_up()
     access.is_guarded()  # a wrong setting ends the server, and not each visit
     turns, seconds = resources.turns(), whole_number("RAGQA_STOP_SECONDS", STOP_SECONDS, least=0)
     _begin()
     yield {}
     await run_in_threadpool(finish, turns, float(seconds))
+
+
+def keep_private(home: Path) -> None:
+    """What this process writes from now on is its owner's alone, and so is this folder, where it is ours."""
+    os.umask(0o077)
+    home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if home.stat().st_uid == os.getuid():
+        home.chmod(0o700)
+
+
+def middleware() -> list[Middleware]:
+    """What sees each request before Streamlit does."""
+    return [Middleware(Guard)]
 
 
 def routes() -> list[Route]:
@@ -60,15 +79,8 @@ async def _ready(_request: Request) -> PlainTextResponse:
 
 
 async def _metrics(request: Request) -> PlainTextResponse:
-    """Where people sign in, and wherever a token is set, for whoever knows RAGQA_METRICS_TOKEN; else for everybody."""
-    token = os.environ.get("RAGQA_METRICS_TOKEN", "").strip()
-    if token or access.is_guarded():
-        told = request.headers.get("authorization", "").encode()
-        if not token or not hmac.compare_digest(told, f"Bearer {token}".encode()):
-            words = (
-                "expected Authorization: Bearer and the value of RAGQA_METRICS_TOKEN, which the server must have too\n"
-            )
-            return PlainTextResponse(words, 401, headers={**_NO_STORE, "WWW-Authenticate": "Bearer"})
+    if words := refused_figures(request.headers):
+        return PlainTextResponse(words + "\n", 401, headers={**_NO_STORE, "WWW-Authenticate": "Bearer"})
     return PlainTextResponse(FIGURES.text(), media_type=CONTENT_TYPE, headers=_NO_STORE)
 
 
@@ -90,6 +102,7 @@ def missing_now() -> str:
 
 def _begin() -> Thread | None:
     try:
+        access.check_settings()
         return resources.warm_up(Config.from_env(), Paths.from_env())
     except RagqaError as error:
         _logger.error("%s", error)

@@ -4,7 +4,7 @@ Every target of `tests.support.fuzzed` is met with changed copies of good inputs
 the kinds of edits below, and atheris (libFuzzer) by which lines of ragqa they reach (`pip install 'ragqa[fuzz]'`; what
 is written in C is not among these lines). Documents go through the reading process for hypothesis, through the same
 code in the fuzzing process for atheris. A share of the inputs goes down the page's own websocket to a running
-`serve.py`: addresses, questions and files that are typed and dropped by nobody's browser.
+`app.py`: addresses, questions and files that are typed and dropped by nobody's browser.
 
 A crash is whatever is neither a value nor a RagqaError, a process that dies, and 60 seconds without an end; counted
 too are traces on a page or in the server's log, and files written outside of the folder given. Found inputs are kept
@@ -295,7 +295,7 @@ def by_page(count: int, found: Found, folder: Path) -> None:
     home = emptied(folder / "home")
     (folder / "servers-tmp").mkdir()
     before = files_below(ROOT, folder)
-    with running_app(home, script="serve.py", TMPDIR=str(folder / "servers-tmp"), RAGQA_LOG="json") as address:
+    with running_app(home, TMPDIR=str(folder / "servers-tmp"), RAGQA_LOG="json") as address:
         visitor, session = Visitor(address), None
         for number in range(count):
             page, data = chance.choice(PAGES), b""

@@ -1,6 +1,6 @@
 """Two machines' applications over one PostgreSQL and one Milvus: `python -m tests.benchmarks.machines`.
 
-Two processes of `serve.py`, each with a home and a copy of the index's folder of its own; records are in PostgreSQL,
+Two processes of `app.py`, each with a home and a copy of the index's folder of its own; records are in PostgreSQL,
 the rulebook's passages in Milvus (milvus-lite). Two visitors, one at each, ask by the page's own protocol with the
 default settings, which answer by quoting. In the middle one process is killed (SIGKILL) while it answers; its visitor
 goes to the other, as a balancer would have it. Every answer that a visitor saw whole must be a record, once; a run
@@ -80,7 +80,7 @@ def main() -> int:
         prepare(homes, milvus.uri)
         addresses = []
         for home in homes:
-            app = running_app(home, script="serve.py", RAGQA_RECORDS=records, RAGQA_INDEXES=str(home / "indexes"))
+            app = running_app(home, RAGQA_RECORDS=records, RAGQA_INDEXES=str(home / "indexes"))
             addresses.append(opened.enter_context(app))
             wait_until_ready(addresses[-1])
             for other in homes:  # which a server times once

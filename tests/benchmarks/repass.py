@@ -39,7 +39,7 @@ from ragqa.scoring.repass.obligations import TfidfObligationClassifier
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.settings.config import Config, FilteringConfig, GenerationConfig, ScoringConfig
 from ragqa.settings.paths import PROJECT_INDEXES
-from ragqa.settings.presets import PRESETS
+from ragqa.settings.presets import PRESETS, with_preset
 from ragqa.types import Answer, Passage, Question
 from ragqa.types.events.pipeline import Answered, Selected
 from ragqa.types.events.scoring import ObligationScored, Scored, SentenceScored
@@ -415,13 +415,7 @@ def extractive_answers(
     The answer is split into sentences again, as the loop does, so that both score the same ones.
     """
     (preset,) = (preset for preset in PRESETS if preset.name == TEN_PASSAGES)
-    config = Config(
-        index=index,
-        retrieval=preset.retrieval,
-        fusion=preset.fusion,
-        filtering=preset.filtering,
-        generation=GenerationConfig(generator="extractive"),
-    )
+    config = with_preset(Config(index=index, generation=GenerationConfig(generator="extractive")), preset)
     opened = open_index(index, folder)
     models = Models(load_encoder(opened.manifest.encoder), bench.default, bench.default, bench.obligations)
     ten = assemble(config, opened, models)

@@ -3,7 +3,7 @@
 Eight browser sessions ask at once: all must finish, none may show an error, and every number must be the one that a
 single session gets. Then one session asks two hundred questions, and the server's memory must stay within a tenth.
 
-`--minutes 30`: mixed use instead, of `serve.py` and by the page's own protocol. Three people come and go: they ask in
+`--minutes 30`: mixed use instead, of `app.py` and by the page's own protocol. Three people come and go: they ask in
 both corpora, move the filter, check texts, read, open and compare records, sweep, and put corpora together, index and
 delete them. Once a minute the server's memory, threads, handles and reading processes are read. The median of the last
 five minutes may be 5 % above the fifth minute's memory; threads and handles are compared before and after, when nobody
@@ -85,7 +85,7 @@ def main() -> int:
 def mixed(minutes: float) -> int:
     """Prints a line a minute."""
     rows: list[dict[str, float]] = []
-    with tempfile.TemporaryDirectory() as name, running_app(Path(name), script="serve.py", RAGQA_LOG="json") as address:
+    with tempfile.TemporaryDirectory() as name, running_app(Path(name), RAGQA_LOG="json") as address:
         wait_until_ready(address)
         pid, over, done = server_of(address), threading.Event(), Counter[str]()
         ask_some(Visitor(address), random.Random(0), Path(name))

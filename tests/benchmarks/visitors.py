@@ -2,7 +2,7 @@
 
 Each visitor speaks the page's own protocol (Streamlit's messages over its websocket, by `websockets`), opens the page,
 asks, has drawn again what the page wants drawn again until nothing does, and asks the next: all of them at once, of one
-process (`serve.py`). No error may be drawn or logged, and every number of every answer must be the one that a lone
+process (`app.py`). No error may be drawn or logged, and every number of every answer must be the one that a lone
 visitor got from a server of its own. Prints seconds from Ask to the final scores, what the server holds, and how long
 /healthz took meanwhile, asked once a second: it waits for nothing but the loop that serves everybody.
 """
@@ -60,7 +60,7 @@ def visited(home: Path, questions: list[list[str]]) -> list[str]:
     """The errors of a visitor for each list of questions, all at once. Prints how long they waited."""
     home.mkdir(exist_ok=True)
     options = ("--server.address", "127.0.0.1")
-    with running_app(home, options=options, script="serve.py", RAGQA_LOG="json") as address:
+    with running_app(home, options=options, RAGQA_LOG="json") as address:
         wait_until_ready(address)
         process = server_of(address)
         first, load = megabytes(process), os.getloadavg()[0]

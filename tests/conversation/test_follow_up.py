@@ -125,9 +125,9 @@ def page():
     import streamlit as st
 
     from ragqa.records.store import RecordStore
+    from ragqa.records.view import from_record
     from ragqa.settings.config import Config
     from ragqa.ui.pages.follow_up import PENDING, draw_follow_up, origin_html
-    from ragqa.ui.state.view import from_record
 
     st.text_area("Question", key="question")
     if st.session_state.pop("ask_now", False):

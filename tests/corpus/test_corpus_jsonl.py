@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragqa.corpus.jsonl import load_jsonl, looks_like_jsonl, read_json_lines
+from ragqa.corpus.jsonl import looks_like_jsonl, read_json_lines
 from ragqa.corpus.questions import GoldQuestion, load_paragraph_questions
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.types import Passage, Question
+from tests.support.made import load_jsonl
 
 THREE = "The heron waits. It stands in the shallow water. Then it strikes."  # 3, 6 and 3 tokens
 

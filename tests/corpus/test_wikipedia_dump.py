@@ -17,10 +17,11 @@ from ragqa.corpus import detect_format, load_corpus, open_stream
 from ragqa.corpus.streams import WHOLE_FILE_BYTES, PassageStream, file_identity
 from ragqa.corpus.wikipedia import dump as dump_xml
 from ragqa.corpus.wikipedia.article import article_passages
-from ragqa.corpus.wikipedia.dump import DumpStream, files, stream_passages
+from ragqa.corpus.wikipedia.dump import DumpStream, files
 from ragqa.corpus.wikipedia.wikitext import wikitext_markdown
 from ragqa.errors import ConfigError, CorpusError
 from tests.support.effort import effort, grows_no_faster
+from tests.support.made import stream_passages
 from tests.support.synthetic_dump import HEAD, TAIL, write_dump
 
 pytestmark = pytest.mark.long

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 
 from ragqa.errors import CorpusError, RecordError
 from ragqa.evaluation.measures import MEASURES, measure_run
-from ragqa.evaluation.run_files import QuestionResult, read_run, write_per_question, write_run
+from ragqa.evaluation.run_files import QuestionResult, write_per_question, write_run
 from ragqa.types import Ranking, ScoredPassage
 from tests.support.fakes import passage, ranking
+from tests.support.made import read_run
 
 
 def names_in(folder):
@@ -114,36 +115,6 @@ class TestRun:
         write_run(path, "t", [], [])
         assert path.read_text() == ""
         assert read_run(path) == {}
-
-    def test_files_of_others(self, path):
-        """Tabs, carriage returns, a byte-order mark, ranks from 0 and out of order, ties by docid from the greatest."""
-        path.write_bytes(b"\xef\xbb\xbfq\tQ0\ta\t0\t1e-1\tt\r\n\r\n q 0 c 2 2 other\nq Q0 b 1 2.00000001 t")
-        assert read_run(path) == {"q": (("c", 2.0), ("b", 2.00000001), ("a", 0.1))}
-
-    @pytest.mark.parametrize(
-        ("line", "message"),
-        [
-            ("q Q0 6:APP 3 1 0.5 t", "line 2: expected 6 fields, qid Q0 docid rank score tag, found 7: 'q Q0 6:APP 3"),
-            ("q Q0 b 1 0.5", "line 2: expected 6 fields, .* found 5"),
-            ("q Q0 b first 0.5 t", "line 2: expected a whole number from 0 as rank, found 'first'"),
-            ("q Q0 b -1 0.5 t", "as rank, found '-1'"),
-            ("q Q0 b 1 high t", "line 2: expected a number within 2e.38 as score, found 'high'"),
-            ("q Q0 b 1 nan t", "as score, found 'nan'"),
-            ("q Q0 b 1 1e999 t", "as score, found '1e999'"),
-            ("q Q0 a 1 0.5 t", "line 2: expected each docid once per question, found 'a' again for question 'q'"),
-        ],
-    )
-    def test_damaged_lines(self, path, line, message):
-        path.write_text(f"q Q0 a 1 0.5 t\n{line}\n")
-        with pytest.raises(CorpusError, match=f"run.txt, {message}" if message.startswith("line") else message):
-            read_run(path)
-
-    def test_no_text_and_no_file(self, path):
-        with pytest.raises(CorpusError, match="cannot be read"):
-            read_run(path)
-        path.write_bytes(b"q Q0 \xff 1 1 t\n")
-        with pytest.raises(CorpusError, match="not UTF-8"):
-            read_run(path)
 
 
 class TestPerQuestion:

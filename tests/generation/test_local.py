@@ -156,11 +156,12 @@ def test_who_stops_gives_the_turn_to_the_next(host, tmp_path):
 
 def test_another_process_that_asks_is_waited_for(host, tmp_path):
     host("answer")
-    other = local.FileLock(tmp_path / "home" / "local-model.lock")
+    other = local.Lock(tmp_path / "home" / "local-model.lock")
     (tmp_path / "home").mkdir()
     with closing(generator(tmp_path).stream(QUESTION, PASSAGES)) as stream:
-        with other:
-            assert "another ragqa" in next(stream).phase
+        assert other.take()
+        assert "another ragqa" in next(stream).phase
+        other.release()
         _, answered = drain(stream)
     assert answered.finish_reason == "stop"
 

@@ -11,12 +11,12 @@ from ragqa.generation.prompts import (
     PASSAGE_MAX_CHARS,
     PASSAGES_MAX_CHARS,
     QUESTION_MAX_CHARS,
-    build_messages,
     build_prompt,
 )
 from ragqa.infra.cleaning import without_controls, without_invisible
 from ragqa.types import Question
 from tests.support.fakes import passage
+from tests.support.made import build_messages
 
 QUESTION = Question("What must a Firm do?")
 PASSAGES = [

@@ -19,14 +19,14 @@ from ragqa.index import build_index, encoded, index_info, open_index, passages, 
 from ragqa.index import passages as index_passages
 from ragqa.index.manifest import describe_files, read_manifest, write_manifest
 from ragqa.retrieval import bm25_scores, retrievers_for, token_table, vectors
-from ragqa.retrieval.bm25 import build_bm25, load_bm25, save_bm25, scored_bm25, write_bm25
+from ragqa.retrieval.bm25 import load_bm25, write_bm25
 from ragqa.retrieval.dense import DenseRetriever
-from ragqa.retrieval.ranking import tie_order
 from ragqa.retrieval.token_table import keys_of, places_of
 from ragqa.settings.config import IndexingConfig, RetrievalConfig
 from ragqa.types import ModelInfo
 from tests.index.test_indexing import in_memory
 from tests.support.fakes import FakeEncoder, passage
+from tests.support.made import build_bm25, save_bm25, scored_bm25, tie_order
 
 pytestmark = pytest.mark.long
 

@@ -397,7 +397,7 @@ def test_the_command_writes_what_it_found(call, file, tmp_path):
         ("--depth", "0", "retrieval top-k must be in 1..1000"),
         ("--write", "/nowhere/mine.json", "--write must be in a folder that exists"),
         ("--write", "mine.txt", "ends in .json"),
-        ("--write", "BM25 only.json", "belongs to a preset"),
+        ("--write", "BM25 only.json", "belongs to a bundled preset"),
     ],
 )
 @pytest.mark.long

@@ -214,7 +214,10 @@ def test_a_file_of_the_users_own_counts_by_its_digest(asked, tmp_path):
 
 def test_two_at_once_are_told(asked, tmp_path):
     (tmp_path / "models").mkdir()
-    with fetching.FileLock(tmp_path / "models" / ".tiny.lock"), pytest.raises(ModelError, match="another ragqa"):
+    with (
+        fetching.locked(tmp_path / "models" / ".tiny.lock", AssertionError),
+        pytest.raises(ModelError, match="another ragqa"),
+    ):
         fetched(tmp_path / "models")
 
 

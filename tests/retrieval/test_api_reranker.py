@@ -1,9 +1,7 @@
 """Rerankers behind an API: what is sent, what is believed, that the key stays where it belongs, and the presets."""
 
 import json
-import logging
 import threading
-import traceback
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
@@ -15,64 +13,32 @@ import ragqa.pipeline
 from ragqa.cli import app
 from ragqa.errors import ConfigError, ModelError
 from ragqa.evaluation.loading import config_of
-from ragqa.infra import http as http_client
-from ragqa.infra.http import TRIES, missing_key
+from ragqa.infra.http import missing_key
 from ragqa.loading import Models, load_reranker
 from ragqa.plugins.protocols import Reranker
 from ragqa.retrieval.api_reranker import CHARS_PER_REQUEST, ApiReranker
 from ragqa.settings.config import RerankingConfig
 from ragqa.settings.preset_files import find_preset, preset_text, read_preset
 from ragqa.settings.presets import PRESETS
-from tests.support.embedding_server import EmbeddingServer, page, reset, score_of, scores, status, vectors
+from tests.support.api_clients import KEY, QUESTION, TEXTS, refused
+from tests.support.embedding_server import EmbeddingServer, score_of, scores, status, vectors
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
-from tests.support.helpers import reprs_within
 
-KEY = 'test/key+"0123456789_abcdef'  # JSON writes it otherwise
-QUESTION = "Which conduct must a firm report?"
-TEXTS = ["Firms must keep records.", "Auditors are registered.", "Über §3 – 監査"]
-
-
-@pytest.fixture(autouse=True)
-def slept(monkeypatch):
-    """The pauses between tries, in seconds, none of them made; and no proxy of the machine's own."""
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.lower(), raising=False)
-    pauses = []
-    monkeypatch.setattr(http_client, "_sleep", pauses.append)
-    return pauses
+pytestmark = pytest.mark.usefixtures("slept")
 
 
 @pytest.fixture
-def reranker_of():
+def reranker_of(client_of):
     """Makes rerankers that ask this server, and closes them."""
-    made = []
+    return lambda server, name="voyage:rerank-2", key=KEY: client_of(ApiReranker, server, name, key)
 
-    def make(server, name="voyage:rerank-2", key=KEY):
-        environ = {
-            f"{provider}_{what}": value
-            for provider in ("OPENAI", "VOYAGE")
-            for what, value in (("API_KEY", key), ("BASE_URL", server.base_url))
-        }
-        made.append(ApiReranker(name, environ=environ))
-        return made[-1]
 
-    yield make
-    for reranker in made:
-        reranker.close()
+def failure(reranker, texts=TEXTS, kind=ModelError) -> str:
+    return refused(lambda: reranker.score(QUESTION, texts), kind)
 
 
 def expected(texts, question=QUESTION):
     return [score_of(question, text) for text in texts]
-
-
-def failure(reranker, texts=TEXTS, kind=ModelError) -> str:
-    with pytest.raises(kind) as caught:
-        reranker.score(QUESTION, texts)
-    assert caught.value.__cause__ is None
-    assert caught.value.__context__ is None
-    assert KEY[:9] not in "".join(traceback.format_exception(caught.value))
-    return str(caught.value)
 
 
 class TestScores:
@@ -141,60 +107,11 @@ class TestRequests:
 
 
 class TestRetries:
-    @pytest.mark.parametrize(
-        "fault",
-        [status(429), status(500), status(502), status(503), status(408), reset(), reset(b'{"data": [')],
-        ids=["429", "500", "502", "503", "408", "reset", "reset-in-the-body"],
-    )
-    def test_what_may_pass_is_tried_again(self, reranker_of, slept, fault):
-        with EmbeddingServer(fault, fault, scores()) as server:
-            assert reranker_of(server).score(QUESTION, TEXTS) == expected(TEXTS)
-            assert server.sent == [TEXTS] * 3
-        assert len(slept) == 2
-
-    def test_retry_after_is_honoured(self, reranker_of, slept):
-        with EmbeddingServer(status(429, retry_after="7"), scores()) as server:
-            reranker_of(server).score(QUESTION, TEXTS)
-        assert 7 <= slept[0] <= 7 * 1.25
-
     def test_a_batch_that_was_scored_is_not_sent_again(self, reranker_of):
         texts = [f"text {n}" for n in range(40)]
         with EmbeddingServer(scores(), status(503), scores()) as server:
             assert reranker_of(server, "openai:m").score(QUESTION, texts) == expected(texts)
             assert [len(sent) for sent in server.sent] == [32, 8, 8]
-
-    @pytest.mark.parametrize("fault", [status(429), status(500), reset()], ids=["429", "500", "reset"])
-    def test_tries_are_bounded(self, reranker_of, slept, fault):
-        with EmbeddingServer(fault) as server:
-            message = failure(reranker_of(server))
-            assert len(server.requests) == TRIES
-        assert f"in try {TRIES} of {TRIES}" in message
-        assert message.endswith("or leave the reranker out")
-        assert len(slept) == TRIES - 1
-
-    @pytest.mark.parametrize(
-        ("code", "next_step"),
-        [
-            (400, "texts' lengths (up to 33 characters here)"),
-            (401, "check VOYAGE_API_KEY,"),
-            (403, "check that VOYAGE_API_KEY may use this model"),
-            (404, "check the model name and VOYAGE_BASE_URL"),
-        ],
-    )
-    def test_a_refusal_is_not_tried_again_and_says_what_to_do(self, reranker_of, slept, code, next_step):
-        with EmbeddingServer(status(code, "no such thing")) as server:
-            message = failure(reranker_of(server))
-            assert len(server.requests) == 1
-            assert f"expected 3 scores by 'rerank-2' from the reranking server at 127.0.0.1:{server.port}" in message
-        assert f"HTTP {code} (no such thing)" in message
-        assert next_step in message
-        assert slept == []
-
-    def test_silence_ends(self, reranker_of, monkeypatch):
-        monkeypatch.setattr(http_client, "TIMEOUT_SECONDS", 0.2)
-        with EmbeddingServer(vectors(seconds=30), scores()) as server:
-            assert reranker_of(server).score(QUESTION, TEXTS) == expected(TEXTS)
-            assert len(server.requests) == 2
 
 
 def set_item(number, **fields):
@@ -209,19 +126,7 @@ class TestAnswersAreChecked:
     @pytest.mark.parametrize(
         ("behaviour", "found"),
         [
-            (page("<h1>Welcome</h1>"), "not JSON: <h1>Welcome</h1>"),
-            (page('{"data": [{"index": 0, "relevance_'), "not JSON"),
-            (page("[1, 2]"), "without a list called data or results: [1, 2]"),
-            (page('{"error": {"message": "overloaded"}}'), "without a list called data or results: overloaded"),
             (scores("scores"), "without a list called data or results"),
-            (spoilt(lambda body: body["data"].pop()), "2 items of data"),
-            (spoilt(lambda body: body["data"].append(body["data"][0])), "4 items of data"),
-            (spoilt(lambda body: body["data"][1].update(index=body["data"][0]["index"])), "3 items of data, 2 of them"),
-            (set_item(1, index=7), "3 items of data"),
-            (set_item(1, index=-1), "3 items of data"),
-            (set_item(1, index=True), "3 items of data, 2 of them"),
-            (set_item(1, index=None), "3 items of data, 2 of them"),
-            (spoilt(lambda body: body["data"].__setitem__(1, None)), "3 items of data, 2 of them"),
             (spoilt(lambda body: body["data"][1].pop("relevance_score")), "relevance_score that is not a number"),
             (set_item(1, relevance_score="0.5"), "relevance_score that is not a number"),
             (set_item(1, relevance_score=True), "relevance_score that is not a number"),
@@ -240,46 +145,6 @@ class TestAnswersAreChecked:
             assert len(server.requests) == 1
             assert slept == []
             assert reranker.score(QUESTION, TEXTS) == expected(TEXTS)
-
-    def test_an_answer_without_end(self, reranker_of, monkeypatch):
-        monkeypatch.setattr(http_client, "MAX_ANSWER_BYTES", 100)
-        with EmbeddingServer() as server:
-            assert "more than 100 bytes" in failure(reranker_of(server))
-
-
-class TestTheKeyStaysSecret:
-    @pytest.mark.parametrize(
-        "behaviour",
-        [
-            status(401, "Incorrect API key provided: {key}. Get one."),
-            status(500, "x" * 190 + " {key}"),
-            page(json.dumps({"echo": KEY}), 403),
-            page(f"<p>{KEY}</p>"),
-            page(json.dumps({"results": KEY})),
-        ],
-        ids=["401", "at-the-cut", "json", "not-json", "no-list"],
-    )
-    def test_in_no_error_and_no_log(self, reranker_of, caplog, behaviour):
-        caplog.set_level(logging.DEBUG, "ragqa")
-        caplog.set_level(logging.INFO)
-        with EmbeddingServer(behaviour) as server:
-            message = failure(reranker_of(server))
-            assert server.requests[0].key == KEY
-        assert KEY[:9] not in message
-        assert KEY[:9] not in caplog.text
-
-    def test_not_in_info_or_repr(self, reranker_of):
-        with EmbeddingServer() as server:
-            reranker = reranker_of(server)
-            shown = [repr(reranker), repr(reranker.info), *reprs_within(reranker)]
-        assert not any(KEY[:9] in text for text in shown)
-
-    def test_a_redirect_is_not_followed_with_it(self, reranker_of):
-        with EmbeddingServer() as other:
-            redirect = lambda exchange: exchange.send(307, b"{}", Location=other.base_url + "/rerank")  # noqa: E731
-            with EmbeddingServer(redirect) as server:
-                assert "HTTP 307" in failure(reranker_of(server))
-            assert other.requests == []
 
 
 class TestNamesAndSettings:

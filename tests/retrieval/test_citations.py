@@ -15,10 +15,10 @@ from ragqa.index.references import cited_in
 from ragqa.retrieval import rank, retrievers_for
 from ragqa.retrieval.citations import WIDEST, CitationRetriever, Links, asks_twice, links_of
 from ragqa.retrieval.names import fitting_fusion, own_weights
-from ragqa.retrieval.ranking import tie_order
 from ragqa.settings.config import CITATIONS_WEIGHT, FilteringConfig, FusionConfig, IndexingConfig, RetrievalConfig
 from ragqa.types import Question, Ranking, ScoredPassage
 from tests.support.fakes import FakeEncoder, FakeRetriever, passage, ranking
+from tests.support.made import tie_order
 
 PASSAGES = (
     passage("1:1", "a", number="1"),

@@ -20,10 +20,10 @@ from ragqa.retrieval import local_models
 from ragqa.retrieval.dense import DenseRetriever, check_unit_rows
 from ragqa.retrieval.encoder import BertEncoder, SentenceTransformerEncoder, covers
 from ragqa.retrieval.local_models import EMBEDDED, EMBEDDED_SHA256, weights_of
-from ragqa.retrieval.ranking import tie_order
 from ragqa.retrieval.vectors import read_vectors, write_vectors
 from ragqa.types import ModelInfo
 from tests.support.fakes import FakeEncoder, passage
+from tests.support.made import tie_order
 from tests.support.processor import has_bf16
 
 

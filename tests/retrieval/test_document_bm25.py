@@ -11,12 +11,12 @@ from ragqa.errors import IndexMismatchError
 from ragqa.fusion import fuse
 from ragqa.retrieval import rank
 from ragqa.retrieval.analysis import tokenise
-from ragqa.retrieval.bm25 import Bm25sRetriever, build_bm25
-from ragqa.retrieval.document_bm25 import DOCUMENT_FILES, DocumentBm25, load_documents, save_documents
-from ragqa.retrieval.ranking import tie_order
+from ragqa.retrieval.bm25 import Bm25sRetriever
+from ragqa.retrieval.document_bm25 import DOCUMENT_FILES, DocumentBm25, load_documents
 from ragqa.retrieval.token_table import token_table
 from ragqa.settings.config import FusionConfig
 from tests.support.fakes import passage
+from tests.support.made import build_bm25, save_documents, tie_order
 
 PLAIN = Analyser()
 K1, B = 1.2, 0.75

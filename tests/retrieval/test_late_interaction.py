@@ -17,9 +17,9 @@ from ragqa.retrieval.late_interaction import (
     load_tokens,
     save_tokens,
 )
-from ragqa.retrieval.ranking import tie_order
 from ragqa.types import ModelInfo
 from tests.support.fakes import passage
+from tests.support.made import tie_order
 from tests.support.tiny_models import write_pylate, write_stanford
 
 PASSAGES = (passage("c", "east"), passage("a", "north east"), passage("b", "east"), replace(passage("d"), text=""))

@@ -21,13 +21,13 @@ from ragqa.loading import load_reranker, with_reranker
 from ragqa.models.inference.classifier import SequenceClassifier
 from ragqa.records.record import AnswerRecord
 from ragqa.records.store import RecordStore
+from ragqa.records.view import View, advance, from_record, reselect, unread
 from ragqa.retrieval.analysis import indexed_text
 from ragqa.retrieval.reranker import read_again
 from ragqa.settings.config import Config, FilteringConfig, FusionConfig, RerankingConfig
 from ragqa.types import ModelInfo, Question, Ranking, ScoredPassage
 from ragqa.types.events.pipeline import Fused, Reranked, Retrieved, Selected
 from ragqa.ui.html.passages import passage_table_html
-from ragqa.ui.state.view import View, advance, from_record, reselect, unread
 from tests.scoring.repass.test_nli import PAIRS, make_model
 from tests.scoring.repass.test_reference_profile import make, tiny_encoding, transformers_logits
 from tests.support.fakes import FakeReranker, passage, ranking

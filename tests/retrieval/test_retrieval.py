@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from ragqa.english.analysers import ANALYSERS, Analyser, analyser_named
 from ragqa.errors import ConfigError, IndexMismatchError
 from ragqa.retrieval import retrievers_for
-from ragqa.retrieval.analysis import analysed_text, hidden_passages, indexed_text, tokenise
-from ragqa.retrieval.bm25 import BM25_FILES, Bm25sRetriever, RankBm25Retriever, build_bm25, load_bm25, save_bm25
-from ragqa.retrieval.ranking import best_positions, tie_order
+from ragqa.retrieval.analysis import analysed_text, indexed_text, tokenise
+from ragqa.retrieval.bm25 import BM25_FILES, Bm25sRetriever, RankBm25Retriever, load_bm25
+from ragqa.retrieval.ranking import best_positions
 from ragqa.settings.config import RetrievalConfig
 from ragqa.types import ModelInfo
 from tests.support.fakes import FakeEncoder, passage
+from tests.support.made import build_bm25, hidden_passages, save_bm25, tie_order
 
 K1, B = 1.2, 0.75
 PLAIN = Analyser()

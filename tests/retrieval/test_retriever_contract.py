@@ -17,20 +17,20 @@ from ragqa.plugins.protocols import Rescorer, Retriever
 from ragqa.retrieval import rank
 from ragqa.retrieval.analysis import context_analyser, context_windows, tokenise
 from ragqa.retrieval.api_encoder import ApiEncoder
-from ragqa.retrieval.bm25 import Bm25sRetriever, RankBm25Retriever, build_bm25, load_bm25, save_bm25, scored_bm25
+from ragqa.retrieval.bm25 import Bm25sRetriever, RankBm25Retriever, load_bm25
 from ragqa.retrieval.dense import DenseRetriever
-from ragqa.retrieval.document_bm25 import DocumentBm25, load_documents, save_documents
+from ragqa.retrieval.document_bm25 import DocumentBm25, load_documents
 from ragqa.retrieval.late_interaction import LateEncoder, LateInteraction, LateRescorer, load_tokens, save_tokens
 from ragqa.retrieval.milvus.bm25 import MilvusBm25, SparseModel, SparseWords, idf_of
 from ragqa.retrieval.milvus.client import Milvus
 from ragqa.retrieval.milvus.corpus import MilvusPassages, MilvusVectors, mark_row, placed, row_of
-from ragqa.retrieval.ranking import tie_order
 from ragqa.retrieval.splade import SpladeEncoder, SpladeRetriever, load_sparse, save_sparse
 from ragqa.retrieval.token_table import token_table
 from ragqa.retrieval.vectors import read_vectors, write_vectors
 from tests.support.embedding_server import EmbeddingServer, reset, status, vectors
 from tests.support.fakes import FakeEncoder, passage, ranking
 from tests.support.hostile import hostile_texts
+from tests.support.made import build_bm25, save_bm25, save_documents, scored_bm25, tie_order
 
 PLAIN = Analyser()
 K1, B = 1.2, 0.75

@@ -5,10 +5,10 @@ import pytest
 from scipy import sparse
 
 from ragqa.errors import IndexMismatchError, ModelError
-from ragqa.retrieval.ranking import tie_order
 from ragqa.retrieval.splade import SPLADE_FILES, SpladeEncoder, SpladeRetriever, load_sparse, save_sparse
 from ragqa.types import ModelInfo
 from tests.support.fakes import passage
+from tests.support.made import tie_order
 
 PASSAGES = (passage("c", "one"), passage("a", "two"), passage("b", "one"), passage("d", "nothing"))
 TABLE = {"one": [0, 2.0, 0, 1.5], "two": [0.5, 0, 0, 1.0], "nothing": [0, 0, 0, 0], "?": [1.0, 0.25, 9.0, 0]}

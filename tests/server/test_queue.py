@@ -89,3 +89,24 @@ def test_a_wrong_number_is_refused(monkeypatch, wrong):
     monkeypatch.setenv("RAGQA_MAX_RUNS", wrong)
     with pytest.raises(ConfigError, match="RAGQA_MAX_RUNS: expected a whole number from 1"):
         RunQueue.from_env()
+
+
+def test_nine_tabs_of_one_person_do_not_refuse_the_next(monkeypatch):
+    turns = RunQueue(1, 7)
+    mine = [turns.take("ann") for _ in range(4)]
+    for _ in range(5):
+        with pytest.raises(BusyError, match="4 questions of yours"):
+            turns.take("ann")
+    other = turns.take("bob")
+    assert [turns.place(one) for one in (*mine, other)] == [0, 2, 3, 4, 1]
+    third = turns.take("bob")
+    assert [turns.place(one) for one in (*mine, other, third)] == [0, 2, 4, 5, 1, 3]
+    mine[0].leave()
+    assert turns.place(other) == 0
+
+
+def test_who_is_nobody_in_particular_waits_in_order_and_fills_the_line():
+    turns = RunQueue(1, 3)
+    assert [turns.place(turns.take()) for _ in range(4)] == [0, 1, 2, 3]
+    with pytest.raises(BusyError, match="as many as this server takes"):
+        turns.take()

@@ -66,7 +66,7 @@ def changed(**changes):
         (changed(name=3), "at name"),
         (changed(name=" "), "one line of 1 to 80 characters"),
         (changed(name="a\nb"), "one line of 1 to 80 characters"),
-        (changed(name="BM25 only"), "belongs to a preset"),
+        (changed(name="BM25 only"), "belongs to a bundled preset"),
         (changed(explanation="x" * 1000), "an explanation of one line"),
         (" " * 1_000_001, "at most 1,000,000 bytes"),
     ],

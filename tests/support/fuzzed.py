@@ -39,6 +39,7 @@ from ragqa.loading import Models
 from ragqa.pipeline import assemble, clean_question
 from ragqa.records.record import AnswerRecord
 from ragqa.records.store import RecordStore
+from ragqa.records.view import View, advance, from_record
 from ragqa.retrieval.api_encoder import ApiEncoder
 from ragqa.retrieval.api_reranker import ApiReranker
 from ragqa.retrieval.names import rankings_for
@@ -53,7 +54,6 @@ from ragqa.ui.html.answer import panes_of
 from ragqa.ui.html.library import reading_html
 from ragqa.ui.pages.evaluation.runs import view_from_json
 from ragqa.ui.state.address import address_of, link_of, link_to, query_of
-from ragqa.ui.state.view import View, advance, from_record
 from tests.support.document_files import RULES, rules_pages, write_docx, write_html, write_pdf, write_xlsx
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
 from tests.support.helpers import make_pipeline

@@ -58,12 +58,11 @@ def running_app(
     port: int = 0,
     options: tuple[str, ...] = (),
     root: Path = ROOT,
-    script: str = "app.py",
     **environment: str,
 ) -> Iterator[str]:
     """The address of a fresh `streamlit run` of this checkout; its output is in ``home/server.log``."""
     port = port or free_port()
-    command = [sys.executable, "-m", "streamlit", "run", script, "--server.port", str(port)]
+    command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
     command += ["--server.address", "127.0.0.1", *options]
     env = {**os.environ, "RAGQA_HOME": str(home), **environment}
     with (home / "server.log").open("wb") as log:
@@ -92,7 +91,7 @@ def wait_until_healthy(
 
 
 def wait_until_ready(address: str, seconds: float = 300) -> None:
-    """Until the models of `serve.py` are loaded."""
+    """Until the server's models are loaded."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         try:

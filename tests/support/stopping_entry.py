@@ -1,6 +1,6 @@
 """A server with four questions at work and one behind them: ``python -m tests.support.stopping_entry FILE``.
 
-It stands on the lifespan of `serve.py`; FILE holds the records. One writer ends as soon as the server stops, one goes
+It stands on the lifespan of `app.py`; FILE holds the records. One writer ends as soon as the server stops, one goes
 on for ever, one does so with a best answer so far, one is silent. ``Ready`` on standard output: all are at it.
 """
 

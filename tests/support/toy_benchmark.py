@@ -14,7 +14,7 @@ from ragqa.errors import GenerationError
 from ragqa.evaluation.benchmark import LIMIT, Benchmark, Item, Option, Task
 from ragqa.evaluation.report import Column, Comparison, Figure, File, Line, Report, Row
 from ragqa.evaluation.run import run
-from ragqa.infra.journal import write_whole
+from ragqa.infra.files import write_whole
 from ragqa.settings.paths import Paths
 from ragqa.types import Question
 

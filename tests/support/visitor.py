@@ -173,8 +173,8 @@ class Opened:
                 if fragment in self.again:
                     self.run(fragment)
 
-    def drop(self, key: str, name: str, content: bytes) -> str:
-        """Drops a file on the uploader of this key."""
+    def send_file(self, name: str, content: bytes, cookies: dict[str, str] | None = None) -> tuple[int, Any]:
+        """Sends a file of this session as a browser does: the status, and the addresses that the server gave for it."""
         told = BackMsg()
         asked = told.file_urls_request
         asked.request_id, asked.session_id = "1", self._session
@@ -183,12 +183,17 @@ class Opened:
         while (message := self._received()).WhichOneof("type") != "file_urls_response":
             pass
         (urls,) = message.file_urls_response.file_urls
-        sent = self._visitor.http.put(
-            urls.upload_url,
-            files={"file": (name, content)},
-            headers={"X-Xsrftoken": self._visitor.cookies.get("_streamlit_xsrf", "")},
-        )
-        assert sent.status_code < 300, sent.text[:300]
+        said = self._visitor.cookies if cookies is None else cookies
+        headers = {"X-Xsrftoken": said.get("_streamlit_xsrf", ""), "Origin": self._visitor.address}
+        if cookies is not None:
+            headers["Cookie"] = "; ".join(f"{name}={value}" for name, value in cookies.items())
+        sent = self._visitor.http.put(urls.upload_url, files={"file": (name, content)}, headers=headers)
+        return sent.status_code, urls
+
+    def drop(self, key: str, name: str, content: bytes) -> str:
+        """Drops a file on the uploader of this key."""
+        status, urls = self.send_file(name, content)
+        assert status < 300, status
         state = FileUploaderState()
         state.uploaded_file_info.add(name=name, size=len(content), file_id=urls.file_id, file_urls=urls)
         return self.run(**{self.widgets[key]: ("file_uploader_state_value", state)})

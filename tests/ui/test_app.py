@@ -192,7 +192,7 @@ def test_settings_are_kept_as_a_preset_by_name_and_what_is_wrong_is_told(app, mo
     save = next(button for button in at.button if button.label == "Save")
     at.text_input(key="preset_name").set_value("BM25 only")
     save.click().run()
-    assert "belongs to a preset" in words(at)
+    assert "belongs to a bundled preset" in words(at)
     at.text_input(key="preset_name").set_value("Mine")
     next(button for button in at.button if button.label == "Save").click().run()
     assert not at.exception
@@ -443,7 +443,7 @@ def test_a_run_of_another_process_is_shown_as_far_as_it_is_kept(app, monkeypatch
     assert "A firm must act at once." in words(fresh)
     assert "Another process of this server was at this run" in words(fresh)
     app.store.begin("waits")
-    assert "has kept no answer yet" in words(opened(run="waits"))
+    assert "has stored no answer yet" in words(opened(run="waits"))
     monkeypatch.setattr(resources, "record_store", lambda path: RecordStore(app.store.place / "below a file"))
     assert "cannot use the record file" in words(opened(run=run.id))
 
@@ -509,6 +509,23 @@ def test_answers_of_a_file_are_offered(app):
     assert at.session_state["checked"].wait(20).asked == Question("Question 2?", given="Answer 2.")
     at.file_uploader(key="checked_file").upload("answers.json", b"{", "application/json").run()
     assert "is not JSON" in words(at)
+
+
+def test_a_file_of_answers_is_read_once_elsewhere_and_not_beyond_ten_megabytes(app, monkeypatch):
+    texts, loads = [], json.loads
+    monkeypatch.setattr(json, "loads", lambda text, **more: texts.append(str(text)) or loads(text, **more))
+    app()
+    at = opened(page="check")
+    rows = [{"Question": "Who?", "RetrievedPassages": ["x"], "Answer": f"The firm {n}."} for n in range(3_000)]
+    content = json.dumps(rows).encode()
+    at.file_uploader(key="checked_file").upload("answers.json", content, "application/json").run()
+    for _ in range(3):
+        at.run()
+    assert len(at.selectbox(key="checked_item").options) == 2_000
+    assert not [text for text in texts if "The firm 2999." in text]
+    hostile = b"[" + b"[]," * 3_600_000 + b"[]]"
+    at.file_uploader(key="checked_file").upload("answers.json", hostile, "application/json").run()
+    assert "at most 10 MB" in words(at)
 
 
 def test_an_address_asks_with_its_settings_and_gone_back_to_shows_the_same_run(app):

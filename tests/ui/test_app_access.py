@@ -24,6 +24,7 @@ from ragqa.settings.config import IndexingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types import Question
 from ragqa.ui import access
+from ragqa.ui.shared import forget
 from ragqa.ui.state.run import Run
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
 from tests.support.helpers import make_pipeline
@@ -119,8 +120,7 @@ def world(indexes, tmp_path, monkeypatch):
         run.wait(20)
         made.ids["run"] = run.id
     yield made
-    st.cache_resource.clear()
-    st.cache_data.clear()
+    forget()
 
 
 def as_(name, **changes):

@@ -7,20 +7,18 @@ from dataclasses import replace
 from html import unescape
 
 import pytest
-import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 import ragqa.loading
 import ragqa.ui.state.resources as resources
+from ragqa.corpus.answers import read_answers
 from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.pandachat import load_pandachat_questions
 from ragqa.errors import ConfigError, CorpusError, RecordError
-from ragqa.evaluation.answer_file import read_answers
 from ragqa.evaluation.benchmark import Benchmark, Item, Option, Task
 from ragqa.evaluation.benchmarks.pandachat.submissions import read_submission
 from ragqa.evaluation.catalogue import benchmarks
 from ragqa.evaluation.report import Hit, Report, Row
-from ragqa.evaluation.run_files import read_run
 from ragqa.index import build_index, open_index
 from ragqa.loading import Models
 from ragqa.pipeline import assemble
@@ -29,7 +27,9 @@ from ragqa.types import Question
 from ragqa.ui.pages.evaluation.form import fitting_indexes, keep_upload, new_index_name
 from ragqa.ui.pages.evaluation.page import all_runs
 from ragqa.ui.pages.evaluation.runs import EvaluationRuns, EvaluationView, view_from_json, view_to_json
+from ragqa.ui.shared import forget
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
+from tests.support.made import read_run
 from tests.support.openai_server import OpenAIServer, answer
 from tests.support.pandachat_set import QUERIES, write_set
 from tests.ui.test_app import html, words
@@ -70,7 +70,7 @@ def world(rulebook, monkeypatch, tmp_path):
     monkeypatch.setattr(resources, "pipeline", pipeline)
     monkeypatch.setattr(resources, "warm_up", lambda config, paths: None)
     monkeypatch.setattr(ragqa.loading, "load_encoder", lambda name, **options: FakeEncoder())
-    st.cache_data.clear()
+    forget()
     yield world
     world.gate.set()
     run = all_runs(Paths.from_env()).current
@@ -268,7 +268,7 @@ def test_progress_is_shown_while_it_runs_and_stop_keeps_what_is_done(world):
         assert part in text, part
     assert next(button for button in at.button if button.label == "Run").disabled
     at = press(at, "Stop")
-    assert "Stopping after what is under way" in words(at)
+    assert "Stopping after the requests in progress" in words(at)
     world.gate.set()
     at = finished(at)
     assert "Stopped after 3 of 14 questions" in words(at)
@@ -292,10 +292,10 @@ def test_one_run_at_a_time(world):
     world.gate.clear()
     press(choose(page(), "retrieval"), "Run")
     runs = all_runs(Paths.from_env())
-    with pytest.raises(ConfigError, match="ObliQA retrieval is still under way"):
+    with pytest.raises(ConfigError, match="ObliQA retrieval is still running"):
         runs.start("retrieval", settings(questions=RULES.question_files[1]))
     at = choose(page(), "answers")
-    assert "ObliQA retrieval is under way" in words(at)
+    assert "ObliQA retrieval is running" in words(at)
     assert next(button for button in at.button if button.label == "Run").disabled
     world.gate.set()
 
@@ -380,7 +380,7 @@ def test_pandachat_builds_its_index_and_writes_a_submission_that_its_check_accep
 def test_pandachat_leaves_an_index_of_that_name_alone(world):
     write_set(world.data / "panda.json")
     (world.indexes / "pandachat").symlink_to(world.indexes / "rulebook")
-    st.cache_data.clear()
+    forget()
     assert "pandachat-2, built first (about a minute)" in str(
         [box.options for box in choose(page(), "pandachat").selectbox]
     )

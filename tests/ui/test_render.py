@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from ragqa.filtering import select
 from ragqa.records.record import RecordSummary
+from ragqa.records.view import Shown
 from ragqa.scoring.repass.explanation import explain, mode_differences, provenance
 from ragqa.settings.config import FilteringConfig
 from ragqa.types import Question, Ranking
@@ -19,15 +20,7 @@ from ragqa.ui.html.cards import sentence_cards
 from ragqa.ui.html.charts import growth_chart
 from ragqa.ui.html.curve import curve_html
 from ragqa.ui.html.passages import passage_cards_html, passage_table_html
-from ragqa.ui.html.render import (
-    answer_html,
-    changed_html,
-    notice_html,
-    record_link_html,
-    records_html,
-    seconds_html,
-    text_html,
-)
+from ragqa.ui.html.render import answer_html, changed_html, notice_html, record_link_html, records_html, seconds_html
 from ragqa.ui.html.scores import (
     gauges_html,
     growth_html,
@@ -37,8 +30,8 @@ from ragqa.ui.html.scores import (
     provenance_html,
     sentence_table_html,
 )
+from ragqa.ui.html.template import text_html
 from ragqa.ui.state.differences import Difference
-from ragqa.ui.state.view import Shown
 from tests.support.fakes import answer, passage, ranking
 from tests.support.helpers import ANSWER, PASSAGES, make_pipeline
 from tests.support.verdict_cases import before_rules
@@ -104,7 +97,7 @@ def test_hostile_text_stays_text_everywhere(finished):
         [
             passage_table_html(selection, 5),
             passage_cards_html(selection, 5),
-            curve_html(selection, FilteringConfig(), 5),
+            curve_html(selection, 5),
             changed_html(HOSTILE, [Difference(HOSTILE, HOSTILE, HOSTILE, HOSTILE)]),
             answer_html(answer(HOSTILE, [(1,)]), n_passages=1),
             notice_html(HOSTILE),

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from ragqa.english.analysers import ANALYSERS, Analyser
 from ragqa.filtering import select
 from ragqa.fusion import fuse
+from ragqa.records.view import WEAK_COSINE, weak_match
 from ragqa.retrieval.analysis import matched_words
 from ragqa.settings.config import FilteringConfig, FusionConfig
 from ragqa.types import Ranking, ScoredPassage
 from ragqa.ui.html.passages import passage_cards_html, passage_table_html
-from ragqa.ui.state.view import WEAK_COSINE, weak_match
 from tests.support.fakes import passage
 from tests.ui.test_render import HOSTILE, Tags, assert_harmless
 

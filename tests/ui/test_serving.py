@@ -1,11 +1,11 @@
-"""The addresses of `serve.py` for whoever looks after a server."""
+"""The addresses of `app.py` for whoever looks after a server."""
 
+import os
 import threading
 import urllib.error
 import urllib.request
 
 import pytest
-import streamlit as st
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
@@ -13,6 +13,7 @@ from ragqa.errors import ModelError
 from ragqa.settings.config import Config
 from ragqa.types import Question
 from ragqa.ui import serving
+from ragqa.ui.shared import forget
 from ragqa.ui.state import resources
 from ragqa.ui.state.run import Run
 from tests.support.helpers import make_pipeline
@@ -25,9 +26,9 @@ pytestmark = pytest.mark.long
 def client(monkeypatch):
     for name in ("RAGQA_ACCESS", "RAGQA_METRICS_TOKEN"):
         monkeypatch.delenv(name, raising=False)
-    st.cache_resource.clear()
+    forget()
     yield TestClient(Starlette(routes=serving.routes()))
-    st.cache_resource.clear()
+    forget()
 
 
 def test_it_is_ready_when_models_and_corpus_are_there_and_says_what_is_missing(client, monkeypatch):
@@ -101,7 +102,7 @@ def test_a_run_is_counted_by_how_it_ended_and_by_nothing_of_its_words(client, mo
 
 @pytest.mark.model
 def test_the_server_answers_at_these_addresses_and_still_serves_the_page(tmp_path):
-    with running_app(tmp_path, script="serve.py", RAGQA_LOG="json") as address:
+    with running_app(tmp_path, RAGQA_LOG="json") as address:
 
         def get(path):
             try:
@@ -118,3 +119,14 @@ def test_the_server_answers_at_these_addresses_and_still_serves_the_page(tmp_pat
         assert "# TYPE ragqa_stage_seconds histogram" in get("/metrics")[1]
         assert "<title>Streamlit" in get("/")[1]
     assert "Traceback" not in (tmp_path / "server.log").read_text()
+
+
+def test_what_the_server_writes_is_its_owners_alone(tmp_path):
+    before = os.umask(0o022)
+    try:
+        (tmp_path / "home").mkdir(mode=0o755)
+        serving.keep_private(tmp_path / "home")
+        (tmp_path / "home" / "file").touch()
+        assert [path.stat().st_mode & 0o077 for path in (tmp_path / "home", tmp_path / "home" / "file")] == [0, 0]
+    finally:
+        os.umask(before)

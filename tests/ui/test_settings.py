@@ -7,26 +7,32 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ragqa import filtering
+from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import ConfigError
+from ragqa.evaluation.filter_measures import kept_figures
 from ragqa.filtering import select, with_added
+from ragqa.records.store import RecordStore
 from ragqa.settings.config import Config, FilteringConfig, FusionConfig, GenerationConfig, RerankingConfig
 from ragqa.settings.preset_files import find_preset, save_preset
 from ragqa.settings.presets import PRESETS, Preset
-from ragqa.types import Drop, Selection
+from ragqa.types import Drop, Limit, Question
 from ragqa.types.scores import ScoringMode
 from ragqa.ui.html.curve import curve_html
 from ragqa.ui.state.differences import differences
-from ragqa.ui.state.limits import CUT, MAX_DROP, THRESHOLD, TOP_K, limits
+from ragqa.ui.state.limits import limits
 from ragqa.ui.state.settings_values import config_of, values_of, with_preset
 from ragqa.ui.state.stale import stale
 from ragqa.ui.state.terms import TERMS, term_html
 from tests.support.fakes import ranking
+from tests.support.helpers import make_pipeline
 from tests.ui.test_render import Tags, assert_harmless
 from tests.ui.test_view import views
 
 RANKINGS = ("bm25", "context", "dense")
 SCORES = ranking("fused", {"a": 1.0, "b": 0.9, "c": 0.8, "d": 0.4, "e": 0.0})
 UNIT = st.floats(0, 1)
+THRESHOLD, MAX_DROP, TOP_K, CUT = "threshold", "max_drop", "top_k", "filter_method"
 
 
 @pytest.mark.parametrize(
@@ -47,12 +53,12 @@ UNIT = st.floats(0, 1)
     ],
 )
 def test_the_limit_that_ends_the_list_is_named(filtering, binding, kept, words):
-    found = limits(select(SCORES, filtering), filtering)
+    found = limits(select(SCORES, filtering))
     assert (found.binding, found.kept) == (binding, kept)
     assert found.summary.startswith(words)
     for name, line in found.words.items():
         assert line.startswith("Ends the list here") == (name in binding)
-    curve = curve_html(select(SCORES, filtering), filtering, 30)
+    curve = curve_html(select(SCORES, filtering), 30)
     assert assert_harmless(curve).text.count(", ends the list") == len([name for name in binding if name != TOP_K]) + (
         TOP_K in binding
     )
@@ -63,7 +69,7 @@ def test_the_limit_that_ends_the_list_is_named(filtering, binding, kept, words):
 def test_what_the_limits_keep_together_is_what_the_filter_keeps(scores, threshold, drop, top_k):
     filtering = FilteringConfig(threshold, drop, top_k)
     selection = select(ranking("fused", {f"p{n}": score for n, score in enumerate(scores)}), filtering)
-    found = limits(selection, filtering)
+    found = limits(selection)
     assert (found is None) == (not scores)
     if found:
         assert found.kept == len(selection.kept)
@@ -77,22 +83,61 @@ def test_what_the_limits_keep_together_is_what_the_filter_keeps(scores, threshol
 def test_what_another_rule_keeps_behind_the_end_or_leaves_out_before_it_is_told_with_its_reason():
     filtering = FilteringConfig(0.85, 1.0, 10)
     found = select(SCORES, filtering)
-    quoted = limits(with_added(found, {"d"}), filtering)
+    quoted = limits(with_added(found, {"d"}))
     assert quoted.kept == 3
     assert quoted.summary.endswith("Kept all the same: rank 4 (it holds a sentence of the answer).")
     second = replace(found.kept[1], drop=Drop.BEYOND_TOP_K, explanation="dropped: says what rank 1 says")
-    without = limits(Selection(found.kept[:1], (second, *found.dropped)), filtering)
+    without = limits(replace(found, kept=found.kept[:1], dropped=(second, *found.dropped)))
     assert without.kept == 1
     assert "ends the list after 2" in without.summary
     assert without.summary.endswith("Left out all the same: rank 2 (says what rank 1 says).")
 
 
 def test_the_curve_has_a_point_for_each_candidate_and_no_limit_beyond_it():
-    html = curve_html(select(SCORES, FilteringConfig()), FilteringConfig(), 3)
+    html = curve_html(select(SCORES, FilteringConfig()), 3)
     shows = [value for name, value in Tags(html).pairs if name == "data-show"]
     assert shows == ["p1", "p2", "p3"]
     assert "max drop" not in Tags(html).text  # its fall is at rank 4
-    assert curve_html(select(ranking("fused", {}), FilteringConfig()), FilteringConfig(), 3) == ""
+    assert curve_html(select(ranking("fused", {}), FilteringConfig()), 3) == ""
+
+
+class Enough(filtering.FilterRule):
+    """Keeps the best passages until their relevances come to two."""
+
+    def __init__(self, relevances, config):
+        sums = (n for n in range(1, len(relevances)) if sum(relevances[:n]) >= 2)
+        super().__init__(relevances, config, {"threshold": next(sums, len(relevances))})
+
+    def kept(self, rank):
+        return "not enough before it"
+
+    def dropped(self, rank):
+        return Drop.AFTER_CUT, f"enough after {self.end}"
+
+    def limit(self, setting):
+        return Limit(setting, "the sum", "sum 2", f"they come to 2 after {self.end}")
+
+
+def test_the_rule_of_the_filter_is_swapped_in_one_place(monkeypatch, tmp_path):
+    monkeypatch.setitem(filtering.RULES, "limits", Enough)
+    selection = select(SCORES, FilteringConfig())
+    assert [one.passage.passage_id for one in selection.kept] == ["a", "b", "c"]  # 1 + .9 < 2
+    html = Tags(curve_html(selection, 30))
+    assert "sum 2, ends the list" in html.text
+    assert any(value.endswith("dropped: enough after 3") for name, value in html.pairs if name == "title")
+    found = limits(selection)
+    assert found.summary == "The sum ends the list after 3: they come to 2 after 3."
+    assert found.words == {"threshold": "Ends the list here: they come to 2 after 3."}
+    gold = [GoldQuestion(Question("Who?"), frozenset("ad"))]
+    (figures,) = kept_figures(gold, [SCORES], [FilteringConfig()])
+    assert figures[1:, 0].tolist() == [1 / 3, 1 / 2, 3]
+    store = RecordStore(tmp_path / "records.sqlite3")
+    recorded = list(make_pipeline(records=store).run(Question("Who must act?")))[-1]
+    assert {one.explanation for one in store.load(recorded.record_id).candidates} <= {
+        "kept: not enough before it",
+        "dropped: enough after 1",
+        "dropped: enough after 2",
+    }
 
 
 def changed(**parts):

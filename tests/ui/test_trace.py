@@ -11,6 +11,7 @@ from ragqa.generation.trace_words import trace_words
 from ragqa.generation.vrr import VrrGenerator
 from ragqa.records.record import AnswerRecord
 from ragqa.records.store import RecordStore
+from ragqa.records.view import View, advance, from_record
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.scoring.repass.verifier import RepassVerifier
 from ragqa.settings.config import Config, ScoringConfig
@@ -31,7 +32,6 @@ from ragqa.types.scores import RePASs
 from ragqa.ui.html.charts import path_chart
 from ragqa.ui.html.trace import best_html, score_path, trace_html
 from ragqa.ui.state.run import Run
-from ragqa.ui.state.view import View, advance, from_record
 from tests.support.fakes import FakeNli, FakeObligations
 from tests.support.helpers import make_pipeline
 from tests.support.hostile import hostile_texts

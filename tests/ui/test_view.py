@@ -8,13 +8,13 @@ import pytest
 
 from ragqa.errors import GenerationError
 from ragqa.records.store import RecordStore
+from ragqa.records.view import View, advance, from_record, provisional, reselect, shown
 from ragqa.settings.config import Config, FilteringConfig
 from ragqa.types import Question
 from ragqa.types.events.pipeline import Selected
 from ragqa.types.events.scoring import ObligationScored, SentenceScored
 from ragqa.types.scores import CitationStatus, ScoringMode
 from ragqa.ui.state.run import Run
-from ragqa.ui.state.view import View, advance, from_record, provisional, reselect, shown
 from tests.support.fakes import FakeGenerator, answer
 from tests.support.helpers import ANSWER, make_pipeline
 
@@ -204,12 +204,3 @@ def test_a_run_can_be_stopped_and_keeps_what_is_there():
     assert "Stopped at your request" in view.error
     assert view.rankings
     assert view.answer is None
-
-
-def test_every_score_is_there_only_when_the_last_obligation_has_one():
-    seen = views()
-    flags = [view.has_every_score for view in seen]
-    assert flags == sorted(flags)  # once true, it stays
-    first = seen[flags.index(True)]
-    assert (len(first.sentences), len(first.obligations)) == (first.n_sentences, first.n_obligations)
-    assert not seen[0].has_every_score

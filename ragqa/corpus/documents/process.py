@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 import threading
 from base64 import b64decode
 from collections.abc import Mapping, Sequence
@@ -17,10 +18,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
+from ragqa.corpus.documents.confined import environment
 from ragqa.corpus.documents.model import UnreadableError
 from ragqa.types import Passage
 
 SECONDS: Final = 600.0  # for one document: 5,000 pages take some five minutes on a slow machine
+MAX_ANSWERS_BYTES: Final = 10 * 2**20  # of a file of answers to check
 _MAX_REPLY: Final = 256 * 2**20  # bytes
 
 
@@ -87,6 +90,20 @@ class Reader:
             tuple(reply.get("warnings", ())),
         )
 
+    def answers(self, content: bytes, name: str, most: int) -> list[tuple[int, str, str]]:
+        """Number, question and answer of the first ``most`` items of a file of answers that have one.
+
+        Raises UnreadableError.
+        """
+        if len(content) > MAX_ANSWERS_BYTES:
+            msg = f"{name}: expected at most {MAX_ANSWERS_BYTES >> 20} MB of answers, found more; split it"
+            raise UnreadableError(msg)
+        with tempfile.NamedTemporaryFile() as file:
+            file.write(content)
+            file.flush()
+            reply = self._ask({"path": file.name, "name": name, "answers": most})
+        return [(number, question, text) for number, question, text in reply["answers"]]
+
     def picture(self, path: Path, page: int, boxes: Sequence[tuple[float, float, float, float]]) -> bytes:
         """A page of this PDF, from 1, as a PNG with these boxes on it: left, top, right, bottom in points from the top.
 
@@ -103,12 +120,14 @@ class Reader:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
+                env=environment(),
             )
         process = self._process
         timer = threading.Timer(self._seconds, process.kill)
         timer.start()
         try:
-            reply = self._exchange(process, json.dumps(request).encode() + b"\n")
+            told = {**request, "seconds": self._seconds}  # of the processor: a busy machine only takes longer
+            reply = self._exchange(process, json.dumps(told).encode() + b"\n")
         finally:
             in_time = timer.is_alive()
             timer.cancel()

@@ -62,7 +62,7 @@ def parse_csv(path: Path) -> Parsed:
     try:
         _add_table(parsed, ([clean_line(cell) for cell in row[:_MAX_COLUMNS]] for row in rows), "row=")
     except csv.Error as error:
-        msg = f"expected rows of cells, found row {rows.line_num:,} that is none ({error}); mend it"
+        msg = f"expected rows of cells, found row {rows.line_num:,} that is none ({error}); fix it"
         raise UnreadableError(msg) from error
     return parsed
 

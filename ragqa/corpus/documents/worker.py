@@ -1,14 +1,13 @@
 """The process that reads documents: `python -m ragqa.corpus.documents.worker`, a JSON object a line in and out.
 
-It reads untrusted files, so it has bounded memory, writes only to a temporary folder, and may be killed at any moment;
-see `ragqa.corpus.documents.process` for the other side.
+It reads untrusted files, so it is confined, has bounded memory and time, writes only to a temporary folder, and may be
+killed at any moment; see `ragqa.corpus.documents.process` for the other side.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import resource
 import sys
 import tempfile
 import zipfile
@@ -16,9 +15,12 @@ import zlib
 from base64 import b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
+from ragqa.corpus.answers import answers_in
+from ragqa.corpus.documents.confined import confine, limit_processor
 from ragqa.corpus.documents.docx import parse_docx
 from ragqa.corpus.documents.html import parse_html
 from ragqa.corpus.documents.kinds import check, members
@@ -83,6 +85,8 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
     """The reply to one request; ``refused`` is the line that says why there is none."""
     try:
         path = Path(request["path"])
+        if "answers" in request:
+            return {"answers": _answers(path, request["name"], request["answers"])}
         if "page" in request:
             check(path, "PDF")
             return {"picture": b64encode(picture_of(path, request["page"], request["boxes"])).decode()}
@@ -105,6 +109,12 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
         return {"refused": f"expected a whole file, found one that cannot be read ({why}); save it again"}
 
 
+def _answers(path: Path, name: str, most: int) -> list[tuple[int, str, str]]:
+    """Number, question and answer of the items that have one."""
+    items = (item for item in answers_in(path.read_bytes(), name).items if not item.skipped)
+    return [(item.number, item.question, item.answer) for item in islice(items, most)]
+
+
 def _unpacked(path: Path, member: str, folder: Path) -> Path:
     """The member in a file of its own; only its suffix is taken from its name."""
     target = folder / f"member{Path(member).suffix.lower()}"
@@ -119,12 +129,13 @@ def _unpacked(path: Path, member: str, folder: Path) -> Path:
 
 def main() -> None:
     """Answers requests until there are none."""
-    for limit, most in ((resource.RLIMIT_AS, MAX_MEMORY), (resource.RLIMIT_FSIZE, 2 * MAX_BYTES)):
-        resource.setrlimit(limit, (most, most))
+    confine(MAX_MEMORY, 2 * MAX_BYTES)
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a library prints is no reply
     for line in sys.stdin:
-        json.dump(answer(json.loads(line)), out)
+        request = json.loads(line)
+        limit_processor(request["seconds"])
+        json.dump(answer(request), out)
         out.write("\n")
         out.flush()
 

@@ -222,11 +222,6 @@ class DumpStream:
                 position += 1
 
 
-def stream_passages(path: Path, max_tokens: int = 128, start: int = 0) -> Iterator[Passage]:
-    """The passages of a dump, from the article at position ``start`` on. Raises CorpusError, ConfigError."""
-    return (passage for _, passages in DumpStream(path, max_tokens).articles(start) for passage in passages)
-
-
 def stream(source: Path, chunk_max_tokens: int = 128) -> DumpStream:
     """The articles of this dump."""
     return DumpStream(source, chunk_max_tokens)

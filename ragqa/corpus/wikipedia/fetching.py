@@ -5,13 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import logging
-import os
-import tempfile
 import time
 import weakref
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -19,7 +18,18 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ragqa.errors import ConfigError, CorpusError
-from ragqa.infra.http import pause_seconds, read_body, retry_after_seconds
+from ragqa.infra.files import replacing
+from ragqa.infra.http import (
+    MAX_DETAIL_CHARS,
+    Fault,
+    exchange,
+    is_address,
+    may_pass,
+    pause_seconds,
+    retry_after_seconds,
+    tried,
+)
+from ragqa.infra.redaction import plain_line
 from ragqa.infra.version import __version__
 
 logger = logging.getLogger(__name__)
@@ -47,14 +57,8 @@ class PageCache:
         path = self._path(key)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            number, name = tempfile.mkstemp(dir=path.parent, suffix=".part")
-            try:
-                with os.fdopen(number, "wb") as file:
-                    file.write(gzip.compress(json.dumps({**value, "key": key}).encode(), 6, mtime=0))
-                Path(name).replace(path)
-            except BaseException:
-                Path(name).unlink(missing_ok=True)
-                raise
+            with replacing(path, shared=True) as new:
+                new.write_bytes(gzip.compress(json.dumps({**value, "key": key}).encode(), 6, mtime=0))
         except OSError as error:
             logger.warning("%s could not be cached in %s: %s", key[1] if len(key) > 1 else key, self.folder, error)
 
@@ -123,53 +127,35 @@ class PoliteClient:
         ``refusal`` gives the words of an answer that asks to come back later, else "". Tried up to 6 times, with pauses
         that double and are no shorter than Retry-After asks for (at most 2 minutes). Raises CorpusError.
         """
-        tries = 0
-        while True:
-            tries += 1
-            asked_seconds = 0.0
-            outcome = self._attempt(url, parameters)
-            if isinstance(outcome, HttpReply):
-                asked_seconds = outcome.retry_after_seconds
-                if outcome.status in (408, 429) or outcome.status >= 500:
-                    found = f"HTTP {outcome.status}"
-                elif not (found := refusal(outcome)):
-                    return outcome
-            else:
-                found = outcome
-            if tries == TRIES:
-                msg = (
-                    f"expected {wanted} from {self._host}, found {found} in try {tries} of {TRIES}; "
-                    "check the address and the network, or try again later: pages already fetched are cached"
-                )
-                raise CorpusError(msg)
-            pause = pause_seconds(tries, asked_seconds, MAX_PAUSE_SECONDS)
-            logger.info("%s: %s; next try in %.1f s", self._host, found, pause)
-            _sleep(pause)
+        pause = partial(pause_seconds, max_seconds=MAX_PAUSE_SECONDS)
+        attempt = partial(self._attempt, url, parameters, refusal)
+        outcome, n_made = tried(attempt, TRIES, pause, lambda seconds: _sleep(seconds), self._host)
+        if isinstance(outcome, Fault):
+            msg = (
+                f"expected {wanted} from {self._host}, found {outcome.found} in try {n_made} of {TRIES}; "
+                "check the address and the network, or try again later: pages already fetched are cached"
+            )
+            raise CorpusError(msg)
+        return outcome
 
-    def _attempt(self, url: str, parameters: Mapping[str, str]) -> HttpReply | str:
-        """The answer, or why there was none."""
-        import httpx2
-
+    def _attempt(
+        self, url: str, parameters: Mapping[str, str], refusal: Callable[[HttpReply], str]
+    ) -> HttpReply | Fault:
+        """The answer, or why there was none: whatever that is, it may pass."""
         with self._lock:
             if (early := self._next_at - time.monotonic()) > 0:
                 _sleep(early)
-            try:
-                with self._client.stream("GET", url, params=dict(parameters) or None) as response:
-                    content = read_body(response, MAX_ANSWER_BYTES, TIMEOUT_SECONDS)
-            except httpx2.TimeoutException:
-                return f"no whole answer within {TIMEOUT_SECONDS:g} s"
-            except Exception as error:  # a server can make the client raise anything; a reader gets it explained
-                return " ".join(f"{type(error).__name__}: {error}".split())[:200]
-            finally:
-                self._next_at = time.monotonic() + self._interval
-        headers = response.headers
-        return HttpReply(
-            response.status_code,
-            content,
-            str(response.url),
-            headers.get("content-type", ""),
-            retry_after_seconds(headers.get("retry-after", "")),
-        )
+            sent = {"params": dict(parameters) or None}
+            answer = exchange(self._client, "GET", url, MAX_ANSWER_BYTES, TIMEOUT_SECONDS, sent)
+            self._next_at = time.monotonic() + self._interval
+        if isinstance(answer, Fault):
+            return Fault(plain_line(answer.found, MAX_DETAIL_CHARS), may_pass=True)
+        response, content = answer
+        status, headers = response.status_code, response.headers
+        seconds = retry_after_seconds(headers.get("retry-after", ""))
+        reply = HttpReply(status, content, str(response.url), headers.get("content-type", ""), seconds)
+        found = f"HTTP {status}" if may_pass(status) else refusal(reply)
+        return Fault(found, may_pass=True, retry_after_seconds=seconds) if found else reply
 
 
 def json_object(reply: HttpReply, wanted: str) -> dict[str, Any]:
@@ -204,12 +190,7 @@ def _no_json(reply: HttpReply, wanted: str) -> CorpusError:
 
 def checked_address(url: str, example: str) -> str:
     """The address without a slash at its end. Raises ConfigError where it is none, or holds a login, ? or #."""
-    try:
-        parts = urlsplit(url)
-        has_host = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        has_host = False
-    if not has_host or "@" in parts.netloc or parts.query or parts.fragment or not url.isprintable() or " " in url:
+    if not is_address(url):
         msg = f"a wiki's address must be like {example}, without a login, ? or #, found {url[:80]!r}; correct it"
         raise ConfigError(msg)
     return url.rstrip("/")

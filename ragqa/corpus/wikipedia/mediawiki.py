@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import quote, urlsplit, urlunsplit
 
 from ragqa.corpus.cleaning import clean_line
@@ -45,12 +45,6 @@ class WikiPage:
     text: str
     revision: int
     url: str
-
-
-class Pages(Protocol):
-    """A server that gives pages by their titles."""
-
-    def page(self, title: str) -> WikiPage: ...
 
 
 class MediaWiki:

@@ -21,16 +21,14 @@ from ragqa.generation.llm.reply_cache import reply_cache, request_key
 from ragqa.generation.llm.retry import with_retries
 from ragqa.generation.local.server import Local, ModelLease
 from ragqa.generation.prompts import Message
-from ragqa.infra.cleaning import without_controls
+from ragqa.infra.redaction import plain_line
 from ragqa.settings.config import GenerationConfig
 
 if TYPE_CHECKING:
     import openai
     from openai.types.chat import ChatCompletionChunk
 
-MAX_DETAIL_CHARS = 300  # of a server's own words
-_MIN_SECRET_CHARS = 4  # "x" or "no" as a key of a server that wants none is no secret, and too common a text to cut out
-_KEY_LIKE = re.compile(r"\bsk-[\w*.-]{6,}|\bBearer\s+[^\s'\",}]+", re.IGNORECASE)
+MAX_DETAIL_CHARS = 301  # of a server's own words
 
 _INSTEAD = "or choose a generator without a language model"
 _NEXT_STEP = {
@@ -44,12 +42,7 @@ _NEXT_STEP = {
 
 def redacted(text: str, *secrets: str) -> str:
     """The text on one line without these or anything that looks like a key, at most `MAX_DETAIL_CHARS` long."""
-    line = " ".join(without_controls(text[: 20 * MAX_DETAIL_CHARS]).split())
-    for secret in secrets:
-        if len(secret) >= _MIN_SECRET_CHARS:
-            line = line.replace(secret, "[key]")
-    line = _KEY_LIKE.sub("[key]", line)
-    return line if len(line) <= MAX_DETAIL_CHARS else line[:MAX_DETAIL_CHARS] + "…"
+    return plain_line(text[: 20 * MAX_DETAIL_CHARS], MAX_DETAIL_CHARS, *secrets)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ again. It draws its pauses from the process's one source of chance, too, which o
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from ragqa.infra.http import pause_seconds, retry_after_seconds
+from ragqa.infra import http
+from ragqa.infra.http import Fault, may_pass, pause_seconds, retry_after_seconds
 
 if TYPE_CHECKING:
     import openai
@@ -20,7 +20,6 @@ FIRST_PAUSE_SECONDS: Final = 0.5  # before the second try; doubled before each f
 MAX_PAUSE_SECONDS: Final = 8.0  # unless the server asks for more
 MAX_ASKED_SECONDS: Final = 120.0  # a server that asks for more has refused
 
-logger = logging.getLogger(__name__)
 _Found = TypeVar("_Found")
 
 
@@ -32,33 +31,35 @@ def with_retries(ask: Callable[[], _Found], n_tries: int, stopped: threading.Eve
     import openai
 
     stopped = stopped or threading.Event()
-    n_made = 1
-    while True:
+
+    def attempt() -> _Found | Fault:
         try:
             return ask()
-        except openai.APIConnectionError:  # a time-out is one, too
-            asked = 0.0
-            if n_made >= n_tries:
-                raise
+        except openai.APIConnectionError as error:  # a time-out is one, too
+            return Fault("no answer", may_pass=True, error=error)
         except openai.APIStatusError as error:
             asked = _asked_seconds(error)
-            if n_made >= n_tries or not _may_pass(error) or asked > MAX_ASKED_SECONDS:
-                raise
-        pause = asked or pause_seconds(n_made, 0.0, MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS)
-        logger.info("try %d of %d brought nothing; the next one in %.1f s", n_made, n_tries, pause)
-        if stopped.wait(pause):
+            is_passing = _may_pass(error) and asked <= MAX_ASKED_SECONDS
+            return Fault(f"HTTP {error.status_code}", may_pass=is_passing, retry_after_seconds=asked, error=error)
+
+    def pause(n_made: int, asked: float) -> float:
+        return asked or pause_seconds(n_made, 0.0, MAX_PAUSE_SECONDS, FIRST_PAUSE_SECONDS)
+
+    def wait(seconds: float) -> None:
+        if stopped.wait(seconds):
             msg = "nobody waits for this answer any more"
             raise openai.OpenAIError(msg)
-        n_made += 1
+
+    outcome, _ = http.tried(attempt, n_tries, pause, wait, "the language model")
+    if not isinstance(outcome, Fault):
+        return outcome
+    assert outcome.error  # noqa: S101 - each fault here stands for one
+    raise outcome.error
 
 
 def _may_pass(error: openai.APIStatusError) -> bool:
     said = error.response.headers.get("x-should-retry")  # OpenAI's own word for it
-    return (
-        said == "true"
-        if said in ("true", "false")
-        else error.status_code in (408, 409, 429) or error.status_code >= 500
-    )
+    return said == "true" if said in ("true", "false") else error.status_code == 409 or may_pass(error.status_code)
 
 
 def _asked_seconds(error: openai.APIStatusError) -> float:

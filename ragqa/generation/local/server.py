@@ -23,10 +23,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
-from filelock import FileLock, Timeout
-
 from ragqa.errors import ConfigError, GenerationError
 from ragqa.infra.cleaning import without_controls
+from ragqa.infra.files import Lock
 from ragqa.models.catalogue import LOCAL_MODELS, has_library, local_file
 from ragqa.settings.paths import Paths
 
@@ -161,7 +160,7 @@ class Host:
     @contextmanager
     def turn(self, home: Path) -> Iterator[ModelLease]:
         """A place in the queue, given up at the end of the block."""
-        turn = ModelLease(self, FileLock(home / "local-model.lock", thread_local=False))
+        turn = ModelLease(self, Lock(home / "local-model.lock"))
         with self._changed:
             self._queue.append(turn)
         try:
@@ -199,7 +198,7 @@ class Host:
 class ModelLease:
     """One question's time with the model."""
 
-    def __init__(self, host: Host, lock: FileLock) -> None:
+    def __init__(self, host: Host, lock: Lock) -> None:
         self.lock = lock
         self._host = host
         self._child: Child | None = None
@@ -208,7 +207,7 @@ class ModelLease:
         """What is waited for, a few times a second, until `address` may be asked. Raises GenerationError."""
         while ahead := self._host.ahead(self):
             yield f"Waiting for the local model: {ahead} before this one"
-        while not self._locked():
+        while not self.lock.take():
             yield "Waiting for the local model: another ragqa process is using one"
             time.sleep(WAIT_SECONDS)
         self._child = child = self._host.child(file, alias)
@@ -232,13 +231,6 @@ class ModelLease:
         if not self._child:
             return ""
         return "" if self._child.lives_on(0.5) else self._child.last_words()  # the connection breaks a moment before
-
-    def _locked(self) -> bool:
-        try:
-            self.lock.acquire(timeout=0)
-        except Timeout:
-            return False
-        return True
 
 
 HOST: Final = Host()

@@ -25,8 +25,8 @@ from ragqa.evaluation.report import Comparison, Figure, Line, Report
 from ragqa.evaluation.report import Row as Shown
 from ragqa.evaluation.significance import PairedTest, paired_test
 from ragqa.index import Index, open_index
+from ragqa.infra.files import write_whole
 from ragqa.infra.http import is_api_name
-from ragqa.infra.journal import write_whole
 from ragqa.lab.dataset import rules
 from ragqa.lab.dataset.exporting import obliqa
 from ragqa.lab.dataset.finishing import duplicates
@@ -251,22 +251,17 @@ def _table(context: Context, found: Sequence[PresetResult], n: int) -> Compariso
     )
 
 
-ADVISE: Final = Benchmark(
+ADVISE: Final = Benchmark.of(
+    globals(),
     name="advice",
     title="Which preset",
     description="Says which preset to take for an index nobody has asked about yet: makes questions of it by rule, "
     "measures every preset on them, and takes the best that is surely not worse than the untrained default.",
     options=(
         replace(INDEX, positional=True),
-        Option("questions", "How many are made at most.", "int", 200, least=FEWEST, most=10_000),
-        Option("seed", "Of what is drawn.", "int", 1, least=0, most=2**31),
+        Option("questions", "Largest number of questions made.", "int", 200, least=FEWEST, most=10_000),
+        Option("seed", "Seed of the random choices.", "int", 1, least=0, most=2**31),
     ),
-    load=load,
-    solve=solve,
-    score=score,
-    row=row,
-    figures=figures,
-    report=report,
     doing="Measuring",
     on_page=False,
     outputs=("report.json",),

@@ -29,7 +29,8 @@ from ragqa.evaluation.report import Comparison, Figure, File, Line, Report
 from ragqa.evaluation.report import Row as Shown
 from ragqa.generation.prompts import load_prompt
 from ragqa.index import Index
-from ragqa.infra.journal import digest, translated, write_whole
+from ragqa.infra.files import write_whole
+from ragqa.infra.journal import digest, translated
 from ragqa.infra.version import __version__
 from ragqa.lab.dataset import rules
 from ragqa.lab.dataset.exporting import export as export_files
@@ -360,7 +361,8 @@ def export(task: Task, outcomes: Sequence[Outcome], report: Report, folder: Path
     return [File("Data card", CARD, "text/markdown"), *(File(name, name) for name in names if "/all" in name)]
 
 
-MAKE: Final = Benchmark(
+MAKE: Final = Benchmark.of(
+    globals(),
     name="dataset",
     title="Data set",
     description="Makes a benchmark and training set of a corpus, as ObliQA was made: passages that oblige, topics, "
@@ -368,25 +370,31 @@ MAKE: Final = Benchmark(
     "same command goes on.",
     options=(
         replace(INDEX, positional=True),
-        Option("questions", "How many are wanted in the end.", "int", 400, least=1, most=100_000, label="Questions"),
-        Option("writer", "Who writes them.", "choice", BY_RULES, (BY_RULES, "llm"), label="Written by"),
-        Option("validation", "Which rule keeps them.", "choice", "ours", RULES, label="Validation"),
-        Option("seed", "Of everything that is drawn.", "int", 1, least=0, most=2**31, label="Seed"),
+        Option(
+            "questions",
+            "Number of questions in the finished set.",
+            "int",
+            400,
+            least=1,
+            most=100_000,
+            label="Questions",
+        ),
+        Option("writer", "Writer of the questions.", "choice", BY_RULES, (BY_RULES, "llm"), label="Written by"),
+        Option("validation", "Rule by which a question is kept.", "choice", "ours", RULES, label="Validation"),
+        Option("seed", "Seed of the random choices.", "int", 1, least=0, most=2**31, label="Seed"),
         Option("only", "Documents by id or title, sections by words of them; repeatable.", many=True),
-        Option("topics", "Topics with key terms, as RIRAG's list, in place of ours.", "file", optional=True),
+        Option(
+            "topics",
+            "Topics with key terms, in the form of RIRAG's list, in place of the built-in ones.",
+            "file",
+            optional=True,
+        ),
         Option(
             *("harder_than", "Only questions with gold beyond this rank of the fused ranking; 0: all.", "int", 0),
             least=0,
         ),
         PARALLEL,
     ),
-    load=load,
-    solve=solve,
-    score=score,
-    row=row,
-    figures=figures,
-    report=report,
-    export=export,
     right="validation keeps it",
     verdicts=("kept", "left out"),
     doing="Writing and validating",

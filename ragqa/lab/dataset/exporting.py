@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from ragqa.corpus.files import passage_id_of
-from ragqa.infra.journal import translated, write_whole
+from ragqa.infra.files import write_whole
+from ragqa.infra.journal import translated
 from ragqa.lab.dataset.finishing import SPLITS
 from ragqa.lab.dataset.stages import Row, as_lines
 from ragqa.types import Passage

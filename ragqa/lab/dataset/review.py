@@ -7,17 +7,15 @@ same reviewer takes the place of an earlier one. Who settles what two disagree o
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from filelock import FileLock, Timeout
-
 from ragqa.corpus.files import read_utf8
 from ragqa.errors import ConfigError, CorpusError, RecordError
+from ragqa.infra.files import append_json_lines, locked
 from ragqa.infra.journal import digest, translated
 from ragqa.lab.dataset.stages import SPLIT, Row, rows_in
 
@@ -102,31 +100,12 @@ def give(folder: Path, given: Sequence[tuple[tuple[str, str], str, str]]) -> Non
         if label not in KINDS or not reviewer.strip():
             msg = f"expected a reviewer's name and one of {', '.join(KINDS)}, got {reviewer!r} and {label!r}"
             raise ConfigError(msg)
-    lines = "".join(
-        json.dumps({"question": key[0], "passage": key[1], "reviewer": reviewer, "label": label}, ensure_ascii=False)
-        + "\n"
-        for key, reviewer, label in given
-    ).encode()
-    try:
-        with (
-            translated(folder),
-            FileLock(folder / LOCK, timeout=PATIENCE_SECONDS),
-            (folder / LABELS).open("a+b") as file,
-        ):
-            _mend(file)
-            file.write(lines)
-            file.flush()
-            os.fsync(file.fileno())
-    except Timeout as error:
-        msg = f"another process writes labels into {folder} for longer than {PATIENCE_SECONDS:g} s; try again"
-        raise RecordError(msg) from error
-
-
-def _mend(file: object) -> None:
-    """Cuts off a last line that was only half written."""
-    file.seek(0)  # type: ignore[attr-defined]
-    whole = file.read().rfind(b"\n") + 1  # type: ignore[attr-defined]
-    file.truncate(whole)  # type: ignore[attr-defined]
+    rows = [
+        {"question": key[0], "passage": key[1], "reviewer": reviewer, "label": label} for key, reviewer, label in given
+    ]
+    msg = f"another process writes labels into {folder} for longer than {PATIENCE_SECONDS:g} s; try again"
+    with translated(folder), locked(folder / LOCK, lambda: RecordError(msg), PATIENCE_SECONDS):
+        append_json_lines(folder / LABELS, rows)
 
 
 def read_given(folder: Path, text: str, name: str) -> int:

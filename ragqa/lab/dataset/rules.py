@@ -24,7 +24,6 @@ KINDS: Final = (
     *("comparison", "cross-reference"),
 )
 SEVERAL: Final = ("comparison", "cross-reference")  # kinds that need two passages
-PERSONAS: Final = ("professional", "newcomer", "auditor")
 FORMS: Final = ("question", "scenario")
 READ: Final = 4  # sentences of a passage: later ones are mostly asides
 FEWEST: Final = 3  # words of a deed that says enough by itself

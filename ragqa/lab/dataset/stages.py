@@ -15,7 +15,8 @@ from typing import Any, Final
 
 from ragqa.corpus.files import read_utf8
 from ragqa.errors import ConfigError, CorpusError
-from ragqa.infra.journal import digest, translated, write_whole
+from ragqa.infra.files import write_whole
+from ragqa.infra.journal import digest, translated
 
 STAGES: Final = "stages.json"
 PASSAGES, TOPICS, GROUPS, QUESTIONS = "1-passages.jsonl", "2-topics.json", "3-groups.jsonl", "4-questions.jsonl"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ragqa.errors import ModelError
+from ragqa.infra.files import replacing
 from ragqa.lab.training.model_folder import write_manifest
 from ragqa.models.inference.precision import Computed, Subject, timings
 from ragqa.models.inference.torch_engine import quiet_transformers, torch_version
@@ -214,9 +214,8 @@ def save_checkpoint(folder: Path, model: torch.nn.Module, optimizer: torch.optim
         for moment in MOMENTS:
             if parameter in optimizer.state:
                 tensors[f"{moment}/{name}"] = optimizer.state[parameter][moment].cpu().contiguous()
-    aside = folder / f"{CHECKPOINT}.new"
-    save_file(tensors, aside, metadata={"step": str(step), "stamp": stamp})
-    os.replace(aside, folder / CHECKPOINT)  # noqa: PTH105 - a crash leaves the old file or the new one
+    with replacing(folder / CHECKPOINT) as new:
+        save_file(tensors, new, metadata={"step": str(step), "stamp": stamp})
 
 
 def load_checkpoint(folder: Path, model: torch.nn.Module, optimizer: torch.optim.AdamW, stamp: str) -> int:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -18,6 +17,7 @@ import torch
 from torch import nn
 
 from ragqa.errors import ConfigError, ModelError
+from ragqa.infra.files import replacing, write_whole
 from ragqa.lab.training.loop import trains_in_bf16
 from ragqa.lab.training.model_folder import write_manifest
 from ragqa.models.inference.bert_graph import ADAPTER_CONFIG, ADAPTER_WEIGHTS, PREFIX, merge_adapter
@@ -113,12 +113,9 @@ def export_adapter(model: PreTrainedModel, folder: Path, base: str) -> None:
         "use_rslora": False,
         "inference_mode": True,
     }
-    aside = folder / f"{ADAPTER_WEIGHTS}.new"
-    save_file(tensors, aside, metadata={"format": "pt"})
-    os.replace(aside, folder / ADAPTER_WEIGHTS)  # noqa: PTH105 - a crash leaves the old file or the new one
-    aside = folder / f"{ADAPTER_CONFIG}.new"
-    aside.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-    os.replace(aside, folder / ADAPTER_CONFIG)  # noqa: PTH105
+    with replacing(folder / ADAPTER_WEIGHTS) as new:
+        save_file(tensors, new, metadata={"format": "pt"})
+    write_whole(folder / ADAPTER_CONFIG, [json.dumps(config, indent=2) + "\n"])
     write_manifest(folder, ADAPTER, ADAPTER_WEIGHTS)
 
 

@@ -289,7 +289,7 @@ def _options(fusion: FusionConfig) -> str:
 
 
 def _filter_options(chosen: FilteringConfig) -> str:
-    return f"--threshold {chosen.threshold:g} --max-drop {chosen.max_drop:g}"
+    return " ".join(f"--{one.key.replace('_', '-')} {getattr(chosen, one.field):g}" for one in tuning.TUNED)
 
 
 def _verdict(test: PairedTest, what: str, other: str) -> str:

@@ -26,13 +26,15 @@ from ragqa.evaluation.filter_measures import FIGURES
 from ragqa.evaluation.significance import PairedTest, paired_test
 from ragqa.fusion import RRF_K
 from ragqa.lab.questions import Floats, Fold, choose
-from ragqa.settings.config import FilteringConfig, FusionConfig
+from ragqa.settings.config import FilteringConfig, FusionConfig, settings_at
+from ragqa.settings.schema import Place
 from ragqa.types.normalisation import min_max_norm
 
 MOST_CANDIDATES = 6_000  # two measures of 2,788 questions are then 0.3 GB; three rankings at step .01 are 5,151
 NUMBERS_AT_ONCE = 250_000  # in one array of scores: 2 MB, about the cache of a core
 BY_MEASURE = re.compile(r"(AP|R|nDCG|RR|Success)@([1-9]\d{0,3})")
 THRESHOLDS = tuple(n / 20 for n in range(21))  # AUEB table 3 tried steps of .05
+TUNED = tuple(one for one in settings_at(Place.ALL, "filtering") if one.under)  # the limits, of `filters`
 MAX_DROPS = (*(n / 20 for n in range(1, 11)), 1.0)  # 1: no such rule
 
 Choice = TypeVar("Choice")
@@ -280,7 +282,10 @@ def tune_filter(
     *by_fold, of_all = figures
     default = candidates[-1]
     distance = np.array(
-        [np.hypot(one.threshold - default.threshold, one.max_drop - default.max_drop) for one in candidates[:-1]]
+        [
+            np.hypot(*(getattr(each, one.field) - getattr(default, one.field) for one in TUNED))
+            for each in candidates[:-1]
+        ]
     )
     out_of_fold = np.empty((2, *of_all.shape[:2]))
     rows = []

@@ -12,12 +12,9 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import threading
 import time
-import uuid
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import asdict, dataclass
 from math import isfinite
 from pathlib import Path
@@ -25,6 +22,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from ragqa.infra.files import replacing
 from ragqa.models.inference.pair_encoding import Inputs
 from ragqa.settings.paths import Paths
 
@@ -148,15 +146,12 @@ class Timings:
         return timing
 
     def _write(self, timings: list[Timing]) -> None:
-        aside = self._file.with_name(f".{self._file.name}.{uuid.uuid4().hex}")
         try:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             lines = ",\n".join(json.dumps(asdict(timing)) for timing in timings[-MOST_KEPT:])
-            aside.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
-            os.replace(aside, self._file)  # noqa: PTH105 - a reader finds the old file or the new one, whole
+            with replacing(self._file, shared=True) as new:
+                new.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
         except OSError as error:
-            with suppress(OSError):
-                aside.unlink()
             logger.warning("%s cannot be written (%s): precisions are timed again next time", self._file, error)
 
 

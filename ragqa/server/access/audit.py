@@ -3,6 +3,7 @@
 ::
 
     RAGQA_HOME/audit/
+    ├── audit-1-400000.jsonl   what `AuditLog.rotate` put aside, its first and last line's numbers in its name
     ├── audit.jsonl   one JSON object a line; ``hash`` is the sha256 of ``before``, the hash above it, and the rest
     ├── head.json     the latest line once more, written first: a log that was cut short no longer ends in it
     └── .lock         one process writes at a time
@@ -14,18 +15,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from filelock import FileLock, Timeout
-
 from ragqa.errors import RecordError
-from ragqa.infra.journal import flush_folder, translated, write_whole
+from ragqa.infra.files import append, flush, locked, move, write_whole
+from ragqa.infra.journal import translated
 
 LOG, HEAD = "audit.jsonl", "head.json"
 FIRST: Final = "0" * 64  # what stands before the first entry
@@ -75,11 +74,11 @@ class AuditLog:
             entry = {name: _short(value) for name, value in told.items() if value not in ("", None)}
             line = _line(entry | {"n": n + 1, "at": at, "before": before})
             write_whole(self.folder / HEAD, [line])
-            self._add(line.encode())
+            append(self.folder / LOG, line.encode())
 
     def entries(self) -> Iterator[dict[str, Any]]:
         """Every line that is an entry, oldest first, whether the chain holds or not."""
-        for line in self._lines():
+        for line in _lines_of([*self._aside(), self.folder / LOG]):
             try:
                 entry = json.loads(line)
             except ValueError:
@@ -93,23 +92,55 @@ class AuditLog:
         Raises RecordError where the log cannot be read.
         """
         if not self.folder.is_dir():
-            return Verified(0, FIRST, self._beside({}, Verified(0, FIRST), anchor))
-        with self._held():
-            n, before, hashes = 0, FIRST, {0: FIRST}
-            for line in self._lines():
+            return Verified(0, FIRST, self._beside({}, Verified(0, FIRST), anchor, None))
+        with self._held():  # only for where the log ends now: reading takes long, and others go on writing
+            files = [*self._aside(), self.folder / LOG]
+            size = files[-1].stat().st_size if files[-1].exists() else 0
+            head_text = (self.folder / HEAD).read_bytes() if (self.folder / HEAD).exists() else None
+        n, before, noted = 0, FIRST, {0: FIRST}
+        wanted = anchor.partition(":")[0]
+        with translated(self.folder):
+            for line in _lines_of(files, size):
                 broken = _broken(line, n + 1, before)
                 if broken:
                     return Verified(n, before, broken)
                 n, before = n + 1, json.loads(line)["hash"]
-                hashes[n] = before
-            whole = Verified(n, before)
-            return Verified(n, before, self._beside(hashes, whole, anchor))
+                if str(n) == wanted:
+                    noted[n] = before
+        whole = Verified(n, before)
+        return Verified(n, before, self._beside(noted, whole, anchor, head_text))
 
-    def _beside(self, hashes: Mapping[int, str], whole: Verified, anchor: str) -> Break | None:
-        """Whether head and anchor agree with a log that is whole in itself."""
-        try:
+    def rotate(self) -> Path | None:
+        """Puts the log aside under the numbers of its lines; the next entry is chained to its last. None: no entries.
+
+        Raises RecordError.
+        """
+        with self._held():
             head = self._head()
-        except RecordError:
+            if head is None:
+                return None
+            self._put_back(head)
+            if not self._log_size():
+                return None
+            with (self.folder / LOG).open(encoding="utf-8") as file:
+                first = json.loads(file.readline())["n"]
+            aside = self.folder / f"audit-{first}-{head['n']}.jsonl"
+            move(self.folder / LOG, aside)
+            flush(self.folder)
+            return aside
+
+    def _aside(self) -> list[Path]:
+        """The files that were put aside, in their order."""
+        found = [(int(path.stem.split("-")[1]), path) for path in self.folder.glob("audit-*-*.jsonl")]
+        return [path for _, path in sorted(found)]
+
+    def _log_size(self) -> int:
+        return (self.folder / LOG).stat().st_size if (self.folder / LOG).exists() else 0
+
+    def _beside(self, hashes: Mapping[int, str], whole: Verified, anchor: str, text: bytes | None) -> Break | None:
+        """Whether head (its file's ``text``) and anchor agree with a log that is whole in itself."""
+        head = _entry(text.decode("utf-8", "replace")) if text is not None else None
+        if text is not None and head is None:
             return Break(0, "the latest line of the log", "something else")
         n, stamp = (head["n"], head["hash"]) if head else (0, FIRST)
         if head is None and whole.entries:
@@ -132,16 +163,13 @@ class AuditLog:
         try:
             text = (self.folder / HEAD).read_text(encoding="utf-8")
         except FileNotFoundError:
-            if (self.folder / LOG).exists() and (self.folder / LOG).stat().st_size:
+            if self._log_size() or self._aside():
                 raise self._unusable(beside=True) from None
             return None
-        try:
-            head = json.loads(text)
-            if isinstance(head, dict) and isinstance(head.get("n"), int) and _line(head) == text:
-                return head
-        except (ValueError, KeyError, TypeError):
-            pass
-        raise self._unusable()
+        head = _entry(text)
+        if head is None:
+            raise self._unusable()
+        return head
 
     def _unusable(self, *, beside: bool = False) -> RecordError:
         what = f"is missing beside {LOG}" if beside else f"is not what ragqa wrote, or not what {LOG} ends in"
@@ -153,8 +181,10 @@ class AuditLog:
         """Completes a last line that a killed process left in the head alone. Raises RecordError where it cannot be."""
         if head is None:
             return
-        path, line = self.folder / LOG, _line(head).encode()
-        size = path.stat().st_size if path.exists() else 0
+        path, line, aside = self.folder / LOG, _line(head).encode(), self._aside()
+        size = self._log_size()
+        if not size and aside:
+            path, size = aside[-1], aside[-1].stat().st_size
         with path.open("a+b") as file:
             start = max(0, size - 2 * len(line) - 8192)
             file.seek(start)
@@ -166,31 +196,37 @@ class AuditLog:
         above = json.loads(whole.splitlines()[-1])["hash"] if whole else FIRST
         if not line.startswith(torn) or above != head["before"]:
             raise self._unusable()
-        self._add(line[len(torn) :])
-
-    def _add(self, data: bytes) -> None:
-        with (self.folder / LOG).open("ab") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        flush_folder(self.folder)
-
-    def _lines(self) -> Iterator[str]:
-        """The lines with their ends, whatever bytes they hold."""
-        if (self.folder / LOG).exists():
-            with (self.folder / LOG).open("r", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-                yield from file
+        append(path, line[len(torn) :])
 
     @contextmanager
     def _held(self) -> Iterator[None]:
         with translated(self.folder):
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            try:
-                with FileLock(self.folder / ".lock", timeout=_PATIENCE):
-                    yield
-            except Timeout as error:
-                msg = f"{self.folder} is written by another process for over {_PATIENCE:.0f} seconds; try again"
-                raise RecordError(msg) from error
+            msg = f"{self.folder} is written by another process for over {_PATIENCE:.0f} seconds; try again"
+            with locked(self.folder / ".lock", lambda: RecordError(msg), _PATIENCE):
+                yield
+
+
+def _lines_of(files: Sequence[Path], size: int | None = None) -> Iterator[str]:
+    """The lines with their ends, whatever bytes they hold, of the last file only the first ``size`` bytes."""
+    for path in files:
+        left = size if path is files[-1] else None
+        if path.exists():
+            with path.open("rb") as file:
+                for line in file:
+                    if left is not None and left <= 0:
+                        return
+                    yield line[:left].decode("utf-8", "backslashreplace")
+                    left = None if left is None else left - len(line)
+
+
+def _entry(text: str) -> dict[str, Any] | None:
+    """The entry that this is the line of; None where it is not what was written."""
+    try:
+        found = json.loads(text)
+        return found if isinstance(found, dict) and isinstance(found.get("n"), int) and _line(found) == text else None
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def _short(value: object) -> object:

@@ -85,13 +85,14 @@ NOBODY: Final = Person("")
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """Who is meant, by exactly one of three, and what they get."""
+class AccessRule:
+    """Who is meant, by exactly one of three, of any provider or the one of ``issuer``; and what they get."""
 
+    issuer: str = ""
     email: str = ""
     subject: str = ""
     claim: tuple[str, str] = ("", "")
-    role: Role = Role.NONE
+    role: Role | None = None  # not said: that of other rules for the same person, if any
     groups: frozenset[str] = frozenset()
 
 
@@ -99,7 +100,7 @@ class Rule:
 class Policy:
     """What the file says. ``corpora`` are those that not everybody reads, with the groups that do."""
 
-    people: tuple[Rule, ...] = ()
+    people: tuple[AccessRule, ...] = ()
     corpora: Mapping[str, frozenset[str]] = field(default_factory=dict)
     default_role: Role = Role.NONE
     session_hours: float = 12.0
@@ -121,9 +122,16 @@ class Policy:
         trusted = self.trust_email or claims.get("email_verified") is True
         address = email.strip().casefold() if trusted else ""
         found = [rule for rule in self.people if _is_meant(rule, claims, address, str(subject))]
-        role = max((rule.role for rule in found), default=self.default_role)
+        roles = [rule.role for rule in found if rule.role is not None]
+        role = Role.NONE if found and Role.NONE in (roles or [Role.NONE]) else max(roles, default=self.default_role)
         groups = frozenset(group for rule in found for group in rule.groups)
         return Person(f"{issuer}|{subject}", role, groups, address)
+
+    def check_issuers(self, n_providers: int, path: str) -> None:
+        """Raises ConfigError where a rule would mean people of several providers: each may call its own anything."""
+        if n_providers > 1 and any(not rule.issuer for rule in self.people):
+            expected = f"an issuer in each [[people]], as there are {n_providers} providers"
+            raise _wrong(Path(path), expected, "none in one")
 
     def may(self, person: Person, act: Act, corpus: str = "") -> bool:
         """Whether this person may do this, with this corpus where one is named."""
@@ -142,7 +150,9 @@ def _is_text(value: object) -> bool:
     return isinstance(value, str) and bool(value.strip())
 
 
-def _is_meant(rule: Rule, claims: Mapping[str, Any], email: str, subject: str) -> bool:
+def _is_meant(rule: AccessRule, claims: Mapping[str, Any], email: str, subject: str) -> bool:
+    if rule.issuer and rule.issuer != claims.get("iss"):
+        return False
     if rule.email:
         return rule.email == email
     if rule.subject:
@@ -157,7 +167,7 @@ def _is_meant(rule: Rule, claims: Mapping[str, Any], email: str, subject: str) -
 _SWITCHES: Final = ("trust_email", "log_questions")
 _MOST: Final = ("questions_per_hour", "upload_mb_per_hour")
 _TOP: Final = {"default_role", "session_hours", "people", "corpora", *_SWITCHES, *_MOST}
-_PERSON: Final = {"email", "subject", "claim", "value", "role", "groups"}
+_PERSON: Final = {"issuer", "email", "subject", "claim", "value", "role", "groups"}
 
 
 def read_policy(path: Path) -> Policy:
@@ -198,7 +208,7 @@ def _read(path: Path, changed: int, size: int) -> Policy:
     )
 
 
-def _rule(path: Path, told: object) -> Rule:
+def _rule(path: Path, told: object) -> AccessRule:
     if not isinstance(told, dict):
         raise _wrong(path, "[[people]] tables", repr(told))
     _only(path, told, _PERSON)
@@ -207,8 +217,12 @@ def _rule(path: Path, told: object) -> Rule:
         raise _wrong(path, "in each [[people]] email, or subject, or claim with value", repr(told)[:80])
     claim = (told["claim"], told["value"]) if named == ["claim"] else ("", "")
     email = str(told.get("email", "")).strip().casefold()
-    role, groups = _role(path, told.get("role", "none")), _groups(path, told.get("groups", []))
-    return Rule(email, str(told.get("subject", "")), claim, role, groups)
+    issuer = told.get("issuer", "")
+    if not isinstance(issuer, str):
+        raise _wrong(path, "issuer as a text", repr(issuer))
+    role = _role(path, told["role"]) if "role" in told else None
+    groups = _groups(path, told.get("groups", []))
+    return AccessRule(issuer.strip(), email, str(told.get("subject", "")), claim, role, groups)
 
 
 def _role(path: Path, name: object) -> Role:

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
+from ragqa.records.view import WEAK_COSINE, Shown, View, provisional, shown, weak_match
 from ragqa.scoring.repass.explanation import verdict_by_index
 from ragqa.settings.config import Config
 from ragqa.types.scores import Cover, Verdict
 from ragqa.ui.html.cards import sentence_cards
-from ragqa.ui.html.render import (
-    answer_html,
-    badge_html,
-    in_corpus,
-    notice_html,
-    question_html,
-    record_link_html,
-    text_html,
-)
+from ragqa.ui.html.render import answer_html, badge_html, in_corpus, notice_html, question_html, record_link_html
 from ragqa.ui.html.scores import score_line_html
+from ragqa.ui.html.template import text_html
 from ragqa.ui.html.trace import best_html
 from ragqa.ui.panes import Panes
 from ragqa.ui.state.stale import stale
-from ragqa.ui.state.view import WEAK_COSINE, Shown, View, provisional, shown, weak_match
 
 
 def panes_of(view: View, settings: Config, shown_id: str, *, raw: bool = False, again: str = "") -> Panes:

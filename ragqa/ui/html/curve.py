@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from html import escape
 
-from ragqa.settings.config import FilteringConfig
-from ragqa.types import Candidate, Drop, Selection
+from ragqa.types import Candidate, Drop, Limit, Selection
 from ragqa.ui.html.render import place
-from ragqa.ui.state.limits import CUT, MAX_DROP, THRESHOLD, TOP_K, Limits, fall_of, limits
+from ragqa.ui.state.limits import limits
 
 _KINDS = dict.fromkeys(Drop, ("below", "×")) | {  # decision -> class and sign, which tells them apart without colour
     None: ("kept", "●"),
@@ -21,7 +20,7 @@ _KINDS = dict.fromkeys(Drop, ("below", "×")) | {  # decision -> class and sign,
 }
 
 
-def curve_html(selection: Selection, filtering: FilteringConfig, limit: int) -> str:
+def curve_html(selection: Selection, limit: int) -> str:
     """Relevance by rank for the best ``limit`` candidates, with the limits and what each of them does, in words.
 
     Of a fan-out, which keeps a union of what each question's own filter keeps, no limit is shown.
@@ -37,8 +36,8 @@ def curve_html(selection: Selection, filtering: FilteringConfig, limit: int) -> 
     )
     kinds = dict.fromkeys((_KINDS[one.drop], str(one.drop) if one.drop else "kept") for one in candidates)
     legend = "".join(f'<span><i class="rq-dot-{kind}">{sign}</i> {escape(name)}</span>' for (kind, sign), name in kinds)
-    found = limits(selection, filtering)
-    lines = _limits_html(found, selection, filtering, count) if found else ""
+    found = limits(selection)
+    lines = "".join(_line(one, count) for one in selection.limits)
     return (
         f'<div class="rq-curve" role="img" aria-label="Relevance by rank. '
         f'{escape(found.summary if found else "")}">'
@@ -61,26 +60,17 @@ def _dot(one: Candidate, count: int) -> str:
     )
 
 
-def _limits_html(found: Limits, selection: Selection, filtering: FilteringConfig, count: int) -> str:
-    across, down = "across", "down"
-    drawn = [(THRESHOLD, f"threshold {filtering.threshold:.2f}", across, 100 * filtering.threshold)]
-    if filtering.method == "expected-f2":
-        drawn = [(CUT, "expected F2", down, _x(found.kept + 0.5, count))] if CUT in found.binding else []
-    fallen = fall_of(selection, filtering)
-    if fallen and fallen.rank <= count:
-        words = f"max drop {filtering.max_drop:.2f}: falls {fallen.fall:.2f}"
-        drawn.append((MAX_DROP, words, down, _x(fallen.rank - 0.5, count)))
-    if filtering.top_k < count:
-        drawn.append((TOP_K, f"top {filtering.top_k}", down, _x(filtering.top_k + 0.5, count)))
-    return "".join(_line(words, way, at, binds=name in found.binding) for name, words, way, at in drawn)
-
-
-def _line(words: str, way: str, at: float, *, binds: bool) -> str:
-    low = " rq-low" if words.startswith("top") else ""
-    side = "bottom" if way == "across" else "left"
+def _line(limit: Limit, count: int) -> str:
+    """The line of a limit: across at its relevance, else down behind the last rank it keeps, where that is shown."""
+    if not limit.label or (limit.height is None and limit.keeps >= count):
+        return ""
+    way, side, at = "across", "bottom", 100 * (limit.height or 0.0)
+    if limit.height is None:
+        way, side, at = "down", "left", _x(limit.keeps + 0.5, count)
+    low = " rq-low" if limit.setting == "top_k" else ""
     turned = " rq-left-of" if way == "down" and at > 60 else ""
-    text = f"{words}, ends the list" if binds else words
+    text = f"{limit.label}, ends the list" if limit.ends else limit.label
     return (
-        f'<span class="rq-limit rq-limit-{way}{" rq-binding" if binds else ""}{turned}{low}" style="{side}:{at:.2f}%">'
-        f"<b>{escape(text)}</b></span>"
+        f'<span class="rq-limit rq-limit-{way}{" rq-binding" if limit.ends else ""}{turned}{low}" '
+        f'style="{side}:{at:.2f}%"><b>{escape(text)}</b></span>'
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from html import escape
+from typing import Final
 
 from ragqa.corpus.documents import Heading, Reading
 from ragqa.library.changes import DocumentChange, PassageChange
-from ragqa.ui.html.render import badge_html, text_html
+from ragqa.ui.html.template import Templates, text_html
 
+_TEMPLATES: Final = Templates("library.html")
 SHOWN_HEADINGS = 400
 SHOWN_CHANGES = 100
 _KINDS = {"new": "good", "changed": "mixed", "gone": "bad"}
@@ -41,9 +42,7 @@ def reading_html(reading: Reading) -> str:
     if reading.dropped:
         left_out = ", ".join(f"{what} ({count:,})" for what, count in reading.dropped)
         told.append(f"Left out, as no part of the text: {left_out}.")
-    lines = "".join(f"<p>{text_html(line)}</p>" for line in told)
-    warnings = "".join(f'<div class="rq-notice rq-mixed">{text_html(line)}</div>' for line in reading.warnings)
-    return f'<div class="rq-found-in">{lines}{warnings}{outline_html(reading.outline)}</div>'
+    return _TEMPLATES.reading(told, reading.warnings, outline_html(reading.outline))
 
 
 def _plural(word: str, count: int) -> str:
@@ -52,44 +51,19 @@ def _plural(word: str, count: int) -> str:
 
 def outline_html(outline: Sequence[Heading]) -> str:
     """The tree, indented as deep as each line stands."""
-    rows = "".join(
-        f'<li style="--depth: {min(heading.depth, 8)}"><span class="rq-label">{escape(heading.number)}</span>'
-        f"<span>{escape(heading.text)}</span></li>"
-        for heading in outline[:SHOWN_HEADINGS]
-    )
-    more = len(outline) - SHOWN_HEADINGS
-    rest = f'<p class="rq-fine">and {more:,} more</p>' if more > 0 else ""
-    if not rows:
-        return '<p class="rq-fine">No headings or numbers found: the text is cut by paragraphs.</p>'
-    return (
-        '<div class="rq-scroll rq-outline" tabindex="0" role="region" aria-label="Structure found">'
-        f"<ul>{rows}</ul>{rest}</div>"
-    )
+    return _TEMPLATES.outline(outline[:SHOWN_HEADINGS], len(outline) - SHOWN_HEADINGS)
 
 
 def change_html(change: DocumentChange) -> str:
     """What became of one document, each passage that is new, changed or gone with its words before and after."""
-    if change.what != "replaced":
-        return f"<p>{badge_html(change.what, 'plain')} {change.n_same:,} passages</p>"
-    counts = " ".join(badge_html(f"{change.count(what)} {what}", kind) for what, kind in _KINDS.items())
-    moved = f", {change.n_moved:,} of them with another number" if change.n_moved else ""
-    rows = "".join(_passage(one) for one in change.passages[:SHOWN_CHANGES])
-    more = len(change.passages) - SHOWN_CHANGES
-    rest = f'<p class="rq-fine">and {more:,} more</p>' if more > 0 else ""
-    return f"<p>{counts} {change.n_same + change.n_moved:,} the same{moved}</p>{rows}{rest}"
+    counts = [(f"{change.count(what)} {what}", kind) for what, kind in _KINDS.items()]
+    passages = [(one, _KINDS[one.what], *_sides(one)) for one in change.passages[:SHOWN_CHANGES]]
+    return _TEMPLATES.change(change, counts, passages, len(change.passages) - SHOWN_CHANGES)
 
 
-def _passage(one: PassageChange) -> str:
-    before, after = (text_html(text[:3_000]) for text in (one.before, one.after))
-    if one.before and one.after:
-        before, after = marked_difference(one.before[:3_000], one.after[:3_000])
-    said = f'<div class="rq-passage"><del>{before}</del></div>' if one.before else ""
-    said += f'<div class="rq-passage">{after}</div>' if one.after else ""
-    name = escape(one.number or one.passage_id)
-    return (
-        f'<details class="rq-row rq-change"><summary><b>{name}</b> {badge_html(one.what, _KINDS[one.what])}</summary>'
-        f'<div class="rq-inside">{said}</div></details>'
-    )
+def _sides(one: PassageChange) -> tuple[str, str]:
+    before, after = one.before[:3_000], one.after[:3_000]
+    return marked_difference(before, after) if before and after else (text_html(before), text_html(after))
 
 
 def marked_difference(before: str, after: str) -> tuple[str, str]:

@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import pairwise
+from typing import Final
 from urllib.parse import urlencode
 
 from ragqa.library.document import Entry, TextMatch, place_words
 from ragqa.types import Passage, Span
-from ragqa.ui.html.render import text_html
+from ragqa.ui.html.template import Templates, text_html
 
 WIDEST = 14  # columns less one: a line with more is text that has such marks
 _AROUND = 90  # characters on each side of the first word found
+_TEMPLATES: Final = Templates("reader.html")
 Link = Callable[[Passage], str]  # a passage's address
 
 
@@ -27,16 +29,7 @@ def read_address(corpus: str, passage_id: str, span: tuple[int, int] | None = No
 
 def outline_html(entries: Sequence[Entry], addresses: Mapping[int, str], here: range) -> str:
     """The outline as links; the lines of what is shown are marked."""
-    rows = "".join(
-        f'<li style="--depth: {min(one.depth, 8)}"{_current(one.position in here)}>'
-        f'<a href="{escape(addresses[one.position])}" target="_self">{escape(one.text)}</a></li>'
-        for one in entries
-    )
-    return f'<nav class="rq-outline rq-contents" aria-label="Contents"><ul>{rows}</ul></nav>' if rows else ""
-
-
-def _current(is_here: bool) -> str:
-    return ' class="rq-here" aria-current="true"' if is_here else ""
+    return _TEMPLATES.outline(entries, addresses, here)
 
 
 def leaf_html(
@@ -59,28 +52,16 @@ def leaf_html(
             pieces.append(f"<h3>{escape(heading)}</h3>")
         before, is_chosen = passage.section, passage.passage_id == chosen
         if is_heading:
-            pieces.append(f"<h3{_anchor(is_chosen)}>{escape(named)}</h3>")
+            pieces.append(_TEMPLATES.heading(named, is_chosen))
             continue
         marks = [Mark(one.start, one.end, "mixed") for one in words(passage.text)] if words else []
         marks = [Mark(*span, "good")] if is_chosen and span else marks
         text = passage_text_html(passage.text, [*marks, *(refers(passage) if refers else ())])
         place = place_words(passage.place)
-        pieces.append(_unit(passage, link(passage), place if place != where else "", text, is_chosen))
+        shown = place if place != where else ""
+        pieces.append(_TEMPLATES.unit(passage.number, link(passage), shown, text, is_chosen))
         where = place
     return f'<article class="rq-leaf">{"".join(pieces)}</article>'
-
-
-def _unit(passage: Passage, address: str, place: str, text: str, is_chosen: bool) -> str:
-    where = f'<span class="rq-where">{escape(place)}</span>' if place else ""
-    return (
-        f'<div class="rq-unit{" rq-unit-chosen" if is_chosen else ""}"{_anchor(is_chosen)}>'
-        f'<a class="rq-label" href="{escape(address)}" target="_self" title="The address of this place">'
-        f'{escape(passage.number) or "¶"}</a><div class="rq-unit-text">{where}{text}</div></div>'
-    )
-
-
-def _anchor(is_chosen: bool) -> str:
-    return ' id="rq-place" aria-current="location"' if is_chosen else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,33 +124,17 @@ def _marked(text: str, marks: Sequence[Mark]) -> str:
         term = next((one for one in over if one.tip), None)
         kind = next((one.kind for one in over if one.kind), "")
         if term and not link:
-            words = _term(words, term)
+            words = _TEMPLATES.term(words, term)
         elif link:
-            title = f' title="{escape(link.title)}"' if link.title else ""
-            words = f'<a class="rq-refers" href="{escape(link.href)}" target="_self"{title}>{words}</a>'
+            words = _TEMPLATES.link(words, link)
         pieces.append(f'<mark class="rq-mark-{kind}">{words}</mark>' if kind else words)
     return "".join(pieces)
 
 
-def _term(words: str, mark: Mark) -> str:
-    """A defined term: its meaning under the pointer and on focus, and where it is defined behind the link."""
-    return (
-        f'<span class="rq-term"><a class="rq-term-name" href="{escape(mark.href)}" target="_self">{words}</a>'
-        f'<span class="rq-tip" role="tooltip">{text_html(mark.tip.replace(" | ", " "))}</span></span>'
-    )
-
-
 def hits_html(hits: Sequence[TextMatch], addresses: Sequence[str], where: str, *, documents: bool = False) -> str:
     """What a search found ``where``: number (and document), and the words around the first place, each a link."""
-    rows = "".join(
-        f'<li><a href="{escape(address)}" target="_self"><b>{escape(_named(hit.passage, documents=documents))}</b> '
-        f"{_snippet(hit)}</a></li>"
-        for hit, address in zip(hits, addresses, strict=True)
-    )
-    return (
-        f'<div class="rq-scroll rq-hits" tabindex="0" role="region" aria-label="Found in {escape(where)}">'
-        f"<ol>{rows}</ol></div>"
-    )
+    rows = zip(addresses, (_named(hit.passage, documents=documents) for hit in hits), map(_snippet, hits), strict=True)
+    return _TEMPLATES.hits(list(rows), where)
 
 
 def _named(passage: Passage, *, documents: bool) -> str:
@@ -194,24 +159,8 @@ def beside_html(
 
     Then the passages that refer to it, each with its address.
     """
-    rows = "".join(_target(*one) for one in refers)
-    said = f"<h3>Refers to</h3>{rows}" if rows else ""
-    links = "".join(
-        f'<li><a href="{escape(address)}" target="_self"><b>{escape(one.number or one.document_id)}</b> '
-        f"{escape(one.text[:90])}…</a></li>"
-        for address, one in referring
-    )
-    said += f"<h3>Referred to by</h3><ul>{links}</ul>" if links else ""
-    return f'<aside class="rq-beside" aria-label="References of the chosen passage">{said}</aside>' if said else ""
-
-
-def _target(words: str, address: str, passages: Sequence[Passage], reason: str) -> str:
-    if not passages:
-        return f'<p class="rq-fine">{escape(words)}: not linked, {escape(reason)}.</p>'
-    texts = "".join(passage_text_html(one.text[:1_200]) for one in passages[:2])
-    more = f'<p class="rq-fine">and {len(passages) - 2} more passages</p>' if len(passages) > 2 else ""
-    return (
-        f'<details class="rq-row" open><summary><b>{escape(words)}</b></summary><div class="rq-inside">'
-        f'<a class="rq-read" href="{escape(address)}" target="_self">{escape(passages[0].number or "open")}</a>'
-        f"{texts}{more}</div></details>"
-    )
+    rows = []
+    for words, address, passages, reason in refers:
+        texts = "".join(passage_text_html(one.text[:1_200]) for one in passages[:2])
+        rows.append((words, address, passages, texts, reason))
+    return _TEMPLATES.beside(rows, referring)

@@ -9,6 +9,7 @@ import streamlit as st
 from ragqa.corpus.demo import DEMOS
 from ragqa.errors import ConfigError, RagqaError
 from ragqa.pipeline import clean_question
+from ragqa.plugins import registry
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
 from ragqa.types import Question
@@ -24,7 +25,6 @@ from ragqa.ui.state import resources
 from ragqa.ui.state.address import RUN, link_of
 from ragqa.ui.state.links import apply_link, link_of_view, not_offered
 from ragqa.ui.state.run import Run
-from ragqa.ui.state.settings_values import REFUSING
 
 FIRST_EXAMPLES = 3
 OPENED = "opened_corpus"  # a corpus that another page sends here with
@@ -281,7 +281,12 @@ def _quote_anyway(run: Run) -> None:
     """Where the answer refuses: the nearest sentences all the same, at a click."""
     answer = run.view.answer
     generation = run.view.config.generation
-    if run.view.running or not answer or not answer.is_refusal or generation.generator not in REFUSING:
+    if (
+        run.view.running
+        or not answer
+        or not answer.is_refusal
+        or not registry.takes(generation.generator, "quote_anyway")
+    ):
         return
     if not generation.quote_anyway:
         what = "Quote the nearest sentences anyway" if generation.generator == "direct" else "Ask the model anyway"

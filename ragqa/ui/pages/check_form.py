@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from ragqa.corpus.documents import Reader
+from ragqa.corpus.documents.process import MAX_ANSWERS_BYTES
 from ragqa.errors import RagqaError
-from ragqa.evaluation.answer_file import AnswerItem, answers_in
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.examples import CHECKED_EXAMPLES
 
+if TYPE_CHECKING:
+    from streamlit.runtime.uploaded_file_manager import UploadedFile
+
 MOST_ITEMS = 2_000  # of a file, offered in a list
+_READ = "checked_read"  # what was read of which file
 _KINDS = ("txt", "md", "json", "jsonl")
 
 Check = Callable[[str, str], None]  # what is done with a text and the question it answers
@@ -40,28 +46,44 @@ def check_form(ask: Callable[[], None]) -> None:
 def file_choice(check: Check) -> None:
     """A text file, or a file of answers of which one is chosen."""
     with st.popover("From a file"):
-        file = st.file_uploader("A text, or answers as JSON", type=_KINDS, key="checked_file")
+        file = st.file_uploader(
+            "A text, or answers as JSON", type=_KINDS, key="checked_file", max_upload_size=MAX_ANSWERS_BYTES >> 20
+        )
         if file is None:
             st.caption("Of answers: a JSON list, or JSON lines, of {Question, RetrievedPassages, Answer}.")
             return
         try:
-            texts = _texts(file.name, file.getvalue())
+            texts = _texts(file)
         except RagqaError as error:
             st.html(notice_html(str(error), "bad"))
             return
         chosen = 0
         if len(texts) > 1:
-            names = [f"{item.number}. {item.question or item.answer}"[:90] for item in texts]
+            names = [f"{number}. {question or answer}"[:90] for number, question, answer in texts]
             chosen = st.selectbox("Answer", range(len(texts)), format_func=names.__getitem__, key="checked_item")
-        item = texts[chosen]
-        st.button("Check it", key="check_file", on_click=check, args=(item.answer, item.question))
+        _, question, answer = texts[chosen]
+        st.button("Check it", key="check_file", on_click=check, args=(answer, question))
 
 
-def _texts(name: str, content: bytes) -> list[AnswerItem]:
-    """What can be checked of a file. Raises CorpusError."""
-    if name.lower().endswith(("json", "jsonl")):
-        return [item for item in answers_in(content, name).items if not item.skipped][:MOST_ITEMS]
-    return [AnswerItem(1, "", "", (), content.decode("utf-8-sig", errors="replace"))]
+def _texts(file: UploadedFile) -> list[tuple[int, str, str]]:
+    """Number, question and text of what can be checked of a file; it is read once. Raises CorpusError."""
+    known = st.session_state.get(_READ)
+    if known is None or known[0] != file.file_id:
+        known = st.session_state[_READ] = (file.file_id, _read(file.name, file.getvalue()))
+    texts: list[tuple[int, str, str]] | RagqaError = known[1]
+    if isinstance(texts, RagqaError):
+        raise texts
+    return texts
+
+
+def _read(name: str, content: bytes) -> list[tuple[int, str, str]] | RagqaError:
+    if not name.lower().endswith(("json", "jsonl")):
+        return [(1, "", content[: MAX_ANSWERS_BYTES + 1].decode("utf-8-sig", errors="replace"))]
+    with Reader(seconds=60) as reader:
+        try:
+            return reader.answers(content, name, MOST_ITEMS)
+        except RagqaError as error:
+            return error
 
 
 def checked_examples(index: str, heading: str, check: Check) -> bool:

@@ -12,6 +12,7 @@ import streamlit as st
 from ragqa.errors import RagqaError
 from ragqa.pipeline import Pipeline, clean_question
 from ragqa.plugins import registry
+from ragqa.records.view import View, from_record
 from ragqa.retrieval.names import lacking_rankings
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config
@@ -27,7 +28,6 @@ from ragqa.ui.state import resources
 from ragqa.ui.state.comparison import compare
 from ragqa.ui.state.run import Run
 from ragqa.ui.state.settings_values import with_preset
-from ragqa.ui.state.view import View, from_record
 
 NOW = "the settings now"
 SIDES = ("a", "b")

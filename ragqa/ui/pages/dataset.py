@@ -12,7 +12,8 @@ from ragqa.corpus.files import read_utf8
 from ragqa.errors import RagqaError, RecordError
 from ragqa.evaluation.catalogue import benchmark_of
 from ragqa.infra.cleaning import cell
-from ragqa.infra.journal import read_stamp, translated, write_whole
+from ragqa.infra.files import write_whole
+from ragqa.infra.journal import read_stamp, translated
 from ragqa.lab.dataset.benchmark import CARD, MAKE
 from ragqa.lab.dataset.review import (
     ADJUDICATOR,
@@ -39,6 +40,7 @@ from ragqa.ui.pages.evaluation.page import POLL_SECONDS, all_runs
 from ragqa.ui.pages.evaluation.render import figures_html
 from ragqa.ui.pages.evaluation.results import draw_comparisons, draw_progress
 from ragqa.ui.pages.evaluation.runs import EvaluationRuns
+from ragqa.ui.shared import shared
 from ragqa.ui.state import resources
 
 MAKING, LOOKING, LABELLING, USING = "Make", "Stages", "Review", "Use"
@@ -50,7 +52,7 @@ _SET, _PROBLEM, _TAKEN = (
 )  # plain keys: those of widgets vanish when the page changes
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def _making(paths: Paths) -> EvaluationRuns:
     return EvaluationRuns(paths, {MAKE.name: MAKE})
 
@@ -308,7 +310,7 @@ def _use(folder: Path, paths: Paths) -> None:
             start = partial(_evaluate, runs, name, settings)
             st.button(label, key=f"dataset_{name}", type="primary", on_click=start, disabled=runs.current is not None)
     if current := runs.current:
-        st.html(notice_html(f"{current.benchmark.title} is under way; the page Evaluate shows it."))
+        st.html(notice_html(f"{current.benchmark.title} is running; the page Evaluate shows it."))
         st.html(f'<p><a href="evaluate?run={current.run_id}" target="_self">Open it</a></p>')
     st.caption("These take minutes to hours; run them in a terminal:")
     given = f"--index {index} --questions {parts / 'train.json'}"

@@ -9,12 +9,13 @@ import streamlit as st
 from ragqa.conversation import follow_up
 from ragqa.errors import RagqaError
 from ragqa.records.store import RecordStore
+from ragqa.records.view import View
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config
 from ragqa.types import FollowUp
 from ragqa.ui import access
-from ragqa.ui.html.render import notice_html, text_html
-from ragqa.ui.state.view import View
+from ragqa.ui.html.render import notice_html
+from ragqa.ui.html.template import text_html
 
 ASKED = "follow_up_asked"  # what is typed, as a widget's key; the rewriting's has the record and the words after it
 PENDING = "follow_up"  # the `FollowUp` of the question that is about to be asked

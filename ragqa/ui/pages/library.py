@@ -22,6 +22,7 @@ from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.library_corpus import PROBLEM, draw_corpus
 from ragqa.ui.state import resources
+from ragqa.ui.uploads import let_go
 
 TYPES = [suffix.removeprefix(".") for suffix in SUFFIXES]
 SAID = "library_said"
@@ -79,6 +80,8 @@ def _new_corpus(paths: Paths) -> None:
     except RagqaError as error:
         st.session_state[SAID] = [(str(error), "bad")]
         st.rerun()
+    finally:
+        let_go(files)
     _open(shelf.name)
     st.rerun()
 
@@ -164,6 +167,8 @@ def _import(paths: Paths) -> None:
         except RagqaError as error:
             st.session_state[SAID] = [(str(error), "bad")]
             st.rerun()
+        finally:
+            let_go([file])
         _open(shelf.name)
         st.rerun()
 

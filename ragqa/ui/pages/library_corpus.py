@@ -16,7 +16,7 @@ from ragqa.index import index_info, verify_index
 from ragqa.library import parse_cache
 from ragqa.library.changes import read_updates
 from ragqa.library.collection import Catalogue, Collection, Document, Staged, temporary
-from ragqa.library.jobs import Job
+from ragqa.library.jobs import LibraryJob
 from ragqa.library.transfer import delete, export
 from ragqa.library.update import CHANGES, MAX_TOKENS, encoder_name
 from ragqa.library.upload import files_of, server_folders, take, take_from_folder
@@ -26,6 +26,7 @@ from ragqa.ui import access
 from ragqa.ui.html.library import change_html, plain_markdown, reading_html, seconds_words, size_words
 from ragqa.ui.html.render import notice_html, progress_html
 from ragqa.ui.state import resources
+from ragqa.ui.uploads import let_go
 
 PROBLEM = "library_problem"  # lines to show once
 POLL_SECONDS = 0.5
@@ -79,7 +80,7 @@ def _state_words(shelf: Collection, catalogue: Catalogue, paths: Paths) -> str:
 # What is under way --------------------------------------------------------------------------------------------------
 
 
-def _progress(job: Job) -> None:
+def _progress(job: LibraryJob) -> None:
     """How far it is. Asks for the whole page when it has ended."""
     view = job.view
     if not view.running or not access.gate().may(Act.UPLOAD, view.corpus):
@@ -95,7 +96,7 @@ def _progress(job: Job) -> None:
         st.html(notice_html(line, "mixed"))
 
 
-def _ended(job: Job) -> None:
+def _ended(job: LibraryJob) -> None:
     view = job.view
     if view.error:
         st.html(notice_html(view.error, "bad"))
@@ -216,6 +217,7 @@ def _drop(shelf: Collection, paths: Paths, *, busy: bool) -> None:
                     _say(take(shelf, file.name, file, reader))
 
         _tried(Act.UPLOAD, shelf, put_in, files=[file.name for file in files])
+        let_go(files)
         _read(shelf, paths)
         st.rerun()
     folders = server_folders()

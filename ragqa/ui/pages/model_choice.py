@@ -15,6 +15,7 @@ from ragqa.generation.llm.client import ChatClient
 from ragqa.models.catalogue import usable_models
 from ragqa.settings.config import GenerationConfig, api_key, has_llm, has_server
 from ragqa.settings.paths import Paths
+from ragqa.ui.shared import shared
 
 _SECONDS = 3.0  # a server that does not answer by then is asked again after a minute; the name can be typed in
 
@@ -67,7 +68,7 @@ def _local_models(defaults: GenerationConfig) -> dict[str, str]:
     return {f"{Path(name).name} (local model)": name for name in names}
 
 
-@st.cache_data(ttl=60, show_spinner=False)
+@shared(seconds=60)
 def _models(base_url: str, has_key: bool) -> tuple[str, ...]:
     """The names the server offers, none where it cannot say; asked once a minute, and when the key comes or goes."""
     config = replace(GenerationConfig(), base_url=base_url, timeout_seconds=_SECONDS, max_retries=0)

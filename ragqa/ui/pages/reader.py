@@ -36,6 +36,7 @@ from ragqa.types import Passage
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.reader import Mark, beside_html, hits_html, leaf_html, outline_html, read_address
 from ragqa.ui.html.render import notice_html
+from ragqa.ui.shared import shared
 from ragqa.ui.state import resources
 from ragqa.ui.state.address import Link, address_of
 
@@ -118,12 +119,12 @@ def _stamp(corpus: str, paths: Paths) -> int:
     return manifest.stat().st_mtime_ns if manifest.exists() else 0
 
 
-@st.cache_resource(show_spinner="Looking through the corpus (once)", max_entries=8)
+@shared(spinner="Looking through the corpus (once)", most=8)
 def _documents(corpus: str, stamp: int, _paths: Paths) -> dict[str, tuple[int, str]]:
     return documents_of(resources.open_corpus(corpus, _paths))
 
 
-@st.cache_resource(show_spinner=False, max_entries=32)
+@shared(most=32)
 def _document(corpus: str, stamp: int, position: int, _paths: Paths) -> DocumentView:
     return document_at(resources.open_corpus(corpus, _paths), position)
 
@@ -165,12 +166,12 @@ def _address(corpus: str, passage: Passage) -> str:
     return read_address(corpus, passage.passage_id)
 
 
-@st.cache_resource(show_spinner=False, max_entries=8)
+@shared(most=8)
 def _references(corpus: str, stamp: int, _paths: Paths) -> References:
     return read_references(resources.open_corpus(corpus, _paths).folder)
 
 
-@st.cache_resource(show_spinner="Looking for defined terms (once)", max_entries=8)
+@shared(spinner="Looking for defined terms (once)", most=8)
 def _terms(corpus: str, stamp: int, _paths: Paths) -> Glossary:
     return Glossary(resources.open_corpus(corpus, _paths).passages)
 
@@ -278,12 +279,12 @@ def _found(index: Index, corpus: str, document: DocumentView | None, words: str)
 # The picture of a page ------------------------------------------------------------------------------------------------
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def _drawing() -> tuple[Reader, threading.Lock]:
     return Reader(seconds=30), threading.Lock()
 
 
-@st.cache_data(show_spinner=False, max_entries=64)
+@shared(most=64)
 def _drawn(path: Path, stamp: int, page: int, boxes: tuple[tuple[float, float, float, float], ...]) -> bytes:
     reader, lock = _drawing()
     with lock:

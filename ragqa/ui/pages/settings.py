@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -18,24 +17,24 @@ from ragqa.errors import RagqaError
 from ragqa.infra.http import is_api_name, missing_key
 from ragqa.library.collection import collection_of
 from ragqa.plugins import registry
+from ragqa.records.view import View, reselect
 from ragqa.retrieval.learned_ranker import rankings_read
 from ragqa.retrieval.names import adding_command, lacking_rankings
 from ragqa.server.access.policy import Act
-from ragqa.settings.config import Config, FusionConfig, GenerationConfig, page_models
+from ragqa.settings.config import Config, FusionConfig, GenerationConfig, page_models, settings_at, with_values
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import LONGEST_EXPLANATION, LONGEST_NAME, save_preset
 from ragqa.settings.presets import PRESETS, Preset
-from ragqa.types.scores import ScoringMode
+from ragqa.settings.schema import Place
 from ragqa.ui import access
 from ragqa.ui.html.render import changed_html, notice_html
 from ragqa.ui.pages.model_choice import can_ask, model_widget
 from ragqa.ui.state import resources
-from ragqa.ui.state.differences import FILTERS, FUSIONS, Difference, differences
+from ragqa.ui.state.differences import Difference, differences
 from ragqa.ui.state.limits import limits
 from ragqa.ui.state.settings_values import (
     FILTER,
-    REFUSING,
-    WRITING,
+    ON_PAGE,
     config_of,
     first_values,
     fusion_of,
@@ -43,11 +42,10 @@ from ragqa.ui.state.settings_values import (
     weight_values,
     with_preset,
 )
-from ragqa.ui.state.terms import TERMS
-from ragqa.ui.state.view import View, reselect
 
 PANES, TABS, LIMITS, CHANGES = "live", "tabs", "limits", "changes"
 FOLLOWING = (TABS, PANES, LIMITS, CHANGES)  # the fragments that show what the filter does, the selection first
+_SETTINGS = {one.key: one for one in ON_PAGE}
 _STORE = "settings"  # plain keys: those of widgets vanish when the page changes
 _PRESET, _SAVED, _RESET = "chosen_preset", "saved_preset", "reset_now"
 
@@ -99,8 +97,7 @@ def settings_panel(
 def with_moved_filter(config: Config) -> Config:
     """These settings with the filter as its sliders stand: one of them moved draws only what shows the filter."""
     values: dict[str, Any] = st.session_state.get(_STORE, {})
-    moved = {name: values.get(name, getattr(config.filtering, name)) for name in FILTER}
-    return replace(config, filtering=replace(config.filtering, **moved))
+    return with_values(config, {name: values[name] for name in FILTER if name in values})
 
 
 def _filter_moved(name: str) -> None:
@@ -176,10 +173,9 @@ def _save(config: Config, preset: Preset, changed: Sequence[Difference]) -> None
     name = str(st.session_state.get("preset_name", "")).strip()
     since = ", ".join(row.words for row in changed) or "nothing changed"
     words = f"Saved on the page, {datetime.now(UTC):%Y-%m-%d}, from “{preset.name}”: {since}."[:LONGEST_EXPLANATION]
-    made = Preset(name, words, config.retrieval, config.fusion, config.filtering, "", config.reranking)
     try:
         with access.gate().doing(Act.PRESET, name=name):
-            file = save_preset(made, Paths.from_env().presets)
+            file = save_preset(Preset.of(name, words, config), Paths.from_env().presets)
     except RagqaError as error:
         st.session_state[_SAVED] = (str(error), "bad")
         return
@@ -193,7 +189,7 @@ def _say_what_limits(words: Mapping[str, DeltaGenerator], config: Config, view: 
     if view is None or view.config.index != config.index or not view.rankings:
         return
     current = reselect(view, config.fusion, config.filtering, config.reranking)
-    found = limits(current, config.filtering)
+    found = limits(current)
     if found is None:
         return
     for name, place in words.items():
@@ -230,7 +226,8 @@ def _verbatim(text: str) -> str:
 
 def _retrieval_widgets(values: dict[str, Any], rankings: Sequence[str]) -> None:
     st.html(_group("Retrieval and fusion"))
-    _radio(values, "fusion", "Fusion", FUSIONS, TERMS["fusion"])
+    _widgets(values, "retrieval")
+    _widgets(values, "fusion")
     for name in rankings:
         part, encoder = registry.find(registry.RETRIEVERS, name), name.removeprefix("dense:")
         label = f"{part.label if part else name} weight" + (f", {encoder}" if encoder != name else "")
@@ -260,7 +257,7 @@ def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset], rankin
         offered.index(st.session_state["set_reranker"]),
         key="set_reranker",
         format_func=lambda name: name or "off",
-        help=TERMS["reranker"],
+        help=_SETTINGS["reranker"].help,
     )
     missing = [name for name in rankings_read(values["reranker"]) if name not in rankings]
     if missing:
@@ -271,11 +268,7 @@ def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset], rankin
     key = missing_key(values["reranker"])
     if key:
         st.warning(_verbatim(f"{values['reranker']} needs a key: set {key} and start again, or choose off."))
-    if values["reranker"]:
-        now = st.session_state.get("set_rerank_depth", values["rerank_depth"])  # a preset file may say 1 to 1000
-        bounds = (min(5, now), max(100, now), 5)
-        _slider(values, "rerank_depth", "Depth", bounds, TERMS["rerank_depth"])
-        _slider(values, "rerank_weight", "Weight", (0.0, 1.0, 0.05), TERMS["rerank_weight"])
+    _widgets(values, "reranking")
 
 
 def _filtering_widgets(values: dict[str, Any], *, moves: bool) -> dict[str, DeltaGenerator]:
@@ -284,15 +277,7 @@ def _filtering_widgets(values: dict[str, Any], *, moves: bool) -> dict[str, Delt
     Where a run stands on the page (``moves``) one of them draws only what follows it.
     """
     st.html(_group("Filter"))
-    most = max(30, values["top_k"], st.session_state.get("set_top_k", 1))  # a preset file may say up to 100
-    bounds = {"threshold": (0.0, 1.0, 0.01), "max_drop": (0.0, 1.0, 0.01), "top_k": (1, most, 1)}
-    _radio(values, "filter_method", "Filter by", FILTERS, TERMS["filter_method"])
-    words = {"filter_method": st.empty()}
-    for name in FILTER if values["filter_method"] == "limits" else FILTER[-1:]:
-        label = name.replace("_", " ").capitalize().replace("Top k", "Top-k")
-        _slider(values, name, label, bounds[name], TERMS[name], on_change=_filter_moved if moves else None)
-        words[name] = st.empty()
-    return words
+    return _widgets(values, "filtering", _filter_moved if moves else None)
 
 
 def _answer_widgets(values: dict[str, Any], defaults: GenerationConfig) -> None:
@@ -303,32 +288,46 @@ def _answer_widgets(values: dict[str, Any], defaults: GenerationConfig) -> None:
         "generator",
         "Generator",
         {part.name: part.label for part in registry.parts(registry.GENERATORS) if has_model or not _asks(part)},
-        TERMS["generator"],
+        _SETTINGS["generator"].help,
     )
     chosen = registry.find(registry.GENERATORS, values["generator"])
     if chosen and _asks(chosen):
         model_widget(values, defaults)
-    if values["generator"] in REFUSING:
-        now = st.session_state.setdefault("set_quote_anyway", values["quote_anyway"])
-        values["quote_anyway"] = st.toggle(
-            "Quote anyway",
-            now,
-            key="set_quote_anyway",
-            help=TERMS["quote_anyway"],
-        )
-    for name in chosen.options if chosen else ():
-        allowed = WRITING[name]
-        label = allowed.name.removeprefix("most ").capitalize()
-        _slider(values, name, label, (allowed.low, allowed.high, 1), allowed.explanation)
+    _widgets(values, "generation")
     if not has_model:
         how = "run `make local`, or set OPENAI_API_KEY or OPENAI_BASE_URL and start again"
         st.caption(f"No language model is configured. To use one, {how}.")
-    modes = {ScoringMode.PAPER: "paper", ScoringMode.SCRIPT: "script"}
-    _radio(values, "mode", "RePASs mode", modes, TERMS["mode"])
+    _widgets(values, "scoring")
 
 
 def _asks(generator: registry.Part) -> bool:
     return registry.LANGUAGE_MODEL in generator.needs
+
+
+def _widgets(
+    values: dict[str, Any], part: str, on_change: Callable[[str], None] | None = None
+) -> dict[str, DeltaGenerator]:
+    """The widgets of this part's settings that have an effect, choices first; below each a place for words, by key.
+
+    A slider tells ``on_change`` of its name. Names are asked for elsewhere.
+    """
+    words = {}
+    for setting in sorted(settings_at(Place.PAGE, part), key=lambda one: not one.choices):
+        key = setting.key
+        if setting.is_name or not setting.applies(values):
+            continue
+        if setting.choices:
+            _radio(values, key, setting.label, setting.choices, setting.help)
+        elif isinstance(setting.default, bool):
+            now = st.session_state.setdefault(f"set_{key}", values[key])
+            values[key] = st.toggle(setting.label, now, key=f"set_{key}", help=setting.help)
+        else:
+            low, high = setting.usual or (0, 1)
+            now = st.session_state.get(f"set_{key}", values[key])  # a preset file may say what is not usual
+            bounds = (min(low, now), max(high, now), setting.step)
+            _slider(values, key, setting.label, bounds, setting.help, on_change=on_change)
+        words[key] = st.empty()
+    return words
 
 
 def _slider(
@@ -346,7 +345,7 @@ def _slider(
     values[name] = st.slider(label, low, high, now, step, key=key, help=help_text, on_change=on_change, args=(name,))
 
 
-def _radio(values: dict[str, Any], name: str, label: str, options: dict[Any, str], help_text: str) -> None:
+def _radio(values: dict[str, Any], name: str, label: str, options: Mapping[Any, str], help_text: str) -> None:
     key = f"set_{name}"
     if values[name] not in options:
         values[name] = next(iter(options))

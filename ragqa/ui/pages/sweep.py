@@ -6,14 +6,13 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import streamlit as st
 
 from ragqa.corpus.questions import GoldQuestion, GoldUnit, load_gold
 from ragqa.errors import RagqaError
 from ragqa.evaluation.catalogue import benchmark_of
-from ragqa.evaluation.sweep import WEIGHT, Axis, Point, Sweep, around, present_value, swept
+from ragqa.evaluation.sweep import FILTERS, WEIGHT, Axis, Point, Sweep, around, effective, present_value, swept
 from ragqa.index import Index
 from ragqa.pipeline import clean_question
 from ragqa.server.access.policy import Act
@@ -36,7 +35,7 @@ DROPS = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 1.0)
 WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0)
 TOP_KS = tuple(range(1, 31))
 LIMITS_WAY, WEIGHTS_WAY, TOP_K_WAY = "Threshold × max drop", "Two weights", "Top-k"
-NAMES = {"threshold": "Threshold", "max_drop": "Max drop", "top_k": "Top-k"}
+NAMES = {name: one.label for name, one in FILTERS.items()}
 _ASKED, _EXAMPLES = "The question on the page Ask", "The example questions of the corpus"
 _DONE = "swept"
 
@@ -218,9 +217,8 @@ def _choose(found: Sweep, clicked: dict[str, float] | None) -> None:
 
 
 def _apply(chosen: dict[str, float]) -> None:
-    values: dict[str, Any] = {name: int(value) if name == "top_k" else value for name, value in chosen.items()}
-    limits = {"filter_method": "limits"} if {"threshold", "max_drop"} & chosen.keys() else {}
-    apply_values(values | limits, Config.from_env())
+    values = {name: type(FILTERS[name].default)(value) if name in FILTERS else value for name, value in chosen.items()}
+    apply_values(effective(values), Config.from_env())
     words = ", ".join(f"{name_of(name).lower()} {value:g}" for name, value in chosen.items())
     st.session_state["sweep_told"] = f"The settings have {words} now; the page Ask uses them."
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
+from html import escape
 
 import streamlit as st
 
 from ragqa.english.analysers import Analyser
 from ragqa.index import Index
 from ragqa.records.recorder import without_credentials, words_per_second
+from ragqa.records.view import Shown, View, provisional, reselect, shown, unread
 from ragqa.retrieval.analysis import matched_words
 from ragqa.scoring.repass.explanation import provenance
 from ragqa.settings.config import Config
@@ -34,7 +36,6 @@ from ragqa.ui.html.scores import (
 from ragqa.ui.html.trace import has_tree, score_path, trace_html, tree_html
 from ragqa.ui.state.limits import limits
 from ragqa.ui.state.stale import stale
-from ragqa.ui.state.view import Shown, View, provisional, reselect, shown, unread
 
 SHOWN_CANDIDATES = 30
 _matched = lru_cache(maxsize=2_048)(matched_words)  # the same for every redraw of an answer
@@ -116,9 +117,9 @@ def _passages(drawn: _Drawn) -> None:
     if n_kept == 1 and n_all > 1:
         text = "Only the best passage is kept, as it always is: an answer rests on it alone."
         st.html(notice_html(text, "mixed"))
-    found = limits(current, settings.filtering)
+    found = limits(current)
     if found:
-        st.html(f'<p class="rq-binds">{found.summary}</p>')
+        st.html(f'<p class="rq-binds">{escape(found.summary)}</p>')
     analyser = index.manifest.analyser if index else Analyser()
     matcher = partial(_matched, question=view.asked.query, analyser=analyser)
     st.html(passage_table_html(current, SHOWN_CANDIDATES, matcher))
@@ -129,7 +130,7 @@ def _passages(drawn: _Drawn) -> None:
         f"Kept {n_kept} of {n_all}. Retrieved: {counts}. Listed: the best {min(SHOWN_CANDIDATES, n_all)} fused "
         "candidates; choose one for its text and the reason it was kept or dropped."
     )
-    st.html(curve_html(current, settings.filtering, SHOWN_CANDIDATES))
+    st.html(curve_html(current, SHOWN_CANDIDATES))
 
 
 def _scores(drawn: _Drawn) -> None:

@@ -10,6 +10,7 @@ import streamlit as st
 from ragqa.errors import RagqaError
 from ragqa.index import Index
 from ragqa.records.record import AnswerRecord
+from ragqa.records.view import View, from_record
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
@@ -23,7 +24,6 @@ from ragqa.ui.state import resources
 from ragqa.ui.state.address import address_of
 from ragqa.ui.state.links import link_of_view
 from ragqa.ui.state.run import Run
-from ragqa.ui.state.view import View, from_record
 
 POLL_SECONDS = 0.25
 TAB_SECONDS = 1.0  # the tabs are heavier than the panes, and nobody reads them while they change

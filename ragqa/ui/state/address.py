@@ -9,32 +9,25 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, get_args
+from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from ragqa.errors import ConfigError
 from ragqa.pipeline import MAX_QUESTION_CHARS
 from ragqa.plugins import registry
-from ragqa.settings.config import Config, FilteringConfig, FilterMethod, FusionMethod, RerankingConfig, ranges
+from ragqa.settings.config import Config
 from ragqa.settings.presets import Preset
+from ragqa.settings.schema import SettingSpec
 from ragqa.types import Question
-from ragqa.types.scores import ScoringMode
-from ragqa.ui.state.settings_values import WRITING, first_values, preset_values, values_of, weight_values
+from ragqa.ui.state.settings_values import ON_PAGE, first_values, preset_values, values_of, weight_values
 
 RUN, RECORD = "run", "record"  # what another address may hold in the place of all this
 QUESTION, TEXT, CORPUS, PRESET = "q", "text", "corpus", "preset"
 LONGEST_NAME: Final = 200
 DIGITS: Final = 6  # of a weight: shares are made of weights, and weights of shares
-_FILTER, _RERANKING = ranges(FilteringConfig), ranges(RerankingConfig)
-_NUMBERS: Final = _FILTER | {f"rerank_{name}": found for name, found in _RERANKING.items()} | WRITING
-_CHOICES: Final = {
-    "fusion": get_args(FusionMethod),
-    "filter_method": get_args(FilterMethod),
-    "mode": tuple(map(str, ScoringMode)),
-    "quote_anyway": ("yes", "no"),
-}
-_NAMES: Final = ("reranker", "generator", "model", "local_model")
+_SETTINGS: Final = {one.key: one for one in ON_PAGE}
 _WEIGHT: Final = "weight_"
+_SHARE: Final = SettingSpec("weight", low=0.0, high=1.0)
 _AGAIN: Final = "correct the address, or ask again on the page"
 
 
@@ -115,12 +108,12 @@ def _rounded(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _counts(name: str, values: Mapping[str, Any]) -> bool:
-    """Whether this value decides anything: not how deep no reranker reads, nor a model that nobody asks."""
-    if name in {"rerank_depth", "rerank_weight"}:
-        return bool(values["reranker"])
-    if name in {"model", "local_model"}:
-        return registry.needs_language_model(values["generator"])
-    return True
+    """Whether this value decides anything: not how deep no reranker reads, nor a model that nobody asks.
+
+    The filter's do under either method: what is read with a kept passage is let in by the threshold.
+    """
+    setting = _SETTINGS.get(name)
+    return setting is None or setting.part == "filtering" or setting.applies(values)
 
 
 def _written(value: object) -> str:
@@ -130,34 +123,35 @@ def _written(value: object) -> str:
 
 
 def _read(name: str, value: str) -> Any:  # noqa: ANN401 - of as many types as there are settings
-    if name in _CHOICES:
-        if value not in _CHOICES[name]:
-            raise _wrong(name, " or ".join(_CHOICES[name]), value)
-        return value == "yes" if name == "quote_anyway" else value
-    if name in _NUMBERS:
-        allowed = _NUMBERS[name]
-        return _number(name, value, allowed.low, allowed.high)
     if name.startswith(_WEIGHT) and registry.is_ranking_name(name.removeprefix(_WEIGHT)):
-        return _number(name, value, 0.0, 1.0)
-    if name in _NAMES:
-        if len(value) > LONGEST_NAME or not (value.isprintable() or not value):
-            raise _wrong(name, f"a name of at most {LONGEST_NAME} characters", value)
-        if name == "generator" and not registry.is_known(registry.GENERATORS, value):
-            raise _wrong(name, registry.listed(registry.GENERATORS), value)
-        return value
-    raise _wrong(name, f"one of {', '.join((QUESTION, TEXT, CORPUS, PRESET, *_CHOICES, *_NUMBERS, *_NAMES))}", "")
+        return _number(name, value, _SHARE)
+    if name not in _SETTINGS:
+        raise _wrong(name, f"one of {', '.join((QUESTION, TEXT, CORPUS, PRESET, *_SETTINGS))}", "")
+    setting = _SETTINGS[name]
+    if setting.low is not None:
+        return _number(name, value, setting)
+    choices = ("yes", "no") if isinstance(setting.default, bool) else tuple(map(str, setting.choices))
+    if choices:
+        if value not in choices:
+            raise _wrong(name, " or ".join(choices), value)
+        return value == "yes" if isinstance(setting.default, bool) else value
+    if len(value) > LONGEST_NAME or not (value.isprintable() or not value):
+        raise _wrong(name, f"a name of at most {LONGEST_NAME} characters", value)
+    if name == "generator" and not registry.is_known(registry.GENERATORS, value):
+        raise _wrong(name, registry.listed(registry.GENERATORS), value)
+    return value
 
 
-def _number(name: str, value: str, low: float, high: float) -> float | int:
-    expected = f"{low}..{high}" if isinstance(low, int) else f"a number in [{low:g}, {high:g}]"
+def _number(name: str, value: str, setting: SettingSpec) -> float | int:
+    whole = isinstance(setting.low, int)
+    expected = setting.range if whole else f"a number in {setting.range}"
     try:
         if len(value) > 25 or not value.isascii() or "_" in value:
             raise ValueError(value)
-        number = int(value) if isinstance(low, int) else float(value)
-    except ValueError as error:
+        number = int(value) if whole else float(value)
+        setting.check(number)  # not a number is in no range
+    except (ValueError, ConfigError) as error:
         raise _wrong(name, expected, value) from error
-    if not low <= number <= high:  # not a number is in no range
-        raise _wrong(name, expected, value)
     return number
 
 

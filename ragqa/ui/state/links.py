@@ -6,13 +6,13 @@ from typing import Final
 
 import streamlit as st
 
+from ragqa.records.view import View
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
 from ragqa.settings.presets import PRESETS, Preset
 from ragqa.types.scores import ScoringMode
 from ragqa.ui.state import resources
 from ragqa.ui.state.address import Link, base_values, link_to
-from ragqa.ui.state.view import View
 
 _MAY_LACK: Final = ("generator", "reranker", "model", "local_model")
 

@@ -10,8 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import streamlit as st
-
 from ragqa import loading
 from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.questions import GoldQuestion
@@ -25,6 +23,7 @@ from ragqa.library.collection import Collection, collections
 from ragqa.library.jobs import Jobs
 from ragqa.pipeline import assemble
 from ragqa.records.store import RecordStore
+from ragqa.records.view import from_record
 from ragqa.retrieval.names import rankings_for
 from ragqa.server.access.policy import Act
 from ragqa.server.queue import RunQueue
@@ -33,8 +32,8 @@ from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import presets_in
 from ragqa.types import Question
 from ragqa.ui import access
+from ragqa.ui.shared import shared
 from ragqa.ui.state.run import KeptRun, Run, Runs
-from ragqa.ui.state.view import from_record
 
 if TYPE_CHECKING:
     from ragqa.index import Index
@@ -53,7 +52,7 @@ NO_SUCH_RUN = (
     "Ask again; finished answers are kept under Records."
 )
 NOT_KEPT = (
-    "This run began at {when} UTC in another process of this server, and has kept no answer yet: it is at work, waits "
+    "This run began at {when} UTC in another process of this server, and has stored no answer yet: it runs, waits "
     "or was stopped. Reload in a moment, or ask again."
 )
 UNFINISHED = (
@@ -64,7 +63,7 @@ _HTML = Path(__file__).resolve().parents[1] / "html"
 ICON = _HTML / "icon.png"  # a local file: Streamlit fetches named icons from the network
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def style() -> str:
     """The page's style sheet as one ``<style>`` element."""
     return f"<style>{(_HTML / 'style.css').read_text(encoding='utf-8')}</style>"
@@ -75,22 +74,22 @@ def record_store(path: Path | str) -> RecordStore:
     return access.gate().records(_record_store(path))
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def _record_store(path: Path | str) -> RecordStore:
     return RecordStore(path)
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def runs() -> Runs:
     """The runs of every session, found by their ids."""
     return Runs()
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def turns() -> RunQueue:
     """Who of all sessions is at work and who waits. Raises ConfigError."""
     made = RunQueue.from_env()
-    FIGURES.watch("ragqa_runs_at_work", "Questions at work now.", lambda: made.at_work)
+    FIGURES.watch("ragqa_runs_at_work", "Questions running now.", lambda: made.at_work)
     FIGURES.watch("ragqa_runs_waiting", "Questions that wait for their turn now.", lambda: made.waiting)
     return made
 
@@ -101,7 +100,8 @@ def start_run(question: Question, config: Config, load: Callable[[], Pipeline]) 
     act, text = (Act.CHECK, question.given) if question.given else (Act.QUESTION, question.text)
     with gate.doing(act, config.index, **gate.asked(text)):
         gate.spend_question()
-        return Run(question, config, access.bound(load), gate.person.id, turns().take())
+        turn = turns().take(gate.person.id if gate.audit else "")
+        return Run(question, config, access.bound(load), gate.person.id, turn)
 
 
 def find_run(run_id: str) -> Run | None:
@@ -135,7 +135,7 @@ def record_json(record_id: str, path: Path | str) -> str:
     return _record_json(record_id, path)
 
 
-@st.cache_resource(show_spinner=False, max_entries=16)
+@shared(most=16)
 def _record_json(record_id: str, path: Path | str) -> str:
     return _record_store(path).load(record_id).to_json()
 
@@ -159,7 +159,7 @@ def own_presets(folder: Path) -> tuple[tuple[Preset, ...], tuple[str, ...]]:
     return _own_presets(folder, stamps)
 
 
-@st.cache_resource(show_spinner=False, max_entries=4)
+@shared(most=4)
 def _own_presets(folder: Path, stamps: tuple[tuple[str, int, int], ...]) -> tuple[tuple[Preset, ...], tuple[str, ...]]:
     del stamps
     return presets_in(folder)
@@ -179,7 +179,7 @@ def _stamp(name: str, indexes: Path) -> int:
         return 0
 
 
-@st.cache_resource(show_spinner=False, max_entries=64)
+@shared(most=64)
 def _rankings_of(name: str, indexes: Path, stamp: int) -> tuple[tuple[str, ...], str]:
     del stamp
     try:
@@ -227,12 +227,12 @@ def corpus_or_none(name: str, paths: Paths) -> Index | None:
         return None
 
 
-@st.cache_resource(show_spinner=False, max_entries=8)
+@shared(most=8)
 def _open(name: str, indexes: Path, stamp: int) -> Index:
     return open_index(name, indexes)
 
 
-@st.cache_resource(show_spinner=False, max_entries=2)
+@shared(most=2)
 def _models(encoder: str, _scoring: ScoringConfig, models: tuple[str, ...], _paths: Paths) -> Models:
     return loading.load_models(encoder, _scoring, _paths)
 
@@ -247,7 +247,7 @@ def encoder_of(name: str, paths: Paths) -> Encoder | None:
     return None if name == NO_ENCODER else _models_of(name, Config.from_env().scoring, paths).encoder
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def library_jobs(paths: Paths) -> Jobs:
     """What is being read and indexed for the library."""
     return Jobs(paths.indexes, lambda rankings: _further(tuple(rankings), paths))
@@ -291,12 +291,12 @@ def example_gold(name: str, paths: Paths) -> tuple[GoldQuestion, ...]:
     return tuple(GoldQuestion(Question(text), frozenset()) for text in examples_of(name, paths))
 
 
-@st.cache_resource(show_spinner=False, max_entries=2)
+@shared(most=2)
 def _further(rankings: tuple[str, ...], _paths: Paths) -> dict[str, Any]:
     return loading.load_further(rankings, _paths)
 
 
-@st.cache_resource(show_spinner=False, max_entries=2)
+@shared(most=2)
 def _reranker(name: str) -> Reranker:
     return loading.load_reranker(name)
 
@@ -319,7 +319,7 @@ def _pipeline(config: Config, paths: Paths, records: RecordStore | None = None) 
     return assemble(config, index, replace(models, reranker=reranker, further=further), records)
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def warm_up(config: Config, paths: Paths) -> threading.Thread:
     """Loads the models behind the first screen, so that the first question does not wait for them."""
     return _warming(lambda: _pipeline(config, paths).models)
@@ -345,7 +345,7 @@ def missing(config: Config, paths: Paths) -> str:
     return ""
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def warm_encoder(name: str, paths: Paths) -> threading.Thread | None:
     """Loads what passages are encoded and questions answered with, while files are read that will want it."""
     scoring = Config.from_env().scoring

@@ -12,13 +12,15 @@ from dataclasses import replace
 
 from ragqa.errors import RagqaError
 from ragqa.infra import logs
+from ragqa.infra.job import Job
 from ragqa.infra.metrics import FIGURES
 from ragqa.pipeline import Pipeline
+from ragqa.records.view import View, advance
+from ragqa.records.view import ended as view_at_end
 from ragqa.server.queue import QueuePlace, RunQueue
 from ragqa.settings.config import Config
 from ragqa.types import Question
 from ragqa.types.events.generation import BestSoFar
-from ragqa.ui.state.view import View, advance, ended
 
 _logger = logging.getLogger(__name__)
 
@@ -26,8 +28,8 @@ _logger = logging.getLogger(__name__)
 _under_way: set[Run] = set()  # of this process, those that wait too
 
 
-class Run:
-    """A question or a checked text under way. `view` may be read from any thread; it is replaced, never changed."""
+class Run(Job[View]):
+    """A question or a checked text under way."""
 
     def __init__(
         self,
@@ -42,48 +44,44 @@ class Run:
 
         ``owner`` is the id of who began it.
         """
-        self._turn = turn
+        super().__init__(View(question, config), "run", "ask again")
+        self._turn, self._load = turn, load
         self.owner = owner
         self.id = secrets.token_urlsafe(16)
-        self.view = View(question, config)
-        self._started, self._ended = time.monotonic(), 0.0
-        self._stopped = threading.Event()
         self._why = ""
-        self._thread = threading.Thread(target=self._work, args=(load,), name="ragqa-run", daemon=True)
         _under_way.add(self)
-        self._thread.start()
+        self.start()
 
     def stop(self, why: str = "Stopped at your request") -> None:
         """Ends the run after the event it is at; what is there stays, a best answer so far as the answer."""
         self._why = self._why or why
-        self._stopped.set()
+        super().stop()
         if self._turn:
             self._turn.give_up()
 
-    @property
-    def seconds(self) -> float:
-        """How long it has been at work, or was."""
-        return (self._ended or time.monotonic()) - self._started
-
-    def wait(self, timeout_seconds: float | None = None) -> View:
-        """The view when the run has ended, or when the time is up."""
-        self._thread.join(timeout_seconds)
-        return self.view
-
-    def _work(self, load: Callable[[], Pipeline]) -> None:
+    def _run(self) -> None:
         with logs.about(run=self.id[:6]):  # all of it opens the run
-            try:
-                if not self._turn or self._turn.wait(self._wait_behind):
-                    self._follow(load)
-                else:
-                    self._stopped.set()  # by somebody, or as the server stops
-                    self._end("Stopped before its turn came; ask again.")
-            finally:
-                if self._turn:
-                    self._turn.leave()
-                _under_way.discard(self)
-                self._ended = time.monotonic()
-                self._count()
+            super()._run()
+
+    def work(self) -> None:
+        """Waits for its turn and follows the pipeline."""
+        if not self._turn or self._turn.wait(self._wait_behind):
+            self._follow()
+        else:
+            self.stopped.set()  # by somebody, or as the server stops
+            self._end("Stopped before its turn came; ask again.")
+
+    def failed(self, words: str, error: RagqaError | None) -> None:
+        """What is there stays beside these words."""
+        FIGURES.count("ragqa_errors_total", kind=type(error).__name__ if error else "internal")
+        self._end(words)
+
+    def ended(self) -> None:
+        """Lets the next one begin."""
+        if self._turn:
+            self._turn.leave()
+        _under_way.discard(self)
+        self._count()
 
     def _wait_behind(self, place: int) -> None:
         before = "you are next" if place == 1 else "1 is before you" if place == 2 else f"{place - 1} are before you"
@@ -99,40 +97,31 @@ class Run:
     def _outcome(self) -> str:
         view = self.view
         if view.error:
-            return "stopped" if self._stopped.is_set() else "failed"
+            return "stopped" if self.stopped.is_set() else "failed"
         return "passages only" if not view.answer else "refused" if view.answer.is_refusal else "answered"
 
-    def _follow(self, load: Callable[[], Pipeline]) -> None:
-        try:
-            self.view = replace(self.view, phase="Loading the models (once)")
-            pipeline = load()
-            store = pipeline.records
-            if store:
-                store.begin(self.id)  # where nothing can be kept, that is said before somebody waits
-            self.view = replace(self.view, phase="Retrieving passages")
-            with closing(pipeline.run(self.view.asked)) as events:  # type: ignore[type-var]
-                for event in events:
-                    is_kept = bool(self.view.record_id)
-                    self.view = advance(self.view, event)
-                    if store and self.view.record_id and not is_kept:
-                        store.link(self.id, self.view.record_id)
-                    is_stored = not isinstance(event, BestSoFar)  # the very next event says under which id
-                    if self._stopped.is_set() and self.view.running and is_stored:
-                        self._end(f"{self._why}. What was there stays; ask again to continue.")
-                        return
-            if self.view.running:  # only passages were asked for: no record ends the run
-                self.view = replace(self.view, running=False, phase="Done")
-        except RagqaError as error:
-            FIGURES.count("ragqa_errors_total", kind=type(error).__name__)
-            self._end(str(error))
-        except Exception:  # the thread's last line: whatever it is, the page must say so without a trace
-            reference = secrets.token_hex(4)
-            FIGURES.count("ragqa_errors_total", kind="internal")
-            _logger.exception("run failed, reference %s", reference)
-            self._end(f"Something failed inside ragqa. Reference {reference} in the server's log says what; ask again.")
+    def _follow(self) -> None:
+        self.view = replace(self.view, phase="Loading the models (once)")
+        pipeline = self._load()
+        store = pipeline.records
+        if store:
+            store.begin(self.id)  # where nothing can be kept, that is said before somebody waits
+        self.view = replace(self.view, phase="Retrieving passages")
+        with closing(pipeline.run(self.view.asked)) as events:  # type: ignore[type-var]
+            for event in events:
+                is_kept = bool(self.view.record_id)
+                self.view = advance(self.view, event)
+                if store and self.view.record_id and not is_kept:
+                    store.link(self.id, self.view.record_id)
+                is_stored = not isinstance(event, BestSoFar)  # the very next event says under which id
+                if self.stopped.is_set() and self.view.running and is_stored:
+                    self._end(f"{self._why}. What was there stays; ask again to continue.")
+                    return
+        if self.view.running:  # only passages were asked for: no record ends the run
+            self.view = replace(self.view, running=False, phase="Done")
 
     def _end(self, error: str) -> None:
-        self.view = ended(self.view, error)
+        self.view = view_at_end(self.view, error)
 
 
 class KeptRun(Run):
@@ -140,7 +129,7 @@ class KeptRun(Run):
 
     def __init__(self, run_id: str, view: View, owner: str) -> None:
         self.id, self.view, self.owner = run_id, view, owner
-        self._started = self._ended = time.monotonic()
+        self._began = self._ended = time.monotonic()
 
     def stop(self, why: str = "") -> None:
         """Nothing: whoever is at it is not here."""

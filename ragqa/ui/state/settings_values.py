@@ -1,9 +1,7 @@
 """Between the widgets' values, by name, and `Config` or `Preset`. Pure: no streamlit here.
 
-A panel's values are a dict of plain values: ``fusion``, ``weight_RANKING`` for each ranking, ``threshold``,
-``max_drop``, ``top_k``, ``filter_method``, ``reranker``, ``rerank_depth``, ``rerank_weight``, ``generator``, ``model``,
-``local_model``,
-``quote_anyway``, the options of generators, ``mode``. A widget's key is ``set_`` and the name.
+A panel's values are a dict of plain values: those of the settings that `ragqa.settings.schema` places on the page, by
+their keys, and ``weight_RANKING`` for each ranking. A widget's key is ``set_`` and the name.
 """
 
 from __future__ import annotations
@@ -13,44 +11,29 @@ from dataclasses import replace
 from typing import Any, Final
 
 from ragqa.retrieval.names import fitting_weights, own_weights
-from ragqa.settings.config import (
-    Config,
-    FilteringConfig,
-    FusionConfig,
-    GenerationConfig,
-    RerankingConfig,
-    RetrievalConfig,
-    ScoringConfig,
-    ranges,
-)
+from ragqa.settings import presets
+from ragqa.settings.config import Config, FusionConfig, RetrievalConfig, settings_at, values_by_key, with_values
 from ragqa.settings.presets import Preset
-from ragqa.types.scores import ScoringMode
+from ragqa.settings.schema import Place
 
-WRITING: Final = {name: found for name, found in ranges(GenerationConfig).items() if found.explanation}
-REFUSING: Final = ("direct", "llm")  # generators that refuse what the passages do not seem to answer
-FILTER: Final = ("threshold", "max_drop", "top_k")
+ON_PAGE: Final = settings_at(Place.PAGE)
+FILTER: Final = tuple(one.key for one in ON_PAGE if one.part == "filtering" and one.low is not None)
 
 
 def first_values(preset: Preset, defaults: Config) -> dict[str, Any]:
     """Those of a session that has changed nothing: this preset, and what the environment says of the rest."""
-    writing = ("generator", "model", "local_model", "quote_anyway", *WRITING)
-    generation = {name: getattr(defaults.generation, name) for name in writing}
-    return preset_values(preset) | generation | _reranking(defaults.reranking) | {"mode": defaults.scoring.mode}
+    reranking = {one.key: getattr(defaults.reranking, one.field) for one in ON_PAGE if one.part == "reranking"}
+    return _shown(defaults) | preset_values(preset) | reranking
 
 
 def preset_values(preset: Preset) -> dict[str, Any]:
     """What a preset decides beside weights."""
-    return {
-        "fusion": preset.fusion.method,
-        "threshold": preset.filtering.threshold,
-        "max_drop": preset.filtering.max_drop,
-        "top_k": preset.filtering.top_k,
-        "filter_method": preset.filtering.method,
-    } | _reranking(preset.reranking)
+    return {one.key: getattr(getattr(preset, one.part), one.field) for one in ON_PAGE if hasattr(preset, one.part)}
 
 
-def _reranking(reranking: RerankingConfig) -> dict[str, Any]:
-    return {"reranker": reranking.model, "rerank_depth": reranking.depth, "rerank_weight": reranking.weight}
+def _shown(config: Config) -> dict[str, Any]:
+    every = values_by_key(config)
+    return {one.key: every[one.key] for one in ON_PAGE}
 
 
 def weight_values(preset: Preset, rankings: Sequence[str], encoder: str) -> dict[str, float]:
@@ -69,45 +52,17 @@ def config_of(
     values: Mapping[str, Any], index: str, defaults: Config, retrieval: RetrievalConfig, rankings: Sequence[str]
 ) -> Config:
     """The settings that these values stand for; what no widget shows is that of ``defaults`` and ``retrieval``."""
-    writing: dict[str, Any] = {name: int(values[name]) for name in WRITING}
-    generation: GenerationConfig = replace(
-        defaults.generation,
-        generator=values["generator"],
-        model=values["model"],
-        local_model=values["local_model"],
-        quote_anyway=values["quote_anyway"],
-        **writing,
-    )
-    scoring: ScoringConfig = replace(defaults.scoring, mode=ScoringMode(values["mode"]))
-    return Config(
-        index=index,
-        retrieval=retrieval,
-        fusion=fusion_of(values, rankings),
-        reranking=RerankingConfig(values["reranker"], values["rerank_depth"], values["rerank_weight"]),
-        filtering=FilteringConfig(**{name: values[name] for name in FILTER}, method=values["filter_method"]),
-        generation=generation,
-        scoring=scoring,
-    )
+    base = replace(defaults, index=index, retrieval=retrieval, fusion=fusion_of(values, rankings))
+    return with_values(base, {one.key: values[one.key] for one in ON_PAGE})
 
 
 def with_preset(config: Config, preset: Preset, rankings: Sequence[str], encoder: str) -> Config:
     """These settings with those of the preset in their place, as choosing it on the page gives them."""
-    weights = {name.removeprefix("weight_"): one for name, one in weight_values(preset, rankings, encoder).items()}
-    shares = weights if any(weights.values()) else dict.fromkeys(weights, 1.0)
-    return replace(
-        config,
-        retrieval=preset.retrieval,
-        fusion=FusionConfig.of(preset.fusion.method, **shares),
-        reranking=preset.reranking,
-        filtering=preset.filtering,
-    )
+    values = weight_values(preset, rankings, encoder) | {"fusion": preset.fusion.method}
+    fusion = replace(preset.fusion, weights=fusion_of(values, rankings).weights)
+    return replace(presets.with_preset(config, preset), index=config.index, fusion=fusion)
 
 
 def values_of(config: Config, rankings: Sequence[str]) -> dict[str, Any]:
     """The values under which a panel of these rankings gives this config, where it can."""
-    preset = Preset("", "", config.retrieval, config.fusion, config.filtering, "", config.reranking)
-    return (
-        first_values(preset, config)
-        | _reranking(config.reranking)
-        | {f"weight_{name}": float(config.fusion.weights.get(name, 0.0)) for name in rankings}
-    )
+    return _shown(config) | {f"weight_{name}": float(config.fusion.weights.get(name, 0.0)) for name in rankings}

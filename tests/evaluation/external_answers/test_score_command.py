@@ -13,12 +13,11 @@ from typer.testing import CliRunner
 import ragqa.cli
 from ragqa.cli import app
 from ragqa.cli.output import fail
+from ragqa.corpus.answers import read_answers
 from ragqa.errors import CorpusError, ModelError, RagqaError, RecordError, ScoringError
 from ragqa.evaluation import run as run_module
-from ragqa.evaluation.answer_file import read_answers
 from ragqa.evaluation.benchmarks.external_answers import benchmark as scoring
-from ragqa.infra import journal as journal_module
-from ragqa.infra.journal import held
+from ragqa.infra.journal import Journal, held
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.settings.config import SCORING_PROFILES, ScoringConfig
 from ragqa.types import ModelInfo
@@ -192,7 +191,7 @@ class Disk:
         self.steps, self.stop_at, self.manner = 0, stop_at, manner
         self.real = {name: getattr(os, name) for name in ("write", "fsync", "replace", "ftruncate")}
         for name in self.real:
-            monkeypatch.setattr(journal_module.os, name, lambda *arguments, name=name: self.step(name, *arguments))
+            monkeypatch.setattr(os, name, lambda *arguments, name=name: self.step(name, *arguments))
 
     def step(self, name, *arguments):
         self.steps += 1
@@ -385,7 +384,7 @@ def test_a_folder_that_cannot_be_made_or_written_is_one_message(scorers, file, t
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr(journal_module.os, "write", full)
+        patch.setattr(os, "write", full)
         assert "No space left on device" in refusal(file, "--out", tmp_path / "out")[1]
     assert score(file, "--out", tmp_path / "out").exit_code == 0
 
@@ -534,7 +533,7 @@ def test_an_entry_of_another_text_is_refused(scorers, file, expected, tmp_path):
     entry = json.loads(journal.read_text().splitlines()[0])["entry"]
     entry["item"]["identity"] = "0" * 64
     journal.unlink()
-    altered = journal_module.Journal(journal)
+    altered = Journal(journal)
     list(altered.read())
     altered.append(entry)
     altered.close()

@@ -10,7 +10,8 @@ import pytest
 from ragqa.errors import RecordError
 from ragqa.evaluation.answer_file import AnswerScores, figures_of
 from ragqa.evaluation.benchmarks.external_answers.results import averages, averages_text, csv_text
-from ragqa.infra.journal import Journal, write_whole
+from ragqa.infra.files import write_whole
+from ragqa.infra.journal import Journal
 from ragqa.types import ModelInfo
 from ragqa.types.scores import Breakdown, ObligationScore, Premise, RePASs, ScoringMode
 

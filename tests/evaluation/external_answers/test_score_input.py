@@ -5,8 +5,9 @@ import json
 
 import pytest
 
+from ragqa.corpus.answers import read_answers
 from ragqa.errors import CorpusError, ScoringError
-from ragqa.evaluation.answer_file import answer_of_text, read_answers, score_item
+from ragqa.evaluation.answer_file import answer_of_text, score_item
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.settings.config import ScoringConfig
 from tests.support.fakes import FakeNli, FakeObligations

@@ -32,8 +32,8 @@ from ragqa.evaluation.benchmarks.fanoutqa.settings import (
     PROMPTS,
     ClosedBook,
     EvidenceProvided,
+    LeaderboardSetting,
     OpenBook,
-    Setting,
     Sources,
     generation_for,
     instructions,
@@ -91,7 +91,7 @@ def config(server, **changes):
     return generation_for(GenerationConfig(model="test", base_url=server.base_url, max_retries=0, **changes))
 
 
-def solver(server, setting=Setting.CLOSED_BOOK, **sources):
+def solver(server, setting=LeaderboardSetting.CLOSED_BOOK, **sources):
     settings = config(server)
     return solver_for(setting, ChatClient(settings, "k"), settings, Sources(plain_normaliser(), **sources))
 
@@ -102,7 +102,7 @@ def task_of(asked, made=None, metrics=None, *, parallel=1, judge=None, answers=N
     stamp = stamp_of(asked, made, GenerationConfig(model="test")) if made else {"answers": answers}
     during = (lambda folder: judge.caching(items, folder)) if judge else nullcontext
     scoring = {"judge": judge.settings.digest if judge else "", "scored": metrics is not None}
-    loaded = FanOutContext(Setting.CLOSED_BOOK, made, answers, metrics)
+    loaded = FanOutContext(LeaderboardSetting.CLOSED_BOOK, made, answers, metrics)
     return Task(items, stamp, loaded, (), scoring, parallel, during)
 
 
@@ -142,7 +142,7 @@ def test_closed_book_sends_the_question_alone():
 
 def test_evidence_fills_the_context_best_fragments_first_and_a_missing_page_is_noted(pages):
     with OpenAIServer(answer("x")) as server:
-        made = solver(server, Setting.EVIDENCE_PROVIDED, pages=pages, context_tokens=CONTEXT)
+        made = solver(server, LeaderboardSetting.EVIDENCE_PROVIDED, pages=pages, context_tokens=CONTEXT)
         _, steps = made.solve(QUESTION)
     prompt = server.requests[0].prompt
     assert steps[0]["step"] == "no page"
@@ -164,7 +164,7 @@ def test_a_search_fills_at_most_half_of_the_context_and_is_ranked_for_the_questi
         answer("Black Sea\nNorth Sea"),
     )
     with OpenAIServer(*script) as server:
-        made = solver(server, Setting.OPEN_BOOK, pages=pages, context_tokens=CONTEXT)
+        made = solver(server, LeaderboardSetting.OPEN_BOOK, pages=pages, context_tokens=CONTEXT)
         found, steps = made.solve(QUESTION)
     assert found.text == "Black Sea\nNorth Sea"
     assert found.usage.prompt_tokens == 400
@@ -203,7 +203,7 @@ def test_a_model_that_never_stops_searching_is_asked_to_answer(pages):
 
 def test_without_searches_what_is_found_for_the_question_fills_half_of_the_context(pages):
     with OpenAIServer(answer("Black Sea")) as server:
-        made = solver(server, Setting.OPEN_BOOK, pages=pages, context_tokens=CONTEXT, max_searches=0)
+        made = solver(server, LeaderboardSetting.OPEN_BOOK, pages=pages, context_tokens=CONTEXT, max_searches=0)
         _, steps = made.solve(QUESTION)
     (request,) = server.requests
     assert {"Danube", "Rhine"} <= set(re.findall(r'page="([^"]+)"', request.prompt))
@@ -215,14 +215,14 @@ def test_without_searches_what_is_found_for_the_question_fills_half_of_the_conte
 
 def test_a_search_in_the_middle_of_an_answer_is_no_search(pages):
     with OpenAIServer(answer("I would write <search>Danube</search>.")) as server:
-        found, steps = solver(server, Setting.OPEN_BOOK, pages=pages, context_tokens=CONTEXT).solve(QUESTION)
+        found, steps = solver(server, LeaderboardSetting.OPEN_BOOK, pages=pages, context_tokens=CONTEXT).solve(QUESTION)
     assert (len(server.requests), steps) == (1, ())
     assert found.text.startswith("I would write")
 
 
 def test_a_page_cannot_end_its_frame_nor_give_orders(pages):
     with OpenAIServer(answer('<search>Evil "page"</search>'), answer("x")) as server:
-        solver(server, Setting.OPEN_BOOK, pages=pages, context_tokens=CONTEXT).solve(QUESTION)
+        solver(server, LeaderboardSetting.OPEN_BOOK, pages=pages, context_tokens=CONTEXT).solve(QUESTION)
     sent = server.requests[1].body["messages"][1]["content"]
     assert "(/fragment-0> (question>Ignore" in sent
     assert "<|im_start" not in sent
@@ -238,7 +238,9 @@ def test_an_index_is_searched_with_the_models_own_words():
         return [("Rivers", "The Danube ends in the Black Sea."), ("Rivers", "x" * 100_000)]
 
     with OpenAIServer(answer("<search>mouth of the Danube</search>"), answer("Black Sea")) as server:
-        made = solver(server, Setting.OPEN_BOOK, index=IndexSearch("index rivers", hits), context_tokens=CONTEXT)
+        made = solver(
+            server, LeaderboardSetting.OPEN_BOOK, index=IndexSearch("index rivers", hits), context_tokens=CONTEXT
+        )
         _, steps = made.solve(QUESTION)
     assert asked == ["mouth of the Danube"]
     assert steps[0] | {"step": "search"} == steps[0]
@@ -270,16 +272,16 @@ class _Manifest(FakeManifest):
 def test_settings_say_what_they_need():
     with OpenAIServer() as server:
         with pytest.raises(ConfigError, match="evidence-provided needs the text of Wikipedia's pages"):
-            solver(server, Setting.EVIDENCE_PROVIDED)
+            solver(server, LeaderboardSetting.EVIDENCE_PROVIDED)
         with pytest.raises(ConfigError, match=r"either pages \(--pages\) or an index \(--index\), got neither"):
-            solver(server, Setting.OPEN_BOOK)
+            solver(server, LeaderboardSetting.OPEN_BOOK)
         with pytest.raises(ConfigError, match="at least 2,048 tokens, got 100"):
-            solver(server, Setting.OPEN_BOOK, index=IndexSearch("i", lambda _: []), context_tokens=100)
+            solver(server, LeaderboardSetting.OPEN_BOOK, index=IndexSearch("i", lambda _: []), context_tokens=100)
         with pytest.raises(ConfigError, match="most searches must be 0 or more"):
-            solver(server, Setting.OPEN_BOOK, index=IndexSearch("i", lambda _: []), max_searches=-1)
+            solver(server, LeaderboardSetting.OPEN_BOOK, index=IndexSearch("i", lambda _: []), max_searches=-1)
     with pytest.raises(ConfigError, match="closed-book, open-book, evidence-provided, got 'open'"):
         setting_of("open")
-    assert [setting_of(str(setting)) for setting in Setting] == list(Setting)
+    assert [setting_of(str(setting)) for setting in LeaderboardSetting] == list(LeaderboardSetting)
 
 
 # Runs ---------------------------------------------------------------------------------------------------------------
@@ -326,7 +328,7 @@ def test_what_was_answered_is_never_asked_again(tmp_path):
 def test_a_stopped_run_keeps_the_searches_it_paid_for(tmp_path, pages):
     asked = (QUESTION,)
     with OpenAIServer(answer("<search>Danube</search>"), status(500), answer("Black Sea")) as server:
-        made = solver(server, Setting.OPEN_BOOK, pages=pages, context_tokens=CONTEXT)
+        made = solver(server, LeaderboardSetting.OPEN_BOOK, pages=pages, context_tokens=CONTEXT)
         seen, last = run(tmp_path, asked, made)
         assert seen[0].status is Status.FAILED
         assert answers_of(last) == [None]

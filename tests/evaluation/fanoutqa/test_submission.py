@@ -9,7 +9,7 @@ import pytest
 from ragqa.errors import CorpusError
 from ragqa.evaluation.benchmarks.fanoutqa.questions import load_fanoutqa
 from ragqa.evaluation.benchmarks.fanoutqa.reporting import leaderboard, published
-from ragqa.evaluation.benchmarks.fanoutqa.settings import Setting
+from ragqa.evaluation.benchmarks.fanoutqa.settings import LeaderboardSetting
 from ragqa.evaluation.benchmarks.fanoutqa.submission import (
     FIELDS,
     check_generations,
@@ -145,7 +145,7 @@ def test_metadata_needs_every_field_but_the_details():
 
 
 def test_a_submission_is_written_as_a_pull_request_adds_it(tmp_path):
-    answers = {Setting.OPEN_BOOK: {name: f"ä {name}" for name in IDS} | {"id007": " "}}
+    answers = {LeaderboardSetting.OPEN_BOOK: {name: f"ä {name}" for name in IDS} | {"id007": " "}}
     files = write_submission(tmp_path, METADATA, answers, IDS)
     assert [str(path.relative_to(tmp_path)) for path in files] == [
         "leaderboard-submissions/metadata/our-system.json",
@@ -161,9 +161,11 @@ def test_a_submission_is_written_as_a_pull_request_adds_it(tmp_path):
 
 def test_a_submission_that_breaks_a_rule_is_not_written(tmp_path):
     with pytest.raises(CorpusError, match="open-book: 190 of 200 questions have no answer"):
-        write_submission(tmp_path, METADATA, {Setting.OPEN_BOOK: dict.fromkeys(IDS[:10], "x")}, IDS)
+        write_submission(tmp_path, METADATA, {LeaderboardSetting.OPEN_BOOK: dict.fromkeys(IDS[:10], "x")}, IDS)
     with pytest.raises(CorpusError, match="metadata: 'context' must be"):
-        write_submission(tmp_path, METADATA | {"context": -1}, {Setting.OPEN_BOOK: dict.fromkeys(IDS, "x")}, IDS)
+        write_submission(
+            tmp_path, METADATA | {"context": -1}, {LeaderboardSetting.OPEN_BOOK: dict.fromkeys(IDS, "x")}, IDS
+        )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -175,8 +177,8 @@ def test_the_published_rows_are_what_they_should_be():
         assert all(0 <= figure <= 1 for figure in row.figures), row
         assert row.strict < row.loose
         assert row.rouge2 < row.rougeL < row.rouge1
-    best = leaderboard(Setting.EVIDENCE_PROVIDED)[0]
+    best = leaderboard(LeaderboardSetting.EVIDENCE_PROVIDED)[0]
     assert (best.name, best.loose) == ("Claude 3 Opus", 0.715)
-    assert [row.loose for row in leaderboard(Setting.OPEN_BOOK)] == sorted(
-        (row.loose for row in leaderboard(Setting.OPEN_BOOK)), reverse=True
+    assert [row.loose for row in leaderboard(LeaderboardSetting.OPEN_BOOK)] == sorted(
+        (row.loose for row in leaderboard(LeaderboardSetting.OPEN_BOOK)), reverse=True
     )

@@ -8,15 +8,14 @@ from typer.testing import CliRunner
 
 import ragqa.evaluation.benchmarks.generated_answers.benchmark as answers
 from ragqa.cli import app
+from ragqa.corpus.answers import read_answers
 from ragqa.corpus.questions import load_asked
 from ragqa.errors import CorpusError, GenerationError, RagqaError
-from ragqa.evaluation.answer_file import read_answers
 from ragqa.evaluation.benchmark import Status
 from ragqa.evaluation.benchmarks.generated_answers.measures import MEASURES, lix, means
 from ragqa.evaluation.files import has_gold, has_questions
 from ragqa.evaluation.loading import answer_stamp_of
 from ragqa.evaluation.run import MAX_FAILURES_IN_A_ROW, run
-from ragqa.evaluation.run_files import read_run
 from ragqa.infra.journal import held
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
@@ -24,6 +23,7 @@ from ragqa.types import Question, Usage
 from tests.support.answers_entry import load_pipeline
 from tests.support.fakes import FakeEncoder, FakeGenerator, answer
 from tests.support.helpers import ANSWER, PASSAGES
+from tests.support.made import read_run
 from tests.support.openai_server import OpenAIServer
 from tests.support.openai_server import answer as server_answer
 

@@ -5,11 +5,11 @@ import json
 import pytest
 
 from ragqa.corpus.questions import GoldQuestion
-from ragqa.evaluation.benchmarks.retrieval.comparing import compare, compare_all_gold, evaluate, measured, write_outputs
-from ragqa.evaluation.run_files import read_run
+from ragqa.evaluation.benchmarks.retrieval.comparing import compare, compare_all_gold, measured, write_outputs
 from ragqa.settings.config import FusionConfig
 from ragqa.types import Question, Ranking, ScoredPassage
 from tests.support.fakes import passage
+from tests.support.made import evaluate, read_run
 
 QUESTIONS = tuple(
     GoldQuestion(Question(f"question {n}", str(n)), frozenset(gold)) for n, gold in enumerate(("a", "bc"))

@@ -13,9 +13,9 @@ from ragqa.evaluation.benchmarks.retrieval.benchmark import BENCHMARK, QUESTIONS
 from ragqa.evaluation.benchmarks.retrieval.tables import published_rows
 from ragqa.evaluation.catalogue import benchmark_of, demo_files, offered_files
 from ragqa.evaluation.run import run
-from ragqa.evaluation.run_files import read_run
 from ragqa.settings.paths import Paths
 from ragqa.settings.presets import PRESETS
+from tests.support.made import read_run
 from tests.support.pandachat_set import submission, write_set
 
 DEMO = DEMOS["rulebook"]

@@ -12,12 +12,12 @@ from ragqa.generation.fanout.merging import reselected, with_passages
 from ragqa.generation.trace_words import trace_words
 from ragqa.records.record import SCHEMA_VERSION, AnswerRecord
 from ragqa.records.store import RecordStore
+from ragqa.records.view import View, advance, from_record, reselect
 from ragqa.settings.config import Config, FilteringConfig, GenerationConfig
 from ragqa.types import Drop, Question, SubQuestion
 from ragqa.types.events.generation import EvidenceFound, SubQuestionAnswered, SubQuestionsAsked, Token, TraceEvent
 from ragqa.types.events.pipeline import Answered, Recorded, Selected
 from ragqa.ui.html.trace import has_tree, tree_html
-from ragqa.ui.state.view import View, advance, from_record, reselect
 from tests.support.fakes import passage
 from tests.support.fan_out_world import BRIDGE, COMPARISON, CORPUS, EBEN, HOLM, LIGHT, TARN, WHOLE, WordRetriever, parts
 from tests.support.helpers import FakeManifest, make_pipeline
@@ -247,7 +247,7 @@ def test_the_passages_of_a_fan_out_are_listed_whatever_became_of_them():
     shown = passage_table_html(selection, 30)
     for part in ("not evidence", "no evidence to the question or a sub-question", "sub-question", "alone 1", "merged"):
         assert part in shown, part
-    assert "threshold" not in curve_html(selection, FilteringConfig(), 30)  # each question has its own
+    assert "threshold" not in curve_html(selection, 30)  # each question has its own
 
 
 def test_the_command_line_prints_the_tree(monkeypatch, store):

@@ -234,3 +234,50 @@ def test_the_commands_verify_and_show(tmp_path, monkeypatch):
     put(log, lines_of(log)[:1])
     broken = runner.invoke(app, ["audit", "verify"])
     assert "audit.jsonl, line 2: expected entry 2 of 2" in str(broken.exception)
+
+
+def test_verifying_keeps_nobody_from_writing(log, monkeypatch):
+    """Entries come while it reads, as many as anybody wants, and it speaks of the log as it was."""
+    from ragqa.server.access import audit
+
+    checked, broken = [], audit._broken
+
+    def slow(line, n, before):
+        if n == 3:
+            log.append("question", "https://id|s-2")
+        checked.append(n)
+        return broken(line, n, before)
+
+    monkeypatch.setattr(audit, "_broken", slow)
+    monkeypatch.setattr(audit, "_PATIENCE", 0.2)
+    found = log.verify()
+    assert (found.entries, found.broken) == (N, None)
+    assert checked == list(range(1, N + 1))
+    assert log.verify().entries == N + 1  # one more came meanwhile
+
+
+def test_what_is_put_aside_stays_in_the_chain(log):
+    anchor = log.verify()
+    assert log.rotate().name == f"audit-1-{N}.jsonl"
+    assert log.rotate() is None
+    assert (log.verify().entries, log.verify().broken) == (N, None)
+    for _ in range(3):
+        log.append("question", "https://id|s-1")
+    assert log.rotate().name == f"audit-{N + 1}-{N + 3}.jsonl"
+    log.append("question", "https://id|s-1")
+    assert (log.verify(f"{N}:{anchor.hash}").entries, log.verify().broken) == (N + 4, None)
+    assert [one["n"] for one in log.entries()] == list(range(1, N + 5))
+    (log.folder / f"audit-{N + 1}-{N + 3}.jsonl").unlink()
+    assert log.verify().broken.line == N + 1
+
+
+def test_a_process_killed_just_after_the_log_was_put_aside_loses_nothing(log):
+    log.append("question", "https://id|s-9")
+    last = lines_of(log)[-1]
+    put(log, lines_of(log)[:-1])
+    head = (log.folder / HEAD).read_bytes()
+    (log.folder / LOG).rename(log.folder / f"audit-1-{N}.jsonl")
+    assert head == last
+    log.append("question", "https://id|s-1")
+    assert lines_of(log)[0] == last
+    assert (log.verify().entries, log.verify().broken) == (N + 2, None)

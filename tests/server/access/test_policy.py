@@ -135,3 +135,44 @@ def test_a_changed_file_counts_at_once_and_a_missing_one_is_refused(tmp_path):
     path.unlink()
     with pytest.raises(ConfigError, match="Access is denied until"):
         read_policy(path)
+
+
+def policy_of(tmp_path, text):
+    path = tmp_path / "other.toml"
+    path.write_text(text)
+    return read_policy(path)
+
+
+def test_none_takes_away_what_other_rules_give(tmp_path):
+    policy = policy_of(
+        tmp_path,
+        """
+default_role = "reader"
+[[people]]
+claim = "teams"
+value = "library"
+role = "curator"
+[[people]]
+subject = "s-7"
+role = "none"
+[[people]]
+subject = "s-8"
+groups = ["insurers"]
+""",
+    )
+    assert policy.person(claims(sub="s-7", teams=["library"]), NOW).role is Role.NONE
+    assert policy.person(claims(sub="s-1", teams=["library"]), NOW).role is Role.CURATOR
+    assert policy.person(claims(sub="s-8", teams=["library"]), NOW).role is Role.CURATOR
+    assert policy.person(claims(sub="s-8"), NOW).role is Role.NONE  # as ever: named, and no role said
+    assert policy.person(claims(sub="s-9"), NOW).role is Role.READER
+
+
+def test_a_rule_of_one_issuer_means_nobody_of_another(tmp_path):
+    policy = policy_of(tmp_path, '[[people]]\nissuer = "https://id"\nsubject = "s-7"\nrole = "administrator"\n')
+    assert policy.person(claims(sub="s-7"), NOW).role is Role.ADMINISTRATOR
+    assert policy.person(claims(sub="s-7", iss="https://other"), NOW).role is Role.NONE
+    policy.check_issuers(2, "x")
+    unclear = policy_of(tmp_path, '[[people]]\nsubject = "s-7"\nrole = "administrator"\n')
+    unclear.check_issuers(1, "x")
+    with pytest.raises(ConfigError, match="issuer"):
+        unclear.check_issuers(2, "x")

@@ -54,7 +54,7 @@ COLUMNS: Final = (
 )
 PART: Final = Option(
     "part",
-    "further: written later, open too. Sealed cases are for figures that are reported, never to choose a rule by.",
+    "further: written later, open too. Sealed cases are held out: for reported figures only.",
     "choice",
     PARTS[0],
     choices=PARTS,
@@ -63,7 +63,7 @@ PART: Final = Option(
 OPTIONS: Final = (
     Option(
         "index",
-        "Whose cases: those of one demonstration corpus, or all, each asked of its own.",
+        "Demonstration corpus of the cases; default: both, each question asked of its own.",
         "choice",
         BOTH,
         choices=(*CORPORA, BOTH),
@@ -289,18 +289,13 @@ def _table(title: str, counts: Counter[tuple[str, str, str]], outcomes: Sequence
     return Comparison((*outcomes, "asked", "share"), tuple(lines), caption, title, "corpus, kind")
 
 
-BENCHMARK: Final = Benchmark(
+BENCHMARK: Final = Benchmark.of(
+    globals(),
     name="answering",
     title="Answers and refusals",
     description="Questions with the facts that a right answer says, and questions that the corpus does not answer, on "
     "the demonstration corpora: answered in full, in part, wrongly, or refused.",
     options=OPTIONS,
-    load=load,
-    solve=solve,
-    score=score,
-    row=row,
-    figures=figures,
-    report=report,
     right="the answer says every expected fact and nothing wrong, or what the corpus does not answer is refused",
     doing="Answering",
 )

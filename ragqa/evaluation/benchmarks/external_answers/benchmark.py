@@ -18,8 +18,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
+from ragqa.corpus.answers import AnswerItem, read_answers
 from ragqa.english.sentences import splitter_name
-from ragqa.evaluation.answer_file import AnswerItem, figures_of, read_answers, score_item
+from ragqa.evaluation.answer_file import figures_of, score_item
 from ragqa.evaluation.benchmark import Benchmark, Item, Json, Option, Outcome, Settings, Status, Task
 from ragqa.evaluation.benchmarks.external_answers.results import CSV, DETAILS, TEXT, averages, figures_in, write_results
 from ragqa.evaluation.report import Column, Comparison, Figure, File, Line, Report, Row, shown
@@ -57,7 +58,7 @@ OPTIONS: Final = (
     ),
     Option(
         "profile",
-        "Which models and settings; RAGQA_SCORING_PROFILE, else embedded.",
+        "Profile of models and settings; default: RAGQA_SCORING_PROFILE, else embedded.",
         "choice",
         choices=("embedded", "reference"),
         environment="RAGQA_SCORING_PROFILE",
@@ -146,19 +147,11 @@ def score(_: Task, item: Item, solution: Json) -> Json:
 
 def row(_: Task, outcome: Outcome) -> Row:
     """The item with its figures."""
-    question, figures = outcome.item.question, figures_in(outcome)
-    return Row(
-        outcome.item.number,
-        question.question_id,
-        question.text,
-        values=asdict(figures) if figures else {},
-        answer=outcome.item.content.answer,
-        note=outcome.note,
-        restored=outcome.restored,
-    )
+    found = figures_in(outcome)
+    return replace(outcome.row(), values=asdict(found) if found else {}, answer=outcome.item.content.answer)
 
 
-def figures_so_far(_: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
+def figures(_: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
     """The means over what is scored, RePASs first."""
     values = [one.values for one in rows if one.values]
     return tuple(
@@ -170,16 +163,16 @@ def figures_so_far(_: Task, rows: Sequence[Row]) -> tuple[Figure, ...]:
 def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
     """A table with a line for each item, and the means; ``data`` is the head of ``details.json``."""
     found = [figures_in(outcome) for outcome in outcomes]
-    rows = [figures for figures in found if figures is not None]
+    rows = [one for one in found if one is not None]
     counts = {
         status.value: sum(outcome.status is status for outcome in outcomes)
         for status in (Status.SCORED, Status.SKIPPED, Status.FAILED)
     }
     lines = []
-    for outcome, figures in zip(outcomes, found, strict=True):
+    for outcome, one in zip(outcomes, found, strict=True):
         name = outcome.item.question.text or outcome.item.question.question_id
         name = name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1].rstrip()}…"
-        lines.append(Line(name, tuple(map(shown, figures.values)) if figures else ("–", "–", "–", outcome.status)))
+        lines.append(Line(name, tuple(map(shown, one.values)) if one else ("–", "–", "–", outcome.status)))
     means = averages(rows)
     if rows:
         lines.append(Line("mean", tuple(map(shown, means.values))))
@@ -188,7 +181,7 @@ def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
     table = Comparison(tuple(column.heading for column in COLUMNS), tuple(lines), title=title, first="question")
     data: dict[str, Any] = {name: task.stamp[name] for name in _IN_DETAILS}
     data |= {"averages": asdict(means), "counts": counts}
-    return Report(figures_so_far(task, [row(task, outcome) for outcome in outcomes]), COLUMNS, (table,), data=data)
+    return Report(figures(task, [row(task, outcome) for outcome in outcomes]), COLUMNS, (table,), data=data)
 
 
 def export(_: Task, outcomes: Sequence[Outcome], made: Report, folder: Path) -> Sequence[File]:
@@ -201,20 +194,14 @@ def export(_: Task, outcomes: Sequence[Outcome], made: Report, folder: Path) -> 
     )
 
 
-BENCHMARK: Final = Benchmark(
+BENCHMARK: Final = Benchmark.of(
+    globals(),
     name="score",
     title="Answers written elsewhere",
     description="Scores answers written elsewhere against the passages they were written from. An item without an "
     "answer is skipped, as the reference script does. Without --out the run is kept in a folder of "
     "RAGQA_HOME/evaluations, from which the same command continues after a stop.",
     options=OPTIONS,
-    load=load,
-    solve=solve,
-    score=score,
-    row=row,
-    figures=figures_so_far,
-    report=report,
-    export=export,
     doing="Scoring answers",
     on_page=False,
     outputs=(CSV, TEXT, DETAILS),

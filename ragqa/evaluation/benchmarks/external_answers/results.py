@@ -21,7 +21,8 @@ import numpy as np
 from ragqa.evaluation.answer_file import AnswerScores
 from ragqa.evaluation.benchmark import Outcome
 from ragqa.infra.cleaning import cell
-from ragqa.infra.journal import translated, write_whole
+from ragqa.infra.files import write_whole
+from ragqa.infra.journal import translated
 
 CSV, TEXT, DETAILS = "results.csv", "results.txt", "details.json"
 CSV_COLUMNS = ("QuestionID", "entailment_score", "contradiction_score", "obligation_coverage_score", "composite_score")

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ragqa.evaluation.benchmark import LIMIT, PARALLEL, Benchmark, Item, Json, Option, Settings, Status, Task
+from ragqa.evaluation.benchmarks.fanoutqa import reporting
 from ragqa.evaluation.benchmarks.fanoutqa.evidence import index_search, open_pages
 from ragqa.evaluation.benchmarks.fanoutqa.instruments import JudgeSettings, LlmJudge, load_metrics, load_normaliser
 from ragqa.evaluation.benchmarks.fanoutqa.metrics import Metrics, Normaliser, score_one
@@ -23,21 +24,11 @@ from ragqa.evaluation.benchmarks.fanoutqa.questions import (
     looks_like_fanoutqa,
     revisions_of,
 )
-from ragqa.evaluation.benchmarks.fanoutqa.reporting import (
-    COLUMNS,
-    FILES,
-    UNSOLVED,
-    FanOutContext,
-    export,
-    figures,
-    published_report,
-    report,
-    row,
-)
+from ragqa.evaluation.benchmarks.fanoutqa.reporting import COLUMNS, FILES, UNSOLVED, FanOutContext
 from ragqa.evaluation.benchmarks.fanoutqa.settings import (
     DEFAULT_CONTEXT,
     MAX_SEARCHES,
-    Setting,
+    LeaderboardSetting,
     Solver,
     Sources,
     generation_for,
@@ -96,14 +87,18 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
 
 
 def _sources(
-    setting: Setting, settings: Settings, questions: Sequence[FanOutQuestion], normaliser: Normaliser, paths: Paths
+    setting: LeaderboardSetting,
+    settings: Settings,
+    questions: Sequence[FanOutQuestion],
+    normaliser: Normaliser,
+    paths: Paths,
 ) -> Generator[str, None, Sources]:
     """What this setting reads; the others' options do not count."""
     index = pages = None
-    if settings["index"] and setting is Setting.OPEN_BOOK:
+    if settings["index"] and setting is LeaderboardSetting.OPEN_BOOK:
         yield "Loading the index and its models (once)"
         index = index_search(pipeline_for(config_of({**settings, "generator": "none"}, paths), paths))
-    if settings["pages"] and setting is not Setting.CLOSED_BOOK:
+    if settings["pages"] and setting is not LeaderboardSetting.CLOSED_BOOK:
         yield "Reading the pages"
         pages = open_pages(settings["pages"], paths.home / "wikipedia", revisions_of(questions))
     return Sources(normaliser, pages, index, settings["context"], settings["searches"])
@@ -167,18 +162,15 @@ def lacks(settings: Settings) -> str:
     if settings["generations"]:
         return ""
     if not has_llm():
-        return (
-            "FanOutQA asks a language model, and none is configured: set OPENAI_API_KEY or OPENAI_BASE_URL and start "
-            "again. Without one, answers that are there already can be scored against dev, or checked for the "
-            "leaderboard against test."
-        )
-    has_text = settings["pages"] or (settings["index"] and settings["setting"] == Setting.OPEN_BOOK)
-    if settings["setting"] == Setting.CLOSED_BOOK or has_text:
+        return reporting.NO_MODEL
+    has_text = settings["pages"] or (settings["index"] and settings["setting"] == LeaderboardSetting.OPEN_BOOK)
+    if settings["setting"] == LeaderboardSetting.CLOSED_BOOK or has_text:
         return ""
     return "This setting needs the text of Wikipedia's pages: name a folder or file of them, or an api.php."
 
 
-BENCHMARK: Final = Benchmark(
+BENCHMARK: Final = Benchmark.of(
+    vars(reporting) | globals(),
     name="fanoutqa",
     title="FanOutQA",
     description=(
@@ -198,10 +190,10 @@ BENCHMARK: Final = Benchmark(
         ),
         Option(
             "setting",
-            "What the model is given; also which leaderboard is shown.",
+            "Setting of the benchmark and its leaderboard.",
             "choice",
-            str(Setting.CLOSED_BOOK),
-            choices=tuple(map(str, Setting)),
+            str(LeaderboardSetting.CLOSED_BOOK),
+            choices=tuple(map(str, LeaderboardSetting)),
             label="Setting",
         ),
         Option(
@@ -218,7 +210,7 @@ BENCHMARK: Final = Benchmark(
             "pages",
             "Wikipedia's text: a folder or JSON lines of {title, text}, or an api.php.",
             label="Wikipedia pages",
-            when=lambda settings: settings["setting"] != Setting.CLOSED_BOOK and not settings["generations"],
+            when=lambda settings: settings["setting"] != LeaderboardSetting.CLOSED_BOOK and not settings["generations"],
         ),
         Option(
             "index",
@@ -226,23 +218,15 @@ BENCHMARK: Final = Benchmark(
             "index",
             label="Index instead of pages",
             optional=True,
-            when=lambda settings: settings["setting"] == Setting.OPEN_BOOK and not settings["generations"],
+            when=lambda settings: settings["setting"] == LeaderboardSetting.OPEN_BOOK and not settings["generations"],
         ),
         Option("context", "The model's context in tokens.", "int", DEFAULT_CONTEXT),
-        Option("searches", "open-book: most searches a question; 0: one, by ragqa.", "int", MAX_SEARCHES),
+        Option("searches", "open-book: largest number of searches a question; 0: one, by ragqa.", "int", MAX_SEARCHES),
         Option("lemmatiser", "auto, none, or the folder of a spaCy pipeline.", default="auto"),
         replace(LIMIT, when=lambda settings: not settings["generations"]),  # scoring all takes seconds
         PARALLEL,
     ),
-    load=load,
-    solve=solve,
-    score=score,
-    row=row,
-    figures=figures,
-    report=report,
-    export=export,
-    published=published_report,
-    lacks=lacks,
+    published=reporting.published_report,
     right="every string of the reference stands in the answer",
     doing="Answering",
     outputs=tuple(file.name for file in FILES),

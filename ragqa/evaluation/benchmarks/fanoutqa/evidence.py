@@ -34,7 +34,6 @@ SIMILAR_TITLES = 10
 MAX_QUERY_CHARS = 500
 FRAGMENT_CHARS = 1_024
 ANSWER_RESERVE = 520  # tokens of the context kept free: 512 for the answer and 8 for what the protocol adds
-BYTES_PER_TOKEN = 3.5  # of Wikipedia's Markdown; tokenizers of the common models need fewer tokens than this says
 _HEADING = re.compile(r"# (\S[^\n]*?)[ \t]*(?:\n|$)")  # of a file of one page: its title
 _BORDERS = ("\n\n", "\n", ". ", ", ", " ")
 

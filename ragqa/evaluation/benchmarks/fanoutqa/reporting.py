@@ -25,10 +25,11 @@ from ragqa.evaluation.benchmarks.fanoutqa.metrics import (
     summarise,
 )
 from ragqa.evaluation.benchmarks.fanoutqa.questions import FanOutQuestion
-from ragqa.evaluation.benchmarks.fanoutqa.settings import Setting, Solver, setting_of
+from ragqa.evaluation.benchmarks.fanoutqa.settings import LeaderboardSetting, Solver, setting_of
 from ragqa.evaluation.benchmarks.fanoutqa.submission import SHOWN_PROBLEMS, Check, generation_lines
 from ragqa.evaluation.report import Column, Comparison, Figure, File, Line, Matched, Report, Row, shown
-from ragqa.infra.journal import translated, write_whole
+from ragqa.infra.files import write_whole
+from ragqa.infra.journal import translated
 from ragqa.settings.config import has_llm
 
 HEADINGS: Final = ("loose", "strict", "ROUGE-1", "ROUGE-2", "ROUGE-L", "BLEURT", "judge")
@@ -54,7 +55,7 @@ class FanOutContext:
     ``check`` is what the leaderboard's rules say of a file of answers to the test set, which has ``n_questions``.
     """
 
-    setting: Setting
+    setting: LeaderboardSetting
     solver: Solver | None = None
     answers: Mapping[str, str] | None = None
     metrics: Metrics | None = None
@@ -64,17 +65,9 @@ class FanOutContext:
 
 def row(task: Task, outcome: Outcome) -> Row:
     """The question with its answer and what of the reference stands in it."""
-    question, solution, scores = outcome.item.question, outcome.solution or UNSOLVED, outcome.scores
-    plain = Row(
-        number=outcome.item.number,
-        question_id=question.question_id,
-        question=question.text,
-        right=False if outcome.status is Status.FAILED else None,
-        answer=solution["answer"],
-        steps=tuple(map(_step, solution["steps"])),
-        note=outcome.note,
-        restored=outcome.restored,
-    )
+    solution, scores, is_failed = outcome.solution or UNSOLVED, outcome.scores, outcome.status is Status.FAILED
+    steps = tuple(map(_step, solution["steps"]))
+    plain = replace(outcome.row(), right=False if is_failed else None, answer=solution["answer"], steps=steps)
     if scores is None or "score" not in scores:
         return plain
     found = _SCORE.validate_python(scores["score"])
@@ -256,7 +249,7 @@ class LeaderboardRow:
     name: str
     citation: str
     context: int
-    setting: Setting
+    setting: LeaderboardSetting
     loose: float
     strict: float
     rouge1: float
@@ -276,17 +269,19 @@ def published() -> tuple[str, tuple[LeaderboardRow, ...]]:
     """Whose figures these are and when they were read; the rows in the order of the file."""
     lines = Path(__file__).with_name("published.jsonl").read_text(encoding="utf-8").splitlines()
     origin, *rows = map(json.loads, lines)
-    made = tuple(LeaderboardRow(**row | {"setting": Setting(row["setting"])}) for row in rows)
+    made = tuple(LeaderboardRow(**row | {"setting": LeaderboardSetting(row["setting"])}) for row in rows)
     return f"{origin['source']}, as read on {origin['read_on']}", made
 
 
-def leaderboard(setting: Setting) -> tuple[LeaderboardRow, ...]:
+def leaderboard(setting: LeaderboardSetting) -> tuple[LeaderboardRow, ...]:
     """The rows of one setting, best loose accuracy first, as the website sorts them."""
     rows = [row for row in published()[1] if row.setting is setting]
     return tuple(sorted(rows, key=lambda row: (-row.loose, row.name)))
 
 
-def beside_published(setting: Setting, ours: Sequence[Line] = (), words: str = "", title: str = "") -> Comparison:
+def beside_published(
+    setting: LeaderboardSetting, ours: Sequence[Line] = (), words: str = "", title: str = ""
+) -> Comparison:
     """Our lines, then the published ones of this setting; ``words`` stand before the caption."""
     lines = (
         Line(f"{row.name} ({row.citation})", tuple(map(shown, row.figures)), "published")

@@ -61,7 +61,7 @@ _LEFT_OUT = "Left out: all results together are too long."
 Solved = tuple[Answer, tuple[dict[str, Any], ...]]
 
 
-class Setting(StrEnum):
+class LeaderboardSetting(StrEnum):
     """The names the leaderboard uses."""
 
     CLOSED_BOOK = "closed-book"
@@ -73,7 +73,7 @@ class Solver(Protocol):
     """One setting, ready to answer. Threads share it."""
 
     @property
-    def setting(self) -> Setting: ...
+    def setting(self) -> LeaderboardSetting: ...
 
     def solve(self, question: FanOutQuestion) -> Solved:
         """The answer and the steps that led to it. Raises GenerationError, or CorpusError where pages fail."""
@@ -113,7 +113,7 @@ class Asking:
             return reply.raw.strip(), f"the answer stops at the limit of {self.config.max_tokens:,} tokens"
         return reply.raw.strip(), reply.broke
 
-    def answer(self, setting: Setting, text: str, note: str) -> Answer:
+    def answer(self, setting: LeaderboardSetting, text: str, note: str) -> Answer:
         """This reply as the answer; an empty one gets a note, and counts 0."""
         note = note if text else " ".join(("The model wrote no answer.", note)).strip()
         return Answer(
@@ -136,8 +136,8 @@ class ClosedBook:
     config: GenerationConfig
 
     @property
-    def setting(self) -> Setting:
-        return Setting.CLOSED_BOOK
+    def setting(self) -> LeaderboardSetting:
+        return LeaderboardSetting.CLOSED_BOOK
 
     def solve(self, question: FanOutQuestion) -> Solved:
         """See `Solver`."""
@@ -164,8 +164,8 @@ class EvidenceProvided:
         check_context(self.context_tokens)
 
     @property
-    def setting(self) -> Setting:
-        return Setting.EVIDENCE_PROVIDED
+    def setting(self) -> LeaderboardSetting:
+        return LeaderboardSetting.EVIDENCE_PROVIDED
 
     def solve(self, question: FanOutQuestion) -> Solved:
         """See `Solver`; a page that the source does not have is left out and noted as a step."""
@@ -234,8 +234,8 @@ class OpenBook:
             raise ConfigError(msg)
 
     @property
-    def setting(self) -> Setting:
-        return Setting.OPEN_BOOK
+    def setting(self) -> LeaderboardSetting:
+        return LeaderboardSetting.OPEN_BOOK
 
     def solve(self, question: FanOutQuestion) -> Solved:
         """See `Solver`."""
@@ -309,20 +309,20 @@ class Sources:
     max_searches: int = MAX_SEARCHES
 
 
-def setting_of(name: str) -> Setting:
+def setting_of(name: str) -> LeaderboardSetting:
     """The setting of this name. Raises ConfigError."""
     try:
-        return Setting(name)
+        return LeaderboardSetting(name)
     except ValueError:
-        msg = f"the setting must be {', '.join(Setting)}, got {name!r}; change --setting and try again"
+        msg = f"the setting must be {', '.join(LeaderboardSetting)}, got {name!r}; change --setting and try again"
         raise ConfigError(msg) from None
 
 
-def solver_for(setting: Setting, client: ChatClient, config: GenerationConfig, sources: Sources) -> Solver:
+def solver_for(setting: LeaderboardSetting, client: ChatClient, config: GenerationConfig, sources: Sources) -> Solver:
     """This setting, ready to answer. Raises ConfigError where its pages are missing or its context is too small."""
-    if setting is Setting.CLOSED_BOOK:
+    if setting is LeaderboardSetting.CLOSED_BOOK:
         return ClosedBook(client, config)
-    if setting is Setting.EVIDENCE_PROVIDED:
+    if setting is LeaderboardSetting.EVIDENCE_PROVIDED:
         if sources.pages is None:
             msg = (
                 "evidence-provided needs the text of Wikipedia's pages, which is not in the data set; name a folder or "

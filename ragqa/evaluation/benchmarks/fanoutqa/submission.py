@@ -18,18 +18,18 @@ from ragqa.corpus.files import describe, read_json
 from ragqa.errors import CorpusError
 from ragqa.evaluation.benchmark import Command, Option, Settings
 from ragqa.evaluation.benchmarks.fanoutqa.questions import WITHDRAWN, FanOutQuestion, load_fanoutqa
-from ragqa.evaluation.benchmarks.fanoutqa.settings import Setting
+from ragqa.evaluation.benchmarks.fanoutqa.settings import LeaderboardSetting
 from ragqa.evaluation.report import Comparison, Line, Report
-from ragqa.infra.journal import write_whole
+from ragqa.infra.files import write_whole
 
 JUDGED_CHARS = 4_000  # the judge reads no more of an answer
 MAX_ANSWER_CHARS = 20_000  # the longest of the real files has 5,055; above this it is no answer
 MAX_MISSING_SHARE = 0.01
 TYPES = ("FOUNDATION", "FINETUNE", "PROMPT", "OTHER")
-GENERATIONS: Mapping[Setting, str] = {
-    Setting.CLOSED_BOOK: "closedbook_generations",
-    Setting.OPEN_BOOK: "openbook_generations",
-    Setting.EVIDENCE_PROVIDED: "evidenceprovided_generations",
+GENERATIONS: Mapping[LeaderboardSetting, str] = {
+    LeaderboardSetting.CLOSED_BOOK: "closedbook_generations",
+    LeaderboardSetting.OPEN_BOOK: "openbook_generations",
+    LeaderboardSetting.EVIDENCE_PROVIDED: "evidenceprovided_generations",
 }
 FIELDS: Mapping[str, str] = {
     "name": "a text",
@@ -157,7 +157,10 @@ def generation_lines(answers: Mapping[str, str], order: Sequence[str]) -> Iterat
 
 
 def write_submission(
-    folder: Path, metadata: Mapping[str, Any], answers: Mapping[Setting, Mapping[str, str]], order: Sequence[str]
+    folder: Path,
+    metadata: Mapping[str, Any],
+    answers: Mapping[LeaderboardSetting, Mapping[str, str]],
+    order: Sequence[str],
 ) -> tuple[Path, ...]:
     """Writes what a pull request to the leaderboard adds, below ``folder``, and gives the files.
 
@@ -197,7 +200,7 @@ def write_submission(
 
 def _check_submission(settings: Settings) -> tuple[Report, bool]:
     """The checks of `SUBMISSION`, and the files written where all are valid and a folder is named."""
-    given = {setting: settings[setting.replace("-", "_")] for setting in Setting}
+    given = {setting: settings[setting.replace("-", "_")] for setting in LeaderboardSetting}
     files = {setting: _generations_file(Path(path)) for setting, path in given.items() if path}
     order = [question.question_id for question in load_fanoutqa(Path(settings["questions"]))]
     metadata = Path(settings["metadata"])

@@ -40,7 +40,7 @@ SCHEMA_VERSION: Final = 1
 PART: Final = replace(
     PART_OF_ANSWERS,
     help="further: written later, open too; held: written with them, first looked at when the rules had been "
-    "chosen. Sealed cases are for figures that are reported, never to choose a rule by.",
+    "chosen. Sealed cases are held out: for reported figures only.",
     choices=(*PART_OF_ANSWERS.choices, "held"),
 )
 
@@ -112,18 +112,13 @@ def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
     return Report(figures(task, rows), comparisons=(table,) if lines else (), data=data)
 
 
-BENCHMARK: Final = Benchmark(
+BENCHMARK: Final = Benchmark.of(
+    globals(),
     name="follow-ups",
     title="Follow-up questions",
     description="Questions asked in the light of another and its answer: made to stand alone rightly, by rules or by a "
     "language model.",
     options=(PART, GENERATOR, LIMIT, PARALLEL),
-    load=load,
-    solve=solve,
-    score=score,
-    row=row,
-    figures=figures,
-    report=report,
     right="the rewriting has all that it must have and nothing that it must not",
     doing="Rewriting",
 )

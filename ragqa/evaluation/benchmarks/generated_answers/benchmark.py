@@ -245,20 +245,13 @@ def published(_: Settings) -> Report:
     return Report(comparisons=(published_comparison(published_rows("5"), caption=SCALE),))
 
 
-BENCHMARK: Final = Benchmark(
+BENCHMARK: Final = Benchmark.of(
+    globals(),
     name="answers",
     title="Answers and RePASs (RIRAG)",
     description="Answers each question through the pipeline of the page Ask, scores every answer with RePASs, and "
     "writes the shared task's file.",
     options=OPTIONS,
-    load=load,
-    solve=solve,
-    score=score,
-    row=row,
-    figures=figures,
-    report=report,
-    export=export,
-    published=published,
     right="every sentence is supported by a passage, none is contradicted, and every obligation is covered",
     verdicts=("no problem", "with problems"),
     doing="Answering and scoring",

@@ -11,7 +11,8 @@ from ragqa.evaluation.benchmark import Outcome, Status, Task
 from ragqa.evaluation.benchmarks.generated_answers.measures import means
 from ragqa.evaluation.benchmarks.generated_answers.solving import ReceivedAnswer
 from ragqa.evaluation.run_files import write_run
-from ragqa.infra.journal import translated, write_whole
+from ragqa.infra.files import write_whole
+from ragqa.infra.journal import translated
 from ragqa.types import Passage, Ranking, ScoredPassage
 
 OUTPUTS: Final = ("answers.json", "ranking.run", "details.json", "report.json")

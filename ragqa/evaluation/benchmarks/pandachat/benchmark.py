@@ -19,7 +19,7 @@ from ragqa.corpus.pandachat import (
 )
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmark import LIMIT, Benchmark, Item, Json, Option, Outcome, Settings, Status, Task
-from ragqa.evaluation.benchmarks.pandachat.ranking import Ranker, check_index, fits, ranker_of, warmed
+from ragqa.evaluation.benchmarks.pandachat.ranking import Ranker, check_index, ranker_of, warmed
 from ragqa.evaluation.benchmarks.pandachat.results import (
     RANKED_AT,
     REPORT,
@@ -41,7 +41,7 @@ from ragqa.evaluation.benchmarks.pandachat.submissions import (
     submission_of,
     write_submission,
 )
-from ragqa.evaluation.loading import built, config_of, retrievers_of
+from ragqa.evaluation.loading import built, config_of, retrievers_of, stamp_of
 from ragqa.evaluation.report import Column, Figure, File, Hit, Report, Row
 from ragqa.index import Index
 from ragqa.infra.journal import digest, translated
@@ -100,22 +100,15 @@ def load(settings: Settings, paths: Paths) -> Generator[str, None, Task]:
     ranker = warmed(ranker_of(retrievers, config.retrieval, fusion))
     context = replace(context, system=system, ranker=ranker)
     items = [Item(number, one.question, one) for number, one in enumerate(questions, start=1)]
-    stamp = stamp_of(index, context, config.retrieval, fusion)
+    stamp = _stamp(index, context, config.retrieval, fusion)
     columns = (*(Column(f"top{k}", f"top {k}", 0) for k in ks), Column("ms", "ms", 0))
     return Task(items, stamp, context, columns, outputs=(submission_file_name(system),))
 
 
-def stamp_of(index: Index, context: _Context, retrieval: RetrievalConfig, fusion: FusionConfig) -> dict[str, Any]:
+def _stamp(index: Index, context: _Context, retrieval: RetrievalConfig, fusion: FusionConfig) -> dict[str, Any]:
     """What a run is known by: the questions, the index and all that decides a ranking; not how many are asked."""
-    manifest = index.manifest
-    return {
-        "input": context.data.name,
-        "input_sha256": digest({"items": context.items}),
-        "index_sha256": digest({"files": [entry.sha256 for entry in manifest.files]}),
-        "encoder": manifest.encoder,
-        "encoder_fingerprint": manifest.encoder_fingerprint,
-        "settings": {"retrieval": asdict(retrieval), "fusion": asdict(fusion), "sources": context.n_sources},
-    }
+    decided = {"retrieval": asdict(retrieval), "fusion": asdict(fusion), "sources": context.n_sources}
+    return stamp_of(context.data, index, **decided) | {"input_sha256": digest({"items": context.items})}
 
 
 def solve(task: Task, item: Item) -> Json:
@@ -137,21 +130,20 @@ def score(task: Task, item: Item, solution: Json) -> Json:
 
 def row(task: Task, outcome: Outcome) -> Row:
     """One question: right where its document is among the first two sources."""
-    item, solution, scores = outcome.item, outcome.solution, outcome.scores
-    (document,) = item.content.gold_documents
-    plain = (item.number, item.question.question_id, item.question.text)
+    solution, scores, found = outcome.solution, outcome.scores, outcome.row()
+    (document,) = outcome.item.content.gold_documents
     if solution is None or scores is None:
-        return Row(*plain, right=False, gold=(document,), note=outcome.note, restored=outcome.restored)
+        return replace(found, right=False, gold=(document,))
     place, milliseconds = scores["place"], 1000 * solution["seconds"]
     values = {f"top{k}": float(place is not None and place <= k) for k in task.context.ks}
-    return Row(
-        *plain,
+    return replace(
+        found,
         right=place is not None and place <= RANKED_AT,
         values=values | {"ms": milliseconds},
-        hits=tuple(Hit(name, found, points, found == document) for name, found, points in solution["hits"]),
+        hits=tuple(Hit(name, of, points, of == document) for name, of, points in solution["hits"]),
         gold=(document,),
         steps=(f"Ranked in {milliseconds:.0f} ms, the question's encoding included.",),
-        restored=outcome.restored,
+        note="",
     )
 
 
@@ -243,7 +235,8 @@ def _count(path: Path) -> int:
     return len(load_pandachat_questions(path))
 
 
-BENCHMARK = Benchmark(
+BENCHMARK = Benchmark.of(
+    globals(),
     name=NAME,
     title="PandaChat-RAG-sl",
     description=(
@@ -264,7 +257,7 @@ BENCHMARK = Benchmark(
             suits=looks_like_pandachat,
             environment="RAGQA_DATA",
         ),
-        Option("index", f"Built where there is none.  [default: {NAME}]", "index", label="Index", builds=NAME),
+        Option("index", f"Index, built if missing.  [default: {NAME}]", "index", label="Index", builds=NAME),
         Option(
             "submission",
             "Evaluate this file instead, or with --index as well; repeatable.",
@@ -282,17 +275,9 @@ BENCHMARK = Benchmark(
             label="Settings",
             allows=lambda preset: not preset.reranking.model,
         ),
-        Option("system", "The submission's name; of encoder and preset where not said.", default="", decides=False),
+        Option("system", "Name of the submission; default: encoder and preset.", default="", decides=False),
         LIMIT,
     ),
-    load=load,
-    solve=solve,
-    score=score,
-    row=row,
-    figures=figures,
-    report=report,
-    export=export,
     right="the question's document is among the first two sources",
     doing="Retrieving",
-    fits=fits,
 )

@@ -31,7 +31,8 @@ from ragqa.evaluation.benchmarks.pandachat.submissions import (
     is_right,
 )
 from ragqa.evaluation.report import Comparison, Line
-from ragqa.infra.journal import translated, write_whole
+from ragqa.infra.files import write_whole
+from ragqa.infra.journal import translated
 
 RUN: Final = "this run"
 PUBLISHED_ONLY: Final = "published"

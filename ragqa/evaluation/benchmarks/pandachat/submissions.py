@@ -24,7 +24,7 @@ from typing import Any, Final
 from ragqa.corpus.files import JsonItem, describe, read_json
 from ragqa.corpus.pandachat import DocumentQuestion
 from ragqa.errors import ConfigError, CorpusError
-from ragqa.infra.journal import write_whole
+from ragqa.infra.files import write_whole
 
 SCENARIO: Final = "aqa-sl"  # attributed question answering, Slovenian: the benchmark's one scenario so far
 N_QUESTIONS: Final = 206

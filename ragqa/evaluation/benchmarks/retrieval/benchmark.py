@@ -98,14 +98,7 @@ def row(task: Task, outcome: Outcome) -> Row:
     """The question with the values and the first hits of the configuration that is shown."""
     loaded: RetrievalContext = task.context
     gold, scores, solution = outcome.item.content, outcome.scores, outcome.solution
-    plain = Row(
-        number=outcome.item.number,
-        question_id=gold.question.question_id,
-        question=gold.question.text,
-        gold=tuple(sorted(gold.gold)),
-        note=outcome.note,
-        restored=outcome.restored,
-    )
+    plain = replace(outcome.row(), gold=tuple(sorted(gold.gold)))
     if scores is None or solution is None:
         return replace(plain, right=False)
     values = scores["values"][loaded.shown]
@@ -187,7 +180,8 @@ QUESTIONS: Final = Option(
     counts=n_with_gold,
     suits=has_gold,
 )
-BENCHMARK: Final = Benchmark(
+BENCHMARK: Final = Benchmark.of(
+    globals(),
     name="retrieval",
     title="ObliQA retrieval",
     description="Ranks passages for questions whose answering passages are known: Recall, MAP, nDCG and MRR of the "
@@ -196,23 +190,21 @@ BENCHMARK: Final = Benchmark(
         QUESTIONS,
         INDEX,
         replace(PRESET, help="Measure this preset too, or a file of one; repeatable.", many=True),
-        Option("baseline", "What the others are compared with.", default=FUSED, decides=False),
+        Option("baseline", "Baseline of the comparison.", default=FUSED, decides=False),
         Option("reranker", "Rerank the --baseline by this name, folder or API, and measure that too.", default=""),
-        Option("rerank_depth", "Passages it reads per question.", "int", RerankingConfig().depth, least=1, most=1000),
-        Option("rerank_weight", "Its share of the score, 0 to 1, .3 where not given; repeatable.", "float", many=True),
         Option(
-            "fan_out", "Take the questions apart by rules, and measure that beside --baseline.", "flag", default=False
+            "rerank_depth",
+            "Passages that the reranker reads per question.",
+            "int",
+            RerankingConfig().depth,
+            least=1,
+            most=1000,
         ),
+        Option("rerank_weight", "Weight of the reranker, 0 to 1; default: .3; repeatable.", "float", many=True),
+        Option("fan_out", "Measure fan-out by rules beside --baseline.", "flag", default=False),
         Option("docids", "ObliQA's documents: runs name their item IDs, as the shared task asks.", "path"),
         LIMIT,
     ),
-    load=load,
-    solve=solve,
-    score=score,
-    row=row,
-    figures=figures,
-    report=report,
-    export=export,
     right="every gold passage is among the first ten",
     doing="Retrieving",
     outputs=("fused.run", "fused.questions.jsonl", "report.json"),

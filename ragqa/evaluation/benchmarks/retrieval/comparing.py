@@ -13,9 +13,8 @@ from ragqa.evaluation.benchmarks.retrieval.rankings import Rankings
 from ragqa.evaluation.measures import MEASURES, means, measure_run
 from ragqa.evaluation.run_files import QuestionResult, write_per_question, write_run
 from ragqa.evaluation.significance import PairedTest, holm, paired_test
-from ragqa.fusion import fuse
-from ragqa.infra.journal import translated, write_whole
-from ragqa.settings.config import FusionConfig
+from ragqa.infra.files import write_whole
+from ragqa.infra.journal import translated
 from ragqa.types import Ranking
 
 TESTED = ("R@10", "AP@10")  # whose differences are tested
@@ -64,29 +63,15 @@ def ids_of(ranking: Ranking, unit: GoldUnit) -> list[str]:
 
 
 def measured(name: str, questions: Sequence[GoldQuestion], rankings: Rankings, unit: GoldUnit = "passage") -> Result:
-    """These rankings, one per question in their order, as a configuration of this name; as in `evaluate`."""
-    found = [ids_of(ranking, unit) for ranking in rankings]
-    return Result(name, rankings, measure_run([gold.gold for gold in questions], found, MEASURES))
-
-
-def evaluate(
-    questions: Sequence[GoldQuestion],
-    columns: Sequence[Rankings],
-    fusions: Mapping[str, FusionConfig],
-    unit: GoldUnit = "passage",
-) -> tuple[Result, ...]:
-    """A result per retriever alone, then one per fusion of all of them. ``columns[r][q]``: retriever r, question q.
+    """These rankings, one per question in their order, as a configuration of this name.
 
     Gold is keyed on (DocumentID, PassageID); of duplicates the first counts, as in the official relevance file. A gold
     passage that is not in the index counts as missed. Where ``unit`` is ``"document"`` gold are documents, and a
     ranking of passages counts as one of documents, each where its first passage stands. Raises CorpusError for a
     question without gold.
     """
-    results = [measured(column[0].retriever, questions, column, unit) for column in columns if column]
-    for name, config in fusions.items():
-        fused = tuple(fuse(rankings, config) for rankings in zip(*columns, strict=True))
-        results.append(measured(name, questions, fused, unit))
-    return tuple(results)
+    found = [ids_of(ranking, unit) for ranking in rankings]
+    return Result(name, rankings, measure_run([gold.gold for gold in questions], found, MEASURES))
 
 
 def compare(results: Sequence[Result], baseline: str, seed: int = 0) -> tuple[MeasureDifference, ...]:

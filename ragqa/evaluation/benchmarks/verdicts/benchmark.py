@@ -47,10 +47,8 @@ REWORD: Final = (
 OPTIONS: Final = (
     INDEX,
     PRESET,
-    Option(
-        "n", "Probes of each kind made of the corpus; 0: as many as it gives.", "int", 12, least=0, label="Of a kind"
-    ),
-    Option("kind", "Only this kind of probe, of those made; repeatable.", "choice", choices=KINDS, many=True),
+    Option("n", "Number of probes of each kind; 0: all that the corpus gives.", "int", 12, least=0, label="Of a kind"),
+    Option("kind", "Kind of made probes; repeatable.", "choice", choices=KINDS, many=True),
     Option(
         "cases",
         "Probes made of the corpus, labelled by hand (of four corpora), both, or what local models wrote, labelled.",
@@ -61,7 +59,7 @@ OPTIONS: Final = (
     ),
     Option(
         "part",
-        "Of the labelled ones. Sealed ones are for figures that are reported, never to choose a rule by.",
+        "Part of the labelled probes. Sealed ones are held out: for reported figures only.",
         "choice",
         PARTS[0],
         choices=PARTS,
@@ -69,9 +67,9 @@ OPTIONS: Final = (
         when=lambda settings: settings["cases"] != MADE,
     ),
     Option(
-        "reword", "Also sentences re-worded by the configured language model.", "flag", False, label="Re-worded too"
+        "reword", "Include sentences re-worded by the configured language model.", "flag", False, label="Re-worded too"
     ),
-    Option("seed", "What is drawn.", "int", 1, least=0),
+    Option("seed", "Seed of the random choices.", "int", 1, least=0),
 )
 
 
@@ -188,9 +186,7 @@ def row(task: Task, outcome: Outcome) -> Row:
     """The probe with its passages, what was changed, what was expected, and what each judge says."""
     probe: Probe = outcome.item.content
     solution, scores = outcome.solution or {}, outcome.scores or {}
-    found = Row(
-        outcome.item.number, probe.name, probe.text, gold=probe.own, note=outcome.note, restored=outcome.restored
-    )
+    found = replace(outcome.row(), gold=probe.own)
     if "said" not in scores:
         return found
     one = Judged(probe, scores["said"])
@@ -270,19 +266,13 @@ def _wrong(outcome: Outcome, scores: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-BENCHMARK: Final = Benchmark(
+BENCHMARK: Final = Benchmark.of(
+    globals(),
     name="verdicts",
     title="Verdicts on this corpus",
     description="How often verdicts are wrong on this corpus: sentences whose right verdict is known, made of its own "
     "sentences, judged against ten passages each by the rules, by two raw thresholds and by the model alone.",
     options=OPTIONS,
-    load=load,
-    solve=solve,
-    score=score,
-    row=row,
-    figures=figures,
-    report=report,
     right="the verdict is the one that is known to be right",
     doing="Judging probes",
-    lacks=lacks,
 )

@@ -24,6 +24,7 @@ from ragqa.settings.preset_files import presets_in
 from ragqa.settings.presets import PRESETS
 from ragqa.ui import access
 from ragqa.ui.html.render import notice_html
+from ragqa.ui.shared import shared
 from ragqa.ui.state import resources
 
 FIRST: Final = 20  # questions asked where nobody says how many
@@ -260,7 +261,7 @@ def count_of(benchmark: Benchmark, option: Option, path: Path) -> int:
     return _count(benchmark.name, option.name, path, _stamp(path), option.counts)
 
 
-@st.cache_data(show_spinner=False, max_entries=64)
+@shared(most=64)
 def _count(benchmark: str, option: str, path: Path, stamp: int, _counts: Callable[[Path], int] | None) -> int:
     del benchmark, option, stamp
     return _counts(path) if _counts else 1
@@ -277,7 +278,7 @@ def fitting_indexes(benchmark: Benchmark, path: Path | None, paths: Paths) -> tu
     )
 
 
-@st.cache_data(show_spinner=False, max_entries=256)
+@shared(most=256)
 def _fits(
     name: str, path: Path, stamp: int, index: str, index_stamp: int, _benchmark: Benchmark, _paths: Paths
 ) -> bool:

@@ -19,6 +19,7 @@ from ragqa.ui.pages.evaluation.form import settings_form
 from ragqa.ui.pages.evaluation.render import run_head_html, runs_html
 from ragqa.ui.pages.evaluation.results import draw_comparisons, draw_progress, draw_results
 from ragqa.ui.pages.evaluation.runs import EvaluationRuns, EvaluationView
+from ragqa.ui.shared import shared
 from ragqa.ui.state import resources
 
 POLL_SECONDS = 0.5
@@ -27,7 +28,7 @@ _CHOSEN, _SHOWN, _LINKED = "evaluation_benchmark", "evaluation_shown", "evaluati
 _PROBLEM = "evaluation_problem"
 
 
-@st.cache_resource(show_spinner=False)
+@shared()
 def all_runs(paths: Paths) -> EvaluationRuns:
     """The evaluations of this home, shared by every session."""
     return EvaluationRuns(paths, offered())
@@ -100,7 +101,7 @@ def _choice(runs: EvaluationRuns) -> str:
     current = runs.current
     if current and current.benchmark.name != found:
         view = current.view
-        words = f"{current.benchmark.title} is under way: {view.done:,} of {view.total:,} questions."
+        words = f"{current.benchmark.title} is running: {view.done:,} of {view.total:,} questions."
         st.html(notice_html(f"{words} One runs at a time."))
     return found
 

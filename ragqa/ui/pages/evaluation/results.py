@@ -42,7 +42,7 @@ def draw_progress(run: BackgroundRun) -> None:
     if not view.running:
         st.rerun()
     status, button = st.columns([5, 1], vertical_alignment="center")
-    phase = "Stopping after what is under way" if run.is_stopping else view.phase
+    phase = "Stopping after the requests in progress" if run.is_stopping else view.phase
     status.html(notice_html(f"{phase} …"))
     button.button("Stop", on_click=run.stop, key="evaluate_stop", width="stretch", disabled=run.is_stopping)
     if view.total:

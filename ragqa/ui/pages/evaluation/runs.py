@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import logging
-import secrets
 import threading
 from collections.abc import Mapping
 from contextlib import closing
@@ -31,7 +30,9 @@ from ragqa.evaluation.benchmark import Benchmark, Settings, Status
 from ragqa.evaluation.loading import sharing
 from ragqa.evaluation.report import Report, Row
 from ragqa.evaluation.run import RunProgress, Stop, run
-from ragqa.infra.journal import translated, write_whole
+from ragqa.infra.files import write_whole
+from ragqa.infra.job import Job
+from ragqa.infra.journal import translated
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
 from ragqa.ui.state import resources
@@ -86,58 +87,43 @@ class RunSummary:
     headline: str
 
 
-class BackgroundRun:
-    """One evaluation under way. `view` may be read at any time from any thread; it is replaced, never changed."""
+class BackgroundRun(Job[EvaluationView]):
+    """One evaluation under way; stopped, it ends after the items under way, and what is done is stored."""
 
     def __init__(
         self, run_id: str, benchmark: Benchmark, settings: Settings, folder: Path, paths: Paths, *, restart: bool
     ) -> None:
         """Starts at once."""
+        super().__init__(
+            EvaluationView(benchmark.name, settings), "evaluation", "what was done is stored: continue the run"
+        )
         self.run_id, self.benchmark, self.folder = run_id, benchmark, folder
-        self.view = EvaluationView(benchmark.name, settings)
         self.started = datetime.now(UTC).isoformat(timespec="seconds")
-        self._paths, self._restart, self._stop = paths, restart, Stop()
+        self._paths, self._restart = paths, restart
         self._load = access.bound(resources.pipeline)
         _write_request(folder, self.view, self.started, "interrupted")  # what is true if nobody writes again
-        self._thread = threading.Thread(target=self._run, name="ragqa-evaluation", daemon=True)
-        self._thread.start()
+        self.start()
 
-    def stop(self) -> None:
-        """Ends the run after the items under way; what is done is stored."""
-        self._stop.set()
-
-    @property
-    def is_stopping(self) -> bool:
-        return self._stop.is_set and self.view.running
-
-    def wait(self, timeout_seconds: float | None = None) -> EvaluationView:
-        """The view when the run has ended, or when the time is up."""
-        self._thread.join(timeout_seconds)
-        return self.view
-
-    def _run(self) -> None:
-        last = self.view
-        settings, stop = self.view.settings, self._stop
+    def work(self) -> None:
+        """Evaluates to the end or until it is stopped."""
+        settings, stop = self.view.settings, Stop(self.stopped)
         steps = run(self.benchmark, settings, self.folder, self._paths, restart=self._restart, stop=stop)
-        try:
-            with sharing(self._load), closing(steps):  # type: ignore[type-var]
-                for step in steps:
-                    self.view = last = _after(last, step)
-                    if stop.is_set and not step.total:  # still loading
-                        break
-            stopped = stop.is_set and (last.done < last.total or not last.total)
-            last = replace(last, phase="Stopped" if stopped else "Done", stopped=stopped)
-        except RagqaError as error:
-            last = replace(last, phase="Ended early", error=str(error))
-        except Exception:  # the thread's last line: whatever it is, the page must say so without a trace
-            reference = secrets.token_hex(4)
-            _logger.exception("evaluation failed, reference %s", reference)
-            words = f"Something failed inside ragqa. Reference {reference} in the server's log says what."
-            last = replace(last, phase="Ended early", error=f"{words} What was done is stored; continue the run.")
-        self._end(replace(last, running=False, seconds_left=None))
+        with sharing(self._load), closing(steps):  # type: ignore[type-var]
+            for step in steps:
+                self.view = _after(self.view, step)
+                if stop.is_set and not step.total:  # still loading
+                    break
+        last = self.view
+        stopped = stop.is_set and (last.done < last.total or not last.total)
+        self._end(replace(last, phase="Stopped" if stopped else "Done", stopped=stopped))
+
+    def failed(self, words: str, error: RagqaError | None) -> None:
+        """What was done is stored beside these words."""
+        self._end(replace(self.view, phase="Ended early", error=words))
 
     def _end(self, view: EvaluationView) -> None:
         """On disk first, so that who sees the run ended finds it there."""
+        view = replace(view, running=False, seconds_left=None)
         try:
             with translated(self.folder):
                 write_whole(self.folder / VIEW, [view_to_json(view)])
@@ -190,7 +176,7 @@ class EvaluationRuns:
         with self._lock:
             if self.current:
                 msg = (
-                    f"{self.current.benchmark.title} is still under way; wait until it has ended, or stop it first: "
+                    f"{self.current.benchmark.title} is still running; wait until it has ended, or stop it first: "
                     "two at a time would only share the processor and spoil the times"
                 )
                 raise ConfigError(msg)

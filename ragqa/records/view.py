@@ -1,13 +1,13 @@
-"""What the page knows about one question, and how each event adds to it. Pure: no streamlit here.
+"""What is known about one question, and how each event adds to it: the page and the terminal draw it. Pure.
 
-A `View` is made event by event while a question runs, or at once from a stored record; the page draws either alike.
+A `View` is made event by event while a question runs, or at once from a stored record; either is drawn alike.
 Scores come more than once: provisional ones first, from the most similar pairs alone, then final ones in their place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Generic, TypeVar
 
@@ -86,12 +86,6 @@ class View:
         """The question's text, "" where a text is checked without one."""
         return self.asked.text
 
-    @property
-    def has_every_score(self) -> bool:
-        """Whether every sentence and every obligation has a score, provisional or final."""
-        complete = len(self.sentences) == self.n_sentences and len(self.obligations) == self.n_obligations
-        return complete and bool(self.sentences) and bool(self.obligations)
-
 
 def advance(view: View, event: Event) -> View:
     """The view after this event."""
@@ -155,15 +149,7 @@ def ended(view: View, error: str) -> View:
 
 def from_record(record: AnswerRecord) -> View:
     """The view of a stored answer, as it was when it was recorded."""
-    config = Config(
-        index=record.index,
-        retrieval=record.retrieval,
-        fusion=record.fusion,
-        reranking=record.reranking,
-        filtering=record.filtering,
-        generation=record.generation,
-        scoring=record.scoring,
-    )
+    config = Config(**{part.name: getattr(record, part.name) for part in fields(Config)})
     by_id = {passage.passage_id: passage for passage in record.passages}
     view = View(
         record.question,

@@ -1,4 +1,4 @@
-"""The weights of the learned cut, `ragqa.filtering.CUT_WEIGHTS`, fitted again and measured out of fold.
+"""The weights of the dynamic cut-off, `ragqa.filtering.CUT_WEIGHTS`, fitted again and measured out of fold.
 
 Nothing is written: who likes what is printed puts it into `filtering.py`.
 """
@@ -6,13 +6,14 @@ Nothing is written: who likes what is printed puts it into `filtering.py`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import CorpusError
 from ragqa.evaluation.filter_measures import Floats, kept_figures
-from ragqa.filtering import features
+from ragqa.filtering import RULES, CutRule, features
 from ragqa.lab.questions import Fold
 from ragqa.settings.config import FilteringConfig
 from ragqa.types import Ranking
@@ -51,6 +52,7 @@ def out_of_fold(
     for fold in folds:
         learnt, tested = list(fold.train), list(fold.test)
         weights = fitted([gold[n] for n in learnt], [fused[n] for n in learnt], [counts[n] for n in learnt])
-        figures = kept_figures([gold[n] for n in tested], [fused[n] for n in tested], FILTERS, cut_weights=weights)
+        rules = RULES | {"expected-f2": partial(CutRule, weights=weights)}
+        figures = kept_figures([gold[n] for n in tested], [fused[n] for n in tested], FILTERS, rules=rules)
         found[tested] = np.stack(list(figures))
     return found

@@ -1,0 +1,180 @@
+"""Durable files: written whole, appended to, moved and locked. Nothing else in ragqa syncs, renames or locks.
+
+What a function here says is on disk survives a power cut, not only a killed process. Every step is one call of `os`, so
+that tests can stop at each of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+
+def flush(path: Path) -> None:
+    """This file is on disk, or the names in this folder, not only in the system's memory."""
+    descriptor = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def flush_open(file: IO[Any]) -> None:
+    """What was written to this open file is on disk."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def flush_tree(folder: Path) -> None:
+    """Every file and folder from here down is on disk."""
+    for path in (*folder.rglob("*"), folder):
+        flush(path)
+
+
+def move(source: Path, target: Path) -> Path:
+    """Gives a file or folder another name on the same disk, in one step; a file of that name is replaced."""
+    os.replace(source, target)  # noqa: PTH105 - by os, as every step here
+    return target
+
+
+def write_whole(path: Path, pieces: Iterable[str]) -> None:
+    """Puts a file with this text in place in one step: a reader finds the old one or the new one, whole.
+
+    Characters that have no UTF-8 form (lone surrogates) are written as escapes. One process at a time may write it.
+    """
+    temporary = path.with_name(f".{path.name}.new")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+    try:
+        for piece in pieces:
+            _write_all(descriptor, piece.encode("utf-8", "backslashreplace"))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+    move(temporary, path)
+    flush(path.parent)
+
+
+@contextmanager
+def replacing(path: Path, *, shared: bool = False) -> Iterator[Path]:
+    """A path beside this one to write to; what is there when the block ends takes the place of the file in one step.
+
+    ``shared``: several processes may do so at once, the last one counts. A process that is killed leaves the old file
+    or the new one, whole; a power cut may leave neither, so this is for what can be made again.
+    """
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8) if shared else 'new'}")
+    try:
+        yield temporary
+        move(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+class Appending:
+    """A file that only grows: what stands behind ``end`` is cut off when it is first written to."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.end = 0  # in bytes
+        self._descriptor: int | None = None
+
+    def append(self, data: bytes, *, sync: bool = True) -> int:
+        """Adds this, on disk when this returns; gives where it begins. ``sync`` False: only a power cut may lose it."""
+        if self._descriptor is None:
+            self._descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+            os.ftruncate(self._descriptor, self.end)
+            flush(self.path.parent)
+        _write_all(self._descriptor, data)
+        if sync:
+            os.fsync(self._descriptor)
+        offset, self.end = self.end, self.end + len(data)
+        return offset
+
+    def close(self) -> None:
+        """Gives the file back; a second call does nothing."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def append(path: Path, data: bytes) -> None:
+    """Adds this to the end of a file, which is made where there is none; it is on disk when this returns."""
+    _append(path, data, path.stat().st_size if path.exists() else 0)
+
+
+def append_json_lines(path: Path, rows: Iterable[object]) -> None:
+    """Adds a line for each of these values, as `append`; a last line that was half written is cut off before."""
+    data = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
+    _append(path, data, _end_of_lines(path))
+
+
+def _append(path: Path, data: bytes, end: int) -> None:
+    file = Appending(path)
+    file.end = end
+    try:
+        file.append(data)
+    finally:
+        file.close()
+
+
+def _end_of_lines(path: Path, block: int = 1 << 16) -> int:
+    """Where the last whole line of a file ends; 0 where there is no file."""
+    if not path.exists():
+        return 0
+    with path.open("rb") as file:
+        end = file.seek(0, os.SEEK_END)
+        while end:
+            start = max(0, end - block)
+            file.seek(start)
+            whole = file.read(end - start).rfind(b"\n") + 1
+            if whole:
+                return start + whole
+            end = start
+    return 0
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    """All of it, or OSError; the system may take less than it is given."""
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+class Lock:
+    """The file that only one thread of one process holds at a time; it is free as soon as that process has ended."""
+
+    def __init__(self, path: Path) -> None:
+        from filelock import FileLock  # it loads asyncio
+
+        self._lock = FileLock(path, thread_local=False)
+
+    def take(self, patience_seconds: float = 0.0) -> bool:
+        """Whether it is held now, after waiting for so long at most."""
+        from filelock import Timeout
+
+        try:
+            self._lock.acquire(timeout=patience_seconds)
+        except Timeout:
+            return False
+        return True
+
+    def release(self) -> None:
+        """Gives it back; where it is not held, this does nothing."""
+        self._lock.release()
+
+
+@contextmanager
+def locked(path: Path, refusal: Callable[[], Exception], patience_seconds: float = 0.0) -> Iterator[None]:
+    """Holds the lock of this file; raises ``refusal()`` where another holds it for longer than the patience."""
+    lock = Lock(path)
+    if not lock.take(patience_seconds):
+        raise refusal()
+    try:
+        yield
+    finally:
+        lock.release()

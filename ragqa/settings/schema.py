@@ -1,0 +1,160 @@
+"""What a setting is: said once, where its field is declared, and read wherever settings are chosen, shown or compared.
+
+A field declared by `setting` is checked (`check`), an option of `ragqa ask`, a widget of the drawer, part of addresses
+and of what two settings differ in, and a row of REFERENCE, but for the places it leaves out. `ragqa.settings.config`
+has them all in `SETTINGS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from enum import Flag, auto
+from functools import partial
+from typing import Any, Final, Literal
+
+from ragqa.errors import ConfigError
+from ragqa.plugins import registry
+
+Precision = Literal["auto", "fp32", "bf16"]
+PRECISIONS: Final = {"auto": "auto", "fp32": "fp32", "bf16": "bf16"}
+
+
+class Place(Flag):
+    """Where a setting is seen, beside REFERENCE and preset files."""
+
+    LIBRARY = 0
+    OPTION = auto()
+    PAGE = auto()  # the drawer and addresses
+    DIFFERENCE = auto()
+    ALL = OPTION | PAGE | DIFFERENCE
+
+
+@dataclass(frozen=True, slots=True)
+class SettingSpec:
+    """One setting: a number in [``low``, ``high``], one of ``choices``, a name, or yes and no."""
+
+    name: str  # what messages call it
+    help: str = ""  # the command line says its first sentence
+    source: str = ""  # of the default
+    low: float | None = None
+    high: float | None = None
+    step: float = 0  # of its slider, 1 or 0.01 where none is given
+    usual: tuple[float, float] | None = None  # what its slider offers where no preset file has more
+    choices: Mapping[str, str] = field(default_factory=dict)  # with what the page calls them
+    group: str = ""  # of the registry, whose names it takes
+    places: Place = Place.ALL
+    key: str = ""  # its name among all settings, in addresses and of widgets; its field's where none is given
+    option: str = ""  # its name on the command line, where that is not the key
+    label: str = ""  # what the page calls it; its name where none is given
+    off: object = None  # the value that switches it off
+    under: str = ""  # the key of a setting that decides whether this one has an effect
+    when: Callable[[str], bool] | None = None  # at which value of that; a generator's own option: where it takes it
+    part: str = ""  # of `ragqa.settings.config.Config`
+    field: str = ""
+    default: Any = None
+
+    @property
+    def range(self) -> str:
+        """``"1..20"`` of whole numbers, ``"[0, 1]"`` of others."""
+        return f"{self.low}..{self.high}" if isinstance(self.low, int) else f"[{self.low:g}, {self.high:g}]"
+
+    @property
+    def values(self) -> str:
+        """What it takes, in words: ``"0 to 1"``, ``"wsum or rrf"``; "" of a name."""
+        if self.low is not None:
+            return f"{self.low:g} to {self.high:g}"
+        listed = registry.listed(self.group) if self.group else ""
+        return " or ".join(", ".join(self.choices).rsplit(", ", 1)) or listed
+
+    @property
+    def brief(self) -> str:
+        """The line of the command line's help: who reads it, the first sentence on it, and what it takes."""
+        parts = registry.ours(registry.GENERATORS) if self.is_of_generators else ()
+        readers = ", ".join(part.name for part in parts if self.field in part.options)
+        first = self.help.partition(". ")[0].removesuffix(".")
+        told = f"{readers}: {first[:1].lower()}{first[1:]}" if readers else first
+        values = f"{':' if self.choices or self.group else ','} {self.values}" if self.values else ""
+        return f"{told}{values}."
+
+    @property
+    def is_name(self) -> bool:
+        """Whether it is a text, which every part of the page asks for in its own way."""
+        return isinstance(self.default, str) and not self.choices
+
+    @property
+    def is_of_generators(self) -> bool:
+        """Whether it counts for the generators that name it among their options."""
+        return self.under == "generator" and self.when is None
+
+    def applies(self, values: Mapping[str, Any]) -> bool:
+        """Whether it has an effect under these values, by key."""
+        if self.is_of_generators:
+            return registry.takes(values["generator"], self.field)
+        return not self.under or (self.when or bool)(values[self.under])
+
+    def text(self, value: Any) -> str:  # noqa: ANN401 - of as many types as there are settings
+        """The value as the page says it."""
+        if self.off is not None and value == self.off:
+            return "off"
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        return self.choices.get(value) or (f"{value:.2f}" if isinstance(value, float) else str(value))
+
+    def check(self, value: Any) -> None:  # noqa: ANN401
+        """Raises ConfigError for a number out of range, or none of the choices."""
+        if self.low is not None and self.high is not None:
+            check(self.low <= value <= self.high, self.name, f"in {self.range}", value)
+        if self.choices:
+            check(value in self.choices, self.name, self.values, value)
+
+
+def setting(default: Any, name: str, /, low: float | None = None, high: float | None = None, **rest: Any) -> Any:  # noqa: ANN401
+    """A field with this default, declared as a `SettingSpec`, whose further fields are ``rest``."""
+    return field(default=default, metadata={"setting": SettingSpec(name, low=low, high=high, **rest)})
+
+
+library = partial(setting, places=Place.LIBRARY)
+compared = partial(setting, places=Place.DIFFERENCE)
+
+
+def declared(settings: type, part: str = "") -> tuple[SettingSpec, ...]:
+    """The settings of this class, in order, each with its key, label, field and default."""
+    return tuple(
+        replace(
+            one,
+            key=one.key or each.name,
+            label=one.label or f"{one.name[:1].upper()}{one.name[1:]}",
+            usual=one.usual or (None if one.low is None or one.high is None else (one.low, one.high)),
+            step=one.step or (1 if isinstance(one.low, int) else 0.01),
+            part=part,
+            field=each.name,
+            default=each.default,
+        )
+        for each in fields(settings)
+        for one in (each.metadata.get("setting"),)
+        if one
+    )
+
+
+class Checked:
+    """A class of settings whose fields are checked when it is made."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        check_all(self)
+
+
+def check_all(settings: Any) -> None:  # noqa: ANN401 - any class of settings
+    """Raises ConfigError for the first field that is not what its setting takes."""
+    for each in fields(settings):
+        if "setting" in each.metadata:
+            each.metadata["setting"].check(getattr(settings, each.name))
+
+
+def check(condition: bool, name: str, expected: str, found: object) -> None:
+    """Raises ConfigError, saying what was expected, unless the condition holds."""
+    if not condition:
+        msg = f"{name} must be {expected}, got {found!r}; change the setting and try again"
+        raise ConfigError(msg)

@@ -1,0 +1,76 @@
+"""HTML from the files in ``templates/``: every value is escaped where it is written, so that none becomes markup.
+
+A file holds macros; `Templates` calls one by its name. The breaks and indents of a file are left out of what it makes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from html import escape
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+from jinja2 import Environment, FunctionLoader, StrictUndefined
+from markupsafe import Markup
+
+_FOLDER: Final = Path(__file__).with_name("templates")
+_AS_PYTHON_WRITES: Final = (("&#34;", "&quot;"), ("&#39;", "&#x27;"))  # as `html.escape` does
+
+
+def text_html(value: str) -> str:
+    """Escaped, with its line breaks shown."""
+    return escape(value).replace("\n", "<br>")
+
+
+def number_html(value: float | None, digits: int = 3) -> str:
+    """The number, a dash for None."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def cut(text: str, most: int) -> str:
+    """At most so many characters, up to the end of a word, and a sign that there is more."""
+    return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + "…"
+
+
+def _source(name: str) -> str:
+    return re.sub(r"\s*\n\s*", "", (_FOLDER / name).read_text(encoding="utf-8"))
+
+
+ENVIRONMENT: Final = Environment(autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(_source))
+ENVIRONMENT.filters |= {
+    "text": lambda value: Markup(text_html(str(value))),  # noqa: S704 - escaped by `text_html`
+    "number": number_html,
+    "quoted": quote,
+    "cut": cut,
+    "spaced": lambda value: " ".join(value.split()),
+}
+
+
+def shared(function: Callable[..., str]) -> Callable[..., str]:
+    """The function, which gives HTML, also as one that templates call: ``badge_html`` is ``badge`` there."""
+    ENVIRONMENT.globals[function.__name__.removesuffix("_html")] = lambda *values: Markup(function(*values))  # noqa: S704
+    return function
+
+
+@cache
+def _module(name: str) -> Any:  # noqa: ANN401 - a template's macros are its attributes
+    return ENVIRONMENT.get_template(name).module
+
+
+class Templates:
+    """The macros of a file: ``Templates("cards.html").sentence(score)``."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, macro: str) -> Callable[..., str]:
+        def made(*values: Any, **named: Any) -> str:  # noqa: ANN401 - what the macro takes
+            text = str(getattr(_module(self._name), macro)(*values, **named))
+            for found, written in _AS_PYTHON_WRITES:
+                text = text.replace(found, written)
+            return text
+
+        return made
