@@ -15,15 +15,16 @@ from statistics import fmean
 
 from ragqa.types.scores import NliProbabilities, Verdict
 
-ON_SUBJECT = 0.35  # of nearness below the nearest window: a passage further off contradicts nothing
-MARGIN = 0.08  # of a verdict's probability above its line, or above the other verdicts': below, it is not sure
+ON_SUBJECT = 0.2  # of nearness below the nearest window: a passage further off contradicts nothing
+MARGIN = 0.08  # of a probability from its line: nearer, a verdict is not sure
 
 FEATURES = ("bias", "entailment", "contradiction")
 WEIGHTS: dict[Verdict, dict[str, float]] = {
     Verdict.SUPPORTED: {"bias": 1.68, "entailment": 1.01, "contradiction": 0.67},
     Verdict.CONTRADICTED: {"bias": 1.55, "entailment": 0.51, "contradiction": 1.12},
 }
-SUPPORT_LINE = 0.6  # P(supported) from which a sentence is supported
+SUPPORT_LINE = 0.55  # P(supported) from which a sentence is supported
+CONTRADICTION_LINE = 0.5  # P(contradicted) from which it is contradicted
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,20 +68,23 @@ def probabilities(looks: Sequence[Look], weights: Weights = WEIGHTS) -> dict[Ver
 
 
 def belief(looks: Sequence[Look], weights: Weights = WEIGHTS, line: float = SUPPORT_LINE) -> Belief:
-    """The most probable verdict, but supported only from the line on; ``looks`` of a passage side by side."""
+    """Supported and contradicted only from their lines on, else unsupported; ``looks`` of a passage side by side."""
     nearest = max(look.near for look in looks)
     passages = [[look for _, look in group] for _, group in groupby(enumerate(looks), lambda one: one[1].passage)]
     judged = [(probabilities(of, weights), max(look.near for look in of)) for of in passages]
     on_subject = [found for found, near in judged if near >= nearest - ON_SUBJECT]
     of = max((found for found, _ in judged), key=lambda found: found[Verdict.SUPPORTED])
-    verdict = max(of, key=lambda one: of[one])
-    if verdict is not Verdict.SUPPORTED or of[verdict] < line:
-        of = max(on_subject, key=lambda found: found[Verdict.CONTRADICTED])
-        verdict = max((Verdict.UNSUPPORTED, Verdict.CONTRADICTED), key=lambda one: of[one])
-    other = max(probability for one, probability in of.items() if one is not verdict)
-    distance = of[verdict] - (line if verdict is Verdict.SUPPORTED else other)
-    against = verdict is Verdict.CONTRADICTED
-    return Belief(verdict, of[verdict], distance < MARGIN, _deciding(looks, nearest, against=against))
+    against = max(on_subject, key=lambda found: found[Verdict.CONTRADICTED])
+    supported, contradicted = of[Verdict.SUPPORTED], against[Verdict.CONTRADICTED]
+    verdict = Verdict.UNSUPPORTED
+    if supported >= line and supported > of[Verdict.CONTRADICTED]:
+        verdict = Verdict.SUPPORTED
+    elif contradicted >= CONTRADICTION_LINE:
+        verdict, of = Verdict.CONTRADICTED, against
+    distance = min(abs(supported - line), abs(contradicted - CONTRADICTION_LINE))
+    is_most_probable = of[verdict] == max(of.values())
+    deciding = _deciding(looks, nearest, against=verdict is Verdict.CONTRADICTED)
+    return Belief(verdict, of[verdict], distance < MARGIN or not is_most_probable, deciding)
 
 
 def _deciding(looks: Sequence[Look], nearest: float, *, against: bool) -> int:
