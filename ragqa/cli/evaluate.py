@@ -18,6 +18,7 @@ from ragqa.cli.output import progress_bar, stderr, stdout
 from ragqa.cli.tables import plain
 from ragqa.corpus.questions import load_questions
 from ragqa.evaluation.catalogue import benchmarks
+from ragqa.evaluation.documents import recovered
 from ragqa.lab.measures import measure_speed, summarise
 from ragqa.models.inference.precision import timings
 from ragqa.pipeline import load_pipeline
@@ -78,3 +79,26 @@ def speed(
     for role, info in pipeline.models.infos.items():
         timed = map(str, timings().of_weights(info.fingerprint))
         stdout().print(plain("; ".join((f"{role}: {info.name}, {info.precision}", *timed))))
+
+
+@app.command()
+def documents(
+    folders: Annotated[list[Path], typer.Argument(help="Documents with gold.jsonl beside them.", file_okay=False)],
+    chunk_max_tokens: Annotated[int, typer.Option(help="Most words in a passage without a number.")] = 128,
+) -> None:
+    """How many gold places of published documents come back from reading them: text, number, heading."""
+    table = Table(title="Places recovered")
+    for column in ("source", "kind", "places", "text", "number and text", "heading"):
+        table.add_column(column, justify="left" if column in {"source", "kind"} else "right")
+    for folder in folders:
+        rows, messages = recovered(folder, chunk_max_tokens)
+        for row in rows:
+            shares = _share(row.text, row.n), _share(row.both, row.numbered), _share(row.heading, row.headed)
+            table.add_row(plain(row.source), plain(row.kind), f"{row.n:,}", *shares)
+        for message in messages:
+            stderr().print(plain(message))
+    stdout().print(table)
+
+
+def _share(part: int, whole: int) -> str:
+    return f"{part / whole:.3f}" if whole else "–"

@@ -1,7 +1,8 @@
-"""`ragqa records list | show | export | copy`."""
+"""`ragqa records list | show | export | copy | delete`."""
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 from typing import Annotated
 
@@ -17,7 +18,7 @@ from ragqa.records.store import RecordStore
 from ragqa.settings.paths import Paths
 from ragqa.types.scores import ScoringMode
 
-app = typer.Typer(help="Stored answers: list, show, export, copy.", no_args_is_help=True)
+app = typer.Typer(help="Stored answers: list, show, export, copy, delete.", no_args_is_help=True)
 
 
 def _store() -> RecordStore:
@@ -90,3 +91,29 @@ def copy(
         first = ", ".join(done.different[:5])
         msg = f"{len(done.different)} exist with other content and were not changed: {first}"
         raise RecordError(msg)
+
+
+@app.command()
+def delete(
+    record_ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[ID]...", help="Which; none: by the options.")
+    ] = None,
+    who: Annotated[str, typer.Option(help="Of this author only: ISSUER|SUBJECT, as `ragqa audit show` has it.")] = "",
+    before: Annotated[str, typer.Option(metavar="DATE", help="From before this day only, as 2026-01-31.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Delete; without it, only say how many there are.")] = False,
+) -> None:
+    """Deletes records for good, with who may read them. The audit log keeps that they were asked for, and by whom."""
+    if before:
+        try:
+            date.fromisoformat(before)
+        except ValueError as error:
+            msg = f"--before: expected a day such as 2026-01-31, found {before[:20]!r}; correct it"
+            raise ConfigError(msg) from error
+    if not (record_ids or who or before):
+        msg = "expected ids, --who or --before, found none; say which records are to go"
+        raise ConfigError(msg)
+    store = _store()
+    chosen = store.chosen(record_ids or [], who, before)
+    if yes:
+        store.delete(chosen, who)
+    stderr().print(plain(f"{len(chosen)} records {'deleted' if yes else 'would go; add --yes to delete them'}"))

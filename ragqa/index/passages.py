@@ -25,6 +25,7 @@ REMEMBERED: Final = 16_384  # parsed passages cached, all of a small corpus: at 
 READ_AT_ONCE: Final = 1024  # lines parsed together where all are wanted: twice as fast
 BYTES_AT_ONCE: Final = 2**20  # likewise
 _FIELDS: Final = tuple(field.name for field in fields(Passage))
+_OPTIONAL: Final = frozenset({"place", "effective", "until"})  # not written where empty
 
 
 class PassageFile(Sequence[Passage]):
@@ -118,7 +119,7 @@ class PositionOf(Mapping[str, int]):
 
 def line_of(passage: Passage) -> bytes:
     """A passage's line of the file: a JSON object in UTF-8."""
-    values = {name: getattr(passage, name) for name in _FIELDS if name != "place" or passage.place}
+    values = {name: getattr(passage, name) for name in _FIELDS if name not in _OPTIONAL or getattr(passage, name)}
     return (json.dumps(values, ensure_ascii=False) + "\n").encode()
 
 

@@ -247,6 +247,30 @@ class RecordStore:
             different += [row[0] for row in rows if there.get(row[0], row[_STAMP]) != row[_STAMP]]
         return CopyReport(copied, known, tuple(different))
 
+    def chosen(self, record_ids: Sequence[str] = (), who: str = "", before: str = "") -> tuple[str, ...]:
+        """The ids of those records that are of this author and from before this time (ISO 8601), both where said."""
+        said = [
+            (f"record_id IN ({_marks(record_ids)})", record_ids),
+            ("record_id IN (SELECT record_id FROM readers WHERE who = ? AND is_author = 1)", [who] if who else []),
+            ("created_at < ?", [before] if before else []),
+        ]
+        held = " AND ".join(condition for condition, values in said if values) or _NONE
+        values = [value for _, wanted in said for value in wanted]
+        return tuple(one for (one,) in self._rows(f"SELECT record_id FROM records WHERE {held}", values))  # noqa: S608
+
+    def delete(self, record_ids: Sequence[str], who: str = "") -> None:
+        """Deletes these records and what led to them; of ``who`` also the runs and what was shared with them."""
+
+        def erase(execute: Execute) -> None:
+            for one in record_ids:
+                for table in ("records", "readers", "runs"):
+                    execute(f"DELETE FROM {table} WHERE record_id = ?", (one,))  # noqa: S608 - names of tables
+            if who:
+                execute("DELETE FROM readers WHERE who = ?", (who,))
+                execute("DELETE FROM runs WHERE who = ?", (who,))
+
+        self._patiently(erase)
+
     def _pages(self) -> Iterator[Sequence[Any]]:
         """All records as rows, a few at a time, in the order of their ids."""
         after = ""

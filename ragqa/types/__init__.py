@@ -19,7 +19,8 @@ class Passage:
     ``passage_id`` is unique in its corpus. ``number`` is the passage's own name in its document: the section number of
     a rulebook (ObliQA's PassageID) or the ordinal of a chunk. ``section`` is the readable path of headings above it.
     ``start`` and ``end`` are character offsets in the source document, both 0 where the source has none. ``place``
-    points into a file: ``page=12&box=72,540,520,610``, ``anchor=ID``; see `ragqa.corpus.documents.model`.
+    points into a file: ``page=12&box=72,540,520,610``, ``anchor=ID``; see `ragqa.corpus.documents.model`. It stands so
+    since ``effective`` and until ``until``, days as YYYY-MM-DD, where its source says so.
     """
 
     passage_id: str
@@ -31,6 +32,8 @@ class Passage:
     start: int = 0
     end: int = 0
     place: str = ""
+    effective: str = ""
+    until: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,12 @@ import pytest
 from ragqa.errors import ConfigError, GenerationError, RateLimitedError, RefusedError, TimedOutError
 from ragqa.generation.llm import reply
 from ragqa.generation.llm.client import ChatClient, redacted
-from ragqa.generation.llm.generator import LlmGenerator
+from ragqa.generation.llm.generator import WAITING, LlmGenerator
 from ragqa.generation.llm.reply import ThinkingFilter
 from ragqa.generation.prompts import PASSAGE_MAX_CHARS, PASSAGES_MAX_CHARS
 from ragqa.settings.config import GenerationConfig
 from ragqa.types import Passage, Question, Usage
-from ragqa.types.events.generation import Token
+from ragqa.types.events.generation import Token, Working
 from tests.support.openai_server import (
     OpenAIServer,
     answer,
@@ -48,8 +48,9 @@ def generator_for(server, key=KEY, **settings):
 
 
 def run(generator, passages=PASSAGES, question=QUESTION):
-    """All tokens and the answer."""
-    return drain(generator.stream(question, passages))
+    """All tokens and the answer, without the word of each second in which a busy machine brought nothing."""
+    events, answered = drain(generator.stream(question, passages))
+    return [event for event in events if event != Working(WAITING)], answered
 
 
 def ask(*script, key=KEY, **settings):

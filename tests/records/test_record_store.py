@@ -294,3 +294,25 @@ class TestServer:
 
 def ids_of(store):
     return {one.record_id for one in store.list(10**6)}
+
+
+def test_records_are_deleted_by_id_author_and_age_with_who_may_read_them(store, record):
+    one, two, three = numbered(record, 1, 2, 3)
+    ann, bob = store.seen_by(reader("ann")), store.seen_by(reader("bob"))
+    ann.save(replace(one, created_at="2026-01-01T00:00:00+00:00"))
+    ann.save(replace(two, created_at="2026-03-01T00:00:00+00:00"))
+    bob.save(replace(three, created_at="2026-01-01T00:00:00+00:00"))
+    bob.share("r003", "ann", shared=True)
+    ann.begin("run-1")
+    ann.link("run-1", "r001")
+    assert store.chosen() == ()
+    assert sorted(store.chosen(before="2026-02-01")) == ["r001", "r003"]
+    assert store.chosen(who="ann", before="2026-02-01") == ("r001",)
+    assert store.chosen(["r002", "r003"], who="ann") == ("r002",)
+    store.delete(store.chosen(who="ann", before="2026-02-01"))
+    assert sorted(ids(store)) == ["r002", "r003"]
+    assert store.run("run-1") is None
+    assert sorted(ids(ann)) == ["r002", "r003"]
+    store.delete(store.chosen(who="ann"), who="ann")
+    assert ids(store) == ["r003"]
+    assert ids(ann) == []

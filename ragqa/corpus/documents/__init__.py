@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from ragqa.corpus.documents.furniture import PAGES
 from ragqa.corpus.documents.kinds import SUFFIXES, advice, kind_of
 from ragqa.corpus.documents.model import UnreadableError
 from ragqa.corpus.documents.process import Heading, Reader, Reading
@@ -22,7 +23,9 @@ from ragqa.types import Passage
 
 __all__ = ["DOCUMENT_FORMATS", "DocumentFormat", "DocumentStream", "Heading", "Reader", "Reading", "UnreadableError"]
 
-VERSION: Final = 3  # of parsers and cutting: an index being built with another one starts anew
+VERSION: Final = 4  # of parsers and cutting: an index being built with another one starts anew
+
+SHOWN: Final = 5  # documents named in one line
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,8 @@ class DocumentStream:
     max_tokens: int
     messages: deque[str] = field(default_factory=deque)
     progress: tuple[int, int] = (0, 1)
+    unnumbered: list[str] = field(default_factory=list)  # documents without a number in them
+    left_out: Counter[str] = field(default_factory=Counter)
 
     @property
     def name(self) -> str:
@@ -96,6 +101,15 @@ class DocumentStream:
                         if passages:
                             yield number, passages
                     number += 1
+        self.messages.extend(self._summary())
+
+    def _summary(self) -> Iterator[str]:
+        """A line each on what was left out, and on documents whose rules may not have been seen."""
+        if self.left_out:
+            yield "left out: " + ", ".join(f"{what} ({times:,})" for what, times in self.left_out.most_common())
+        if self.unnumbered:
+            shown = ", ".join(self.unnumbered[:SHOWN]) + (" …" if len(self.unnumbered) > SHOWN else "")
+            yield f"{len(self.unnumbered):,} documents without any number, look whether they hold rules: {shown}"
 
     def _members(self, reader: Reader, path: Path, name: str) -> tuple[str, ...]:
         """The empty name for a file that is no archive."""
@@ -119,16 +133,26 @@ class DocumentStream:
             self.messages.append(f"{name}: expected documents, found an archive within an archive; unpack it")
             return ()
         try:
-            reading = reader.read(path, kind, storable_name(document_id), self.max_tokens, member)
+            beside = pages_beside(path, self.paths) if kind == "HTML" and not member else ()
+            reading = reader.read(path, kind, storable_name(document_id), self.max_tokens, member, beside)
         except UnreadableError as error:
             self.messages.append(f"{name}: {error}")
             return ()
         self.messages.extend(f"{name}: {warning}" for warning in reading.warnings)
+        self.left_out.update(dict(reading.dropped))
+        if not any(passage.number for passage in reading.passages):
+            self.unnumbered.append(name)
         return reading.passages
 
     def _named(self, path: Path) -> str:
         root = self.source if self.source.is_dir() else self.source.parent
         return storable_name(path.relative_to(root).as_posix())
+
+
+def pages_beside(path: Path, paths: Sequence[Path]) -> tuple[Path, ...]:
+    """Some of the web pages in this one's folder, spread over all: what they share is no text of any."""
+    pages = [other for other in paths if other.parent == path.parent and kind_of(other.name) == "HTML"]
+    return tuple(pages[:: max(1, -(-len(pages) // PAGES))]) if len(pages) > 1 else ()
 
 
 def _is_clutter(member: str) -> bool:

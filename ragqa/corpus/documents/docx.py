@@ -14,7 +14,7 @@ from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.docx_numbering import Numbering, W
 from ragqa.corpus.documents.kinds import members
 from ragqa.corpus.documents.labels import is_label
-from ragqa.corpus.documents.model import Block, Parsed, UnreadableError
+from ragqa.corpus.documents.model import Block, Parsed, UnreadableError, words_of
 from ragqa.corpus.documents.sheets import table_text
 
 _SKIPPED: Final = frozenset(
@@ -22,6 +22,7 @@ _SKIPPED: Final = frozenset(
 )
 _WRAPPERS: Final = frozenset(f"{W}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"))
 _NOTES: Final = {"footnotes": "footnote", "endnotes": "endnote"}
+_FALLBACK: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
 _MAX_STYLES: Final = 20  # styles based on one another
 
 
@@ -47,6 +48,7 @@ def parse_docx(path: Path) -> Parsed:
         msg = f"expected a whole Word document, found a damaged one ({why}); open it in Word and save it again"
         raise UnreadableError(msg) from error
     parsed = reading.parsed
+    parsed.words = words_of(_raw(document.element.body))
     if any(name.endswith("vbaProject.bin") for name in names):
         parsed.warnings.append("its macros are not read")
     headings = (
@@ -67,6 +69,9 @@ class _Reading:
         self._n_paragraphs = 0
 
     def read(self) -> None:
+        for control in self._body.iter(f"{W}sdt"):
+            if _is_contents(control):
+                self.parsed.leave_out("table of contents", clean_line(_raw(control)))
         for element in _children(self._body):
             if element.tag == f"{W}p":
                 self._paragraph(element)
@@ -88,11 +93,15 @@ class _Reading:
         text = clean_line(_text(paragraph))
         label, indent = self._number(paragraph, chain)
         if any(re.match(r"toc\b", name) for name in names):
-            self.parsed.dropped["table of contents"] += 1
+            self.parsed.leave_out("table of contents", text)
             return
         level = self._level(paragraph, chain, names)
         kind = "heading" if level is not None and len(text.split()) <= 30 else "text"
         place = f"paragraph={self._n_paragraphs}"
+        for box in paragraph.iter(f"{W}txbxContent"):
+            if next(box.iterancestors(_FALLBACK), None) is None:
+                for inner in box.findall(f"{W}p"):
+                    self._paragraph(inner)
         if text:
             self.parsed.add(Block(text, "heading" if kind == "heading" else "text", label, level or 0, indent, place))
 
@@ -164,15 +173,28 @@ class _Reading:
             self.parsed.add(Block("", label=row[0], place=f"paragraph={self._n_paragraphs}"))
 
 
+def _is_contents(control: Any) -> bool:  # noqa: ANN401
+    gallery = control.find(f"{W}sdtPr/{W}docPartObj/{W}docPartGallery")
+    return gallery is not None and gallery.get(f"{W}val") == "Table of Contents"
+
+
 def _children(element: Any) -> Iterator[Any]:  # noqa: ANN401
     """What stands below, content controls and accepted insertions opened; deletions and tables of contents left out."""
     for child in element:
         if child.tag in _WRAPPERS:
-            gallery = child.find(f"{W}sdtPr/{W}docPartObj/{W}docPartGallery")
-            if gallery is None or gallery.get(f"{W}val") != "Table of Contents":
+            if not _is_contents(child):
                 yield from _children(child)
         elif child.tag not in _SKIPPED:
             yield child
+
+
+def _raw(body: Any) -> str:  # noqa: ANN401
+    """All words as they stand in the file, those of text boxes too; of a drawing kept twice, the newer one."""
+    pieces = []
+    for found in body.iter(f"{W}p", f"{W}t", f"{W}tab", f"{W}br", f"{W}noBreakHyphen"):
+        if next(found.iterancestors(_FALLBACK), None) is None:
+            pieces.append(found.text or "" if found.tag == f"{W}t" else "-" if found.tag.endswith("Hyphen") else "\n")
+    return "".join(pieces)
 
 
 def _rows(table: Any) -> Iterator[Any]:  # noqa: ANN401

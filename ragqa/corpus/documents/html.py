@@ -1,27 +1,42 @@
 """Saved web pages: the main text by lxml, without navigation, banners, scripts and forms; numbers stay.
 
 Readers that guess the "article" lose rule numbers, converters to Markdown write list markers twice. So this walks the
-page itself: what is furniture by its element, role or name goes, everything else that is shown stays.
+page itself: what is furniture by its element, role or name, or by what recurs (`ragqa.corpus.documents.furniture`), is
+taken out first and remembered; everything else that is shown stays.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.documents.labels import GUIDANCE, RANKS, is_label, letters, read_label, roman, split_label
-from ragqa.corpus.documents.model import Block, Kind, Parsed, UnreadableError
+from ragqa.corpus.documents.furniture import DATE, Zones, furniture_of, leaves_of
+from ragqa.corpus.documents.html_parts import (
+    BLOCKS,
+    has_text,
+    is_layout,
+    is_marked,
+    items_of,
+    pieces_of,
+    rows_of,
+    spanned,
+    text_of,
+)
+from ragqa.corpus.documents.labels import is_label, split_label
+from ragqa.corpus.documents.model import Block, Kind, Parsed, UnreadableError, words_of
 from ragqa.corpus.documents.sheets import table_text
 
 if TYPE_CHECKING:
     from lxml.html import HtmlElement
 
+_UNSEEN: Final = frozenset("script style noscript template head link meta title".split())
 _NEVER: Final = frozenset(
-    "script style noscript template iframe object embed svg canvas video audio button input select textarea form nav "
-    "footer aside dialog menu head link meta".split()
+    "iframe object embed svg canvas video audio button input select textarea form label nav footer aside dialog "
+    "menu".split()
 )
 _ROLES: Final = frozenset("navigation banner contentinfo search complementary dialog alertdialog menu toolbar".split())
 _FURNITURE: Final = re.compile(
@@ -31,30 +46,34 @@ _FURNITURE: Final = re.compile(
     re.IGNORECASE,
 )  # of a class, as a whole
 _MOST: Final = 0.3  # of a page's text: what holds more is no furniture, whatever it is called
-_BLOCKS: Final = frozenset(
-    "address article aside blockquote body center dd details div dl dt fieldset figcaption figure h1 h2 h3 h4 h5 h6 "
-    "header hgroup hr li main ol p pre section summary table tbody td tfoot th thead tr ul caption".split()
-)
 _LISTS: Final = ("ol", "ul")
+_NOTE: Final = re.compile(r"(?:\w+[-_])*(?:footnote|endnote|note)")
+_FOOTNOTE: Final = re.compile(r"(?:\w+[-_])*(?:footnote|endnote)")
+_BOLD: Final = frozenset(("b", "strong"))
 _HIDDEN: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+MAX_BOLD_WORDS: Final = 25
 _MAX_DEPTH: Final = 200  # of elements within elements
 
 
-def parse_html(path: Path) -> Parsed:
-    """The page's main text. Raises UnreadableError where it has none."""
-    from lxml import etree, html
-
-    data = path.read_bytes()
-    encoding = None if re.search(rb"charset", data[:4096], re.IGNORECASE) else _encoding(data)
-    parser = html.HTMLParser(encoding=encoding, no_network=True, remove_comments=True, remove_pis=True)
-    try:
-        root = html.document_fromstring(data, parser=parser)
-    except (etree.ParserError, etree.XMLSyntaxError, ValueError, LookupError) as error:
-        msg = f"expected a web page, found nothing that reads as one ({str(error)[:80]}); save it again"
-        raise UnreadableError(msg) from error
+def parse_html(path: Path, beside: Sequence[Path] = ()) -> Parsed:
+    """The page's main text; ``beside`` are pages of the same place. Raises UnreadableError where it has none."""
+    root = _read(path)
     parsed = Parsed()
-    _Walk(parsed).walk(_main(root), 0, 0.0)
     title = clean_line(root.findtext(".//title") or "")
+    body = root.find(".//body")
+    body = root if body is None else body
+    parsed.words = plain_words(body)
+    _take_out(body, parsed)
+    main = _main(body)
+    page = _Page(main)
+    own = Zones()
+    leaves = leaves_of(main, page.holds_blocks, _UNSEEN)
+    own.add(leaves)
+    for element, text in furniture_of(leaves, own, zones_beside(tuple(beside))).items():
+        parsed.leave_out("furniture of the site", text)
+        page.furniture[element] = text
+    _Walk(parsed, page).walk(main, 0, 0.0)
+    _leave_rest(body, main, parsed)
     headings = (block.text for block in parsed.blocks if block.kind == "heading" and block.level == 1)
     parsed.title = next((text for text in headings if not split_label(text, bare=True)[0]), "") or title
     if not any(block.kind != "heading" for block in parsed.blocks):
@@ -66,6 +85,69 @@ def parse_html(path: Path) -> Parsed:
     return parsed
 
 
+def _read(path: Path) -> HtmlElement:
+    from lxml import etree, html
+
+    data = path.read_bytes()
+    encoding = None if re.search(rb"charset", data[:4096], re.IGNORECASE) else _encoding(data)
+    parser = html.HTMLParser(encoding=encoding, no_network=True, remove_comments=True, remove_pis=True)
+    try:
+        return html.document_fromstring(data, parser=parser)
+    except (etree.ParserError, etree.XMLSyntaxError, ValueError, LookupError) as error:
+        msg = f"expected a web page, found nothing that reads as one ({str(error)[:80]}); save it again"
+        raise UnreadableError(msg) from error
+
+
+@cache
+def zones_beside(paths: tuple[Path, ...]) -> Zones:
+    """What stands where on these pages; read once for all pages beside them."""
+    zones = Zones()
+    for path in paths:
+        try:
+            root = _read(path)
+        except (UnreadableError, OSError):
+            continue
+        body = root.find(".//body")
+        body = root if body is None else body
+        _take_out(body, Parsed())
+        main = _main(body)
+        zones.add(leaves_of(main, _Page(main).holds_blocks, _UNSEEN))
+    return zones
+
+
+def _take_out(body: HtmlElement, parsed: Parsed) -> None:
+    """Takes out what no reader sees, and what is no text by its element, role or name."""
+    whole, gone = _n_chars(body), set[Any]()
+    for element in list(body.iterdescendants()):
+        if element in gone:
+            continue
+        reason = _dropped(element, element.tag if isinstance(element.tag, str) else "", whole)
+        if not reason:
+            continue
+        gone.update(element.iter())
+        if reason != "script or style":
+            parsed.leave_out(reason, _shown(element))
+        element.drop_tree()
+
+
+def _leave_rest(body: HtmlElement, main: HtmlElement, parsed: Parsed) -> None:
+    """Notes what stands outside the main text."""
+    if main is not body:
+        main.drop_tree()
+        parsed.leave_out("outside the main text", _shown(body))
+
+
+def _shown(element: HtmlElement) -> str:
+    return clean_line("".join(pieces_of(element)))
+
+
+def plain_words(body: HtmlElement) -> list[str]:
+    """Every word of the page that is no script: what is read and what is left out come to the same."""
+    for element in list(body.iter(*_UNSEEN)):
+        element.drop_tree()
+    return words_of("".join(pieces_of(body)))
+
+
 def _encoding(data: bytes) -> str:
     try:
         data.decode("utf-8")
@@ -74,11 +156,8 @@ def _encoding(data: bytes) -> str:
     return "utf-8"
 
 
-def _main(root: HtmlElement) -> HtmlElement:
+def _main(body: HtmlElement) -> HtmlElement:
     """The element that says it is the main text, where it holds most of the page's text; else the body."""
-    body = root.find(".//body")
-    if body is None:
-        return root
     whole = _n_chars(body)
     for wanted in ("main", "*[@role='main']", "article", "*[@id='content']", "*[@id='main-content']"):
         found = body.findall(f".//{wanted}")
@@ -92,79 +171,139 @@ def _n_chars(element: HtmlElement) -> int:
     return sum(map(len, element.itertext()))
 
 
+class _Page:
+    """What is known of a page before it is walked through."""
+
+    def __init__(self, main: HtmlElement) -> None:
+        self.furniture: dict[HtmlElement, str] = {}
+        self._holding: dict[HtmlElement, None] = {}
+        items = marked = 0
+        for element in main.iter():
+            if element.tag in BLOCKS:
+                above = element.getparent()
+                while above is not None and above not in self._holding:
+                    self._holding[above] = None
+                    above = above.getparent()
+            if element.tag == "li" and element.getparent().tag == "ol":
+                items += 1
+                marked += is_marked(element)
+        self.shows_counters = marked * 2 <= items  # else numbers are typed into the items, and a style hides the list's
+
+    def holds_blocks(self, element: HtmlElement) -> bool:
+        return element in self._holding
+
+
 class _Walk:
     """One pass over a page: elements in, blocks out."""
 
-    def __init__(self, parsed: Parsed) -> None:
+    def __init__(self, parsed: Parsed, page: _Page) -> None:
         self.parsed = parsed
+        self.page = page
         self.anchor = ""
 
     def walk(self, element: HtmlElement, depth: int, indent: float, label: str = "") -> None:
-        """Adds the blocks below this element; ``label`` is the number that its list gives it."""
+        """Adds the blocks below this element; ``label`` is the number that its list or a column beside it gives it."""
         if depth > _MAX_DEPTH:
-            self.parsed.dropped["too deeply nested"] += 1
+            self.parsed.leave_out("too deeply nested", _shown(element))
             return
+        column = self._column(element)
         inline: list[str] = [element.text or ""]
         for child in element:
             tag = child.tag if isinstance(child.tag, str) else ""
-            if reason := _dropped(child, tag):
-                self.parsed.dropped[reason] += 1
+            if child is column:
+                label = clean_line(text_of(child))
+            elif child in self.page.furniture:
+                label = self._flush(inline, label, indent)
+                self._furniture(child)
             elif tag == "br":
                 inline.append("\n")
             elif tag == "img":
-                if alt := clean_line(child.get("alt") or ""):
-                    inline.append(f" {alt} ")
-                else:
-                    self.parsed.dropped["image without a description"] += 1
-            elif tag in _BLOCKS or _holds_blocks(child):
+                inline.append(self._picture(child))
+            elif tag in BLOCKS or self.page.holds_blocks(child):
                 label = self._flush(inline, label, indent)
                 if child.get("id") or child.get("name"):
                     self.anchor = child.get("id") or child.get("name") or ""
                 self._block(child, tag, depth + 1, indent, label)
-                label = "" if tag not in {"a", "span"} and _has_text(child) else label
+                label = "" if tag not in {"a", "span"} and has_text(child) else label
             else:
-                self._inline(child, inline, depth)
+                self._inline(child, inline)
             inline.append(child.tail or "")
         self._flush(inline, label, indent)
 
+    def _column(self, element: HtmlElement) -> HtmlElement | None:
+        """The first of two children where it holds a number alone and the other one what is numbered."""
+        if element.tag in {"tr", "table", "tbody", *_LISTS} or (element.text or "").strip():
+            return None
+        filled = [child for child in element if has_text(child) and child not in self.page.furniture]
+        if len(filled) != 2 or filled[0].tag in {"p", "li", *(f"h{n}" for n in range(1, 7))}:
+            return None
+        first: HtmlElement = filled[0]
+        return first if is_label(text_of(first)) and not (first.tail or "").strip() else None
+
+    def _furniture(self, element: HtmlElement) -> None:
+        """Dates beside a rule say from when it stands so; the rest is gone."""
+        text = self.page.furniture[element]
+        if DATE.search(text):
+            self.parsed.add(Block(text, "version"))
+
+    def _picture(self, element: HtmlElement) -> str:
+        if alt := clean_line(element.get("alt") or ""):
+            return f" {alt} "
+        self.parsed.leave_out("image without a description", "")
+        return ""
+
     def _block(self, element: HtmlElement, tag: str, depth: int, indent: float, label: str) -> None:
-        if re.fullmatch(r"h[1-6]", tag):
-            self._add(_text(element), "heading", label, int(tag[1]), indent)
+        if label and (tag in {*_LISTS, "table", "pre"} or _is_note(element)):
+            self._add("", "text", label, 0, indent)
+        if re.fullmatch(r"h[1-6]", tag) and _is_of_notes(element):
+            self.parsed.leave_out("heading of notes", text_of(element))
+        elif re.fullmatch(r"h[1-6]", tag):
+            self._add(text_of(element), "heading", label, int(tag[1]), indent)
+        elif tag == "p" and _is_bold(element):
+            self._add(text_of(element), "heading", label, 7, indent)
         elif tag in _LISTS:
-            for number, item in _items(element, tag):
-                self.walk(item, depth, indent + 1, "" if _is_marked(item) else number)
+            for number, item in items_of(element, tag):
+                if _is_note(item):
+                    self._note(item, indent)
+                    continue
+                shown = number if self.page.shows_counters and not is_marked(item) else ""
+                self.walk(item, depth, indent + 1, shown)
         elif _is_note(element):
-            self._add(_text(element), "note", "", 0, indent)
+            self._note(element, indent)
         elif tag == "table":
             self._table(element, depth, indent)
         elif tag == "pre":
-            for line in _text(element, lines=True).split("\n"):
+            for line in "".join(pieces_of(element)).split("\n"):
                 self._add(line, "text", "", 0, indent)
         else:
             self.walk(element, depth, indent + (tag in {"blockquote", "dd"}), label)
 
+    def _note(self, element: HtmlElement, indent: float) -> None:
+        label, text = split_label(text_of(element), bare=True)
+        self._add(text, "note", label, 0, indent)
+
     def _table(self, table: HtmlElement, depth: int, indent: float) -> None:
         """A table that only sets numbers beside their texts is text; another one stays a table."""
-        rows = [[cell for cell in row if cell.tag in {"td", "th"}] for row in _rows(table)]
-        if _is_layout(rows):
-            for row in rows:
-                texts = [_text(cell) for cell in row]
-                label = texts[0] if len(row) > 1 and is_label(texts[0]) else ""
-                for cell in row:
-                    self.anchor = cell.get("id") or self.anchor
-                for cell in row[1:] if label else row:
-                    before = len(self.parsed.blocks)
-                    self.walk(cell, depth, indent + 1, label)
-                    label = "" if len(self.parsed.blocks) > before else label
-                if label:
-                    self._add("", "text", label, 0, indent)
+        rows = [[cell for cell in row if cell.tag in {"td", "th"}] for row in rows_of(table)]
+        if not is_layout(rows):
+            self._add(table_text(spanned(rows)), "table", "", 0, indent)
             return
-        self._add(table_text([_text(cell) for cell in row] for row in rows), "table", "", 0, indent)
+        for row in rows:
+            texts = [text_of(cell) for cell in row]
+            label = texts[0] if len(row) > 1 and is_label(texts[0]) else ""
+            for cell in row:
+                self.anchor = cell.get("id") or self.anchor
+            for cell in row[1:] if label else row:
+                before = len(self.parsed.blocks)
+                self.walk(cell, depth, indent + 1, label)
+                label = "" if len(self.parsed.blocks) > before else label
+            if label:
+                self._add("", "text", label, 0, indent)
 
-    def _inline(self, element: HtmlElement, inline: list[str], depth: int) -> None:
+    def _inline(self, element: HtmlElement, inline: list[str]) -> None:
         if element.get("id") or (element.tag == "a" and element.get("name")):
             self.anchor = element.get("id") or element.get("name") or ""
-        inline.append(_text(element, strip=False))
+        inline.append("".join(pieces_of(element)))
 
     def _flush(self, inline: list[str], label: str, indent: float) -> str:
         """Adds the waiting words as paragraphs; gives back the label where there were none."""
@@ -181,15 +320,13 @@ class _Walk:
         self.parsed.add(Block(text, kind, label, level, indent, place))
 
 
-def _dropped(element: HtmlElement, tag: str) -> str:
-    """Why this element is left out; empty where it stays."""
-    if not tag or tag in {"script", "style", "noscript", "template", "link", "meta"}:
+def _dropped(element: HtmlElement, tag: str, whole: int) -> str:
+    """Why this element is left out; empty where it stays. ``whole``: the characters of the page."""
+    if not tag or tag in _UNSEEN:
         return "script or style"
     if _is_note(element) or (tag == "aside" and "note" in (element.get("class") or "")):
         return ""
-    if tag in _NEVER:
-        return "navigation, form or embedded object"
-    if (element.get("role") or "").lower() in _ROLES:
+    if tag in _NEVER or (element.get("role") or "").lower() in _ROLES:
         return "navigation, form or embedded object"
     if tag == "a" and (element.text or "").strip() in {"¶", "#", "§", "🔗"}:
         return "link to its own heading"
@@ -199,100 +336,36 @@ def _dropped(element: HtmlElement, tag: str) -> str:
         return "hidden text"
     if tag == "header" and element.getparent() is not None and element.getparent().tag == "body":
         return "banner or menu"
-    if any(map(_FURNITURE.fullmatch, (element.get("class") or "").split())) and _is_small(element):
+    names = (element.get("class") or "").split()
+    if any(map(_FURNITURE.fullmatch, names)) and _n_chars(element) < _MOST * whole:
         return "banner or menu"
     return ""
+
+
+def _is_bold(element: HtmlElement) -> bool:
+    """Whether the paragraph is a few bold words and no sentence: a heading that does not say how high it stands."""
+    bold = [child for child in element.iterdescendants() if child.tag in _BOLD]
+    text = text_of(element)
+    return (
+        bool(bold)
+        and len(text.split()) <= MAX_BOLD_WORDS
+        and not text.endswith((".", ";", ":", ","))
+        and sum(len(text_of(child)) for child in bold if child.getparent().tag not in _BOLD) >= len(text) - 3
+    )
 
 
 def _is_note(element: HtmlElement) -> bool:
     """Whether this is one footnote, as HTML writers mark them."""
     marks = f"{element.get('class') or ''} {element.get('role') or ''}".split()
-    return element.tag in {"aside", "div", "dl", "li"} and not {"footnote", "doc-footnote", "endnote"}.isdisjoint(marks)
+    if element.tag == "p":  # "note" alone may also be a box beside the text
+        return any(map(_NOTE.fullmatch, marks)) and bool(split_label(text_of(element))[0])
+    return element.tag in {"aside", "div", "dl", "li"} and any(map(_FOOTNOTE.fullmatch, marks))
 
 
-def _is_small(element: HtmlElement) -> bool:
-    body = element.getroottree().find(".//body")
-    return body is None or _n_chars(element) < _MOST * _n_chars(body)
-
-
-def _holds_blocks(element: HtmlElement) -> bool:
-    return any(isinstance(below.tag, str) and below.tag in _BLOCKS for below in element.iterdescendants())
-
-
-def _has_text(element: HtmlElement) -> bool:
-    return any(text.strip() for text in element.itertext())
-
-
-def _text(element: HtmlElement, *, lines: bool = False, strip: bool = True) -> str:
-    """The words that are shown below this element, on one line unless ``lines``."""
-    pieces = list(_pieces(element))
-    if lines:
-        return "".join(pieces)
-    text = "".join(pieces)
-    return clean_line(text) if strip else text
-
-
-def _pieces(element: HtmlElement) -> Iterator[str]:
-    yield element.text or ""
-    for child in element:
-        tag = child.tag if isinstance(child.tag, str) else ""
-        if tag == "br" or tag in _BLOCKS:
-            yield " "
-        if tag == "img":
-            yield child.get("alt") or ""
-        elif not _dropped(child, tag):
-            yield from _pieces(child)
-        yield " " if tag in _BLOCKS else ""
-        yield child.tail or ""
-
-
-def _is_marked(item: HtmlElement) -> bool:
-    """Whether a list item's number stands in its text: "(a) …", no "Chapter 5 says …" and no "Note that …"."""
-    text = clean_line(" ".join(_pieces(item))[:200])
-    steps, _ = read_label(text)
-    if not steps:
-        steps, rest = read_label((text.split() or [""])[0], bare=True)
-        steps = () if rest else steps
-    return bool(steps) and steps[0].style not in RANKS and steps[0].style != GUIDANCE
-
-
-def _items(element: HtmlElement, tag: str) -> Iterator[tuple[str, HtmlElement]]:
-    """The list's items with the numbers a browser shows; what is no item stands in the list as it is."""
-    style = element.get("type") or "1"
-    number = _whole(element.get("start")) or 1
-    for child in element:
-        if child.tag == "li":
-            number = _whole(child.get("value")) or number
-            yield _marker(number, child.get("type") or style) if tag == "ol" else "", child
-            number += 1
-        elif isinstance(child.tag, str):
-            yield "", child
-
-
-def _whole(value: str | None) -> int:
-    return int(value) if value and re.fullmatch(r"\d{1,6}", value.strip()) else 0
-
-
-def _marker(number: int, style: str) -> str:
-    made: Any = {"a": letters(number), "A": letters(number).upper(), "i": roman(number), "I": roman(number).upper()}
-    return f"{made.get(style, str(number))}."
-
-
-def _rows(table: HtmlElement) -> Iterator[HtmlElement]:
-    for child in table:
-        if child.tag == "tr":
-            yield child
-        elif child.tag in {"thead", "tbody", "tfoot"}:
-            yield from (row for row in child if row.tag == "tr")
-
-
-def _is_layout(rows: list[list[HtmlElement]]) -> bool:
-    """Whether the cells only place text: one column, or numbers in the first one and at most one text beside them."""
-    if any(cell.tag == "th" for row in rows for cell in row):
-        return False
-    filled = [[text for cell in row if (text := _text(cell))] for row in rows]
-    filled = [row for row in filled if row]
-    if all(len(row) == 1 for row in filled):
-        return True
-    pairs = [row for row in filled if len(row) > 1]
-    return all(len(row) == 2 for row in pairs) and sum(is_label(row[0]) for row in pairs) * 10 >= len(pairs) * 9
+def _is_of_notes(heading: HtmlElement) -> bool:
+    """Whether what follows the heading is footnotes alone."""
+    following = list(heading.itersiblings())
+    below = [one for sibling in following for one in sibling.iter() if one.tag in {"p", "li", "div", "aside", "dl"}]
+    notes = [one for one in below if _is_note(one)]
+    n_chars = sum(len(text_of(one)) for one in following)
+    return bool(notes) and sum(len(text_of(note)) for note in notes) >= 0.9 * n_chars

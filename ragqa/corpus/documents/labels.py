@@ -23,9 +23,10 @@ RANKS: Final = {
 GUIDANCE: Final = "guidance"
 WORDS: Final = "|".join(RANKS)
 
-_NUMBER = r"\d{1,3}[A-Z]{0,2}"
+_NUMBER = r"\d{1,3}(?:[A-Z]{1,2}\d{0,3})?"
+_NAMED = r"\d{1,4}(?:[A-Z]{1,2}\d{0,3}|(?!st|nd|rd|th)[a-z]{1,2})?"  # behind a word that says what it numbers
 _WORD = re.compile(
-    rf"(?i:({WORDS}))\s?(?:({_NUMBER})|(?-i:([IVXLC]+|[A-Z])))\b(?![.,]?\d)[.:]?(?=\s|$|[–—-])\s*[–—:-]?\s*"
+    rf"(?i:({WORDS}))\s?[–—-]?\s?(?:({_NAMED})|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))\b(?![.,]?\d)[.:]?(?=\s|$|[–—-])\s*[–—:-]?\s*"
 )
 _DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)\.?(?=\s|$|\()")
 _BARE = re.compile(rf"({_NUMBER})(?=\s+\S|$)")
@@ -134,7 +135,7 @@ def read_label(text: str, *, bare: bool = False) -> tuple[tuple[Step, ...], str]
 
 def _word(text: str) -> tuple[Step, int] | None:
     found = _WORD.match(text)
-    if not found:
+    if not found or text[0].islower():  # "section 58 applies" names another one
         return None
     number = found[2] or found[3]
     value = component(number) if found[2] else (from_roman(number) or ord(number[0]) - 64, "")
@@ -175,11 +176,12 @@ def _step(before: str, text: str, after: str) -> Step | None:
 
 
 def component(text: str) -> tuple[int, str]:
-    """6A -> (6, "A"); letters before a number count behind it: A2 -> (2, "A")."""
+    """6A -> (6, "A"); letters before a number count behind it: A2 -> (2, "A"); 3E12 -> (3, "E012")."""
     digits = re.search(r"\d+", text)
     if not digits:
         return (0, text)
-    return int(digits[0]), text[: digits.start()] + text[digits.end() :]
+    letters = text[: digits.start()] + text[digits.end() :]
+    return int(digits[0]), re.sub(r"\d+", lambda found: found[0].zfill(3), letters)
 
 
 def follows(before: Value, after: Value) -> bool:
@@ -188,8 +190,8 @@ def follows(before: Value, after: Value) -> bool:
         return False
     (number, suffix), (next_number, next_suffix) = before[-1], after[-1]
     if next_number == number + 1:
-        return not next_suffix or next_suffix == "A" or next_suffix == suffix
-    return next_number == number and next_suffix > suffix
+        return not next_suffix or next_suffix in {"A", "a"} or next_suffix == suffix
+    return next_number == number and (len(next_suffix), next_suffix) > (len(suffix), suffix)
 
 
 def is_later(before: Value, after: Value) -> bool:

@@ -6,13 +6,15 @@ A place is a short text: ``page=12&box=72,540,520,610`` (points from the top lef
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from ragqa.errors import CorpusError
 
-Kind = Literal["text", "heading", "table", "note"]
+Kind = Literal["text", "heading", "table", "note", "version"]
 
 MAX_BYTES: Final = 200 * 2**20  # of a file, and of all that an archive holds unpacked
 MAX_PAGES: Final = 5_000
@@ -26,7 +28,8 @@ class Block:
 
     ``label`` is a number that stands apart from the text: an automatic list number, a column of its own. ``level`` is
     that of a heading (1 to 9), 0 where the source does not say. ``indent`` is where the text begins, in points or list
-    levels, comparable within one document. A table's text has a row a line, cells parted by `` | ``, headings first.
+    levels, comparable within one document. A table's text has a row a line, cells parted by `` | ``, headings first. A
+    ``version`` says from when and until when what stands before it holds; it is no text.
     """
 
     text: str
@@ -39,13 +42,29 @@ class Block:
 
 @dataclass(slots=True)
 class Parsed:
-    """A document's blocks. ``dropped`` counts what was left out, by what it was; ``warnings`` are for the reader."""
+    """A document's blocks. ``left_out`` counts texts by what they were; ``warnings`` are for the reader.
+
+    ``words`` are those that a second, plain reading of the file finds: each is in a block or was left out.
+    """
 
     title: str = ""
     blocks: list[Block] = field(default_factory=list)
-    dropped: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[tuple[str, str]] = field(default_factory=Counter)
     warnings: list[str] = field(default_factory=list)
+    words: list[str] = field(default_factory=list)
     n_chars: int = 0
+
+    def leave_out(self, reason: str, text: str) -> None:
+        """Remembers a text that is none of the document's."""
+        self.left_out[reason, text] += 1
+
+    @property
+    def dropped(self) -> Counter[str]:
+        """How many texts were left out, by what they were."""
+        counts = Counter[str]()
+        for (reason, _), times in self.left_out.items():
+            counts[reason] += times
+        return counts
 
     def add(self, block: Block) -> None:
         """Appends what has text or a label. Raises UnreadableError where the document is too large."""
@@ -63,3 +82,8 @@ class Parsed:
 
 class UnreadableError(CorpusError):
     """A file that is left out, in one line without its name: expected, found, what to do next."""
+
+
+def words_of(text: str) -> list[str]:
+    """The words as two readings of one file compare them: letters, or digits, in one spelling, in lower case."""
+    return re.findall(r"[^\W\d_]+|\d+", unicodedata.normalize("NFKC", text).replace("\xad", "").casefold())

@@ -1,18 +1,24 @@
 """Units -> passages: the smallest numbered unit that reads by itself, with its lead-in.
 
 Items below a sentence that they complete ("must: (a) …") stay with it. A unit that is too long all the same is parted
-at its items, each with the lead-in before it. Text without numbers is chunked as plain text is.
+at its items, each with the lead-in in its section; a table at its rows, each run under the table's head. Every word is
+in one passage. Text without numbers is chunked as plain text is.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
 from typing import Final
 
 from ragqa.corpus.chunking import chunk, plain_outline
+from ragqa.corpus.documents.catalogue import ID
+from ragqa.corpus.documents.furniture import DATE
 from ragqa.corpus.documents.labels import GUIDANCE, RANKS
 from ragqa.corpus.documents.model import Block
 from ragqa.corpus.documents.structure import DOTTED, Unit
@@ -22,6 +28,7 @@ from ragqa.types import Passage
 
 SEPARATOR: Final = " › "
 _ANNOUNCES: Final = re.compile(r"\bfollowing\b[^.]*\.$")  # "… if any of the following applies."
+MAX_LEAD_WORDS: Final = 40
 WHOLE: Final = 4  # times the words of a chunk: a numbered unit that reads by itself may be so long
 
 
@@ -33,6 +40,7 @@ class Piece:
     section: str
     text: str
     place: str
+    version: str = ""
 
 
 def passages_of(root: Unit, document_id: str, title: str, max_tokens: int) -> tuple[Passage, ...]:
@@ -48,6 +56,7 @@ def passages_of(root: Unit, document_id: str, title: str, max_tokens: int) -> tu
         while counts[name] > 1 and (unique := f"{name}#{counts[name]}") in taken:
             counts[name] += 1
         taken.add(unique)
+        since, until = _in_force(piece.version)
         found.append(
             Passage(
                 passage_id_of(document_id, unique),
@@ -57,6 +66,8 @@ def passages_of(root: Unit, document_id: str, title: str, max_tokens: int) -> tu
                 section=piece.section,
                 number=piece.number,
                 place=piece.place,
+                effective=since,
+                until=until,
             )
         )
     return tuple(found)
@@ -65,8 +76,7 @@ def passages_of(root: Unit, document_id: str, title: str, max_tokens: int) -> tu
 def _cut(unit: Unit, max_tokens: int) -> Iterator[Piece]:
     if unit.parent is not None and _stays_whole(unit):
         beside = [below for below in unit.units if _reads_alone(below)]
-        own_parts = [one for one in unit.parts if one not in beside]
-        yield from _fitted(replace(unit, parts=own_parts), max_tokens)
+        yield from _fitted(unit, [part for part in unit.parts if part not in beside], max_tokens)
         for below in beside:
             yield from _cut(below, max_tokens)
         return
@@ -87,11 +97,15 @@ def _cut(unit: Unit, max_tokens: int) -> Iterator[Piece]:
             yield from _cut(part, max_tokens)
 
 
-def _own_piece(unit: Unit, own: list[Block], max_tokens: int) -> Iterator[Piece]:
-    text = "\n".join(block.text for block in own if block.text)
-    if text:
-        yield from _pieces_of(text, unit.number, _section(unit), _places(own), max_tokens * WHOLE)
+def _own_piece(unit: Unit, own: list[Block], max_tokens: int, lead: str = "") -> Iterator[Piece]:
+    """A unit's own texts; its heading stands above them, or is all there is."""
+    said = _without_heading(unit, own)
+    yield from _pieces_of(said or own, unit, _section(unit, lead, named=said != own), max_tokens * WHOLE)
     own.clear()
+
+
+def _without_heading(unit: Unit, blocks: list[Block]) -> list[Block]:
+    return blocks[1:] if unit.is_heading and blocks and blocks[0].kind == "heading" else blocks
 
 
 def _stays_whole(unit: Unit) -> bool:
@@ -99,7 +113,7 @@ def _stays_whole(unit: Unit) -> bool:
     below = [part for part in unit.units if not _reads_alone(part)]
     if not below:
         return bool(unit.texts)
-    if unit.style in RANKS:
+    if unit.style in RANKS or (unit.style == ID and any(part.style == ID for part in unit.units)):
         return False
     first = unit.parts.index(below[0])
     said = [part for part in unit.parts[:first] if isinstance(part, Block)]
@@ -143,7 +157,7 @@ def _beginnings(units: list[Unit]) -> list[str]:
 
 def _reads_alone(unit: Unit) -> bool:
     """Guidance below a rule, and parts and chapters: never a piece of the sentence above them."""
-    return unit.style in RANKS or unit.style == GUIDANCE
+    return unit.style in RANKS or unit.style in {GUIDANCE, ID}
 
 
 def is_lead_in(text: str) -> bool:
@@ -153,29 +167,104 @@ def is_lead_in(text: str) -> bool:
     return not text.endswith((".", "?", "!", ".”", '."', ")")) and not reads_as_heading(text)
 
 
-def _fitted(unit: Unit, max_tokens: int) -> Iterator[Piece]:
-    text, section = _text(unit), _section(unit)
-    below = [part for part in unit.units if part.style]
-    if len(text.split()) <= max_tokens * WHOLE or not below:
-        yield from _pieces_of(text, unit.number, section, _place(unit), max_tokens * WHOLE)
-        return
-    first = unit.parts.index(below[0])
-    lead = "\n".join(part.text for part in unit.parts[:first] if isinstance(part, Block) and part.text)
-    for part in unit.parts[first:]:
-        if isinstance(part, Unit):
-            whole = f"{lead}\n{part.label}\t{_text(part)}" if part.label else _text(part)
-            yield from _pieces_of(whole, part.number, section, _place(part), max_tokens * WHOLE)
-        elif part.text:
-            yield Piece(unit.number, section, part.text, part.place)
+def _fitted(
+    unit: Unit, parts: list[Block | Unit], max_tokens: int, lead: str = "", limit: int = WHOLE
+) -> Iterator[Piece]:
+    """A unit whole where that is short, else its own texts and its units, each under the sentence that they complete.
+
+    Notes stand apart. Once a unit is too long, only short ones of those below it stay whole.
+    """
+    apart = [part for part in parts if isinstance(part, Unit) and part.kind == "note"]
+    whole = [part for part in parts if part not in apart]
+    blocks = [part for part in whole if isinstance(part, Block)]
+    if len(blocks) == len(whole):
+        yield from _own_piece(unit, blocks, max_tokens, lead)
+    elif len(_joined(whole).split()) <= max_tokens * limit:
+        said = _without_heading(unit, blocks)
+        text = _joined(part for part in whole if isinstance(part, Unit) or part in said)
+        section = _section(unit, lead, named=said != blocks)
+        yield Piece(unit.number, section, text, _place_of(whole), _version(unit))
+    else:
+        yield from _parted(unit, whole, max_tokens, lead)
+    for note in apart:
+        yield from _cut(note, max_tokens)
 
 
-def _pieces_of(text: str, number: str, section: str, place: str, limit: int) -> Iterator[Piece]:
-    if len(text.split()) <= limit:
-        yield Piece(number, section, text, place)
-        return
+def _parted(unit: Unit, parts: list[Block | Unit], max_tokens: int, lead: str) -> Iterator[Piece]:
+    own: list[Block] = []
+    opening = ""
+    for part in parts:
+        if isinstance(part, Block):
+            own.append(part)
+            continue
+        opening = opening or " ".join(block.text for block in _without_heading(unit, own))
+        yield from _own_piece(unit, own, max_tokens, lead)
+        under = SEPARATOR.join(filter(None, (lead, _shortened(opening))))
+        yield from _fitted(part, part.parts, max_tokens, under, 1)
+    yield from _own_piece(unit, own, max_tokens, lead)
+
+
+def _shortened(text: str) -> str:
+    words = text.split()
+    return text if len(words) <= MAX_LEAD_WORDS else f"{' '.join(words[:MAX_LEAD_WORDS])} …"
+
+
+def _pieces_of(blocks: list[Block], unit: Unit, section: str, limit: int) -> Iterator[Piece]:
+    """The texts as one piece where that is short enough, else cut at sentences, tables at rows under their heads."""
+    for is_table, run in groupby(blocks, key=lambda block: block.kind == "table"):
+        held = [block for block in run if block.text]
+        text = "\n".join(block.text for block in held)
+        if not text:
+            continue
+        cut = [text] if len(text.split()) <= limit else _rows(text, limit) if is_table else _chunks(text, limit)
+        for one in cut:
+            yield Piece(unit.number, section, one, _places(held), _version(unit))
+
+
+def _chunks(text: str, limit: int) -> Iterator[str]:
     for outlined in plain_outline(text).sections:
         for span in chunk(text, outlined.blocks, limit):
-            yield Piece(number, section, span.text, place)
+            yield span.text
+
+
+def _rows(text: str, limit: int) -> Iterator[str]:
+    """Rows of a table, as many as fit, each run of them under the first one; a row that is too long is cut."""
+    head, *rows = text.split("\n")
+    limit = max(1, limit - len(head.split()))
+    held: list[str] = []
+    for row in (*rows, None):
+        if held and (row is None or len(" ".join((*held, row)).split()) > limit):
+            yield "\n".join((head, *held))
+            held = []
+        if row is not None and len(row.split()) > limit:
+            yield from (f"{head}\n{one}" for one in _chunks(row, limit))
+        elif row is not None:
+            held.append(row)
+
+
+def _version(unit: Unit) -> str:
+    return next((one.version for one in (unit, *unit.above()) if one.version), "")
+
+
+def _in_force(version: str) -> tuple[str, str]:
+    """From when a provision stands as it does and from when it will not, as YYYY-MM-DD; empty where nothing says it.
+
+    The first date that stands alone is the first; a later one is that of a version to come.
+    """
+    alone = [line for line in version.split("\n") if DATE.fullmatch(line)]
+    if not alone:
+        return "", ""
+    since = _as_iso(alone[0])
+    later = sorted(date for found in DATE.findall(version) if since and (date := _as_iso(found)) > since)
+    return since, later[0] if later else ""
+
+
+def _as_iso(text: str) -> str:
+    """A date as printed, the day first where that is open; empty for none."""
+    for form in ("%d/%m/%Y", "%Y-%m-%d", "%d.%m.%Y", "%d-%m-%Y", "%d %B %Y"):
+        with suppress(ValueError):
+            return datetime.strptime(text, form).date().isoformat()
+    return ""
 
 
 def _chunked(loose: list[Unit], max_tokens: int) -> Iterator[Piece]:
@@ -183,38 +272,45 @@ def _chunked(loose: list[Unit], max_tokens: int) -> Iterator[Piece]:
     waiting: list[Unit] = []
     n_words = 0
     for unit in (*loose, None):
-        words = len(_text(unit).split()) if unit else 0
+        words = len(_joined(unit.parts).split()) if unit else 0
         if waiting and (unit is None or n_words + words > max_tokens or unit.captions != waiting[0].captions):
-            text = "\n\n".join(map(_text, waiting))
+            text = "\n\n".join(_joined(held.parts) for held in waiting)
             place = _places([block for held in waiting for block in held.texts])
-            yield from _pieces_of(text, waiting[0].number, _section(waiting[0]), place, max_tokens)
+            yield from _pieces_of([Block(text, place=place)], waiting[0], _section(waiting[0]), max_tokens)
             waiting, n_words = [], 0
         if unit:
             waiting.append(unit)
             n_words += words
 
 
-def _text(unit: Unit) -> str:
-    """A unit's words with those of all units below, a line each."""
+def _joined(parts: Iterable[Block | Unit]) -> str:
+    """The words of these with those of all units below, a line each."""
     lines = []
-    for part in unit.parts:
+    for part in parts:
         if isinstance(part, Block):
             lines += [part.text] if part.text else []
         else:
-            text = _text(part)
+            text = _joined(part.parts)
             lines.append(f"{part.label}\t{text}" if part.label else text)
     return "\n".join(lines)
 
 
-def _section(unit: Unit) -> str:
-    """The headings above, outermost first."""
-    named = [above.heading for above in unit.above() if above.heading][::-1]
-    captions = [text for text in unit.captions if text not in named]
-    return SEPARATOR.join((*named, *captions))
+def _section(unit: Unit, lead: str = "", *, named: bool = False) -> str:
+    """The headings above, outermost first, its own where ``named``, and the sentence that it completes."""
+    above = [*unit.above()][::-1]
+    path: list[str] = []
+    for depth in range(1, len(above) + 2):
+        path += [text for held, text in unit.captions if held == depth]
+        path += [above[depth - 1].heading] if depth <= len(above) else []
+    return SEPARATOR.join(filter(None, dict.fromkeys((*path, unit.heading if named else "", lead))))
 
 
-def _place(unit: Unit) -> str:
-    return _places([*unit.texts, *(block for below in unit.walk() for block in below.texts)])
+def _place_of(parts: list[Block | Unit]) -> str:
+    blocks = [part for part in parts if isinstance(part, Block)]
+    for part in parts:
+        if isinstance(part, Unit):
+            blocks += [*part.texts, *(block for below in part.walk() for block in below.texts)]
+    return _places(blocks)
 
 
 def _places(blocks: list[Block]) -> str:

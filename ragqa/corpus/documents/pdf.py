@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -28,6 +29,8 @@ _MIN_RULES: Final = 2  # ruling lines each way: fewer make no table
 _RULE_POINTS: Final = 8  # what is shorter is no ruling line
 _LEADERS: Final = re.compile(r"(?:\.\s?){4,}\s*[\divxlc]+$|…+\s*\d+$")
 _PAGE_NUMBER: Final = re.compile(r"(?i)(?:page\s*)?[-–—]?\s*(\d{1,4}|[ivxlc]{1,6})\s*[-–—]?(?:\s*(?:of|/)\s*\d{1,4})?$")
+_SMALL: Final = 0.93  # of the usual size: small print
+_MARK: Final = re.compile(r"\(?\d{1,3}[).]?|[*†‡]{1,3}")  # before a footnote
 _ENDS: Final = (".", ":", ";", "?", "!", "—", "–", "”", '"')
 
 
@@ -68,7 +71,7 @@ def parse_pdf(path: Path) -> Parsed:
     if scanned:
         shown = ", ".join(map(str, scanned[:8])) + (" …" if len(scanned) > 8 else "")
         parsed.warnings.append(f"{len(scanned):,} pages are pictures without text and are not read: {shown}")
-    _without_furniture(pages, parsed.dropped)
+    _without_furniture(pages, parsed)
     body = _body_size(pages)
     for block in _blocks(pages, body):
         parsed.add(block)
@@ -177,7 +180,7 @@ def _is_inside(word: Word, box: tuple[float, ...]) -> bool:
 # Furniture of pages -------------------------------------------------------------------------------------------------
 
 
-def _without_furniture(pages: Sequence[_Page], dropped: Counter[str]) -> None:
+def _without_furniture(pages: Sequence[_Page], parsed: Parsed) -> None:
     """Takes out running headers and footers, page numbers and tables of contents."""
     seen = Counter(key for page in pages for key in {_key(line) for line in page.lines if _is_edge(line, page)})
     least = min(3, max(2, len(pages)))
@@ -186,9 +189,9 @@ def _without_furniture(pages: Sequence[_Page], dropped: Counter[str]) -> None:
         contents = sum(bool(_LEADERS.search(line.text)) for line in page.lines) >= 3
         for line in page.lines:
             if _is_edge(line, page) and (seen[_key(line)] >= least or _is_page_number(line, page)):
-                dropped["page number" if _PAGE_NUMBER.match(line.text) else "header or footer"] += 1
+                parsed.leave_out("page number" if _PAGE_NUMBER.match(line.text) else "header or footer", line.text)
             elif _LEADERS.search(line.text) or (contents and line.text.lower() in {"contents", "table of contents"}):
-                dropped["table of contents"] += 1
+                parsed.leave_out("table of contents", line.text)
             else:
                 kept.append(line)
         page.lines = kept
@@ -236,45 +239,63 @@ class _Paragraph:
 
 
 def _blocks(pages: Sequence[_Page], body: float) -> Iterator[Block]:
-    leading = _leading(pages)
+    leading = _leading(pages, body)
     paragraph: _Paragraph | None = None
+    waiting: list[Block] = []  # tables and notes, which stand in the way of a paragraph that goes on after them
     for page in pages:
+        notes = list(_notes(page, body))
         right = max((line.right for line in page.lines), default=0.0)
         tables = sorted(page.tables)
         for line in page.lines:
             while tables and tables[0][0] < line.top:
-                if paragraph:
-                    yield _block(paragraph, body)
-                    paragraph = None
-                yield _table_block(tables.pop(0), page)
+                waiting.append(_table_block(tables.pop(0), page))
             if paragraph and _reads_on(paragraph, line, leading, right, body):
                 paragraph.lines.append(line)
                 continue
             if paragraph:
                 yield _block(paragraph, body)
+            yield from waiting
+            waiting.clear()
             paragraph = _begun(line)
-        for table in tables:
-            if paragraph:
-                yield _block(paragraph, body)
-                paragraph = None
-            yield _table_block(table, page)
+        waiting += [*(_table_block(table, page) for table in tables), *notes]
     if paragraph:
         yield _block(paragraph, body)
+    yield from waiting
+
+
+def _notes(page: _Page, body: float) -> Iterator[Block]:
+    """The footnotes of a page, taken out of its lines: small print at its foot that begins with a number."""
+    first = len(page.lines)
+    while first and page.lines[first - 1].size < body * _SMALL:
+        first -= 1
+    foot = page.lines[first:]
+    starts = [n for n, line in enumerate(foot) if _MARK.fullmatch(line.words[0].text)]
+    if not starts:
+        return
+    page.lines = [*page.lines[:first], *foot[: starts[0]]]
+    for n, end in zip(starts, [*starts[1:], len(foot)], strict=True):
+        lines = foot[n:end]
+        label = lines[0].words[0].text
+        text = _joined_text(lines).removeprefix(label).strip()
+        boxes = [(line.page, line.left, line.top, line.right, line.bottom) for line in lines]
+        yield Block(text, "note", label.strip("()."), place=_place(boxes))
 
 
 def _table_block(table: tuple[float, str, tuple[float, float, float, float]], page: _Page) -> Block:
     return Block(table[1], "table", place=_place([(page.number, *table[2])]))
 
 
-def _leading(pages: Sequence[_Page]) -> float:
-    """The usual distance between two baselines of one paragraph."""
+def _leading(pages: Sequence[_Page], body: float) -> float:
+    """The usual distance between two baselines of one paragraph in the usual size."""
     steps = Counter[float]()
     for page in pages:
-        for before, after in zip(page.lines, page.lines[1:], strict=False):
-            if 0 < after.base - before.base < 40:
+        for before, after in pairwise(page.lines):
+            if 0.8 * body < after.base - before.base < 40 and abs(after.size - body) < 1 > abs(before.size - body):
                 steps[round((after.base - before.base) * 2) / 2] += 1
-    common = [step for step, _ in steps.most_common(3)]
-    return min(common) if common else 12.0
+    if not steps:
+        return body * 1.2
+    most = max(steps.values())
+    return min(step for step, times in steps.items() if times * 3 >= most)
 
 
 def _begun(line: Line) -> _Paragraph:

@@ -16,6 +16,7 @@ from typing import Any, Final
 _MAX_CHARS: Final = 200_000  # of a page
 _MIN_GUTTER: Final = 10.0  # points between two columns
 _MIN_COLUMN_LINES: Final = 8
+_MAX_CROSSED: Final = 10  # one line in so many may cross from one column to the other, as a heading does
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def words_of(page: Any, textpage: Any) -> list[Word]:  # noqa: ANN401 - pypdfium
         if held:
             size = raw.FPDFText_GetFontSize(text, start) or 1.0
             weight = raw.FPDFText_GetFontWeight(text, start)
-            scaled = max(top - bottom for _, _, _, top, bottom, _ in held)
+            scaled = max(low - high for _, _, _, high, low, _ in held)
             size = size if size > 2 else scaled  # a matrix scales a font of size 1
             words.append(
                 Word(
@@ -184,20 +185,14 @@ def _gutter(lines: Sequence[Line]) -> float | None:
         return None
     left, right = min(line.left for line in lines), max(line.right for line in lines)
     middle, width = (left + right) / 2, right - left
-    gaps = [
-        (before.right, after.left)
-        for line in lines
-        for before, after in pairwise(line.words)
-        if after.left - before.right >= _MIN_GUTTER
-        and before.right < middle + width / 8
-        and after.left > middle - width / 8
-    ]
-    if len(gaps) < _MIN_COLUMN_LINES or len(gaps) * 2 < len(lines):
+    words = [word for line in lines for word in line.words]
+    near = range(int(middle - width / 8), int(middle + width / 8))
+    crossed = {x: sum(word.left - _MIN_GUTTER / 4 < x < word.right + _MIN_GUTTER / 4 for word in words) for x in near}
+    least = min(crossed.values(), default=len(lines))
+    if least * _MAX_CROSSED > len(lines):
         return None
-    begin, end = max(gap[0] for gap in gaps), min(gap[1] for gap in gaps)
-    if end - begin < _MIN_GUTTER / 2:
-        return None
-    gutter = (begin + end) / 2
+    free = [x for x, times in crossed.items() if times == least]
+    gutter = float(free[len(free) // 2])
     sides = [
         [word for line in lines for word in line.words if (word.left < gutter) == first] for first in (True, False)
     ]

@@ -39,13 +39,18 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A document as it would be indexed. ``dropped`` counts what was left out, by what it was."""
+    """A document as it would be indexed.
+
+    ``dropped`` counts what was left out, by what it was; ``left_out`` holds the texts that were so most often: what
+    each was, how it begins, how often.
+    """
 
     title: str
     passages: tuple[Passage, ...]
     outline: tuple[Heading, ...] = ()
     dropped: tuple[tuple[str, int], ...] = ()
     warnings: tuple[str, ...] = ()
+    left_out: tuple[tuple[str, str, int], ...] = ()
 
 
 class Reader:
@@ -78,9 +83,15 @@ class Reader:
         """The names of the files in this archive. Raises UnreadableError."""
         return tuple(self._ask({"path": str(path.resolve())})["members"])
 
-    def read(self, path: Path, kind: str, document_id: str, max_tokens: int, member: str = "") -> Reading:
-        """The document of this kind at ``path``, or the member of the archive there. Raises UnreadableError."""
-        request = {"path": str(path.resolve()), "member": member, "kind": kind}
+    def read(
+        self, path: Path, kind: str, document_id: str, max_tokens: int, member: str = "", beside: Sequence[Path] = ()
+    ) -> Reading:
+        """The document of this kind at ``path``, or the member of the archive there.
+
+        ``beside`` are web pages of the same place, which show what of this one is the place's. Raises UnreadableError.
+        """
+        request: dict[str, Any] = {"path": str(path.resolve()), "member": member, "kind": kind}
+        request["beside"] = [str(one.resolve()) for one in beside]
         reply = self._ask({**request, "document_id": document_id, "max_tokens": max_tokens})
         return Reading(
             reply["title"],
@@ -88,6 +99,7 @@ class Reader:
             tuple(Heading(**heading) for heading in reply.get("outline", ())),
             tuple(reply.get("dropped", {}).items()),
             tuple(reply.get("warnings", ())),
+            tuple((reason, text, times) for reason, text, times in reply.get("left_out", ())),
         )
 
     def answers(self, content: bytes, name: str, most: int) -> list[tuple[int, str, str]]:

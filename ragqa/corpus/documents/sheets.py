@@ -10,12 +10,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
-from ragqa.corpus.cleaning import clean_line
+from ragqa.corpus.cleaning import clean_line, clean_text
+from ragqa.corpus.documents.catalogue import blocks_of, columns_of
 from ragqa.corpus.documents.model import Block, Parsed, UnreadableError
 
 CELLS: Final = " | "
 _MAX_ROWS: Final = 100_000
-_MAX_COLUMNS: Final = 256
+MAX_COLUMNS: Final = 256
+_LONG: Final = 12  # words of a cell that is no heading
 _ROWS_AT_ONCE: Final = 20  # of a table in one block, under its headings
 
 
@@ -41,13 +43,25 @@ def parse_xlsx(path: Path) -> Parsed:
 def _add_sheets(parsed: Parsed, book: Any) -> None:  # noqa: ANN401 - openpyxl has no types
     for sheet in book.worksheets:
         if sheet.sheet_state != "visible":
-            parsed.dropped["hidden sheet"] += 1
+            parsed.leave_out("hidden sheet", clean_line(sheet.title))
             continue
         sheet.reset_dimensions()
-        rows = ([_shown(value) for value in row[:_MAX_COLUMNS]] for row in sheet.iter_rows(values_only=True))
+        rows = [
+            [_shown(value) for value in row[:MAX_COLUMNS]]
+            for row in islice(sheet.iter_rows(values_only=True), _MAX_ROWS + 1)
+        ]
         if not re.fullmatch(r"Sheet ?\d*", sheet.title):
             parsed.add(Block(clean_line(sheet.title), "heading", level=1, place=f"sheet={sheet.title}"))
-        _add_table(parsed, rows, f"sheet={sheet.title}&row=")
+        place = f"sheet={sheet.title}&row="
+        columns = columns_of(rows)
+        if columns is None:
+            _add_table(parsed, ([clean_line(cell) for cell in row] for row in rows), place)
+            continue
+        for block in blocks_of(rows, columns, place):
+            if block.kind == "version":
+                parsed.leave_out("heads of columns", block.text)
+            else:
+                parsed.add(block)
     book.close()
 
 
@@ -60,7 +74,7 @@ def parse_csv(path: Path) -> Parsed:
         dialect = csv.excel_tab if path.suffix.lower() == ".tsv" else csv.excel
     rows = csv.reader(io.StringIO(text, newline=""), dialect)
     try:
-        _add_table(parsed, ([clean_line(cell) for cell in row[:_MAX_COLUMNS]] for row in rows), "row=")
+        _add_table(parsed, ([clean_line(cell) for cell in row[:MAX_COLUMNS]] for row in rows), "row=")
     except csv.Error as error:
         msg = f"expected rows of cells, found row {rows.line_num:,} that is none ({error}); fix it"
         raise UnreadableError(msg) from error
@@ -88,7 +102,7 @@ def _shown(value: object) -> str:
         return ""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return clean_line(str(value))
+    return clean_text(str(value))
 
 
 def _add_table(parsed: Parsed, rows: Iterator[list[str]], place: str) -> None:
@@ -101,6 +115,10 @@ def _add_table(parsed: Parsed, rows: Iterator[list[str]], place: str) -> None:
             continue
         while row and not row[-1]:
             row.pop()
+        filled = [cell for cell in row if cell]
+        if not heading and len(filled) == 1 and len(filled[0].split()) > _LONG:  # running text in a sheet of its own
+            parsed.add(Block(filled[0], place=f"{place}{number}"))
+            continue
         if not heading and len(row) > 1:
             heading = row
             continue

@@ -7,16 +7,21 @@ headings, how far both are indented (`_Builder._place`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.labels import GUIDANCE, RANKS, Step, Value, component, follows, is_later, opens, read_label
 from ragqa.corpus.documents.model import Block
 
 DOTTED: Final = "dotted"
 _ITEM_WORDS: Final = 25  # a numbered text of so many words at most may be a heading
 _TOLERANCE: Final = 6.0  # points within which two indents are one
+MARKED: Final = 3  # headings that a source marks as such: it does so for all then
+MAX_TITLE_WORDS: Final = 40
+_NO_TITLE_ENDS: Final = (".", ";", ":", ",", "—", "]")
 _NO_HEADING_ENDS: Final = (".", ";", ",", ":", "—", "–", " and", " or")
 
 
@@ -26,7 +31,7 @@ class Unit:
 
     ``number`` is the whole of it as ObliQA writes it: ``4.2.1.(1)``, ``Part 3.18.(2)``, ``1.2.1.Guidance.1.``.
     ``parts`` are its own texts and the units below it, in their order. ``captions`` are the headings without a number
-    that it stands under.
+    that it stands under, each with how many numbered units it stands in. ``version`` is what says from when it holds.
     """
 
     style: str
@@ -37,7 +42,8 @@ class Unit:
     kind: str = "text"
     indent: float = 0.0
     is_heading: bool = False
-    captions: tuple[str, ...] = ()
+    captions: tuple[tuple[int, str], ...] = ()
+    version: str = ""
     parts: list[Block | Unit] = field(default_factory=list)
 
     @property
@@ -78,7 +84,8 @@ class Unit:
 
 def build(blocks: Iterable[Block]) -> Unit:
     """The root of the document's units."""
-    builder = _Builder()
+    blocks = list(blocks)
+    builder = _Builder(marks_headings=sum(block.kind == "heading" and block.level > 0 for block in blocks) >= MARKED)
     for block in blocks:
         builder.add(block)
     return builder.root
@@ -89,6 +96,8 @@ def read_block(block: Block) -> tuple[tuple[Step, ...], str]:
     is_heading = block.kind == "heading"
     if block.label:
         steps, rest = read_label(block.label, bare=True)
+        if block.place.startswith("sheet=") and block.level:
+            return (Step(block.label, ID, ((0, block.label),)),), block.text
         if not steps or rest:
             return (), f"{block.label} {block.text}".strip()
         further, text = read_label(block.text)
@@ -118,19 +127,25 @@ def opens_list(step: Step) -> bool:
 
 
 class _Builder:
-    def __init__(self) -> None:
+    def __init__(self, *, marks_headings: bool) -> None:
+        self.marks_headings = marks_headings
         self.root = Unit("", (), "", "", None)
         self._stack = [self.root]
         self._captions: list[tuple[int, str, int]] = []  # level, text, how deep the stack was
-        self._last: dict[str, Unit] = {}  # of each style, anywhere: sections are counted on through parts
+        self._last: dict[tuple[str, bool], Unit] = {}  # of each style, headings apart: numbers count on through parts
 
     def add(self, block: Block) -> None:
+        if block.kind == "version":
+            self._holding().version = block.text
+            return
         if block.kind in {"table", "note"}:
             self._unnumbered(block, block.kind)
             return
         steps, text = read_block(block)
-        if not steps or self._is_cited(steps, text, block):
-            if block.kind == "heading":
+        if not steps or self._is_cited(steps, text, block) or self._is_no_number(steps, block):
+            if self._is_titled_by(block):
+                self._entitle(block)
+            elif block.kind == "heading":
                 self._caption(block)
             else:
                 self._go_on(block)
@@ -148,19 +163,30 @@ class _Builder:
         if block.label or steps[0].style != DOTTED or len(steps) > 1 or not text[:1].islower():
             return False
         value = steps[0].value
-        last = self._last.get(DOTTED)
+        last = self._last.get((DOTTED, False)) or self._last.get((DOTTED, True))
         after = last is not None and follows(last.value, value)
         return not after and not (opens(value) and any(_whole_value(unit) == value[:-1] for unit in self._stack))
 
+    def _is_no_number(self, steps: tuple[Step, ...], block: Block) -> bool:
+        """Whether a bare number or an initial neither opens a list nor goes on with one: "12 USC", "T. S. Eliot"."""
+        step = steps[0]
+        if block.label or step.style in RANKS or not re.fullmatch(r"\w+|[A-Z]\.", step.printed):
+            return False
+        known = [unit for unit in (*self._stack, *self._last.values()) if unit.style]
+        return not any(
+            opens(value) or any(unit.style == style and is_later(unit.value, value) for unit in known)
+            for style, value in step.readings()
+        )
+
     def _reads_as_heading(self, step: Step, text: str) -> bool:
         """Whether a numbered text names what follows rather than says something."""
-        if step.style.startswith("(") or step.style in {"1)", "a)", "i)"}:
+        if self.marks_headings or step.style.startswith("(") or step.style in {"1)", "a)", "i)"}:
             return False
         return 0 < len(text.split()) <= 15 and not text.endswith(_NO_HEADING_ENDS) and not text[:1].islower()
 
     def _caption(self, block: Block) -> None:
-        """A heading without a number: it ends lists and names what follows."""
-        while self._is_item(self._stack[-1]):
+        """A heading without a number: it ends lists and rules, and names what follows."""
+        while self._is_item(self._stack[-1]) or self._is_rule(self._stack[-1]):
             self._stack.pop()
         level = block.level or 7
         depth = len(self._stack)
@@ -171,9 +197,42 @@ class _Builder:
     def _is_item(self, unit: Unit) -> bool:
         return unit.style.startswith("(") or unit.style in {"a.", "i.", "a)", "i)", "1)"}
 
+    def _is_rule(self, unit: Unit) -> bool:
+        """Whether a number is that of a text and not of a heading."""
+        return bool(unit.style) and not unit.is_heading and unit.style not in {*RANKS, GUIDANCE}
+
+    def _holding(self) -> Unit:
+        """The provision that what was read last belongs to."""
+        return next((unit for unit in reversed(self._stack) if not self._is_item(unit)), self.root)
+
     def _unnumbered(self, block: Block, kind: str) -> None:
+        """A paragraph, table or heading without a number; a note's is its mark."""
         parent = self._stack[-1]
-        parent.parts.append(self._made(Step("", "", ()), parent, kind, block.indent, [block]))
+        unit = self._made(Step("", "", ()), parent, kind, block.indent, [block])
+        if kind == "note" and block.label:
+            above = self._holding().number.rstrip(".")
+            mark = f"note {block.label.strip('().[] ')}"
+            unit.number = f"{above}.{mark}" if above else mark
+        parent.parts.append(unit)
+
+    def _is_titled_by(self, block: Block) -> bool:
+        """Whether the block is the name of the part, chapter or article whose number stands alone before it."""
+        top = self._stack[-1]
+        bare = top.style in RANKS and not any(isinstance(part, Unit) or part.text for part in top.parts)
+        words = block.text.split()
+        return (
+            bare
+            and 0 < len(words) <= MAX_TITLE_WORDS
+            and not block.text.endswith(_NO_TITLE_ENDS)
+            and not block.text[:1].islower()
+            and not block.text.startswith("[")
+        )
+
+    def _entitle(self, block: Block) -> None:
+        top = self._stack[-1]
+        level = top.parts[0].level if top.parts and isinstance(top.parts[0], Block) else block.level
+        top.parts[:] = [replace(block, kind="heading", level=level)]
+        top.is_heading = True
 
     def _go_on(self, block: Block) -> None:
         """Text without a number: the rest of the unit it stands in, by its indent where there are any."""
@@ -201,7 +260,9 @@ class _Builder:
 
     def _placed(self, step: Step, indent: float, level: int, *, is_heading: bool) -> Unit:
         if step.style in RANKS:
-            depth, chosen = self._under_rank(RANKS[step.style]), step
+            depth, chosen = self._under_rank(RANKS[step.style], level), step
+        elif step.style == ID:
+            depth, chosen = self._under_id(step.printed), step
         elif step.style == DOTTED:
             depth, chosen = self._under_prefix(step.value), step
         elif step.style == GUIDANCE:
@@ -213,11 +274,18 @@ class _Builder:
         unit = self._made(chosen, self._stack[-1], "numbered", indent, [], is_heading=is_heading)
         self._stack[-1].parts.append(unit)
         self._stack.append(unit)
-        self._last[chosen.style] = unit
+        self._last[chosen.style, is_heading] = unit
         return unit
 
-    def _under_rank(self, rank: int) -> int:
-        return max(n for n, unit in enumerate(self._stack) if n == 0 or RANKS.get(unit.style, 9) < rank)
+    def _under_rank(self, rank: int, level: int) -> int:
+        """The innermost unit of a higher rank, or a numbered heading below that which holds nothing else."""
+        found = max(n for n, unit in enumerate(self._stack) if n == 0 or RANKS.get(unit.style, 9) < rank)
+        for unit in self._stack[found + 1 :]:
+            only_ranks = len(unit.texts) == 1 and all(below.style in RANKS for below in unit.units)
+            if not (unit.is_heading and only_ranks and unit.style not in RANKS and 0 < unit.level <= level):
+                break
+            found += 1
+        return found
 
     def _under_prefix(self, value: Value) -> int:
         """The innermost unit whose number begins this one, items of lists last; else the innermost part or the like."""
@@ -232,6 +300,12 @@ class _Builder:
                 else:
                     found = n
         return max(found, rank) or item
+
+    def _under_id(self, printed: str) -> int:
+        """The innermost unit whose identifier begins this one."""
+        return max(
+            n for n, unit in enumerate(self._stack) if not n or (unit.style == ID and printed.startswith(unit.label))
+        )
 
     def _under_guided(self, level: int) -> int:
         """The rule that guidance stands under; an item of it where the guidance's heading is so many levels deeper."""
@@ -260,18 +334,20 @@ class _Builder:
                 weight += (unit.level == level) - (unit.level != level) if level and unit.level else 0
                 if weight > best:
                     best, chosen, place = weight, read, n - 1
-            last = self._last.get(style)
-            goes_on = last is not None and follows(last.value, value) and last.is_heading == is_heading
-            if (
-                goes_on and best < 2.5 and (parent := self._open_above(last)) is not None
-            ):  # rules quoted between two of its items
+            lasts = (self._last.get((style, kind)) for kind in (is_heading, not is_heading))
+            last = next((unit for unit in lasts if unit is not None and follows(unit.value, value)), None)
+            goes_on = last is not None
+            if goes_on and best < 2.5 and (parent := self._open_above(last)) is not None:  # a rule was quoted between
                 best, chosen, place = 2.5, read, parent
             weight = 2.0 if opens(value) else 1.5 if goes_on else -2.0
+            under = len(self._stack) - 1
+            while is_heading and self._is_rule(self._stack[under]):  # no heading stands below a rule
+                under -= 1
             top = self._stack[-1]
             if top.indent and indent and indent < top.indent - _TOLERANCE:
                 weight -= 1.5
             if weight > best:
-                best, chosen, place = weight, read, len(self._stack) - 1
+                best, chosen, place = weight, read, under
         return place, chosen
 
     def _ends_chapter(self, n: int, value: Value) -> bool:
@@ -291,9 +367,11 @@ class _Builder:
     def _made(
         self, step: Step, parent: Unit, kind: str, indent: float, parts: list[Block | Unit], *, is_heading: bool = False
     ) -> Unit:
-        captions = tuple(text for _, text, _ in self._captions)
+        captions = tuple((depth, text) for _, text, depth in self._captions)
         number = _number(step, parent)
-        return Unit(step.style, step.value, step.printed, number, parent, kind, indent, is_heading, captions, parts)
+        return Unit(
+            step.style, step.value, step.printed, number, parent, kind, indent, is_heading, captions, parts=parts
+        )
 
 
 def _aligned(before: float, after: float) -> float:
@@ -312,6 +390,8 @@ def _whole_value(unit: Unit) -> Value:
 def _number(step: Step, parent: Unit) -> str:
     if not step.printed:
         return parent.number
+    if step.style == ID:
+        return step.printed
     base: Unit | None = parent
     if step.style == DOTTED:
         while base is not None and (own := _whole_value(base)) and step.value[: len(own)] == own:

@@ -13,7 +13,7 @@ import tempfile
 import zipfile
 import zlib
 from base64 import b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any, Final
 
 from ragqa.corpus.answers import answers_in
 from ragqa.corpus.documents.confined import confine, limit_processor
+from ragqa.corpus.documents.conservation import complaint, lost_words
 from ragqa.corpus.documents.docx import parse_docx
 from ragqa.corpus.documents.html import parse_html
 from ragqa.corpus.documents.kinds import check, members
@@ -35,16 +36,18 @@ from ragqa.corpus.text import chunks
 from ragqa.errors import CorpusError
 
 MAX_MEMORY: Final = 2 * 2**30
+MAX_SHOWN: Final = 500  # different texts that were left out
 _PARSERS: Final[Mapping[str, Callable[[Path], Parsed]]] = {
     "PDF": parse_pdf,
     "Word": parse_docx,
-    "HTML": parse_html,
     "Excel": parse_xlsx,
     "CSV": parse_csv,
 }
 
 
-def read_document(path: Path, kind: str, document_id: str, max_tokens: int) -> dict[str, Any]:
+def read_document(
+    path: Path, kind: str, document_id: str, max_tokens: int, beside: Sequence[Path] = ()
+) -> dict[str, Any]:
     """What `ragqa.corpus.documents.process.Reading` holds, of this file. Raises CorpusError."""
     check(path, kind)
     if kind == "text":
@@ -53,14 +56,18 @@ def read_document(path: Path, kind: str, document_id: str, max_tokens: int) -> d
             msg = "expected text, found none below its headings; take it out"
             raise UnreadableError(msg)
         return {"title": passages[0].title, "passages": [asdict(passage) for passage in passages]}
-    parsed = _PARSERS[kind](path)
+    parsed = parse_html(path, beside) if kind == "HTML" else _PARSERS[kind](path)
     root = build(parsed.blocks)
     title = parsed.title[:300] or document_id.rpartition("/")[2]
+    passages = passages_of(root, document_id, title, max_tokens)
+    if lost := complaint(lost_words(parsed, passages)):
+        parsed.warnings.append(lost)
     return {
         "title": title,
-        "passages": [asdict(passage) for passage in passages_of(root, document_id, title, max_tokens)],
+        "passages": [asdict(passage) for passage in passages],
         "outline": [_shown(unit) for unit in root.walk() if unit.kind != "text"],
         "dropped": dict(parsed.dropped),
+        "left_out": [(reason, text[:300], times) for (reason, text), times in parsed.left_out.most_common(MAX_SHOWN)],
         "warnings": parsed.warnings,
     }
 
@@ -95,7 +102,7 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
             return {"members": [info.filename for info in members(path)]}
         arguments = request["kind"], request["document_id"], request["max_tokens"]
         if not request["member"]:
-            return read_document(path, *arguments)
+            return read_document(path, *arguments, [Path(one) for one in request["beside"]])
         with tempfile.TemporaryDirectory() as folder:
             return read_document(_unpacked(path, request["member"], Path(folder)), *arguments)
     except CorpusError as error:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Generator as Stream
-from collections.abc import Iterator, Sequence
 from contextlib import closing
 from contextvars import copy_context
 from dataclasses import dataclass
@@ -21,6 +21,7 @@ from ragqa.types.events.generation import Token, Working
 
 PIECES_SECONDS = 0.05  # how often what a streamed call wrote is passed on
 HEARTBEAT_SECONDS = 0.25  # how long a reader waits after pressing Stop
+SILENT_SECONDS = 1.0  # likewise, while one call alone is waited for
 CHARS_PER_TOKEN = 4  # of English under the usual tokenizers, about
 LONGEST_TOKEN = 8  # characters; a server that does not heed max_tokens is stopped at so many per token
 
@@ -52,6 +53,40 @@ class CallResult:
     index: int
     reply: Reply
     error: GenerationError | None = None
+
+
+def in_thread(write: Callable[[], Iterator[str]], stopped: threading.Event) -> Stream[str | None, None, None]:
+    """The pieces as they come, and None each second without one, so that who reads can stop.
+
+    ``write`` is called in a thread of its own. Closing this sets ``stopped``, by which the writing ends.
+    """
+    done: SimpleQueue[str | BaseException | None] = SimpleQueue()
+
+    def work() -> None:
+        try:
+            for piece in write():
+                done.put(piece)
+                if stopped.is_set():
+                    break
+        except BaseException as caught:  # as in `Calls`
+            done.put(caught)
+        done.put(None)
+
+    threading.Thread(target=copy_context().run, args=(work,), name="ragqa-writing", daemon=True).start()
+    try:
+        while True:
+            try:
+                piece = done.get(timeout=SILENT_SECONDS)
+            except Empty:
+                yield None
+                continue
+            if isinstance(piece, BaseException):
+                raise piece
+            if piece is None:
+                return
+            yield piece
+    finally:
+        stopped.set()
 
 
 class Calls:

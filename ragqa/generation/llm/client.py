@@ -124,6 +124,8 @@ def _scrub(error: BaseException | None, *secrets: str) -> None:
 
 _CHECK_SECONDS = 3.0  # for the list of models; a server that takes longer is asked without
 DEFAULT_BASE_URL = "https://api.openai.com/v1"
+MAX_REPLY_BYTES = 24 * 2**20  # 32,768 tokens, the highest setting, in chunks of 350 bytes are half of it
+MAX_REPLY_SECONDS = 1_800.0  # of a whole reply; what a server sends drop by drop is given up then
 CONNECT_TIMEOUT_SECONDS = 10.0  # a running server accepts a connection at once, however long it then takes to answer
 
 logger = logging.getLogger(__name__)
@@ -155,8 +157,12 @@ class ChatClient:
     def _connected(self, base_url: str, key: str, *, is_local: bool = False) -> openai.OpenAI:
         import openai  # takes most of a second: only those who ask a language model pay for it
 
+        from ragqa.infra.bounded_http import bounds
+
         config, parts = self._config, urlsplit(base_url)
-        options: dict[str, Any] = {"trust_env": False} if is_local else {}  # past any proxy
+        options = bounds(MAX_REPLY_BYTES, MAX_REPLY_SECONDS)
+        if is_local:
+            options["trust_env"] = False  # past any proxy
         if parts.username:  # in the address the login would stand in the log of every request
             options["auth"] = (unquote(parts.username), unquote(parts.password or ""))
         return openai.OpenAI(
@@ -166,7 +172,7 @@ class ChatClient:
                 config.timeout_seconds, connect=min(config.timeout_seconds, CONNECT_TIMEOUT_SECONDS)
             ),
             max_retries=0,  # `with_retries` does
-            http_client=openai.DefaultHttpxClient(**options) if options else None,
+            http_client=openai.DefaultHttpxClient(**options),
         )
 
     @property
@@ -274,6 +280,8 @@ class ChatClient:
         self, asked: _Asked, messages: Sequence[Message], reply: Reply, temperature: float | None, seed: int | None
     ) -> openai.Stream[ChatCompletionChunk]:
         """The stream of chunks; notes the optional parameters that the server made us leave out."""
+        from ragqa.infra.bounded_http import until
+
         options: dict[str, Any] = {
             "temperature": self._config.temperature if temperature is None else temperature,
             "max_tokens": self._config.max_tokens,
@@ -284,19 +292,13 @@ class ChatClient:
         if self._local:
             options["extra_body"] = {"return_progress": True}
         self._check_listed(asked)
+        create: Any = partial(
+            asked.client.chat.completions.create, model=self._config.model, messages=cast("Any", messages), stream=True
+        )
         while True:
             try:
-                response = with_retries(
-                    partial(
-                        asked.client.chat.completions.create,
-                        model=self._config.model,
-                        messages=cast("Any", messages),
-                        stream=True,
-                        **options,
-                    ),
-                    asked.server.n_tries,
-                    reply.stopped,
-                )
+                with until(reply.stopped):
+                    response = with_retries(partial(create, **options), asked.server.n_tries, reply.stopped)
             except Exception as error:  # a server can make the client raise anything; a reader gets it explained
                 unsupported = _unsupported(error, options)
                 if unsupported is None:

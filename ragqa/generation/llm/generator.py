@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator as Stream
 from collections.abc import Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from ragqa.generation.answers import nothing_kept
-from ragqa.generation.llm.calls import LONGEST_TOKEN
+from ragqa.generation.llm.calls import LONGEST_TOKEN, in_thread
 from ragqa.generation.llm.client import ChatClient
 from ragqa.generation.llm.reply import Reply
 from ragqa.generation.prompts import build_prompt, load_prompt, obligations_only
@@ -16,6 +17,8 @@ from ragqa.plugins.protocols import Verifier
 from ragqa.settings.config import GenerationConfig
 from ragqa.types import Answer, Passage, Question
 from ragqa.types.events.generation import Token, Working
+
+WAITING = "Waiting for the language model"
 
 
 class LlmGenerator:
@@ -58,9 +61,10 @@ class LlmGenerator:
             return nothing_kept(self.name, self.model)
         prompt = build_prompt(question, self._context(passages), self._prompt)
         reply = Reply(LONGEST_TOKEN * self._config.max_tokens)
-        with closing(self._client.write(prompt.messages, reply, seed=self._config.seed)) as pieces:
+        write = partial(self._client.write, prompt.messages, reply, seed=self._config.seed)
+        with closing(in_thread(write, reply.stopped)) as pieces:
             for text in pieces:
-                yield Token(text) if text else Working(reply.progress)
+                yield Token(text) if text else Working(reply.progress or WAITING)
         return reply.answer(self, prompt, max_tokens=self._config.max_tokens)
 
     def _context(self, passages: Sequence[Passage]) -> Sequence[Passage]:

@@ -104,6 +104,8 @@ def reads_as_refusal(sentences: Sequence[AnswerSentence]) -> bool:
 
 
 MAX_MODEL_CHARS = 200  # of the name that a server reports
+MAX_REFUSAL_CHARS = 2_000
+MAX_TOKENS = 10**9  # that a server may claim to have counted
 MAX_ANSWER_CHARS = 200_000  # a server that never stops is stopped here; above 32,768 tokens, the highest setting
 
 
@@ -184,10 +186,11 @@ class Reply:
         choice = choices[0] if isinstance(choices, list) and choices else None
         reason = getattr(choice, "finish_reason", None)
         if isinstance(reason, str) and reason:
-            self._finish_reason = reason
+            self._finish_reason = reason[:MAX_MODEL_CHARS]
         delta = getattr(choice, "delta", None)
-        self._refusal += _text(delta, "refusal")
-        return self._add(self._thinking.feed(without_controls(_text(delta, "content"))))
+        self._refusal = (self._refusal + _text(delta, "refusal"))[:MAX_REFUSAL_CHARS]
+        content = _text(delta, "content")[: self._limit + 1]
+        return self._add(self._thinking.feed(without_controls(content))[: self._limit + 1 - self._n_chars])
 
     def finish(self) -> str:
         """Text that had been held back until the stream ended; usually empty."""
@@ -285,5 +288,5 @@ def _text(part: object, name: str) -> str:
 def _usage(usage: Any) -> Usage | None:  # noqa: ANN401 - whatever the server sent
     """The counts, None where there are none; a count that is not a natural number is 0."""
     counts = [getattr(usage, name, 0) for name in ("prompt_tokens", "completion_tokens")]
-    prompt, completion = (count if isinstance(count, int) and count > 0 else 0 for count in counts)
+    prompt, completion = (count if isinstance(count, int) and 0 < count <= MAX_TOKENS else 0 for count in counts)
     return Usage(prompt, completion) if prompt or completion else None

@@ -13,6 +13,7 @@ from ragqa.ui.html.template import Templates, text_html
 _TEMPLATES: Final = Templates("library.html")
 SHOWN_HEADINGS = 400
 SHOWN_CHANGES = 100
+OFTEN = 5  # texts that were left out, shown with how often
 _KINDS = {"new": "good", "changed": "mixed", "gone": "bad"}
 
 
@@ -42,6 +43,10 @@ def reading_html(reading: Reading) -> str:
     if reading.dropped:
         left_out = ", ".join(f"{what} ({count:,})" for what, count in reading.dropped)
         told.append(f"Left out, as no part of the text: {left_out}.")
+    often = [(text, times) for _, text, times in reading.left_out if text and times > 1][:OFTEN]
+    if often:
+        shown = ", ".join(f"“{' '.join(text.split())[:60]}” ({times:,})" for text, times in often)
+        told.append(f"Most often: {shown}.")
     return _TEMPLATES.reading(told, reading.warnings, outline_html(reading.outline))
 
 

@@ -1,0 +1,146 @@
+"""Sheets that list what has an identifier, a control or a requirement a row: each row becomes a unit named by it.
+
+The identifier is a cell of its own ("AC-2(1)"), stands before a text ("GV.OC-01: …") or in brackets behind a name
+("Organizational Context (GV.OC): …"). The first running text of a row is the unit's, each further one is named by its
+column, and so is each line of a cell that begins with a mark of its own ("Ex1: …"). A short cell names the row.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ragqa.corpus.cleaning import clean_line
+from ragqa.corpus.documents.model import Block
+
+ID: Final = "id"  # the style of such a number
+_ID = r"[A-Z][A-Za-z]{0,7}(?:[.-]?[A-Z0-9][A-Za-z0-9]{0,5}){0,4}(?:\(\w{1,4}\))*"
+_ALONE: Final = re.compile(rf"(?=.*\d)({_ID}|\d+(?:\.\d+)+)\.?$")
+_BEFORE: Final = re.compile(rf"(?=\S*\d)({_ID})(?:: | [–—-] )(?=\S)")
+_BEHIND: Final = re.compile(rf"[^():]{{2,80}} \(({_ID})\)(?:: ?|$)")
+_MARK: Final = re.compile(r"(\w{1,8}\d{1,3}): ")
+_RUNNING: Final = 6  # words of a column's usual cell, from which it is running text
+_LONG: Final = 15
+_MOST: Final = 0.8  # of a column's filled cells that have an identifier
+_LEAST: Final = 3
+
+Row = Sequence[str]  # cells with their lines
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """What the columns of a sheet hold: identifiers, running text; the rest is short. ``names`` are their heads."""
+
+    ids: tuple[int, ...]
+    running: tuple[int, ...]
+    names: tuple[str, ...]
+    first: int  # the first row below the heads
+
+
+def columns_of(rows: Sequence[Row]) -> Columns | None:
+    """The columns of a sheet that lists what has identifiers; None for another one."""
+    width = max(map(len, rows), default=0)
+    filled = [[row[n] for row in rows if n < len(row) and row[n].strip()] for n in range(width)]
+    ids = tuple(n for n, cells in enumerate(filled) if _has_ids(cells))
+    if not ids:
+        return None
+    first = next(n for n, row in enumerate(rows) if any(c < len(row) and _id_of(row[c]) for c in ids))
+    heads = [row for row in rows[:first] if sum(bool(cell.strip()) for cell in row) > 1]
+    names = tuple(
+        clean_line(" ".join(row[n] for row in heads if n < len(row) and len(row[n].split()) < _RUNNING))
+        for n in range(width)
+    )
+    running = tuple(n for n in range(width) if n not in ids and _is_running(filled[n]))
+    return Columns(ids, running, names, first)
+
+
+def blocks_of(rows: Sequence[Row], columns: Columns, place: str) -> Iterator[Block]:
+    """The blocks of a sheet, rows counted from 1; those of the kind ``version`` are heads of its columns."""
+    held = ""
+    heads = {tuple(row) for row in rows[: columns.first]}
+    for number, row in enumerate(rows, start=1):
+        where = f"{place}{number}"
+        cells = {n: cell for n, cell in enumerate(row) if cell.strip()}
+        known = [n for n in columns.ids if n in cells and _id_of(cells[n])]
+        if not known:
+            if len(cells) == 1:
+                text = clean_line(next(iter(cells.values())))
+                yield Block(text, "heading" if len(text.split()) <= 2 * _RUNNING else "text", level=2, place=where)
+            elif cells:
+                kind = "version" if tuple(row) in heads else "text"
+                yield Block(" | ".join(clean_line(cell) for cell in cells.values()), kind, place=where)
+            continue
+        running = [n for n in columns.running if n in cells]
+        short = [n for n in cells if n not in (*columns.ids, *running)]
+        own_text = not _is_alone(cells[known[-1]])
+        for n in known:
+            held, name, text = _parted(cells[n])
+            if n == known[-1] and not own_text and short:
+                name = clean_line(cells[short.pop(0)])
+            kind = "heading" if name and (text or running) else "text"
+            yield Block(name, kind, held, 3, place=where)
+            if text:
+                yield Block(text, place=where)
+        for n in running[: not own_text]:
+            yield from (Block(line, place=where) for line in _lines(cells[n]))
+        for n in short:
+            yield Block(": ".join(filter(None, (columns.names[n], clean_line(cells[n])))), "table", place=where)
+        for n in running[not own_text :]:
+            yield from _further(_lines(cells[n]), held, columns.names[n], where)
+
+
+def _lines(cell: str) -> list[str]:
+    return [clean_line(line) for line in cell.split("\n") if line.strip()]
+
+
+def _further(lines: Sequence[str], above: str, name: str, where: str) -> Iterator[Block]:
+    """A further text of a row, named by its column; each line by its mark where all have one."""
+    marks = [found[1] for line in lines if (found := _MARK.match(line))]
+    if len(lines) == len(set(marks)):
+        yield from (
+            Block(line, label=f"{above}.{mark}", level=3, place=where) for line, mark in zip(lines, marks, strict=True)
+        )
+        return
+    yield Block(lines[0], label=f"{above}.{name}", level=3, place=where)
+    yield from (Block(line, place=where) for line in lines[1:])
+
+
+def _is_running(cells: Sequence[str]) -> bool:
+    """Whether a column's cells are sentences or lists, and no names."""
+    usual = statistics.median(len(cell.split()) for cell in cells) if cells else 0
+    said = sum(cell.rstrip().endswith((".", ";", "]")) or "\n" in cell.strip() for cell in cells)
+    return usual >= _LONG or (usual >= _RUNNING and said * 2 >= len(cells))
+
+
+def _has_ids(cells: Sequence[str]) -> bool:
+    found = [known for cell in cells if (known := _id_of(cell))]
+    numbered = sum(any(char.isdigit() for char in known) for known in found)
+    return (
+        len(found) >= max(_LEAST, _MOST * (len(cells) - 2))
+        and len(set(found)) * 2 >= len(found)
+        and (numbered * 2 >= len(found) or any(_BEHIND.match(clean_line(cell)) for cell in cells))
+    )
+
+
+def _id_of(cell: str) -> str:
+    text = clean_line(cell)
+    found = (_ALONE if _is_alone(cell) else _BEFORE).match(text) or _BEHIND.match(text)
+    return found[1] if found else ""
+
+
+def _is_alone(cell: str) -> bool:
+    return bool(_ALONE.match(clean_line(cell)))
+
+
+def _parted(cell: str) -> tuple[str, str, str]:
+    """Identifier, name and text of a cell; what stands behind an identifier is text with it, as printed."""
+    text = clean_line(cell)
+    if _is_alone(cell):
+        return _id_of(cell), "", ""
+    if _BEFORE.match(text):
+        return _id_of(cell), "", text
+    found = _BEHIND.match(text)
+    return _id_of(cell), text[: found.end()].rstrip(" :") if found else "", text[found.end() :] if found else text

@@ -1,0 +1,131 @@
+"""What of a web page is its site's and not its document's: learned from structure and repetition, by no list of words.
+
+A zone is where a text stands: the tags and classes around it, up to two that have a class. Zones that hold links and
+little else are lists of links; zones whose few short texts come back on page after page are banners and controls. A
+heading over nothing else goes with it. Numbers and names at a text's end do not count: "version of 1.2" is "version
+of 3.4". What carries a number of its own is never furniture.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from ragqa.corpus.cleaning import clean_line
+from ragqa.corpus.documents.labels import is_label
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+PAGES: Final = 12  # of one place that are compared
+_SHORT: Final = 20  # words: a longer text is no link of a list and no control
+_LINKED: Final = 0.8  # share of a zone's words that are links
+_RECURS: Final = 0.6  # share of the pages that a control stands on
+_LEAST_PAGES: Final = 3
+_LEAST_TEXTS: Final = 2
+_HEADINGS: Final = frozenset(f"h{n}" for n in range(1, 7))
+DATE: Final = re.compile(r"\d{1,2}[/.-]\d{1,2}[/.-]\d{4}|\d{4}-\d{2}-\d{2}|\d{1,2} [A-Z][a-z]+ \d{4}")
+
+Zone = tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Zones:
+    """What stands in each zone of a page, or of several: words, linked words, texts and what they begin with."""
+
+    words: Counter[Zone] = field(default_factory=Counter)
+    linked: Counter[Zone] = field(default_factory=Counter)
+    texts: Counter[Zone] = field(default_factory=Counter)
+    longest: Counter[Zone] = field(default_factory=Counter)
+    pages: Counter[tuple[Zone, str]] = field(default_factory=Counter)  # how many pages have this text in this zone
+    n_pages: int = 0
+
+    def add(self, leaves: Iterable[Leaf]) -> None:
+        self.n_pages += 1
+        held = set()
+        for leaf in leaves:
+            n_words = len(leaf.text.split())
+            self.texts[leaf.zone] += 1
+            self.longest[leaf.zone] = max(self.longest[leaf.zone], n_words)
+            if not DATE.fullmatch(leaf.text):
+                self.words[leaf.zone] += n_words
+                self.linked[leaf.zone] += leaf.n_linked
+            held.add((leaf.zone, masked(leaf.text)))
+        self.pages.update(held)
+
+    def is_list_of_links(self, zone: Zone) -> bool:
+        """Whether several short texts stand here, and links and dates are all they are."""
+        if self.texts[zone] < _LEAST_TEXTS or self.words[zone] > _SHORT * self.texts[zone]:
+            return False
+        return self.linked[zone] > _LINKED * self.words[zone] or not self.words[zone]
+
+    def recurs(self, zone: Zone, text: str) -> bool:
+        """Whether this short text stands here on most pages, and little else does."""
+        least = max(_LEAST_PAGES, _RECURS * self.n_pages)
+        alone = self.texts[zone] <= 2 * self.n_pages and self.longest[zone] <= _SHORT
+        return alone and self.pages[zone, masked(text)] >= least
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A text of a page that no other block stands in."""
+
+    element: HtmlElement
+    text: str
+    n_linked: int
+    zone: Zone
+
+
+def masked(text: str) -> str:
+    """The text without what differs from page to page: its numbers."""
+    return re.sub(r"\d+", "#", text.casefold())
+
+
+def leaves_of(root: HtmlElement, holds_blocks: Callable[[HtmlElement], bool], skipped: frozenset[str]) -> list[Leaf]:
+    """The page's texts in order, without what no reader sees."""
+    return list(_leaves(root, holds_blocks, skipped, ()))
+
+
+def _leaves(
+    element: HtmlElement, holds_blocks: Callable[[HtmlElement], bool], skipped: frozenset[str], zone: Zone
+) -> Iterator[Leaf]:
+    if names := element.get("class"):
+        zone = (*zone[-1:], f"{element.tag} {' '.join(sorted(names.split()))}")
+    if not holds_blocks(element):
+        if text := clean_line("".join(element.itertext())):
+            links = [element] if element.tag == "a" else element.iterdescendants("a")
+            n_linked = sum(len("".join(link.itertext()).split()) for link in links)
+            yield Leaf(element, text, n_linked, zone)
+        return
+    for child in element:
+        if isinstance(child.tag, str) and child.tag not in skipped:
+            yield from _leaves(child, holds_blocks, skipped, zone)
+
+
+def furniture_of(leaves: Sequence[Leaf], page: Zones, place: Zones) -> Mapping[HtmlElement, str]:
+    """The outermost elements that are furniture, and the words of each. ``place`` is of pages beside this one."""
+    gone = {
+        leaf.element
+        for leaf in leaves
+        if not is_label(leaf.text)
+        and (
+            any(zones.is_list_of_links(leaf.zone) for zones in (page, place))
+            or (place.recurs(leaf.zone, leaf.text) and leaf.element.tag != "h1")
+        )
+    }
+    below: dict[HtmlElement, list[Leaf]] = {}
+    for leaf in leaves:
+        element = leaf.element
+        while element is not None:
+            below.setdefault(element, []).append(leaf)
+            element = element.getparent()
+    found: dict[HtmlElement, str] = {}
+    for element, inside in below.items():
+        if all(leaf.element in gone or leaf.element.tag in _HEADINGS for leaf in inside) and any(
+            leaf.element in gone for leaf in inside
+        ):
+            found[element] = "\n".join(leaf.text for leaf in inside)
+    return {element: text for element, text in found.items() if element.getparent() not in found}

@@ -1,0 +1,119 @@
+"""Pieces of a web page: its words as they are shown, lists with their numbers, tables with their cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from ragqa.corpus.cleaning import clean_line
+from ragqa.corpus.documents.labels import GUIDANCE, RANKS, is_label, letters, read_label, roman
+from ragqa.corpus.documents.sheets import MAX_COLUMNS
+
+if TYPE_CHECKING:
+    from lxml.html import HtmlElement
+
+BLOCKS: Final = frozenset(
+    "address article aside blockquote body center dd details div dl dt fieldset figcaption figure h1 h2 h3 h4 h5 h6 "
+    "header hgroup hr li main ol p pre section summary table tbody td tfoot th thead tr ul caption".split()
+)
+
+
+def has_text(element: HtmlElement) -> bool:
+    """Whether any words stand below this element."""
+    return any(text.strip() for text in element.itertext())
+
+
+def text_of(element: HtmlElement) -> str:
+    """The words that are shown below this element, on one line."""
+    return clean_line("".join(pieces_of(element)))
+
+
+def pieces_of(element: HtmlElement) -> Iterator[str]:
+    """The words below this element, with spaces where blocks begin and end."""
+    yield element.text or ""
+    for child in element:
+        tag = child.tag if isinstance(child.tag, str) else ""
+        if tag == "br" or tag in BLOCKS:
+            yield " "
+        if tag == "img":
+            yield child.get("alt") or ""
+        else:
+            yield from pieces_of(child)
+        yield " " if tag in BLOCKS else ""
+        yield child.tail or ""
+
+
+def is_marked(item: HtmlElement) -> bool:
+    """Whether a list item's number stands in its text: "(a) …", no "Chapter 5 says …" and no "Note that …"."""
+    text = clean_line(" ".join(pieces_of(item))[:200])
+    steps, _ = read_label(text)
+    if not steps:
+        steps, rest = read_label((text.split() or [""])[0], bare=True)
+        steps = () if rest else steps
+    return bool(steps) and steps[0].style not in RANKS and steps[0].style != GUIDANCE
+
+
+def items_of(element: HtmlElement, tag: str) -> Iterator[tuple[str, HtmlElement]]:
+    """The list's items with the numbers a browser shows; what is no item stands in the list as it is."""
+    style = element.get("type") or "1"
+    number = _whole(element.get("start")) or 1
+    for child in element:
+        if child.tag == "li":
+            number = _whole(child.get("value")) or number
+            yield _marker(number, child.get("type") or style) if tag == "ol" else "", child
+            number += 1
+        elif isinstance(child.tag, str):
+            yield "", child
+
+
+def _whole(value: str | None) -> int:
+    return int(value) if value and re.fullmatch(r"\d{1,6}", value.strip()) else 0
+
+
+def _marker(number: int, style: str) -> str:
+    made: Any = {"a": letters(number), "A": letters(number).upper(), "i": roman(number), "I": roman(number).upper()}
+    return f"{made.get(style, str(number))}."
+
+
+def rows_of(table: HtmlElement) -> Iterator[HtmlElement]:
+    """The table's own rows, not those of tables in its cells."""
+    for child in table:
+        if child.tag == "tr":
+            yield child
+        elif child.tag in {"thead", "tbody", "tfoot"}:
+            yield from (row for row in child if row.tag == "tr")
+
+
+def is_layout(rows: list[list[HtmlElement]]) -> bool:
+    """Whether the cells only place text: one column, or numbers in the first one and at most one text beside them."""
+    if any(cell.tag == "th" for row in rows for cell in row):
+        return False
+    filled = [[text for cell in row if (text := text_of(cell))] for row in rows]
+    filled = [row for row in filled if row]
+    if all(len(row) == 1 for row in filled):
+        return True
+    pairs = [row for row in filled if len(row) > 1]
+    return all(len(row) == 2 for row in pairs) and sum(is_label(row[0]) for row in pairs) * 10 >= len(pairs) * 9
+
+
+def spanned(rows: list[list[HtmlElement]]) -> Iterator[list[str]]:
+    """The texts of a table, what spans several rows or columns repeated in each."""
+    held: dict[int, tuple[int, str]] = {}  # by column: rows still to fill, and with what
+    for row in rows:
+        texts: list[str] = []
+        cells = iter(row)
+        while True:
+            if held.get(len(texts), (0, ""))[0]:
+                left, text = held[len(texts)]
+                held[len(texts)] = (left - 1, text)
+                texts.append(text)
+                continue
+            cell = next(cells, None)
+            if cell is None:
+                break
+            text, down = text_of(cell), min(_whole(cell.get("rowspan")) or 1, len(rows))
+            for _ in range(min(_whole(cell.get("colspan")) or 1, MAX_COLUMNS)):
+                held[len(texts)] = (down - 1, text)
+                texts.append(text)
+        yield texts

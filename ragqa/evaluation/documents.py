@@ -1,0 +1,135 @@
+"""How many gold places of published documents come back from reading them: exact text, number, heading.
+
+A folder holds documents and ``gold.jsonl``: {file, kind, number, heading, text}. For each place the passage of its file
+with the best F1 of word 4-grams is taken, up to four neighbours joined where a unit was cut. The text is right from
+.95 on; the number where the passage's ends with the place's, compared as letters and digits; the heading where it
+stands in title, section or number.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from ragqa.corpus import open_stream
+from ragqa.corpus.streams import TellingStream
+from ragqa.types import Passage
+
+EXACT: Final = 0.95
+NEAR: Final = 0.8  # from which a number may be said to be that of the text
+JOINED: Final = 4
+CANDIDATES: Final = 12
+GOLD: Final = "gold.jsonl"
+_UNNAMED: Final = frozenset("article section rule paragraph regulation point r g".split())
+_FOLDED: Final = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "‑": "-", "\xad": None})
+
+Grams = Counter[tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """Of a folder's places of one kind: how many there are, and how many came back."""
+
+    source: str
+    kind: str
+    n: int
+    text: int
+    numbered: int
+    both: int
+    headed: int
+    heading: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    passages: Sequence[Passage]
+    words: Sequence[Sequence[str]]
+    holding: Mapping[tuple[str, ...], Sequence[int]]
+
+
+def recovered(folder: Path, chunk_max_tokens: int) -> tuple[tuple[Recovered, ...], tuple[str, ...]]:
+    """The table of a folder, by kind, and what its reading had to say. Raises CorpusError where it cannot be read."""
+    gold = [json.loads(line) for line in (folder / GOLD).read_text(encoding="utf-8").splitlines() if line.strip()]
+    stream = open_stream(folder, "documents", chunk_max_tokens=chunk_max_tokens)
+    read = {_stem(passages[0].document_id): _indexed(passages) for _, passages in stream.articles()}
+    rows: dict[str, Counter[str]] = defaultdict(Counter)
+    for place in gold:
+        row = rows[place["kind"]]
+        row["n"] += 1
+        row["numbered"] += bool(_parts(place.get("number", ""))) and place.get("number_recoverable", True)
+        row["headed"] += bool(place.get("heading"))
+        document = read.get(_stem(place["file"]))
+        if document is not None:
+            row.update(_found(place, document))
+    messages = tuple(stream.messages) if isinstance(stream, TellingStream) else ()
+    names = "n", "text", "numbered", "both", "headed", "heading"
+    return tuple(
+        Recovered(folder.name, kind, *(row[name] for name in names)) for kind, row in sorted(rows.items())
+    ), messages
+
+
+def _found(place: Mapping[str, Any], document: _Read) -> Iterator[str]:
+    """What of a place came back."""
+    wanted, best, run = _words(place["text"]), 0.0, []
+    near = Counter(n for gram in _grams(wanted) for n in document.holding.get(gram, ()))
+    starts = {max(0, n - back) for n, _ in near.most_common(CANDIDATES) for back in range(JOINED)}
+    for start in sorted(starts):
+        joined: list[str] = []
+        for end in range(start, min(start + JOINED, len(document.passages))):
+            joined += document.words[end]
+            if (score := _f1(wanted, joined)) > best:
+                best, run = score, list(document.passages[start : end + 1])
+            if len(joined) > 2 * len(wanted) + 20:
+                break
+    if best >= EXACT:
+        yield "text"
+    number = _parts(place.get("number", ""))
+    if best >= EXACT and number and any(_ends_alike(_parts(one.number), number) for one in run):
+        yield "both"
+    heading = " ".join(_words(place.get("heading", "").split(" / ")[-1]))
+    if heading and any(heading in " ".join(_words(f"{one.title} {one.section} {one.number}")) for one in run):
+        yield "heading"
+
+
+def _indexed(passages: Sequence[Passage]) -> _Read:
+    words = [_words(passage.text) for passage in passages]
+    holding: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for n, own in enumerate(words):
+        for gram in _grams(own):
+            holding[gram].append(n)
+    return _Read(passages, words, holding)
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", text).translate(_FOLDED).lower())
+
+
+def _grams(words: Sequence[str], n: int = 4) -> Grams:
+    n = min(n, max(1, len(words)))
+    return Counter(tuple(words[place : place + n]) for place in range(max(1, len(words) - n + 1)))
+
+
+def _f1(first: Sequence[str], second: Sequence[str]) -> float:
+    n = min(4, len(first), len(second))
+    if not n:
+        return 0.0
+    one, other = _grams(first, n), _grams(second, n)
+    return 2 * (one & other).total() / (one.total() + other.total())
+
+
+def _parts(number: str) -> list[str]:
+    return [part for part in re.findall(r"[a-z]+|\d+", number.lower()) if part not in _UNNAMED]
+
+
+def _ends_alike(have: Sequence[str], want: Sequence[str]) -> bool:
+    return bool(have) and (have[-len(want) :] == want or want[-len(have) :] == have)
+
+
+def _stem(name: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", re.sub(r"\.(?:html?|pdf|docx|xlsx)$", "", name.lower()))

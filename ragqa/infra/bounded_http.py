@@ -1,0 +1,84 @@
+"""What a server may send a client of `httpx2`: so many bytes, none packed, in so many seconds, until nobody waits.
+
+A packed body of 3 MB unpacks to gigabytes before anybody sees a byte of it, and a server that sends one byte every few
+seconds is never silent for long enough to be given up. Importing this takes a tenth of a second.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import Any, Final
+
+import httpx2
+
+_stopped: ContextVar[threading.Event | None] = ContextVar("ragqa_http_stopped", default=None)
+_POLL_SECONDS: Final = 0.5  # how long a connection outlives who waited for it
+
+
+@contextmanager
+def until(stopped: threading.Event) -> Iterator[None]:
+    """The replies to what this thread asks within are cut off when the event is set."""
+    token = _stopped.set(stopped)
+    try:
+        yield
+    finally:
+        _stopped.reset(token)
+
+
+def bounds(max_bytes: int, max_seconds: float) -> dict[str, Any]:
+    """Arguments of a client: no reply of more than this, none that is packed, none of another address."""
+
+    def bound(response: httpx2.Response) -> None:
+        packed = response.headers.get("content-encoding", "identity").strip().lower()
+        if packed not in {"", "identity"}:
+            response.close()
+            msg = f"a packed reply ({packed[:20]}), which was not asked for"
+            raise httpx2.ReadError(msg, request=response.request)
+        response.stream = _Bounded(response, max_bytes, max_seconds)
+
+    return {"follow_redirects": False, "event_hooks": {"request": [_unpacked], "response": [bound]}}
+
+
+def _unpacked(request: httpx2.Request) -> None:
+    request.headers["Accept-Encoding"] = "identity"
+
+
+class _Bounded(httpx2.SyncByteStream):
+    """The bytes of a reply; ends it by an exception where there are too many, or they come for too long."""
+
+    def __init__(self, response: httpx2.Response, max_bytes: int, max_seconds: float) -> None:
+        self._stream: Any = response.stream
+        self._max_bytes, self._max_seconds = max_bytes, max_seconds
+        self._until = time.monotonic() + max_seconds
+        self._closed = threading.Event()
+        stopped, network = _stopped.get(), response.extensions.get("network_stream")
+        if stopped is not None and network is not None:
+            threading.Thread(target=self._watch, args=(stopped, network), name="ragqa-http", daemon=True).start()
+
+    def _watch(self, stopped: threading.Event, network: Any) -> None:  # noqa: ANN401 - of httpcore
+        while not self._closed.wait(_POLL_SECONDS):
+            if stopped.is_set():
+                with suppress(OSError, AttributeError):  # who reads from it hears of it at once
+                    network.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+                return
+
+    def __iter__(self) -> Iterator[bytes]:
+        n_bytes = 0
+        for piece in self._stream:
+            n_bytes += len(piece)
+            if n_bytes > self._max_bytes:
+                msg = f"a reply of more than {self._max_bytes >> 20} MB"
+                raise httpx2.ReadError(msg)
+            if time.monotonic() > self._until:
+                msg = f"a reply that takes more than {self._max_seconds:.0f} s"
+                raise httpx2.ReadError(msg)
+            yield piece
+
+    def close(self) -> None:
+        self._closed.set()
+        self._stream.close()

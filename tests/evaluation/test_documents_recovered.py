@@ -1,0 +1,41 @@
+"""Gold places of documents: what comes back of them, and the table that says it."""
+
+import json
+
+from typer.testing import CliRunner
+
+from ragqa.cli import app
+from ragqa.evaluation.documents import recovered
+
+PAGE = """<html><body><h1>Boats</h1><h2>1 Keepers</h2>
+<p>1.1 A keeper counts every boat in the harbour each morning before the first ferry leaves.</p>
+<p>1.2 A keeper writes the count in the log of the harbour and signs it.</p></body></html>"""
+
+
+def place(number, text, heading="Keepers"):
+    return {"file": "boats.html", "kind": "provision", "number": number, "heading": heading, "text": text}
+
+
+def write(folder):
+    (folder / "boats.html").write_text(PAGE, encoding="utf-8")
+    places = [
+        place("1.1", "A keeper counts every boat in the harbour each morning before the first ferry leaves."),
+        place("1.3", "A keeper writes the count in the log of the harbour and signs it."),
+        place("1.4", "Nobody sails at night.", "Night"),
+    ]
+    (folder / "gold.jsonl").write_text("\n".join(map(json.dumps, places)), encoding="utf-8")
+
+
+def test_text_number_and_heading_are_counted_apart(tmp_path):
+    write(tmp_path)
+    [row], messages = recovered(tmp_path, 128)
+    assert (row.n, row.text, row.both, row.heading, row.numbered) == (3, 2, 1, 2, 3)
+    assert messages == ()
+
+
+def test_the_command_prints_a_row_for_each_kind(tmp_path):
+    write(tmp_path)
+    result = CliRunner().invoke(app, ["eval", "documents", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    assert "provision" in result.output
+    assert "0.667" in result.output

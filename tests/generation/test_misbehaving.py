@@ -1,0 +1,162 @@
+"""Language model servers that send too much, too long, packed, or from elsewhere: memory stays bounded, Stop works."""
+
+import json
+import resource
+import threading
+import time
+import zlib
+from dataclasses import replace
+
+import pytest
+
+from ragqa.errors import GenerationError
+from ragqa.generation.llm import client as client_module
+from ragqa.generation.llm.generator import LlmGenerator
+from ragqa.generation.llm.reply import MAX_ANSWER_CHARS
+from ragqa.settings.config import GenerationConfig
+from ragqa.types import Passage, Question
+from ragqa.types.events.generation import Token, Working
+from tests.support.openai_server import OpenAIServer, answer
+
+QUESTION, PASSAGES = Question("Who must act?"), [Passage("1", "d", "Firms must act.")]
+CONFIG = GenerationConfig(model="test", timeout_seconds=30.0, max_retries=0)
+
+
+def chunk(text="", **delta):
+    choice = {"index": 0, "delta": {"content": text, **delta}, "finish_reason": None}
+    return json.dumps(
+        {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "test", "choices": [choice]}
+    )
+
+
+def packed(megabytes, head=b""):
+    """So many zeros in a thousandth of their length."""
+    packer = zlib.compressobj(1, zlib.DEFLATED, 31)
+    pieces = [packer.compress(head), *(packer.compress(bytes(2**20)) for _ in range(megabytes)), packer.flush()]
+    return b"".join(pieces)
+
+
+def huge_token(exchange):
+    exchange.begin_stream()
+    exchange.data(chunk("x" * 10_000_000))
+    exchange.data("[DONE]")
+
+
+def huge_refusal(exchange):
+    exchange.begin_stream()
+    exchange.data(chunk("", refusal="no" * 5_000_000))
+    exchange.data("[DONE]")
+
+
+def endless_thoughts(exchange):
+    exchange.begin_stream()
+    for _ in range(400):
+        exchange.data(chunk("", reasoning_content="y" * 100_000))
+
+
+def endless_line(exchange):
+    exchange.begin_stream()
+    for _ in range(400):
+        exchange._handler.wfile.write(b"186a0\r\n" + b"z" * 100_000 + b"\r\n")
+
+
+def packed_error(exchange):
+    exchange.send(500, packed(600), Content_Encoding="gzip")
+
+
+def packed_answer(exchange):
+    exchange.send(200, packed(600, b"data: "), "text/event-stream", Content_Encoding="gzip")
+
+
+def huge_error(exchange):
+    exchange.send(400, b"e" * (60 * 2**20))
+
+
+def elsewhere(exchange):
+    exchange.send(307, b"", Location="http://127.0.0.1:1/v1/chat/completions")
+
+
+def claimed_tokens(exchange):
+    exchange.begin_stream()
+    said = json.loads(chunk("Firms must act [1]."))
+    exchange.data(json.dumps({**said, "usage": {"prompt_tokens": 10**30, "completion_tokens": 1, "total_tokens": 1}}))
+    exchange.data("[DONE]")
+
+
+def drops(exchange):
+    exchange.begin_stream()
+    while not exchange._stopping.wait(0.05):
+        exchange.data(chunk("", reasoning_content="."))
+
+
+ALL = [huge_token, huge_refusal, endless_thoughts, endless_line, packed_error, packed_answer, huge_error, elsewhere]
+
+
+def asked(behaviour, **changes):
+    with OpenAIServer(behaviour) as server:
+        generator = LlmGenerator(replace(CONFIG, base_url=server.base_url, **changes), "sk-x")
+        events = generator.stream(QUESTION, PASSAGES)
+        try:
+            while True:
+                next(events)
+        except StopIteration as end:
+            return end.value
+        finally:
+            generator.close()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("behaviour", [*ALL, claimed_tokens], ids=lambda one: one.__name__)
+def test_memory_is_bounded_and_a_sentence_said(behaviour):
+    before, said, given = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, "expected", None
+    try:
+        given = asked(behaviour)
+    except GenerationError as error:
+        said = str(error)
+    assert "expected" in said[:1_000]
+    assert len(said) < 1_000
+    if given:
+        assert len(given.raw) <= MAX_ANSWER_CHARS + 1
+        assert given.usage.prompt_tokens <= 10**9
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200 * 1024
+
+
+def test_a_stream_of_drops_ends(monkeypatch):
+    monkeypatch.setattr(client_module, "MAX_REPLY_SECONDS", 1.0)
+    with pytest.raises(GenerationError, match="takes more than 1 s"):
+        asked(drops)
+
+
+def test_nothing_is_sent_to_another_address():
+    with OpenAIServer(answer("Firms must act [1].")) as other:
+
+        def redirect(exchange):
+            exchange.send(307, b"", Location=f"{other.base_url}/chat/completions")
+
+        with pytest.raises(GenerationError, match="HTTP 307"):
+            asked(redirect)
+        assert not [one for one in other.requests if one.path.endswith("completions")]
+
+
+def silent(exchange):
+    exchange._stopping.wait(60)
+
+
+def _writing(others):
+    return [one for one in threading.enumerate() if one.name == "ragqa-writing" and one not in others]
+
+
+@pytest.mark.parametrize("behaviour", [silent, drops])
+def test_who_stops_is_free_at_once_and_the_connection_goes(behaviour):
+    others = set(threading.enumerate())
+    with OpenAIServer(behaviour) as server:
+        generator = LlmGenerator(replace(CONFIG, base_url=server.base_url), "sk-x")
+        events = generator.stream(QUESTION, PASSAGES)
+        assert isinstance(next(events), Working | Token)
+        began = time.monotonic()
+        events.close()
+        assert time.monotonic() - began < 2
+        until = time.monotonic() + 5
+        while behaviour is drops and _writing(others):
+            assert time.monotonic() < until
+            time.sleep(0.05)
