@@ -35,6 +35,8 @@ from ragqa.types import ModelInfo
 if TYPE_CHECKING:
     from ragqa.index import Index
 
+VERIFIER = "verifier-minilm-l6"  # reads what verdicts rest on, where no other is named
+
 _logger = logging.getLogger(__name__)
 
 
@@ -174,8 +176,9 @@ def load_readers(
     joined = scoring.coverage_input == "joined"
     if joined or scoring.coverage_model != scoring.entailment_model:
         coverage = load_nli(scoring.coverage_model, scoring.precision, paths, joined=joined)
-    is_own = scoring.verdict_model not in ("", scoring.entailment_model)
-    verdicts = load_nli(scoring.verdict_model, scoring.precision, paths) if is_own else entailment
+    verifier = scoring.verdict_model or VERIFIER
+    is_own = verifier != scoring.entailment_model
+    verdicts = load_nli(verifier, scoring.precision, paths) if is_own else entailment
     return entailment, coverage, load_obligations(scoring), verdicts
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,8 @@ from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
 from ragqa.errors import ConfigError
 from ragqa.lab import measures
+from ragqa.lab.claims import FOLDS, claims_kind, fold_of, read_gaps
+from ragqa.lab.claims import read_claims as read_labelled_claims
 from ragqa.lab.labelled import (
     LABELS,
     LabelledPair,
@@ -30,10 +33,13 @@ from ragqa.lab.labelled import (
     rulebook_sentences,
 )
 from ragqa.lab.measures import CaseAgreement, CitationReport, Counts, SentenceCheck
+from ragqa.lab.training import claim_verdicts
+from ragqa.lab.training.claim_verdicts import GAP_LABELS, Rates, claim_rates, judge_claims, judge_gaps, policy_rates
 from ragqa.lab.training.nli import PairReport, evaluate_pairs
 from ragqa.lab.training.obligations import held_out_sentences, measure_obligations
 from ragqa.loading import load_nli, load_obligations, load_scorer
 from ragqa.plugins.protocols import NliModel
+from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.settings.config import ScoringConfig, scoring_from_env, scoring_with
 from ragqa.settings.paths import Paths
 from ragqa.types.scores import Verdict
@@ -174,16 +180,57 @@ def citations(
 
 
 def claims(
-    file: Annotated[Path, typer.Argument(help="JSON lines of {claim, label, evidence}, may be gzipped (WiCE).")],
-    model: Model = "",
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N claims.")] = None,
+    file: Annotated[
+        Path,
+        typer.Argument(help="claims.jsonl or gaps.jsonl of RAGQA_DATA/claims, or one like it; or WiCE's claims."),
+    ],
+    verdict_model: Annotated[str, typer.Option(help="Verifier: embedded name, local folder or hub name.")] = "",
+    fold: Annotated[int | None, typer.Option(min=0, max=FOLDS - 1, help="Only this fold of claims or rules.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Real claims against the sentences of the pages they cite: verdicts and raw probability, balanced accuracy."""
-    labelled = read_claims(file)[:limit]
-    scoring = _scoring(model, None)
+    """Verdicts as shipped on labelled claims, or on policies held against rules: balanced accuracy and rates."""
+    scoring = scoring_with(scoring_from_env(), verdict=verdict_model)
     with stderr().status("Loading the models"):
         scorer = load_scorer(scoring, Paths.from_env())
+    kind, labels = claims_kind(file), claim_verdicts.LABELS
+    if kind == "wice":
+        _wice(file, scorer, limit, as_json=as_json)
+        return
+    with progress_bar() as bar:
+        if kind == "gaps":
+            gaps = [gap for gap in read_gaps(file) if fold in (None, fold_of(gap.id))][:limit]
+            policies = list(chain.from_iterable(bar.track(judge_gaps(gaps, scorer), total=len(gaps))))
+            rates, labels = policy_rates(policies), GAP_LABELS
+            partly = [one.named for one in policies if one.policy.label == "partly"]
+            note = f"missing part named in {sum(partly)} of {len(partly)} partly covered"
+        else:
+            passages = [one for one in read_labelled_claims(file) if fold in (None, fold_of(one.id))][:limit]
+            judged = list(chain.from_iterable(bar.track(judge_claims(passages, scorer), total=len(passages))))
+            rates = claim_rates(judged)
+            note = f"not sure: {sum(one.verdict.unsure for one in judged)} of {len(judged)}"
+    _print_rates(rates, labels, f"{file.name}, {scorer.verdicts.info.name}", note, as_json=as_json)
+
+
+def _print_rates(rates: Rates, labels: Sequence[str], title: str, note: str, *, as_json: bool) -> None:
+    if as_json:
+        kinds = {f"{label}: {kind}": dict(counts) for (label, kind), counts in sorted(rates.kinds.items())}
+        figures = {"balanced": rates.balanced, "counts": rates.counts, "kinds": kinds, "note": note}
+        typer.echo(json.dumps(figures, indent=2))
+        return
+    table = _table(
+        f"{title}: balanced accuracy {rates.balanced:.3f}", "labelled", "n", *(f"called {x}" for x in labels)
+    )
+    rows = [(label, rates.counts[label]) for label in labels if label in rates.counts]
+    rows += [(f"  {label}: {kind}", counts) for (label, kind), counts in sorted(rates.kinds.items())]
+    for name, counts in rows:
+        table.add_row(name, f"{counts.total():,}", *(f"{counts[said] / counts.total():.2f}" for said in labels))
+    stdout().print(table)
+    stdout().print(plain(note))
+
+
+def _wice(file: Path, scorer: RepassScorer, limit: int | None, *, as_json: bool) -> None:
+    labelled = read_claims(file)[:limit]
     with progress_bar() as bar:
         steps = measures.check_claims(labelled, scorer)
         checked = list(bar.track(steps, total=len(labelled), description="Checking"))
@@ -195,7 +242,7 @@ def claims(
     if as_json:
         typer.echo(json.dumps({name: measures.balanced_accuracy(rows) for name, rows in found.items()}, indent=2))
         return
-    table = _table(f"{len(checked)} claims, {scoring.entailment_model}", "", "balanced accuracy", "supported", "else")
+    table = _table(f"{len(checked)} claims, {scorer.verdicts.info.name}", "", "balanced accuracy", "supported", "else")
     for name, rows in found.items():
         sides = [[said for is_so, said in rows if is_so is wanted] for wanted in (True, False)]
         value = measures.balanced_accuracy(rows)

@@ -19,6 +19,7 @@ from ragqa.evaluation.benchmarks.retrieval.comparing import measured
 from ragqa.evaluation.measures import display_name
 from ragqa.index import Index
 from ragqa.infra.processor import wait_passively
+from ragqa.lab.claims import FOLDS
 from ragqa.lab.dataset.pseudo_queries import PseudoQuery, counts_of, draw, pseudo_queries
 from ragqa.lab.questions import MEASURES, AskedIndex
 from ragqa.lab.training.backbones import cut_body
@@ -26,9 +27,12 @@ from ragqa.lab.training.loop import Progress, Reading
 from ragqa.lab.training.model_folder import command_line, files_table, write_card
 from ragqa.lab.training.nli import NliSources, NliTraining, gather, nli_card, train_nli
 from ragqa.lab.training.obligations import train_obligations
+from ragqa.lab.training.packing import pack_model
 from ragqa.lab.training.reranker import KnownRankings, RerankerTraining, base_folder, reranker_card, train_reranker
 from ragqa.lab.training.retriever import RetrieverTraining, retriever_card, train_retriever
+from ragqa.lab.training.verifier import VerifierSources, gather_claims, verifier_card, verifier_training
 from ragqa.loading import load_encoder
+from ragqa.models import resolve_model
 from ragqa.settings.config import RerankingConfig
 from ragqa.types import Ranking
 
@@ -254,6 +258,57 @@ def nli(
     last = _shown(train_nli(training, train, held_out, out))
     write_card(out, nli_card(out.name, training, train, last, command_line("train nli", options_of(ctx))))
     stdout().print(plain(f"Weights and card are in {out}; measure: ragqa eval nli --model {out} --pairs FILE"))
+
+
+@app.command()
+def pack(
+    folder: Annotated[Path, typer.Argument(help="A trained classifier, such as `train verifier` writes.")],
+    out: Annotated[Path, typer.Option(help="Folder to write, beside the base's.")],
+    base: Annotated[str, typer.Option(help="The model whose word embeddings it shares.")] = "nli-minilm-l6",
+) -> None:
+    """Pack a classifier into a quarter of its size: int8 matrices, word embeddings shared with its base."""
+    shared = pack_model(folder, resolve_model(base), out)
+    stdout().print(plain(f"{out} is packed; shared with {base}: {', '.join(shared) or 'nothing'}"))
+
+
+@app.command()
+def verifier(
+    ctx: typer.Context,
+    claims: Annotated[Path, typer.Option(help="Folder of claims.jsonl and gaps.jsonl, such as RAGQA_DATA/claims.")],
+    out: Annotated[
+        Path, typer.Option(help="Folder for weights and checkpoint; an interrupted training resumes there.")
+    ],
+    pairs: Annotated[
+        list[Path] | None, typer.Option(help="General pairs: JSON lines of {premise, hypothesis, label, set}.")
+    ] = None,
+    fold: Annotated[int | None, typer.Option(min=0, max=FOLDS - 1, help="Hold this fold out, and measure it.")] = None,
+    passes: Annotated[int, typer.Option(min=1, help="Over the claims, each with windows drawn anew.")] = 2,
+    general: Annotated[int, typer.Option(min=0, help="General pairs beside them.")] = 5_000,
+    made: Annotated[int, typer.Option(min=0, help="Pairs made by rule of the claims' passages.")] = 2_000,
+    frozen_layers: Annotated[int, typer.Option(min=0, help="So many of the lowest layers stay as they are.")] = 0,
+    base: Annotated[str, typer.Option(help="Model to start from: an embedded name or a folder.")] = "nli-minilm-l6",
+    stop_after: Annotated[int | None, typer.Option(min=1, help="Write the weights after so many steps.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the data's order and of what is drawn.")] = 1,
+) -> None:
+    """Train the verifier of verdicts on labelled claims. Killed, it resumes at its last checkpoint when run again."""
+    wait_passively()
+    with stderr().status("Reading claims and pairs"):
+        train, held_out = gather_claims(
+            VerifierSources(
+                claims=claims,
+                pairs=tuple(pairs or ()),
+                fold=fold,
+                passes=passes,
+                n_general=general,
+                n_made=made,
+                seed=seed,
+            )
+        )
+    stderr().print(f"{len(train):,} pairs to train on, {len(held_out):,} held out")
+    training = verifier_training(base, frozen_layers, seed, stop_after)
+    last = _shown(train_nli(training, train, held_out, out))
+    write_card(out, verifier_card(out.name, training, train, last, command_line("train verifier", options_of(ctx))))
+    stdout().print(plain(f"Weights and card are in {out}; measure: ragqa eval claims --verdict-model {out}"))
 
 
 def _shown(reports: Iterable[Reading | Progress]) -> Progress:

@@ -113,6 +113,15 @@ def read_gaps(path: Path) -> tuple[Gap, ...]:
     return rows_of(path, Gap)
 
 
+def claims_kind(path: Path) -> Literal["claims", "gaps", "wice"]:
+    """What a file of claims holds, by its first line: passages with claims, rules with policies, or WiCE's claims."""
+    if path.suffix == ".gz":
+        return "wice"
+    with path.open(encoding="utf-8") as lines:
+        first = lines.readline()
+    return "claims" if '"claims"' in first else "gaps" if '"rule"' in first else "wice"
+
+
 def fold_of(passage_id: str) -> int:
     """Which of the five folds, 0 to 4, a passage or rule is in: by its document for ADGM, else by its whole id.
 

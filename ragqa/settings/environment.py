@@ -52,7 +52,7 @@ ENVIRONMENT: Final = (
     Variable("RAGQA_SCORING_PROFILE", "RePASs' models and splitter: `embedded` or `reference`", "embedded"),
     Variable("RAGQA_ENTAILMENT_MODEL", "model of entailment: a name, a folder or a hub name", "the profile's"),
     Variable("RAGQA_COVERAGE_MODEL", "model of obligation coverage, likewise", "the entailment model"),
-    Variable("RAGQA_VERDICT_MODEL", "model of the pairs that decide verdicts, likewise", "the entailment model"),
+    Variable("RAGQA_VERDICT_MODEL", "verifier, the model that verdicts rest on, likewise", "verifier-minilm-l6"),
     Variable("RAGQA_OBLIGATION_MODEL", "model that finds obligations, likewise", "the profile's"),
     Variable("RAGQA_JUDGE_KEY", "key of the model that judges FanOutQA's answers"),
     Variable("FANOUTQA_OPENAI_API_KEY", "the same, where RAGQA_JUDGE_KEY is not set"),

@@ -38,7 +38,7 @@ class ScoringConfig(Checked):
         choices={"pair": "pair", "joined": "joined"},
     )
     verdict_model: str = compared(
-        "", "model of verdicts", help="RAGQA_VERDICT_MODEL, for the few pairs that verdicts rest on; empty: that of E."
+        "", "model of verdicts", help="RAGQA_VERDICT_MODEL, the verifier; empty: verifier-minilm-l6."
     )
     obligation_model: str = library("obligations-tfidf", "model of obligations", help="RAGQA_OBLIGATION_MODEL.")
     sentence_splitter: SplitterName = library(

@@ -106,6 +106,10 @@ class SentenceVerdict:
     doubted: tuple[int, ...] = ()
     said: tuple[Span, ...] = ()
     found: tuple[Span, ...] = ()
+    quoted: bool = False  # word for word from a source sentence; ``verdict`` is then supported, or sources disagree
+    probability: float | None = None  # calibrated, of the verdict; None where a rule decided, and in older records
+    unsure: bool = False  # the probability is near the line
+    evidence: str = ""  # the words of the source that were read and decided
 
     @property
     def deciding(self) -> int | None:
@@ -118,13 +122,15 @@ class Cover(StrEnum):
 
     COVERED = "covered"
     IN_PART = "covered in part"
+    IN_CONFLICT = "in conflict"
     NOT_COVERED = "not covered"
 
 
 @dataclass(frozen=True, slots=True)
 class ObligationVerdict:
-    """The verdict on one obligation; ``missing`` are the obligation's words that the answer lacks.
+    """The verdict on one obligation.
 
+    ``missing`` are the obligation's words that the answer lacks, or that it says otherwise where it is in conflict.
     ``answer_index`` is the answer sentence that covers it or a part of it, None where none does.
     """
 

@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 from ragqa.english.language import language_of
 from ragqa.english.reading import read
 from ragqa.english.words import stem, words_of
-from ragqa.scoring.verdicts.subject import covers, headings_of, is_elsewhere, knows_subject, unknown_names
-from tests.support.fakes import passage
 
 
 def names(text: str) -> list[str]:
@@ -73,47 +71,6 @@ def test_threads_that_stem_at_once_get_the_same_stems():
 )
 def test_names_are_runs_of_capitals(text, expected):
     assert names(text) == expected
-
-
-# Subjects
-
-MERCURY = passage("m", "Its melting point is -38.83 degrees Celsius.", title="Mercury (element)")
-GOLD = passage("g", "Gold has the atomic number 79.", title="Gold (element)")
-
-
-def test_special_are_the_words_of_a_title_that_fewest_titles_have():
-    mercury, gold = headings_of([MERCURY, GOLD])
-    assert (mercury.special, gold.special) == ({"mercuri"}, {"gold"})
-    (alone,) = headings_of([passage("x", title="Lake Bled")])
-    assert alone.special == {"lake", "bled"}
-    assert headings_of([]) == ()
-    assert headings_of([passage("x")])[0].special == frozenset()
-
-
-def test_a_sentence_about_its_title_is_elsewhere_for_an_answer_that_does_not_name_it():
-    above, _ = headings_of([MERCURY, GOLD])
-    its = read(MERCURY.text)
-    assert is_elsewhere(read("Gold has the atomic number 79."), its, above)
-    assert not is_elsewhere(read("Mercury melts at -38.83 degrees Celsius."), its, above)
-    assert not is_elsewhere(read("Gold has the atomic number 79."), read("Many elements melt."), above)
-
-
-def test_names_are_known_to_a_sentence_or_its_headings():
-    above, _ = headings_of([MERCURY, GOLD])
-    said = read("The metal Mercury was used in Almadén.")
-    assert knows_subject(said, read("It was mined."), above)
-    assert unknown_names(said, read("It was mined."), above) == 1
-    assert not knows_subject(read("The metal Gallium melts."), read("It was mined."), above)
-    assert knows_subject(read("it melts"), read("It was mined."), above)
-
-
-def test_rare_words_count_more_and_no_words_cover_nothing():
-    known = [read(text).stems for text in ("firms lend gold", "firms keep records", "firms lend")]
-    gold, records, lend = covers(read("Firms lend gold."), known)
-    assert gold == 1.0
-    assert records < lend < gold
-    assert covers(read("..."), known) == [0.0] * 3
-    assert covers(read("Firms lend gold."), []) == []
 
 
 # Languages

@@ -1,175 +1,161 @@
-"""`ragqa train verdicts`: weights fitted from what the judge knows of pairs, measured on documents not learnt from."""
+"""`ragqa train verdicts` and `ragqa eval claims`: fitted from claims, measured on documents not learnt from."""
 
-from functools import partial
+import json
 
 import pytest
 from typer.testing import CliRunner
 
+import ragqa.cli.evaluate_models as measuring
 import ragqa.cli.train_verdicts as command
 from ragqa.cli import app
 from ragqa.errors import ConfigError
-from ragqa.evaluation.benchmarks.verdicts.probes import OTHER, REMOVED, REWORDED, Expected, Probe
-from ragqa.index import build_index, open_index
-from ragqa.lab.training import verdicts
-from ragqa.lab.training.verdicts import EDITED, Case, cases_of, fitted, out_of_fold, probes_of, rates
-from ragqa.loading import Models
-from ragqa.pipeline import assemble
-from ragqa.scoring.repass.breakdown import source_premises
-from ragqa.scoring.verdicts.belief import SUPPORT, features
-from ragqa.scoring.verdicts.judge import Judge
-from ragqa.settings.config import Config, GenerationConfig, IndexingConfig, ScoringConfig
-from ragqa.types import Answer
-from ragqa.types.scores import NliProbabilities, ScoringMode, Verdict
-from ragqa.types.streams import returned
-from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations, passage
-from tests.support.judging import sentence
+from ragqa.lab.claims import Claim, ClaimedPassage, ClashingWords, Gap, PolicyText, RulePart
+from ragqa.lab.training.claim_verdicts import claim_rates, judge_claims, judge_gaps, policy_rates
+from ragqa.lab.training.verdicts import LABELS, VERDICTS, Case, cases_of, chosen, fitted, out_of_fold, shares
+from ragqa.scoring.repass.scorer import RepassScorer
+from ragqa.scoring.verdicts.belief import FEATURES, Look, features, probabilities
+from ragqa.settings.config import ScoringConfig
+from ragqa.types.scores import NliProbabilities, Verdict
+from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
 
 pytestmark = pytest.mark.long
-
-SOURCE = "Banks lend money to firms in spring."
-
-
-TEXT = "In spring firms borrow from banks."
-
-
-def case(
-    kind: str, number: int, *, entailment: float, contradiction: float = 0.0, text: str = TEXT, cosine: float = 0.5
-) -> Case:
-    """A sentence of document ``number`` and one source sentence; the model says the same of both directions."""
-    passages = [passage("a", SOURCE)]
-    judge = partial(
-        Judge,
-        source_premises(passages, ScoringMode.PAPER),
-        passages,
-        ScoringConfig(),
-        lambda _, others: [cosine] * len(others),
-    )
-    table = {(text, SOURCE): NliProbabilities(0.0, entailment, 1 - entailment)}
-    return Case(kind, f"document {number}", sentence(text), ([entailment], [contradiction], table), judge)
-
-
-def cases(n: int = 20) -> list[Case]:
-    """Supported from .75 on, else at most .45; one removed sentence in ten looks supported."""
-    found = [case(REWORDED, n_, entailment=0.75 + 0.01 * (n_ % 20)) for n_ in range(n)]
-    found += [case(REMOVED, n_, entailment=0.9 if n_ % 10 == 9 else 0.02 * (n_ % 20)) for n_ in range(n)]
-    return [*found, case(OTHER, 0, entailment=0.01)]
-
-
-def test_the_weights_part_what_is_supported_from_what_is_not():
-    weights = fitted(cases())
-    assert set(weights) == set(SUPPORT) == {"bias", *features(cases(1)[0].evidence()[0])}
-    assert weights["entailment"] > 0
-    sure, unsure = (case(REWORDED, 0, entailment=value).verdict(weights) for value in (0.99, 0.05))
-    assert (sure, unsure) == (Verdict.SUPPORTED, Verdict.UNSUPPORTED)
-
-
-def test_at_most_one_in_twenty_without_its_source_is_supported():
-    learnt = cases(40)  # 4 of 40 look supported, 2 may be
-    weights = fitted(learnt)
-    removed = [one.verdict(weights) for one in learnt if one.kind == REMOVED]
-    assert removed.count(Verdict.SUPPORTED) <= 2
-
-
-def test_what_another_rule_decides_is_not_learnt_from():
-    quoted = case(REMOVED, 0, entailment=0.99, text=SOURCE)
-    clear = case(REMOVED, 0, entailment=0.99, cosine=0.8)
-    denied = case(
-        REMOVED, 0, entailment=0.0, contradiction=0.99, cosine=0.8, text="Banks lend no money to firms in spring."
-    )
-    assert quoted.evidence() == clear.evidence() == denied.evidence() == []
-    assert denied.verdict(SUPPORT) is Verdict.CONTRADICTED
-    assert fitted([*cases(), quoted, clear, denied]) == fitted(cases())
-
-
-@pytest.mark.parametrize("kind", [REWORDED, REMOVED])
-def test_one_class_alone_is_refused(kind):
-    with pytest.raises(ConfigError, match="expected cases that are supported and cases that are not, found"):
-        fitted([one for one in cases() if one.kind == kind])
-
-
-def test_no_document_is_learnt_from_and_tested_on(monkeypatch):
-    seen = []
-
-    def recording(some):
-        seen.append({one.document for one in some})
-        return fitted(some)
-
-    monkeypatch.setattr(verdicts, "fitted", recording)
-    found = out_of_fold(cases(), 5)
-    everything = {one.document for one in cases()}
-    tested = [everything - learnt for learnt in seen]
-    assert len(tested) == 5
-    assert all(tested)
-    assert sum(map(len, tested)) == len(everything)  # each in one fold
-    assert len(found) == len(cases())
-    assert Verdict.SUPPORTED in found[:20]
-
-
-def test_more_folds_than_documents_are_refused():
-    with pytest.raises(ConfigError, match="at least 5 documents, found 3"):
-        out_of_fold(cases(3), 5)
-
-
-def test_rates_are_shares_of_each_kind():
-    some = [case(kind, 0, entailment=0.5) for kind in (EDITED, REMOVED, EDITED)]
-    first, second = rates(some, [Verdict.CONTRADICTED, Verdict.SUPPORTED, Verdict.SUPPORTED])
-    assert (first.kind, first.n, first.supported, first.contradicted) == (REMOVED, 1, 1.0, 0.0)
-    assert (second.kind, second.n, second.supported, second.contradicted) == (EDITED, 2, 0.5, 0.5)
-
-
-# With a pipeline of fakes
-
+SAID = {
+    "supported": NliProbabilities(0.05, 0.9, 0.05),
+    "contradicted": NliProbabilities(0.9, 0.05, 0.05),
+    "unsupported": NliProbabilities(0.1, 0.2, 0.7),
+}
 TEXTS = {
-    "rules.md": "# Rules\n\n## Records\n\nA firm must keep records for six years. The firm must report losses.\n",
-    "lakes.md": "# Lakes\n\nThe deep lake lies in the south of Russia. It was first mapped in 1890 by a merchant.\n",
-    "birds.md": "# Birds\n\nDucks swim on ponds and lakes in summer. Swans fly south in autumn every year.\n",
+    "supported": "In spring firms borrow from banks.",
+    "contradicted": "In spring no firm borrows from banks.",
+    "unsupported": "In spring ducks swim.",
 }
 
 
-@pytest.fixture(scope="module")
-def pipeline(tmp_path_factory):
-    source, folder = tmp_path_factory.mktemp("corpus"), tmp_path_factory.mktemp("indexes")
-    for name, text in TEXTS.items():
-        (source / name).write_text(text)
-    build_index("small", source, indexes=folder, config=IndexingConfig(), encoder=FakeEncoder())
-    nli, encoder = FakeNli(), FakeEncoder()
-    config = Config(index="small", generation=GenerationConfig(generator="none"))
-    models = Models(encoder, nli, nli, FakeObligations(), sentences=encoder)
-    return assemble(config, open_index("small", folder), models)
+class Verifier(FakeNli):
+    """Says of a claim what its label would have, by its text."""
+
+    def _default(self, premise, hypothesis):
+        return next((SAID[label] for label, text in TEXTS.items() if text == hypothesis), SAID["unsupported"])
 
 
-def by_hand(pipeline) -> list[Probe]:
-    texts = {
-        "Ducks": "In summer ponds have ducks.",
-        "Russia": "Russia has a deep lake.",
-        "losses": "Losses are reported.",
-    }
+def scorer():
+    return RepassScorer(FakeNli(), FakeNli(), FakeObligations(), ScoringConfig(), FakeEncoder(), Verifier())
+
+
+def passages(n=8):
+    claims = tuple(Claim(text, label, "plain", (0,)) for label, text in TEXTS.items())
     return [
-        Probe(REWORDED, text, Expected.SUPPORTED, found.text, (found.passage_id,), by_hand=True)
-        for word, text in texts.items()
-        for found in pipeline.index.passages
-        if word in found.text
+        ClaimedPassage(f"adgm:{k}:1", "adgm", ("Banks lend money to firms in spring.",), "w", claims, ())
+        for k in range(n)
     ]
 
 
-def test_a_case_has_the_verdict_of_the_product(pipeline):
-    probes = [*probes_of(pipeline, 2, 1), *by_hand(pipeline)]
-    assert [probe.kind for probe in probes] == [REMOVED] * 2 + [OTHER] * 2 + [REWORDED] * 3
-    found = list(cases_of(pipeline, probes))
-    assert [one.kind for one in found] == [probe.kind for probe in probes]
-    assert all(one.document.startswith("small ") for one in found)
-    for one in found:
-        passages = one.judge.args[1]
-        assert passages
-        scored = returned(pipeline.scorer.stream(Answer(one.sentence.text, (one.sentence,), "", ""), passages)).paper
-        assert one.verdict(SUPPORT) is scored.verdicts[0].verdict
+def cases(n=12):
+    found = []
+    for k in range(n):
+        for label, said in enumerate(SAID.values()):
+            shift = 0.04 * (k % 3) / 3
+            moved = NliProbabilities(
+                *(value + shift / 3 for value in (said.contradiction, said.entailment, said.neutral))
+            )
+            found.append(Case(f"document {k}", "plain", label, (Look(moved, 1.0, 1), Look(said, 0.4, 3))))
+    return found
 
 
-def test_the_command_prints_rates_and_weights(pipeline, monkeypatch):
-    monkeypatch.setattr(command, "load_pipeline", lambda *_, **__: pipeline)
-    monkeypatch.setattr(verdicts, "labelled", lambda *_: by_hand(pipeline))
-    result = CliRunner().invoke(app, ["train", "verdicts", "--index", "small", "--n", "6", "--folds", "2"])
-    assert result.exit_code == 0, (result.output, result.exception)
-    assert "cases of 3 documents, out of 2 folds" in result.output
-    assert "Fitted on all: bias" in result.output
-    assert f"Present: bias {SUPPORT['bias']:g}" in result.output
+def test_the_weights_part_the_labels_and_probabilities_sum_to_one():
+    weights = fitted(cases())
+    assert set(weights) == {Verdict.SUPPORTED, Verdict.CONTRADICTED}
+    assert all(tuple(of) == FEATURES == tuple(features(cases(1)[0].looks)) for of in weights.values())
+    for case in cases():
+        of = probabilities(case.looks, weights)
+        assert sum(of.values()) == pytest.approx(1.0)
+        assert max(of, key=of.get) is VERDICTS[case.label]
+
+
+def test_the_line_is_the_lowest_that_supports_few_false_sentences():
+    known = cases()
+    found = shares(known, out_of_fold(known, 4))
+    best = chosen(found)
+    assert (best.balanced, best.contradicted, best.unsupported) == (1.0, 0.0, 0.0)
+    assert best.line == found[0].line
+    careless = shares(known, [{verdict: dict.fromkeys(FEATURES, 0.0) for verdict in VERDICTS[:2]}] * len(known))
+    assert chosen(careless).contradicted in (0.0, 1.0)
+
+
+def test_too_few_documents_or_labels_are_an_error():
+    with pytest.raises(ConfigError, match="at least 5 documents, found 2"):
+        out_of_fold(cases(2), 5)
+    with pytest.raises(ConfigError, match="found supported"):
+        fitted([case for case in cases() if LABELS[case.label] == "supported"])
+
+
+def test_claims_are_judged_by_their_own_passage():
+    judged = [one for of in judge_claims(passages(2), scorer()) for one in of]
+    rates = claim_rates(judged)
+    assert rates.balanced == 1.0
+    assert rates.share("contradicted", "supported") == 0.0
+    assert rates.kinds["supported", "plain"] == {"supported": 2}
+    assert len([case for of in cases_of(passages(2), scorer()) for case in of]) == 6
+
+
+RULE = "A Firm must: (a) keep a register of gifts; and (b) train its staff."
+
+
+def gap():
+    parts = (RulePart("(a)", "keep a register of gifts"), RulePart("(b)", "train its staff"))
+    texts = (
+        PolicyText("A Firm must keep a register of gifts and train its staff.", "covered", (), None, (0,)),
+        PolicyText("A Firm must keep a register of gifts.", "partly", ("(b)",), None, (0,)),
+        PolicyText(
+            "A Firm keeps no register of gifts.", "conflicts", (), ClashingWords("no register", "register"), (0,)
+        ),
+        PolicyText("Ducks swim.", "absent", (), None, (0,)),
+    )
+    return Gap("adgm:1:1", RULE, "A Firm", "must", "", "", parts, texts)
+
+
+class OfParts(FakeNli):
+    def _default(self, premise, hypothesis):
+        if "no register" in premise:
+            return SAID["contradicted"] if "register" in hypothesis else SAID["unsupported"]
+        word = "register" if "register" in hypothesis else "train"
+        return SAID["supported"] if word in premise else SAID["unsupported"]
+
+
+def test_policies_are_judged_part_by_part_and_what_is_missing_is_named():
+    of_parts = RepassScorer(FakeNli(), FakeNli(), FakeObligations(), ScoringConfig(), FakeEncoder(), OfParts())
+    judged = [one for of in judge_gaps([gap()], of_parts) for one in of]
+    assert [one.said for one in judged] == ["covered", "partly", "conflicts", "absent"]
+    assert [one.named for one in judged] == [False, True, False, False]
+    assert policy_rates(judged).balanced == 1.0
+
+
+def write_claims(path, n=8):
+    rows = [
+        {
+            "id": one.id,
+            "corpus": one.corpus,
+            "sentences": one.sentences,
+            "writer": "w",
+            "claims": [{"text": c.text, "label": c.label, "kind": c.kind, "from": [0]} for c in one.claims],
+            "questions": [],
+        }
+        for one in passages(n)
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    return path
+
+
+def test_the_commands_print_figures_and_write_nothing(monkeypatch, tmp_path):
+    for module in (command, measuring):
+        monkeypatch.setattr(module, "load_scorer", lambda *_: scorer())
+    file = write_claims(tmp_path / "claims.jsonl")
+    fitted_now = CliRunner().invoke(app, ["train", "verdicts", "--claims", str(file)])
+    assert fitted_now.exit_code == 0, fitted_now.output
+    assert "24 claims" in fitted_now.output
+    assert "contradicted: bias" in fitted_now.output
+    measured = CliRunner().invoke(app, ["eval", "claims", str(file), "--json"])
+    assert json.loads(measured.stdout)["balanced"] == 1.0
+    shown = CliRunner().invoke(app, ["eval", "claims", str(file), "--limit", "1"])
+    assert "balanced accuracy 1.000" in shown.output
+    assert list(tmp_path.iterdir()) == [file]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.documents.model import Block
+from ragqa.corpus.documents.model import Block, Kind
 
 ID: Final = "id"  # the style of such a number
 _ID = r"[A-Z][A-Za-z]{0,7}(?:[.-]?[A-Z0-9][A-Za-z0-9]{0,5}){0,4}(?:\(\w{1,4}\))*"
@@ -70,7 +70,7 @@ def blocks_of(rows: Sequence[Row], columns: Columns, place: str) -> Iterator[Blo
                 text = clean_line(next(iter(cells.values())))
                 yield Block(text, "heading" if len(text.split()) <= 2 * _RUNNING else "text", level=2, place=where)
             elif cells:
-                kind = "version" if tuple(row) in heads else "text"
+                kind: Kind = "version" if tuple(row) in heads else "text"
                 yield Block(" | ".join(clean_line(cell) for cell in cells.values()), kind, place=where)
             continue
         running = [n for n in columns.running if n in cells]

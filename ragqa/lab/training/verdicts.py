@@ -1,154 +1,119 @@
-"""The weights of `ragqa.scoring.verdicts.belief.SUPPORT`, fitted again from probes and measured out of fold.
+"""The weights of `ragqa.scoring.verdicts.belief`, fitted on claims that the verifier has not seen, and their line.
 
-Learnt from: re-worded sentences are supported; sentences whose source was taken away, and those of other documents, are
-not. Edited sentences are only counted, under the present weights and the fitted ones. The product's own judge says what
-is known of a pair and what the verdict is. Nothing is written: who likes what is printed puts it into `belief.py`.
+Nothing is written: who likes what is printed puts it into `belief.py`.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Final
+
+import numpy as np
 
 from ragqa.errors import ConfigError
-from ragqa.evaluation.benchmarks.verdicts.judging import passages_for
-from ragqa.evaluation.benchmarks.verdicts.labelled import labelled
-from ragqa.evaluation.benchmarks.verdicts.probes import OTHER, REMOVED, REWORDED, Expected, Probe, drawn, sentences_of
-from ragqa.pipeline import Pipeline
-from ragqa.scoring.repass.scorer import CosineOf
-from ragqa.scoring.verdicts.belief import SUPPORT, Evidence, features, support
-from ragqa.scoring.verdicts.judge import Judge, Table
-from ragqa.types import Answer, AnswerSentence
+from ragqa.lab.claims import ClaimedPassage
+from ragqa.lab.training.claim_verdicts import LABELS, judge_of
+from ragqa.scoring.repass.scorer import RepassScorer
+from ragqa.scoring.verdicts.belief import FEATURES, Look, belief, features
+from ragqa.types import AnswerSentence, Passage
 from ragqa.types.scores import Verdict
-from ragqa.types.streams import returned
 
-ROUNDS: Final = 4  # a case is learnt from by its best source sentence, and which that is depends on the weights
-MOST_REMOVED: Final = 0.05  # share of sentences without their source that may be supported where it was learnt
-PART: Final = "open"  # of the labelled probes: sealed ones choose nothing
-EDITED, SAYS_MORE = "edited", "says more"
-KINDS: Final = (REWORDED, REMOVED, OTHER, EDITED, SAYS_MORE)  # in the order of a report
+VERDICTS = (Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.UNSUPPORTED)  # in the order of `LABELS`
+LINES = [n / 100 for n in range(30, 91)]
+MOST_CONTRADICTED, MOST_UNSUPPORTED = 0.07, 0.13  # shares of those that may be called supported, out of fold
 
-Weights = Mapping[str, float]
+Weights = Mapping[Verdict, Mapping[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A probe with what a verdict on it needs; cases of one ``document`` are in one fold.
+    """A claim as the verifier has read it; ``label`` is an index into `LABELS`."""
 
-    ``numbers`` are P(entailment) and P(contradiction) of its source sentences and the second looks.
-    """
-
-    kind: str
     document: str
-    sentence: AnswerSentence
-    numbers: tuple[Sequence[float], Sequence[float], Table]
-    judge: Callable[..., Judge]  # given ``weights``
-
-    def verdict(self, weights: Weights) -> Verdict:
-        """As the product would say it with these weights."""
-        return self.judge(weights=weights).sentence(0, self.sentence, *self.numbers).verdict
-
-    def evidence(self) -> list[Evidence]:
-        """Of the source sentences that only the weights decide on."""
-        return self.judge(weights=SUPPORT).evidence(self.sentence, *self.numbers)
+    kind: str
+    label: int
+    looks: tuple[Look, ...]
 
 
-def probes_of(pipeline: Pipeline, n: int, seed: int) -> list[Probe]:
-    """The open labelled probes about this index, and ``n`` made ones of each kind that is not supported."""
-    sentences = sentences_of(pipeline.index, seed, n)
-    made = drawn(sentences, (REMOVED, OTHER), n, seed, pipeline.models.obligations)
-    return [*(probe for probe in labelled(pipeline.index, PART) if not probe.obligation), *made]
+def cases_of(passages: Iterable[ClaimedPassage], scorer: RepassScorer) -> Iterator[list[Case]]:
+    """The claims of each passage, but for those that no window is read for. Raises ScoringError."""
+    for passage in passages:
+        source = Passage(passage.id, passage.id, " ".join(passage.sentences), title=passage.title)
+        judge = judge_of([source], scorer)
+        said = [AnswerSentence(claim.text, 0, len(claim.text)) for claim in passage.claims]
+        pairs = list(dict.fromkeys(pair for sentence in said for pair in judge.second_looks(sentence)))
+        table = dict(zip(pairs, scorer.verdicts.predict(pairs), strict=True))
+        document = ":".join(passage.id.split(":")[:2])
+        cases = [
+            Case(document, claim.kind, LABELS.index(claim.label), tuple(judge.looks(sentence.text, table)))
+            for claim, sentence in zip(passage.claims, said, strict=True)
+        ]
+        yield [case for case in cases if case.looks]
 
 
-def cases_of(pipeline: Pipeline, probes: Sequence[Probe]) -> Iterator[Case]:
-    """Each probe against its ten passages, as `ragqa eval verdicts` judges it. Raises ScoringError."""
-    index, models, config = pipeline.index, pipeline.models, pipeline.config.scoring
-    for probe in probes:
-        own = [index.passages[index.position_of[name]] for name in probe.own]
-        passages = passages_for(probe, [hit.passage for hit in pipeline.search(probe.asked).hits], own)
-        sentence = AnswerSentence(probe.text, 0, len(probe.text))
-        found = returned(pipeline.scorer.stream(Answer(probe.text, (sentence,), "probe", ""), passages)).paper
-        similarity = CosineOf(models.sentences) if models.sentences else None
-        judge = partial(Judge, found.premises, passages, config, similarity)
-        looks = judge().second_looks(sentence)
-        numbers = (
-            [row[0] for row in found.entailment_matrix],
-            [row[0] for row in found.contradiction_matrix],
-            dict(zip(looks, models.reader.predict(looks), strict=True)),  # remembered since a moment ago
-        )
-        document = probe.document_id or own[0].document_id
-        yield Case(_kind(probe), f"{index.manifest.name} {document}", sentence, numbers, judge)
-
-
-def _kind(probe: Probe) -> str:
-    return {Expected.CONTRADICTED: EDITED, Expected.NOT_SUPPORTED: SAYS_MORE}.get(probe.expected, probe.kind)
-
-
-def fitted(cases: Sequence[Case]) -> dict[str, float]:
-    """Weights as of `SUPPORT`: logistic, both classes weighing the same, each case by its best source sentence.
-
-    Then the bias is lowered until at most one in twenty of the cases without their source is supported. Raises
-    ConfigError where one of the classes has no case to learn from.
-    """
+def fitted(cases: Sequence[Case]) -> dict[Verdict, dict[str, float]]:
+    """Weights as of `WEIGHTS`: multinomial logistic. Raises ConfigError where a label has no case."""
     from sklearn.linear_model import LogisticRegression
 
-    known = [(case.kind, case.evidence()) for case in cases if case.kind in (REWORDED, REMOVED, OTHER)]
-    learnt = [(kind, found) for kind, found in known if found]  # the others are decided by another rule
-    labels = [kind == REWORDED for kind, _ in learnt]
-    if len(set(labels)) < 2:
-        msg = (
-            f"expected cases that are supported and cases that are not, found {sum(labels)} and "
-            f"{len(labels) - sum(labels)} to learn from; take an index that labelled probes are about, or a larger --n"
-        )
+    labels = [case.label for case in cases]
+    if set(labels) != set(range(len(LABELS))):
+        found = ", ".join(LABELS[n] for n in sorted(set(labels))) or "none"
+        msg = f"expected claims of all labels ({', '.join(LABELS)}) to learn from, found {found}; give more claims"
         raise ConfigError(msg)
-    weights: dict[str, float] = dict(SUPPORT)
-    for _ in range(ROUNDS):
-        rows = [list(features(max(found, key=lambda one: support(one, weights))).values()) for _, found in learnt]
-        model = LogisticRegression(class_weight="balanced", max_iter=1000).fit(rows, labels)
-        names = features(learnt[0][1][0])
-        weights = {"bias": float(model.intercept_[0]), **dict(zip(names, map(float, model.coef_[0]), strict=True))}
-    removed = sorted(max(support(one, weights) for one in found) for kind, found in learnt if kind == REMOVED)
-    n_allowed = math.floor(MOST_REMOVED * sum(case.kind == REMOVED for case in cases))
-    if len(removed) > n_allowed:
-        weights["bias"] -= max(0.0, removed[len(removed) - n_allowed - 1])
-    return weights
+    rows = np.array([list(features(case.looks).values()) for case in cases])
+    model = LogisticRegression(C=1.0, max_iter=2000, fit_intercept=False).fit(rows, labels)
+    against = model.coef_[:2] - model.coef_[2]
+    return {
+        verdict: dict(zip(FEATURES, map(float, row), strict=True))
+        for verdict, row in zip(VERDICTS[:2], against, strict=True)
+    }
 
 
-def out_of_fold(cases: Sequence[Case], n_folds: int) -> list[Verdict]:
-    """The verdict on each case under weights that were fitted without its document. Raises ConfigError."""
+def out_of_fold(cases: Sequence[Case], n_folds: int) -> list[Weights]:
+    """For each case the weights fitted without its document. Raises ConfigError."""
     from sklearn.model_selection import GroupKFold
 
     documents = [case.document for case in cases]
     if len(set(documents)) < n_folds:
-        msg = f"expected cases of at least {n_folds} documents, found {len(set(documents))}; take fewer --folds"
+        msg = f"expected claims over at least {n_folds} documents, found {len(set(documents))}; give more claims"
         raise ConfigError(msg)
-    verdicts = [Verdict.NONE] * len(cases)
+    weights: list[Weights] = [{}] * len(cases)
     for train, test in GroupKFold(n_folds).split(documents, groups=documents):
-        weights = fitted([cases[n] for n in train])
+        found = fitted([cases[n] for n in train])
         for n in test:
-            verdicts[n] = cases[n].verdict(weights)
-    return verdicts
+            weights[n] = found
+    return weights
 
 
 @dataclass(frozen=True, slots=True)
-class Rates:
-    """Shares of the ``n`` cases of a kind, in [0, 1]."""
+class Shares:
+    """At a line: balanced accuracy, and of each label the share called supported."""
 
-    kind: str
-    n: int
+    line: float
+    balanced: float
     supported: float
     contradicted: float
+    unsupported: float
+
+    @property
+    def is_allowed(self) -> bool:
+        return self.contradicted <= MOST_CONTRADICTED and self.unsupported <= MOST_UNSUPPORTED
 
 
-def rates(cases: Sequence[Case], verdicts: Sequence[Verdict]) -> list[Rates]:
-    """By kind, those without a case left out."""
+def shares(cases: Sequence[Case], weights: Sequence[Weights], lines: Sequence[float] = LINES) -> list[Shares]:
+    """At each line what the verdicts come to; ``weights`` one for each case."""
+    labels = np.array([case.label for case in cases])
     found = []
-    for kind in KINDS:
-        said = [verdict for case, verdict in zip(cases, verdicts, strict=True) if case.kind == kind]
-        if said:
-            shares = (said.count(one) / len(said) for one in (Verdict.SUPPORTED, Verdict.CONTRADICTED))
-            found.append(Rates(kind, len(said), *shares))
+    for line in lines:
+        said = np.array(
+            [VERDICTS.index(belief(case.looks, of, line).verdict) for case, of in zip(cases, weights, strict=True)]
+        )
+        right = [float((said[labels == n] == n).mean()) for n in range(3)]
+        called = [float((said[labels == n] == 0).mean()) for n in range(3)]
+        found.append(Shares(line, float(np.mean(right)), *called))
     return found
+
+
+def chosen(found: Sequence[Shares]) -> Shares:
+    """The lowest line at which few enough false sentences are supported; the highest of all where none is."""
+    return next((one for one in found if one.is_allowed), found[-1])

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragqa.errors import ModelError
+from ragqa.models.inference.packed import is_packed, unpack
 from ragqa.models.inference.pair_encoding import Inputs
 
 Weights = Mapping[str, npt.NDArray[Any]]
@@ -81,7 +82,9 @@ def _openvino() -> Any:  # noqa: ANN401 - a module
 
 
 def read_weights(folder: Path) -> dict[str, npt.NDArray[Any]]:
-    """Every tensor of the folder's safetensors files, by name. Raises ModelError."""
+    """Every tensor of the folder's safetensors files, by name, unpacked where they are packed. Raises ModelError."""
+    if is_packed(folder):
+        return unpack(folder)
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragqa.errors import ModelError
+from ragqa.models.inference.packed import is_packed, unpack
 from ragqa.models.inference.pair_encoding import Inputs
 
 logger = logging.getLogger(__name__)
@@ -30,9 +31,12 @@ class TorchEngine:
         self.precision = precision
         try:
             with quiet_transformers():
-                model = AutoModelForSequenceClassification.from_pretrained(
-                    folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
-                )
+                if is_packed(folder):
+                    model = _unpacked(folder)
+                else:
+                    model = AutoModelForSequenceClassification.from_pretrained(
+                        folder, local_files_only=True, use_safetensors=True, dtype=torch.float32
+                    )
         except Exception as error:
             msg = (
                 f"The model in {folder} cannot be loaded ({_said(error)}); expected "
@@ -67,6 +71,17 @@ class TorchEngine:
         except RuntimeError:
             return False
         return True
+
+
+def _unpacked(folder: Path) -> Any:  # noqa: ANN401 - a model of transformers
+    import torch
+    from transformers import AutoConfig, AutoModelForSequenceClassification
+
+    auto: Any = AutoModelForSequenceClassification  # its class methods are not annotated
+    model = auto.from_config(AutoConfig.from_pretrained(folder, local_files_only=True))
+    weights = {name: torch.from_numpy(tensor.astype(np.float32)) for name, tensor in unpack(folder).items()}
+    model.load_state_dict(weights, strict=False)  # position ids are no weights
+    return model
 
 
 def graphics_card() -> str:

@@ -32,7 +32,7 @@ from ragqa.scoring.repass.breakdown import (
 from ragqa.scoring.repass.similarity import by_similarity
 from ragqa.scoring.verdicts.judge import Judge, judged
 from ragqa.settings.scoring import ScoringConfig
-from ragqa.types import Answer, Passage
+from ragqa.types import Answer, AnswerSentence, Passage
 from ragqa.types.events.scoring import ObligationScored, Scored, SentenceScored
 from ragqa.types.scores import NliProbabilities, ScoringMode, SentenceVerdict
 
@@ -177,7 +177,7 @@ class _Watched:
         watched = set(units)
         for n_calls, (done, under_way) in enumerate(_compute([*units, *rest], provisional)):
             ready = {unit.key: unit for unit in done if unit in watched}  # once, though a sentence has two units
-            news = [event for unit in ready.values() for event in self._news(unit)]
+            news = [event for unit in (ready[key] for key in sorted(ready)) for event in self._news(unit)]
             if not news and n_calls > 0:  # report progress all the same, so that the caller can stop
                 open_ones = [unit for unit in (under_way, *done) if unit in watched and unit.key not in self._final]
                 news = self._news(open_ones[0], again=True) if open_ones else self._last
@@ -196,12 +196,14 @@ class _Watched:
         return self._last
 
     def _is_known(self, unit: PendingScore) -> bool:
-        """Whether all is known that its score and its verdict want, which are two units of a sentence."""
+        """Whether all is known that its score and its verdict want, which are two units."""
+        shown, results = self._shown, self._results
+        looks = _looks_of(unit, shown, self._judge)
         if unit.of_obligation:
-            return unit.is_known()
-        looks = self._judge.second_looks(self._shown.sentences[unit.index])
-        pairs = self._shown.sentence_pairs(unit.index)
-        return not self._results.entailment.missing(pairs) and not self._results.verdicts.missing(looks)
+            is_scored = not results.coverage.missing(shown.obligation_pairs(unit.index))
+        else:
+            is_scored = not results.entailment.missing(shown.sentence_pairs(unit.index))
+        return is_scored and not results.verdicts.missing(looks)
 
     def _event(self, unit: PendingScore, *, final: bool) -> Event:
         done = sum(of_obligation is unit.of_obligation for of_obligation, _ in self._final)
@@ -209,9 +211,11 @@ class _Watched:
         if unit.of_obligation:
             known = self._results.coverage.known
             obligation = obligation_score(shown, unit.index, known, self._config, only_known=not final)
-            row = [known[pair].entailment if pair in known else 0.0 for pair in shown.obligation_pairs(unit.index)]
-            said = [(n, shown.sentences[n]) for n in shown.looked_at]
-            cover = self._judge.obligation(unit.index, obligation.obligation, said, row)
+            if final:
+                looks = self._results.verdicts.known
+                cover = self._judge.obligation(unit.index, obligation.obligation, _said_of(shown), looks)
+            else:
+                cover = self._judge.obligation_so_far(obligation)
             return ObligationScored(obligation, done, len(shown.obligations), final, cover)
         known = self._results.entailment.known
         sentence = sentence_score(shown, unit.index, known, self._config, only_known=not final)
@@ -348,14 +352,29 @@ def _units_of(given: ScoringInput, results: Results) -> list[PendingScore]:
 def _with_second_looks(
     units: Sequence[PendingScore], given: ScoringInput, judge: Judge, results: Results
 ) -> list[PendingScore]:
-    """The same units, before each sentence's what its verdict wants: so that it is final when its score is."""
+    """The same units, sentences before obligations, and before either what their verdicts want.
+
+    So a verdict is final when its score is, and the pairs of one model share calls.
+    """
     found = []
-    for unit in units:
-        looks = [] if unit.of_obligation else judge.second_looks(given.sentences[unit.index])
-        if looks:
-            found.append(PendingScore(unit.index, False, results.verdicts, tuple(looks)))
-        found.append(unit)
+    for of_obligation in (False, True):
+        some = [unit for unit in units if unit.of_obligation is of_obligation]
+        wanted = ((unit, tuple(_looks_of(unit, given, judge))) for unit in some)
+        found += [PendingScore(unit.index, of_obligation, results.verdicts, looks) for unit, looks in wanted if looks]
+        found += some
     return found
+
+
+def _looks_of(unit: PendingScore, given: ScoringInput, judge: Judge) -> list[Pair]:
+    """The pairs that the verdict on this sentence or obligation wants to know."""
+    if unit.of_obligation:
+        return judge.obligation_looks(given.obligations[unit.index], _said_of(given))
+    return judge.second_looks(given.sentences[unit.index])
+
+
+def _said_of(given: ScoringInput) -> list[tuple[int, AnswerSentence]]:
+    """The answer sentences that may cover an obligation, with their indexes."""
+    return [(n, given.sentences[n]) for n in given.looked_at]
 
 
 def _compute(

@@ -1,114 +1,98 @@
-"""When what was found of one pair of sentences is believed: the weights of a support, the thresholds of all else.
+"""From what the verifier says of a few windows to one verdict with a calibrated probability.
 
-The weights are fitted and the thresholds chosen on labelled cases (`ragqa/scoring/verdicts/README.md` says how).
+Each passage is judged by the mean over its windows, which reads better than any of them alone; the passage that
+supports most decides, or else the nearest. The weights are fitted on claims that the verifier has not seen, and the
+line from which a sentence counts as supported is chosen on them (`ragqa train verdicts`; README.md has the figures).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from statistics import fmean
 
-from ragqa.scoring.verdicts.clashes import Clash
+from ragqa.types.scores import NliProbabilities, Verdict
+
+ON_SUBJECT = 0.2  # of nearness below the nearest window: a passage further off contradicts nothing
+MARGIN = 0.08  # of a probability from its line: nearer, a verdict is not sure
+
+FEATURES = ("bias", "entailment", "contradiction")
+WEIGHTS: dict[Verdict, dict[str, float]] = {
+    Verdict.SUPPORTED: {"bias": 1.68, "entailment": 1.01, "contradiction": 0.67},
+    Verdict.CONTRADICTED: {"bias": 1.55, "entailment": 0.51, "contradiction": 1.12},
+}
+SUPPORT_LINE = 0.55  # P(supported) from which a sentence is supported
+CONTRADICTION_LINE = 0.5  # P(contradicted) from which it is contradicted
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
-    """What is known of one source sentence and one answer sentence; probabilities and shares in [0, 1]."""
+class Look:
+    """What the verifier said of one window: ``near`` as `Window.near`, ``passage`` which passage it is of."""
 
-    entailment: float  # P(entailment | source, answer)
-    contradiction: float  # P(contradiction | source, answer)
-    backwards: float  # P(entailment | answer, source): high where the two say the same
-    cosine: float  # of the two sentences' vectors, in [-1, 1]
-    cover: float  # share of the answer's content words in the source sentence, rare ones counting more
-    unknown_names: int  # names of the answer that the source sentence and its headings lack
-    lacks_numbers: bool  # the answer has a number or date that the source sentence lacks
-    is_elsewhere: bool  # the source sentence is about another subject
-    knows_subject: bool  # the first name of the answer stands in the source sentence or its headings
-    differs_in_strength: bool  # another modal verb, negation or frequency
-    is_opposed: bool  # the one forbids what the other permits, or the like
+    said: NliProbabilities
+    near: float
+    passage: int
 
 
-# Fitted: logistic, negatives weighing as much as positives; then the bias lowered until 19 of 20 sentences whose source
-# was taken away were not supported.
-SUPPORT = {
-    "bias": -0.7,
-    "entailment": 0.24,
-    "cosine": 3.1,
-    "backwards": 0.8,
-    "names": -1.8,
-    "numbers": -1.2,
-}
-MIN_COSINE, MIN_COVER = 0.6, 0.45  # below, two sentences are not taken to speak of the same thing
-SAME_WORDS = 0.85  # cover from which a sentence is taken for an edited copy
-# P(contradiction) that is believed: of an edited copy, or where strengths are opposed; where they differ; else.
-NEEDED_OF_COPY, NEEDED, NEEDED_OF_EQUAL_STRENGTH = 0.4, 0.85, 0.95
-DOUBT, DOUBT_OF_EQUAL_STRENGTH = 0.5, 0.7  # P(contradiction) that takes a support away
-CLEAR_ENTAILMENT, CLEAR_COSINE = 0.8, 0.55  # from which the model's word is enough, where no name or number is new
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """The verdict, its probability, whether it is near a line, and the look that decided, by position."""
 
-# Of clashes: how close two sentences must be, those with another name closer; P(contradiction) a name wants beside it.
-CLASH_COSINE, CLASH_COVER = 0.6, 0.4
-NAME_COSINE, NAME_COVER, NAME_CONTRADICTION = 0.7, 0.4, 0.1
+    verdict: Verdict
+    probability: float
+    unsure: bool
+    deciding: int
 
 
-def support(evidence: Evidence, weights: Mapping[str, float] = SUPPORT) -> float:
-    """How far the source sentence supports the answer sentence; above 0 it does."""
-    return weights["bias"] + sum(weights[name] * value for name, value in features(evidence).items())
+Weights = Mapping[Verdict, Mapping[str, float]]
 
 
-def features(evidence: Evidence) -> dict[str, float]:
-    """What the weights of `support` weigh; `ragqa train verdicts` fits them."""
+def features(looks: Sequence[Look]) -> dict[str, float]:
+    """What the weights weigh, of the looks at one passage."""
     return {
-        "entailment": log_odds(evidence.entailment),
-        "cosine": evidence.cosine,
-        "backwards": log_odds(evidence.backwards),
-        "names": float(min(evidence.unknown_names, 1)),
-        "numbers": float(evidence.lacks_numbers),
+        "bias": 1.0,
+        "entailment": log_odds(fmean(look.said.entailment for look in looks)),
+        "contradiction": log_odds(fmean(look.said.contradiction for look in looks)),
     }
 
 
-def is_clear(evidence: Evidence) -> bool:
-    """Whether the model's word alone is enough to support: it is sure, and nothing in the answer is new."""
-    is_new = evidence.unknown_names or evidence.lacks_numbers
-    return evidence.entailment >= CLEAR_ENTAILMENT and evidence.cosine >= CLEAR_COSINE and not is_new
+def probabilities(looks: Sequence[Look], weights: Weights = WEIGHTS) -> dict[Verdict, float]:
+    """P(supported), P(contradicted) and P(unsupported) by one passage, which sum to 1."""
+    found = features(looks)
+    scores = {verdict: sum(of[name] * found[name] for name in of) for verdict, of in weights.items()}
+    powers = {verdict: math.exp(score) for verdict, score in (scores | {Verdict.UNSUPPORTED: 0.0}).items()}
+    total = sum(powers.values())
+    return {verdict: power / total for verdict, power in powers.items()}
+
+
+def belief(looks: Sequence[Look], weights: Weights = WEIGHTS, line: float = SUPPORT_LINE) -> Belief:
+    """Supported and contradicted only from their lines on, else unsupported; ``looks`` of a passage side by side."""
+    nearest = max(look.near for look in looks)
+    passages = [[look for _, look in group] for _, group in groupby(enumerate(looks), lambda one: one[1].passage)]
+    judged = [(probabilities(of, weights), max(look.near for look in of)) for of in passages]
+    on_subject = [found for found, near in judged if near >= nearest - ON_SUBJECT]
+    of = max((found for found, _ in judged), key=lambda found: found[Verdict.SUPPORTED])
+    against = max(on_subject, key=lambda found: found[Verdict.CONTRADICTED])
+    supported, contradicted = of[Verdict.SUPPORTED], against[Verdict.CONTRADICTED]
+    verdict = Verdict.UNSUPPORTED
+    if supported >= line and supported > of[Verdict.CONTRADICTED]:
+        verdict = Verdict.SUPPORTED
+    elif contradicted >= CONTRADICTION_LINE:
+        verdict, of = Verdict.CONTRADICTED, against
+    distance = min(abs(supported - line), abs(contradicted - CONTRADICTION_LINE))
+    is_most_probable = of[verdict] == max(of.values())
+    deciding = _deciding(looks, nearest, against=verdict is Verdict.CONTRADICTED)
+    return Belief(verdict, of[verdict], distance < MARGIN or not is_most_probable, deciding)
+
+
+def _deciding(looks: Sequence[Look], nearest: float, *, against: bool) -> int:
+    """The position of the look that says most against, of those on the subject, or that entails most."""
+    places = [n for n, look in enumerate(looks) if not against or look.near >= nearest - ON_SUBJECT]
+    return max(places, key=lambda n: looks[n].said.contradiction if against else looks[n].said.entailment)
 
 
 def log_odds(probability: float) -> float:
     """``ln(p / (1 - p))``, kept within 5.3 of 0."""
     return math.log((probability + 0.005) / (1 - probability + 0.005))
-
-
-def is_on_subject(evidence: Evidence) -> bool:
-    """Whether both speak of the same thing: only then can the one contradict the other."""
-    return (
-        not evidence.is_elsewhere
-        and evidence.knows_subject
-        and evidence.cosine >= MIN_COSINE
-        and evidence.cover >= MIN_COVER
-    )
-
-
-def is_doubtful(evidence: Evidence) -> bool:
-    """Whether too much speaks against a support: the model sees a contradiction, if not one that is believed."""
-    if evidence.is_opposed and evidence.cover >= MIN_COVER:
-        return True
-    return evidence.contradiction >= (DOUBT if evidence.differs_in_strength else DOUBT_OF_EQUAL_STRENGTH)
-
-
-def contradicts(evidence: Evidence) -> bool:
-    """Whether the model's word that they contradict each other is believed."""
-    needed = NEEDED_OF_EQUAL_STRENGTH
-    if evidence.differs_in_strength:
-        needed = NEEDED_OF_COPY if evidence.cover >= SAME_WORDS or evidence.is_opposed else NEEDED
-    believed = evidence.contradiction >= needed and evidence.contradiction > evidence.entailment
-    return believed and is_on_subject(evidence)
-
-
-def clashes_on_subject(clash: Clash, evidence: Evidence) -> bool:
-    """Whether a clash is of the same thing: names clash only in sentences that are closer to each other."""
-    if evidence.is_elsewhere:
-        return False
-    if clash.kind in {"entity", "party"}:
-        is_close = evidence.cosine >= NAME_COSINE and evidence.cover >= NAME_COVER
-        return is_close and (clash.is_certain or evidence.contradiction >= NAME_CONTRADICTION)
-    return evidence.knows_subject and evidence.cosine >= CLASH_COSINE and evidence.cover >= CLASH_COVER

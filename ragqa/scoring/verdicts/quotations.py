@@ -1,5 +1,7 @@
-"""Which source sentences say an answer sentence word for word: whole, or a part from which nothing was dropped that
-limits it. Case, punctuation and white space do not count.
+"""Which source sentences say an answer sentence word for word: one of them, or several in a run.
+
+Case, punctuation and white space do not count. A part of a sentence is no quotation: what limits it may stand in the
+rest, and that is for the verifier to read.
 """
 
 from __future__ import annotations
@@ -10,23 +12,19 @@ from enum import StrEnum
 from itertools import groupby
 
 from ragqa.english.reading import Reading, read
-from ragqa.scoring.verdicts.scope import dropped_scope, has_limit
 from ragqa.types.scores import Premise
-
-MIN_PART = 4  # words of a part of a sentence that count as a quotation
 
 
 class Part(StrEnum):
     """What of a source is quoted, as a reason has it; ``{}`` is the number of its passage."""
 
     WHOLE = "Quoted word for word from {}."
-    PART = "Part of a sentence of {}, word for word."
     SEVERAL = "Sentences of {}, word for word."
 
 
 @dataclass(frozen=True, slots=True)
 class Quotation:
-    """Positions of the source sentences that say it, whole ones first; of several in a run the first."""
+    """Positions of the source sentences that say it; of several in a run the first."""
 
     positions: tuple[int, ...]
     part: Part
@@ -51,12 +49,11 @@ class Quotations:
         return self._found[text]
 
     def _find(self, said: Reading) -> Quotation | None:
-        whole = [n for n, found in enumerate(self._readings) if found.plain == said.plain]
-        parts = [n for n, found in enumerate(self._readings) if n not in whole and is_quoted(said, found)]
-        if whole or parts:
-            return Quotation((*whole, *parts), Part.WHOLE if whole else Part.PART)
-        several = [n for places in self._places for n in self._run(said, places)]
-        return Quotation(tuple(several), Part.SEVERAL) if several else None
+        whole = tuple(n for n, found in enumerate(self._readings) if found.plain == said.plain)
+        if whole:
+            return Quotation(whole, Part.WHOLE)
+        several = tuple(n for places in self._places for n in self._run(said, places))
+        return Quotation(several, Part.SEVERAL) if several else None
 
     def _run(self, said: Reading, places: Sequence[int]) -> list[int]:
         """The first of the sentences at these places that, one after the other, are this text; none where none are."""
@@ -69,21 +66,6 @@ class Quotations:
             at += len(self._readings[n].plain)
             ends[at] = after
         return [ends[start]] if start in ends and start + len(said.plain) in ends else []
-
-
-def is_quoted(said: Reading, found: Reading) -> bool:
-    """Whether ``said`` stands in ``found`` word for word, as a part of at least four words, and means the same there.
-
-    It does not where a condition, an exception, a negation or a report is among the words around it.
-    """
-    if len(said.plain) < MIN_PART:
-        return False
-    start = position_in(found.plain, said.plain)
-    if start is None:
-        return False
-    first, last = found.words[start], found.words[start + len(said.plain) - 1]
-    around = found.text[: first.start], found.text[last.end :]
-    return not any(map(has_limit, around)) and not dropped_scope(said, found)
 
 
 def position_in(words: tuple[str, ...], run: tuple[str, ...]) -> int | None:

@@ -26,7 +26,7 @@ from ragqa.ui.html.render import VERDICT_CLASS, badge_html, cited_by, marked_htm
 from ragqa.ui.html.template import Templates, shared, text_html
 
 _TEMPLATES: Final = Templates("cards.html")
-COVER_CLASS = {Cover.COVERED: "good", Cover.IN_PART: "mixed", Cover.NOT_COVERED: "mixed"}
+COVER_CLASS = {Cover.COVERED: "good", Cover.IN_PART: "mixed", Cover.IN_CONFLICT: "bad", Cover.NOT_COVERED: "mixed"}
 
 
 def sentence_cards(

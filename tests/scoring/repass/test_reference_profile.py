@@ -11,7 +11,7 @@ import pytest
 
 from ragqa.english.sentences import split_sentences, splitter_name
 from ragqa.errors import ConfigError, ModelError
-from ragqa.loading import load_nli, load_obligations, load_readers
+from ragqa.loading import VERIFIER, load_nli, load_obligations, load_readers
 from ragqa.models import resolve_model
 from ragqa.models.hub import fetch, is_hub_name
 from ragqa.settings.config import SCORING_PROFILES, ScoringConfig, scoring_from_env, scoring_with
@@ -88,7 +88,7 @@ def test_the_reference_profile_is_two_models_and_the_script(tmp_path):
     assert scoring.mode is ScoringMode.SCRIPT
     one, two, classifier, verdicts = load_readers(scoring)
     assert (one.info.name, two.info.name) == ("e", "c")
-    assert verdicts is one
+    assert verdicts.info.name == VERIFIER
     assert two.info.precision.endswith("joined input")
     assert one.predict(PAIRS[:2]) != two.predict(PAIRS[:2])
     assert classifier.info.name == "o"

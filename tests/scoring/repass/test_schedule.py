@@ -51,9 +51,10 @@ def material(n_sources=40, n_sentences=4):
     return answer(said), [passage("a", text(n_sources))]
 
 
-def stream(given, nli=None, coverage=None, config=None):
+def stream(given, nli=None, coverage=None, config=None, verdicts=None):
     nli = nli or HashNli()
-    return RepassScorer(nli, coverage or nli, FakeObligations(), config or ScoringConfig()).stream(*given)
+    scorer = RepassScorer(nli, coverage or nli, FakeObligations(), config or ScoringConfig(), verdicts=verdicts)
+    return scorer.stream(*given)
 
 
 def key(event):
@@ -151,18 +152,18 @@ def test_the_numbers_do_not_depend_on_the_rounds():
 def test_calls_are_short_no_pair_is_asked_twice_and_each_call_is_followed_by_an_event(n_sources, n_said, mode, shared):
     nli = HashNli()
     coverage = nli if shared else HashNli("other")
-    events = RepassScorer(nli, coverage, FakeObligations(), ScoringConfig(mode=mode)).stream(
-        answer("\n".join(text(1, n) for n in range(n_said))), [passage("a", text(n_sources) or " ")]
-    )
+    verdicts = HashNli("verdicts")
+    given = answer("\n".join(text(1, n) for n in range(n_said))), [passage("a", text(n_sources) or " ")]
+    events = stream(given, nli, coverage, ScoringConfig(mode=mode), verdicts)
     n_calls = [0]
     whole = Returning(events)
     for _ in whole:
-        n_calls.append(len(nli.calls) + (0 if shared else len(coverage.calls)))
-    n_calls.append(len(nli.calls) + (0 if shared else len(coverage.calls)))
+        n_calls.append(sum(len(model.calls) for model in {nli, coverage, verdicts}))
+    n_calls.append(sum(len(model.calls) for model in {nli, coverage, verdicts}))
     assert all(after <= before + 1 for before, after in pairwise(n_calls))
     scored = whole.result
-    assert all(1 <= len(call) <= PAIRS_PER_CALL for call in nli.calls + coverage.calls)
-    for model in (nli, coverage):
+    assert all(1 <= len(call) <= PAIRS_PER_CALL for call in nli.calls + coverage.calls + verdicts.calls)
+    for model in (nli, coverage, verdicts):
         assert len(model.pairs) == len(set(model.pairs))
     said = [score.sentence for score in scored.paper.sentences]
     needed = {(p.text, s.text) for m in ScoringMode for p in scored.of(m).premises for s in said}
@@ -173,7 +174,7 @@ def test_calls_are_short_no_pair_is_asked_twice_and_each_call_is_followed_by_an_
 
 def test_calls_are_well_filled():
     nli = HashNli()
-    _, scored = drain(stream(material(40, 10), nli))
+    _, scored = drain(stream(material(40, 10), nli, verdicts=HashNli("verdicts")))
     # 40 x 10 sentence pairs; 20 obligations x 10, of which 5 x 20 are sentence pairs already (both odd)
     assert scored.paper.n_pairs == len(nli.pairs)
     provisional_calls = 3
@@ -205,7 +206,9 @@ def test_work_for_the_other_mode_repeats_the_last_event_after_each_call():
     """Script looks at no answer sentence here: nothing to cover with; the paper's pairs are left for the end."""
     said = answer("\n".join(f"Firm {n} may drop records." for n in range(8)))
     nli = HashNli()
-    events, scored = drain(stream((said, [passage("a", text(20))]), nli, config=ScoringConfig(mode=SCRIPT)))
+    events, scored = drain(
+        stream((said, [passage("a", text(20))]), nli, config=ScoringConfig(mode=SCRIPT), verdicts=HashNli("v"))
+    )
     assert scored.script.n_pairs == 160
     assert scored.paper.n_pairs == len(nli.pairs) == 160 + 80
     obligations = [event for event in events if isinstance(event, ObligationScored)]
@@ -245,9 +248,9 @@ def test_a_remembered_answer_asks_nothing_and_needs_no_provisional_round():
 def test_one_more_sentence_costs_only_its_own_pairs():
     nli = HashNli()
     remembering = RememberingNli(nli)
-    drain(stream(material(40, 3), remembering))
+    drain(stream(material(40, 3), remembering, verdicts=HashNli("verdicts")))
     nli.pairs.clear()
-    drain(stream(material(40, 4), remembering))
+    drain(stream(material(40, 4), remembering, verdicts=HashNli("verdicts")))
     # The new sentence meets 40 premises, 3 of which said so of the obligation Firm 3 before; as a premise it meets 20
     # obligations, of which Firm 1 and 3 are sentences too.
     assert len(nli.pairs) == 40 - 3 + 20 - 2

@@ -5,12 +5,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragqa.english.reading import read
-from ragqa.scoring.verdicts.clashes import clashes, foreign_name, strength
+from ragqa.scoring.verdicts.clashes import date_clash, edited, quantity_clash
 
 
 def clash(said: str, found: str) -> tuple[str, str, str] | None:
     """(kind, the answer's words, the source's words) of the first clash."""
-    first = next(clashes(read(said), read(found)), None)
+    first = quantity_clash(read(said), read(found)) or date_clash(read(said), read(found))
     return first and (first.kind, first.said.text, first.found.text)
 
 
@@ -31,22 +31,6 @@ def clash(said: str, found: str) -> tuple[str, str, str] | None:
         ("The lake is 60 metres deep.", "The lake is 30 metres deep.", ("amount", "60 metres", "30 metres")),
         ("It opened in 1897.", "It opened in July 1879.", ("date", "1897", "July 1879")),
         ("Reports are due on 31 March.", "Reports are due on 31 January.", ("date", "31 March", "31 January")),
-        (
-            "In Ljubljana the river meets the sea of the north.",
-            "In Maribor the river meets the sea of the north.",
-            ("entity", "Ljubljana", "Maribor"),
-        ),
-        (
-            "The Controller must tell the Commission of a breach.",
-            "The Processor must tell the Commission of a breach.",
-            ("party", "Controller", "Processor"),
-        ),
-        (
-            "Notices go to the Commission and not the Controller of the data.",
-            "The Controller of the data gets all notices, and so does the Commission.",
-            ("party", "Controller", "Controller"),
-        ),
-        ("The Bank sued the Firm in court.", "The Firm sued the Bank in court.", ("party", "Bank", "Firm")),
     ],
 )
 def test_a_clash_of_each_kind(said, found, expected):
@@ -69,9 +53,6 @@ def test_a_clash_of_each_kind(said, found, expected):
         ("Keep (1) records.", "Keep (2) records."),
         ("A third party consents.", "20 % of them consent."),
         ("It may be kept.", "It is kept until 5 May."),
-        ("The Firm was sued by the Bank in court.", "The Bank sued the Firm in court."),  # the passive voice
-        ("Ana lives here.", "Something quite different happened to Berta in the city of Kranj yesterday."),
-        ("Notices go to the Commission and not the Controller.", "Notices do not go to the Controller."),
         ("", "It has nine members."),
         ("It has nine members.", ""),
     ],
@@ -80,31 +61,15 @@ def test_no_clash(said, found):
     assert clash(said, found) is None
 
 
-def test_a_foreign_name_is_none_that_the_headings_have():
-    said, found = read("The river in Kranj is deep."), read("The river in Celje is deep.")
-    one = foreign_name(said, found, frozenset())
-    assert (one.kind, one.said.text, one.found.text, one.is_certain) == ("entity", "Kranj", "Celje", False)
-    assert one.words == "says Celje, the answer Kranj"
-    assert foreign_name(said, found, read("Kranj").stems) is None
-    assert foreign_name(said, read("The river is deep."), frozenset()) is None  # no name in its place
-    assert foreign_name(read("The river is deep."), found, frozenset()) is None
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("A Firm must keep records.", {"duty"}),
-        ("A Firm must not keep records.", {"ban"}),
-        ("No person may lend.", {"ban"}),
-        ("Lending is prohibited.", {"ban"}),
-        ("A Firm may lend.", {"permission"}),
-        ("It is usually cold and seldom dry.", {"often", "seldom"}),
-        ("It is not cold.", {"negation"}),
-        ("It is cold.", set()),
-    ],
-)
-def test_strength(text, expected):
-    assert strength(read(text)) == expected
+def test_only_an_edited_copy_clashes_for_certain():
+    keep = read("A Firm must keep its records for six years.")
+    assert (
+        edited(read("A Firm must keep its records for two years."), keep).words
+        == "says six years, the answer two years"
+    )
+    assert edited(read("After two years a Firm may not yet destroy what it has written down."), keep) is None
+    assert edited(keep, keep) is None
+    assert edited(read("two years"), keep) is None
 
 
 WORDS = st.sampled_from(
@@ -118,10 +83,9 @@ TEXTS = st.lists(WORDS, max_size=16).map(" ".join)
 @given(TEXTS, TEXTS)
 def test_clashing_words_are_slices_of_both_and_nothing_clashes_with_itself(said, found):
     mine, its = read(said), read(found)
-    named = foreign_name(mine, its, frozenset())
-    for one in (*clashes(mine, its), *([named] if named else [])):
+    for one in filter(None, (quantity_clash(mine, its), date_clash(mine, its), edited(mine, its, 0.1))):
         assert said[one.said.start : one.said.end] == one.said.text != ""
         assert found[one.found.start : one.found.end] == one.found.text != ""
         assert one.words
-    assert [one for one in clashes(mine, mine) if one.kind not in {"party"}] == []
-    assert foreign_name(mine, mine, frozenset()) is None
+    assert quantity_clash(mine, mine) is None
+    assert date_clash(mine, mine) is None

@@ -1,0 +1,163 @@
+"""The verifier's training pairs: labelled claims and policies, beside general pairs and pairs made by rule.
+
+A claim meets the sentences that decide it, its whole passage, a window of neighbours, and another sentence or the title
+that does not decide it. The folds are those of `ragqa.lab.claims`; `ragqa.lab.training.nli` trains.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ragqa.english.reading import read
+from ragqa.english.sentences import split_sentences
+from ragqa.lab.claims import Claim, ClaimedPassage, Gap, PolicyText, fold_of, read_claims, read_gaps
+from ragqa.lab.labelled import LABELS, LabelledPair, read_pairs
+from ragqa.lab.training.loop import Progress
+from ragqa.lab.training.model_folder import ModelCard
+from ragqa.lab.training.nli import SET_SHARES, NliTraining, nli_card, weighed
+from ragqa.lab.training.nli_made_pairs import made_pairs
+
+CONTRADICTION, ENTAILMENT, NEUTRAL = (LABELS.index(label) for label in LABELS)
+LABEL_OF_CLAIM = {"supported": ENTAILMENT, "contradicted": CONTRADICTION, "unsupported": NEUTRAL}
+WHOLE = 0.6  # chance that the wider evidence is the whole passage and no window of neighbours
+UNDECIDING = 0.6  # chance that a claim meets another sentence, too
+LITTLE = 0.6  # of the cover that the deciding sentences have: below, another sentence is taken to decide nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerifierSources:
+    """What to train on; ``fold`` (0 to 4) is held out, None trains on all."""
+
+    claims: Path  # the folder of claims.jsonl and gaps.jsonl
+    pairs: tuple[Path, ...] = ()  # general ones, as `ragqa.lab.training.nli.NliSources.pairs`
+    fold: int | None = None
+    passes: int = 2  # over the claims, each with windows drawn anew
+    n_general: int = 5_000
+    n_made: int = 2_000
+    seed: int = 1
+
+
+def verifier_training(
+    base: str = "nli-minilm-l6", frozen_layers: int = 0, seed: int = 1, stop_after: int | None = None
+) -> NliTraining:
+    """The settings of the shipped verifier, but for what is given."""
+    return NliTraining(
+        base=base,
+        batch_size=32,
+        learning_rate=7e-5,
+        warmup_steps=60,
+        max_tokens=256,
+        dropout=0.0,  # a pair is seen once or twice
+        frozen_layers=frozen_layers,
+        seed=seed,
+        checkpoint_every=150,
+        stop_after=stop_after,
+    )
+
+
+def gather_claims(sources: VerifierSources) -> tuple[list[LabelledPair], list[LabelledPair]]:
+    """(pairs to train on; claims of the fold held out, each against its whole passage). Raises CorpusError."""
+    passages, gaps = read_claims(sources.claims / "claims.jsonl"), read_gaps(sources.claims / "gaps.jsonl")
+    learnt = [passage for passage in passages if fold_of(passage.id) != sources.fold]
+    chance = random.Random(sources.seed)
+    train: list[LabelledPair] = []
+    for _ in range(sources.passes):
+        for passage in learnt:
+            train += (pair for claim in passage.claims for pair in claim_pairs(passage, claim, chance))
+    train += sources.passes * [pair for gap in gaps if fold_of(gap.id) != sources.fold for pair in gap_pairs(gap)]
+    general = [pair for path in sources.pairs for pair in read_pairs(path)]
+    general = weighed(general, SET_SHARES, sources.seed)
+    train += chance.sample(general, min(sources.n_general, len(general)))
+    train += made_pairs(_documents(learnt), sources.n_made, sources.seed)
+    held_out = [
+        LabelledPair(evidence(passage, range(len(passage.sentences))), claim.text, LABEL_OF_CLAIM[claim.label], "held")
+        for passage in passages
+        if fold_of(passage.id) == sources.fold
+        for claim in passage.claims
+    ]
+    return train, held_out
+
+
+def evidence(passage: ClaimedPassage, indexes: Sequence[int], with_title: bool = True) -> str:
+    """These sentences of a passage, its title before them where it has one."""
+    text = " ".join(passage.sentences[n] for n in indexes)
+    return f"{passage.title}: {text}" if with_title and passage.title else text
+
+
+def claim_pairs(passage: ClaimedPassage, claim: Claim, chance: random.Random) -> Iterator[LabelledPair]:
+    """The claim against what decides it, against more of its passage, and perhaps against what does not decide it."""
+    label, n = LABEL_OF_CLAIM[claim.label], len(passage.sentences)
+    deciding = sorted(claim.deciding)
+    wider = range(n)
+    if chance.random() >= WHOLE:
+        wider = range(max(0, deciding[0] - chance.randrange(2)), min(n, deciding[-1] + 1 + chance.randrange(2)))
+    yield LabelledPair(evidence(passage, deciding, chance.random() < 0.5), claim.text, label, "claims_deciding")
+    yield LabelledPair(evidence(passage, wider, chance.random() < 0.8), claim.text, label, "claims_wider")
+    others = list(_undeciding(passage, claim))
+    if others and chance.random() < UNDECIDING:
+        yield LabelledPair(chance.choice(others), claim.text, NEUTRAL, "claims_undeciding")
+
+
+def _undeciding(passage: ClaimedPassage, claim: Claim) -> Iterator[str]:
+    """The title, and sentences with few of the claim's words, compared with those that decide it."""
+    said = read(claim.text).content
+    known = read(evidence(passage, claim.deciding)).content
+    if passage.title:
+        yield passage.title
+    for n, sentence in enumerate(passage.sentences):
+        shared = len(said & read(sentence).content)
+        if n not in claim.deciding and (claim.label == "unsupported" or shared <= LITTLE * len(said & known)):
+            yield evidence(passage, [n])
+
+
+def gap_pairs(gap: Gap) -> Iterator[LabelledPair]:
+    """Each part of the rule, read after its lead-in, against each policy: told, not told, or clashing."""
+    lead = next((part.text for part in gap.parts if part.key == "lead"), "")
+    for policy in gap.texts:
+        sentences = [span.text for span in split_sentences(policy.text)]
+        told = " ".join(sentences[n] for n in policy.sentences if n < len(sentences))
+        for part in gap.parts:
+            if part.key == "lead":
+                continue
+            label = _label_of_part(policy, part.key, part.text)
+            if label is not None:
+                for premise in dict.fromkeys((policy.text, told or policy.text)):
+                    yield LabelledPair(premise, f"{lead} {part.text}".strip(), label, "gaps")
+
+
+def _label_of_part(policy: PolicyText, key: str, text: str) -> int | None:
+    """None where it is not known which part the clash concerns."""
+    if policy.label == "absent" or key in policy.missing:
+        return NEUTRAL
+    if policy.clash is None:
+        return ENTAILMENT
+    return CONTRADICTION if policy.clash.rule in text or text in policy.clash.rule else None
+
+
+def _documents(passages: Sequence[ClaimedPassage]) -> list[list[str]]:
+    """The sentences of passages, a hundred passages of one corpus at a time."""
+    ordered = sorted(passages, key=lambda passage: passage.id)
+    groups = [ordered[start : start + 100] for start in range(0, len(ordered), 100)]
+    return [[sentence for passage in group for sentence in passage.sentences] for group in groups]
+
+
+def verifier_card(
+    name: str, training: NliTraining, pairs: Sequence[LabelledPair], last: Progress, command: str
+) -> ModelCard:
+    """The card of a verifier trained on ``pairs``; ``last`` is the training's last report."""
+    held_out = "not measured: nothing was held out" if last.held_out is None else f"{last.held_out:.4f}"
+    return replace(
+        nli_card(name, training, pairs, last, command),
+        title=f"{name}: does the evidence prove a claim, prove it false, or neither?",
+        use="A three-way cross-encoder: premise is evidence (a sentence, an item of a listing, neighbours, a short "
+        "passage, a title before it as context), hypothesis a claim; entailment is supported, neutral unsupported. "
+        "Used by verdicts. English only.",
+        figures=[("what", "figure"), ("claims held out, whole passage as evidence, most probable label", held_out)],
+        figures_note="Verdicts as shipped: `ragqa eval claims FILE --verdict-model FOLDER`.",
+        further="Claims and policies are RAGQA_DATA/claims, written for this project; no sentence is in the folder. A "
+        "claim meets the sentences that decide it, its passage or a window, and a sentence or title that does not "
+        "decide it; each part of a rule meets policies that tell it, miss it or contradict it.",
+    )

@@ -1,0 +1,137 @@
+"""The verifier's pairs: what a claim meets, what a rule's parts meet; folds held out; packed weights."""
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+from transformers import BertForSequenceClassification
+
+from ragqa.errors import ModelError
+from ragqa.lab.claims import Claim, ClaimedPassage, ClashingWords, Gap, PolicyText, RulePart, fold_of
+from ragqa.lab.training.loop import WEIGHTS
+from ragqa.lab.training.model_folder import write_manifest
+from ragqa.lab.training.packing import pack_model
+from ragqa.lab.training.verifier import (
+    CONTRADICTION,
+    ENTAILMENT,
+    NEUTRAL,
+    VerifierSources,
+    claim_pairs,
+    evidence,
+    gap_pairs,
+    gather_claims,
+)
+from ragqa.models.inference.bert_graph import read_weights
+from ragqa.models.inference.packed import PACKED, is_packed
+from tests.conftest import DATA as SHARED
+from tests.support.tiny_models import write_trainable
+
+SENTENCES = ("Firms keep records for six years.", "Banks lend money to firms.", "Ducks swim on ponds.")
+
+
+def passage_of(*claims, title="", sentences=SENTENCES):
+    return ClaimedPassage("hotpot:1", "wikipedia", sentences, "w", claims, (), title)
+
+
+def pairs_of(passage, claim, seed=0):
+    return list(claim_pairs(passage, claim, random.Random(seed)))
+
+
+def test_a_claim_meets_what_decides_it_and_more_with_its_label():
+    claim = Claim("Records are kept for two years by firms.", "contradicted", "number", (0,))
+    for seed in range(20):
+        deciding, wider, *others = pairs_of(passage_of(claim, title="Rules"), claim, seed)
+        assert deciding.premise.removeprefix("Rules: ") == SENTENCES[0]
+        assert SENTENCES[0] in wider.premise
+        assert {deciding.label, wider.label} == {CONTRADICTION}
+        assert all(pair.label == NEUTRAL and SENTENCES[0] not in pair.premise for pair in others)
+
+
+def test_a_sentence_that_shares_the_claims_words_is_not_taken_for_undeciding():
+    claim = Claim("Banks lend money to firms.", "supported", "plain", (1,))
+    twice = passage_of(claim, sentences=(SENTENCES[1], SENTENCES[1]))
+    assert {pair.source for seed in range(20) for pair in pairs_of(twice, claim, seed)} == {
+        "claims_deciding",
+        "claims_wider",
+    }
+
+
+def test_the_title_stands_before_the_evidence_where_there_is_one():
+    assert evidence(passage_of(title="Rules"), [2]) == "Rules: Ducks swim on ponds."
+    assert evidence(passage_of(), [0, 2]) == f"{SENTENCES[0]} {SENTENCES[2]}"
+
+
+def test_parts_of_a_rule_are_told_missing_or_clashing():
+    parts = tuple(
+        RulePart(key, text) for key, text in (("lead", "A Firm must"), ("(a)", "keep records"), ("(b)", "pay"))
+    )
+    texts = (
+        PolicyText("We keep records. We dance.", "partly", ("(b)",), None, (0,)),
+        PolicyText("We keep no records, but pay.", "conflicts", (), ClashingWords("no records", "records"), (0,)),
+        PolicyText("We dance.", "absent", (), None, (0,)),
+    )
+    gap = Gap("adgm:1:1", "A Firm must: (a) keep records; and (b) pay.", "A Firm", "must", "", "", parts, texts)
+    found = {(pair.premise, pair.hypothesis): pair.label for pair in gap_pairs(gap)}
+    assert found["We keep records.", "A Firm must keep records"] == ENTAILMENT
+    assert found["We keep records. We dance.", "A Firm must pay"] == NEUTRAL
+    assert found["We keep no records, but pay.", "A Firm must keep records"] == CONTRADICTION
+    assert ("We keep no records, but pay.", "A Firm must pay") not in found  # whether it is told is not known
+    assert found["We dance.", "A Firm must pay"] == NEUTRAL
+
+
+@pytest.mark.data
+def test_a_fold_is_held_out_whole():
+    folder = SHARED / "claims"
+    if not (folder / "claims.jsonl").is_file():
+        pytest.skip(f"no labelled claims in {folder}; set RAGQA_DATA to the folder of the data sets")
+    train, held_out = gather_claims(VerifierSources(claims=folder, fold=3, passes=1, n_made=100))
+    assert len(held_out) == 6 * 169
+    assert not {pair.hypothesis for pair in held_out} & {pair.hypothesis for pair in train}
+    assert min(Counter(pair.label for pair in train).values()) > 2_500
+    assert fold_of("adgm:2:1") == 3
+
+
+# Packed weights
+
+
+@pytest.fixture
+def trained(tmp_path):
+    """A minute base and one trained from it: its matrices differ, its word embeddings do not."""
+    from safetensors.numpy import load_file, save_file
+
+    base = write_trainable(tmp_path / "base", ["firms"], BertForSequenceClassification, num_labels=3)
+    folder = write_trainable(tmp_path / "trained", ["firms"], BertForSequenceClassification, num_labels=3)
+    weights, own = load_file(base / WEIGHTS), load_file(folder / WEIGHTS)
+    words = "bert.embeddings.word_embeddings.weight"
+    changed = {name: tensor * np.float32(0.9) for name, tensor in own.items()}
+    save_file(changed | {words: weights[words]}, folder / WEIGHTS, metadata={"format": "pt"})
+    write_manifest(folder, "nli", WEIGHTS)
+    return base, folder
+
+
+def test_packed_weights_are_nearly_those_that_were_packed(trained, tmp_path):
+    base, folder = trained
+    out = tmp_path / "packed"
+    assert pack_model(folder, base, out) == ("bert.embeddings.word_embeddings.weight",)
+    assert is_packed(out)
+    assert not is_packed(folder)
+    before, after = read_weights(folder), read_weights(out)
+    assert set(before) == set(after)
+    for name, tensor in before.items():
+        assert np.allclose(tensor, after[name], atol=np.abs(tensor).max() / 100), name
+
+
+def test_a_packed_model_refuses_another_base_and_another_place(trained, tmp_path):
+    from safetensors.numpy import load_file, save_file
+
+    base, folder = trained
+    with pytest.raises(ModelError, match="expected --out beside the base"):
+        pack_model(folder, base, tmp_path / "elsewhere" / "packed")
+    pack_model(folder, base, tmp_path / "packed")
+    save_file({name: tensor + 1 for name, tensor in load_file(base / WEIGHTS).items()}, base / WEIGHTS)
+    with pytest.raises(ModelError, match="these are others: expected sha256"):
+        read_weights(tmp_path / "packed")
+    (tmp_path / "packed" / PACKED).write_bytes(b"no")
+    with pytest.raises(ModelError, match="cannot be read"):
+        read_weights(tmp_path / "packed")
