@@ -23,6 +23,8 @@ LATER = {
     "quote_anyway",
     "follow_up",
     "place",
+    "effective",
+    "until",
     "given",
     "is_sentence",
     "answer_relevance",

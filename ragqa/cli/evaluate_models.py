@@ -93,6 +93,7 @@ def agreement(
     """How far our RePASs agrees with published figures, in script mode."""
     published = measures.read_published(cases)
     scoring = _scoring(model, precision, coverage_model)
+    scoring = replace(scoring, verdict_model=scoring.entailment_model)  # no verdict is asked for
     with stderr().status("Loading the models"):
         scorer = load_scorer(scoring)
     with progress_bar() as bar:

@@ -26,8 +26,8 @@ from ragqa.index import (
     encoded,
     index_info,
     list_indexes,
-    measured,
     open_index,
+    passage_arrays,
     portions,
     verify_index,
 )
@@ -478,7 +478,7 @@ class TestNothingIsKept:
     def test_two_ids_with_one_key_are_two(self, indexes, monkeypatch):
 
         real = token_table.keys_of
-        for module in (token_table, measured, portions, index_passages):
+        for module in (token_table, passage_arrays, portions, index_passages):
             monkeypatch.setattr(module, "keys_of", lambda texts: real(texts) % 16)
         rows = {n: (passage(f"{n:03}", f"Rule {n}."),) for n in range(60)}
         build(indexes, FakeStream(rows), analyser="english")

@@ -65,7 +65,7 @@ def parse_html(path: Path, beside: Sequence[Path] = ()) -> Parsed:
     parsed.words = plain_words(body)
     _take_out(body, parsed)
     main = _main(body)
-    page = _Page(main)
+    page = _WebPage(main)
     own = Zones()
     leaves = leaves_of(main, page.holds_blocks, _UNSEEN)
     own.add(leaves)
@@ -111,7 +111,7 @@ def zones_beside(paths: tuple[Path, ...]) -> Zones:
         body = root if body is None else body
         _take_out(body, Parsed())
         main = _main(body)
-        zones.add(leaves_of(main, _Page(main).holds_blocks, _UNSEEN))
+        zones.add(leaves_of(main, _WebPage(main).holds_blocks, _UNSEEN))
     return zones
 
 
@@ -171,7 +171,7 @@ def _n_chars(element: HtmlElement) -> int:
     return sum(map(len, element.itertext()))
 
 
-class _Page:
+class _WebPage:
     """What is known of a page before it is walked through."""
 
     def __init__(self, main: HtmlElement) -> None:
@@ -196,7 +196,7 @@ class _Page:
 class _Walk:
     """One pass over a page: elements in, blocks out."""
 
-    def __init__(self, parsed: Parsed, page: _Page) -> None:
+    def __init__(self, parsed: Parsed, page: _WebPage) -> None:
         self.parsed = parsed
         self.page = page
         self.anchor = ""

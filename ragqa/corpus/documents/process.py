@@ -18,7 +18,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-from ragqa.corpus.documents.confined import environment
 from ragqa.corpus.documents.model import UnreadableError
 from ragqa.types import Passage
 
@@ -126,6 +125,8 @@ class Reader:
 
     def _ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
         if self._process is None or self._process.poll() is not None:
+            from ragqa.corpus.documents.confined import environment
+
             self.close()
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "ragqa.corpus.documents.worker"],

@@ -195,10 +195,15 @@ class Judge:
         return SentenceVerdict(index, Verdict.NONE, reason, "language")
 
     def _unless_disagreeing(self, supported: SentenceVerdict, text: str, backing: Sequence[int]) -> SentenceVerdict:
-        """The same verdict, or that sources disagree, where another one says the same but for a number or date."""
-        said = read(text)
+        """The same verdict, or that sources disagree: another passage says the same but for a number or date.
+
+        Sentences of one passage that differ in a number stand side by side, as those of a list do.
+        """
+        said, own = read(text), {self.premises[n].passage_index for n in backing}
         for window in self._windows.of(text, self._unreadable | frozenset(backing)):
             place = window.positions[0]
+            if self.premises[place].passage_index in own:
+                continue
             clash = edited(said, read(self.premises[place].text), SAME)
             if clash:
                 return replace(

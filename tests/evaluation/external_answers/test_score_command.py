@@ -235,7 +235,7 @@ def test_a_half_written_item_is_said_and_scored_again(scorers, file, expected, t
     lines = journal.read_bytes().splitlines(keepends=True)
     journal.write_bytes(b"".join(lines[:-2]) + lines[-2][:-20])
     result = score(file, "--out", tmp_path / "expected")
-    assert "half written" in result.stderr
+    assert "discarded an incomplete entry" in result.stderr
     assert scorers.scored == ["Dogs must bark."]
     assert outputs(tmp_path / "expected") == expected
 

@@ -103,7 +103,7 @@ def test_ctrl_c_ends_a_process_with_130_and_says_how_to_go_on(tmp_path):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert process.returncode == 130, err
-    assert "stopped; what was done is kept in" in err
+    assert "stopped; finished items are stored in" in err
     assert "Traceback" not in out + err
     assert 1 <= kept(folder, "solved") < 100
 
