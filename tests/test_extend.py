@@ -204,7 +204,7 @@ def test_parts_of_a_package_answer_by_name_and_the_record_says_whose_they_are(si
     assert record.models["titles"].name == record.models["generator"].name == "mine-parts 1.2"
     assert record.models["reranker"].name == "backwards"
     assert record.scored is not None
-    assert "'bm25' (mine_parts:Titles) of the package mine-parts has the name of a built-in part" in err
+    assert "'bm25' (mine_parts:Titles) of the package mine-parts has the name of one of ragqa's own" in err
     assert AnswerRecord.from_json(record.to_json()) == record
 
 

@@ -6,24 +6,29 @@ is kept as well (`PassagesAdded`). What is quoted is verbatim.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Generator as Stream
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ragqa.english.language import ENGLISH, language_of
 from ragqa.filtering import select, with_added
 from ragqa.generation.answers import NOTHING_KEPT, Quote, empty_answer, pieces_of, quoted
 from ragqa.generation.direct.answerability import Answerability, answerability
 from ragqa.generation.direct.asking import Part, parts_of
+from ragqa.generation.direct.selector import UNREAD, above, log_odds, points_back, shown
 from ragqa.generation.direct.weighing import Evidence, Source, is_readable, measured, score, vectors_of
 from ragqa.generation.prompts import NO_TEXT
-from ragqa.plugins.protocols import Encoder, Search
+from ragqa.plugins.protocols import Encoder, Search, Selector
 from ragqa.settings.config import FilteringConfig, GenerationConfig
 from ragqa.types import Answer, Passage, Question, Ranking, Selection
 from ragqa.types.events.generation import GenerationEvent, PassagesAdded, Token
 from ragqa.types.events.pipeline import Selected
 
+READ: Final = 24  # sentences that the selector reads, all parts of the question together
+SELECTED: Final = 0.4  # on the score of a sentence, for the log odds that it answers by itself
 EVIDENCE: Final = 3  # sentences after those that answer
 EVIDENCE_WORDS: Final = 150  # of them together
 # Shares of the lowest score among those that answer, that evidence must have: of other passages, of their own, and of
@@ -66,10 +71,18 @@ class DirectGenerator:
     name = "direct, no language model"
     model = ""
 
-    def __init__(self, encoder: Encoder, config: GenerationConfig, filtering: FilteringConfig) -> None:
+    def __init__(
+        self,
+        encoder: Encoder,
+        config: GenerationConfig,
+        filtering: FilteringConfig,
+        selector: Selector | None = None,
+    ) -> None:
+        """Without ``selector`` nearness and words alone decide."""
         self._encoder = encoder
         self._config = config
         self._filtering = filtering
+        self._selector = selector
 
     def stream_searching(
         self, question: Question, ranking: Ranking, search: Search
@@ -87,8 +100,9 @@ class DirectGenerator:
     def draft(self, question: Question, ranking: Ranking) -> Stream[GenerationEvent | Selected, None, Draft]:
         """Yields what is selected, and no word of the answer."""
         selection = select(ranking, self._filtering)
-        evidence, parts = Evidence(ranking), parts_of(question.text)
-        sources = tuple(filter(is_readable, evidence.sentences)) or evidence.sentences
+        evidence, parts = Evidence(ranking), parts_of(question.query)
+        named = tuple(source for source in evidence.sentences if source.rank < evidence.n_named)
+        sources = tuple(filter(is_readable, named or evidence.sentences)) or named or evidence.sentences
         if not selection.kept or not sources:
             yield Selected(selection)
             note = NO_TEXT if selection.kept else NOTHING_KEPT
@@ -116,12 +130,40 @@ class DirectGenerator:
             of_part = [
                 measured(part, source, cosine, evidence) for source, cosine in zip(sources, cosines, strict=True)
             ]
-            scores.append(tuple(map(score, of_part)))
+            plain = list(map(score, of_part))
+            leanings = self._leanings(part, question, sources, plain, evidence, READ // len(parts))
+            scores.append(tuple(one + SELECTED * more for one, more in zip(plain, leanings, strict=True)))
             free = [place for place in range(len(sources)) if place not in best] or list(range(len(sources)))
             best.append(max(free, key=lambda place: (scores[-1][place], -place)))
             top = max(range(len(sources)), key=lambda place: (scores[-1][place], -place))
-            answerable.append(answerability(part, sources[top], of_part[top], evidence, self._encoder))
+            found = answerability(part, sources[top], of_part[top], evidence, self._encoder, leanings[top])
+            answerable.append(found)
         return Weighed(sources, tuple(scores), tuple(best), tuple(answerable))
+
+    def _leanings(
+        self,
+        part: Part,
+        question: Question,
+        sources: Sequence[Source],
+        scores: Sequence[float],
+        evidence: Evidence,
+        most: int,
+    ) -> list[float]:
+        """The selector's log odds of each sentence, read for those of the highest scores; 0 where nothing reads."""
+        if self._selector is None or language_of(question.text) != ENGLISH:
+            return [0.0] * len(sources)
+        places = sorted(range(len(sources)), key=lambda place: (-scores[place], place))[: max(1, most)]
+        asked = f"{question.query.rstrip('?')}: {part.text}" if part.borrowed else part.text
+        texts = {(source.rank, source.position): source.text for source in sources}
+        shows = []
+        for place in places:
+            source = sources[place]
+            before = texts.get((source.rank, source.position - 1), "") if points_back(source.text) else ""
+            shows.append(shown(source.text, above(evidence.passages[source.rank]), before))
+        found = [UNREAD] * len(sources)
+        for place, value in zip(places, log_odds(self._selector.answering(asked, shows)), strict=True):
+            found[place] = value
+        return found
 
     def _leads(self, weighed: Weighed) -> list[int]:
         """The place of the sentence of each part that is answerable, of all where none is."""
@@ -161,6 +203,8 @@ def _further(parts: Sequence[Part], weighed: Weighed, leads: Sequence[int], most
     lowest, own = min(highest[place] for place in leads), {weighed.sources[place].rank for place in leads}
     limited = {(weighed.sources[place].rank, weighed.sources[place].position + 1) for place in leads}
     floors = [lowest * _floor(source, own, limited) for source in weighed.sources]
+    if evidence.n_named:  # of a rule asked for by its number any sentence is
+        floors = [-math.inf] * len(floors)
     chosen: list[int] = []
     room = EVIDENCE_WORDS
     said = frozenset().union(*(weighed.sources[place].reading.stems for place in leads))

@@ -15,6 +15,7 @@ from typing import Final
 
 from ragqa.english.reading import Reading, read
 from ragqa.english.sentences import reads_as_heading, split_sentences
+from ragqa.fusion import NAMED
 from ragqa.generation.direct.asking import Part
 from ragqa.generation.direct.aspects import LONGEST, Unsaid, unsaid
 from ragqa.infra.cleaning import without_controls
@@ -22,7 +23,7 @@ from ragqa.plugins.protocols import Encoder, FloatMatrix
 from ragqa.types import Passage, Ranking
 from ragqa.types.normalisation import min_max_norm
 
-READ: Final = 12  # passages, best first, whose sentences may answer, kept or not
+READ: Final = 20  # passages, best first, whose sentences may answer, kept or not
 MOST_SENTENCES: Final = 200  # of them; a passage of thousands of words is read from its beginning
 FEWEST_WORDS, MOST_WORDS = 3, 250  # of a sentence: "Gold melts at 1,064 degrees Celsius." has six; more is a table
 BORROWED: Final = 0.35  # what a word of an earlier part of the question counts beside the part's own
@@ -49,6 +50,7 @@ class Evidence:
 
     def __init__(self, ranking: Ranking) -> None:
         self.passages = [hit.passage for hit in ranking.hits[:READ]]
+        self.n_named = sum(hit.note == NAMED for hit in ranking.hits[:READ])  # the first, asked for by number
         self._relevances = min_max_norm([hit.score for hit in ranking.hits])
         self._n = len(ranking.hits)
         self._holding = Counter(stem for hit in ranking.hits for stem in stems_of(hit.passage))

@@ -1,12 +1,11 @@
 """Where an answer's words come from: the passages each sentence may cite, and how much is copied word for word.
 
 Pure. A passage supports a sentence where the highest P(entailment) among its source sentences reaches the verdict
-threshold, and where one of them is the sentence itself, word for word: on 60 labelled sentences 34 of 35 citations
-that stand are right by this, 14 of 17 by the verdicts (`ragqa eval citations`). The citations that the model wrote
-stay where all of them support. Where only some do, those stay; where none does, the passages that support the
-sentence take their place; where no passage does, nothing is cited. Nothing that was written is lost: a check holds
-both, and the answer itself is not changed. The limit: a sentence drawn from two passages, neither of which says all
-of it, is supported by neither.
+threshold, and where one of them is the sentence itself, word for word: on 60 labelled sentences 34 of 35 citations that
+stand are right by this, 14 of 17 by the verdicts (`ragqa eval citations`). The citations that the model wrote stay where all of them support. Where only some do, those stay; where none does, the passages that
+support the sentence take their place; where no passage does, nothing is cited. Nothing that was written is lost: a
+check holds both, and the answer itself is not changed. The limit: a sentence drawn from two passages, neither of which
+says all of it, is supported by neither.
 """
 
 from __future__ import annotations

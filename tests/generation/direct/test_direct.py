@@ -7,8 +7,10 @@ import pytest
 
 from ragqa.english.words import STOP_WORDS, words_of
 from ragqa.filtering import select
+from ragqa.fusion import led_by
 from ragqa.generation.answers import NOTHING_KEPT
-from ragqa.generation.direct.generator import ANYWAY, EVIDENCE, EVIDENCE_WORDS, REFUSAL, DirectGenerator
+from ragqa.generation.direct.generator import ANYWAY, EVIDENCE, EVIDENCE_WORDS, READ, REFUSAL, DirectGenerator
+from ragqa.generation.direct.selector import BREAK
 from ragqa.generation.fanout.merging import reselected
 from ragqa.generation.llm.reply import reads_as_refusal
 from ragqa.settings.config import FilteringConfig, GenerationConfig
@@ -53,8 +55,23 @@ def ranked(*texts, scores=None):
     return Ranking.of("fused", [ScoredPassage(one, score) for one, score in zip(found, scores, strict=True)])
 
 
-def asked(question, ranking, filtering=None, **config):
-    generator = DirectGenerator(Encoder(), GenerationConfig(**config), filtering or FilteringConfig(0.0, 1.0))
+class Selector:
+    """Is sure of the sentences that hold one of these words; notes what it was asked."""
+
+    info = ModelInfo("known", "0" * 64)
+
+    def __init__(self, *words):
+        self.words, self.asked = words, []
+
+    def answering(self, question, texts):
+        self.asked.append((question, tuple(texts)))
+        fully = [0.95 if any(word in text.rpartition(BREAK)[2] for word in self.words) else 0.02 for text in texts]
+        return np.array([(1 - one, 0.0, one) for one in fully], dtype=np.float32)
+
+
+def asked(question, ranking, filtering=None, selector=None, **config):
+    filtering = filtering or FilteringConfig(0.0, 1.0)
+    generator = DirectGenerator(Encoder(), GenerationConfig(**config), filtering, selector)
     events, (answer, selection) = drain(generator.stream_searching(Question(question), ranking, None))
     assert [event for event in events if isinstance(event, Selected)] == [Selected(selection)]
     return events, answer, selection
@@ -170,3 +187,41 @@ def test_nothing_retrieved_and_nothing_readable_say_so():
 def test_headings_are_no_answers_where_there_is_anything_else():
     _, answer, _ = asked(MELTING, ranked("GOLD AND THE TEMPERATURE AT WHICH IT MELTS", MELTS))
     assert answer.sentences[0].text == MELTS
+
+
+def test_the_selector_has_a_say_in_what_comes_first_and_in_what_is_refused():
+    texts = "A firm keeps records of gold in a vault. Records of gold are destroyed by the sixth year."
+    question = "Until when does a firm keep records of gold?"
+    first = [asked(question, ranked(texts), selector=one, quote_anyway=True)[1] for one in (None, Selector("sixth"))]
+    assert [one.sentences[0].text for one in first] == [*(texts.split(". ")[0] + ".",), texts.split(". ")[1]]
+    assert not asked(MELTING, ranked(MELTS), selector=Selector("melts"))[1].is_refusal
+    cost = "How much does a gold ring that never melts cost in a shop?"
+    assert asked(cost, ranked(MELTS), selector=Selector())[1].is_refusal
+
+
+def test_a_sentence_that_points_back_is_read_with_the_one_before_and_all_with_their_titles():
+    selector = Selector()
+    text = "The internal audit function is independent. It may be outsourced to another firm."
+    asked("Can a firm outsource its compliance function?", ranked(text), selector=selector)
+    ((_, texts),) = selector.asked
+    assert "Title 1 | The internal audit function is independent. | It may be outsourced to another firm." in texts
+    assert "Title 1 | The internal audit function is independent." in texts
+
+
+def test_the_selector_reads_no_more_than_time_allows_and_no_other_language():
+    many = " ".join(f"The Titanic sank {n} times in the story number {n}." for n in range(90))
+    selector = Selector()
+    asked("When was it that the Titanic sank, and where was the Titanic built?", ranked(many), selector=selector)
+    assert [len(texts) for _, texts in selector.asked] == [READ // 2, READ // 2]
+    selector = Selector()
+    slovenian = "Pri kateri temperaturi se tali zlato in kdaj postane povsem tekoče?"
+    asked(slovenian, ranked("Zlato se tali pri temperaturi 1064 stopinj."), selector=selector)
+    assert selector.asked == []
+
+
+def test_a_rule_asked_for_by_number_is_answered_by_that_rule_alone():
+    texts = "The bank keeps a list of clients. Clients are told of it each year in May."
+    ranking = ranked(MELTS, texts)
+    _, answer, _ = asked("What does rule 3.1.1 say?", led_by(ranking, [ranking.hits[1].passage]))
+    assert not answer.is_refusal
+    assert sorted(one.text for one in answer.sentences) == sorted(f"{one.rstrip('.')}." for one in texts.split(". "))

@@ -19,7 +19,7 @@ from ragqa.corpus.pandachat import (
 )
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmark import LIMIT, Benchmark, Item, Json, Option, Outcome, Settings, Status, Task
-from ragqa.evaluation.benchmarks.pandachat.ranking import Ranker, check_index, fits, ranker_of, warmed
+from ragqa.evaluation.benchmarks.pandachat.ranking import Ranker, check_index, ranker_of, warmed
 from ragqa.evaluation.benchmarks.pandachat.results import (
     RANKED_AT,
     REPORT,
@@ -238,7 +238,6 @@ def _count(path: Path) -> int:
 BENCHMARK = Benchmark.of(
     globals(),
     name=NAME,
-    fits=fits,
     title="PandaChat-RAG-sl",
     description=(
         "206 Slovenian questions: is the document that answers a question among the first chunks found? Writes a "
