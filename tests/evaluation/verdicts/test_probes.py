@@ -149,8 +149,8 @@ def test_the_tables_count_what_each_judge_said():
     verdicts, obligations = confusions[:2]
     assert verdicts.headings == ("supported", "contradicted", "unsupported", "sources disagree", "no verdict")
     assert [cell.split()[0] for cell in verdicts.lines[0].cells] == ["1", "0", "0", "0", "1"]
-    assert obligations.headings == ("covered", "covered in part", "not covered")
-    assert obligations.lines[0].cells == ("1 · 1.00 [.21–1.00]", "0 · .00 [.00–.79]", "0 · .00 [.00–.79]")
+    assert obligations.headings == ("covered", "covered in part", "in conflict", "not covered")
+    assert obligations.lines[0].cells == ("1 · 1.00 [.21–1.00]", *["0 · .00 [.00–.79]"] * 3)
     assert len(confusions) == 6
     assert tables([]) == ()
 
