@@ -19,7 +19,8 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
 ]
 QUESTION = "How many days before outsourcing a critical function must the Commission be told, in case {}?"
-WRITING = "() => document.querySelector('.rq-progress b')?.textContent.endsWith('writing the answer')"
+WRITING = """() => /(writing the answer|Waiting for the language model)$/.test(
+    document.querySelector('.rq-progress b')?.textContent)"""  # a server that is silent for a second is waited for
 FINAL = ".rq-line:not(.rq-provisional)"
 
 
