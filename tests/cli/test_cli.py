@@ -83,7 +83,7 @@ def test_build_list_info_verify_delete(call, places):
     assert "index again: 5 passages of 1 documents" in out
     assert "again" in call("index", "list")[1]
     assert "corpus_sha256" in call("index", "info", "again")[1]
-    assert "is intact" in call("index", "verify", "again")[1]
+    assert "is whole" in call("index", "verify", "again")[1]
     assert call("index", "delete", "again", "--yes")[0] == 0
     assert "again" not in call("index", "list")[1]
 

@@ -321,7 +321,7 @@ def test_the_catalogue_finds_what_lies_in_its_folders():
 def test_a_folder_without_init_is_left_out_and_named(tmp_path, monkeypatch, caplog):
     (tmp_path / "words").mkdir()
     (tmp_path / "words" / "benchmark.py").write_text("raise AssertionError\n")
-    monkeypatch.setattr(ragqa.evaluation.benchmarks, "__path__", [str(tmp_path)])
+    monkeypatch.setattr(ragqa.evaluation, "__path__", [str(tmp_path)])
     assert benchmarks.__wrapped__().keys().isdisjoint({"words", "retrieval"})
     assert "expected an __init__.py beside it" in caplog.text
     assert str(tmp_path / "words") in caplog.text

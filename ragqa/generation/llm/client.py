@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import re
-import weakref
 from collections.abc import Generator as Pieces
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing
@@ -166,18 +165,15 @@ class ChatClient:
             options["trust_env"] = False  # past any proxy
         if parts.username:  # in the address the login would stand in the log of every request
             options["auth"] = (unquote(parts.username), unquote(parts.password or ""))
-        connections = openai.DefaultHttpxClient(**options)
-        client = openai.OpenAI(
+        return openai.OpenAI(
             api_key=key or "none",
             base_url=_without_login(base_url),
             timeout=openai.Timeout(
                 config.timeout_seconds, connect=min(config.timeout_seconds, CONNECT_TIMEOUT_SECONDS)
             ),
             max_retries=0,  # `with_retries` does
-            http_client=connections,
+            http_client=openai.DefaultHttpxClient(**options),
         )
-        weakref.finalize(client, connections.close)  # openai closes none but its own
-        return client
 
     @property
     def model(self) -> str:

@@ -38,12 +38,16 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """The verdict, its probability, whether it is near a line, and the look that decided, by position."""
+    """The verdict, its probability, whether it is near a line, and the look that decided, by position.
+
+    ``supporting`` are the passages that support it by themselves.
+    """
 
     verdict: Verdict
     probability: float
     unsure: bool
     deciding: int
+    supporting: frozenset[int]
 
 
 Weights = Mapping[Verdict, Mapping[str, float]]
@@ -72,24 +76,32 @@ def belief(looks: Sequence[Look], weights: Weights = WEIGHTS, line: float = SUPP
     nearest = max(look.near for look in looks)
     passages = [[look for _, look in group] for _, group in groupby(enumerate(looks), lambda one: one[1].passage)]
     judged = [(probabilities(of, weights), max(look.near for look in of)) for of in passages]
+    supporting = [of[0].passage for of, (found, _) in zip(passages, judged, strict=True) if _supports(found, line)]
     on_subject = [found for found, near in judged if near >= nearest - ON_SUBJECT]
     of = max((found for found, _ in judged), key=lambda found: found[Verdict.SUPPORTED])
     against = max(on_subject, key=lambda found: found[Verdict.CONTRADICTED])
     supported, contradicted = of[Verdict.SUPPORTED], against[Verdict.CONTRADICTED]
     verdict = Verdict.UNSUPPORTED
-    if supported >= line and supported > of[Verdict.CONTRADICTED]:
+    if _supports(of, line):
         verdict = Verdict.SUPPORTED
     elif contradicted >= CONTRADICTION_LINE:
         verdict, of = Verdict.CONTRADICTED, against
     distance = min(abs(supported - line), abs(contradicted - CONTRADICTION_LINE))
     is_most_probable = of[verdict] == max(of.values())
-    deciding = _deciding(looks, nearest, against=verdict is Verdict.CONTRADICTED)
-    return Belief(verdict, of[verdict], distance < MARGIN or not is_most_probable, deciding)
+    is_against = verdict is Verdict.CONTRADICTED
+    places = [n for n, look in enumerate(looks) if not is_against or look.near >= nearest - ON_SUBJECT]
+    if verdict is Verdict.SUPPORTED:
+        places = [n for n in places if looks[n].passage in supporting]
+    deciding = _deciding(looks, places, against=is_against)
+    return Belief(verdict, of[verdict], distance < MARGIN or not is_most_probable, deciding, frozenset(supporting))
 
 
-def _deciding(looks: Sequence[Look], nearest: float, *, against: bool) -> int:
-    """The position of the look that says most against, of those on the subject, or that entails most."""
-    places = [n for n, look in enumerate(looks) if not against or look.near >= nearest - ON_SUBJECT]
+def _supports(found: Mapping[Verdict, float], line: float) -> bool:
+    return found[Verdict.SUPPORTED] >= line and found[Verdict.SUPPORTED] > found[Verdict.CONTRADICTED]
+
+
+def _deciding(looks: Sequence[Look], places: Sequence[int], *, against: bool) -> int:
+    """Of these looks, by position, the one that says most against, or that entails most."""
     return max(places, key=lambda n: looks[n].said.contradiction if against else looks[n].said.entailment)
 
 

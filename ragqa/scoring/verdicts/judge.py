@@ -271,10 +271,12 @@ class Judge:
 
 
 def _supporting(windows: Sequence[Window], looks: Sequence[Look], found: Belief) -> tuple[int, ...]:
-    """The nearest sentence of each window that entails it as much as not, the deciding one first."""
+    """The nearest sentence of each window of the passages that support it, the deciding one first."""
     first = windows[found.deciding].positions[0]
-    others = (window.positions[0] for window, look in zip(windows, looks, strict=True) if look.said.entailment >= 0.5)
-    return tuple(dict.fromkeys((first, *others)))
+    backing = zip(windows, looks, strict=True)
+    return tuple(
+        dict.fromkeys((first, *(window.positions[0] for window, look in backing if look.passage in found.supporting)))
+    )
 
 
 def _has(text: str, clash: Clash) -> bool:

@@ -1,7 +1,8 @@
 """Whether an answer or a policy tells of an obligation: part by part, and what of it is missing or in conflict.
 
-An obligation is its lead-in with each item of its listing, or the sentence as a whole; a period, number or date of a
-part that is told must be told, too.
+An obligation is its lead-in with each item of its listing, or the sentence as a whole. A period, number or date of a
+part that is told must be told, too; a part of which half the words are told is told in part, and the run of words that
+is not is named.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ from dataclasses import dataclass
 from ragqa.english.dates import Date
 from ragqa.english.quantities import Quantity, unmatched
 from ragqa.english.reading import read
-from ragqa.scoring.verdicts.listings import taken_apart
-from ragqa.scoring.verdicts.windows import Similarity, covers
+from ragqa.english.words import Word
+from ragqa.scoring.verdicts.windows import Similarity, covers, taken_apart
 from ragqa.types import AnswerSentence, Span
 from ragqa.types.scores import Cover, NliProbabilities, ObligationVerdict, Premise
 
@@ -25,6 +26,8 @@ NEAR = 0.45  # nearness of the nearest answer sentence below which a part is not
 # Chosen on rules and policies that the verifier has not seen.
 TOLD = 0.65  # P(entailment) from which a part is told
 CLASHES = 0.5  # P(contradiction) from which a part is in conflict
+HALF = 0.5  # share of a part's content words from which it is told in part
+LEAST = 2  # content words of a run that is named as missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,7 @@ class ReadPart:
     text: str
     evidence: str
     nearest: int  # the index of the answer sentence that is nearest
+    sentence: str  # and its text
 
 
 def parts_read(obligation: Premise, said: Said, similarity: Similarity | None = None) -> list[ReadPart]:
@@ -50,7 +54,7 @@ def parts_read(obligation: Premise, said: Said, similarity: Similarity | None = 
         near = [float(one) + float(other) for one, other in zip(cover, cosine, strict=True)]
         best = max(range(len(near)), key=lambda n: near[n])
         window = texts if sum(map(len, texts)) <= WHOLE else texts[max(0, best - 1) : best + 2]
-        found.append(ReadPart(span, text, " ".join(window) if near[best] >= NEAR else "", said[best][0]))
+        found.append(ReadPart(span, text, " ".join(window) if near[best] >= NEAR else "", *_named(said[best])))
     return found
 
 
@@ -78,6 +82,9 @@ def cover_of(index: int, parts: Sequence[ReadPart], table: Table) -> ObligationV
         elif said.entailment >= TOLD:
             told.append(part)
             missing += _numbers_missing(part)
+        elif untold := _untold(part):
+            told.append(part)
+            missing += untold
         else:
             missing.append(part.span)
     if clashing:
@@ -96,6 +103,30 @@ def cover_of(index: int, parts: Sequence[ReadPart], table: Table) -> ObligationV
     return ObligationVerdict(
         index, Cover.IN_PART, f"Sentence {place + 1} says it without {words}.", "part", place, tuple(missing)
     )
+
+
+def _named(said: tuple[int, AnswerSentence]) -> tuple[int, str]:
+    return said[0], said[1].text
+
+
+def _untold(part: ReadPart) -> list[Span]:
+    """The runs of words of a part that the nearest sentence does not have, where it has half of its content words."""
+    wanted, told = read(part.span.text), read(part.sentence)
+    if not wanted.content or len(wanted.content & told.content) < HALF * len(wanted.content):
+        return []
+    found: list[Span] = []
+    run: list[Word] = []
+    for word in [*wanted.words, None]:
+        if word is not None and not (word.stem in wanted.content and word.stem in told.content):
+            run.append(word)
+            continue
+        new = [n for n, one in enumerate(run) if one.stem in wanted.content]
+        if len(new) >= LEAST:
+            start, end = run[0].start, run[new[-1]].end
+            text = part.span.text[start:end]
+            found.append(Span(text, part.span.start + start, part.span.start + end))
+        run = []
+    return found
 
 
 def _numbers_missing(part: ReadPart) -> list[Span]:

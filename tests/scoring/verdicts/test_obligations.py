@@ -66,3 +66,9 @@ def test_in_another_language_only_words_cover():
     assert cover_of(SLOVENIAN, SLOVENIAN, said=everything).cover is Cover.COVERED
     other = cover_of(SLOVENIAN, SLOVENIAN.replace("šest", "pet"), said=everything)
     assert (other.cover, other.rule) == (Cover.NOT_COVERED, "language")
+
+
+def test_words_that_are_told_and_a_run_that_is_not_are_told_in_part():
+    cover = cover_of(NOTIFY.replace("within", "if clients are harmed, within"), NOTIFY, said=lambda _: NOTHING)
+    assert (cover.cover, [span.text for span in cover.missing]) == (Cover.IN_PART, ["if clients are harmed"])
+    assert cover_of(NOTIFY, "A Firm pays the Commission.", said=lambda _: NOTHING).cover is Cover.NOT_COVERED

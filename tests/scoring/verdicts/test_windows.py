@@ -2,8 +2,7 @@
 
 from ragqa.english.reading import read
 from ragqa.scoring.repass.breakdown import source_premises
-from ragqa.scoring.verdicts.listings import taken_apart
-from ragqa.scoring.verdicts.windows import LONG, Windows, covers
+from ragqa.scoring.verdicts.windows import LONG, Windows, covers, taken_apart
 from ragqa.types.scores import ScoringMode
 from tests.support.fakes import passage
 
