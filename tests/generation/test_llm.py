@@ -11,7 +11,7 @@ import pytest
 from ragqa.errors import ConfigError, GenerationError, RateLimitedError, RefusedError, TimedOutError
 from ragqa.generation.llm import reply
 from ragqa.generation.llm.client import ChatClient, redacted
-from ragqa.generation.llm.generator import WAITING, LlmGenerator
+from ragqa.generation.llm.generator import PAUSING, WAITING, LlmGenerator
 from ragqa.generation.llm.reply import ThinkingFilter
 from ragqa.generation.prompts import PASSAGE_MAX_CHARS, PASSAGES_MAX_CHARS
 from ragqa.settings.config import GenerationConfig
@@ -50,7 +50,7 @@ def generator_for(server, key=KEY, **settings):
 def run(generator, passages=PASSAGES, question=QUESTION):
     """All tokens and the answer, without the word of each second in which a busy machine brought nothing."""
     events, answered = drain(generator.stream(question, passages))
-    return [event for event in events if event != Working(WAITING)], answered
+    return [event for event in events if event not in (Working(WAITING), Working(PAUSING))], answered
 
 
 def ask(*script, key=KEY, **settings):

@@ -19,8 +19,7 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
 ]
 QUESTION = "How many days before outsourcing a critical function must the Commission be told, in case {}?"
-WRITING = """() => /(writing the answer|Waiting for the language model)$/.test(
-    document.querySelector('.rq-progress b')?.textContent)"""  # a server that is silent for a second is waited for
+WRITING = "() => document.querySelector('.rq-progress b')?.textContent.endsWith('writing the answer')"
 FINAL = ".rq-line:not(.rq-provisional)"
 
 

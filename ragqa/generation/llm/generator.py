@@ -18,7 +18,8 @@ from ragqa.settings.config import GenerationConfig
 from ragqa.types import Answer, Passage, Question
 from ragqa.types.events.generation import Token, Working
 
-WAITING = "Waiting for the language model"
+WAITING = "Waiting for the language model"  # before its first words
+PAUSING = "Waiting for more words, writing the answer"
 
 
 class LlmGenerator:
@@ -62,9 +63,11 @@ class LlmGenerator:
         prompt = build_prompt(question, self._context(passages), self._prompt)
         reply = Reply(LONGEST_TOKEN * self._config.max_tokens)
         write = partial(self._client.write, prompt.messages, reply, seed=self._config.seed)
+        silence = WAITING
         with closing(in_thread(write, reply.stopped)) as pieces:
             for text in pieces:
-                yield Token(text) if text else Working(reply.progress or WAITING)
+                yield Token(text) if text else Working(reply.progress or silence)
+                silence = PAUSING if text else silence
         return reply.answer(self, prompt, max_tokens=self._config.max_tokens)
 
     def _context(self, passages: Sequence[Passage]) -> Sequence[Passage]:
