@@ -16,6 +16,8 @@ FINAL = ".rq-line:not(.rq-provisional)"
 
 
 def test_from_a_search_to_the_place_to_what_a_term_means_to_an_answer_about_the_section(page, address):
+    from playwright.sync_api import expect
+
     page.goto(f"{address}/read?corpus=rulebook")
     page.get_by_label("Search in this corpus").fill('"cold storage"')
     page.get_by_label("Search in this corpus").press("Enter")
@@ -28,7 +30,8 @@ def test_from_a_search_to_the_place_to_what_a_term_means_to_an_answer_about_the_
     marked = place.locator("mark.rq-mark-mixed")
     marked.first.wait_for()
     assert {text.lower() for text in marked.all_inner_texts()} == {"cold storage"}
-    assert page.get_by_label("Search in this document").input_value() == '"cold storage"'
+    # the box is on the page before Streamlit's front end has put the address's words into it
+    expect(page.get_by_label("Search in this document")).to_have_value('"cold storage"')
     settle(page)
 
     term = page.locator(".rq-unit .rq-term:not(mark .rq-term)").first
