@@ -365,4 +365,4 @@ def test_the_page_names_no_benchmark():
 
 def test_one_module_knows_what_looks_like_a_key():
     homes = {path.name for path in MODULES if "Bearer\\s" in path.read_text(encoding="utf-8")}
-    assert homes == {"redaction.py"}
+    assert homes == {"cleaning.py"}
