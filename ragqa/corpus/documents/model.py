@@ -20,6 +20,7 @@ MAX_BYTES: Final = 200 * 2**20  # of a file, and of all that an archive holds un
 MAX_PAGES: Final = 5_000
 MAX_BLOCKS: Final = 400_000  # a parser stops there: no document that somebody wrote has more
 MAX_CHARS: Final = 40_000_000
+OUTERMOST: Final = 1.0  # the indent of what stands in no list and no cell, where indents are levels
 
 
 @dataclass(frozen=True, slots=True)

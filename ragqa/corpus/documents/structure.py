@@ -14,7 +14,7 @@ from typing import Final
 
 from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.labels import GUIDANCE, RANKS, Step, Value, component, follows, is_later, opens, read_label
-from ragqa.corpus.documents.model import Block
+from ragqa.corpus.documents.model import OUTERMOST, Block
 
 DOTTED: Final = "dotted"
 _ITEM_WORDS: Final = 25  # a numbered text of so many words at most may be a heading
@@ -211,7 +211,8 @@ class _Builder:
         unit = self._made(Step("", "", ()), parent, kind, block.indent, [block])
         if kind == "note" and block.label:
             above = self._holding().number.rstrip(".")
-            mark = f"note {block.label.strip('().[] ')}"
+            printed = block.label.strip("().[] ")
+            mark = printed if block.text.startswith(block.label) else f"note {printed}"
             unit.number = f"{above}.{mark}" if above else mark
         parent.parts.append(unit)
 
@@ -236,6 +237,8 @@ class _Builder:
 
     def _go_on(self, block: Block) -> None:
         """Text without a number: the rest of the unit it stands in, by its indent where there are any."""
+        while self._announces_anew(self._stack[-1], block):
+            self._stack.pop()
         depth = len(self._stack) - 1
         while depth and self._is_item(self._stack[depth]) and self._ends_before(self._stack[depth], block):
             depth -= 1
@@ -250,10 +253,15 @@ class _Builder:
         else:
             unit.parts.append(block)
 
+    def _announces_anew(self, unit: Unit, block: Block) -> bool:
+        """Whether "For others:" stands further out than this one of a list, and so begins another list beside it."""
+        listed = self._is_item(unit) or (unit.style == "1." and not unit.is_heading)
+        return listed and block.text.endswith(":") and _is_outside(block, unit)
+
     def _ends_before(self, unit: Unit, block: Block) -> bool:
         """Whether the text stands further out than this item does, and so is none of its own."""
-        if block.indent and unit.indent:
-            return block.indent < unit.indent - 0.5 * (_TOLERANCE if unit.indent > 10 else 1)
+        if block.indent and unit.indent and not block.indent == unit.indent == OUTERMOST:
+            return _is_outside(block, unit)
         return block.text[:1].islower() and unit.style != "(1)"  # "…, as the Regulator may direct" ends its items
 
     # Numbers --------------------------------------------------------------------------------------------------------
@@ -346,6 +354,8 @@ class _Builder:
             top = self._stack[-1]
             if top.indent and indent and indent < top.indent - _TOLERANCE:
                 weight -= 1.5
+            elif opens(value) and top.style and top.indent and indent > top.indent and _aligned(top.indent, indent) < 0:
+                weight += 1.5  # "(i)" further in than "(h)" begins a list of its own
             if weight > best:
                 best, chosen, place = weight, read, under
         return place, chosen
@@ -375,9 +385,13 @@ class _Builder:
 
 
 def _aligned(before: float, after: float) -> float:
-    if not before or not after:
+    if not before or not after or before == after == OUTERMOST:
         return 0.0
     return 1.0 if abs(before - after) <= (_TOLERANCE if max(before, after) > 10 else 0.1) else -1.0
+
+
+def _is_outside(block: Block, unit: Unit) -> bool:
+    return bool(block.indent) and block.indent < unit.indent - 0.5 * (_TOLERANCE if unit.indent > 10 else 1)
 
 
 def _whole_value(unit: Unit) -> Value:
