@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from ragqa.corpus.documents import DOCUMENT_FORMATS
-from ragqa.corpus.reference_grammar import mentions_of
-from ragqa.corpus.references import Reference, references
+from ragqa.corpus.reference_grammar import Reference, mentions_of
 from ragqa.index.manifest import REFERENCES
 from ragqa.index.passages import read_passages
 
@@ -22,6 +21,8 @@ def write_references(folder: Path, named: Iterable[bytes]) -> None:
 
     ``named`` are the lines of what each passage names (`ragqa.corpus.reference_grammar`).
     """
+    from ragqa.corpus.references import references  # not needed to read an index
+
     found = references(tuple(read_passages(folder)), map(mentions_of, named))
     path = folder / REFERENCES
     path.unlink(missing_ok=True)
