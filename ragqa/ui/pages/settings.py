@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -27,6 +26,7 @@ from ragqa.settings.preset_files import LONGEST_EXPLANATION, LONGEST_NAME, save_
 from ragqa.settings.presets import PRESETS, Preset
 from ragqa.settings.schema import Place
 from ragqa.ui import access
+from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import changed_html, notice_html
 from ragqa.ui.pages.model_choice import can_ask, model_widget
 from ragqa.ui.state import resources
@@ -85,11 +85,11 @@ def settings_panel(
             _apply_preset(presets, weights)
         for name, value in weights(preset).items():  # of rankings that the corpus before this one had not
             values.setdefault(name, value)
-        st.caption(preset.explanation if preset in PRESETS else _verbatim(preset.explanation))
+        st.caption(preset.explanation if preset in PRESETS else plain_markdown(preset.explanation))
         top = st.container()  # filled when the widgets below have said what was changed
         groups = (registry.RETRIEVERS, registry.RERANKERS, registry.GENERATORS)
         for problem in (*problems, *(line for group in groups for line in registry.problems(group))):
-            st.warning(_verbatim(problem))
+            st.warning(plain_markdown(problem))
         words = _filtering_widgets(values, moves=view is not None)
         _retrieval_widgets(values, rankings)
         _reranking_widgets(values, presets.values(), rankings, index)
@@ -235,11 +235,6 @@ def _group(name: str) -> str:
     return f'<p class="rq-group">{name}</p>'
 
 
-def _verbatim(text: str) -> str:
-    """Text of a file as Markdown that shows it as it is: no link, picture or formula in it comes alive."""
-    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)  # of other signs Markdown would show the backslash
-
-
 def _retrieval_widgets(values: dict[str, Any], rankings: Sequence[str]) -> None:
     st.html(_group("Retrieval and fusion"))
     _widgets(values, "retrieval")
@@ -247,18 +242,19 @@ def _retrieval_widgets(values: dict[str, Any], rankings: Sequence[str]) -> None:
     for name in rankings:
         part, encoder = registry.find(registry.RETRIEVERS, name), name.removeprefix("dense:")
         label = f"{part.label if part else name} weight" + (f", {encoder}" if encoder != name else "")
-        _slider(values, f"weight_{name}", _verbatim(label), (0.0, 1.0, 0.05), part.explanation if part else "")
+        _slider(values, f"weight_{name}", plain_markdown(label), (0.0, 1.0, 0.05), part.explanation if part else "")
     shares = fusion_of(values, rankings).weights
     if "dense" not in rankings:
         st.caption("No vectors in this index: lexical only.")
     words = " + ".join(f"{name} {share:.2f}" for name, share in shares.items())
-    st.caption(_verbatim(words if values["fusion"] == "wsum" else f"Ranks of {' and '.join(shares)}, all alike."))
+    st.caption(plain_markdown(words if values["fusion"] == "wsum" else f"Ranks of {' and '.join(shares)}, all alike."))
 
 
 def _rerankers(presets: Iterable[Preset]) -> tuple[str, ...]:
     """What a visitor may have loaded: the registry's rerankers, those of presets and of RAGQA_PAGE_MODELS; "": off."""
     own = [part.name for part in registry.parts(registry.RERANKERS) if part.is_name]
-    return tuple(dict.fromkeys(("", *own, *page_models(), *(preset.reranking.model for preset in presets))))
+    further = page_models("RAGQA_PAGE_MODELS")
+    return tuple(dict.fromkeys(("", *own, *further, *(preset.reranking.model for preset in presets))))
 
 
 def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset], rankings: Sequence[str], index: str) -> None:
@@ -278,12 +274,12 @@ def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset], rankin
     missing = [name for name in rankings_read(values["reranker"]) if name not in rankings]
     if missing:
         words = f"{values['reranker']} reads the ranking {', '.join(missing)}, which this corpus lacks: choose another."
-        st.warning(_verbatim(f"{words} To add it: {_adding(missing, index)}"))
+        st.warning(plain_markdown(f"{words} To add it: {_adding(missing, index)}"))
     if is_api_name(values["reranker"]):
         st.caption("Behind an API: the question and the passages it reads are sent to that server.")
     key = missing_key(values["reranker"])
     if key:
-        st.warning(_verbatim(f"{values['reranker']} needs a key: set {key} and start again, or choose off."))
+        st.warning(plain_markdown(f"{values['reranker']} needs a key: set {key} and start again, or choose off."))
     _widgets(values, "reranking")
 
 
