@@ -16,8 +16,7 @@ from dataclasses import replace
 from typing import Final
 
 from ragqa.settings.config import FilteringConfig
-from ragqa.types import Candidate, Drop, Limit, Ranking, ScoredPassage, Selection
-from ragqa.types.normalisation import min_max_norm
+from ragqa.types import Candidate, Drop, Limit, Ranking, ScoredPassage, Selection, min_max_norm
 
 PAIRED: Final = 0.2  # how far below the threshold a passage may lie that is read with a kept one
 CUT_WEIGHTS: Final = {"bias": -7.6, "relevance": 10.22, "others": -4.45, "lead": 2.83}  # `ragqa train cut`

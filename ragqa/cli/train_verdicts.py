@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from ragqa.cli.output import progress_bar, stderr, stdout
-from ragqa.cli.tables import plain
+from ragqa.cli.output import plain, progress_bar, stderr, stdout
 from ragqa.lab.claims import FOLDS, fold_of, read_claims
 from ragqa.lab.training.verdicts import cases_of, chosen, fitted, out_of_fold, shares
 from ragqa.loading import load_scorer

@@ -17,8 +17,7 @@ from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.errors import ConfigError
 from ragqa.filtering import BEST, RULES, FilterRule, kept_places, pairs
 from ragqa.settings.config import FilteringConfig
-from ragqa.types import Ranking
-from ragqa.types.normalisation import min_max_norm
+from ragqa.types import Ranking, min_max_norm
 
 FIGURES = ("F", "precision", "recall", "kept")  # of a selection
 

@@ -23,6 +23,7 @@ from ragqa.corpus.answers import answers_in
 from ragqa.corpus.documents.confined import confine, limit_processor
 from ragqa.corpus.documents.conservation import check_words
 from ragqa.corpus.documents.docx import parse_docx
+from ragqa.corpus.documents.exported import exported
 from ragqa.corpus.documents.html import parse_html
 from ragqa.corpus.documents.kinds import check, members
 from ragqa.corpus.documents.labels import GUIDANCE, RANKS
@@ -93,6 +94,8 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
         path = Path(request["path"])
         if "answers" in request:
             return {"answers": _answers(path, request["name"], request["answers"])}
+        if "exported" in request:
+            return {"exported": exported(path)}
         if "page" in request:
             check(path, "PDF")
             return {"picture": b64encode(picture_of(path, request["page"], request["boxes"])).decode()}
