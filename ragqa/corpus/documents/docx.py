@@ -41,6 +41,7 @@ def parse_docx(path: Path) -> Parsed:
         numbering = Numbering(etree.fromstring(parts["numbering.xml"].blob) if "numbering.xml" in parts else None)
         reading = _Reading(document, numbering)
         reading.read()
+        reading.parsed.words = words_of(_raw(document.element.body))
         for name, tag in _NOTES.items():
             if f"{name}.xml" in parts:
                 reading.read_notes(etree.fromstring(parts[f"{name}.xml"].blob), tag)
@@ -49,7 +50,6 @@ def parse_docx(path: Path) -> Parsed:
         msg = f"expected a whole Word document, found a damaged one ({why}); open it in Word and save it again"
         raise UnreadableError(msg) from error
     parsed = reading.parsed
-    parsed.words = words_of(_raw(document.element.body))
     if any(name.endswith("vbaProject.bin") for name in names):
         parsed.warnings.append("its macros are not read")
     headings = (
@@ -73,6 +73,11 @@ class _Reading:
         for control in self._body.iter(f"{W}sdt"):
             if _is_contents(control):
                 self.parsed.leave_out("table of contents", clean_line(_raw(control)))
+        for moved in self._body.iter(f"{W}moveFrom"):
+            self.parsed.leave_out("moved away by a tracked change", clean_line(_raw(moved)))
+        for run in self._body.iter(f"{W}r"):
+            if _is_hidden(run) and run.getparent().tag != f"{W}moveFrom":
+                self.parsed.leave_out("hidden text", _raw(run))
         for element in _children(self._body):
             if element.tag == f"{W}p":
                 self._paragraph(element)
@@ -85,6 +90,7 @@ class _Reading:
             if note.get(f"{W}type") is None:
                 text = clean_line(" ".join(_text(paragraph) for paragraph in note.iter(f"{W}p")))
                 self.parsed.add(Block(text, "note", note.get(f"{W}id") or ""))
+                self.parsed.words += words_of(_raw(note))
 
     def _paragraph(self, paragraph: Any) -> None:  # noqa: ANN401
         self._n_paragraphs += 1
@@ -225,10 +231,7 @@ def _text(element: Any) -> str:  # noqa: ANN401
     pieces = []
     for child in _children(element):
         if child.tag == f"{W}r":
-            hidden = child.find(f"{W}rPr/{W}vanish")
-            if hidden is not None and hidden.get(f"{W}val") not in {"0", "false"}:
-                continue
-            pieces.append(_text(child))
+            pieces.append("" if _is_hidden(child) else _text(child))
         elif child.tag == f"{W}t":
             pieces.append(child.text or "")
         elif child.tag in {f"{W}tab", f"{W}br", f"{W}cr"}:
@@ -238,6 +241,11 @@ def _text(element: Any) -> str:  # noqa: ANN401
         elif child.tag in {f"{W}hyperlink", f"{W}fldSimple", f"{W}dir", f"{W}bdo"}:
             pieces.append(_text(child))
     return "".join(pieces)
+
+
+def _is_hidden(run: Any) -> bool:  # noqa: ANN401
+    hidden = run.find(f"{W}rPr/{W}vanish")
+    return hidden is not None and hidden.get(f"{W}val") not in {"0", "false"}
 
 
 def _of(element: Any, name: str, *, direct: bool = False) -> str | None:  # noqa: ANN401

@@ -21,9 +21,9 @@ from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.furniture import DATE
 from ragqa.corpus.documents.labels import GUIDANCE, RANKS
-from ragqa.corpus.documents.model import Block
+from ragqa.corpus.documents.model import Block, Unit
 from ragqa.corpus.documents.sheets import CELLS
-from ragqa.corpus.documents.structure import DOTTED, Unit
+from ragqa.corpus.documents.structure import DOTTED
 from ragqa.corpus.files import passage_id_of
 from ragqa.english.sentences import reads_as_heading
 from ragqa.types import Passage
@@ -31,6 +31,7 @@ from ragqa.types import Passage
 SEPARATOR: Final = " › "
 _ANNOUNCES: Final = re.compile(r"\bfollowing\b[^.]*\.$")  # "… if any of the following applies."
 MAX_LEAD_WORDS: Final = 40
+_TABLE: Final = re.compile(r"((?:Table|TABLE)\s[\dA-Z][\w.-]*)")
 ORDINALS: Final = tuple("first second third fourth fifth sixth seventh eighth ninth tenth".split())
 MAX_NAME: Final = 6  # words of a cell that names its row
 WHOLE: Final = 4  # times the words of a chunk: a numbered unit that reads by itself may be so long
@@ -228,7 +229,7 @@ def _pieces_of(blocks: list[Block], unit: Unit, section: str, limit: int) -> Ite
             continue
         cut = [text] if len(text.split()) <= limit else _rows(text, limit) if is_table else _chunks(text, limit)
         for one in cut:
-            items = _cells(one, unit.number, 0) if is_table else _paragraphs(one, held, unit.number)
+            items = _cells(one, _named(unit), 0) if is_table else _paragraphs(one, held, unit.number)
             yield Piece(unit.number, section, one, _places(held), _version(unit), _listed(items))
 
 
@@ -313,22 +314,30 @@ def _joined(parts: Iterable[Block | Unit], items: list[Item] | None = None, numb
     return "\n".join(lines)
 
 
+def _named(unit: Unit) -> str:
+    """The number of a table: that of its heading where it has one of its own, as "Table 7: …"."""
+    found = _TABLE.match(unit.captions[-1][1]) if unit.captions else None
+    return found[1] if found else unit.number
+
+
 def _cells(text: str, number: str, at: int) -> Iterator[Item]:
-    """A table's rows, and their cells behind the first, which names the row; in a list of terms the term does."""
-    rows = text.split("\n")
-    pairs = all(row.count(CELLS) == 1 for row in rows)
-    terms = pairs and len(rows[0].split(CELLS)[1].split()) > MAX_NAME
-    for n, row in enumerate(rows):
-        name, *cells = row.split(CELLS)
-        if cells and (n or terms) and 0 < len(name.split()) <= MAX_NAME:
-            named = f"{number.rstrip('.')}.{'' if terms else 'row '}{name.strip()}".lstrip(".")
-            place = at + len(name) + len(CELLS)
-            yield at, at + len(row), named
-            for cell in cells:
-                if len(cell.split()) > MAX_NAME:
-                    yield place, place + len(cell), named
-                place += len(cell) + len(CELLS)
-        at += len(row) + 1
+    """A table's rows, named by their first cell, and their long cells, by it or by their column's head.
+
+    In a list of terms without heads the term names the row.
+    """
+    heads, *further = [row.split(CELLS) for row in text.split("\n")]
+    terms = len(heads[-1].split()) > MAX_NAME and all(len(row) == 2 for row in (heads, *further))
+    for n, cells in enumerate((heads, *further)):
+        name, place, end = cells[0].strip(), at, at + len(CELLS.join(cells))
+        by_row = 0 < len(name.split()) <= MAX_NAME and len(cells) > 1
+        row = f"{number.rstrip('.')}.{'' if terms and not name.isdigit() else 'row '}{name}".lstrip(".")
+        if by_row and (n or terms):
+            yield at, end, row
+        for cell, head in zip(cells, heads, strict=False):
+            if (n or terms) and len(cell.split()) > MAX_NAME:
+                yield place, place + len(cell), row if by_row else f"{number.rstrip('.')}.column {head}".lstrip(".")
+            place += len(cell) + len(CELLS)
+        at = end + 1
 
 
 def _paragraphs(text: str, blocks: list[Block], number: str) -> Iterator[Item]:
