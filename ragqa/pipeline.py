@@ -12,9 +12,8 @@ from typing import Any
 
 from ragqa.errors import ConfigError, QuestionError
 from ragqa.filtering import select
-from ragqa.fusion import fuse, rerank
+from ragqa.fusion import fuse, led_by, rerank
 from ragqa.generation.answers import check_answer
-from ragqa.generation.given import GivenText
 from ragqa.generation.relevance import relevance
 from ragqa.index import Index, open_index
 from ragqa.infra.cleaning import without_controls
@@ -80,16 +79,20 @@ class Pipeline:
         return self.run(Question(question, given=text or " "))
 
     def _generator_of(self, question: Question) -> Generator | SearchingGenerator | None:
-        return GivenText(self.config.filtering) if question.given else self.generator
+        if not question.given:
+            return self.generator
+        from ragqa.generation.given import GivenText  # a module that few questions need
+
+        return GivenText(self.config.filtering)
 
     def _stages(self, question: Question, generator: Generator | SearchingGenerator | None) -> Iterator[Event]:
         config = self.config
         rankings = rank(self.retrievers, question.query, config.retrieval.top_k)
         yield Retrieved(rankings)
-        ranking = fuse(rankings, config.fusion)
+        ranking = self._led_by_number(question.query, fuse(rankings, config.fusion))
         yield Fused(ranking)
         if self.models.reranker:
-            ranking = self._reranked(question.query, ranking)
+            ranking = self._led_by_number(question.query, self._reranked(question.query, ranking))
             yield Reranked(ranking)
         if isinstance(generator, SearchingGenerator):
             answer, selection = yield from generator.stream_searching(question, ranking, self.search)
@@ -110,11 +113,22 @@ class Pipeline:
     def search(self, question: str) -> Ranking:
         """What is retrieved for this question, fused and, where there is a reranker, reranked; nothing is filtered."""
         ranking = fuse(rank(self.retrievers, question, self.config.retrieval.top_k), self.config.fusion)
-        return self._reranked(question, ranking)
+        return self._led_by_number(question, self._reranked(question, ranking))
 
     def relevance(self, question: Question, answer: Answer, passages: Sequence[Passage]) -> Relevance | None:
         """Whether the answer, written from these passages, answers the question; None of a refusal."""
         return relevance(question, answer, passages, self.models.sentences or self.models.encoder)
+
+    def _led_by_number(self, question: str, ranking: Ranking) -> Ranking:
+        """With the rule first that the question asks for by its number."""
+        if not any(map(str.isdigit, question)):
+            return ranking
+        from ragqa.corpus.numbered import asked_by_number, names_a_rule  # three modules that few questions need
+
+        if not names_a_rule(question):
+            return ranking
+        documents = [hit.passage.document_id for hit in ranking.hits]
+        return led_by(ranking, asked_by_number(question, self.index.passages, documents))
 
     def _reranked(self, question: str, fused: Ranking) -> Ranking:
         if not self.models.reranker:

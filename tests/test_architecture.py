@@ -246,6 +246,7 @@ def test_no_pickle_and_no_print():
 def test_public_names_are_pinned():
     assert sorted(ragqa.__all__) == [
         "Answer",
+        "AnswerResult",
         "AnswerSentence",
         "Answered",
         "Breakdown",
@@ -289,6 +290,8 @@ def test_public_names_are_pinned():
         "load_pipeline",
         "open_index",
         "rewrite",
+        "score",
+        "score_all",
     ]
     assert all(getattr(ragqa, name) is not None for name in ragqa.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

@@ -145,7 +145,7 @@ class Resolver:
     def _elsewhere(self, document: str, mention: Mention, named: Named) -> tuple[int, int, str] | None:
         if mention.kind in {"paragraph", "chapter", "part", "schedule", "appendix", "annex"}:
             return None
-        places = {other: place for other, place in self._anywhere(mention.kind, named).items() if other != document}
+        places = {other: place for other, place in self.anywhere(mention.kind, named).items() if other != document}
         if len(places) == 1:
             return next(iter(places.values()))
         spoken = self.affinity.get(document, Counter())
@@ -154,7 +154,7 @@ class Resolver:
             return places[ranked[0]]
         return (-1, -1, f"{len(places)} documents have {mention.kind} {named}") if places else None
 
-    def _anywhere(self, kind: str, named: Named) -> dict[str, tuple[int, int, str]]:
+    def anywhere(self, kind: str, named: Named) -> dict[str, tuple[int, int, str]]:
         """Where documents have this number; looked for once, and only in documents that number anything."""
         if (kind, named) not in self.places:
             found = {name: self._in(name, kind, named) for name, one in self.documents.items() if one.at}
@@ -251,7 +251,7 @@ def key_of(number: str) -> tuple[Key, str, str]:
         if rank and not core:
             ranks.append(f"{rank[1]} {rank[2]}".lower().replace("app ", "appendix "))
         elif unit:
-            core.append(unit[1])
+            core = [*([] if token.casefold().startswith("article") else core), unit[1]]  # "Section 3.Article 71"
         elif token.startswith("("):
             items += re.findall(r"\(([^)]+)\)", token) or [token.strip("()")]
         elif items or token.casefold().startswith(("guidance", "note")):

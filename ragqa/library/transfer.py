@@ -26,6 +26,7 @@ from ragqa.library.collection import (
     TRASH,
     Collection,
     Document,
+    collections,
     make_collection,
     now,
     sha256_of,
@@ -48,7 +49,10 @@ def export(collection: Collection, target: Path) -> None:
         "name": collection.name,
         "title": catalogue.title,
         "description": catalogue.description,
-        "documents": [{"id": one.document_id, "file": one.name} for one in catalogue.kept],
+        "documents": [
+            {"id": one.document_id, "file": one.name, "version": one.version, "added": one.added}
+            for one in catalogue.kept
+        ],
     }
     with writing(target.parent), zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(ABOUT, json.dumps(about, ensure_ascii=False, indent=1))
@@ -65,13 +69,14 @@ def import_corpus(data: BinaryIO, library: Path, taken: tuple[str, ...] = ()) ->
         with zipfile.ZipFile(data) as archive:
             about = _about(archive)
             infos = {info.filename: info for info in archive.infolist()}
-            wanted = [(one["id"], infos.get(f"files/{one['file']}")) for one in about["documents"]]
-            missing = [document_id for document_id, info in wanted if info is None]
+            wanted = [(one, infos.get(f"files/{one['file']}")) for one in about["documents"]]
+            missing = [one["id"] for one, info in wanted if info is None]
             total = sum(info.file_size for _, info in wanted if info)
             if missing or total > MAX_BYTES or len(wanted) > MAX_DOCUMENTS:
                 _refuse(f"one without {missing[0]!r}" if missing else f"one of {len(wanted):,} files, {total:,} bytes")
             name = corpus_name(about["title"], {*taken, *(path.name for path in library.glob("*"))})
-            collection = make_collection(name, library, about["title"], about["description"])
+            title = _free_title(about["title"], {one.read().title for one in collections(library)})
+            collection = make_collection(name, library, title, about["description"])
             try:
                 documents = [_unpacked(collection, archive, one, info) for one, info in wanted if info]
             except BaseException:
@@ -81,6 +86,10 @@ def import_corpus(data: BinaryIO, library: Path, taken: tuple[str, ...] = ()) ->
         _refuse(f"something else ({str(error)[:60]})")
     collection.change(lambda before, _moves: replace(before, documents=tuple(documents)))
     return collection
+
+
+def _free_title(title: str, taken: set[str]) -> str:
+    return next(one for one in (title, *(f"{title} ({n})" for n in range(2, len(taken) + 3))) if one not in taken)
 
 
 def _about(archive: zipfile.ZipFile) -> dict[str, Any]:
@@ -96,17 +105,21 @@ def _about(archive: zipfile.ZipFile) -> dict[str, Any]:
         _refuse("one without documents")
     texts = [about.get("title"), about.get("description")]
     for one in about["documents"]:
-        texts += [one.get("id"), one.get("file")] if isinstance(one, dict) else [None]
+        texts += [one.get("id"), one.get("file"), one.get("added", "")] if isinstance(one, dict) else [None]
     if not all(isinstance(text, str) and len(text) <= 2_000 for text in texts):
         _refuse("one with other values")
     ids = [one["id"] for one in about["documents"]]
+    if not all(isinstance(number := one.get("version", 1), int) and 0 < number < 10**6 for one in about["documents"]):
+        _refuse("one with other versions")
     if len(set(ids)) < len(ids) or not all(text.strip() for text in ids):
         _refuse("one that names a document twice, or without an id")
     checked: dict[str, Any] = about
     return checked
 
 
-def _unpacked(collection: Collection, archive: zipfile.ZipFile, document_id: str, info: zipfile.ZipInfo) -> Document:
+def _unpacked(
+    collection: Collection, archive: zipfile.ZipFile, about: dict[str, Any], info: zipfile.ZipInfo
+) -> Document:
     folder = collection.folder / "files"
     folder.mkdir(exist_ok=True)
     name = free_name(safe_name(info.filename), [path.name for path in folder.iterdir()])
@@ -117,7 +130,8 @@ def _unpacked(collection: Collection, archive: zipfile.ZipFile, document_id: str
         while left > 0 and (chunk := packed.read(min(_CHUNK, left))):
             file.write(chunk)
             left -= len(chunk)
-    return Document(document_id, name, sha256_of(folder / name), (folder / name).stat().st_size, now())
+    sha256, size = sha256_of(folder / name), (folder / name).stat().st_size
+    return Document(about["id"], name, sha256, size, about.get("added") or now(), about.get("version", 1))
 
 
 def _refuse(found: str) -> NoReturn:

@@ -50,7 +50,8 @@ class FollowUp:
     """How a question was asked in the light of earlier ones, the last of which ``record_id`` holds.
 
     ``asked`` is as it was typed, ``rewritten`` as it was proposed to stand alone, by rules or by a language model; what
-    was asked in the end is the question's text. ``note`` says what a reader must know about the rewriting.
+    was asked in the end is the question's text. ``note`` says what a reader must know about the rewriting. ``context``
+    is the question before, where this one could not be made to stand alone and is read with it.
     """
 
     record_id: str
@@ -58,6 +59,7 @@ class FollowUp:
     rewritten: str
     by: str = "rules"
     note: str = ""
+    context: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +76,17 @@ class Question:
 
     @property
     def query(self) -> str:
-        """What passages are retrieved for: the question, the text that is checked, or one after the other."""
-        return "\n".join(part for part in (self.text, self.given) if part)
+        """What passages are retrieved for: the question, the text that is checked, or one after the other.
+
+        Before a follow-up that does not stand alone stands the question before.
+        """
+        return "\n".join(part for part in (self.context, self.text, self.given) if part)
+
+    @property
+    def context(self) -> str:
+        """The question that this one is read with; empty where it stands alone, as a rewriting of it does."""
+        found = self.follow_up
+        return found.context if found and self.text == found.asked else ""
 
     @property
     def title(self) -> str:

@@ -257,6 +257,12 @@ class ChatClient:
                 logger.warning("The answer broke off: %s", reply.broke)
         if text := reply.finish():
             yield text
+        if reply.instead:
+            msg = (
+                f"expected an answer in words by model {self._config.model!r} at {asked.server.name}, found "
+                f"{reply.instead} and no text; raise the limit of tokens, ask again, or choose another model, {_INSTEAD}"
+            )
+            raise GenerationError(msg)
         if reply.is_nothing:
             raise asked.explained(ValueError("a stream without any text, broken off or never begun"))
 
