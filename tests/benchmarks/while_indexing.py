@@ -1,6 +1,6 @@
 """Questions while a corpus is indexed, by the page's own line of turns and library jobs, against the same alone.
 
-    python -m tests.benchmarks.while_indexing --megabytes 3 --questions 12
+python -m tests.benchmarks.while_indexing --megabytes 3 --questions 12
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ def staged(folder: Path, megabytes: float):
     from ragqa.settings.paths import Paths
 
     chance = random.Random(3)
-    words = [f"{a}{b}" for a in "re un in de con pro sub trans".split() for b in "port form act firm quest cord".split()]
+    words = [
+        f"{a}{b}" for a in "re un in de con pro sub trans".split() for b in "port form act firm quest cord".split()
+    ]
     collection = make_collection("growing", Paths.from_env().library)
     for number in range(int(megabytes * 10)):
         lines = []
@@ -85,7 +87,9 @@ def main() -> None:
             time.sleep(1)  # a reader's pause: who is at the page reads
         view = job.wait(3600)
         first, second = statistics.median(alone), statistics.median(beside)
-        print(f"alone {first:.2f} s (n={len(alone)}), beside {second:.2f} s (n={len(beside)}): {second / first:.2f} times")
+        print(
+            f"alone {first:.2f} s (n={len(alone)}), beside {second:.2f} s (n={len(beside)}): {second / first:.2f} times"
+        )
         print(f"said: {said}\n{view.phase} after {job.seconds:.0f} s {view.error}")
 
 

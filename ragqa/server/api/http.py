@@ -57,7 +57,13 @@ _STATUS: Final[dict[type[RagqaError], int]] = {  # the first that fits
     ModelError: 503,
 }
 _KEPT: Final = 1_000  # idempotency keys that a process remembers
-_TITLES: Final = {401: "Access denied", 403: "Not allowed", 404: "Not found", 422: "Cannot be done as asked", 503: "Busy"}
+_TITLES: Final = {
+    401: "Access denied",
+    403: "Not allowed",
+    404: "Not found",
+    422: "Cannot be done as asked",
+    503: "Busy",
+}
 
 
 class Keyed:
