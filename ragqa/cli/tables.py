@@ -47,7 +47,7 @@ _STYLE = {
     Verdict.DISAGREEING: "yellow",
     Verdict.NONE: "dim",
 }
-_COVER_STYLE = {Cover.COVERED: "green", Cover.IN_PART: "yellow", Cover.NOT_COVERED: "yellow"}
+_COVER_STYLE = {Cover.COVERED: "green", Cover.IN_PART: "yellow", Cover.IN_CONFLICT: "red", Cover.NOT_COVERED: "yellow"}
 
 TITLE_CHARS: Final = 48  # of a document's title where a passage is named
 
@@ -232,7 +232,12 @@ def _obligation_table(evaluation: Breakdown, explanation: Explanation | None) ->
     return table
 
 
-_COVER_WORDS = {Cover.COVERED: "yes", Cover.IN_PART: "in part", Cover.NOT_COVERED: "no"}
+_COVER_WORDS = {
+    Cover.COVERED: "yes",
+    Cover.IN_PART: "in part",
+    Cover.IN_CONFLICT: "in conflict",
+    Cover.NOT_COVERED: "no",
+}
 
 
 def _cover(score: ObligationScore, judged: ObligationVerdict | None) -> Cover:

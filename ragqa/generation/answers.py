@@ -98,6 +98,7 @@ class Quote:
 
     text: str
     citations: tuple[int, ...]
+    about: str = ""
 
 
 def quotes_of(passages: Sequence[Passage]) -> list[Quote]:
@@ -149,7 +150,8 @@ def quoted(quotes: Sequence[Quote], generator: str, note: str) -> Answer:
     sentences = []
     for quote in quotes:
         text += separator_after(text) if text else ""
-        sentences.append(AnswerSentence(quote.text, len(text), len(text) + len(quote.text), quote.citations))
+        end = len(text) + len(quote.text)
+        sentences.append(AnswerSentence(quote.text, len(text), end, quote.citations, quote.about))
         text += quote.text
     return Answer(text, tuple(sentences), generator, "", raw="".join(pieces_of(quotes)), note=note)
 
