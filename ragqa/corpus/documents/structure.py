@@ -35,6 +35,20 @@ def build(blocks: Iterable[Block]) -> Unit:
     return builder.root
 
 
+def doubtful(root: Unit) -> list[str]:
+    """Numbers that stand twice in one place or fall, no heading between: siblings in order have none."""
+    found = []
+    for unit in (root, *root.walk()):
+        last: dict[tuple[str, object, bool], Unit] = {}
+        for below in unit.units:
+            if below.style and below.style not in {ID, GUIDANCE}:
+                before = last.get(kind := (below.style, below.captions, below.is_heading))
+                if before is not None and not is_later(before.value, below.value):
+                    found.append(below.number)
+                last[kind] = below
+    return found
+
+
 def read_block(block: Block) -> tuple[tuple[Step, ...], str]:
     """The steps of a block's number and its text without them."""
     is_heading = block.kind == "heading"
