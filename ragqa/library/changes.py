@@ -5,16 +5,19 @@ A passage that only got another number is neither new nor gone.
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Final, Literal, Protocol
 
-from ragqa.infra.files import append_json_lines
+from ragqa.infra.files import append_json_lines, write_whole
 from ragqa.records.record import AnswerRecord
 from ragqa.types import Passage
 
+REREAD: Final = "reread.json"  # of a corpus's folder: see `Rereading`
 What = Literal["added", "replaced", "removed"]
 
 
@@ -74,6 +77,59 @@ def compared(document_id: str, version: int, before: Sequence[Passage], after: S
     return DocumentChange(document_id, "replaced", version, len(same), len(texts), tuple(found))
 
 
+def renamed(before: Sequence[Passage], after: Sequence[Passage]) -> dict[str, str]:
+    """Which passage of another reading of the same document holds what each of these said, by id.
+
+    Where none has the whole text, it is the one that has most of its words, if that is half of them.
+    """
+    by_text = {one.text: one.passage_id for one in reversed(after)}
+    holding: dict[str, list[int]] = {}
+    for n, one in enumerate(after):
+        for word in set(one.text.split()):
+            holding.setdefault(word, []).append(n)
+    found = {}
+    for one in before:
+        words = set(one.text.split())
+        near = Counter(n for word in words for n in holding.get(word, ()))
+        place, shared = min(near.items(), key=lambda item: (-item[1], item[0]), default=(-1, 0))
+        target = by_text.get(one.text) or (after[place].passage_id if shared * 2 >= len(words) > 0 else "")
+        if target:
+            found[one.passage_id] = target
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Rereading:
+    """What a new reader made of documents that stayed the same: new ids by old ones, and the texts that it cut anew."""
+
+    ids: dict[str, str] = field(default_factory=dict)
+    texts: frozenset[str] = frozenset()
+
+    def joined(self, later: Rereading) -> Rereading:
+        """This one and then the later one."""
+        ids = {old: later.ids.get(new, new) for old, new in self.ids.items()}
+        return Rereading(later.ids | ids, self.texts | later.texts)
+
+
+def read_rereading(path: Path) -> Rereading:
+    """What `write_rereading` wrote; nothing where it is missing or is none."""
+    try:
+        told = json.loads(path.read_bytes())
+        return Rereading(dict(told["ids"]), frozenset(told["texts"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return Rereading()
+
+
+def write_rereading(path: Path, one: Rereading) -> None:
+    """Replaces the file as a whole."""
+    write_whole(path, [json.dumps({"ids": one.ids, "texts": sorted(one.texts)}, ensure_ascii=False)])
+
+
+def digest(passage: Passage) -> str:
+    """What a text is known by in a `Rereading`."""
+    return hashlib.sha256(f"{passage.passage_id}\n{passage.text}".encode()).hexdigest()[:32]
+
+
 def append(path: Path, update: Update) -> None:
     """Adds a line to the file of changes."""
     append_json_lines(path, [asdict(update)])
@@ -121,10 +177,15 @@ def cited(record: AnswerRecord) -> tuple[Passage, ...]:
     return tuple(kept[number - 1] for number in sorted(numbers) if number <= len(kept)) or kept
 
 
-def stale(record: AnswerRecord, index: Holdings) -> tuple[PassageChange, ...]:
-    """The cited passages that the corpus does not hold any more as they were, with what stands there now."""
+def stale(record: AnswerRecord, index: Holdings, reread: Rereading | None = None) -> tuple[PassageChange, ...]:
+    """The cited passages that the corpus does not hold any more as they were, with what stands there now.
+
+    What only another reading changed is none of them.
+    """
     found = []
     for passage in cited(record):
+        if reread and digest(passage) in reread.texts:
+            continue
         position = index.position_of.get(passage.passage_id)
         now = index.passages[position].text if position is not None else ""
         if now != passage.text:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from ragqa.corpus.documents import VERSION, Reader, Reading, UnreadableError
+from ragqa.corpus.documents import VERSION, Reader, Reading, UnreadableError, spread
 from ragqa.corpus.documents.kinds import kind_of
 from ragqa.corpus.files import passage_id_of
 from ragqa.corpus.streams import identity_of
 from ragqa.infra.files import replacing
-from ragqa.library.collection import Collection, Document, Staged, writing
+from ragqa.library.collection import Collection, Document, Staged, sha256_of, writing
 from ragqa.types import Passage
 
 FORMAT: Final = "documents"
@@ -39,7 +40,8 @@ def read(
     if kept is not None:
         return kept
     try:
-        reading = reader.read(collection.path_of(one), kind_of(one.name), "", max_tokens)
+        beside = _pages(collection) if kind_of(one.name) == "HTML" else ()
+        reading = reader.read(collection.path_of(one), kind_of(one.name), "", max_tokens, beside=beside)
     except UnreadableError as error:
         if not (is_stopped and is_stopped()):
             _keep(path, {"refused": str(error)})
@@ -81,13 +83,40 @@ def passages_of(reading: Reading, document: Document) -> tuple[Passage, ...]:
     )
 
 
+def _pages(collection: Collection) -> tuple[Path, ...]:
+    """Web pages of the corpus, those that wait too: what they share is no text of any."""
+    catalogue = collection.read()
+    held: tuple[Document | Staged, ...] = (*catalogue.kept, *catalogue.staged)
+    return spread([collection.path_of(one) for one in held if kind_of(one.name) == "HTML"])
+
+
 def earlier(collection: Collection, sha256: str, max_tokens: int) -> Reading | None:
-    """What was read of a file with this content, which need not be here any more."""
-    for path in sorted((collection.folder / "readings").glob(f"{sha256}-*-{max_tokens}-{VERSION}.json")):
-        try:
+    """What was read of a file with this content, which need not be here any more; by an earlier reader if need be."""
+    return _by(collection, f"{sha256}-*-{max_tokens}-{VERSION}.json") or before(collection, sha256, max_tokens)
+
+
+def before(collection: Collection, sha256: str, max_tokens: int) -> Reading | None:
+    """What an earlier version of the reader read of it."""
+    newest = range(VERSION - 1, 0, -1)
+    return next((one for n in newest if (one := _by(collection, f"{sha256}-*-{max_tokens}-{n}.json"))), None)
+
+
+def read_again(collection: Collection, sha256: str, reader: Reader, max_tokens: int) -> None:
+    """Reads an earlier version of a document, by its content, where this reader did not. Raises UnreadableError."""
+    if _by(collection, f"{sha256}-*-{max_tokens}-{VERSION}.json"):
+        return
+    for path in sorted((collection.folder / "old").glob("*")):
+        if sha256_of(path) == sha256:
+            kind = kind_of(path.name)
+            reading = reader.read(path, kind, "", max_tokens, beside=_pages(collection) if kind == "HTML" else ())
+            _keep(collection.folder / "readings" / f"{sha256}-{kind}-{max_tokens}-{VERSION}.json", asdict(reading))
+            return
+
+
+def _by(collection: Collection, pattern: str) -> Reading | None:
+    for path in sorted((collection.folder / "readings").glob(pattern)):
+        with suppress(UnreadableError):
             return _kept(path)
-        except UnreadableError:
-            continue
     return None
 
 

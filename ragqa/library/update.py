@@ -21,7 +21,18 @@ from ragqa.index.manifest import DENSE, FURTHER, Manifest, sha256_of_file
 from ragqa.index.passage_arrays import digests_of
 from ragqa.index.reuse import KnownVectors
 from ragqa.library import parse_cache
-from ragqa.library.changes import DocumentChange, Update, append, compared
+from ragqa.library.changes import (
+    REREAD,
+    DocumentChange,
+    Rereading,
+    Update,
+    append,
+    compared,
+    digest,
+    read_rereading,
+    renamed,
+    write_rereading,
+)
 from ragqa.library.collection import Catalogue, Collection, Document, now
 from ragqa.library.questions import questions_of
 from ragqa.library.upload import clear_incoming
@@ -71,6 +82,7 @@ def index_events(
     before = collection.read()
     catalogue = collection.accept(lambda staged: parse_cache.is_readable(collection, staged, MAX_TOKENS))
     yield from _read_all(collection, catalogue)
+    _read_replaced(collection, catalogue, before.indexed or {})
     if not catalogue.analyser:
         catalogue = _with_analyser(collection, catalogue)
     encoder = load_encoder()
@@ -123,6 +135,15 @@ def _read_all(collection: Collection, catalogue: Catalogue) -> Generator[BuildPr
                 parse_cache.read(collection, one, reader, MAX_TOKENS)
 
 
+def _read_replaced(collection: Collection, catalogue: Catalogue, indexed: dict[str, str]) -> None:
+    """Reads earlier versions as the new ones are read, so that what differs is what their maker changed."""
+    with Reader() as reader:
+        for one in catalogue.kept:
+            if indexed.get(one.document_id, one.sha256) != one.sha256:
+                with suppress(UnreadableError):
+                    parse_cache.read_again(collection, indexed[one.document_id], reader, MAX_TOKENS)
+
+
 def _known(name: str, indexes: Path, encoder: Encoder | None, models: Mapping[str, Any]) -> Mapping[str, KnownVectors]:
     """The vectors of the index as it is, by ranking; those are left out where new ones would be others."""
     try:
@@ -173,9 +194,27 @@ def _finish(collection: Collection, built: Catalogue, indexed: dict[str, str], i
     update = Update(now(), tuple(_changes(collection, indexed, built.kept)))
     if update.documents:
         append(collection.folder / CHANGES, update)
+    _note_rereading(collection, indexed, built.kept)
     questions = questions_of(index.passages)
     collection.change(lambda before, _moves: replace(before, indexed=holds, questions=questions))
     parse_cache.forget(collection, MAX_TOKENS)
+
+
+def _note_rereading(collection: Collection, indexed: dict[str, str], documents: Sequence[Document]) -> None:
+    """Where a new reader read what an earlier one had read: old ids lead to new ones, and nothing of it is a change."""
+    ids: dict[str, str] = {}
+    texts: set[str] = set()
+    for one in documents:
+        same_file = indexed.get(one.document_id) == one.sha256
+        if old := parse_cache.before(collection, one.sha256, MAX_TOKENS) if same_file else None:
+            before, after = parse_cache.passages_of(old, one), _passages(collection, one.sha256, one)
+            same = {(passage.passage_id, passage.text) for passage in after}
+            left = [passage for passage in before if (passage.passage_id, passage.text) not in same]
+            ids |= renamed(left, after)
+            texts |= set(map(digest, left))
+    if texts:
+        path = collection.folder / REREAD
+        write_rereading(path, read_rereading(path).joined(Rereading(ids, frozenset(texts))))
 
 
 def _changes(collection: Collection, indexed: dict[str, str], documents: Sequence[Document]) -> list[DocumentChange]:

@@ -8,6 +8,7 @@ import threading
 import time
 import zipfile
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 
@@ -16,7 +17,7 @@ from ragqa.errors import ConfigError, CorpusError, IndexingError
 from ragqa.index import open_index, passage_arrays
 from ragqa.index.passage_arrays import measure
 from ragqa.library import parse_cache
-from ragqa.library.changes import compared, read_updates
+from ragqa.library.changes import REREAD, Rereading, compared, read_rereading, read_updates, stale
 from ragqa.library.collection import Collection, collections, make_collection, sha256_of
 from ragqa.library.jobs import Jobs
 from ragqa.library.names import corpus_name, member_name, safe_name
@@ -237,6 +238,34 @@ def test_a_number_that_moves_is_no_change():
     change = compared("d", 2, before, after)
     assert (change.n_same, change.n_moved) == (1, 1)
     assert [(one.passage_id, one.what) for one in change.passages] == [("d:4", "new"), ("d:3", "gone")]
+
+
+def test_another_reading_is_no_change_and_old_ids_lead_to_new_ones(tmp_path, reader, files):
+    collection = make_collection("harbour", tmp_path / "library")
+    put_in(collection, reader, files / "ferries.html", files / "boats.docx")
+    index(collection, tmp_path / "indexes")
+    for path in (collection.folder / "readings").glob("*.json"):  # as an earlier reader would have left them
+        told = json.loads(path.read_text(encoding="utf-8"))
+        for one in told["passages"]:
+            one |= {"passage_id": one["passage_id"].replace(":1.1.1", ":1.1-1"), "text": f"Old {one['text']}"}
+        path.with_stem(f"{path.stem.rpartition('-')[0]}-{parse_cache.VERSION - 1}").write_text(json.dumps(told))
+        path.unlink()
+    write_html(files / "ferries.html", NEW_RULES)
+    put_in(collection, reader, files / "ferries.html")
+    index(collection, tmp_path / "indexes")
+    [update, _] = read_updates(collection.folder / CHANGES)
+    [change] = update.documents
+    assert change.document_id == "ferries"
+    assert [one.what for one in change.passages] == ["changed", "changed", "new"]
+    reread = read_rereading(collection.folder / REREAD)
+    assert reread.ids["boats:1.1-1"] == "boats:1.1.1"
+    assert not any(old.startswith("ferries") for old in reread.ids)
+    cited = replace(passage("boats:1.1-1", "Old " + RULES[2][1].replace("Ferry", "Boat")), document_id="boats")
+    record = SimpleNamespace(kept=(cited,), passages=(cited,), answer=SimpleNamespace(sentences=()))
+    held = open_index("harbour", tmp_path / "indexes")
+    assert [one.what for one in stale(record, held)] == ["gone"]
+    assert stale(record, held, reread) == ()
+    assert Rereading({"a": "b"}).joined(Rereading({"b": "c"})).ids == {"a": "c", "b": "c"}
 
 
 def test_what_comes_from_elsewhere_gets_a_safe_name():

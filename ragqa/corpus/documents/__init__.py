@@ -6,6 +6,7 @@ What cannot be read is left out with one line each in ``messages``; the rest is 
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +22,16 @@ from ragqa.corpus.streams import check_max_tokens, file_identity, identity_of
 from ragqa.errors import CorpusError
 from ragqa.types import Passage
 
-__all__ = ["DOCUMENT_FORMATS", "DocumentFormat", "DocumentStream", "Heading", "Reader", "Reading", "UnreadableError"]
+__all__ = [
+    "DOCUMENT_FORMATS",
+    "DocumentFormat",
+    "DocumentStream",
+    "Heading",
+    "Reader",
+    "Reading",
+    "UnreadableError",
+    "spread",
+]
 
 VERSION: Final = 5  # of parsers and cutting: an index being built with another one starts anew
 
@@ -75,6 +85,7 @@ class DocumentStream:
     progress: tuple[int, int] = (0, 1)
     unnumbered: list[str] = field(default_factory=list)  # documents without a number in them
     left_out: Counter[str] = field(default_factory=Counter)
+    warnings: dict[str, list[str]] = field(default_factory=dict)  # by their words without numbers: with names
 
     @property
     def name(self) -> str:
@@ -105,6 +116,8 @@ class DocumentStream:
 
     def _summary(self) -> Iterator[str]:
         """A line each on what was left out, and on documents whose rules may not have been seen."""
+        for alike in self.warnings.values():
+            yield alike[0] if len(alike) == 1 else f"{alike[0]} (and {len(alike) - 1:,} documents more like this)"
         if self.left_out:
             yield "left out: " + ", ".join(f"{what} ({times:,})" for what, times in self.left_out.most_common())
         if self.unnumbered:
@@ -138,7 +151,8 @@ class DocumentStream:
         except UnreadableError as error:
             self.messages.append(f"{name}: {error}")
             return ()
-        self.messages.extend(f"{name}: {warning}" for warning in reading.warnings)
+        for warning in reading.warnings:
+            self.warnings.setdefault(re.sub(r"\d[\d,]*|:.*", "", warning), []).append(f"{name}: {warning}")
         self.left_out.update(dict(reading.dropped))
         if not any(passage.number for passage in reading.passages):
             self.unnumbered.append(name)
@@ -151,7 +165,11 @@ class DocumentStream:
 
 def pages_beside(path: Path, paths: Sequence[Path]) -> tuple[Path, ...]:
     """Some of the web pages in this one's folder, spread over all: what they share is no text of any."""
-    pages = [other for other in paths if other.parent == path.parent and kind_of(other.name) == "HTML"]
+    return spread([other for other in paths if other.parent == path.parent and kind_of(other.name) == "HTML"])
+
+
+def spread(pages: Sequence[Path]) -> tuple[Path, ...]:
+    """So many of several pages as are compared, spread over all; none of one."""
     return tuple(pages[:: max(1, -(-len(pages) // PAGES))]) if len(pages) > 1 else ()
 
 

@@ -27,7 +27,9 @@ def lost_words(parsed: Parsed, passages: Iterable[Passage]) -> Counter[str]:
     there = Counter(parsed.words)
     lost, further = there - kept, kept - there
     joined = " ".join(word for word in further if word not in there)
-    lost = Counter({word: n for word, n in lost.items() if word not in joined and not _is_parted(word, further)})
+    lost = Counter(
+        {word: n for word, n in lost.items() if word not in joined and (word in kept or not _is_parted(word, kept))}
+    )
     texts, above = Counter[str](), set[str]()
     for passage in passages:
         texts.update(words_of(passage.text))

@@ -35,6 +35,20 @@ def build(blocks: Iterable[Block]) -> Unit:
     return builder.root
 
 
+def doubtful(root: Unit) -> list[str]:
+    """Numbers that stand twice in one place or fall, no heading between: siblings in order have none."""
+    found = []
+    for unit in (root, *root.walk()):
+        last: dict[tuple[str, object, bool], Unit] = {}
+        for below in unit.units:
+            if below.style and below.style not in {ID, GUIDANCE}:
+                before = last.get(kind := (below.style, below.captions, below.is_heading))
+                if before is not None and not is_later(before.value, below.value):
+                    found.append(below.number)
+                last[kind] = below
+    return found
+
+
 def read_block(block: Block) -> tuple[tuple[Step, ...], str]:
     """The steps of a block's number and its text without them."""
     is_heading = block.kind == "heading"
@@ -285,7 +299,8 @@ class _Builder:
                     best, chosen, place = max((best, chosen, place), (3.5, read, n - 1), key=lambda found: found[0])
                 if unit.style != style:
                     continue
-                weight = 3.0 if follows(unit.value, value) else 0.5 if is_later(unit.value, value) else -3.0
+                later = -1.0 if step.other else 0.5  # "(i)" after "(c)" is no ninth letter
+                weight = 3.0 if follows(unit.value, value) else later if is_later(unit.value, value) else -3.0
                 weight += 0.01 * n + (1 if unit.is_heading == is_heading else -1) + _aligned(unit.indent, indent)
                 weight += (unit.level == level) - (unit.level != level) if level and unit.level else 0
                 if opens(value) and self._starts_again(n, indent, is_heading):

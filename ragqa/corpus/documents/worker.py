@@ -32,11 +32,12 @@ from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.pdf import parse_pdf
 from ragqa.corpus.documents.pdf_picture import picture_of
 from ragqa.corpus.documents.sheets import parse_csv, parse_xlsx
-from ragqa.corpus.documents.structure import DOTTED, build
+from ragqa.corpus.documents.structure import DOTTED, build, doubtful
 from ragqa.corpus.text import chunks
 from ragqa.errors import CorpusError
 
 MAX_MEMORY: Final = 2 * 2**30
+SHOWN: Final = 5  # numbers in one line
 MAX_SHOWN: Final = 500  # different texts that were left out
 _PARSERS: Final[Mapping[str, Callable[[Path], Parsed]]] = {
     "PDF": parse_pdf,
@@ -62,6 +63,9 @@ def read_document(
     title = parsed.title[:300] or document_id.rpartition("/")[2]
     passages = passages_of(root, document_id, title, max_tokens)
     check_words(parsed, passages)
+    if unsure := doubtful(root):
+        shown = ", ".join(unsure[:SHOWN]) + (" …" if len(unsure) > SHOWN else "")
+        parsed.warnings.append(f"{len(unsure):,} numbers stand twice or out of order, look at them: {shown}")
     return {
         "title": title,
         "passages": [asdict(passage) for passage in passages],

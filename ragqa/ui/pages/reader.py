@@ -91,6 +91,8 @@ def _position(index: Index, corpus: str, paths: Paths) -> int | None:
     passage_id, document_id = st.query_params.get("passage", ""), st.query_params.get("document", "")
     if passage_id:
         position = index.position_of.get(passage_id)
+        if position is None:  # of an earlier reading of the same document
+            position = index.position_of.get(resources.rereading_of(corpus, paths).ids.get(passage_id, ""))
         if position is not None:
             return position
         words = "This passage is not in the corpus any more: the document has changed since. Choose a document."

@@ -18,7 +18,7 @@ from ragqa.index import index_info, open_index
 from ragqa.index.folders import index_names as names_in
 from ragqa.index.folders import locate
 from ragqa.infra.metrics import FIGURES
-from ragqa.library.changes import PassageChange, stale
+from ragqa.library.changes import REREAD, PassageChange, Rereading, read_rereading, stale
 from ragqa.library.collection import Collection, collections
 from ragqa.library.jobs import Jobs
 from ragqa.pipeline import assemble
@@ -200,7 +200,12 @@ def changes_since(record: AnswerRecord, paths: Paths) -> tuple[PassageChange, ..
     index = corpus_or_none(record.index, paths)
     if index is None or index.manifest.corpus_sha256 == record.manifest.get("corpus_sha256"):
         return ()
-    return stale(record, index)
+    return stale(record, index, rereading_of(record.index, paths))
+
+
+def rereading_of(name: str, paths: Paths) -> Rereading:
+    """What another reading of the same documents has renamed and cut anew in this corpus."""
+    return read_rereading(paths.library / name / REREAD)
 
 
 def stale_records(records: Sequence[RecordSummary], store: RecordStore, paths: Paths) -> set[str]:

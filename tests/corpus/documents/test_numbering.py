@@ -3,7 +3,7 @@
 from ragqa.corpus.documents.labels import read_label
 from ragqa.corpus.documents.model import Block
 from ragqa.corpus.documents.passages import passages_of
-from ragqa.corpus.documents.structure import build
+from ragqa.corpus.documents.structure import build, doubtful
 
 
 def heading(text, level):
@@ -108,3 +108,16 @@ def test_a_lead_in_further_out_begins_a_list_of_its_own():
 def test_paragraphs_of_a_provision_are_places():
     [passage] = passages_of(build([heading("3.1 Lamps", 1), Block("Light it."), Block("Log it.")]), "d", "D", 128)
     assert passage.places() == (("3.1.first paragraph", "Light it."), ("3.1.second paragraph", "Log it."))
+
+
+def test_a_roman_one_after_a_letter_begins_a_list_though_it_is_no_further_in():
+    items = [Block(f"{label} {text}.", indent=2.0) for label, text in
+             (("(a)", "lamps"), ("(b)", "bells, as:"), ("(i)", "small"), ("(ii)", "large"), ("(c)", "ropes"),
+              ("(i)", "long"), ("(ii)", "short"), ("(d)", "boats"))]  # fmt: skip
+    root = build([heading("Article 5", 1), Block("1. A keeper has", indent=1.0), *items])
+    assert [unit.number for unit in root.walk()][-4:] == [
+        "Article 5.1.(c)", "Article 5.1.(c).(i)", "Article 5.1.(c).(ii)", "Article 5.1.(d)"]  # fmt: skip
+    assert doubtful(root) == []
+    assert doubtful(build([heading("Article 5", 1), Block("1. A."), Block("3. C."), Block("3. C again.")])) == [
+        "Article 5.3."
+    ]
