@@ -57,10 +57,11 @@ def said_html(text: str, judged: SentenceVerdict | None) -> str:
 
 
 def place(passage: Passage) -> str:
-    """Where a passage stands, in words: title, section path, number."""
+    """Where a passage stands, in words: title, section path, number; since when and until when it is in force."""
     section = f" › {passage.section}" if passage.section else ""
     number = f" › {passage.number}" if passage.number and not passage.section.endswith(passage.number) else ""
-    return f"{passage.title or passage.document_id}{section}{number}"
+    days = f" ({passage.days})" if passage.days else ""
+    return f"{passage.title or passage.document_id}{section}{number}{days}"
 
 
 @shared
