@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from ragqa.corpus.documents import DocumentStream
-from ragqa.corpus.documents.labels import read_label
-from ragqa.corpus.documents.structure import DOTTED
+from ragqa.corpus.reference_numbers import ITEM, path_of
 from ragqa.corpus.streams import PassageStream
 from ragqa.english.language import ENGLISH, language_of
 from ragqa.types import Passage
@@ -37,8 +36,8 @@ def chosen_analyser(passages: Sequence[Passage]) -> tuple[str, str, str]:
 
 def is_rule_number(number: str) -> bool:
     """Whether a passage's number is one that a text prints, such as 4.2.1 or Article 6, and not a count."""
-    steps, rest = read_label(number)
-    return bool(steps) and not rest and (steps[0].style == DOTTED or len(steps) > 1 or steps[0].style != "1.")
+    path = path_of(number)
+    return len(path) > 1 or (bool(path) and path[0][0] not in {"", ITEM}) or number.endswith(")")
 
 
 def sample_of(stream: PassageStream) -> tuple[Passage, ...]:

@@ -22,6 +22,7 @@ def test_the_analyser_has_a_reason():
     assert (language, analyser) == ("sl", "characters")
     assert "not in English (sl)" in reason
     assert is_rule_number("Article 6")
+    assert is_rule_number("3.Section 2.Article 273a.6.")
     assert not is_rule_number("12")
 
 
