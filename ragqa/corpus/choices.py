@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from ragqa.corpus.documents import DocumentStream
 from ragqa.corpus.reference_numbers import ITEM, path_of
 from ragqa.corpus.streams import PassageStream
-from ragqa.english.language import ENGLISH, language_of
+from ragqa.english.words import ENGLISH, language_of
 from ragqa.types import Passage
 
 LOOKED_AT: Final = 400  # passages

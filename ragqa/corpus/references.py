@@ -145,7 +145,7 @@ class Resolver:
     def _elsewhere(self, document: str, mention: Mention, named: Named) -> _Place | None:
         if mention.kind in RANKS or mention.kind in BELOW or mention.within:
             return None
-        places = {other: place for other, place in self._anywhere(mention.kind, named).items() if other != document}
+        places = {other: place for other, place in self.anywhere(mention.kind, named).items() if other != document}
         if len(places) == 1:
             return next(iter(places.values()))
         spoken = self.affinity.get(document, Counter())
@@ -154,7 +154,7 @@ class Resolver:
             return places[ranked[0]]
         return (-1, -1, f"{len(places)} documents have {mention.kind} {named}") if places else None
 
-    def _anywhere(self, kind: str, named: Named) -> dict[str, _Place]:
+    def anywhere(self, kind: str, named: Named) -> dict[str, _Place]:
         """Where documents have this number; looked for once, and only in documents that number anything."""
         if (kind, named) not in self.places:
             found = {name: self._in(name, kind, named) for name, one in self.documents.items() if one.at}

@@ -24,7 +24,7 @@ from ragqa.library.questions import questions_of
 from ragqa.library.upload import clear_incoming
 from ragqa.plugins.protocols import Encoder
 from ragqa.retrieval.analysis import indexed_text
-from ragqa.retrieval.vectors import read_vectors
+from ragqa.retrieval.dense import read_vectors
 from ragqa.settings.config import NO_ENCODER, IndexingConfig
 from ragqa.types import Passage
 
