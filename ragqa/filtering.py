@@ -170,11 +170,14 @@ def select(ranking: Ranking, config: FilteringConfig) -> Selection:
     """The passages an answer may be written from, best first, what ended the list, and why every other hit fell.
 
     Scores are first re-normalised to [0, 1] over all hits. The best passage is always kept. An empty ranking gives an
-    empty selection. Kept and dropped together are the ranking, in its order.
+    empty selection. Kept and dropped together are the ranking, in its order, but for what is not in force on the day
+    that is asked about: it stands last.
 
     Pairs stay together: a passage among the best top-k that is to be read with a kept one (`ScorePart.via`) is kept as
     well where its relevance is at least the threshold less `PAIRED`.
     """
+    if gone := [hit for hit in ranking.hits if config.in_force and not hit.passage.is_in_force(config.in_force)]:
+        return _in_force(ranking, gone, config)
     relevances = min_max_norm([hit.score for hit in ranking.hits])
     rule = RULES[config.method](relevances, config)
     names = {hit.passage.passage_id for hit in ranking.hits[: rule.end]}
@@ -189,6 +192,17 @@ def select(ranking: Ranking, config: FilteringConfig) -> Selection:
         candidates.append(Candidate(hit, rank, relevance, rule.fall(rank), drop, words))
     kept = tuple(one for one in candidates if one.drop is None)
     return Selection(kept, tuple(one for one in candidates if one.drop is not None), rule.limits())
+
+
+def _in_force(ranking: Ranking, gone: Sequence[ScoredPassage], config: FilteringConfig) -> Selection:
+    """The selection from what is in force on the day asked about; what is not stands behind all else, as dropped."""
+    standing = tuple(hit for hit in ranking.hits if hit not in gone)
+    selection = select(replace(ranking, hits=standing), config)
+    dropped = (
+        Candidate(hit, rank, 0.0, 0.0, Drop.NOT_IN_FORCE, f"dropped: {hit.passage.days}, not on {config.in_force}")
+        for rank, hit in enumerate(gone, start=len(standing) + 1)
+    )
+    return replace(selection, dropped=(*selection.dropped, *dropped))
 
 
 def pairs(hits: Sequence[ScoredPassage]) -> dict[int, tuple[int, ...]]:

@@ -1,9 +1,11 @@
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ragqa.errors import ConfigError
 from ragqa.filtering import expected_f2, probabilities, select
 from ragqa.settings.config import FilteringConfig
 from ragqa.types import Drop, Ranking
@@ -38,6 +40,30 @@ def test_max_drop_1_switches_the_rule_off():
 def test_beyond_top_k():
     selection = select(fused(1.0, 0.9, 0.8, 0.0), FilteringConfig(threshold=0.5, max_drop=1.0, top_k=2))
     assert reasons(selection) == [None, None, Drop.BEYOND_TOP_K, Drop.BELOW_THRESHOLD]
+
+
+def test_what_is_not_in_force_on_the_day_is_dropped_and_says_so():
+    days = {"p00": ("2027-01-01", ""), "p01": ("2022-01-01", "2026-07-01"), "p02": ("2022-01-01", "")}
+    ranked = fused(1.0, 0.9, 0.8, 0.0)
+    hits = [
+        replace(hit, passage=replace(hit.passage, effective=since, until=until))
+        for hit in ranked.hits
+        for since, until in (days.get(hit.passage.passage_id, ("", "")),)
+    ]
+    ranked = replace(ranked, hits=tuple(hits))
+    selection = select(ranked, FilteringConfig(in_force="2026-07-01"))
+    assert [one.passage.passage_id for one in selection.kept] == ["p02"]
+    assert [(one.rank, one.drop) for one in selection.dropped] == [
+        (2, Drop.BELOW_THRESHOLD),
+        (3, Drop.NOT_IN_FORCE),
+        (4, Drop.NOT_IN_FORCE),
+    ]
+    words = "dropped: in force since 2022-01-01, until 2026-07-01, not on 2026-07-01"
+    assert selection.dropped[2].explanation == words
+    assert len(select(ranked, FilteringConfig()).kept) == 3
+    assert select(ranked, FilteringConfig(in_force="2020-01-01")).kept[0].passage.passage_id == "p03"
+    with pytest.raises(ConfigError, match="a day as YYYY-MM-DD, or empty, got '1 July'"):
+        FilteringConfig(in_force="1 July")
 
 
 def test_the_best_passage_is_always_kept():

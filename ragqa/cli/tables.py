@@ -57,7 +57,8 @@ def passage_name(passage: Passage) -> str:
     title = " ".join((passage.title or passage.document_id).split())
     if len(title) > TITLE_CHARS:
         title = title[: TITLE_CHARS - 1].rsplit(" ", 1)[0] + "…"
-    return f"{title} {passage.number}" if passage.number else title
+    days = f" ({passage.days})" if passage.days else ""
+    return f"{title} {passage.number}{days}" if passage.number else f"{title}{days}"
 
 
 def passage_table(selection: Selection, limit: int = 10) -> FittedTable:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from dataclasses import asdict
+from dataclasses import replace as with_values
 from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
@@ -92,6 +93,12 @@ def build_events(
     with exclusive(name, indexes), building_folder(name, indexes) as folder:
         yield BuildProgress("corpus", 0, 1)
         stream = open_stream(source, format, config.chunk_max_tokens)
+        from ragqa.corpus.choices import chosen_analyser, sample_of  # not needed to read an index
+
+        if sample := () if config.analyser else sample_of(stream):
+            _, chosen, reason = chosen_analyser(sample)
+            config = with_values(config, analyser=chosen)
+            yield BuildProgress("corpus", 0, 1, message=f"analyser {chosen}: {reason} --analyser chooses another one.")
         reading = _reading(stream.format, config)
         settings = _settings(stream, reading, config, encoder, models)
         try:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from ragqa.corpus.choices import LOOKED_AT, chosen_analyser, spread
 from ragqa.corpus.documents import Reader, UnreadableError
-from ragqa.corpus.documents.labels import read_label
-from ragqa.corpus.documents.structure import DOTTED
-from ragqa.english.words import ENGLISH, language_of
 from ragqa.errors import CorpusError, IndexingError
 from ragqa.index import BuildProgress, Index, build_events, list_indexes, open_index
 from ragqa.index.build import LIBRARIES, version
@@ -44,8 +41,6 @@ from ragqa.types import Passage
 
 CHANGES: Final = "changes.jsonl"
 MAX_TOKENS: Final = IndexingConfig().chunk_max_tokens
-_NUMBERED: Final = 0.5  # share of passages with a rule's number from which a corpus is read as regulation
-_LOOKED_AT: Final = 400  # passages
 _NAMES: Final = {"en": "English"}
 
 Updating = Generator[BuildProgress, None, Manifest]
@@ -247,27 +242,8 @@ def _with_analyser(collection: Collection, catalogue: Catalogue) -> Catalogue:
     passages: list[Passage] = []
     for one in catalogue.kept:
         reading = parse_cache.earlier(collection, one.sha256, MAX_TOKENS)
-        passages += reading.passages[: max(20, _LOOKED_AT // len(catalogue.kept))] if reading else ()
+        passages += spread(reading.passages, max(20, LOOKED_AT // len(catalogue.kept))) if reading else ()
     language, analyser, reason = chosen_analyser(passages)
     return collection.change(
         lambda before, _moves: replace(before, language=language, analyser=analyser, reason=reason)
     )
-
-
-def chosen_analyser(passages: Sequence[Passage]) -> tuple[str, str, str]:
-    """The language (ISO 639), the name of the analyser that fits these passages, and the reason in a sentence."""
-    votes = Counter(language_of(one.text) for one in passages[:_LOOKED_AT] if len(one.text) > 60)
-    language = votes.most_common(1)[0][0] if votes else ENGLISH
-    if language != ENGLISH:
-        return language, "characters", f"The text is not in English ({language}): character n-grams are its tokens."
-    numbered = sum(is_rule_number(one.number) for one in passages)
-    share = numbered / max(1, len(passages))
-    if share >= _NUMBERED:
-        return language, "regulation", f"{share:.0%} of the passages have a rule number, and rule numbers are tokens."
-    return language, "english", f"English; {share:.0%} of the passages have a rule number."
-
-
-def is_rule_number(number: str) -> bool:
-    """Whether a passage's number is one that a text prints, such as 4.2.1 or Article 6, and not a count."""
-    steps, rest = read_label(number)
-    return bool(steps) and not rest and (steps[0].style == DOTTED or len(steps) > 1 or steps[0].style != "1.")

@@ -188,6 +188,14 @@ class FilteringConfig(Checked):
         key="filter_method",
         label="Filter by",
     )
+    in_force: str = setting(
+        "",
+        "in force on",
+        help="A day, YYYY-MM-DD: passages that its source says are not in force then are dropped. Empty: none are.",
+        label="In force on",
+        off="",
+        is_day=True,
+    )
 
 
 def _of_generators(default: int, name: str, low: int, high: int, **rest: Any) -> Any:  # noqa: ANN401

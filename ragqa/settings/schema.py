@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from datetime import date
 from enum import Flag, auto
 from functools import partial
 from typing import Any, Final, Literal
@@ -48,6 +49,7 @@ class SettingSpec:
     option: str = ""  # its name on the command line, where that is not the key
     label: str = ""  # what the page calls it; its name where none is given
     off: object = None  # the value that switches it off
+    is_day: bool = False  # a text that is empty or a day, YYYY-MM-DD
     under: str = ""  # the key of a setting that decides whether this one has an effect
     when: Callable[[str], bool] | None = None  # at which value of that; a generator's own option: where it takes it
     part: str = ""  # of `ragqa.settings.config.Config`
@@ -107,6 +109,16 @@ class SettingSpec:
             check(self.low <= value <= self.high, self.name, f"in {self.range}", value)
         if self.choices:
             check(value in self.choices, self.name, self.values, value)
+        if self.is_day:
+            check(not value or is_day(value), self.name, "a day as YYYY-MM-DD, or empty", value)
+
+
+def is_day(value: str) -> bool:
+    """Whether this is a day as YYYY-MM-DD."""
+    try:
+        return date.fromisoformat(value).isoformat() == value
+    except ValueError:
+        return False
 
 
 def setting(default: Any, name: str, /, low: float | None = None, high: float | None = None, **rest: Any) -> Any:  # noqa: ANN401

@@ -59,6 +59,16 @@ class Passage:
         found = (line.split(" ", 2) for line in self.items.split("\n") if line)
         return tuple((number, self.text[int(start) : int(end)]) for start, end, number in found)
 
+    def is_in_force(self, day: str) -> bool:
+        """Whether it stands so on this day, YYYY-MM-DD, as far as its source says."""
+        return self.effective <= day and (not self.until or day < self.until)
+
+    @property
+    def days(self) -> str:
+        """From when and until when it stands so, in words; empty where its source does not say."""
+        since = f"in force since {self.effective}" if self.effective else ""
+        return ", ".join(filter(None, (since, f"until {self.until}" if self.until else "")))
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -203,6 +213,7 @@ class Drop(StrEnum):
     AFTER_MAX_DROP = "after max drop"
     BEYOND_TOP_K = "beyond top-k"
     AFTER_CUT = "after the cut"  # of the method expected-f2
+    NOT_IN_FORCE = "not in force"  # on the day that is asked about
     NOT_EVIDENCE = "not evidence"  # fan-out: neither the question nor a sub-question (or sentence) keeps it
 
 

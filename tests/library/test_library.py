@@ -23,7 +23,7 @@ from ragqa.library.jobs import Jobs
 from ragqa.library.names import corpus_name, member_name, safe_name
 from ragqa.library.questions import questions_of
 from ragqa.library.transfer import delete, deleted, erase, export, import_corpus, restore
-from ragqa.library.update import CHANGES, MAX_TOKENS, chosen_analyser, index_events, is_rule_number
+from ragqa.library.update import CHANGES, MAX_TOKENS, index_events
 from ragqa.library.upload import files_of, server_folders, take, take_from_folder
 from ragqa.types.streams import returned
 from tests.support.document_files import RULES, write_docx, write_html
@@ -494,24 +494,6 @@ def test_one_job_at_a_time_which_gives_way_to_questions(tmp_path, reader, files)
     assert first.wait(60).phase == "Done"
     assert second.wait(60).stopped
     assert encoded.is_set()
-
-
-def test_the_analyser_has_a_reason():
-    rules = [
-        passage(f"d:{n}", f"A firm must keep record {n} and the report that is with it.", number=f"4.{n}")
-        for n in range(9)
-    ]
-    assert chosen_analyser(rules)[:2] == ("en", "regulation")
-    plain = [
-        passage(f"d:{n}", "The lake is deep and the water of it is cold in winter.", number=str(n)) for n in range(9)
-    ]
-    assert chosen_analyser(plain)[:2] == ("en", "english")
-    other = "Gospodarska družba mora voditi evidenco vseh poslov, ki jih je sklenila v preteklem letu s strankami."
-    language, analyser, reason = chosen_analyser([passage("d:1", other)])
-    assert (language, analyser) == ("sl", "characters")
-    assert "not in English (sl)" in reason
-    assert is_rule_number("Article 6")
-    assert not is_rule_number("12")
 
 
 def test_questions_come_from_headings_and_duties():

@@ -57,7 +57,7 @@ def leaf_html(
         marks = [Mark(one.start, one.end, "mixed") for one in words(passage.text)] if words else []
         marks = [Mark(*span, "good")] if is_chosen and span else marks
         text = passage_text_html(passage.text, [*marks, *(refers(passage) if refers else ())])
-        place = place_words(passage.place)
+        place = ", ".join(filter(None, (place_words(passage.place), passage.days)))
         shown = place if place != where else ""
         pieces.append(_TEMPLATES.unit(passage.number, link(passage), shown, text, is_chosen))
         where = place

@@ -62,13 +62,13 @@ def said_html(text: str, judged: SentenceVerdict | None) -> str:
 
 
 def place(passage: Passage) -> str:
-    """Where a passage stands, in words: title, section path, number, page; the title once where the path repeats it."""
+    """Where a passage stands, in words: title, section path, number, page, days in force; the title once only."""
     title, section = passage.title or passage.document_id, passage.section
     if f"{section} › ".startswith(f"{title} › "):
         section = section.removeprefix(title).removeprefix(" › ")
     number = "" if passage.section.endswith(passage.number) else passage.number
     page = place_words(passage.place)
-    return " › ".join(filter(None, (title, section, number))) + (f", {page}" if page else "")
+    return ", ".join(filter(None, (" › ".join(filter(None, (title, section, number))), page, passage.days)))
 
 
 @shared

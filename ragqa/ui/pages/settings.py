@@ -24,7 +24,7 @@ from ragqa.settings.config import Config, FusionConfig, GenerationConfig, page_m
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import LONGEST_EXPLANATION, LONGEST_NAME, save_preset
 from ragqa.settings.presets import PRESETS, Preset
-from ragqa.settings.schema import Place
+from ragqa.settings.schema import Place, is_day
 from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import changed_html, notice_html
@@ -326,9 +326,13 @@ def _widgets(
     words = {}
     for setting in sorted(settings_at(Place.PAGE, part), key=lambda one: not one.choices):
         key = setting.key
-        if setting.is_name or not setting.applies(values):
+        if (setting.is_name and not setting.is_day) or not setting.applies(values):
             continue
-        if setting.choices:
+        if setting.is_day:
+            now = st.session_state.setdefault(f"set_{key}", values[key])
+            day = st.text_input(setting.label, now, key=f"set_{key}", help=setting.help, placeholder="YYYY-MM-DD")
+            values[key] = day if is_day(day) else setting.default
+        elif setting.choices:
             _radio(values, key, setting.label, setting.choices, setting.help)
         elif isinstance(setting.default, bool):
             now = st.session_state.setdefault(f"set_{key}", values[key])

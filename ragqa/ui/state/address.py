@@ -17,7 +17,7 @@ from ragqa.pipeline import MAX_QUESTION_CHARS
 from ragqa.plugins import registry
 from ragqa.settings.config import Config
 from ragqa.settings.presets import Preset
-from ragqa.settings.schema import SettingSpec
+from ragqa.settings.schema import SettingSpec, is_day
 from ragqa.types import Question
 from ragqa.ui.state.settings_values import ON_PAGE, first_values, preset_values, values_of, weight_values
 
@@ -137,6 +137,8 @@ def _read(name: str, value: str) -> Any:  # noqa: ANN401 - of as many types as t
         return value == "yes" if isinstance(setting.default, bool) else value
     if len(value) > LONGEST_NAME or not (value.isprintable() or not value):
         raise _wrong(name, f"a name of at most {LONGEST_NAME} characters", value)
+    if setting.is_day and value and not is_day(value):
+        raise _wrong(name, "a day as YYYY-MM-DD", value)
     if name == "generator" and not registry.is_known(registry.GENERATORS, value):
         raise _wrong(name, registry.listed(registry.GENERATORS), value)
     return value
