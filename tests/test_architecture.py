@@ -37,7 +37,7 @@ LEVELS = {
     "conversation": 8,
     "library": 8,
     "pipeline": 8,
-    "server": 8,
+    "server": 9,
     "evaluation": 9,
     "lab": 10,
     "cli": 11,
@@ -47,7 +47,9 @@ LEVELS = {
 # Each outside library in the rooms named, nowhere else.
 HOMES = {
     "streamlit": {"ui", "app"},
-    "starlette": {"ui"},
+    "starlette": {"ui", "server"},
+    "fastapi": {"server"},
+    "mcp": {"server"},
     "altair": {"ui"},
     "pandas": {"ui"},
     "jinja2": {"ui"},

@@ -228,12 +228,13 @@ def documents(
 ) -> None:
     """How many gold places of published documents come back from reading them: text, number, heading."""
     table = Table(title="Places recovered")
-    for column in ("source", "kind", "places", "text", "number and text", "heading"):
+    for column in ("source", "kind", "places", "text", "number and text", "as passages", "heading"):
         table.add_column(column, justify="left" if column in {"source", "kind"} else "right")
     for folder in folders:
         rows, messages = recovered(folder, chunk_max_tokens)
         for row in rows:
-            shares = _share(row.text, row.n), _share(row.both, row.numbered), _share(row.heading, row.headed)
+            shares = [_share(part, row.numbered) for part in (row.both, row.alone)]
+            shares = [_share(row.text, row.n), *shares, _share(row.heading, row.headed)]
             table.add_row(plain(row.source), plain(row.kind), f"{row.n:,}", *shares)
         for message in messages:
             stderr().print(plain(message))

@@ -25,7 +25,7 @@ REMEMBERED: Final = 16_384  # parsed passages cached, all of a small corpus: at 
 READ_AT_ONCE: Final = 1024  # lines parsed together where all are wanted: twice as fast
 BYTES_AT_ONCE: Final = 2**20  # likewise
 _FIELDS: Final = tuple(field.name for field in fields(Passage))
-_OPTIONAL: Final = frozenset({"place", "effective", "until"})  # not written where empty
+_OPTIONAL: Final = frozenset({"place", "effective", "until", "items"})  # not written where empty
 
 
 class PassageFile(Sequence[Passage]):

@@ -24,6 +24,7 @@ from ragqa.conversation import Turn, rewrite
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.documents import Reader, UnreadableError
+from ragqa.corpus.documents.exported import ABOUT
 from ragqa.corpus.documents.worker import answer
 from ragqa.errors import RagqaError
 from ragqa.generation.llm.generator import LlmGenerator
@@ -32,7 +33,7 @@ from ragqa.infra import http as http_client
 from ragqa.infra.cleaning import without_controls
 from ragqa.library import parse_cache
 from ragqa.library.collection import CATALOGUE, Collection, make_collection
-from ragqa.library.transfer import ABOUT, import_corpus
+from ragqa.library.transfer import import_corpus
 from ragqa.library.update import MAX_TOKENS
 from ragqa.library.upload import take
 from ragqa.loading import Models
@@ -380,7 +381,7 @@ def _record(data: bytes, folder: Path) -> object:
         return view_from_json(told.decode("utf-8", "replace"), "view")
     if kind == 3:
         told = zipped({ABOUT: told, "files/a.md": b"# 1 Rules\n\nFirms must act."})
-    collection = import_corpus(io.BytesIO(told), folder / "library")
+    collection = import_corpus(io.BytesIO(told), folder / "library", Inside())
     for one in collection.read().documents:
         assert collection.path_of(one).resolve().parent == (collection.folder / "files").resolve()
     return collection

@@ -260,7 +260,7 @@ class ChatClient:
         if reply.instead:
             msg = (
                 f"expected an answer in words by model {self._config.model!r} at {asked.server.name}, found "
-                f"{reply.instead} and no text; raise the limit of tokens, ask again or choose another model, {_INSTEAD}"
+                f"{reply.instead} and no text; raise the limit of tokens, ask again, choose another model, {_INSTEAD}"
             )
             raise GenerationError(msg)
         if reply.is_nothing:
