@@ -190,8 +190,8 @@ def select(ranking: Ranking, config: FilteringConfig) -> Selection:
             (*_, note) = (part.note for part in hit.parts if part.via in names)
             drop, words = None, f"kept: {note} and read with it; by the filter {words}"
         candidates.append(Candidate(hit, rank, relevance, rule.fall(rank), drop, words))
-    kept = tuple(one for one in candidates if one.drop is None)
-    return Selection(kept, tuple(one for one in candidates if one.drop is not None), rule.limits())
+    kept = tuple(candidate for candidate in candidates if candidate.drop is None)
+    return Selection(kept, tuple(candidate for candidate in candidates if candidate.drop is not None), rule.limits())
 
 
 def _in_force(ranking: Ranking, gone: Sequence[ScoredPassage], config: FilteringConfig) -> Selection:
@@ -232,7 +232,7 @@ def features(relevances: Sequence[float]) -> list[dict[str, float]]:
     rest = relevances[1:BEST]
     others = math.fsum(rest) / len(rest) if rest else 0.0
     lead = relevances[0] - rest[0] if rest else 1.0
-    return [{"relevance": one, "others": others, "lead": lead} for one in relevances[:BEST]]
+    return [{"relevance": relevance, "others": others, "lead": lead} for relevance in relevances[:BEST]]
 
 
 def probabilities(relevances: Sequence[float], weights: Mapping[str, float] = CUT_WEIGHTS) -> list[float]:
@@ -257,10 +257,14 @@ def _highest(promised: Sequence[float]) -> int:
 def with_added(selection: Selection, passage_ids: Collection[str]) -> Selection:
     """The selection with these of the dropped passages kept as well, in their places in the ranking."""
     added = [
-        replace(one, drop=None, explanation=f"kept: it holds a sentence of the answer; by the filter {one.explanation}")
-        for one in selection.dropped
-        if one.passage.passage_id in passage_ids
+        replace(
+            other,
+            drop=None,
+            explanation=f"kept: it holds a sentence of the answer; by the filter {other.explanation}",
+        )
+        for other in selection.dropped
+        if other.passage.passage_id in passage_ids
     ]
     kept = sorted((*selection.kept, *added), key=lambda candidate: candidate.rank)
-    dropped = tuple(one for one in selection.dropped if one.passage.passage_id not in passage_ids)
+    dropped = tuple(other for other in selection.dropped if other.passage.passage_id not in passage_ids)
     return replace(selection, kept=tuple(kept), dropped=dropped) if added else selection

@@ -63,7 +63,7 @@ def rerank(fused: Ranking, scores: Mapping[str, float], config: RerankingConfig)
     by_itself = sorted(range(len(ids)), key=lambda n: -raw[n])  # stable
     rank_of = {ids[n]: rank for rank, n in enumerate(by_itself, start=1)}
     relevances = min_max_norm([hit.score for hit in fused.hits])
-    found = []
+    hits = []
     for rank, (hit, relevance) in enumerate(zip(fused.hits, relevances, strict=True), start=1):
         name, rest = hit.passage.passage_id, 1 - config.weight
         norm = normalised.get(name, 0.0)
@@ -72,9 +72,9 @@ def rerank(fused: Ranking, scores: Mapping[str, float], config: RerankingConfig)
             ScorePart("fused", hit.score, rank, relevance, rest, rest * relevance),
             ScorePart("reranker", own, rank_of.get(name), norm, config.weight, config.weight * norm),
         )
-        found.append(replace(hit, score=math.fsum(part.contribution for part in parts), reranking=parts))
-    found.sort(key=lambda hit: (-hit.score, hit.passage.passage_id not in normalised))  # stable
-    return Ranking("reranked", tuple(found))
+        hits.append(replace(hit, score=math.fsum(part.contribution for part in parts), reranking=parts))
+    hits.sort(key=lambda hit: (-hit.score, hit.passage.passage_id not in normalised))  # stable
+    return Ranking("reranked", tuple(hits))
 
 
 def led_by(ranking: Ranking, passages: Sequence[Passage]) -> Ranking:

@@ -80,11 +80,11 @@ def load_models(encoder: str, scoring: ScoringConfig, paths: Paths | None = None
 
     NLI results are remembered in memory and, where ``paths`` are given, on disk, as are an embedding server's vectors.
     """
-    found = load_encoder(encoder, paths=paths)
+    loaded = load_encoder(encoder, paths=paths)
     own = IndexingConfig().encoder
-    sentences = found if encoder == own else load_encoder(own)
+    sentences = loaded if encoder == own else load_encoder(own)
     return Models(
-        found,
+        loaded,
         *load_readers(scoring, paths),
         sentences=sentences,
         selector=CrossEncoderSelector(precision=scoring.precision),
@@ -101,8 +101,8 @@ def load_encoder(name: str, precision: Precision = "auto", paths: Paths | None =
     Raises ModelError, and ConfigError where a server's address or key cannot work.
     """
     if name in registry.entry_points_of(registry.ENCODERS):
-        made: Encoder = registry.make(registry.ENCODERS, name)
-        return made
+        plugged: Encoder = registry.make(registry.ENCODERS, name)
+        return plugged
     name = IndexingConfig().encoder if name == NO_ENCODER else name
     if is_api_name(name):
         return ApiEncoder(name, cache=paths.vector_cache if paths else None)
@@ -147,17 +147,17 @@ def added_retrievers(index: Index, weights: Mapping[str, float] | None = None) -
     rankings = (ranking for ranking in index.manifest.rankings if ranking.name in added)
     held = {ranking.name: index.folder / FURTHER / ranking.folder for ranking in rankings}
     wanted = added if weights is None else (name for name, weight in weights.items() if weight > 0 and name in added)
-    found = []
+    retrievers = []
     for name in dict.fromkeys((*held, *wanted)):
         try:
             if name in held or needs_no_files(name):
                 given = {"index": index} | ({"folder": held[name]} if name in held else {})
-                found.append(registry.make(registry.RETRIEVERS, name, **given))
+                retrievers.append(registry.make(registry.RETRIEVERS, name, **given))
         except ConfigError as error:
             if weights and weights.get(name):
                 raise
             _logger.warning("%s", error)
-    return tuple(found)
+    return tuple(retrievers)
 
 
 def load_nli(name: str, precision: Precision = "auto", paths: Paths | None = None, *, joined: bool = False) -> NliModel:
@@ -167,10 +167,10 @@ def load_nli(name: str, precision: Precision = "auto", paths: Paths | None = Non
     """
     wait_passively()
     if name in registry.entry_points_of(registry.NLI_MODELS):
-        made: NliModel = registry.make(registry.NLI_MODELS, name)
+        model: NliModel = registry.make(registry.NLI_MODELS, name)
     else:
-        made = CrossEncoderNli(name, precision, joined=joined)
-    return RememberingNli(made, paths.pair_cache if paths else None)
+        model = CrossEncoderNli(name, precision, joined=joined)
+    return RememberingNli(model, paths.pair_cache if paths else None)
 
 
 def load_readers(
@@ -204,8 +204,8 @@ def load_reranker(name: str, precision: Precision = "auto") -> Reranker:
     ``precision`` is a cross-encoder's. Raises ModelError, and ConfigError where a server's address or key cannot work.
     """
     if name in registry.entry_points_of(registry.RERANKERS):
-        made: Reranker = registry.make(registry.RERANKERS, name)
-        return made
+        reranker: Reranker = registry.make(registry.RERANKERS, name)
+        return reranker
     if is_api_name(name):
         return ApiReranker(name)
     wait_passively()

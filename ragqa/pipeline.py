@@ -109,8 +109,8 @@ class Pipeline:
         if config.generation.generator in registry.entry_points_of(registry.GENERATORS):
             check_answer(answer, len(selection.passages), self.config.generation.generator)
         yield Answered(answer)
-        if found := self.relevance(question, answer, selection.passages):
-            yield RelevanceMeasured(found)
+        if relevance := self.relevance(question, answer, selection.passages):
+            yield RelevanceMeasured(relevance)
         scored: Scored = yield from self.scorer.stream(answer, selection.passages)
         if self.second:
             scored = yield from self.second.stream(scored)
@@ -146,7 +146,7 @@ class Pipeline:
     @property
     def infos(self) -> dict[str, ModelInfo]:
         """What a record says about the models, and of parts of other packages whose they are, by role."""
-        added = {one.name: registry.origin(registry.RETRIEVERS, one.name) for one in self.retrievers}
+        added = {retriever.name: registry.origin(registry.RETRIEVERS, retriever.name) for retriever in self.retrievers}
         added["generator"] = registry.origin(registry.GENERATORS, self.config.generation.generator)
         return {name: info for name, info in added.items() if info} | self.models.infos
 
@@ -164,10 +164,10 @@ def clean_question(question: Question) -> Question:
     if not text and not given:
         msg = "The question is empty; type a question, or choose one of the examples."
         raise QuestionError(msg)
-    for what, found, instead in (("question", text, "the question itself"), ("text", given, "a part of it")):
-        if len(found) > MAX_QUESTION_CHARS:
+    for what, given_text, instead in (("question", text, "the question itself"), ("text", given, "a part of it")):
+        if len(given_text) > MAX_QUESTION_CHARS:
             msg = (
-                f"The {what} has {len(found):,} characters; at most {MAX_QUESTION_CHARS:,} can be "
+                f"The {what} has {len(given_text):,} characters; at most {MAX_QUESTION_CHARS:,} can be "
                 f"{'checked' if what == 'text' else 'asked'}. Shorten it to {instead}."
             )
             raise QuestionError(msg)
@@ -193,17 +193,17 @@ def assemble(
     read_by = (models.entailment, models.coverage, models.obligations)
     scorer = RepassScorer(*read_by, config.scoring, models.sentences, models.reader)
     manifest = index.manifest
-    own = [_retriever(one, index) for one in retrievers]
-    rankings = (*manifest.retrievers, *(one.name for one in own))
-    fusion = fitting_fusion(config.fusion, rankings, manifest.encoder, manifest.name)
-    idle = [one.name for one in own if one.name in manifest.retrievers or not fusion.weights.get(one.name)]
+    own = [_retriever(retriever, index) for retriever in retrievers]
+    names = [retriever.name for retriever in own]
+    fusion = fitting_fusion(config.fusion, (*manifest.retrievers, *names), manifest.encoder, manifest.name)
+    idle = [name for name in names if name in manifest.retrievers or not fusion.weights.get(name)]
     if idle:
         msg = (
             f"the retriever {idle[0]!r} needs a name of its own and a weight, as in "
             f"FusionConfig.of(bm25=3, {idle[0]}=1); the weights are of {', '.join(fusion.weights)}"
         )
         raise ConfigError(msg)
-    named = {name: weight for name, weight in fusion.weights.items() if name not in {one.name for one in own}}
+    named = {name: weight for name, weight in fusion.weights.items() if name not in names}
     of_index = retrievers_for(index, models.encoder, config.retrieval, models.further)
     return Pipeline(
         config=replace(config, fusion=fusion),
@@ -241,10 +241,10 @@ def load_pipeline(
 
 def _retriever(given: Retriever | Callable[[Index], Retriever], index: Index) -> Retriever:
     """The retriever itself, or what the class or function given makes of the index."""
-    made: Any = given
+    factory: Any = given
     if isinstance(given, type) or not hasattr(given, "retrieve"):
-        made = registry.call(made, index=index)
-    retriever: Retriever = made
+        factory = registry.call(factory, index=index)
+    retriever: Retriever = factory
     return retriever
 
 
@@ -269,7 +269,7 @@ def _generator(config: Config, models: Models, scorer: RepassScorer) -> Generato
     name = config.generation.generator
     if name == "none":
         return None
-    made: Generator | SearchingGenerator = registry.make(
+    generator: Generator | SearchingGenerator = registry.make(
         registry.GENERATORS,
         name,
         config=config.generation,
@@ -281,4 +281,4 @@ def _generator(config: Config, models: Models, scorer: RepassScorer) -> Generato
         api_key=api_key(),
         prompts=prompt_folder(),
     )
-    return made
+    return generator

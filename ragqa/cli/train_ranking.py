@@ -12,7 +12,7 @@ import typer
 from ragqa.cli.output import options_of, plain, progress_bar, stderr, stdout
 from ragqa.cli.rankings import Stacking, fused_rankings
 from ragqa.errors import ConfigError
-from ragqa.evaluation.filter_measures import FIGURES
+from ragqa.evaluation.filter_measures import KEPT_FIGURES
 from ragqa.lab.questions import AskedIndex, Fold, folds_by_gold
 from ragqa.lab.training import ranker as ranking
 from ragqa.lab.training.model_folder import command_line, files_table, write_card
@@ -113,7 +113,7 @@ def cut(
     figures = cut_off.out_of_fold(*given, ranked.parts)
     for file, places in zip(questions, ranked.by_file, strict=True):
         for name, row in zip(("limits", "expected-f2"), figures[list(places)].mean(axis=0).T.tolist(), strict=True):
-            cells = ", ".join(f"{figure} {value:.3f}" for figure, value in zip(FIGURES, row, strict=True))
+            cells = ", ".join(f"{figure} {value:.3f}" for figure, value in zip(KEPT_FIGURES, row, strict=True))
             stdout().print(plain(f"{file.stem} ({len(places):,}), {name}, out of fold: {cells}"))
     weights = cut_off.fitted(*given)
     stdout().print(plain(f"Weights of all: {', '.join(f'{name} {value:.2f}' for name, value in weights.items())}"))

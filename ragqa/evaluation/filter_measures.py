@@ -19,7 +19,7 @@ from ragqa.filtering import BEST, RULES, FilterRule, Relevances, kept_places, pa
 from ragqa.settings.config import FilteringConfig
 from ragqa.types import Ranking, min_max_norm
 
-FIGURES = ("F", "precision", "recall", "kept")  # of a selection
+KEPT_FIGURES = ("F", "precision", "recall", "kept")  # of a selection
 
 
 Floats = npt.NDArray[np.float64]
@@ -40,7 +40,7 @@ def kept_figures(
     unit: GoldUnit = "passage",
     rules: Mapping[str, Callable[[Sequence[float], FilteringConfig], FilterRule]] = RULES,
 ) -> Iterator[Floats]:
-    """For each question in order `FIGURES` of what each filter keeps of its fused ranking, (n_figures, n_filters).
+    """For each question in order `KEPT_FIGURES` of what each filter keeps of its fused ranking, (n_figures, n_filters).
 
     What is kept is what `ragqa.filtering.select` keeps. ``F = (1 + beta^2) p r / (beta^2 p + r)``, 0 where nothing
     right is kept (van Rijsbergen 1979, Information Retrieval, chapter 7). Where ``unit`` is ``"document"``, p and r

@@ -16,7 +16,7 @@ from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmarks.retrieval.comparing import ids_of
 from ragqa.evaluation.benchmarks.retrieval.rankings import FILE, Ranker, Rankings, ranking_cache
-from ragqa.evaluation.filter_measures import FIGURES, Floats, kept_figures
+from ragqa.evaluation.filter_measures import KEPT_FIGURES, Floats, kept_figures
 from ragqa.evaluation.measures import measure_run
 from ragqa.fusion import fuse, rerank
 from ragqa.pipeline import Pipeline
@@ -179,7 +179,7 @@ def _reranked(pipeline: Pipeline, ranker: Ranker, one: GoldQuestion, ranking: Ra
 def _figures(
     gold: Sequence[GoldQuestion], rankings: Sequence[Ranking], filters: Sequence[FilteringConfig], unit: GoldUnit
 ) -> tuple[list[float], Floats]:
-    """R@10 of each question, and `FIGURES` of each filter averaged over them: (n_figures, n_filters)."""
+    """R@10 of each question, and `KEPT_FIGURES` of each filter averaged over them: (n_figures, n_filters)."""
     ids = [ids_of(ranking, unit) for ranking in rankings]
     recall = measure_run([one.gold for one in gold], ids, ("R@10",))["R@10"]
     figures = list(kept_figures(gold, rankings, filters, 2.0, unit))
@@ -187,7 +187,7 @@ def _figures(
 
 
 def _point(values: dict[str, float], recall_at_10: Sequence[float], figures: Floats, *, has_gold: bool) -> Point:
-    by_name = dict(zip(FIGURES, figures.tolist(), strict=True))
+    by_name = dict(zip(KEPT_FIGURES, figures.tolist(), strict=True))
     if not has_gold:
         return Point(values, by_name["kept"])
     return Point(

@@ -87,4 +87,4 @@ def _labels(labels: Labels) -> str:
     return "{" + ",".join(f'{name}="{value}"' for name, value in escaped) + "}" if labels else ""
 
 
-FIGURES: Final = MetricRegistry()  # of this process
+METRICS: Final = MetricRegistry()  # of this process

@@ -97,8 +97,8 @@ class PostgresEngine:
     """
 
     def __init__(self, address: str) -> None:
-        found = _ADDRESS.fullmatch(address)
-        if not found:  # of the address nothing is told, since nobody can say where in it the password is
+        match = _ADDRESS.fullmatch(address)
+        if not match:  # of the address nothing is told, since nobody can say where in it the password is
             msg = (
                 "RAGQA_RECORDS: expected postgresql://USER:PASSWORD@HOST:PORT/DATABASE, found something else; write "
                 "special characters of the password as %40 and so on, or keep it in PGPASSFILE or PGPASSWORD"
@@ -111,7 +111,7 @@ class PostgresEngine:
             raise ConfigError(msg) from error
         self._psycopg = psycopg
         self._address = address
-        self.name = f"postgresql://{found['where']}"
+        self.name = f"postgresql://{match['where']}"
 
     @contextmanager
     def transaction(self, *, alone: bool = False) -> Iterator[Execute]:
@@ -135,7 +135,7 @@ class PostgresEngine:
             (self._psycopg.OperationalError, self._psycopg.InternalError),
         )
         if isinstance(error, lost) and (state in _RETRIED or state[:2] in _RETRIED):
-            if not any(told in words for told in _REFUSED):
+            if not any(refusal in words for refusal in _REFUSED):
                 return AwayError(f"the record server {self.name} is unreachable: {words}; try again later")
         elif not state:
             words = "the address has something that libpq does not understand"  # it would quote it

@@ -52,7 +52,9 @@ def _with_version_2(record: dict[str, Any]) -> dict[str, Any]:
     scoring["entailment_model"] = scoring.pop("nli_model")
     models = {**record["models"], "coverage": record["models"]["nli"]}
     models["entailment"] = models.pop("nli")
-    scored = record.get("scored") and {mode: _with_two_models(found) for mode, found in record["scored"].items()}
+    scored = record.get("scored") and {
+        mode: _with_two_models(breakdown) for mode, breakdown in record["scored"].items()
+    }
     return record | {"scoring": scoring, "models": models, "scored": scored, "schema_version": 2}
 
 
@@ -156,11 +158,11 @@ class AnswerRecord:
         That is ``again``, of which only the parts of each score are taken, and the limits where they decided alike: a
         record does not keep them.
         """
-        hits = {one.passage.passage_id: one.hit for one in (*again.kept, *again.dropped)}
-        by_id, previous, found = self._passage_by_id(), 1.0, []
+        hits = {candidate.passage.passage_id: candidate.hit for candidate in (*again.kept, *again.dropped)}
+        by_id, previous, candidates = self._passage_by_id(), 1.0, []
         for entry in self.candidates:
             hit = hits.get(entry.passage_id, ScoredPassage(by_id[entry.passage_id], entry.score))
-            found.append(
+            candidates.append(
                 Candidate(
                     replace(hit, score=entry.score),
                     entry.rank,
@@ -171,9 +173,9 @@ class AnswerRecord:
                 )
             )
             previous = entry.relevance
-        kept = tuple(one for one in found if one.drop is None)
-        dropped = tuple(one for one in found if one.drop is not None)
-        is_alike = {one.passage for one in kept} == {one.passage for one in again.kept}
+        kept = tuple(candidate for candidate in candidates if candidate.drop is None)
+        dropped = tuple(candidate for candidate in candidates if candidate.drop is not None)
+        is_alike = {candidate.passage for candidate in kept} == {candidate.passage for candidate in again.kept}
         return Selection(kept, dropped, again.limits if is_alike else ())
 
     def to_json(self, *, indent: int | None = 2) -> str:

@@ -130,9 +130,9 @@ class RecordStore:
 
     def seen_by(self, reader: RecordReader) -> RecordStore:
         """The same records as this reader sees them."""
-        made = RecordStore(self.place, reader, self._patience)
-        made._ready = self._ready
-        return made
+        store = RecordStore(self.place, reader, self._patience)
+        store._ready = self._ready
+        return store
 
     def save(self, record: AnswerRecord) -> None:
         """Stores the record, replacing an earlier state of the same id, durably and at once."""
@@ -163,10 +163,10 @@ class RecordStore:
     def load(self, record_id: str) -> AnswerRecord:
         """The record of this id. Raises RecordError when there is none or its body was altered."""
         body, stamp = self._row(record_id, "body, sha256")
-        found = hashlib.sha256(body.encode()).hexdigest()
-        if found != stamp:
+        digest = hashlib.sha256(body.encode()).hexdigest()
+        if digest != stamp:
             msg = (
-                f"record {record_id!r} was altered: its stamp says sha256 {stamp[:12]}…, its body has {found[:12]}…; "
+                f"record {record_id!r} was altered: its stamp says sha256 {stamp[:12]}…, its body has {digest[:12]}…; "
                 "ask the question again"
             )
             raise RecordError(msg)
@@ -201,8 +201,8 @@ class RecordStore:
         """The names it is shared with beside its author; None where that is not for this reader to say."""
         if not self._is_own(record_id):
             return None
-        found = self._rows("SELECT who FROM readers WHERE record_id = ? AND is_author = 0 ORDER BY who", (record_id,))
-        return tuple(who for (who,) in found)
+        rows = self._rows("SELECT who FROM readers WHERE record_id = ? AND is_author = 0 ORDER BY who", (record_id,))
+        return tuple(who for (who,) in rows)
 
     def share(self, record_id: str, who: str, *, shared: bool) -> None:
         """Shares it with this name, or no longer. Raises RecordError where it is not the reader's own."""
@@ -249,22 +249,22 @@ class RecordStore:
 
     def chosen(self, record_ids: Sequence[str] = (), who: str = "", before: str = "") -> tuple[str, ...]:
         """The ids of those records that are of this author and from before this time (ISO 8601), both where said."""
-        said = [
+        conditions = [
             (f"record_id IN ({_marks(record_ids)})", record_ids),
             ("record_id IN (SELECT record_id FROM readers WHERE who = ? AND is_author = 1)", [who] if who else []),
             ("created_at < ?", [before] if before else []),
         ]
-        held = " AND ".join(condition for condition, values in said if values) or _NONE
-        values = [value for _, wanted in said for value in wanted]
-        return tuple(one for (one,) in self._rows(f"SELECT record_id FROM records WHERE {held}", values))  # noqa: S608
+        held = " AND ".join(condition for condition, values in conditions if values) or _NONE
+        values = [value for _, wanted in conditions for value in wanted]
+        return tuple(record_id for (record_id,) in self._rows(f"SELECT record_id FROM records WHERE {held}", values))  # noqa: S608
 
     def delete(self, record_ids: Sequence[str], who: str = "") -> None:
         """Deletes these records and what led to them; of ``who`` also the runs and what was shared with them."""
 
         def erase(execute: Execute) -> None:
-            for one in record_ids:
+            for record_id in record_ids:
                 for table in ("records", "readers", "runs"):
-                    execute(f"DELETE FROM {table} WHERE record_id = ?", (one,))  # noqa: S608 - names of tables
+                    execute(f"DELETE FROM {table} WHERE record_id = ?", (record_id,))  # noqa: S608 - names of tables
             if who:
                 execute("DELETE FROM readers WHERE who = ?", (who,))
                 execute("DELETE FROM runs WHERE who = ?", (who,))
@@ -300,8 +300,8 @@ class RecordStore:
         return rows[0]
 
     def _rows(self, statement: str, values: Sequence[Any]) -> Sequence[Any]:
-        found: Sequence[Any] = self._once(lambda execute: execute(statement, values).fetchall())
-        return found
+        rows: Sequence[Any] = self._once(lambda execute: execute(statement, values).fetchall())
+        return rows
 
     def _none(self, record_id: str) -> RecordError:
         if self._reader:

@@ -299,7 +299,7 @@ class Shown:
     @property
     def uncovered(self) -> tuple[ObligationScore, ...]:
         """The obligations that the answer does not tell of, or not in full."""
-        covered = {one.index: one.cover is Cover.COVERED for one in self.obligation_verdicts}
+        covered = {verdict.index: verdict.cover is Cover.COVERED for verdict in self.obligation_verdicts}
         return tuple(score for score in self.obligations if not covered.get(score.index, score.covered))
 
 
@@ -321,9 +321,9 @@ def shown(view: View, mode: ScoringMode, *, raw: bool = False) -> Shown:
 Indexed = TypeVar("Indexed", SentenceScore, ObligationScore, SentenceVerdict, ObligationVerdict)
 
 
-def _put(known: tuple[Indexed, ...], one: Indexed) -> tuple[Indexed, ...]:
+def _put(known: tuple[Indexed, ...], item: Indexed) -> tuple[Indexed, ...]:
     """All in index order, this one in place of an earlier one of its index."""
-    by_index = {each.index: each for each in known} | {one.index: one}
+    by_index = {each.index: each for each in known} | {item.index: item}
     return tuple(by_index[index] for index in sorted(by_index))
 
 

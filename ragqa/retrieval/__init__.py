@@ -59,15 +59,15 @@ def retrievers_for(
     ``encoder`` is not the model that made the index's vectors, or a further ranking's model is missing or another.
     """
     lexical = index.bm25s if config.bm25_backend == "bm25s" else index.rank_bm25
-    found: list[Retriever] = [lexical, *((index.context,) if index.context else ())]
+    retrievers: list[Retriever] = [lexical, *((index.context,) if index.context else ())]
     if index.vectors is not None:
         index.check_encoder(encoder.info)
-        found.append(DenseRetriever(index.vectors, index.passages, index.order, index.hidden, encoder))
-    found += (index.citations,) if index.citations else ()
+        retrievers.append(DenseRetriever(index.vectors, index.passages, index.order, index.hidden, encoder))
+    retrievers += (index.citations,) if index.citations else ()
     models = models or {}
     index.check_models({name: model.info for name, model in models.items()})
-    found += (make(models.get(name)) for name, make in index.further.items())
-    return tuple(found)
+    retrievers += (make(models.get(name)) for name, make in index.further.items())
+    return tuple(retrievers)
 
 
 def rank(retrievers: Sequence[Retriever], question: str, top_k: int) -> tuple[Ranking, ...]:
@@ -77,11 +77,11 @@ def rank(retrievers: Sequence[Retriever], question: str, top_k: int) -> tuple[Ra
     """
     if all(isinstance(retriever, Rescorer) for retriever in retrievers):
         return tuple(retriever.retrieve(question, top_k) for retriever in retrievers)
-    found = {r.name: r.retrieve(question, top_k) for r in retrievers if not isinstance(r, Rescorer | Follower)}
-    first = tuple(found.values())
-    found |= {r.name: r.follow(question, first, top_k) for r in retrievers if isinstance(r, Follower)}
-    candidates = candidates_of(found.values())
-    return tuple(r.rescore(question, candidates) if isinstance(r, Rescorer) else found[r.name] for r in retrievers)
+    rankings = {r.name: r.retrieve(question, top_k) for r in retrievers if not isinstance(r, Rescorer | Follower)}
+    first = tuple(rankings.values())
+    rankings |= {r.name: r.follow(question, first, top_k) for r in retrievers if isinstance(r, Follower)}
+    candidates = candidates_of(rankings.values())
+    return tuple(r.rescore(question, candidates) if isinstance(r, Rescorer) else rankings[r.name] for r in retrievers)
 
 
 def candidates_of(rankings: Iterable[Ranking]) -> tuple[Passage, ...]:

@@ -45,8 +45,8 @@ def places_of(wanted: Keys, keys: Keys) -> npt.NDArray[np.int64]:
     if not len(keys):
         return np.empty(0, dtype=np.int64)
     places = np.searchsorted(keys, wanted)
-    found: npt.NDArray[np.int64] = places[keys[np.minimum(places, len(keys) - 1)] == wanted]
-    return found
+    known_places: npt.NDArray[np.int64] = places[keys[np.minimum(places, len(keys) - 1)] == wanted]
+    return known_places
 
 
 def distinct(keys: Keys) -> Keys:
@@ -219,14 +219,14 @@ def matched_words(text: str, question: str, analyser: Analyser) -> tuple[Span, .
     wanted = frozenset(tokenise(question, single))
     asked = _whole_words(question, single) if single.character_ngrams else frozenset()
     verdicts: dict[str, bool] = {}
-    found = []
+    matches = []
     for match in _SHOWN_WORD.finditer(text[:MAX_CHARS]):
         word = match.group()
         if word not in verdicts:
             verdicts[word] = _matches(word, wanted, asked, single)
         if verdicts[word]:
-            found.append(Span(word, match.start(), match.end()))
-    return tuple(found)
+            matches.append(Span(word, match.start(), match.end()))
+    return tuple(matches)
 
 
 def _matches(word: str, wanted: frozenset[str], asked: frozenset[str], analyser: Analyser) -> bool:
@@ -237,7 +237,7 @@ def _matches(word: str, wanted: frozenset[str], asked: frozenset[str], analyser:
     shared = sum(token in wanted for token in tokens)
     if not shared or 2 * shared >= len(tokens):
         return shared > 0
-    return any(_inflects(one, whole) for whole in _whole_words(word, analyser) for one in asked)
+    return any(_inflects(stem, whole) for whole in _whole_words(word, analyser) for stem in asked)
 
 
 def _whole_words(text: str, analyser: Analyser) -> frozenset[str]:

@@ -67,7 +67,7 @@ class ApiReranker(TextReranker):
         """
         query = sendable(question)
         wanted = list(map(sendable, texts))
-        found: dict[str, float] = {}
+        scores_by_id: dict[str, float] = {}
         for batch in batches(list(dict.fromkeys(wanted)), self._most, CHARS_PER_REQUEST, len(query)):
             scores = self._api.post(
                 {"query": query, "documents": batch, **self._options},
@@ -75,8 +75,8 @@ class ApiReranker(TextReranker):
                 max(map(len, (query, *batch))),
                 partial(_scores, n_texts=len(batch)),
             )
-            found |= zip(batch, scores, strict=True)
-        return [found[text] for text in wanted]
+            scores_by_id |= zip(batch, scores, strict=True)
+        return [scores_by_id[text] for text in wanted]
 
 
 def _scores(content: bytes, n_texts: int) -> list[float]:

@@ -115,11 +115,11 @@ class TokenScores:
             heads = self.indptr[first:last] - self.indptr[first]  # where the next text of each token goes
             n_before = 0
             for counts, at in zip(self._counts, places, strict=True):
-                found = slice(at[number], at[number + 1] if number + 1 < len(at) else len(counts.keys))
-                starts = counts.starts[found.start : found.stop + 1]
+                block = slice(at[number], at[number + 1] if number + 1 < len(at) else len(counts.keys))
+                starts = counts.starts[block.start : block.stop + 1]
                 pairs = slice(int(starts[0]), int(starts[-1]))
                 runs = np.diff(starts)
-                tokens = np.searchsorted(self.vocabulary[first:last], counts.keys[found])
+                tokens = np.searchsorted(self.vocabulary[first:last], counts.keys[block])
                 texts = counts.texts[pairs].astype(np.int64) + n_before
                 times = counts.times[pairs]
                 where = np.arange(len(texts)) + np.repeat(heads[tokens] - (starts[:-1] - starts[0]), runs)
@@ -300,17 +300,17 @@ def _save_rest(
 ) -> None:
     np.save(folder / "indptr.csc.index.npy", indptr, allow_pickle=False)
     np.save(folder / _VOCABULARY, vocabulary, allow_pickle=False)
-    said = {"k1": k1, "b": b, "method": _METHOD, "num_docs": n_texts}
-    (folder / _PARAMS).write_text(json.dumps({**said, "version": version("bm25s")}, indent=4), encoding="utf-8")
+    parameters = {"k1": k1, "b": b, "method": _METHOD, "num_docs": n_texts}
+    (folder / _PARAMS).write_text(json.dumps({**parameters, "version": version("bm25s")}, indent=4), encoding="utf-8")
 
 
 def load_bm25(folder: Path) -> Bm25Model:
     """The model of this folder, its arrays memory-mapped read-only. Raises IndexMismatchError."""
     with index_files("the files of a BM25 index", folder):
-        said = json.loads((folder / _PARAMS).read_text(encoding="utf-8"))
+        parameters = json.loads((folder / _PARAMS).read_text(encoding="utf-8"))
         arrays = {name: _mapped(folder / f"{name}.csc.index.npy", dtype) for name, dtype in _ARRAYS.items()}
-        scores = arrays | {"num_docs": said["num_docs"]}
-        model = Bm25Model(_mapped(folder / _VOCABULARY, np.uint64), scores, said["k1"], said["b"])
+        scores = arrays | {"num_docs": parameters["num_docs"]}
+        model = Bm25Model(_mapped(folder / _VOCABULARY, np.uint64), scores, parameters["k1"], parameters["b"])
         _check(model)
     return model
 

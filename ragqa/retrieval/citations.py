@@ -51,7 +51,9 @@ class Links:
             if source != target:
                 cites.setdefault(source, set()).add(target)
                 cited_by.setdefault(target, set()).add(source)
-        return cls(*({one: tuple(sorted(found)) for one, found in edges.items()} for edges in (cites, cited_by)))
+        return cls(
+            *({position: tuple(sorted(others)) for position, others in edges.items()} for edges in (cites, cited_by))
+        )
 
 
 NO_LINKS: Final = Links({}, {})
@@ -64,13 +66,13 @@ def asks_twice(question: str) -> bool:
 
 def links_of(cited: Iterable[Cited], positions_of: Callable[[Sequence[str]], Sequence[int]]) -> Links:
     """The links between these passages; of a wide range only its first ones."""
-    found = list(cited)
-    names = list(dict.fromkeys(name for several in found for name in several))
+    references = list(cited)
+    names = list(dict.fromkeys(name for several in references for name in several))
     place = dict(zip(names, positions_of(names), strict=True))
     return Links.of(
-        (place[source], one)
-        for source, target, last in found
-        for one in range(place[target], min(place[last], place[target] + WIDEST - 1) + 1)
+        (place[source], position)
+        for source, target, last in references
+        for position in range(place[target], min(place[last], place[target] + WIDEST - 1) + 1)
     )
 
 
@@ -125,7 +127,7 @@ class CitationRetriever(CorpusRanker):
         seeds, pairs = _seeds(rankings), asks_twice(question)
         links, best = self.links, dict[int, tuple[float, int, str]]()
         for rank, (position, (_, relevance)) in enumerate(
-            zip(self._positions_of([one.passage_id for one, _ in seeds]), seeds, strict=True), start=1
+            zip(self._positions_of([passage.passage_id for passage, _ in seeds]), seeds, strict=True), start=1
         ):
             for edges, how in ((links.cites, "cited by"), (links.cited_by, "cites")):
                 linked = edges.get(position, ())
@@ -148,8 +150,8 @@ class CitationRetriever(CorpusRanker):
 
 def _seeds(rankings: Sequence[Ranking]) -> list[_Seed]:
     """The best candidates, best first."""
-    finding = [one for one in rankings if one.finds and one.hits]
-    weights = [FusionConfig().weights.get(one.retriever, _OTHERWISE) for one in finding]
+    finding = [seed for seed in rankings if seed.finds and seed.hits]
+    weights = [FusionConfig().weights.get(seed.retriever, _OTHERWISE) for seed in finding]
     relevance: dict[str, float] = {}
     passages: dict[str, Passage] = {}
     for ranking, weight in zip(finding, weights, strict=True):

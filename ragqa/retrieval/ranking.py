@@ -64,11 +64,11 @@ def own_weights(weights: Mapping[str, float], rankings: Sequence[str]) -> dict[s
     """
     if weights != FusionConfig().weights:
         return dict(weights)
-    found = {name: weight for name, weight in weights.items() if name != "dense" or name in rankings}
+    shares = {name: weight for name, weight in weights.items() if name != "dense" or name in rankings}
     rest = 1 - CITATIONS_WEIGHT if "citations" in rankings else 1.0
-    total = math.fsum(found.values()) if len(found) < len(weights) else 1.0
-    found = {name: rest * weight / total for name, weight in found.items()}
-    return found | ({"citations": CITATIONS_WEIGHT} if rest < 1 else {})
+    total = math.fsum(shares.values()) if len(shares) < len(weights) else 1.0
+    shares = {name: rest * weight / total for name, weight in shares.items()}
+    return shares | ({"citations": CITATIONS_WEIGHT} if rest < 1 else {})
 
 
 def missing_rankings(weights: Mapping[str, float], rankings: Sequence[str]) -> tuple[str, ...]:
@@ -104,9 +104,9 @@ def check_rankings(weights: Mapping[str, float], rankings: Sequence[str], index:
         msg = f"{unknown[0]!r} is no ranking; give weights to those of index {index!r}: {', '.join(rankings)}"
         raise ConfigError(msg)
     if missing:
-        found = ", ".join(rankings) + (", and no vectors" if "dense" in missing else "")
+        held = ", ".join(rankings) + (", and no vectors" if "dense" in missing else "")
         msg = (
-            f"the settings give a weight to {', '.join(missing)}, index {index!r} has only {found}; "
+            f"the settings give a weight to {', '.join(missing)}, index {index!r} has only {held}; "
             f"build it with `{adding_command(missing, index)}` (a corpus of the library: "
             f"`{adding_command(missing, index, of_library=True)}`), or choose other weights"
         )

@@ -56,8 +56,8 @@ class CrossEncoderReranker(TextReranker):
         """
         distinct = list(dict.fromkeys(texts))
         logits = self._classifier.logits([(question, text) for text in distinct])[:, 0].tolist()
-        found = dict(zip(distinct, map(float, logits), strict=True))
-        return [found[text] for text in texts]
+        logit_of = dict(zip(distinct, map(float, logits), strict=True))
+        return [logit_of[text] for text in texts]
 
 
 def read_again(reranker: Reranker, question: str, fused: Ranking, depth: int, corpus: Corpus) -> dict[str, float]:

@@ -153,8 +153,8 @@ class SpladeEncoder(SharedModel[Any]):
     def _encode_batch(self, texts: list[str], *, query: bool) -> Any:  # noqa: ANN401 - scipy has no types
         from scipy import sparse
 
-        found = self._computed(texts, query=query, convert_to_sparse_tensor=False, save_to_cpu=True)
-        numbers = np.asarray(found, dtype=np.float32).reshape(len(texts), -1)
+        vectors = self._computed(texts, query=query, convert_to_sparse_tensor=False, save_to_cpu=True)
+        numbers = np.asarray(vectors, dtype=np.float32).reshape(len(texts), -1)
         if not np.isfinite(numbers).all():
             msg = f"expected finite weights from the SPLADE model {self._info.name}, found others; {_INSTEAD}"
             raise ModelError(msg)

@@ -23,7 +23,7 @@ from starlette.routing import BaseRoute, Mount, Route
 
 from ragqa.errors import RagqaError
 from ragqa.infra import logs
-from ragqa.infra.metrics import CONTENT_TYPE, FIGURES
+from ragqa.infra.metrics import CONTENT_TYPE, METRICS
 from ragqa.server.memory import share_heaps
 from ragqa.server.queue import whole_number
 from ragqa.settings.config import Config
@@ -108,7 +108,7 @@ async def _ready(_request: Request) -> PlainTextResponse:
 async def _metrics(request: Request) -> PlainTextResponse:
     if words := refused_figures(request.headers):
         return PlainTextResponse(words + "\n", 401, headers={**_NO_STORE, "WWW-Authenticate": "Bearer"})
-    return PlainTextResponse(FIGURES.text(), media_type=CONTENT_TYPE, headers=_NO_STORE)
+    return PlainTextResponse(METRICS.text(), media_type=CONTENT_TYPE, headers=_NO_STORE)
 
 
 def missing_now() -> str:

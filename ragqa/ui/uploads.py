@@ -18,7 +18,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from streamlit.web.server.starlette.starlette_websocket import _get_signed_cookie_with_chunks
 
 from ragqa.errors import RagqaError
-from ragqa.infra.metrics import FIGURES
+from ragqa.infra.metrics import METRICS
 from ragqa.server.access.policy import Act
 from ragqa.server.queue import whole_number
 from ragqa.ui import access
@@ -51,7 +51,7 @@ class Uploads:
     def refusal(self, scope: Scope) -> tuple[int, str]:
         """What an upload, or the taking back of one, is refused with: status and sentence; 0 and "" where it is not."""
         if access.is_guarded() and not _may_upload(scope):
-            FIGURES.count("ragqa_refusals_total", wanted=str(Act.UPLOAD))
+            METRICS.count("ragqa_refusals_total", wanted=str(Act.UPLOAD))
             return 403, "expected somebody who has signed in and may upload, found nobody; sign in on the page"
         if scope["method"] != "PUT":
             return 0, ""

@@ -94,10 +94,10 @@ def world(indexes, tmp_path, monkeypatch):
     monkeypatch.setattr(resources, "warm_up", lambda config, paths: None)
     paths = Paths.from_env()
     for name in ("open", "closed"):
-        shelf = make_collection(name, paths.library, f"The {SECRET if name == 'closed' else 'aardvark'} files")
+        collection = make_collection(name, paths.library, f"The {SECRET if name == 'closed' else 'aardvark'} files")
         (tmp_path / "waits.md").write_text(f"# {name}\n\nA firm must wait.")
         with Reader() as reader, (tmp_path / "waits.md").open("rb") as data:
-            take(shelf, "waits.md", data, reader)
+            take(collection, "waits.md", data, reader)
     (paths.home / "evaluations" / "dataset-1").mkdir(parents=True)
     begun(paths.home / "evaluations" / "dataset-1", {"input": "closed"}, (), restart=False)
     row = {"id": "q", "question": f"Who must feed the {SECRET}?", "passages": ["x"]}

@@ -66,9 +66,9 @@ class Repetition:
         return self._tail.count(self._tail[-REPEATED_CHARS:]) >= REPEATS if len(self._tail) > REPEATED_CHARS else False
 
 
-def unwrapped(raw: str, told: str = "") -> str:
-    """The reply without frames, fences, a label, lines of ``told`` and repeated ones; what JSON wraps, out of it."""
-    lines = {_words(line) for line in told.splitlines()}
+def unwrapped(raw: str, prompt: str = "") -> str:
+    """The reply without frames, fences, a label, lines of ``prompt`` and repeated ones; what JSON wraps, out of it."""
+    lines = {_words(line) for line in prompt.splitlines()}
     bare = _TASK.sub("", _LEAD.sub("", _FENCE.sub("", _FRAME.sub("", raw))))
     kept: list[str] = []
     for line in bare.split("\n"):
@@ -83,8 +83,8 @@ def unwrapped(raw: str, told: str = "") -> str:
             value = json.loads(text)
         except (ValueError, RecursionError):
             return text
-        found = [value[key] for key in _KEYS if isinstance(value, dict) and isinstance(value.get(key), str)]
-        return found[0] if len(found) == 1 else text
+        texts = [value[key] for key in _KEYS if isinstance(value, dict) and isinstance(value.get(key), str)]
+        return texts[0] if len(texts) == 1 else text
     return text
 
 
@@ -95,7 +95,7 @@ def is_prompt(raw: str) -> bool:
 
 def told_in(messages: Sequence[Mapping[str, Any]]) -> str:
     """What these messages say that is no answer: the instructions, and where each passage comes from."""
-    sources = [line for one in messages[1:] for line in one["content"].splitlines() if line.startswith("Source: ")]
+    sources = [line for each in messages[1:] for line in each["content"].splitlines() if line.startswith("Source: ")]
     return "\n".join([messages[0]["content"], *sources])
 
 
@@ -106,7 +106,7 @@ def without_echoes(answer: Answer, instructions: str, question: str) -> tuple[An
     of nothing else loses every sentence. That the corpus is silent is left out where something else is said: it is of
     a part then, and becomes words of the note.
     """
-    told, asked = _words(instructions), _words(question)
+    instruction_words, asked = _words(instructions), _words(question)
     rules = _words("\n".join(line for line in instructions.splitlines() if not line.startswith("Source: ")))
     pieces = {_words(piece) for piece in _PIECES.split(instructions)}
     first: dict[str, int] = {}
@@ -114,7 +114,7 @@ def without_echoes(answer: Answer, instructions: str, question: str) -> tuple[An
     echoed, again, silent = set[int](), set[int](), set[int]()
     for index, sentence in enumerate(answer.sentences):
         words = _words(sentence.text)
-        is_told = words in pieces or (len(words.split()) >= COPIED_WORDS and words in told)
+        is_told = words in pieces or (len(words.split()) >= COPIED_WORDS and words in instruction_words)
         is_told = is_told or _has_run_of(words, rules, asked) or _is_asked(sentence, words, asked)
         if words == SILENCE:
             silent.add(index)
@@ -159,7 +159,7 @@ def _is_asked(sentence: AnswerSentence, words: str, asked: str) -> bool:
     """Whether it is a question, nearly in the words of the one that was asked."""
     known = set(asked.split())
     each = words.split()
-    return sentence.text.rstrip().endswith("?") and sum(one in known for one in each) >= ASKED_AGAIN * len(each)
+    return sentence.text.rstrip().endswith("?") and sum(word in known for word in each) >= ASKED_AGAIN * len(each)
 
 
 def _is_remark(index: int, sentence: AnswerSentence) -> bool:

@@ -351,10 +351,10 @@ class _Asked:
 
 def _progress(chunk: ChatCompletionChunk) -> str:
     """How far a llama.cpp server is with reading the prompt, in words; empty where the chunk does not say."""
-    found = getattr(chunk, "prompt_progress", None)
-    if not isinstance(found, dict):
+    progress = getattr(chunk, "prompt_progress", None)
+    if not isinstance(progress, dict):
         return ""
-    counts = [found.get(name) for name in ("total", "processed", "cache", "time_ms")]
+    counts = [progress.get(name) for name in ("total", "processed", "cache", "time_ms")]
     total, done, cached, ms = (count if isinstance(count, int | float) else 0 for count in counts)
     if done >= total:
         return "Writing the answer"
@@ -383,15 +383,15 @@ def _checked_key(api_key: str | None) -> str:
 
 
 def _checked_url(url: str) -> str:
-    found = f"got {_without_login(url)!r}; set OPENAI_BASE_URL again"
+    problem = f"got {_without_login(url)!r}; set OPENAI_BASE_URL again"
     try:
         parts = urlsplit(url)
         is_usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError as error:
-        msg = f"the base URL must be an address like http://127.0.0.1:11434/v1, {found}"
+        msg = f"the base URL must be an address like http://127.0.0.1:11434/v1, {problem}"
         raise ConfigError(msg) from error
     if not is_usable or not url.isprintable() or " " in url:
-        msg = f"the base URL must begin with http:// or https:// and name a host, {found}"
+        msg = f"the base URL must begin with http:// or https:// and name a host, {problem}"
         raise ConfigError(msg)
     return url
 

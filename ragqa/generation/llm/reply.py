@@ -237,10 +237,10 @@ class Reply:
 
     def answer(self, writer: Writer, prompt: Prompt, *, max_tokens: int, n_passages: int | None = None) -> Answer:
         """The answer with verified citations, of passages 1 to ``n_passages`` (None: those the prompt held)."""
-        told = told_in(prompt.messages)
-        cited = parse_cited_text(unwrapped(self.raw, told), prompt.n_passages if n_passages is None else n_passages)
+        frame = told_in(prompt.messages)
+        cited = parse_cited_text(unwrapped(self.raw, frame), prompt.n_passages if n_passages is None else n_passages)
         answer = Answer(cited.text, cited.sentences, writer.name, self.model or writer.model, raw=self.raw)
-        answer, left_out = without_echoes(answer, told, prompt.asked)
+        answer, left_out = without_echoes(answer, frame, prompt.asked)
         finish_reason, note = self._ending(max_tokens, is_empty=not answer.sentences)
         if finish_reason == "length":
             answer, cut = without_unfinished(answer)

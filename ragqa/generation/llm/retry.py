@@ -58,8 +58,8 @@ def with_retries(ask: Callable[[], _Found], n_tries: int, stopped: threading.Eve
 
 
 def _may_pass(error: openai.APIStatusError) -> bool:
-    said = error.response.headers.get("x-should-retry")  # OpenAI's own word for it
-    return said == "true" if said in ("true", "false") else error.status_code == 409 or may_pass(error.status_code)
+    hint = error.response.headers.get("x-should-retry")  # OpenAI's own word for it
+    return hint == "true" if hint in ("true", "false") else error.status_code == 409 or may_pass(error.status_code)
 
 
 def _asked_seconds(error: openai.APIStatusError) -> float:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.errors import ConfigError, IndexingError
 from ragqa.evaluation.benchmarks.retrieval.rankings import Rankings
-from ragqa.evaluation.filter_measures import FIGURES
+from ragqa.evaluation.filter_measures import KEPT_FIGURES
 from ragqa.evaluation.significance import PairedTest, paired_test
 from ragqa.fusion import RRF_K
 from ragqa.lab.questions import Floats, Fold, choose
@@ -240,8 +240,8 @@ def _distance(fusion: FusionConfig, default: FusionConfig) -> float:
 class TunedFilter:
     """What cross-validation found. ``final`` is best on all questions, for the ranking that is best on them.
 
-    ``tuned`` and ``default`` are means of `FIGURES` (``kept`` in passages, the others in [0, 1]), each question's taken
-    where it is tested, both filters on the same ranking. ``test`` compares the two in F.
+    ``tuned`` and ``default`` are means of `KEPT_FIGURES` (``kept`` in passages, the others in [0, 1]), each question's
+    taken where it is tested, both filters on the same ranking. ``test`` compares the two in F.
     """
 
     beta: float
@@ -295,6 +295,6 @@ def tune_filter(
         out_of_fold[:, test] = values[test][:, :, [best, -1]].transpose(2, 0, 1)
         rows.append(TunedFold(candidates[best], *out_of_fold[:, test, 0].mean(axis=1).tolist()))
     final = choose(of_all[:, :, :-1], folds, distance).by_all
-    tuned, base = (dict(zip(FIGURES, row, strict=True)) for row in out_of_fold.mean(axis=1).tolist())
+    tuned, base = (dict(zip(KEPT_FIGURES, row, strict=True)) for row in out_of_fold.mean(axis=1).tolist())
     paired = paired_test(out_of_fold[0, :, 0].tolist(), out_of_fold[1, :, 0].tolist(), seed)
     return TunedFilter(beta, tuple(rows), tuned, base, paired, candidates[final])

@@ -108,9 +108,9 @@ class MilvusBm25(Bm25sRetriever):
         asked, slack = words.asked(places), words.slack
         wanted = min(top_k + 1 + int(10 * top_k * (slack - 1)), MOST)
         while True:  # until whatever comes next scores less than the last one, so that all ties are there
-            found = passages.search(self.name, asked, wanted, also=self.name)
-            scores = words.scores(places, found.positions, found.values)
+            hits = passages.search(self.name, asked, wanted, also=self.name)
+            scores = words.scores(places, hits.positions, hits.values)
             enough = len(scores) >= top_k and np.partition(scores, len(scores) - top_k)[len(scores) - top_k]
-            if found.is_all or enough > found.last * slack:
-                return self._best(found.positions[scores > 0], scores[scores > 0], top_k)
+            if hits.is_all or enough > hits.last * slack:
+                return self._best(hits.positions[scores > 0], scores[scores > 0], top_k)
             wanted = min(2 * wanted, MOST)

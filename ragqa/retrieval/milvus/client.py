@@ -70,8 +70,8 @@ class Milvus:
         schema.add_field("row", types.INT64, is_primary=True)
         schema.add_field("since", types.INT64)
         schema.add_field("hidden", types.BOOL)
-        told = {"element_type": types.VARCHAR, "max_length": 65_535, "max_capacity": MOST_PARTS}
-        schema.add_field("passage", types.ARRAY, **told)
+        options = {"element_type": types.VARCHAR, "max_length": 65_535, "max_capacity": MOST_PARTS}
+        schema.add_field("passage", types.ARRAY, **options)
         indexes = self._library.MilvusClient.prepare_index_params()
         for name in sparse:
             schema.add_field(name, types.SPARSE_FLOAT_VECTOR)
@@ -125,14 +125,14 @@ class Milvus:
     def count(self, generation: int) -> int:
         """How many rows there are of this generation and those before, marks counted. Raises IndexingError."""
         fields = ["count(*)"]
-        told = {"output_fields": fields, "consistency_level": "Strong", "timeout": SECONDS}
+        options = {"output_fields": fields, "consistency_level": "Strong", "timeout": SECONDS}
         within = f"since <= {generation}"
-        return int(self._ask(lambda client: client.query(self.collection, filter=within, **told))[0]["count(*)"])
+        return int(self._ask(lambda client: client.query(self.collection, filter=within, **options))[0]["count(*)"])
 
     def check_mark(self, generation: int) -> None:
         """Raises IndexMismatchError where an update has removed rows of this generation; IndexingError."""
-        told = {"filter": f"row in [{mark_of(generation)}]", "output_fields": ["row"], "timeout": SECONDS}
-        if not self._ask(lambda client: client.query(self.collection, **told)):
+        options = {"filter": f"row in [{mark_of(generation)}]", "output_fields": ["row"], "timeout": SECONDS}
+        if not self._ask(lambda client: client.query(self.collection, **options)):
             msg = (
                 f"{self} was updated twice since this index was opened or its folder was copied; ask again, and copy "
                 "the folder again from the machine that builds it"
@@ -149,18 +149,18 @@ class Milvus:
         """
         fields = ["passage", also] if also else ["passage"]
         within = f"hidden == false and since <= {generation}"
-        told = {"filter": within, "output_fields": fields, "timeout": SECONDS}
+        options = {"filter": within, "output_fields": fields, "timeout": SECONDS}
         most = min(most, MOST)
         how = {"metric_type": "IP", "params": {"ef": max(effort, most)} if effort else {}}
-        told |= {"anns_field": field, "limit": most, "search_params": how}
-        found = self._ask(lambda client: client.search(self.collection, data=[asked], **told))[0]
-        return [(int(hit["row"]), float(hit["distance"]), hit["entity"]) for hit in found]
+        options |= {"anns_field": field, "limit": most, "search_params": how}
+        hits = self._ask(lambda client: client.search(self.collection, data=[asked], **options))[0]
+        return [(int(hit["row"]), float(hit["distance"]), hit["entity"]) for hit in hits]
 
     def rows(self, rows: Sequence[int], field: str = "passage") -> dict[int, Any]:
         """This field of the rows of these keys. Raises IndexingError; IndexMismatchError where one is missing."""
-        told = {"output_fields": ["row", field], "timeout": SECONDS}
-        found = self._ask(lambda client: client.query(self.collection, filter=f"row in {list(rows)}", **told))
-        by_row = {int(row["row"]): row[field] for row in found}
+        options = {"output_fields": ["row", field], "timeout": SECONDS}
+        replies = self._ask(lambda client: client.query(self.collection, filter=f"row in {list(rows)}", **options))
+        by_row = {int(row["row"]): row[field] for row in replies}
         if len(by_row) != len(set(rows)):
             msg = f"{self} lacks rows of the index, {len(by_row)} of {len(rows)} are there; build it again"
             raise IndexMismatchError(msg)

@@ -127,10 +127,10 @@ class MilvusPassages(Sequence[Passage]):
     def field(self, positions: Sequence[int], name: str) -> list[Any]:
         """This field of the passages at these positions. Raises IndexingError, IndexMismatchError."""
         keys = self._rows[np.asarray(positions, dtype=np.int64)].tolist()
-        found: dict[int, Any] = {}
+        values: dict[int, Any] = {}
         for start in range(0, len(keys), ROWS_AT_ONCE):
-            found |= self.milvus.rows(keys[start : start + ROWS_AT_ONCE], name)
-        return [found[key] for key in keys]
+            values |= self.milvus.rows(keys[start : start + ROWS_AT_ONCE], name)
+        return [values[key] for key in keys]
 
     def _positions_of(self, rows: Sequence[int]) -> Positions:
         """-1 for what is no passage of this index."""
@@ -148,9 +148,9 @@ class MilvusPassages(Sequence[Passage]):
         self._remember(there)
         return tuple(there[position] for position in positions)
 
-    def _remember(self, found: Mapping[int, Passage]) -> None:
+    def _remember(self, passages: Mapping[int, Passage]) -> None:
         with self._lock:
-            self._kept.update(found)
+            self._kept.update(passages)
             while len(self._kept) > REMEMBERED:
                 self._kept.popitem(last=False)
 
@@ -168,11 +168,11 @@ class MilvusVectors:
         del params
         wanted = most
         while True:  # until rows that an update has left out crowd nothing out
-            found = self._passages.search("dense", query[0].tolist(), wanted, self._effort)
-            if found.is_all or len(found.positions) >= most:
+            hits = self._passages.search("dense", query[0].tolist(), wanted, self._effort)
+            if hits.is_all or len(hits.positions) >= most:
                 break
             wanted = min(2 * wanted, MOST)
-        scores, positions = found.scores[:most], found.positions[:most]
+        scores, positions = hits.scores[:most], hits.positions[:most]
         left = most - len(positions)
         return np.pad(scores, (0, left))[None], np.pad(positions, (0, left), constant_values=-1)[None]
 

@@ -43,13 +43,13 @@ def copied_share(sentences: Sequence[str], passages: Sequence[str]) -> Copied:
     words of its sentence that occurs, word for word, in one passage; a sentence with fewer words counts when the whole
     of it occurs in one. An answer without words has share 0.
     """
-    said = [words_of(sentence) for sentence in sentences]
-    lengths = {min(MIN_RUN, len(words)) for words in said if words}
+    texts = [words_of(sentence) for sentence in sentences]
+    lengths = {min(MIN_RUN, len(words)) for words in texts if words}
     sources = [words_of(passage) for passage in passages]
     runs = {length: {run for words in sources for run in _runs(words, length)} for length in lengths}
-    counts = [_n_copied(words, runs[min(MIN_RUN, len(words))]) if words else 0 for words in said]
-    n_words, n_copied = sum(map(len, said)), sum(counts)
-    per_sentence = tuple(count / len(words) if words else 0.0 for count, words in zip(counts, said, strict=True))
+    counts = [_n_copied(words, runs[min(MIN_RUN, len(words))]) if words else 0 for words in texts]
+    n_words, n_copied = sum(map(len, texts)), sum(counts)
+    per_sentence = tuple(count / len(words) if words else 0.0 for count, words in zip(counts, texts, strict=True))
     return Copied(n_copied / n_words if n_words else 0.0, per_sentence, n_copied, n_words)
 
 
@@ -74,25 +74,28 @@ def _n_copied(words: Sequence[str], known: set[tuple[str, ...]]) -> int:
 
 def check_citations(evaluation: Breakdown, passages: Sequence[Passage]) -> tuple[CitationCheck, ...]:
     """One check per answer sentence, in order; ``passages`` are the kept ones of this breakdown, best first."""
-    found: list[dict[int, PassageSupport]] = [{} for _ in evaluation.sentences]
-    said = [words_of(score.sentence.text) for score in evaluation.sentences]
+    support: list[dict[int, PassageSupport]] = [{} for _ in evaluation.sentences]
+    sentence_words = [words_of(score.sentence.text) for score in evaluation.sentences]
     for premise, row in zip(evaluation.premises, evaluation.entailment_matrix, strict=True):
         numbers, words = _passage_numbers(premise, passages), words_of(premise.text)
-        for of_sentence, sentence, probability in zip(found, said, row, strict=True):
+        for of_sentence, sentence, probability in zip(support, sentence_words, row, strict=True):
             for number in numbers:
                 known = of_sentence.get(number, PassageSupport(number, 0.0))
                 quoted = known.quoted or bool(words and words == sentence)
                 of_sentence[number] = PassageSupport(number, max(known.entailment, probability), quoted)
     least = evaluation.verdict_threshold
-    supporting = [{n for n, one in of.items() if one.quoted or one.entailment >= least} for of in found]
+    supporting = [
+        {n for n, passage_support in of.items() if passage_support.quoted or passage_support.entailment >= least}
+        for of in support
+    ]
     return tuple(
         _check(score.index, score.sentence.citations, of_sentence, tuple(sorted(numbers)))
-        for score, of_sentence, numbers in zip(evaluation.sentences, found, supporting, strict=True)
+        for score, of_sentence, numbers in zip(evaluation.sentences, support, supporting, strict=True)
     )
 
 
 def _check(
-    index: int, written: tuple[int, ...], found: dict[int, PassageSupport], supporting: tuple[int, ...]
+    index: int, written: tuple[int, ...], by_number: dict[int, PassageSupport], supporting: tuple[int, ...]
 ) -> CitationCheck:
     agreed = tuple(number for number in written if number in supporting)
     if written:
@@ -102,7 +105,7 @@ def _check(
     else:
         verified = supporting
         status = CitationStatus.ADDED if verified else CitationStatus.MISSING
-    support = tuple(found.get(number, PassageSupport(number, 0.0)) for number in sorted({*written, *supporting}))
+    support = tuple(by_number.get(number, PassageSupport(number, 0.0)) for number in sorted({*written, *supporting}))
     return CitationCheck(index, status, written, verified, support)
 
 
@@ -146,10 +149,10 @@ def citation_words(check: CitationCheck) -> str:
         CitationStatus.ADDED: f"and is supported by {marks(check.verified)}, added",
         CitationStatus.MISSING: "and no passage supports it",
     }[check.status]
-    found = ", ".join(
+    passages = ", ".join(
         f"[{support.number}] {support.entailment:.3f}" + (" and word for word" if support.quoted else "")
         for support in check.support
     )
     return f"{written}{'' if check.status is CitationStatus.ADDED else ','} {outcome}." + (
-        f" Highest entailment, raw: {found}." if found else ""
+        f" Highest entailment, raw: {passages}." if passages else ""
     )

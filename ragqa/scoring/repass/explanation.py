@@ -120,8 +120,8 @@ def _mean_of_maxima(name: str, maxima: Sequence[float], result: str, evaluation:
     )
 
 
-def _count(n: int, one: str) -> str:
-    return f"{n:,} {one if n == 1 else one + 's'}"
+def _count(n: int, singular: str) -> str:
+    return f"{n:,} {singular if n == 1 else singular + 's'}"
 
 
 # Verdicts beside the numbers ----------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ def _count(n: int, one: str) -> str:
 
 def verdict_by_index(scores: Sequence[SentenceScore], judged: Sequence[SentenceVerdict]) -> dict[int, Verdict]:
     """What stands of each sentence: the verdict where one was given, else the raw one."""
-    return {score.index: score.verdict for score in scores} | {one.index: one.verdict for one in judged}
+    return {score.index: score.verdict for score in scores} | {verdict.index: verdict.verdict for verdict in judged}
 
 
 def counted(verdicts: Iterable[Verdict]) -> tuple[tuple[Verdict, str], ...]:
@@ -296,9 +296,10 @@ def _key(premise: Premise) -> tuple[int, int, str]:
 
 def _changed_sentences(paper: Breakdown, script: Breakdown) -> str:
     changed = [
-        one.index + 1
-        for one, other in zip(paper.sentences, script.sentences, strict=True)
-        if abs(one.entailment - other.entailment) > CHANGED or abs(one.contradiction - other.contradiction) > CHANGED
+        score.index + 1
+        for score, other in zip(paper.sentences, script.sentences, strict=True)
+        if abs(score.entailment - other.entailment) > CHANGED
+        or abs(score.contradiction - other.contradiction) > CHANGED
     ]
     if not changed:
         return "no answer sentence's E or C moves by it"

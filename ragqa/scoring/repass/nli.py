@@ -18,7 +18,7 @@ import numpy as np
 
 from ragqa.errors import ModelError, ScoringError
 from ragqa.infra.disk_cache import CacheFormat, DiskCache, RecentResults
-from ragqa.infra.metrics import FIGURES
+from ragqa.infra.metrics import METRICS
 from ragqa.models import check_model, resolve_model, shown_name
 from ragqa.models.inference.classifier import SequenceClassifier
 from ragqa.plugins.protocols import NliModel
@@ -76,8 +76,8 @@ class CrossEncoderNli(NliModel):
             raise ScoringError(msg)
         exponentials = np.exp(logits - logits.max(axis=1, keepdims=True))
         probabilities = exponentials / exponentials.sum(axis=1, keepdims=True)
-        found = dict(zip(distinct, (NliProbabilities(*row) for row in probabilities.tolist()), strict=True))
-        return [found[pair] for pair in pairs]
+        probabilities_of = dict(zip(distinct, (NliProbabilities(*row) for row in probabilities.tolist()), strict=True))
+        return [probabilities_of[pair] for pair in pairs]
 
 
 def label_columns(config: dict[str, Any], folder: Path) -> list[int]:
@@ -126,17 +126,17 @@ class RememberingNli(NliModel):
     def known(self, pairs: Iterable[Pair]) -> dict[Pair, NliProbabilities]:
         """Those of these pairs that need no computing, with their results."""
         keys = self._keys(pairs)
-        found = self._look_up(keys.values())
-        FIGURES.count("ragqa_pair_cache_total", len(found), outcome="hit")
-        return {pair: found[key] for pair, key in keys.items() if key in found}
+        by_key = self._look_up(keys.values())
+        METRICS.count("ragqa_pair_cache_total", len(by_key), outcome="hit")
+        return {pair: by_key[key] for pair, key in keys.items() if key in by_key}
 
     def predict(self, pairs: Sequence[Pair]) -> list[NliProbabilities]:
         """One result per (premise, hypothesis), in the order given. Raises what the model behind raises."""
         keys = self._keys(pairs)
         results = self._look_up(keys.values())
         missing = {key: pair for pair, key in keys.items() if key not in results}
-        FIGURES.count("ragqa_pair_cache_total", len(results), outcome="hit")
-        FIGURES.count("ragqa_pair_cache_total", len(missing), outcome="miss")
+        METRICS.count("ragqa_pair_cache_total", len(results), outcome="hit")
+        METRICS.count("ragqa_pair_cache_total", len(missing), outcome="miss")
         while missing:
             # What another thread failed to compute is claimed in the next round: its failure may not be ours.
             results.update(self._claim_and_compute(missing))
@@ -154,12 +154,12 @@ class RememberingNli(NliModel):
 
     def _look_up(self, keys: Iterable[bytes]) -> dict[bytes, NliProbabilities]:
         wanted = list(keys)
-        found = self._recent.known(wanted)
-        if self._disk and len(found) < len(wanted):
-            read = self._disk.known([key for key in wanted if key not in found])
+        by_key = self._recent.known(wanted)
+        if self._disk and len(by_key) < len(wanted):
+            read = self._disk.known([key for key in wanted if key not in by_key])
             self._recent.remember(read)
-            found.update(read)
-        return found
+            by_key.update(read)
+        return by_key
 
     def _claim_and_compute(self, missing: dict[bytes, Pair]) -> dict[bytes, NliProbabilities]:
         """Computes those of these pairs that no thread is computing, then waits for the others."""
@@ -190,8 +190,8 @@ class RememberingNli(NliModel):
             for key in claimed:
                 self._resolved(key).set_exception(error)
             raise
-        FIGURES.count("ragqa_pairs_scored_total", len(computed))
-        FIGURES.count("ragqa_pairs_seconds_total", perf_counter() - began)
+        METRICS.count("ragqa_pairs_scored_total", len(computed))
+        METRICS.count("ragqa_pairs_seconds_total", perf_counter() - began)
         for key, result in computed.items():
             self._resolved(key).set_result(result)
         if self._disk:

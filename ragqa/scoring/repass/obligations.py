@@ -156,11 +156,11 @@ def obligation_column(config: dict[str, Any], folder: Path) -> int:
     labels = {column: label.strip().lower() for column, label in config["id2label"].items()}
     if sorted(labels.items()) == [(0, "label_0"), (1, "label_1")]:
         return 1
-    found: list[int] = [column for column, label in labels.items() if label in YES]
-    if len(labels) != 2 or len(found) != 1:
+    columns: list[int] = [column for column, label in labels.items() if label in YES]
+    if len(labels) != 2 or len(columns) != 1:
         msg = (
             f"The obligation classifier in {folder} has the labels {sorted(labels.values())}; expected two, one of "
             "them 'obligation'. Name them in id2label of its config.json, or choose the embedded obligations-tfidf."
         )
         raise ModelError(msg)
-    return found[0]
+    return columns[0]

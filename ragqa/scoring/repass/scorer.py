@@ -106,34 +106,34 @@ class RepassScorer:
         shown = _Watched(inputs[self.config.mode], results, self.config, judges[self.config.mode])
         yield from shown.events(inputs[other], judges[other])
         models = ScoringModels(self.entailment.info, self.coverage.info, self.obligations.info, self.verdicts.info)
-        told = shown.verdicts()
+        verdicts = shown.verdicts()
         is_same = inputs[ScoringMode.PAPER].premises == inputs[ScoringMode.SCRIPT].premises
-        made = {mode: told if is_same or mode is self.config.mode else {} for mode in ScoringMode}
-        found = (
+        by_mode = {mode: verdicts if is_same or mode is self.config.mode else {} for mode in ScoringMode}
+        breakdowns = (
             judged(
                 breakdown_of(inputs[mode], results.entailment.known, results.coverage.known, self.config, models),
                 judges[mode],
                 results.verdicts.known,
-                made[mode],
+                by_mode[mode],
             )
             for mode in (ScoringMode.PAPER, ScoringMode.SCRIPT)
         )
-        return Scored(*(replace(one, citations=check_citations(one, passages)) for one in found))
+        return Scored(*(replace(breakdown, citations=check_citations(breakdown, passages)) for breakdown in breakdowns))
 
     def _inputs(self, answer: Answer, passages: Sequence[Passage]) -> dict[ScoringMode, ScoringInput]:
         premises = {mode: source_premises(passages, mode, self.config.sentence_splitter) for mode in ScoringMode}
-        texts = {premise.text for found in premises.values() for premise in found}
+        texts = {premise.text for of_mode in premises.values() for premise in of_mode}
         texts.update(sentence.text for sentence in answer.sentences)
         obliges = self.classify(sorted(texts))
         return {
             mode: ScoringInput(
                 mode=mode,
-                premises=found,
-                obligations=tuple(premise for premise in found if obliges[premise.text]),
+                premises=of_mode,
+                obligations=tuple(premise for premise in of_mode if obliges[premise.text]),
                 sentences=answer.sentences,
                 is_obligation=tuple(obliges[sentence.text] for sentence in answer.sentences),
             )
-            for mode, found in premises.items()
+            for mode, of_mode in premises.items()
         }
 
     def classify(self, texts: Sequence[str]) -> dict[str, bool]:
@@ -168,8 +168,8 @@ class _Watched:
 
     def verdicts(self) -> dict[int, SentenceVerdict]:
         """The final verdicts that were told, by the sentence's index."""
-        told = (event for event in self._told.values() if isinstance(event, SentenceScored) and event.final)
-        return {event.score.index: event.verdict for event in told if event.verdict}
+        events = (event for event in self._told.values() if isinstance(event, SentenceScored) and event.final)
+        return {event.score.index: event.verdict for event in events if event.verdict}
 
     def _round(
         self, units: Sequence[PendingScore], provisional: Round | None, rest: Sequence[PendingScore] = ()
@@ -219,8 +219,11 @@ class _Watched:
             return ObligationScored(obligation, done, len(shown.obligations), final, cover)
         known = self._results.entailment.known
         sentence = sentence_score(shown, unit.index, known, self._config, only_known=not final)
-        found = [known.get(pair, _UNKNOWN) for pair in shown.sentence_pairs(unit.index)]
-        entailing, contradicting = [pair.entailment for pair in found], [pair.contradiction for pair in found]
+        probabilities = [known.get(pair, _UNKNOWN) for pair in shown.sentence_pairs(unit.index)]
+        entailing, contradicting = (
+            [pair.entailment for pair in probabilities],
+            [pair.contradiction for pair in probabilities],
+        )
         if not final:
             verdict = self._judge.so_far(unit.index, sentence.sentence, entailing)
             return SentenceScored(sentence, done, len(shown.sentences), final, verdict)
@@ -263,8 +266,8 @@ class PairResults:
                 self._add(dict(zip(some, self._nli.predict(some), strict=True)))
             yield
 
-    def _add(self, found: dict[Pair, NliProbabilities]) -> None:
-        for (premise, hypothesis), result in found.items():
+    def _add(self, probabilities: dict[Pair, NliProbabilities]) -> None:
+        for (premise, hypothesis), result in probabilities.items():
             if not is_probabilities(result):
                 msg = (
                     f"RePASs could not be computed: the NLI model {self._nli.info.name} gave {result} for the premise "
@@ -272,7 +275,7 @@ class PairResults:
                     "The answer is not lost; check the model's files, or reinstall ragqa."
                 )
                 raise ScoringError(msg)
-        self.known.update(found)
+        self.known.update(probabilities)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +303,7 @@ class CosineOf:
 
     def __call__(self, text: str, others: Sequence[str]) -> list[float]:
         """The cosine of ``text`` to each of ``others``, in [-1, 1]. Raises ScoringError where the encoder fails."""
-        new = [one for one in dict.fromkeys([text, *others]) if one not in self._vectors]
+        new = [sentence for sentence in dict.fromkeys([text, *others]) if sentence not in self._vectors]
         if new:
             with _translated(f"the encoder {self._encoder.info.name} failed on {len(new)} sentences"):
                 self._vectors.update(zip(new, self._encoder.encode(new), strict=True))
@@ -356,13 +359,13 @@ def _with_second_looks(
 
     So a verdict is final when its score is, and the pairs of one model share calls.
     """
-    found = []
+    pending = []
     for of_obligation in (False, True):
         some = [unit for unit in units if unit.of_obligation is of_obligation]
         wanted = ((unit, tuple(_looks_of(unit, given, judge))) for unit in some)
-        found += [PendingScore(unit.index, of_obligation, results.verdicts, looks) for unit, looks in wanted if looks]
-        found += some
-    return found
+        pending += [PendingScore(unit.index, of_obligation, results.verdicts, looks) for unit, looks in wanted if looks]
+        pending += some
+    return pending
 
 
 def _looks_of(unit: PendingScore, given: ScoringInput, judge: Judge) -> list[Pair]:

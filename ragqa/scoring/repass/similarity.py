@@ -28,12 +28,12 @@ def by_similarity(premises: Sequence[str], hypotheses: Sequence[str]) -> list[li
     """
     distinct = dict.fromkeys([*premises, *hypotheses])
     words = {text: dict.fromkeys(_WORD.findall(text.lower())) for text in distinct}
-    n_with_it = Counter(word for found in words.values() for word in found)
-    said = {word for text in hypotheses for word in words[text]}
+    n_with_it = Counter(word for words_of_text in words.values() for word in words_of_text)
+    hypothesis_words = {word for text in hypotheses for word in words[text]}
     rows_with: dict[str, list[int]] = defaultdict(list)
     for row, text in enumerate(premises):
         for word in words[text]:
-            if word in said:
+            if word in hypothesis_words:
                 rows_with[word].append(row)
     arrays = {word: np.array(rows) for word, rows in rows_with.items()}
     orders: list[list[int]] = []

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Final
 
 from ragqa.errors import AccessError, RagqaError
-from ragqa.infra.metrics import FIGURES
+from ragqa.infra.metrics import METRICS
 from ragqa.records.store import RecordReader, RecordStore
 from ragqa.server.access.audit import AuditLog
 from ragqa.server.access.policy import LOCAL, Act, Person, Policy, Role
@@ -103,7 +103,7 @@ class Gate:
     def log(self, act: Act, **about: object) -> None:
         """One entry. Raises RecordError where it cannot be written: what cannot be logged is not done."""
         if act is Act.REFUSAL:
-            FIGURES.count("ragqa_refusals_total", wanted=str(about.get("wanted", "")))
+            METRICS.count("ragqa_refusals_total", wanted=str(about.get("wanted", "")))
         if self.audit:
             self.audit.append(act, self.person.id, self.person.email, **about)
 

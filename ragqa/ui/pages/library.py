@@ -37,9 +37,9 @@ def library_page() -> None:
     paths = Paths.from_env()
     chosen = st.query_params.get("corpus", "")
     access.gate().demand(Act.UPLOAD)
-    shelf = resources.own_shelf(chosen, paths) if chosen else None
-    if shelf is not None:
-        draw_corpus(shelf, paths)
+    collection = resources.own_collection(chosen, paths) if chosen else None
+    if collection is not None:
+        draw_corpus(collection, paths)
         return
     st.title("Library")
     st.caption("Your own documents: dropped in here, read, indexed, and asked about. They stay on this machine.")
@@ -75,17 +75,17 @@ def _new_corpus(paths: Paths) -> None:
         name = corpus_name(called, taken)
         with access.gate().doing(Act.UPLOAD, name, files=[file.name for file in files]), Reader() as reader:
             access.gate().spend_upload(sum(file.size for file in files))
-            shelf = make_collection(name, paths.library, called)
-            lines = [line for file in files for line in take(shelf, file.name, file, reader)]
+            collection = make_collection(name, paths.library, called)
+            lines = [line for file in files for line in take(collection, file.name, file, reader)]
         st.session_state[PROBLEM] = [(line, "mixed") for line in lines]
-        resources.library_jobs(paths).start(shelf, "read", lambda: None)
-        resources.warm_encoder(encoder_name(shelf, paths.indexes), paths)
+        resources.library_jobs(paths).start(collection, "read", lambda: None)
+        resources.warm_encoder(encoder_name(collection, paths.indexes), paths)
     except RagqaError as error:
         st.session_state[SAID] = [(str(error), "bad")]
         st.rerun()
     finally:
         let_go(files)
-    _open(shelf.name)
+    _open(collection.name)
     st.rerun()
 
 
@@ -97,27 +97,27 @@ def _name_of(files: Sequence[str]) -> str:
 
 
 def _corpora(paths: Paths) -> None:
-    found = resources.own_shelves(paths)
+    found = resources.own_collections(paths)
     if not found:
         return
     st.subheader("Corpora", anchor=False)
     known = {entry.name: entry for entry in list_indexes(paths.indexes)}
-    for shelf in found:
-        with st.container(border=True, key=f"corpus_{shelf.name}"):
+    for collection in found:
+        with st.container(border=True, key=f"corpus_{collection.name}"):
             try:
-                catalogue = shelf.read()
+                catalogue = collection.read()
             except RagqaError as error:
                 st.html(notice_html(str(error), "bad"))
                 continue
             st.button(
                 plain_markdown(catalogue.title),
-                key=f"open_{shelf.name}",
+                key=f"open_{collection.name}",
                 type="tertiary",
-                on_click=partial(_open, shelf.name),
+                on_click=partial(_open, collection.name),
             )
             said = f" — {plain_markdown(catalogue.description[:200])}" if catalogue.description else ""
-            words = [f"{len(catalogue.kept):,} documents", *_passages(known.get(shelf.name))]
-            if resources.library_jobs(paths).running(shelf.name):
+            words = [f"{len(catalogue.kept):,} documents", *_passages(known.get(collection.name))]
+            if resources.library_jobs(paths).running(collection.name):
                 words.append("being worked on")
             elif catalogue.staged:
                 words.append(f"{len(catalogue.staged):,} files wait")
@@ -137,7 +137,7 @@ def _open(name: str) -> None:
 
 
 def _others(paths: Paths) -> None:
-    own = {shelf.name for shelf in collections(paths.library)}
+    own = {collection.name for collection in collections(paths.library)}
     may_read = resources.index_names(paths)
     others = [one for one in list_indexes(paths.indexes) if one.name in may_read and one.name not in own]
     if not others:
@@ -173,20 +173,20 @@ def _import(paths: Paths) -> None:
             with access.gate().doing(Act.IMPORT, file=file.name), Reader() as reader:
                 access.gate().spend_upload(file.size)
                 taken = tuple(entry.name for entry in list_indexes(paths.indexes))
-                shelf = import_corpus(file, paths.library, reader, taken)
-                _index(shelf, paths)
+                collection = import_corpus(file, paths.library, reader, taken)
+                _index(collection, paths)
         except RagqaError as error:
             st.session_state[SAID] = [(str(error), "bad")]
             st.rerun()
         finally:
             let_go([file])
-        _open(shelf.name)
+        _open(collection.name)
         st.rerun()
 
 
-def _index(shelf: Collection, paths: Paths) -> None:
-    name = encoder_name(shelf, paths.indexes)
-    resources.library_jobs(paths).start(shelf, "index", partial(resources.encoder_of, name, paths))
+def _index(collection: Collection, paths: Paths) -> None:
+    name = encoder_name(collection, paths.indexes)
+    resources.library_jobs(paths).start(collection, "index", partial(resources.encoder_of, name, paths))
 
 
 def _deleted(paths: Paths) -> None:

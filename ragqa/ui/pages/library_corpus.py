@@ -35,41 +35,41 @@ SHOWN_PREVIEWS = 20
 _ASK = "library_ask"
 
 
-def draw_corpus(shelf: Collection, paths: Paths) -> None:
+def draw_corpus(collection: Collection, paths: Paths) -> None:
     """Draws it; what is done to it happens in callbacks, so that what is shown is what is there."""
     st.button("‹ Library", key="library_back", type="tertiary", on_click=_back)
     try:
-        catalogue = shelf.read()
+        catalogue = collection.read()
     except RagqaError as error:
         st.html(notice_html(str(error), "bad"))
         return
     st.title(plain_markdown(catalogue.title), anchor=False)
-    st.caption(_state_words(shelf, catalogue, paths))
+    st.caption(_state_words(collection, catalogue, paths))
     with st.container():  # always there, so that a message here moves nothing below
         for text, kind in st.session_state.pop(PROBLEM, []):
             st.html(notice_html(text, kind))
-    job = resources.library_jobs(paths).latest.get(shelf.name)
+    job = resources.library_jobs(paths).latest.get(collection.name)
     busy = job is not None and job.view.running
     if job and busy:
         st.session_state["library_watched"] = job
         st.fragment(partial(_progress, job), run_every=POLL_SECONDS)()
     elif job:
         _ended(job)
-    _actions(shelf, catalogue, paths, busy=busy)
-    _waiting(shelf, catalogue, paths, busy=busy)
-    _drop(shelf, paths, busy=busy)
-    _documents(shelf, catalogue, paths, busy=busy)
-    _changes(shelf)
+    _actions(collection, catalogue, paths, busy=busy)
+    _waiting(collection, catalogue, paths, busy=busy)
+    _drop(collection, paths, busy=busy)
+    _documents(collection, catalogue, paths, busy=busy)
+    _changes(collection)
 
 
 def _back() -> None:
     st.query_params.pop("corpus", None)
 
 
-def _state_words(shelf: Collection, catalogue: Catalogue, paths: Paths) -> str:
+def _state_words(collection: Collection, catalogue: Catalogue, paths: Paths) -> str:
     words = [f"{len(catalogue.kept):,} documents"]
     try:
-        manifest = index_info(shelf.name, paths.indexes)
+        manifest = index_info(collection.name, paths.indexes)
         words += [f"{manifest.n_passages:,} passages", f"indexed {manifest.created[:16].replace('T', ' ')} UTC"]
     except RagqaError:
         words.append("no index yet")
@@ -106,21 +106,21 @@ def _ended(job: LibraryJob) -> None:
         st.html(notice_html(line, "mixed"))
 
 
-def _start(shelf: Collection, paths: Paths) -> None:
-    name = encoder_name(shelf, paths.indexes)
+def _start(collection: Collection, paths: Paths) -> None:
+    name = encoder_name(collection, paths.indexes)
     load = partial(resources.encoder_of, name, paths)
-    _tried(Act.INDEX, shelf, lambda: resources.library_jobs(paths).start(shelf, "index", load))
+    _tried(Act.INDEX, collection, lambda: resources.library_jobs(paths).start(collection, "index", load))
 
 
-def _read(shelf: Collection, paths: Paths) -> None:
-    _tried(Act.UPLOAD, shelf, lambda: resources.library_jobs(paths).start(shelf, "read", lambda: None))
-    resources.warm_encoder(encoder_name(shelf, paths.indexes), paths)
+def _read(collection: Collection, paths: Paths) -> None:
+    _tried(Act.UPLOAD, collection, lambda: resources.library_jobs(paths).start(collection, "read", lambda: None))
+    resources.warm_encoder(encoder_name(collection, paths.indexes), paths)
 
 
-def _tried(act: Act, shelf: Collection, do: Callable[[], object], said: str = "", **about: object) -> None:
+def _tried(act: Act, collection: Collection, do: Callable[[], object], said: str = "", **about: object) -> None:
     """Does it, where this person may, and logs it; says so, or what was in the way."""
     try:
-        with access.gate().doing(act, shelf.name, **about):
+        with access.gate().doing(act, collection.name, **about):
             do()
     except RagqaError as error:
         st.session_state.setdefault(PROBLEM, []).append((str(error), "bad"))
@@ -132,37 +132,37 @@ def _tried(act: Act, shelf: Collection, do: Callable[[], object], said: str = ""
 # What can be done with all of it ------------------------------------------------------------------------------------
 
 
-def _actions(shelf: Collection, catalogue: Catalogue, paths: Paths, *, busy: bool) -> None:
+def _actions(collection: Collection, catalogue: Catalogue, paths: Paths, *, busy: bool) -> None:
     with st.container(horizontal=True, key="library_actions"):
         if catalogue.indexed is not None:
             st.button("Ask this corpus", key=_ASK, type="primary", on_click=_mark_asked)
         if not catalogue.is_current and not catalogue.staged and catalogue.documents and not busy:
             words = "Go on indexing" if not _removed(catalogue) else f"Index without {_removed(catalogue)} removed"
-            st.button(words, key="library_on", on_click=_start, args=(shelf, paths))
+            st.button(words, key="library_on", on_click=_start, args=(collection, paths))
         with st.popover("Name and description"):
             with st.form("library_describe", border=False):
                 title = st.text_input("Name", catalogue.title, max_chars=120)
                 description = st.text_area("Description", catalogue.description, max_chars=2_000)
                 if st.form_submit_button("Save"):
-                    _tried(Act.RENAME, shelf, lambda: shelf.describe(title, description))
+                    _tried(Act.RENAME, collection, lambda: collection.describe(title, description))
                     st.rerun()
-            st.caption(f"Its address and its index stay: {shelf.name}")
+            st.caption(f"Its address and its index stay: {collection.name}")
         with st.popover("More"):
             st.download_button(
                 "Export (ZIP of the documents)",
-                access.bound(partial(_exported, shelf)),  # made when somebody clicks, outside of the session
-                f"{shelf.name}.zip",
+                access.bound(partial(_exported, collection)),  # made when somebody clicks, outside of the session
+                f"{collection.name}.zip",
                 "application/zip",
                 key="library_export",
                 on_click="ignore",
             )
-            st.button("Verify the index", key="library_verify", on_click=_verify, args=(shelf, paths))
-            st.button("Delete", key="library_delete", on_click=_delete, args=(shelf, paths), disabled=busy)
+            st.button("Verify the index", key="library_verify", on_click=_verify, args=(collection, paths))
+            st.button("Delete", key="library_delete", on_click=_delete, args=(collection, paths), disabled=busy)
             st.caption("What is deleted can be restored from the list of the library.")
     if st.session_state.pop("library_ask_now", False):
         from ragqa.ui.pages.ask import OPENED, ask_page
 
-        st.session_state[OPENED] = shelf.name
+        st.session_state[OPENED] = collection.name
         st.session_state.pop("run", None)  # of another corpus, it would stand where the examples of this one are
         st.switch_page(st.Page(ask_page, title="Ask", default=True))
 
@@ -175,30 +175,30 @@ def _removed(catalogue: Catalogue) -> int:
     return sum(one.removed for one in catalogue.documents)
 
 
-def _exported(shelf: Collection) -> bytes:
-    path = temporary(shelf.folder)
+def _exported(collection: Collection) -> bytes:
+    path = temporary(collection.folder)
     try:
-        with access.gate().doing(Act.EXPORT, shelf.name):
-            export(shelf, path)
+        with access.gate().doing(Act.EXPORT, collection.name):
+            export(collection, path)
         return path.read_bytes()
     finally:
         path.unlink(missing_ok=True)
 
 
-def _verify(shelf: Collection, paths: Paths) -> None:
+def _verify(collection: Collection, paths: Paths) -> None:
     said = "The index is whole: every hash is as recorded."
-    _tried(Act.VERIFY, shelf, lambda: verify_index(shelf.name, paths.indexes), said)
+    _tried(Act.VERIFY, collection, lambda: verify_index(collection.name, paths.indexes), said)
 
 
-def _delete(shelf: Collection, paths: Paths) -> None:
-    _tried(Act.DELETION, shelf, lambda: delete(shelf, paths.indexes))
+def _delete(collection: Collection, paths: Paths) -> None:
+    _tried(Act.DELETION, collection, lambda: delete(collection, paths.indexes))
     _back()
 
 
 # What comes in ------------------------------------------------------------------------------------------------------
 
 
-def _drop(shelf: Collection, paths: Paths, *, busy: bool) -> None:
+def _drop(collection: Collection, paths: Paths, *, busy: bool) -> None:
     turn = st.session_state.setdefault("corpus_turn", 0)
     files = st.file_uploader(
         "Add documents, or new versions under the same names",
@@ -214,11 +214,11 @@ def _drop(shelf: Collection, paths: Paths, *, busy: bool) -> None:
             access.gate().spend_upload(sum(file.size for file in files))
             with Reader() as reader:
                 for file in files:
-                    _say(take(shelf, file.name, file, reader))
+                    _say(take(collection, file.name, file, reader))
 
-        _tried(Act.UPLOAD, shelf, put_in, files=[file.name for file in files])
+        _tried(Act.UPLOAD, collection, put_in, files=[file.name for file in files])
         let_go(files)
-        _read(shelf, paths)
+        _read(collection, paths)
         st.rerun()
     folders = server_folders()
     if folders:
@@ -230,56 +230,56 @@ def _drop(shelf: Collection, paths: Paths, *, busy: bool) -> None:
                 key="library_take",
                 disabled=busy or not chosen,
                 on_click=_take,
-                args=(shelf, paths, folder, tuple(chosen)),
+                args=(collection, paths, folder, tuple(chosen)),
             )
 
 
-def _take(shelf: Collection, paths: Paths, folder: str, names: tuple[str, ...]) -> None:
+def _take(collection: Collection, paths: Paths, folder: str, names: tuple[str, ...]) -> None:
     def put_in() -> None:
         with Reader() as reader:
-            _say(take_from_folder(shelf, folder, names, reader))
+            _say(take_from_folder(collection, folder, names, reader))
 
-    _tried(Act.UPLOAD, shelf, put_in, folder=folder, files=list(names))
-    _read(shelf, paths)
+    _tried(Act.UPLOAD, collection, put_in, folder=folder, files=list(names))
+    _read(collection, paths)
 
 
 def _say(lines: list[str]) -> None:
     st.session_state.setdefault(PROBLEM, []).extend((line, "mixed") for line in lines)
 
 
-def _waiting(shelf: Collection, catalogue: Catalogue, paths: Paths, *, busy: bool) -> None:
+def _waiting(collection: Collection, catalogue: Catalogue, paths: Paths, *, busy: bool) -> None:
     """The preview: the button that indexes what waits, and what was found in each file."""
     if not catalogue.staged:
         return
     st.subheader("Found in these files", anchor=False)
-    ready = [one for one in catalogue.staged if parse_cache.is_readable(shelf, one, MAX_TOKENS)]
+    ready = [one for one in catalogue.staged if parse_cache.is_readable(collection, one, MAX_TOKENS)]
     with st.container(horizontal=True):
         n_new, n_removed = len(ready), _removed(catalogue)
         words = f"Index {n_new} {'document' if n_new == 1 else 'documents'}"
         words += f", without {n_removed} removed" if n_removed else ""
         if ready and not busy:
-            st.button(words, key="library_index", type="primary", on_click=_start, args=(shelf, paths))
+            st.button(words, key="library_index", type="primary", on_click=_start, args=(collection, paths))
         names = tuple(one.name for one in catalogue.staged)
-        if any(not _was_read(shelf, one) for one in catalogue.staged) and not busy:
-            st.button("Go on reading", key="library_read", on_click=_read, args=(shelf, paths))
-        st.button("Discard all", key="library_discard", disabled=busy, on_click=_discard, args=(shelf, names))
+        if any(not _was_read(collection, one) for one in catalogue.staged) and not busy:
+            st.button("Go on reading", key="library_read", on_click=_read, args=(collection, paths))
+        st.button("Discard all", key="library_discard", disabled=busy, on_click=_discard, args=(collection, names))
     for place, one in enumerate(catalogue.staged[:SHOWN_PREVIEWS]):
-        _preview(shelf, catalogue, one, busy=busy, opened=place == 0)
+        _preview(collection, catalogue, one, busy=busy, opened=place == 0)
     if len(catalogue.staged) > SHOWN_PREVIEWS:
         st.caption(f"and {len(catalogue.staged) - SHOWN_PREVIEWS:,} more files")
 
 
-def _was_read(shelf: Collection, one: Staged) -> bool:
+def _was_read(collection: Collection, one: Staged) -> bool:
     try:
-        return parse_cache.known(shelf, one, MAX_TOKENS) is not None
+        return parse_cache.known(collection, one, MAX_TOKENS) is not None
     except UnreadableError:
         return True
 
 
-def _preview(shelf: Collection, catalogue: Catalogue, one: Staged, *, busy: bool, opened: bool) -> None:
+def _preview(collection: Collection, catalogue: Catalogue, one: Staged, *, busy: bool, opened: bool) -> None:
     refused = ""
     try:
-        reading = parse_cache.known(shelf, one, MAX_TOKENS)
+        reading = parse_cache.known(collection, one, MAX_TOKENS)
     except UnreadableError as error:
         reading, refused = None, str(error)
     found = "cannot be read" if refused else f"{len(reading.passages):,} passages" if reading else "not read yet"
@@ -302,23 +302,25 @@ def _preview(shelf: Collection, catalogue: Catalogue, one: Staged, *, busy: bool
                     key=key,
                     disabled=busy,
                     on_change=_set_replaces,
-                    args=(shelf, one.name, key),
+                    args=(collection, one.name, key),
                 )
-            st.button("Discard", key=f"discard_{one.name}", disabled=busy, on_click=_discard, args=(shelf, (one.name,)))
+            st.button(
+                "Discard", key=f"discard_{one.name}", disabled=busy, on_click=_discard, args=(collection, (one.name,))
+            )
 
 
-def _discard(shelf: Collection, names: tuple[str, ...]) -> None:
-    _tried(Act.DELETION, shelf, lambda: shelf.unstage(names), files=list(names))
+def _discard(collection: Collection, names: tuple[str, ...]) -> None:
+    _tried(Act.DELETION, collection, lambda: collection.unstage(names), files=list(names))
 
 
-def _set_replaces(shelf: Collection, name: str, key: str) -> None:
-    _tried(Act.UPLOAD, shelf, lambda: shelf.set_replaces(name, st.session_state[key]), files=[name])
+def _set_replaces(collection: Collection, name: str, key: str) -> None:
+    _tried(Act.UPLOAD, collection, lambda: collection.set_replaces(name, st.session_state[key]), files=[name])
 
 
 # What is there ------------------------------------------------------------------------------------------------------
 
 
-def _documents(shelf: Collection, catalogue: Catalogue, paths: Paths, *, busy: bool) -> None:
+def _documents(collection: Collection, catalogue: Catalogue, paths: Paths, *, busy: bool) -> None:
     if not catalogue.documents:
         return
     st.subheader("Documents", anchor=False)
@@ -327,12 +329,12 @@ def _documents(shelf: Collection, catalogue: Catalogue, paths: Paths, *, busy: b
         wanted = st.text_input("Find a document", key="library_find").casefold()
         shown = [one for one in shown if wanted in one.name.casefold()]
     for one in shown[:SHOWN_DOCUMENTS]:
-        _document(shelf, catalogue, one, busy=busy)
+        _document(collection, catalogue, one, busy=busy)
     if len(shown) > SHOWN_DOCUMENTS:
         st.caption(f"and {len(shown) - SHOWN_DOCUMENTS:,} more: narrow the search")
 
 
-def _document(shelf: Collection, catalogue: Catalogue, one: Document, *, busy: bool) -> None:
+def _document(collection: Collection, catalogue: Catalogue, one: Document, *, busy: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key=f"document_{one.document_id}"):
         with st.container(width="stretch"):
             st.text(one.name)
@@ -343,25 +345,25 @@ def _document(shelf: Collection, catalogue: Catalogue, one: Document, *, busy: b
                 words.append("not indexed yet")
             st.caption(" · ".join(words))
         if one.document_id in (catalogue.indexed or {}):
-            address = f"read?{urlencode({'corpus': shelf.name, 'document': one.document_id})}"
+            address = f"read?{urlencode({'corpus': collection.name, 'document': one.document_id})}"
             st.html(f'<a class="rq-read" href="{escape(address)}" target="_self">Read</a>', width="content")
         st.button(
             "Keep" if one.removed else "Remove",
             key=f"remove_{one.document_id}",
             disabled=busy,
             on_click=_set_removed,
-            args=(shelf, one),
+            args=(collection, one),
         )
 
 
-def _set_removed(shelf: Collection, one: Document) -> None:
+def _set_removed(collection: Collection, one: Document) -> None:
     act = Act.RESTORE if one.removed else Act.DELETION
-    how = partial(shelf.set_removed, one.document_id, removed=not one.removed)
-    _tried(act, shelf, how, document=one.document_id)
+    how = partial(collection.set_removed, one.document_id, removed=not one.removed)
+    _tried(act, collection, how, document=one.document_id)
 
 
-def _changes(shelf: Collection) -> None:
-    updates = read_updates(shelf.folder / CHANGES)
+def _changes(collection: Collection) -> None:
+    updates = read_updates(collection.folder / CHANGES)
     if not updates:
         return
     st.subheader("What changed", anchor=False)

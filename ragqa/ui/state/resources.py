@@ -17,7 +17,7 @@ from ragqa.errors import RagqaError
 from ragqa.index import index_info, open_index
 from ragqa.index.folders import index_names as names_in
 from ragqa.index.folders import locate
-from ragqa.infra.metrics import FIGURES
+from ragqa.infra.metrics import METRICS
 from ragqa.library.changes import REREAD, PassageChange, Rereading, read_rereading, stale
 from ragqa.library.collection import Collection, collections
 from ragqa.library.jobs import Jobs
@@ -89,8 +89,8 @@ def runs() -> Runs:
 def turns() -> RunQueue:
     """Who of all sessions is at work and who waits. Raises ConfigError."""
     made = RunQueue.from_env()
-    FIGURES.watch("ragqa_runs_at_work", "Questions running now.", lambda: made.at_work)
-    FIGURES.watch("ragqa_runs_waiting", "Questions that wait for their turn now.", lambda: made.waiting)
+    METRICS.watch("ragqa_runs_at_work", "Questions running now.", lambda: made.at_work)
+    METRICS.watch("ragqa_runs_waiting", "Questions that wait for their turn now.", lambda: made.waiting)
     return made
 
 
@@ -268,31 +268,31 @@ def library_words(paths: Paths) -> str:
 def corpus_titles(names: Iterable[str], paths: Paths) -> dict[str, str]:
     """What the corpora of these indexes are called: by the demonstration, by the library, else by their name."""
     found = {name: DEMOS[name].title if name in DEMOS else name for name in names}
-    for shelf in own_shelves(paths):
-        if shelf.name in found:
+    for collection in own_collections(paths):
+        if collection.name in found:
             with suppress(RagqaError):
-                found[shelf.name] = shelf.read().title
+                found[collection.name] = collection.read().title
     return found
 
 
-def own_shelves(paths: Paths) -> list[Collection]:
+def own_collections(paths: Paths) -> list[Collection]:
     """The corpora of the library that this person may read."""
     gate = access.gate()
-    return [shelf for shelf in collections(paths.library) if gate.may(Act.READ, shelf.name)]
+    return [collection for collection in collections(paths.library) if gate.may(Act.READ, collection.name)]
 
 
-def own_shelf(name: str, paths: Paths) -> Collection | None:
+def own_collection(name: str, paths: Paths) -> Collection | None:
     """The one of this name among them."""
-    return next((shelf for shelf in own_shelves(paths) if shelf.name == name), None)
+    return next((collection for collection in own_collections(paths) if collection.name == name), None)
 
 
 def examples_of(name: str, paths: Paths) -> list[str]:
     """Questions to begin with: a demonstration's own, or those made from the headings of a corpus of the library."""
     if name in DEMOS:
         return [gold.question.text for gold in DEMOS[name].questions()]
-    shelf = own_shelf(name, paths)
+    collection = own_collection(name, paths)
     with suppress(RagqaError):
-        return list(shelf.read().questions) if shelf else []
+        return list(collection.read().questions) if collection else []
     return []
 
 

@@ -13,7 +13,7 @@ from dataclasses import replace
 from ragqa.errors import RagqaError
 from ragqa.infra import logs
 from ragqa.infra.job import Job
-from ragqa.infra.metrics import FIGURES
+from ragqa.infra.metrics import METRICS
 from ragqa.pipeline import Pipeline
 from ragqa.records.view import View, advance
 from ragqa.records.view import ended as view_at_end
@@ -73,7 +73,7 @@ class Run(Job[View]):
 
     def failed(self, words: str, error: RagqaError | None) -> None:
         """What is there stays beside these words."""
-        FIGURES.count("ragqa_errors_total", kind=type(error).__name__ if error else "internal")
+        METRICS.count("ragqa_errors_total", kind=type(error).__name__ if error else "internal")
         self._end(words)
 
     def ended(self) -> None:
@@ -90,9 +90,9 @@ class Run(Job[View]):
     def _count(self) -> None:
         with logs.about(record=self.view.record_id):
             _logger.info("%s after %.1f s", self._outcome(), self.seconds)
-        FIGURES.count("ragqa_questions_total", outcome=self._outcome())
+        METRICS.count("ragqa_questions_total", outcome=self._outcome())
         for stage, seconds in self.view.seconds.items():
-            FIGURES.observe("ragqa_stage_seconds", seconds, stage=stage)
+            METRICS.observe("ragqa_stage_seconds", seconds, stage=stage)
 
     def _outcome(self) -> str:
         view = self.view

@@ -10,7 +10,7 @@ from ragqa.generation.fanout.model import FanOutLlmGenerator
 from ragqa.generation.llm.generator import LlmGenerator
 from ragqa.generation.vrr import VrrGenerator
 from ragqa.infra.logs import JsonLines
-from ragqa.infra.metrics import FIGURES
+from ragqa.infra.metrics import METRICS
 from ragqa.records.store import RecordStore
 from ragqa.scoring.repass.verifier import RepassVerifier
 from ragqa.settings.config import Config, GenerationConfig
@@ -43,7 +43,7 @@ WRITERS = {
 def logged(caplog):
     """What was logged as text and as JSON, and the figures."""
     as_json = "\n".join(map(JsonLines().format, caplog.records))
-    return {"logs": caplog.text, "logs as JSON": as_json, "figures": FIGURES.text()}
+    return {"logs": caplog.text, "logs as JSON": as_json, "figures": METRICS.text()}
 
 
 @pytest.mark.long
