@@ -25,6 +25,7 @@ from ragqa.settings.scoring import ScoringConfig
 from ragqa.types import Answer, Candidate, Drop, ModelInfo, Passage, Question, Ranking, ScoredPassage, Selection
 from ragqa.types.events.generation import TraceEvent
 from ragqa.types.events.scoring import Relevance, Scored
+from ragqa.types.scores import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +56,16 @@ class CandidateEntry:
     relevance: float
     drop: Drop | None
     explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """What a reader says of the verdict on sentence ``index``: what it should be, and why; ``at`` is ISO 8601, UTC."""
+
+    index: int
+    verdict: Verdict
+    why: str
+    at: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +106,7 @@ class AnswerRecord:
     error: str = ""
     ragqa_version: str = ""
     schema_version: int = SCHEMA_VERSION
+    feedback: tuple[Feedback, ...] = ()
 
     @property
     def kept(self) -> tuple[Passage, ...]:
@@ -141,6 +153,12 @@ class AnswerRecord:
         dropped = tuple(one for one in found if one.drop is not None)
         is_alike = {one.passage for one in kept} == {one.passage for one in again.kept}
         return Selection(kept, dropped, again.limits if is_alike else ())
+
+    def with_feedback(self, index: int, verdict: Verdict, why: str) -> AnswerRecord:
+        """With this said of the verdict on sentence ``index``, in place of what was said of it before."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        others = (one for one in self.feedback if one.index != index)
+        return replace(self, feedback=(*others, Feedback(index, verdict, why, now)))
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """The record as JSON text; `from_json` reads it back to an equal record."""
