@@ -23,7 +23,7 @@ from ragqa.plugins.protocols import Generator, Retriever, Scorer, SearchingGener
 from ragqa.records.recorder import Recorder
 from ragqa.records.store import RecordStore
 from ragqa.retrieval import rank, retrievers_for
-from ragqa.retrieval.names import fitting_fusion
+from ragqa.retrieval.ranking import fitting_fusion
 from ragqa.retrieval.reranker import read_again
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.scoring.repass.verifier import RepassVerifier

@@ -37,7 +37,7 @@ LEVELS = {
     "conversation": 8,
     "library": 8,
     "pipeline": 8,
-    "server": 8,
+    "server": 9,
     "evaluation": 9,
     "lab": 10,
     "cli": 11,
@@ -47,7 +47,9 @@ LEVELS = {
 # Each outside library in the rooms named, nowhere else.
 HOMES = {
     "streamlit": {"ui", "app"},
-    "starlette": {"ui"},
+    "starlette": {"ui", "server"},
+    "fastapi": {"server"},
+    "mcp": {"server"},
     "altair": {"ui"},
     "pandas": {"ui"},
     "jinja2": {"ui"},
@@ -363,4 +365,4 @@ def test_the_page_names_no_benchmark():
 
 def test_one_module_knows_what_looks_like_a_key():
     homes = {path.name for path in MODULES if "Bearer\\s" in path.read_text(encoding="utf-8")}
-    assert homes == {"redaction.py"}
+    assert homes == {"cleaning.py"}

@@ -10,8 +10,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from ragqa.cli.output import progress_bar, stderr, stdout
-from ragqa.cli.tables import plain
+from ragqa.cli.output import plain, progress_bar, stderr, stdout
 from ragqa.infra.files import write_whole
 from ragqa.lab.claims import FOLDS, fold_of, read_claims
 from ragqa.lab.training.verdicts import LINES, cases_of, chosen, fitted, most_probable, out_of_fold, shares, written

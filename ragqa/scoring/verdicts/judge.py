@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ragqa.english.language import ENGLISH, language_of
 from ragqa.english.reading import read
+from ragqa.english.words import ENGLISH, language_of
 from ragqa.scoring.verdicts import RULES_VERSION
 from ragqa.scoring.verdicts.belief import Belief, Look, belief
 from ragqa.scoring.verdicts.clashes import Clash, edited
