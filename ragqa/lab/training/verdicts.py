@@ -44,7 +44,9 @@ def cases_of(passages: Iterable[ClaimedPassage], scorer: RepassScorer) -> Iterat
         table = dict(zip(pairs, scorer.verdicts.predict(pairs), strict=True))
         document = ":".join(passage.id.split(":")[:2])
         cases = [
-            ReadClaim(document, claim.kind, LABELS.index(claim.label), claim.text, tuple(judge.looks(claim.text, table)))
+            ReadClaim(
+                document, claim.kind, LABELS.index(claim.label), claim.text, tuple(judge.looks(claim.text, table))
+            )
             for claim in passage.claims
         ]
         yield [case for case in cases if case.looks]

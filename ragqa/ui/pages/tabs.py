@@ -13,7 +13,7 @@ from ragqa.english.words import Analyser
 from ragqa.errors import RecordError
 from ragqa.index import Index
 from ragqa.records.recorder import without_credentials, words_per_second
-from ragqa.records.view import Shown, View, provisional, reselect, shown, unread
+from ragqa.records.view import Shown, View, provisional, reselect, shown, unread, weak_match
 from ragqa.retrieval.analysis import matched_words
 from ragqa.scoring.repass.explanation import provenance
 from ragqa.server.access.policy import Act
@@ -196,7 +196,7 @@ def _feedback(record_id: str, found: Shown) -> None:
         st.form(f"feedback_{record_id}", border=False, clear_on_submit=True),
     ):
         of = {one.index: f"Sentence {one.index + 1}: {one.verdict}" for one in found.verdicts}
-        st.selectbox("Verdict", list(of), format_func=of.get, key="feedback_of")
+        st.selectbox("Verdict", list(of), format_func=of.__getitem__, key="feedback_of")
         st.radio("It should be", _SHOULD_BE, format_func=str, key="feedback_is", horizontal=True)
         st.text_input("Why", key="feedback_why", max_chars=500)
         st.form_submit_button("Keep", on_click=_comment, args=(record_id,))
@@ -233,6 +233,12 @@ def _obligations(drawn: _Drawn) -> None:
         if view.scored:
             words = "The kept passages hold no obligation: coverage is 0 by definition, RePASs at most 0.667."
         st.html(notice_html(words))
+        return
+    if weak_match(view.rankings) is not None:
+        words = (
+            "The corpus does not speak of this: what its passages oblige to is on other subjects, and is not listed."
+        )
+        st.html(notice_html(words, "mixed"))
         return
     so_far = "" if view.scored else f" so far, {len(view.final_obligations)} final"
     st.markdown(f"### The answer covers {coverage_words(view, found)}{so_far}")
@@ -311,7 +317,8 @@ def _kept(drawn: _Drawn) -> str:
 
 
 def _covered(drawn: _Drawn) -> str:
-    return f"Obligations {len(drawn.found.obligations)}" if drawn.found.obligations else "Obligations"
+    is_listed = drawn.found.obligations and weak_match(drawn.view.rankings) is None
+    return f"Obligations {len(drawn.found.obligations)}" if is_listed else "Obligations"
 
 
 def _compared(drawn: _Drawn) -> str:
