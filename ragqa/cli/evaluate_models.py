@@ -17,6 +17,7 @@ from ragqa.cli.output import PrecisionChoice, plain, progress_bar, stderr, stdou
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
 from ragqa.errors import ConfigError
+from ragqa.infra.files import write_whole
 from ragqa.lab import measures
 from ragqa.lab.claims import FOLDS, claims_kind, fold_of, read_gaps
 from ragqa.lab.claims import read_claims as read_labelled_claims
@@ -187,6 +188,7 @@ def claims(
     verdict_model: Annotated[str, typer.Option(help="Verifier: embedded name, local folder or hub name.")] = "",
     fold: Annotated[int | None, typer.Option(min=0, max=FOLDS - 1, help="Only this fold of claims or rules.")] = None,
     limit: Annotated[int | None, typer.Option(min=1, help="Only the first N.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the rates here: ragqa/scoring/verdicts/rates.json.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Verdicts as shipped on labelled claims, or on policies held against rules: balanced accuracy and rates."""
@@ -209,15 +211,21 @@ def claims(
             judged = list(chain.from_iterable(bar.track(judge_claims(passages, scorer), total=len(passages))))
             rates = claim_rates(judged)
             note = f"not sure: {sum(one.verdict.unsure for one in judged)} of {len(judged)}"
-    _print_rates(rates, labels, f"{file.name}, {scorer.verdicts.info.name}", note, as_json=as_json)
-
-
-def _print_rates(rates: Rates, labels: Sequence[str], title: str, note: str, *, as_json: bool) -> None:
+    figures = _rates_json(rates, note) | {"model": scorer.verdicts.info.name, "fold": fold}
+    if out:
+        write_whole(out, [json.dumps(figures, indent=1) + "\n"])
     if as_json:
-        kinds = {f"{label}: {kind}": dict(counts) for (label, kind), counts in sorted(rates.kinds.items())}
-        figures = {"balanced": rates.balanced, "counts": rates.counts, "kinds": kinds, "note": note}
         typer.echo(json.dumps(figures, indent=2))
         return
+    _print_rates(rates, labels, f"{file.name}, {scorer.verdicts.info.name}", note)
+
+
+def _rates_json(rates: Rates, note: str) -> dict[str, Any]:
+    kinds = {f"{label}: {kind}": dict(counts) for (label, kind), counts in sorted(rates.kinds.items())}
+    return {"balanced": rates.balanced, "counts": rates.counts, "kinds": kinds, "note": note}
+
+
+def _print_rates(rates: Rates, labels: Sequence[str], title: str, note: str) -> None:
     table = _table(
         f"{title}: balanced accuracy {rates.balanced:.3f}", "labelled", "n", *(f"called {x}" for x in labels)
     )

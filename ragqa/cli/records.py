@@ -1,7 +1,8 @@
-"""`ragqa records list | show | export | copy | delete`."""
+"""`ragqa records list | show | export | feedback | copy | delete`."""
 
 from __future__ import annotations
 
+import json
 from datetime import date
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +15,8 @@ from ragqa.errors import ConfigError, RecordError
 from ragqa.fusion import fuse, rerank
 from ragqa.generation.fanout.merging import reselected, with_passages
 from ragqa.generation.trace_words import trace_words
+from ragqa.infra.files import write_whole
+from ragqa.lab.claims import claims_in
 from ragqa.records.store import RecordStore
 from ragqa.settings.paths import Paths
 from ragqa.types.scores import ScoringMode
@@ -67,6 +70,18 @@ def export(
         return
     out.write_text(body + "\n", encoding="utf-8")
     stderr().print(plain(f"wrote {out}"))
+
+
+@app.command()
+def feedback(
+    out: Annotated[Path, typer.Option(help="File to write: claims.jsonl, as `ragqa train verifier` reads it.")],
+    limit: Annotated[int, typer.Option(min=1, help="Number of records, newest first.")] = 1_000,
+) -> None:
+    """Write what readers said of verdicts as labelled claims, each over the passage that decided it."""
+    store = _store()
+    rows = [row for one in store.list(limit) for row in claims_in(store.load(one.record_id))]
+    write_whole(out, [json.dumps(row, ensure_ascii=False) + "\n" for row in rows])
+    stderr().print(plain(f"wrote {len(rows)} claims to {out}"))
 
 
 @app.command()

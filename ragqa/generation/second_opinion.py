@@ -46,7 +46,7 @@ _VERDICTS: Final = {str(one): one for one in (Verdict.SUPPORTED, Verdict.CONTRAD
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class OpinionReply:
     """What a reply says: the verdict, positions in what was shown, and why."""
 
     verdict: Verdict
@@ -54,7 +54,7 @@ class Reading:
     reason: str
 
 
-def reading_of(reply: str, n_shown: int) -> Reading | None:
+def reading_of(reply: str, n_shown: int) -> OpinionReply | None:
     """The last JSON object of the fixed form; None where there is none, or it cites nothing that was shown."""
     for match in reversed(_OBJECT.findall(reply)):
         try:
@@ -67,7 +67,7 @@ def reading_of(reply: str, n_shown: int) -> Reading | None:
         places = [n - 1 for n in cited if type(n) is int and 1 <= n <= n_shown]
         words = " ".join(without_invisible(without_controls(reason)).split()) if isinstance(reason, str) else ""
         if places and len(places) == len(cited):
-            return Reading(_VERDICTS[verdict], tuple(dict.fromkeys(places)), words[:400])
+            return OpinionReply(_VERDICTS[verdict], tuple(dict.fromkeys(places)), words[:400])
     return None
 
 

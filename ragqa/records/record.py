@@ -24,6 +24,7 @@ from ragqa.settings.scoring import ScoringConfig
 from ragqa.types import Answer, Candidate, Drop, ModelInfo, Passage, Question, Ranking, ScoredPassage, Selection
 from ragqa.types.events.generation import TraceEvent
 from ragqa.types.events.scoring import Relevance, Scored
+from ragqa.types.scores import Verdict
 
 # The form in which records are written. Earlier ones: 5 knew no sub-questions, 4 no reranking, 3 no trace of how an
 # answer was written, 2 two rankings and one weight, 1 one NLI model for both uses.
@@ -94,6 +95,16 @@ class CandidateEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class Feedback:
+    """What a reader says of the verdict on sentence ``index``: what it should be, and why; ``at`` is ISO 8601, UTC."""
+
+    index: int
+    verdict: Verdict
+    why: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True)
 class AnswerRecord:
     """One question with all that followed from it. Only the API key is left out.
 
@@ -131,6 +142,7 @@ class AnswerRecord:
     error: str = ""
     ragqa_version: str = ""
     schema_version: int = SCHEMA_VERSION
+    feedback: tuple[Feedback, ...] = ()
 
     @property
     def kept(self) -> tuple[Passage, ...]:
@@ -177,6 +189,12 @@ class AnswerRecord:
         dropped = tuple(candidate for candidate in candidates if candidate.drop is not None)
         is_alike = {candidate.passage for candidate in kept} == {candidate.passage for candidate in again.kept}
         return Selection(kept, dropped, again.limits if is_alike else ())
+
+    def with_feedback(self, index: int, verdict: Verdict, why: str) -> AnswerRecord:
+        """With this said of the verdict on sentence ``index``, in place of what was said of it before."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        others = (one for one in self.feedback if one.index != index)
+        return replace(self, feedback=(*others, Feedback(index, verdict, why, now)))
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """The record as JSON text; `from_json` reads it back to an equal record."""

@@ -17,6 +17,7 @@ from typing import Any, Final, TypeVar
 from ragqa.errors import RecordError
 from ragqa.records.engines import PATIENCE_SECONDS, AwayError, Execute, Place, engine_of
 from ragqa.records.record import AnswerRecord, RecordSummary
+from ragqa.types.scores import Verdict
 
 PAUSE_SECONDS: Final = 0.25  # between attempts at a server that is away
 COPIED_AT_ONCE: Final = 50  # records a transaction
@@ -171,6 +172,15 @@ class RecordStore:
             )
             raise RecordError(msg)
         return AnswerRecord.from_json(body)
+
+    def comment(self, record_id: str, index: int, verdict: Verdict, why: str) -> AnswerRecord:
+        """Stores what its author says of the verdict on this sentence. Raises RecordError where it is another's."""
+        if not self._is_own(record_id):
+            msg = f"record {record_id!r} is another's; ask the question yourself to say what its verdicts should be"
+            raise RecordError(msg)
+        record = self.load(record_id).with_feedback(index, verdict, why)
+        self.save(record)
+        return record
 
     def list(self, limit: int = 50) -> tuple[RecordSummary, ...]:
         """The newest records first, at most ``limit``."""

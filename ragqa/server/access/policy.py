@@ -31,6 +31,7 @@ class Act(StrEnum):
     CHECK = "check"
     SWEEP = "sweep"
     SHARE = "share"
+    FEEDBACK = "feedback"
     PRESET = "preset"
     UPLOAD = "upload"
     INDEX = "index"
@@ -52,7 +53,7 @@ class Act(StrEnum):
 
 LEAST: Final = {
     Act.READ: Role.READER,
-    **dict.fromkeys((Act.QUESTION, Act.CHECK, Act.SWEEP, Act.SHARE, Act.PRESET), Role.ANALYST),
+    **dict.fromkeys((Act.QUESTION, Act.CHECK, Act.SWEEP, Act.SHARE, Act.FEEDBACK, Act.PRESET), Role.ANALYST),
     **dict.fromkeys((Act.UPLOAD, Act.INDEX, Act.RENAME, Act.DELETION, Act.RESTORE), Role.CURATOR),
     **dict.fromkeys((Act.IMPORT, Act.EXPORT, Act.VERIFY), Role.CURATOR),
     **dict.fromkeys((Act.EVALUATION, Act.AUDIT), Role.ADMINISTRATOR),

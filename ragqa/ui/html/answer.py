@@ -69,7 +69,9 @@ def _scores(view: View, found: Shown) -> str:
     if view.answer is None or repass is None:
         return ""
     verdicts = verdict_by_index(found.sentences, found.verdicts).values()
-    covered = f"{coverage_words(view, found)} covered" if found.obligations else ""
+    covered = (
+        f"{coverage_words(view, found)} covered" if found.obligations and weak_match(view.rankings) is None else ""
+    )
     final = found.evaluation is not None
     raw = bool(found.sentences) and not found.verdicts
     return score_line_html(repass, verdicts, final=final, mode=found.mode, raw=raw, covered=covered)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -20,7 +20,7 @@ from ragqa.records.view import View, reselect
 from ragqa.retrieval.learned_ranker import rankings_read
 from ragqa.retrieval.ranking import adding_command, lacking_rankings
 from ragqa.server.access.policy import Act
-from ragqa.settings.config import Config, FusionConfig, GenerationConfig, page_models, settings_at, with_values
+from ragqa.settings.config import Config, FusionConfig, GenerationConfig, has_llm, page_models, settings_at, with_values
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import LONGEST_EXPLANATION, LONGEST_NAME, save_preset
 from ragqa.settings.presets import PRESETS, Preset
@@ -309,7 +309,7 @@ def _answer_widgets(values: dict[str, Any], defaults: GenerationConfig) -> None:
     if not has_model:
         how = "run `make local`, or set OPENAI_API_KEY or OPENAI_BASE_URL and start again"
         st.caption(f"No language model is configured. To use one, {how}.")
-    _widgets(values, "scoring")
+    _widgets(values, "scoring", without=() if has_llm() or values.get("local_model") else ("verifier",))
 
 
 def _asks(generator: registry.Part) -> bool:
@@ -317,7 +317,10 @@ def _asks(generator: registry.Part) -> bool:
 
 
 def _widgets(
-    values: dict[str, Any], part: str, on_change: Callable[[str], None] | None = None
+    values: dict[str, Any],
+    part: str,
+    on_change: Callable[[str], None] | None = None,
+    without: Collection[str] = (),
 ) -> dict[str, DeltaGenerator]:
     """The widgets of this part's settings that have an effect, choices first; below each a place for words, by key.
 
@@ -326,7 +329,7 @@ def _widgets(
     words = {}
     for setting in sorted(settings_at(Place.PAGE, part), key=lambda one: not one.choices):
         key = setting.key
-        if (setting.is_name and not setting.is_day) or not setting.applies(values):
+        if (setting.is_name and not setting.is_day) or key in without or not setting.applies(values):
             continue
         if setting.is_day:
             now = st.session_state.setdefault(f"set_{key}", values[key])

@@ -8,6 +8,7 @@ be said in other words elsewhere, and a value edited in a multi-valued statement
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
@@ -21,13 +22,13 @@ from ragqa.evaluation.benchmarks.verdicts.labelled import PARTS, labelled, writt
 from ragqa.evaluation.benchmarks.verdicts.probes import KINDS, REWORDED, Probe, drawn, sentences_of
 from ragqa.evaluation.benchmarks.verdicts.tables import Judged, data_of, tables, wilson
 from ragqa.evaluation.loading import config_of, pipeline_for
-from ragqa.evaluation.report import CheckedSentence, Column, Figure, Hit, Report, Row
+from ragqa.evaluation.report import CheckedSentence, Column, Comparison, Figure, Hit, Line, Report, Row
 from ragqa.generation.llm.client import ChatClient
 from ragqa.generation.llm.reply import Reply
 from ragqa.generation.prompts import Message
 from ragqa.infra.journal import digest
 from ragqa.pipeline import Pipeline
-from ragqa.scoring.verdicts import RULES_VERSION
+from ragqa.scoring.verdicts import RATES, RULES_VERSION
 from ragqa.settings.config import api_key, has_llm
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage, Question
@@ -264,6 +265,25 @@ def _wrong(outcome: Outcome, scores: Mapping[str, Any]) -> dict[str, Any]:
         **{name: scores[name] for name in ("said", "reason", "rule", "premise")},
         "passages": solution["passages"],
     }
+
+
+def published(_: Settings) -> Report:
+    """How often verdicts are wrong on claims that the verifier has not seen, by kind, as the shipped file has it."""
+    rates = json.loads(RATES.read_text(encoding="utf-8"))
+    said = ("supported", "contradicted", "unsupported")
+    rows = {f"all {label}": rates["counts"].get(label, {}) for label in said} | rates["kinds"]
+    lines = []
+    for name, counts in rows.items():
+        total = sum(counts.values())
+        lines.append(Line(name, (str(total), *(f"{counts.get(one, 0) / max(1, total):.2f}" for one in said))))
+    caption = (
+        f"Share called so, by {rates['model']} on claims of documents that it has not seen; balanced accuracy "
+        f"{rates['balanced']:.3f}; {rates['note']}."
+    )
+    table = Comparison(
+        ("n", *(f"called {one}" for one in said)), tuple(lines), caption, "Labelled claims, by kind", "labelled"
+    )
+    return Report(comparisons=(table,))
 
 
 BENCHMARK: Final = Benchmark.of(
