@@ -153,7 +153,7 @@ CALL = {"index": 0, "id": "1", "type": "function", "function": {"name": "rm", "a
     ],
 )
 def test_reasoning_or_calls_of_tools_alone_are_no_answer(parts, reason, what):
-    with pytest.raises(GenerationError, match=f"expected an answer in words by model 'test' at .*, found {what} and no"):
+    with pytest.raises(GenerationError, match=f"an answer in words by model 'test' at .*, found {what} and no"):
         asked(deltas(*parts, finish_reason=reason))
 
 

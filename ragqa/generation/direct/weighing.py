@@ -20,8 +20,7 @@ from ragqa.generation.direct.asking import Part
 from ragqa.generation.direct.aspects import LONGEST, Unsaid, unsaid
 from ragqa.infra.cleaning import without_controls
 from ragqa.plugins.protocols import Encoder, FloatMatrix
-from ragqa.types import Passage, Ranking
-from ragqa.types.normalisation import min_max_norm
+from ragqa.types import Passage, Ranking, min_max_norm
 
 READ: Final = 12  # passages, best first, whose sentences may answer, kept or not
 MOST_SENTENCES: Final = 200  # of them; a passage of thousands of words is read from its beginning

@@ -13,7 +13,7 @@ from ragqa.errors import RagqaError
 from ragqa.pipeline import Pipeline, clean_question
 from ragqa.plugins import registry
 from ragqa.records.view import View, from_record
-from ragqa.retrieval.names import lacking_rankings
+from ragqa.retrieval.ranking import lacking_rankings
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths

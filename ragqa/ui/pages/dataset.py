@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any, Final
 
 import streamlit as st
 
@@ -32,11 +33,11 @@ from ragqa.lab.dataset.review import (
 from ragqa.lab.dataset.stages import FILES, SPLIT, STAGES, TOPICS, Stages, rows_in, topics_in
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
+from ragqa.types import Passage
 from ragqa.ui import access
-from ragqa.ui.html.dataset import pair_html
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
-from ragqa.ui.html.template import quantity
+from ragqa.ui.html.template import Templates, quantity
 from ragqa.ui.pages.evaluation.form import MAX_UPLOAD_MB, settings_form
 from ragqa.ui.pages.evaluation.page import POLL_SECONDS, all_runs
 from ragqa.ui.pages.evaluation.render import figures_html
@@ -44,6 +45,15 @@ from ragqa.ui.pages.evaluation.results import draw_comparisons, draw_progress
 from ragqa.ui.pages.evaluation.runs import EvaluationRuns
 from ragqa.ui.shared import shared
 from ragqa.ui.state import resources
+
+_TEMPLATES: Final = Templates("dataset.html")
+
+
+def pair_html(row: Mapping[str, Any], passage_id: str, passage: Passage | None, told: Sequence[str]) -> str:
+    """The question, what kind it is, the passage; ``told`` are the labels that two gave, without who."""
+    kinds = " · ".join(str(row[key]) for key in ("kind", "persona", "form") if row.get(key))
+    return _TEMPLATES.pair(row, passage_id, passage, kinds, told)
+
 
 MAKING, LOOKING, LABELLING, USING = "Make", "Stages", "Review", "Use"
 SHOWN_ROWS = 300

@@ -175,9 +175,10 @@ def _import(paths: Paths) -> None:
             return
         st.session_state["library_import_turn"] = turn + 1
         try:
-            with access.gate().doing(Act.IMPORT, file=file.name):
+            with access.gate().doing(Act.IMPORT, file=file.name), Reader() as reader:
                 access.gate().spend_upload(file.size)
-                shelf = import_corpus(file, paths.library, tuple(entry.name for entry in list_indexes(paths.indexes)))
+                taken = tuple(entry.name for entry in list_indexes(paths.indexes))
+                shelf = import_corpus(file, paths.library, reader, taken)
                 _index(shelf, paths)
         except RagqaError as error:
             st.session_state[SAID] = [(str(error), "bad")]

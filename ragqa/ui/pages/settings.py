@@ -18,7 +18,7 @@ from ragqa.library.collection import collection_of
 from ragqa.plugins import registry
 from ragqa.records.view import View, reselect
 from ragqa.retrieval.learned_ranker import rankings_read
-from ragqa.retrieval.names import adding_command, lacking_rankings
+from ragqa.retrieval.ranking import adding_command, lacking_rankings
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config, FusionConfig, GenerationConfig, page_models, settings_at, with_values
 from ragqa.settings.paths import Paths

@@ -9,7 +9,7 @@ from html import escape
 
 import streamlit as st
 
-from ragqa.english.analysers import Analyser
+from ragqa.english.words import Analyser
 from ragqa.index import Index
 from ragqa.records.recorder import without_credentials, words_per_second
 from ragqa.records.view import Shown, View, provisional, reselect, shown, unread

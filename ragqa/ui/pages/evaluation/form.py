@@ -16,7 +16,7 @@ from ragqa.evaluation.benchmark import LIMIT, Benchmark, Option
 from ragqa.evaluation.catalogue import OfferedFile, data_folder, demo_files, offered_files
 from ragqa.infra.journal import translated
 from ragqa.plugins import registry
-from ragqa.retrieval.names import lacking_rankings
+from ragqa.retrieval.ranking import lacking_rankings
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config, has_llm
 from ragqa.settings.paths import Paths
