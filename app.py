@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import streamlit as st
+from streamlit.navigation.page import StreamlitPage
 
 from ragqa.errors import AccessError
 from ragqa.server.access.policy import Act
@@ -33,32 +34,46 @@ def draw() -> None:
         st.stop()
     may = access.gate().may
     asks = may(Act.QUESTION)
-    shown: Literal["visible", "hidden"] = "visible" if asks else "hidden"
-    pages = [
+    reads = asks and not may(Act.UPLOAD)  # else documents are opened from the library
+    shown: Literal["visible", "hidden"] = "visible" if reads else "hidden"
+    first = [
         (Act.QUESTION, st.Page(ask_page, title="Ask", icon=":material/search:", default=True)),
         (Act.QUESTION, st.Page(ask_page, title="Ask", url_path="ask", visibility="hidden")),
-        (Act.CHECK, st.Page(check_page, title="Check a text", icon=":material/fact_check:", url_path="check")),
+        (Act.CHECK, st.Page(check_page, title="Check", icon=":material/fact_check:", url_path="check")),
+        (Act.UPLOAD, st.Page(library_page, title="Library", icon=":material/library_books:", url_path="library")),
+        (Act.READ, st.Page(reader_page, title="Read", icon=READ, url_path="read", visibility=shown)),
+        (Act.READ, st.Page(records_page, title="History", icon=":material/history:", url_path="records")),
+    ]
+    measuring, making = "evaluate", "dataset"  # addresses stay, whatever a page is called
+    lab = [
         (Act.READ, st.Page(compare_page, title="Compare", icon=":material/compare:", url_path="compare")),
         (Act.SWEEP, st.Page(sweep_page, title="Sweep", icon=":material/grid_on:", url_path="sweep")),
-        (Act.UPLOAD, st.Page(library_page, title="Library", icon=":material/library_books:", url_path="library")),
         (
-            Act.READ,
-            st.Page(reader_page, title="Read", icon=READ, url_path="read", visibility=shown),
+            Act.EVALUATION,
+            st.Page(evaluation_page, title="Benchmarks", icon=":material/analytics:", url_path=measuring),
         ),
-        (Act.READ, st.Page(records_page, title="Records", icon=":material/history:", url_path="records")),
-        (Act.EVALUATION, st.Page(evaluation_page, title="Evaluate", icon=":material/analytics:", url_path="evaluate")),
-        (Act.EVALUATION, st.Page(dataset_page, title="Data set", icon=":material/dataset:", url_path="dataset")),
+        (Act.EVALUATION, st.Page(dataset_page, title="Data sets", icon=":material/dataset:", url_path=making)),
     ]
     if access.is_guarded():
-        pages.append((Act.AUDIT, st.Page(audit_page, title="Audit", icon=":material/policy:", url_path="audit")))
+        first.append((Act.AUDIT, st.Page(audit_page, title="Audit", icon=":material/policy:", url_path="audit")))
     if not asks:  # the page that opens first is another one
-        pages.insert(0, (Act.READ, st.Page(reader_page, title="Read", icon=READ, default=True)))
-    page = st.navigation([page for act, page in pages if may(act)], position="top")
+        first.insert(0, (Act.READ, st.Page(reader_page, title="Read", icon=READ, default=True)))
+    sections = {name: [page for act, page in pages if may(act)] for name, pages in (("", first), ("Lab", lab))}
+    page = st.navigation({name: pages for name, pages in sections.items() if pages}, position="top")
     st.session_state["came_from"], st.session_state["page"] = st.session_state.get("page"), page.url_path
     try:
         page.run()
+        _bar(sections[""])
     except AccessError as error:
         st.html(notice_html(str(error), "bad"))
+
+
+def _bar(pages: list[StreamlitPage]) -> None:
+    """The ways through at the bottom of a phone, where those at the top are folded away."""
+    with st.container(key="phone", horizontal=True, gap="small"):
+        for page in pages:
+            if page.visibility == "visible":
+                st.page_link(page)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ crash at any moment loses at most the step it interrupted. Its body is stamped w
 from __future__ import annotations
 
 import hashlib
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -60,6 +61,7 @@ ON CONFLICT (record_id) DO UPDATE SET created_at = excluded.created_at, question
     index_name = excluded.index_name, generator = excluded.generator, status = excluded.status,
     composite = excluded.composite, sha256 = excluded.sha256, body = excluded.body
 """
+_WILD, _TAKEN = r"([%_!])", r"!\1"  # what LIKE reads as any letters, and how it is taken for itself
 _STAMP: Final = 7  # of these columns and sha256, body: the stamp's place
 
 _T = TypeVar("_T")
@@ -182,12 +184,22 @@ class RecordStore:
         self.save(record)
         return record
 
-    def list(self, limit: int = 50) -> tuple[RecordSummary, ...]:
-        """The newest records first, at most ``limit``."""
+    def list(
+        self, limit: int = 50, *, after: int = 0, words: str = "", index: str = "", since: str = ""
+    ) -> tuple[RecordSummary, ...]:
+        """The newest records first, at most ``limit``, behind the first ``after``.
+
+        Of those whose question has all ``words``, that are of this ``index`` and from this time on (ISO 8601), as said.
+        """
         shown, values = self._condition()
+        likes = [f"%{re.sub(_WILD, _TAKEN, word)}%" for word in words.casefold().split()]
+        said = [(" AND LOWER(question) LIKE ? ESCAPE '!'", like) for like in likes]
+        said += [(" AND index_name = ?", index)] * bool(index) + [(" AND created_at >= ?", since)] * bool(since)
+        wanted = "".join(condition for condition, _ in said)
         rows = self._rows(
-            f"SELECT {_COLUMNS} FROM records WHERE {shown} ORDER BY created_at DESC, record_id DESC LIMIT ?",  # noqa: S608
-            (*values, limit),
+            f"SELECT {_COLUMNS} FROM records WHERE {shown}{wanted} "  # noqa: S608 - conditions and marks only
+            "ORDER BY created_at DESC, record_id DESC LIMIT ? OFFSET ?",
+            (*values, *(value for _, value in said), limit, after),
         )
         return tuple(RecordSummary(*row) for row in rows)
 

@@ -94,12 +94,12 @@ def test_a_question_ends_with_answer_scores_and_record(app):
     at = ask(app())
     for name, part in (
         ("passages", "Kept 2 of 3."),
-        ("passages", "RePASs, paper"),
+        ("passages", "paper mode:"),
         ("scores", "(E − C + OC + 1) / 3"),
         ("obligations", "covers 1 of 2 obligations"),
         ("pairs", "pairs compared"),
         ("written", "Written in one step"),
-        ("record", "Kept as record <a href"),
+        ("record", "Record (JSON)"),
     ):
         assert part in tab(at, name), part
     assert len(app.store.list()) == 1
@@ -111,7 +111,7 @@ def test_passages_only_ends_with_the_passages_and_keeps_nothing(app):
     text = words(ask(at))
     assert "Kept 2 of 3." in text
     assert "Only passages were asked for" in text
-    assert "RePASs, paper" not in text
+    assert "paper mode:" not in text
     assert "Stop" not in [button.label for button in at.button]
     assert app.store.list() == ()
     at.slider(key="set_top_k").set_value(1)
@@ -145,9 +145,9 @@ def test_a_reranker_is_chosen_in_the_panel_and_its_ranks_are_shown(app, monkeypa
     assert "was 3" in text
     assert "has not read" not in text
     at.slider(key="set_rerank_weight").set_value(0.0).run()
-    assert "belongs to an earlier selection" in words(at)
+    assert "Passages kept for this answer" in words(at)
     at.selectbox(key="set_reranker").set_value("another/model").run()
-    assert "The reranker has not read 3 of the best 20 passages" in words(at)
+    assert "Not yet read by the reranker: 3 of" in words(at)
     at.selectbox(key="set_reranker").set_value("").run()
     assert "has not read" not in words(at)
     assert not at.exception
@@ -168,7 +168,7 @@ def test_moving_the_threshold_marks_the_answer_as_older_and_keeps_it(app):
     at.slider(key="set_threshold").set_value(0.0)
     at.slider(key="set_max_drop").set_value(1.0).run()
     assert not at.exception
-    assert "belongs to an earlier selection" in words(at)
+    assert "Passages kept for this answer" in words(at)
     assert "A firm must act at once." in words(at)
     assert at.session_state["run"].view is before
 
@@ -208,7 +208,7 @@ def test_beside_the_sliders_stands_which_limit_ends_the_list(app):
     at.slider(key="set_top_k").set_value(1)
     at.slider(key="set_max_drop").set_value(1.0)
     at.slider(key="set_threshold").set_value(0.0).run()
-    assert "Top-k ends the list after 1" in words(at)
+    assert "List ends at rank 1, by top-k" in words(at)
     assert "Off." in words(at)
 
 
@@ -229,11 +229,11 @@ def test_a_slider_of_the_filter_draws_only_what_follows_it(app, monkeypatch):
 def test_another_corpus_or_generator_labels_the_answer(app):
     at = ask(app())
     at.radio(key="set_generator").set_value("extractive").run()
-    assert "of another generator" in words(at)
-    assert "The writer is direct; the settings now say extractive." in words(at)
+    assert "other generator" in words(at)
+    assert "Generator of this answer: direct. Generator chosen now: extractive." in words(at)
     at.selectbox(key="corpus").select("encyclopedia").run()
     assert not at.exception
-    assert "of the corpus rulebook" in words(at)
+    assert "corpus rulebook" in words(at)
     assert "A firm must act at once." in words(at)
 
 
@@ -241,7 +241,7 @@ def test_switching_the_mode_needs_no_second_run(app):
     at = ask(app())
     run = at.session_state["run"]
     at.radio(key="set_mode").set_value("script").run()
-    assert "RePASs, script" in words(at)
+    assert "script mode:" in words(at)
     assert at.session_state["run"] is run
 
 
@@ -287,7 +287,7 @@ def test_nothing_found_has_its_own_words(app):
     none = FakeGenerator(answer("", finish_reason="empty", note="No passage was kept."))
     text = words(ask(app(retrievers=empty, generator=none)))
     assert "No passage shares a word or a meaning" in text
-    assert "nothing to score" in text
+    assert "No sentence to score" in text
 
 
 def test_an_answer_without_obligations_says_what_coverage_means(app):
@@ -346,7 +346,7 @@ def test_a_record_from_before_the_coverage_matrix_is_still_drawn(app):
     old = [replace(e, looked_at=(), coverage_matrix=()) for e in (record.scored.paper, record.scored.script)]
     app.store.save(replace(record, scored=Scored(*old)))
     text = records_page(last.record_id, "obligations")
-    assert "RePASs, paper" in text
+    assert "paper mode:" in text
     assert "Best near miss" in text
     assert "Next best" not in text
 
@@ -360,14 +360,14 @@ def test_verdicts_are_shown_and_the_raw_ones_at_the_flick_of_a_switch_that_is_ke
     ask(at)
     text = tab(at, "scores") + tab(at, "pairs")
     for part in (
-        "<b>contradicted</b>: [1] says two hours, the answer six.",
+        "<b>contradicted</b>: Harbour 4.1 says two hours, the answer six.",
         "Sources disagree on sentence 2",
         "C 0.550, 0.180 from source sentences",
-        "1 of 3 obligations (1 more in part) covered",
+        "2 duties left out",
         "Hatched: a probability",
     ):
         assert part in text, part
-    assert "Raw verdicts: the record has none by rules" not in text
+    assert "Raw verdicts: this record has" not in text
     at.toggle(key="raw_verdicts").set_value(True).run()
     assert not at.exception
     raw = words(at)
@@ -384,7 +384,7 @@ def test_a_record_from_before_there_were_rules_says_that_its_verdicts_are_raw(ap
     old = Scored(before_rules(record.scored.paper), before_rules(record.scored.script))
     app.store.save(replace(record, scored=old))
     text = records_page(last.record_id)
-    assert "Raw verdicts: the record has none by rules" in text
+    assert "Raw verdicts: this record has" in text
     assert "Raw verdicts: " in text
 
 
@@ -478,7 +478,13 @@ def test_a_text_is_checked_without_a_generator(app):
     next(button for button in at.button if button.label == "Check").click().run()
     at.session_state["checked"].wait(20)
     text = words(at.run())
-    for part in ("Checked: a text from elsewhere", "RePASs, paper", "1 unsupported", "count other passages", "merged"):
+    for part in (
+        "Checked: a text from elsewhere",
+        "paper mode:",
+        "1 sentence not supported",
+        "count other passages",
+        "merged",
+    ):
         assert part in text, part
     assert "no citation: no passage" not in text
     assert "What each sentence found" in tab(at, "written")
@@ -663,7 +669,7 @@ def test_the_records_page_lists_and_opens_and_says_when_there_is_nothing(app):
     events = list(make_pipeline(records=app.store, config=Config()).run(Question("Who must act?")))
     assert "Who must act?" in records_page()
     record = records_page(events[-1].record_id, "record")
-    for part in ("RePASs, paper", "with today’s", "filtering.threshold", "scoring.entailment_model"):
+    for part in ("paper mode:", "with today’s", "filtering.threshold", "scoring.entailment_model"):
         assert part in record
     assert "no record" in records_page("nothing")
 

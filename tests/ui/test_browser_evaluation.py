@@ -94,7 +94,7 @@ def test_leaving_and_reloading_find_the_run_again(page, address):
     run(page)
     page.locator(".rq-notice", has_text=re.compile("Loading|Answering")).first.wait_for()
     page.goto(f"{address}/records")
-    page.locator("h1", has_text="Records").wait_for()
+    page.locator("h1", has_text="History").wait_for()
     open_evaluation(page, address)
     page.get_by_text("direct, first 6 questions").first.wait_for()
     wait_until_ended(page)

@@ -156,3 +156,33 @@ def test_what_was_written_in_steps_has_words(app):
     at.session_state["tab"] = "written"
     assert "How it was written" in at.run().segmented_control(key="tab").options
     assert "Written in one step" in words(at)
+
+
+def test_history_is_paged_and_searched_by_words_corpus_and_day(app, monkeypatch):
+    import ragqa.ui.pages.records as records
+
+    def script():
+        from ragqa.ui.pages.records import records_page
+
+        records_page()
+
+    monkeypatch.setattr(records, "PAGE", 2)
+    at = app.run()
+    for question in ("Who must act?", "When may a firm act?", "What is 100% of it?"):
+        ask(at, question)
+    at = AppTest.from_function(script, default_timeout=60).run()
+    assert "Who must act?" not in words(at)
+    at.button(key="history_older").click().run()
+    assert "Who must act?" in words(at)
+    assert at.button(key="history_older").disabled
+    at.text_input(key="history_words").set_value("100% what").run()
+    assert "What is 100% of it?" in words(at)
+    assert "When may a firm act?" not in words(at)
+    at.selectbox(key="history_corpus").select("encyclopedia").run()
+    assert "No record has these words" in words(at)
+
+
+def test_an_answer_begins_with_whether_it_is_one(app):
+    at = ask(app.run())
+    assert '<p class="rq-headline rq-head-answered"><b>Answered</b>' in words(at)
+    assert "Copy with citations" in words(at)

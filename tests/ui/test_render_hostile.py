@@ -19,7 +19,7 @@ from ragqa.ui.html.scores import (
     sentence_table_html,
 )
 from tests.support.fakes import answer, passage
-from tests.support.helpers import make_pipeline
+from tests.support.helpers import PASSAGES, make_pipeline
 from tests.ui.test_render import HOSTILE, assert_harmless, cards_of
 
 BAD = passage("1:1", HOSTILE, title=HOSTILE, section=HOSTILE, number=HOSTILE)
@@ -67,7 +67,9 @@ def test_hostile_text_stays_text_in_the_breakdown(evaluation, final, raw):
     for html in (
         sentence_table_html(scores, verdicts, final),
         obligations_html(evaluation.obligations, [BAD], 0.7, verdicts=covers, **shown),
-        answer_html(answer(HOSTILE), scores, n_passages=1, final=final, checks=evaluation.citations, verdicts=verdicts),
+        answer_html(
+            answer(HOSTILE), scores, passages=PASSAGES[:1], final=final, checks=evaluation.citations, verdicts=verdicts
+        ),
         *cards_of(replace(evaluation, verdicts=verdicts), [BAD], explanation, final=final).values(),
         pairs_html(evaluation, [BAD], "entailment"),
         gauges_html(RePASs(0.5, 0.1, 0.25), final=final is None, mode=HOSTILE),

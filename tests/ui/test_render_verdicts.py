@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ragqa.scoring.repass.explanation import explain, verdict_by_index
+from ragqa.scoring.repass.explanation import explain
 from ragqa.types import Span
-from ragqa.ui.html.render import answer_html, marked_html
+from ragqa.ui.html.render import answer_html, mark_of, marked_html
 from ragqa.ui.html.scores import (
     gauges_html,
     obligations_html,
     pairs_html,
-    score_line_html,
     sentence_table_html,
+    trust_html,
 )
 from tests.support.verdict_cases import ALL_VERDICTS, REPORT, SOURCES, before_rules, scored_by_hand
 from tests.ui.test_render import Tags, assert_harmless, cards_of
@@ -27,7 +27,7 @@ def evaluation():
 
 def answer_of(evaluation, **changes):
     changes = {"verdicts": evaluation.verdicts} | changes
-    return answer_html(ALL_VERDICTS, evaluation.sentences, n_passages=len(SOURCES), **changes)
+    return answer_html(ALL_VERDICTS, evaluation.sentences, passages=SOURCES, **changes)
 
 
 def test_each_sentence_of_the_answer_has_its_badge_and_its_reason_on_focus_and_under_the_pointer(evaluation):
@@ -35,10 +35,10 @@ def test_each_sentence_of_the_answer_has_its_badge_and_its_reason_on_focus_and_u
     assert_harmless(html)
     for number, (kind, words) in enumerate(
         (
-            ("good", "<b>supported</b>: Quoted word for word from [1]."),
-            ("mixed", "<b>sources disagree</b>: [2] says six years, [3] two years."),
-            ("bad", "<b>contradicted</b>: [1] says two hours, the answer six."),
-            ("plain", "<b>unsupported</b>: No source says this."),
+            ("good", "<b>supported</b>: Quoted word for word from Harbour 4.1."),
+            ("mixed", "<b>sources disagree</b>: Harbour 4.2 says six years, Harbour Guide 2 two years."),
+            ("bad", "<b>contradicted</b>: Harbour 4.1 says two hours, the answer six."),
+            ("plain", "<b>not supported</b>: No source says this."),
             ("none", "<b>no verdict</b>: In Slovenian, which the model cannot read."),
         )
     ):
@@ -64,13 +64,13 @@ def test_without_verdicts_the_raw_ones_are_shown(evaluation):
 
 
 def test_a_verdict_so_far_says_so(evaluation):
-    assert "<b>so far contradicted</b>: [1] says two hours, the answer six." in answer_of(evaluation, final={0})
+    assert "<b>so far contradicted</b>: Harbour 4.1 says two hours, the answer six." in answer_of(evaluation, final={0})
     for html in (
         sentence_table_html(evaluation.sentences, evaluation.verdicts, final={0}),
         cards_of(evaluation, SOURCES, final={0})["s2"],
     ):
         assert "so far contradicted" in html
-        assert "[1] says two hours, the answer six." in html
+        assert "says two hours, the answer six." in html
 
 
 def test_a_card_tells_verdict_and_reason_then_what_decided_and_the_rule_then_the_raw_scores(evaluation):
@@ -80,9 +80,9 @@ def test_a_card_tells_verdict_and_reason_then_what_decided_and_the_rule_then_the
         text.index(words)
         for words in (
             "contradicted",
-            "[1] says two hours, the answer six.",
-            "Says otherwise: [1] Harbour Rules",
-            "Decided by the rule “number”.",
+            "Harbour 4.1 says two hours, the answer six.",
+            "Source that contradicts it: Harbour Rules",
+            "Decided by: number.",
             "RePASs raw: contradicted",
             "Contradiction 0.850, at or above 0.50; highest against the source sentence above, of [1].",
         )
@@ -94,14 +94,23 @@ def test_a_card_tells_verdict_and_reason_then_what_decided_and_the_rule_then_the
 
 def test_what_is_not_believed_is_counted(evaluation):
     cards = cards_of(evaluation, SOURCES)
-    words = "Not believed: 1 source sentence whose raw probability of entailment or contradiction reaches 0.50"
-    assert words in Tags(cards["s0"]).text
-    assert "Not believed" not in Tags(cards["s1"]).text
+    assert "Left aside: 1 source sentence at 0.50 or more" in Tags(cards["s0"]).text
+    assert "Left aside" not in Tags(cards["s1"]).text
 
 
 def test_sources_that_disagree_stand_in_one_card_each_with_its_words(evaluation):
     text = Tags(cards_of(evaluation, SOURCES)["s1"]).text
-    assert text.index("Says otherwise: [3]") < text.index("two years in the harbour") < text.index("Says so: [2]")
+    against, after = text.index("Source that contradicts it"), text.index("Source: Harbour Rules")
+    assert against < text.index("two years in the harbour") < after
+
+
+def test_what_is_not_supported_shows_the_nearest_text_and_what_it_lacks(evaluation):
+    lacking = replace(evaluation.verdicts[3], said=(Span("green", 0, 5),))
+    verdicts = (*evaluation.verdicts[:3], lacking, *evaluation.verdicts[4:])
+    text = Tags(cards_of(replace(evaluation, verdicts=verdicts), SOURCES)["s3"]).text
+    assert "Nearest text: Harbour Rules" in text
+    assert "Missing there: “green”." in text
+    assert "Read in the document" in text
 
 
 def test_a_citation_shows_what_the_verdict_rests_on_in_that_passage(evaluation):
@@ -115,7 +124,7 @@ def test_an_obligation_says_what_is_missing_beside_the_raw_margin(evaluation):
     covered, in_part, uncovered = html.split('<button type="button"')[1:]
     assert "coveredraw: best 0.900margin +0.200" in assert_harmless("<button" + covered).text
     assert "Sentence 1 tells of the report." in in_part
-    assert "Decided by the rule “part”." in in_part
+    assert "Decided by: part." in in_part
     assert "Missing:</b> “the estimated volume”." in in_part
     assert in_part.count('<mark class="rq-word rq-mark-mixed">the estimated volume</mark>') == 2
     assert "not covered" in uncovered
@@ -126,10 +135,13 @@ def test_an_obligation_says_what_is_missing_beside_the_raw_margin(evaluation):
 
 
 def test_counts_and_doubt_stand_near_the_scores(evaluation):
-    verdicts = verdict_by_index(evaluation.sentences, evaluation.verdicts).values()
-    line = score_line_html(evaluation.repass, verdicts, final=True, mode="paper", covered="1 of 3 obligations covered")
+    marks = [mark_of(one.verdict, one) for one in evaluation.verdicts]
+    line = trust_html(marks, ["2 duties left out"], evaluation.repass, final=True, mode="paper")
     text = assert_harmless(line).text
-    assert "1 supported 1 contradicted 1 where sources disagree 1 unsupported 1 without verdict 1 of 3" in text
+    for words in ("1 sentence supported", "1 sentence contradicted", "1 sentence not supported", "2 duties left out"):
+        assert words in text
+    assert "RePASs ." in text
+    assert "not scored" in trust_html([], [], None, final=True, mode="paper")
     explanation = explain(evaluation, SOURCES)
     gauges = gauges_html(evaluation.repass, final=True, mode="paper", explanation=explanation)
     assert "C 0.550, 0.180 from source sentences" in assert_harmless(gauges).text

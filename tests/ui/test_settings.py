@@ -42,14 +42,14 @@ THRESHOLD, MAX_DROP, TOP_K, CUT = "threshold", "max_drop", "top_k", "filter_meth
             FilteringConfig(0.85, 1.0, 10),
             (THRESHOLD,),
             2,
-            "The threshold ends the list after 2: rank 3 has a relevance",
+            "List ends at rank 2, by the threshold: rank 3 has a relevance",
         ),
-        (FilteringConfig(0.1, 0.3, 10), (MAX_DROP,), 3, "Max drop ends the list after 3: rank 4 falls 0.40 below"),
-        (FilteringConfig(0.1, 1.0, 1), (TOP_K,), 1, "Top-k ends the list after 1"),
-        (FilteringConfig(0.7, 0.2, 10), (THRESHOLD, MAX_DROP), 3, "The threshold and max drop end the list after 3"),
-        (FilteringConfig(0.0, 1.0, 10), (), 5, "No limit is reached: all 5 are kept."),
-        (FilteringConfig(method="expected-f2"), (CUT,), 3, "Expected F2 ends the list after 3: dropped: 0.0"),
-        (FilteringConfig(top_k=2, method="expected-f2"), (TOP_K,), 2, "Top-k ends the list after 2"),
+        (FilteringConfig(0.1, 0.3, 10), (MAX_DROP,), 3, "List ends at rank 3, by max drop: rank 4 falls 0.40 below"),
+        (FilteringConfig(0.1, 1.0, 1), (TOP_K,), 1, "List ends at rank 1, by top-k"),
+        (FilteringConfig(0.7, 0.2, 10), (THRESHOLD, MAX_DROP), 3, "List ends at rank 3, by the threshold and max drop"),
+        (FilteringConfig(0.0, 1.0, 10), (), 5, "No limit reached: all 5 kept."),
+        (FilteringConfig(method="expected-f2"), (CUT,), 3, "List ends at rank 3, by expected F2: dropped: 0.0"),
+        (FilteringConfig(top_k=2, method="expected-f2"), (TOP_K,), 2, "List ends at rank 2, by top-k"),
     ],
 )
 def test_the_limit_that_ends_the_list_is_named(filtering, binding, kept, words):
@@ -89,7 +89,7 @@ def test_what_another_rule_keeps_behind_the_end_or_leaves_out_before_it_is_told_
     second = replace(found.kept[1], drop=Drop.BEYOND_TOP_K, explanation="dropped: says what rank 1 says")
     without = limits(replace(found, kept=found.kept[:1], dropped=(second, *found.dropped)))
     assert without.kept == 1
-    assert "ends the list after 2" in without.summary
+    assert "List ends at rank 2" in without.summary
     assert without.summary.endswith("Left out all the same: rank 2 (says what rank 1 says).")
 
 
@@ -126,7 +126,7 @@ def test_the_rule_of_the_filter_is_swapped_in_one_place(monkeypatch, tmp_path):
     assert "sum 2, ends the list" in html.text
     assert any(value.endswith("dropped: enough after 3") for name, value in html.pairs if name == "title")
     found = limits(selection)
-    assert found.summary == "The sum ends the list after 3: they come to 2 after 3."
+    assert found.summary == "List ends at rank 3, by the sum: they come to 2 after 3."
     assert found.words == {"threshold": "Ends the list here: they come to 2 after 3."}
     gold = [GoldQuestion(Question("Who?"), frozenset("ad"))]
     (figures,) = kept_figures(gold, [SCORES], [FilteringConfig()])
@@ -179,15 +179,15 @@ def test_the_language_model_differs_only_where_it_is_asked():
 @pytest.mark.parametrize(
     ("settings_now", "label"),
     [
-        (changed(index="encyclopedia", filtering=FilteringConfig(0.0)), "of the corpus rulebook"),
-        (changed(generation=GenerationConfig("extractive")), "of another generator"),
-        (changed(generation=GenerationConfig("direct", quote_anyway=True)), "of other options"),
-        (changed(filtering=FilteringConfig(1.0, 0.01, 1)), "of the old filter"),
+        (changed(index="encyclopedia", filtering=FilteringConfig(0.0)), "corpus rulebook"),
+        (changed(generation=GenerationConfig("extractive")), "other generator"),
+        (changed(generation=GenerationConfig("direct", quote_anyway=True)), "other options"),
+        (changed(filtering=FilteringConfig(1.0, 0.01, 1)), "earlier filter"),
         (
             changed(fusion=FusionConfig.of(dense=1), filtering=FilteringConfig(1.0, 0.01, 1)),
-            "of the old filter and weights",
+            "earlier filter and weights",
         ),
-        (changed(retrieval=replace(Config().retrieval, top_k=50)), "of other candidates"),
+        (changed(retrieval=replace(Config().retrieval, top_k=50)), "other candidates"),
     ],
 )
 def test_whatever_was_changed_labels_what_it_makes_stale(settings_now, label):

@@ -137,22 +137,3 @@ def citation_flag(check: CitationCheck) -> str:
             return f"citation added: {marks(check.verified)}"
         case CitationStatus.MISSING:
             return "no citation: no passage supports this"
-
-
-def citation_words(check: CitationCheck) -> str:
-    """The check in full: what was written, what became of it, and the highest entailment in each passage named."""
-    written = f"As written it cites {marks(check.written)}" if check.written else "As written it cites nothing"
-    outcome = {
-        CitationStatus.CONFIRMED: "confirmed, as it is supported there",
-        CitationStatus.CORRECTED: f"corrected to {marks(check.verified)}",
-        CitationStatus.REMOVED: "removed, as no passage supports it",
-        CitationStatus.ADDED: f"and is supported by {marks(check.verified)}, added",
-        CitationStatus.MISSING: "and no passage supports it",
-    }[check.status]
-    passages = ", ".join(
-        f"[{support.number}] {support.entailment:.3f}" + (" and word for word" if support.quoted else "")
-        for support in check.support
-    )
-    return f"{written}{'' if check.status is CitationStatus.ADDED else ','} {outcome}." + (
-        f" Highest entailment, raw: {passages}." if passages else ""
-    )

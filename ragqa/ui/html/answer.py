@@ -7,12 +7,26 @@ from ragqa.scoring.repass.explanation import verdict_by_index
 from ragqa.settings.config import Config
 from ragqa.types.scores import Cover, Verdict
 from ragqa.ui.html.cards import sentence_cards
-from ragqa.ui.html.render import answer_html, badge_html, in_corpus, notice_html, question_html, record_link_html
-from ragqa.ui.html.scores import score_line_html
-from ragqa.ui.html.template import text_html
+from ragqa.ui.html.render import (
+    actions_html,
+    answer_html,
+    badge_html,
+    cited_by,
+    headline_html,
+    in_corpus,
+    mark_of,
+    notice_html,
+    place,
+    question_html,
+)
+from ragqa.ui.html.scores import trust_html
+from ragqa.ui.html.template import quantity, text_html
 from ragqa.ui.html.trace import best_html
 from ragqa.ui.panes import Panes
+from ragqa.ui.state.outcome import outcome
 from ragqa.ui.state.stale import stale
+
+_HEADLINES = {"answered": "Answered", "partly": "Partly answered", "not found": "Not found in these documents"}
 
 
 def panes_of(view: View, settings: Config, shown_id: str, *, raw: bool = False, again: str = "") -> Panes:
@@ -24,9 +38,10 @@ def panes_of(view: View, settings: Config, shown_id: str, *, raw: bool = False, 
     return Panes(
         id=shown_id,
         question=question_html(view.question or "Checked: a text from elsewhere") + _labels(view, settings),
+        head=_headline(view, found) + _trust(view, found),
         answer=_answer(view, found),
-        scores=_scores(view, found),
-        notes=_notes(view, settings, found) + _written(view, again),
+        scores=_actions(view, found, again),
+        notes=_notes(view, settings, found) + _written(view),
         cards={name: in_corpus(card, view.config.index) for name, card in cards.items()},
         status=_status(view, found),
     )
@@ -35,14 +50,14 @@ def panes_of(view: View, settings: Config, shown_id: str, *, raw: bool = False, 
 def _answer(view: View, found: Shown) -> str:
     if view.selection is None:
         return ""
-    n_passages = len(view.selection.passages)
+    passages = view.selection.passages
     if view.answer is not None:
         checks = found.explanation.citations if found.explanation and not view.answer.is_refusal else ()
         final = None if view.scored else view.final_sentences
         return answer_html(
             view.answer,
             found.sentences,
-            n_passages=n_passages,
+            passages=passages,
             final=final,
             checks=checks,
             flagged=not view.asked.given,
@@ -51,7 +66,7 @@ def _answer(view: View, found: Shown) -> str:
     if view.best:
         best = view.best.scored.of(view.config.scoring.mode) if view.best.scored else None
         scores, verdicts = (best.sentences, best.verdicts) if best else ((), ())
-        return best_html(view.best) + answer_html(view.best.answer, scores, n_passages=n_passages, verdicts=verdicts)
+        return best_html(view.best) + answer_html(view.best.answer, scores, passages=passages, verdicts=verdicts)
     if view.text:
         return f'<div class="rq-answer">{text_html(view.text)}</div>'
     only = not view.running and not view.error
@@ -64,17 +79,56 @@ def _labels(view: View, settings: Config) -> str:
     return f'<p class="rq-stale">{found}</p>' if found else ""
 
 
-def _scores(view: View, found: Shown) -> str:
-    repass = found.evaluation.repass if found.evaluation else provisional(view)
-    if view.answer is None or repass is None:
+def _headline(view: View, found: Shown) -> str:
+    """Answered, in part or not; of a checked text what was found of its sentences."""
+    if view.answer is None:
         return ""
-    verdicts = verdict_by_index(found.sentences, found.verdicts).values()
-    covered = (
-        f"{coverage_words(view, found)} covered" if found.obligations and weak_match(view.rankings) is None else ""
-    )
-    final = found.evaluation is not None
-    raw = bool(found.sentences) and not found.verdicts
-    return score_line_html(repass, verdicts, final=final, mode=found.mode, raw=raw, covered=covered)
+    if view.asked.given:
+        verdicts = list(verdict_by_index(found.sentences, found.verdicts).values())
+        if not view.scored or not verdicts:
+            return ""
+        against = sum(one is not Verdict.SUPPORTED for one in verdicts)
+        words = (
+            f"{quantity(against, 'sentence')} of {len(verdicts)} not borne out"
+            if against
+            else "Every sentence is supported"
+        )
+        return headline_html(words, "partly" if against else "answered")
+    state, missing = outcome(view.answer)
+    return headline_html(_HEADLINES[state], state.replace(" ", "-"), missing)
+
+
+def _trust(view: View, found: Shown) -> str:
+    """One line in words that says how far the answer can be relied on; its numbers when it is opened."""
+    repass = found.evaluation.repass if found.evaluation else provisional(view)
+    if view.answer is None or (repass is None and not view.answer.is_refusal) or view.selection is None:
+        return ""
+    judged = {one.index: one for one in found.verdicts}
+    known = verdict_by_index(found.sentences, found.verdicts)
+    marks = [mark_of(known[index], judged.get(index)) for index in sorted(known)]
+    checks = found.explanation.citations if found.explanation else ()
+    used = {number for check in checks for number in check.verified or check.written}
+    n_all = len(view.selection.kept) + len(view.selection.dropped)
+    facts = [f"uses {len(used)} of {quantity(n_all, 'passage')}"] if checks or view.answer.is_refusal else []
+    if found.obligations and not view.answer.is_refusal and weak_match(view.rankings) is None:
+        facts.append(
+            f"{quantity(len(found.uncovered), 'duty', 'duties')} left out" if found.uncovered else "no duty left out"
+        )
+    repass = None if view.answer.is_refusal else repass
+    return trust_html(marks, facts, repass, final=found.evaluation is not None, mode=found.mode)
+
+
+def _actions(view: View, found: Shown, again: str) -> str:
+    """Beneath the answer: its text with the names of the rules it cites, a record, the way to ask it again."""
+    if view.answer is None or not view.answer.text or view.selection is None:
+        return ""
+    passages, checks = view.selection.passages, found.explanation.citations if found.explanation else ()
+    lines = [] if view.answer.sentences else [view.answer.text]
+    for index, sentence in enumerate(view.answer.sentences):
+        cited = cited_by(sentence, checks[index] if index < len(checks) else None)
+        names = "; ".join(place(passages[number - 1]) for number in cited if number <= len(passages))
+        lines.append(f"{sentence.text} [{names}]" if names else sentence.text)
+    return actions_html("\n\n".join(lines), view.record_id, again)
 
 
 def coverage_words(view: View, found: Shown) -> str:
@@ -102,22 +156,22 @@ def _notes(view: View, settings: Config, found: Shown) -> str:
     if view.rankings and not any(ranking.hits for ranking in view.rankings):
         words = f"No passage shares a word or a meaning with this {_what(view)} in this corpus."
         notes.append(notice_html(words, "mixed"))
-    weak = weak_match(view.rankings)
+    weak = None if view.answer and view.answer.is_refusal else weak_match(view.rankings)
     if weak is not None:
         words = (
-            f"The nearest passage has a cosine of only {weak:.2f} with this {_what(view)}: this corpus may "
-            f"not speak of it. Nearly every question that a corpus answers reaches {WEAK_COSINE:.2f}."
+            f"Nearest passage: cosine {weak:.2f} with this {_what(view)}. The corpus may not speak of it: nearly every "
+            f"question that a corpus answers reaches {WEAK_COSINE:.2f}."
         )
         notes.append(notice_html(words, "mixed"))
     old = stale(view, settings)
     if old:
-        again = f"{'Check' if view.asked.given else 'Ask'} again to have it under today’s settings."
+        again = f"{'Check' if view.asked.given else 'Ask'} again to apply the settings."
         notes.append(notice_html(" ".join([*(one.words for one in old), again]), "mixed"))
-    if view.scored and view.answer and not view.answer.sentences:
-        words = "The answer has no sentence, so there is nothing to score: E, C and OC are 0 by definition."
+    if view.scored and view.answer and not (view.answer.sentences or view.answer.is_refusal):
+        words = "No sentence to score: E, C and OC are 0 by definition."
         notes.append(notice_html(words))
     if found.sentences and found.evaluation and not found.evaluation.verdicts:
-        words = "Raw verdicts: the record has none by rules, only two thresholds on the maxima."
+        words = "Raw verdicts: this record has two thresholds on the highest probabilities only."
         notes.append(notice_html(words))
     return "".join(notes)
 
@@ -126,14 +180,13 @@ def _what(view: View) -> str:
     return "text" if view.asked.given else "question"
 
 
-def _written(view: View, again: str) -> str:
+def _written(view: View) -> str:
     if view.answer is None or not view.answer.text:
         return ""
     model = f", {view.answer.model}" if view.answer.model else ""
-    origin = f"Written by: {view.answer.generator}{model}. Choose a sentence to see what proves it; ↑ ↓ go on."
-    origin = f"{view.answer.note} Choose a sentence to see why; ↑ ↓ go on." if view.asked.given else origin
-    kept = record_link_html(view.record_id, again) if view.record_id else ""
-    return f'<p class="rq-fine">{text_html(origin)}</p>{kept}'
+    origin = view.answer.note if view.asked.given else f"Written by {view.answer.generator}{model}."
+    how = " Choose a sentence to see its source; ↑ ↓ walk." if view.answer.sentences else ""
+    return f'<p class="rq-fine">{text_html(origin + how)}</p>'
 
 
 def _status(view: View, found: Shown) -> str:

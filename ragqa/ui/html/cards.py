@@ -10,7 +10,6 @@ from html import escape
 from typing import Final
 
 from ragqa.records.view import Shown
-from ragqa.scoring.repass.attribution import citation_words
 from ragqa.scoring.repass.explanation import Explanation, RunnerUp
 from ragqa.types import Passage, Span
 from ragqa.types.scores import (
@@ -22,7 +21,7 @@ from ragqa.types.scores import (
     SentenceScore,
     SentenceVerdict,
 )
-from ragqa.ui.html.render import VERDICT_CLASS, badge_html, cited_by, marked_html, place, read_link_html
+from ragqa.ui.html.render import badge_html, cited_by, mark_of, marked_html, place, read_link_html
 from ragqa.ui.html.template import Templates, shared, text_html
 
 _TEMPLATES: Final = Templates("cards.html")
@@ -41,8 +40,8 @@ def sentence_cards(
     for score in found.sentences:
         verdict = judged.get(score.index)
         if final is not None and score.index not in final:
-            kind = VERDICT_CLASS[verdict.verdict if verdict else score.verdict]
-            cards[f"s{score.index}"] = _TEMPLATES.so_far(score, verdict, kind)
+            mark = mark_of(verdict.verdict if verdict else score.verdict, verdict)
+            cards[f"s{score.index}"] = _TEMPLATES.so_far(score, verdict, mark)
             continue
         check = found.explanation.citations[score.index] if found.explanation else None
         cards[f"s{score.index}"] = _sentence(score, verdict, found.premises, passages, threshold, found.explanation)
@@ -61,16 +60,14 @@ def _sentence(
     explanation: Explanation | None,
 ) -> str:
     """The sentence with what decided its verdict; ``premises`` are empty while the breakdown is not there yet."""
-    check = explanation.citations[score.index] if explanation else None
     copied = explanation.copied.per_sentence[score.index] if explanation else None
     deciding = []
     if judged and premises:
         for at in _shown_places(judged):
             marked = judged.found if at == judged.deciding else ()
             deciding.append((premises[at], at in judged.contradicting, marked))
-    kinds = (VERDICT_CLASS[judged.verdict if judged else score.verdict], VERDICT_CLASS[score.verdict])
-    words = citation_words(check) if check else None
-    return _TEMPLATES.sentence(score, judged, *kinds, deciding, passages, threshold, words, copied)
+    marks = mark_of(judged.verdict if judged else score.verdict, judged), mark_of(score.verdict)
+    return _TEMPLATES.sentence(score, judged, *marks, deciding, passages, threshold, copied)
 
 
 def _cited(
@@ -108,10 +105,9 @@ def passage_html(text: str, marks: Sequence[tuple[Premise, str]] = ()) -> str:
 
 @shared
 def where_html(premise: Premise, passages: Sequence[Passage]) -> str:
-    """Where a source sentence stands, with the number of its passage."""
-    name = escape(place(passages[premise.passage_index]))
+    """Where a source sentence stands."""
     words = f"characters {premise.start} to {premise.end}"
-    return f'<span title="{words}">[{premise.passage_index + 1}] {name}</span>'
+    return f'<span title="{words}">{escape(place(passages[premise.passage_index]))}</span>'
 
 
 @shared

@@ -18,6 +18,7 @@ from ragqa.scoring.repass.attribution import citation_flag
 from ragqa.scoring.repass.explanation import verdict_by_index
 from ragqa.types import Answer, AnswerSentence, Passage, Span
 from ragqa.types.scores import CitationCheck, SentenceScore, SentenceVerdict, Verdict
+from ragqa.ui.html.reader import passage_text_html
 from ragqa.ui.html.template import ENVIRONMENT, Templates, cut, shared, text_html
 from ragqa.ui.state.differences import Difference
 
@@ -29,9 +30,12 @@ VERDICT_CLASS = {
     Verdict.DISAGREEING: "mixed",
     Verdict.NONE: "none",
 }
+QUOTED: Final = "quoted"
+NOT_SUPPORTED: Final = "not supported"
 _TEMPLATES: Final = Templates("render.html")
 LONGEST_SHORT_NAME: Final = 28
 _FURTHER: Final = re.compile(r", | and | \(|: ")
+_ITEM: Final = re.compile(r"([:;](?: and| or)?) (\((?:[a-z]{1,2}|[ivx]{1,5}|\d{1,2})\) )")  # each on a line of its own
 _KIND_OF_TEXT: Final = re.compile(r" (Rules|Rulebook|Regulations?|Directive|Act|Code|Policy|Module)$")
 _STAGES = ("retrieval", "fusion", "reranking", "filtering", FIRST_WORDS, "generation", "scoring")
 
@@ -57,8 +61,10 @@ def marked_html(text: str, spans: Sequence[Span], kind: str) -> str:
 @shared
 def said_html(text: str, judged: SentenceVerdict | None) -> str:
     """An answer sentence with the words that decide its verdict marked, where they are not all of it."""
+    if " | " in text:  # a row of a table
+        return passage_text_html(text)
     spans = [span for span in judged.said if span.text != text] if judged else []
-    return marked_html(text, spans, VERDICT_CLASS[judged.verdict] if judged else "plain")
+    return _ITEM.sub(r"\1<br>\2", marked_html(text, spans, VERDICT_CLASS[judged.verdict] if judged else "plain"))
 
 
 def place(passage: Passage) -> str:
@@ -118,13 +124,13 @@ def answer_html(
     answer: Answer,
     scores: Sequence[SentenceScore] = (),
     *,
-    n_passages: int,
+    passages: Sequence[Passage],
     final: Collection[int] | None = None,
     checks: Sequence[CitationCheck] = (),
     flagged: bool = True,
     verdicts: Sequence[SentenceVerdict] = (),
 ) -> str:
-    """The answer as text; each sentence marked by its verdict once there is one, each citation showing its passage.
+    """The answer as a list of its sentences, each with its verdict once there is one and the rules that it cites.
 
     Sentence ``i`` shows the card ``s{i}``, its citation of passage ``n`` the card ``s{i}.{n}``. ``final`` are the
     sentences whose verdict stands (None: all scored ones). With ``checks`` a citation that does not hold is struck
@@ -132,21 +138,38 @@ def answer_html(
     ``verdicts`` the raw ones of ``scores`` are shown.
     """
     known, judged = verdict_by_index(scores, verdicts), {one.index: one for one in verdicts}
-    check_of = {check.index: check for check in checks}
-    pieces, position = [], 0
+    check_of, rows = {check.index: check for check in checks}, []
+    position = 0
     for index, sentence in enumerate(answer.sentences):
-        between = answer.text[position : sentence.start]
-        pieces.append(text_html(between) if between.strip() else (_BREAK if "\n" in between else " "))
-        is_final = final is None or index in final
-        pieces.append(_answer_sentence(index, sentence.text, known.get(index), judged.get(index), final=is_final))
-        check = check_of.get(index)
-        cited = cited_by(sentence, check)
-        pieces.extend(_TEMPLATES.citation(index, number, check) for number in cited if number <= n_passages)
-        if flagged and check and (flag := citation_flag(check)):
-            pieces.append(f'<span class="rq-flag">⚑ {escape(flag)}</span>')
-        position = sentence.end
-    pieces.append(text_html(answer.text[position:]))
-    return f'<div class="rq-answer">{"".join(pieces)}</div>'
+        between, position = answer.text[position : sentence.start].strip(), sentence.end
+        verdict, check = known.get(index), check_of.get(index)
+        words, kind = mark_of(verdict, judged.get(index)) if verdict else ("", "")
+        cited = [(number, passages[number - 1]) for number in cited_by(sentence, check) if number <= len(passages)]
+        flag = with_names(citation_flag(check), passages) if flagged and check else ""
+        one, is_final = judged.get(index), final is None or index in final
+        reason = with_names(one.reason, passages) if one else ""
+        rows.append((index, between, sentence.text, verdict, words, kind, one, reason, is_final, cited, check, flag))
+    return _TEMPLATES.answer(rows, answer.text[position:].strip())
+
+
+def with_names(text: str, passages: Sequence[Passage]) -> str:
+    """Words in which passages are numbers in brackets, with the short names of the passages in their place."""
+
+    def name(match: re.Match[str]) -> str:
+        number = int(match[1])
+        return f"{short_name(passages[number - 1])}; " if 0 < number <= len(passages) else match[0]
+
+    return re.sub(r"; (?=[.,:)]|$| )", "", re.sub(r"\[(\d{1,3})\]", name, text))
+
+
+ENVIRONMENT.globals["with_names"] = with_names
+
+
+def mark_of(verdict: Verdict, judged: SentenceVerdict | None = None) -> tuple[str, str]:
+    """What a sentence is marked with, a word and the kind of its colour: what is only copied is not praised for it."""
+    if judged and judged.quoted and verdict is Verdict.SUPPORTED:
+        return QUOTED, "quoted"
+    return (NOT_SUPPORTED if verdict is Verdict.UNSUPPORTED else str(verdict)), VERDICT_CLASS[verdict]
 
 
 def cited_by(sentence: AnswerSentence, check: CitationCheck | None) -> tuple[int, ...]:
@@ -154,23 +177,14 @@ def cited_by(sentence: AnswerSentence, check: CitationCheck | None) -> tuple[int
     return tuple(sorted({*sentence.citations, *check.verified})) if check else sentence.citations
 
 
-def _answer_sentence(
-    index: int, text: str, verdict: Verdict | None, judged: SentenceVerdict | None, *, final: bool
-) -> str:
-    """The sentence with its badge; words that tell the verdict and its reason appear on focus and under the pointer."""
-    kind = "" if verdict is None else VERDICT_CLASS[verdict]
-    return _TEMPLATES.sentence(index, text, verdict, kind, judged, final)
+def headline_html(words: str, kind: str, missing: Sequence[str] = ()) -> str:
+    """Whether the question is answered, before anything else; what of it is missing."""
+    return _TEMPLATES.headline(words, kind, missing)
 
 
-_BREAK = '<span class="rq-break"></span>'
-
-
-# Stages -------------------------------------------------------------------------------------------------------------
-
-
-def record_link_html(record_id: str, again: str = "") -> str:
-    """A link to the record's own page, which can be shared, and the address that asks it again, where it is known."""
-    return _TEMPLATES.record_link(record_id, again)
+def actions_html(text: str, record_id: str = "", again: str = "") -> str:
+    """What can be done with an answer: ``text`` is copied, ``again`` the address that asks it again."""
+    return _TEMPLATES.actions(text, record_id, again)
 
 
 def again_html(own: str, todays: str, record_id: str) -> str:

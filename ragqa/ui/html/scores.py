@@ -5,13 +5,14 @@ A number that can still change says so in words ("so far", "at least") and by a 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
 from markupsafe import Markup
 
 from ragqa.scoring.repass.attribution import COPY_NOTE, MIN_RUN
-from ragqa.scoring.repass.explanation import Explanation, PassageStep, counted
+from ragqa.scoring.repass.explanation import Explanation, PassageStep
 from ragqa.types import Passage
 from ragqa.types.events.scoring import Relevance
 from ragqa.types.scores import (
@@ -21,14 +22,14 @@ from ragqa.types.scores import (
     RePASs,
     SentenceScore,
     SentenceVerdict,
-    Verdict,
 )
 from ragqa.ui.html.cards import obligation_card
-from ragqa.ui.html.render import VERDICT_CLASS
-from ragqa.ui.html.template import ENVIRONMENT, Templates
+from ragqa.ui.html.render import mark_of
+from ragqa.ui.html.template import ENVIRONMENT, Templates, quantity
 from ragqa.ui.state.terms import term_html
 
 _TEMPLATES: Final = Templates("scores.html")
+_COUNTED = {"sources disagree": "where sources disagree", "no verdict": "without verdict"}
 _KINDS = {"entailment": "good", "contradiction": "bad"}
 ENVIRONMENT.globals["term_of"] = lambda *values: Markup(term_html(*values))  # noqa: S704
 
@@ -51,27 +52,26 @@ def gauges_html(repass: RePASs, *, final: bool, mode: str, explanation: Explanat
 def _parts(repass: RePASs) -> tuple[tuple[str, str, float, str], ...]:
     """E, C and OC: short, in full, the value, the colour of its bar."""
     return (
-        ("E", "Entailment E", repass.entailment, "good"),
-        ("C", "Contradiction C", repass.contradiction, "bad"),
-        ("OC", "Obligation coverage OC", repass.obligation_coverage, "good"),
+        ("E", "E, backed by sources", repass.entailment, "good"),
+        ("C", "C, in conflict", repass.contradiction, "bad"),
+        ("OC", "OC, duties covered", repass.obligation_coverage, "good"),
     )
 
 
 # Answer sentences and obligations -----------------------------------------------------------------------------------
 
 
-def score_line_html(
-    repass: RePASs,
-    verdicts: Iterable[Verdict],
-    *,
-    final: bool,
-    mode: str,
-    raw: bool = False,
-    covered: str = "",
+def trust_html(
+    marks: Iterable[tuple[str, str]], facts: Sequence[str], repass: RePASs | None, *, final: bool, mode: str
 ) -> str:
-    """RePASs and how many sentences have which verdict, in one line."""
-    counts = [(VERDICT_CLASS[verdict], words) for verdict, words in counted(verdicts)]
-    return _TEMPLATES.score_line(repass, counts, _parts(repass), final, mode, raw, covered)
+    """One line of trust in words, how many sentences have which mark before ``facts``; opened, the parts of RePASs.
+
+    None: a refusal is not scored.
+    """
+    counts = [
+        (kind, f"{quantity(n, 'sentence')} {_COUNTED.get(words, words)}") for (words, kind), n in Counter(marks).items()
+    ]
+    return _TEMPLATES.trust(counts, facts, repass, _parts(repass) if repass else (), final, mode)
 
 
 def relevance_html(relevance: Relevance) -> str:
@@ -90,7 +90,7 @@ def sentence_table_html(
     for score in scores:
         verdict, is_final = judged.get(score.index), final is None or score.index in final
         found = verdict.verdict if verdict else score.verdict
-        rows.append((score, verdict, found, VERDICT_CLASS[found], is_final))
+        rows.append((score, verdict, *mark_of(found, verdict), is_final))
     return _TEMPLATES.sentences(rows)
 
 

@@ -23,7 +23,7 @@ from ragqa.types.events.generation import (
 )
 from ragqa.types.scores import RePASs
 from ragqa.ui.html.render import notice_html
-from ragqa.ui.html.template import ENVIRONMENT, Templates
+from ragqa.ui.html.template import ENVIRONMENT, Templates, quantity
 
 SHOWN_CHARS = 160  # of a text in a closed row
 _TEMPLATES: Final = Templates("trace.html")
@@ -150,4 +150,4 @@ def _state(found: EvidenceFound | None, answer: SubQuestionAnswered | None) -> t
         return ("answered", "good") if answer.text and not answer.is_refusal else ("no answer", "mixed")
     if found is None:
         return "searching", "plain"
-    return (f"{len(found.kept)} passages", "plain") if found.kept else ("nothing found", "bad")
+    return (quantity(len(found.kept), "passage"), "plain") if found.kept else ("nothing found", "bad")

@@ -15,6 +15,7 @@ from ragqa.settings.paths import Paths
 from ragqa.types import Question
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
+from ragqa.ui.html.template import quantity
 from ragqa.ui.pages.check_form import check_form, checked_examples, file_choice
 from ragqa.ui.pages.follow_up import PENDING
 from ragqa.ui.pages.model_choice import can_ask
@@ -251,7 +252,7 @@ def _examples(index: str) -> list[str]:
             "Examples",
             questions,
             index=None,
-            placeholder=f"{len(questions)} example questions",
+            placeholder=quantity(len(questions), "example question"),
             key=f"examples_{index}",
             label_visibility="collapsed",
             on_change=_ask_chosen,

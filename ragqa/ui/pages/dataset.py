@@ -37,7 +37,7 @@ from ragqa.types import Passage
 from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
-from ragqa.ui.html.template import Templates
+from ragqa.ui.html.template import Templates, quantity
 from ragqa.ui.pages.evaluation.form import MAX_UPLOAD_MB, settings_form
 from ragqa.ui.pages.evaluation.page import POLL_SECONDS, all_runs
 from ragqa.ui.pages.evaluation.render import figures_html
@@ -174,7 +174,7 @@ def _stages(folder: Path, runs: EvaluationRuns) -> None:
     else:
         found = rows_in(text, name, ("id",))
         rows = [{key: cell(str(value)) for key, value in row.items()} for row in found[:SHOWN_ROWS]]
-        st.caption(f"{len(found):,} rows" + (f", the first {SHOWN_ROWS} shown" if len(found) > SHOWN_ROWS else ""))
+        st.caption(quantity(len(found), "row") + (f", the first {SHOWN_ROWS} shown" if len(found) > SHOWN_ROWS else ""))
     st.dataframe(rows, hide_index=True, height=420)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.download_button("Download", text, name, key=f"dataset_take_{name}")
@@ -307,7 +307,7 @@ def _labels_in_and_out(folder: Path) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if (folder / LABELS).is_file():
             st.download_button("Download the labels", read_utf8(folder / LABELS, LABELS), LABELS, key="dataset_labels")
-        with st.popover("Take over labels"):
+        with st.popover("Upload labels"):
             n = st.session_state.setdefault(_TAKEN, 0)
             file = st.file_uploader(
                 "Labels, as they are downloaded", ["jsonl"], key=f"dataset_given_{n}", max_upload_size=MAX_UPLOAD_MB
@@ -316,7 +316,7 @@ def _labels_in_and_out(folder: Path) -> None:
                 st.session_state[_TAKEN] = n + 1
                 with access.gate().doing(Act.EVALUATION, files=[file.name]):
                     taken = read_given(folder, file.getvalue().decode("utf-8-sig", errors="replace"), file.name)
-                st.toast(f"{taken:,} labels taken over")
+                st.toast(f"{taken:,} labels uploaded")
                 st.rerun()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import partial
+from urllib.parse import quote
 
 import streamlit as st
 
@@ -116,20 +117,20 @@ def _corpora(paths: Paths) -> None:
                 on_click=partial(_open, collection.name),
             )
             said = f" — {plain_markdown(catalogue.description[:200])}" if catalogue.description else ""
-            words = [f"{len(catalogue.kept):,} documents", *_passages(known.get(collection.name))]
+            words = [quantity(len(catalogue.kept), "document"), *_passages(known.get(collection.name))]
             if resources.library_jobs(paths).running(collection.name):
-                words.append("being worked on")
+                words.append("job running")
             elif catalogue.staged:
-                words.append(f"{len(catalogue.staged):,} files wait")
+                words.append(f"{quantity(len(catalogue.staged), 'file')} not indexed yet")
             elif not catalogue.is_current:
-                words.append("not indexed as it is now")
+                words.append("changed since it was indexed")
             st.caption(" · ".join(words) + said)
 
 
 def _passages(entry: IndexEntry | None) -> list[str]:
     if entry is None or entry.manifest is None:
         return ["no index yet"] if entry is None else ["index damaged"]
-    return [f"{entry.manifest.n_passages:,} passages", f"indexed {entry.manifest.created[:16].replace('T', ' ')}"]
+    return [quantity(entry.manifest.n_passages, "passage"), f"indexed {entry.manifest.created[:16].replace('T', ' ')}"]
 
 
 def _open(name: str) -> None:
@@ -143,11 +144,15 @@ def _others(paths: Paths) -> None:
     if not others:
         return
     titles = resources.corpus_titles([entry.name for entry in others], paths)
-    with st.expander(f"{len(others)} indexes built from folders"):
+    with st.expander(quantity(len(others), "index built from a folder", "indexes built from folders")):
         for entry in others:
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(f"**{plain_markdown(titles[entry.name])}**")
                 st.caption(" · ".join(_passages(entry)))
+                st.html(
+                    f'<a class="rq-read" href="read?corpus={quote(entry.name)}" target="_self">Read</a>',
+                    width="content",
+                )
                 st.button("Verify", key=f"verify_{entry.name}", on_click=partial(verify, entry.name, paths))
 
 
@@ -156,7 +161,7 @@ def verify(name: str, paths: Paths) -> None:
     try:
         with access.gate().doing(Act.VERIFY, name):
             manifest = verify_index(name, paths.indexes)
-        said = (f"{name} is intact: {manifest.n_passages:,} passages, every hash matches.", "good")
+        said = (f"{name} is intact: {quantity(manifest.n_passages, 'passage')}, every hash matches.", "good")
     except RagqaError as error:
         said = (str(error), "bad")
     st.session_state[SAID] = [said]

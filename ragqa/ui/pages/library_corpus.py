@@ -25,6 +25,7 @@ from ragqa.settings.paths import Paths
 from ragqa.ui import access
 from ragqa.ui.html.library import change_html, plain_markdown, reading_html, seconds_words, size_words
 from ragqa.ui.html.render import notice_html, progress_html
+from ragqa.ui.html.template import quantity
 from ragqa.ui.state import resources
 from ragqa.ui.uploads import let_go
 
@@ -67,10 +68,10 @@ def _back() -> None:
 
 
 def _state_words(collection: Collection, catalogue: Catalogue, paths: Paths) -> str:
-    words = [f"{len(catalogue.kept):,} documents"]
+    words = [quantity(len(catalogue.kept), "document")]
     try:
         manifest = index_info(collection.name, paths.indexes)
-        words += [f"{manifest.n_passages:,} passages", f"indexed {manifest.created[:16].replace('T', ' ')} UTC"]
+        words += [quantity(manifest.n_passages, "passage"), f"indexed {manifest.created[:16].replace('T', ' ')} UTC"]
     except RagqaError:
         words.append("no index yet")
     told = f"{' · '.join(words)}. {plain_markdown(catalogue.description)}"
@@ -137,7 +138,8 @@ def _actions(collection: Collection, catalogue: Catalogue, paths: Paths, *, busy
         if catalogue.indexed is not None:
             st.button("Ask this corpus", key=_ASK, type="primary", on_click=_mark_asked)
         if not catalogue.is_current and not catalogue.staged and catalogue.documents and not busy:
-            words = "Go on indexing" if not _removed(catalogue) else f"Index without {_removed(catalogue)} removed"
+            removed = quantity(_removed(catalogue), "removed document")
+            words = f"Index, leaving out {removed}" if _removed(catalogue) else "Go on indexing"
             st.button(words, key="library_on", on_click=_start, args=(collection, paths))
         with st.popover("Name and description"):
             with st.form("library_describe", border=False):
@@ -255,8 +257,8 @@ def _waiting(collection: Collection, catalogue: Catalogue, paths: Paths, *, busy
     ready = [one for one in catalogue.staged if parse_cache.is_readable(collection, one, MAX_TOKENS)]
     with st.container(horizontal=True):
         n_new, n_removed = len(ready), _removed(catalogue)
-        words = f"Index {n_new} {'document' if n_new == 1 else 'documents'}"
-        words += f", without {n_removed} removed" if n_removed else ""
+        words = f"Index {quantity(n_new, 'document')}"
+        words += f", leaving out {quantity(n_removed, 'removed document')}" if n_removed else ""
         if ready and not busy:
             st.button(words, key="library_index", type="primary", on_click=_start, args=(collection, paths))
         names = tuple(one.name for one in catalogue.staged)
@@ -282,7 +284,7 @@ def _preview(collection: Collection, catalogue: Catalogue, one: Staged, *, busy:
         reading = parse_cache.known(collection, one, MAX_TOKENS)
     except UnreadableError as error:
         reading, refused = None, str(error)
-    found = "cannot be read" if refused else f"{len(reading.passages):,} passages" if reading else "not read yet"
+    found = "cannot be read" if refused else quantity(len(reading.passages), "passage") if reading else "not read yet"
     version = f", a new version of {one.replaces}" if one.replaces else ""
     label = f"{one.name} · {size_words(one.size)} · {found}{version}"
     with st.expander(plain_markdown(label), expanded=opened or bool(refused)):

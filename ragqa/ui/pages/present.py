@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
+from ragqa.ui.html.template import quantity
+
 PRESENT = "present"  # in the address, "1"; it stays there beside whatever else the address says
 _AT = "presented"  # which example a session is at
 _STYLE = """<style>
@@ -53,7 +55,7 @@ def draw_presentation(examples: Sequence[str], ask: Callable[[str], None]) -> No
         if examples:
             st.button("Back", key="present_back", shortcut="Left", on_click=_step, args=(examples, -1, ask))
             st.button("Next", key="present_next", shortcut="Right", on_click=_step, args=(examples, 1, ask))
-            st.caption(f"{at + 1} of {len(examples)}" if at >= 0 else f"{len(examples)} examples")
+            st.caption(f"{at + 1} of {len(examples)}" if at >= 0 else quantity(len(examples), "example"))
         st.button("Leave", key="present_leave", shortcut="Esc", on_click=_leave)
 
 

@@ -36,6 +36,7 @@ from ragqa.types import Passage
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.reader import Mark, beside_html, hits_html, leaf_html, outline_html, read_address
 from ragqa.ui.html.render import notice_html
+from ragqa.ui.html.template import quantity
 from ragqa.ui.shared import shared
 from ragqa.ui.state import resources
 from ragqa.ui.state.address import Link, address_of
@@ -274,7 +275,7 @@ def _found(index: Index, corpus: str, document: DocumentView | None, words: str)
         return
     addresses = [read_address(corpus, hit.passage.passage_id, words=words) for hit in hits]
     more = ", the first ones" if len(hits) == FOUND else ""
-    st.caption(f"{len(hits)} passages{more}" if document else f"{len(hits)} passages, best first")
+    st.caption(quantity(len(hits), "passage") + (more if document else ", best first"))
     st.html(hits_html(hits, addresses, document.title if document else corpus, documents=not document))
 
 

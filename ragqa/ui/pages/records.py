@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import streamlit as st
 
 from ragqa.errors import RagqaError
@@ -15,11 +17,14 @@ from ragqa.ui.html.render import notice_html, records_html
 from ragqa.ui.pages.workspace import draw_record
 from ragqa.ui.state import resources
 
+PAGE = 50  # records at a time
+_AFTER = "history_after"  # a plain key: how many newer ones stand on the pages before
+
 
 def records_page() -> None:
-    """Draws the record named by ``?record=ID``, else the newest fifty; ``?compare=ID`` offers them beside that one."""
+    """Draws the record named by ``?record=ID``, else a page of all; ``?compare=ID`` offers them beside that one."""
     st.html(resources.style())
-    st.title("Records")
+    st.title("History")
     paths = Paths.from_env()
     record_id = st.query_params.get("record")
     try:
@@ -33,12 +38,12 @@ def records_page() -> None:
                 st.html(notice_html(changed, "mixed"))
             _sharing(record_id, store)
             draw_record(record)
-        elif records := store.list():
+        elif store.list(1):
             against = st.query_params.get("compare", "")
             if against:
                 words = f"A: “{store.load(against).question.title}” Choose the record to compare it with."
                 st.html(notice_html(words))
-            st.html(records_html(records, resources.stale_records(records, store, paths), against))
+            _listed(store, paths, against)
         else:
             words = "No question has been answered on this machine yet. Ask one, and it is kept here."
             if access.gate().audit:
@@ -46,6 +51,38 @@ def records_page() -> None:
             st.html(notice_html(words))
     except RagqaError as error:
         st.html(notice_html(str(error), "bad"))
+
+
+def _listed(store: RecordStore, paths: Paths, against: str) -> None:
+    """Fifty records at a time, found by words of the question, corpus and day."""
+    names = resources.index_names(paths)
+    titles = {"": "Any corpus"} | resources.corpus_titles(names, paths)
+    with st.container(horizontal=True, vertical_alignment="bottom", key="history_search"):
+        words = st.text_input("Words of the question", key="history_words", width=320, on_change=_first)
+        index = st.selectbox(
+            "Corpus", list(titles), format_func=titles.get, key="history_corpus", width=300, on_change=_first
+        )
+        since = st.date_input("From", None, key="history_since", width=160, on_change=_first)
+    after = int(st.session_state.setdefault(_AFTER, 0))
+    day = since.isoformat() if isinstance(since, date) else ""
+    found = store.list(PAGE + 1, after=after, words=words, index=index or "", since=day)
+    records = found[:PAGE]
+    if records:
+        st.html(records_html(records, resources.stale_records(records, store, paths), against))
+    else:
+        st.html(notice_html("No record has these words, corpus and day."))
+    with st.container(horizontal=True, vertical_alignment="center", key="history_pages"):
+        st.button("‹ Newer", key="history_newer", disabled=not after, on_click=_step, args=(-PAGE,))
+        st.button("Older ›", key="history_older", disabled=len(found) <= PAGE, on_click=_step, args=(PAGE,))
+        st.caption(f"Records {after + 1} to {after + len(records)}" if records else "")
+
+
+def _first() -> None:
+    st.session_state[_AFTER] = 0
+
+
+def _step(by: int) -> None:
+    st.session_state[_AFTER] = max(0, st.session_state[_AFTER] + by)
 
 
 def _sharing(record_id: str, store: RecordStore) -> None:

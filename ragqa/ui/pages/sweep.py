@@ -37,7 +37,7 @@ WEIGHTS = (0.0, 0.1, 0.2, 0.3, 0.45, 0.6, 0.8, 1.0)
 TOP_KS = tuple(range(1, 31))
 LIMITS_WAY, WEIGHTS_WAY, TOP_K_WAY = "Threshold × max drop", "Two weights", "Top-k"
 NAMES = {name: one.label for name, one in FILTERS.items()}
-_ASKED, _EXAMPLES = "The question on the page Ask", "The example questions of the corpus"
+_ASKED, _EXAMPLES = "The question asked last", "The example questions of the corpus"
 _DONE = "swept"
 
 
@@ -57,8 +57,8 @@ def sweep_page() -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         index = _corpus(names, paths)
         source = _source(index, paths)
-        count = int(st.number_input("Questions", 1, MOST, FIRST, key="sweep_count", width=120))
-        way = st.selectbox("Vary", (LIMITS_WAY, WEIGHTS_WAY, TOP_K_WAY), key="sweep_way", width=220)
+        count = int(st.number_input("How many", 1, MOST, FIRST, key="sweep_count", width=120))
+        way = st.selectbox("Settings varied", (LIMITS_WAY, WEIGHTS_WAY, TOP_K_WAY), key="sweep_way", width=220)
     rankings, encoder = resources.rankings_of(index, paths)
     config = current_settings(index, Config.from_env(), rankings, encoder)
     axes = _axes(way, config, rankings)
@@ -100,7 +100,7 @@ def _source(index: str, paths: Paths) -> str | Path:
         st.session_state.pop("sweep_source", None)
     first = next((n for n, one in enumerate(offered) if one == _EXAMPLES), 0)
     return st.selectbox(
-        "Which", list(offered), index=first, key="sweep_source", format_func=lambda one: offered[one], width=380
+        "Questions", list(offered), index=first, key="sweep_source", format_func=lambda one: offered[one], width=380
     )
 
 

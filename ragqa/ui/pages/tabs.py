@@ -38,6 +38,7 @@ from ragqa.ui.html.scores import (
     relevance_html,
     sentence_table_html,
 )
+from ragqa.ui.html.template import quantity
 from ragqa.ui.html.trace import has_tree, score_path, trace_html, tree_html
 from ragqa.ui.state import resources
 from ragqa.ui.state.differences import writer_model
@@ -93,7 +94,7 @@ def draw_tabs(view: View, settings: Config, index: Index | None = None, record: 
         raw = strip.toggle(
             "RePASs raw",
             key="raw_verdicts",
-            help="Instead of the verdicts by rules: two thresholds on the highest raw probabilities.",
+            help="Verdicts by two thresholds on the highest raw probabilities, as RePASs has them.",
         )
         if raw != st.session_state.get(_KEPT_RAW, False):
             st.session_state[_KEPT_RAW] = raw
@@ -117,13 +118,10 @@ def _passages(drawn: _Drawn) -> None:
         return
     not_read = unread(view, settings.fusion, settings.reranking) if view.selection else 0
     if not_read:
-        words = (
-            f"The reranker has not read {not_read} of the best {settings.reranking.depth} passages under these "
-            "settings. Ask again to have them read."
-        )
+        words = f"Not yet read by the reranker: {not_read} of {settings.reranking.depth}. Ask again to read them."
         st.html(notice_html(words, "mixed"))
     if n_kept == 1 and n_all > 1:
-        text = "Only the best passage is kept, as it always is: an answer rests on it alone."
+        text = "Passages kept: 1, the best one. The best passage is always kept."
         st.html(notice_html(text, "mixed"))
     found = limits(current)
     if found:
@@ -146,7 +144,7 @@ def _scores(drawn: _Drawn) -> None:
     evaluation, explanation, mode = found.evaluation, found.explanation, found.mode
     repass = evaluation.repass if evaluation else provisional(view)
     if not view.answer or not repass:
-        st.html(notice_html("Scores are here once an answer has been compared with its passages."))
+        st.html(notice_html("Scores appear here after scoring. A refusal is not scored."))
         return
     st.html(gauges_html(repass, final=evaluation is not None, mode=mode, explanation=explanation))
     if view.answer_relevance:
@@ -229,7 +227,7 @@ def _only_problems(found: Shown) -> bool:
 def _obligations(drawn: _Drawn) -> None:
     view, found = drawn.view, drawn.found
     if not found.obligations:
-        words = "What the kept passages oblige somebody to is here once the answer is scored."
+        words = "Duties of the kept passages appear here after scoring."
         if view.scored:
             words = "The kept passages hold no obligation: coverage is 0 by definition, RePASs at most 0.667."
         st.html(notice_html(words))
@@ -260,12 +258,12 @@ def _obligations(drawn: _Drawn) -> None:
 def _pairs(drawn: _Drawn) -> None:
     evaluation, selection = drawn.found.evaluation, drawn.view.selection
     if not evaluation or not evaluation.premises or not evaluation.sentences or not selection:
-        st.html(notice_html("Every source sentence against every answer sentence: here once all are compared."))
+        st.html(notice_html("Pairs of a source sentence and an answer sentence appear here after scoring."))
         return
     options = ["entailment", "contradiction"]
     kind = st.segmented_control("Probability shown", options, default=options[0], key="matrix_kind") or options[0]
     st.html(in_corpus(pairs_html(evaluation, selection.passages, kind), drawn.view.config.index))
-    words = f"{evaluation.n_pairs:,} pairs compared. Choose a cell, or walk with the arrow keys, to see its sentences."
+    words = f"{quantity(evaluation.n_pairs, 'pair')} compared. Choose a cell, or walk with the arrow keys."
     if doubted_cells(evaluation, kind):
         words += " Hatched: a probability that reaches the threshold and that the verdict rejects."
     st.caption(words)
@@ -292,7 +290,7 @@ def _written(drawn: _Drawn) -> None:
 def _record(drawn: _Drawn) -> None:
     record_id = drawn.view.record_id
     if not record_id or not drawn.record:
-        st.html(notice_html("An answer is kept as a record once it is complete: settings, passages, scores, models."))
+        st.html(notice_html("The record appears here when the answer is complete: settings, passages, scores, models."))
         return
     name = f"ragqa-{record_id}.json"
     st.download_button("Download the record (JSON)", drawn.record, name, "application/json", on_click="ignore")

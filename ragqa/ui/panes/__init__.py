@@ -18,7 +18,8 @@ _HERE = Path(__file__).parent
 _HTML = """
 <section class="rq-panes" hidden>
   <div class="rq-left" role="group" aria-label="Answer">
-    <div data-part="question"></div><div data-part="answer"></div><div data-part="scores"></div>
+    <div data-part="question"></div><div data-part="head"></div><div data-part="answer"></div>
+    <div data-part="scores"></div>
     <div data-part="notes"></div><div class="rq-print"></div>
   </div>
   <aside class="rq-evidence" aria-label="Evidence" hidden>
@@ -37,6 +38,7 @@ class Panes:
 
     id: str = ""
     question: str = ""
+    head: str = ""  # whether it is answered, and how far that can be relied on
     answer: str = ""
     scores: str = ""
     notes: str = ""

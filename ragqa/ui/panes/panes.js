@@ -79,6 +79,18 @@ function panesIn(root) {
     });
   }
 
+  /** The words of a button onto the clipboard; a page that is not served safely has none, and selects them instead. */
+  function copy(button) {
+    const field = document.createElement("textarea");
+    field.value = button.dataset.text;
+    document.body.append(field);
+    field.select();
+    const done = document.execCommand("copy");
+    field.remove();
+    button.focus();
+    live.textContent = button.textContent = done ? "Copied" : "Copying is not allowed here";
+  }
+
   /** Whether the focus is where a question was asked, or nowhere. */
   function isAsking() {
     const at = document.activeElement;
@@ -108,6 +120,8 @@ function panesIn(root) {
     if (event.target.closest("[data-testid=stExpandSidebarButton]")) { // the button vanishes, and the focus with it
       setTimeout(() => document.querySelector("[data-testid=stSidebarUserContent] input")?.focus(), 300);
     }
+    const act = event.target.closest(".rq-act");
+    if (act) copy(act);
     const from = event.target.closest("[data-show]");
     if (from) choose(from.dataset.show, from, true);
   };

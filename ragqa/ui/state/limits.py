@@ -42,7 +42,7 @@ def limits(selection: Selection) -> LimitTexts | None:
 def _words(limit: Limit, total: int) -> str:
     if limit.ends:
         return f"Ends the list here: {limit.reason.removesuffix('.')}."
-    return f"By itself it would keep {_of(limit.keeps, total)}." if limit.label else "Off."
+    return f"Alone it keeps {_of(limit.keeps, total)}." if limit.label else "Off."
 
 
 def _holes(selection: Selection, end: int) -> str:
@@ -73,9 +73,8 @@ def _of(count: int, total: int) -> str:
 def _summary(rules: Sequence[Limit], total: int) -> str:
     binding = [one for one in rules if one.ends]
     if not binding:
-        return f"No limit is reached: all {total} are kept."
+        return f"No limit reached: all {total} kept."
     who = " and ".join(one.name for one in binding)
-    verb = "end" if len(binding) > 1 else "ends"
-    others = ", ".join(f"{one.name} keeps {_of(one.keeps, total)}" for one in rules if not one.ends)
-    beside = f" By themselves: {others}." if others else ""
-    return f"{who[:1].upper()}{who[1:]} {verb} the list after {binding[0].keeps}: {binding[0].reason}.{beside}"
+    others = ", ".join(f"{one.name} {_of(one.keeps, total)}" for one in rules if not one.ends)
+    beside = f" Kept by the others alone: {others}." if others else ""
+    return f"List ends at rank {binding[0].keeps}, by {who}: {binding[0].reason}.{beside}"

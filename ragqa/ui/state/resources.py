@@ -49,7 +49,7 @@ _logger = logging.getLogger(__name__)
 
 NO_SUCH_RUN = (
     "This address names a run that this server does not have: it was never here, or nobody has looked at it for hours. "
-    "Ask again; finished answers are kept under Records."
+    "Ask again; finished answers are kept in History."
 )
 NOT_KEPT = (
     "This run began at {when} UTC in another process of this server, and has stored no answer yet: it runs, waits "

@@ -24,16 +24,16 @@ def stale(view: View, settings: Config) -> tuple[Stale, ...]:
     Of another corpus nothing else is told: its passages are others anyway.
     """
     if settings.index != view.config.index:
-        words = f"This is of the corpus {view.config.index}; now {settings.index} is chosen."
-        return (Stale(f"of the corpus {view.config.index}", words, of_passages=True),)
+        words = f"Corpus of this answer: {view.config.index}. Corpus chosen now: {settings.index}."
+        return (Stale(f"corpus {view.config.index}", words, of_passages=True),)
     found = [
         _reranker(view, settings) or _selection(view, settings),
         _candidates(view, settings),
         *_writer(view, settings),
     ]
     if view.best and view.config.scoring.mode != settings.scoring.mode:
-        words = f"This answer was chosen by its RePASs in {view.config.scoring.mode} mode, not {settings.scoring.mode}."
-        found.append(Stale("of another mode", words))
+        words = f"RePASs mode of this answer: {view.config.scoring.mode}. Mode chosen now: {settings.scoring.mode}."
+        found.append(Stale("other mode", words))
     return tuple(one for one in found if one)
 
 
@@ -53,11 +53,8 @@ def _selection(view: View, settings: Config) -> Stale | None:
         )
         if not same
     ]
-    words = (
-        f"This answer belongs to an earlier selection of {len(view.selection.kept)} passages; the settings now keep "
-        f"{len(current.kept)}."
-    )
-    return Stale(f"of the old {' and '.join(changed) or 'selection'}", words)
+    words = f"Passages kept for this answer: {len(view.selection.kept)}. Passages kept now: {len(current.kept)}."
+    return Stale(f"earlier {' and '.join(changed) or 'selection'}", words)
 
 
 def _reranker(view: View, settings: Config) -> Stale | None:
@@ -74,8 +71,8 @@ def _candidates(view: View, settings: Config) -> Stale | None:
     before, now = view.config.retrieval.top_k, settings.retrieval.top_k
     if before == now:
         return None
-    words = f"Each ranking gave {before} candidates; the settings now ask for {now}."
-    return Stale("of other candidates", words, of_passages=True)
+    words = f"Candidates of each ranking: {before}. Candidates asked for now: {now}."
+    return Stale("other candidates", words, of_passages=True)
 
 
 def _writer(view: View, settings: Config) -> list[Stale]:
@@ -85,11 +82,11 @@ def _writer(view: View, settings: Config) -> list[Stale]:
     by_name = {row.name: row for row in rows}
     if "Generator" in by_name:
         row = by_name["Generator"]
-        return [Stale("of another generator", f"The writer is {row.a}; the settings now say {row.b}.")]
+        return [Stale("other generator", f"Generator of this answer: {row.a}. Generator chosen now: {row.b}.")]
     if "Language model" in by_name:
         row = by_name["Language model"]
-        return [Stale("of another model", f"The model asked is {row.a}; the settings now say {row.b}.")]
+        return [Stale("other model", f"Model of this answer: {row.a}. Model chosen now: {row.b}.")]
     if rows:
         words = "; ".join(f"{row.name.lower()} {row.a}, now {row.b}" for row in rows)
-        return [Stale("of other options", f"The writer had {words}.")]
+        return [Stale("other options", f"Options of this answer: {words}.")]
     return []

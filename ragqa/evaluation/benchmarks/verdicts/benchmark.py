@@ -48,7 +48,9 @@ REWORD: Final = (
 OPTIONS: Final = (
     INDEX,
     PRESET,
-    Option("n", "Number of probes of each kind; 0: all that the corpus gives.", "int", 12, least=0, label="Of a kind"),
+    Option(
+        "n", "Number of probes of each kind; 0: all that the corpus gives.", "int", 12, least=0, label="Of each kind"
+    ),
     Option("kind", "Kind of made probes; repeatable.", "choice", choices=KINDS, many=True),
     Option(
         "cases",

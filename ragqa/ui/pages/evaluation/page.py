@@ -172,7 +172,7 @@ def _ended(run_id: str, benchmark: Benchmark, view: EvaluationView, runs: Evalua
             st.button("Continue", key=f"evaluate_on_{run_id}", on_click=start, disabled=busy)
         explanation = "Throws away what this run has stored."
         anew = partial(start, restart=True)
-        st.button("Begin anew", key=f"evaluate_anew_{run_id}", on_click=anew, disabled=busy, help=explanation)
+        st.button("Run from the start", key=f"evaluate_anew_{run_id}", on_click=anew, disabled=busy, help=explanation)
 
 
 def _earlier(runs: EvaluationRuns) -> None:
