@@ -16,7 +16,7 @@ from ragqa.lab.training.verdicts import (
     LABELS,
     LINES,
     VERDICTS,
-    Case,
+    ClaimCase,
     cases_of,
     chosen,
     fitted,
@@ -71,7 +71,7 @@ def cases(n=12):
                 *(value + shift / 3 for value in (said.contradiction, said.entailment, said.neutral))
             )
             looks = (Look(moved, 1.0, 1, "Banks lend."), Look(said, 0.4, 3, "Ducks swim."))
-            found.append(Case(f"document {k}", "plain", label, "Firms borrow.", looks))
+            found.append(ClaimCase(f"document {k}", "plain", label, "Firms borrow.", looks))
     return found
 
 

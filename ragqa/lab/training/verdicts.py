@@ -24,7 +24,7 @@ REGULARISATION_C = 0.1  # inverse strength; .02 to 1 tried out of fold, alike to
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class ClaimCase:
     """A claim as the verifier has read it; ``label`` is an index into `LABELS`."""
 
     document: str
@@ -34,7 +34,7 @@ class Case:
     looks: tuple[Look, ...]
 
 
-def cases_of(passages: Iterable[ClaimedPassage], scorer: RepassScorer) -> Iterator[list[Case]]:
+def cases_of(passages: Iterable[ClaimedPassage], scorer: RepassScorer) -> Iterator[list[ClaimCase]]:
     """The claims of each passage, but for those that no window is read for. Raises ScoringError."""
     for passage in passages:
         source = Passage(passage.id, passage.id, " ".join(passage.sentences), title=passage.title)
@@ -44,13 +44,15 @@ def cases_of(passages: Iterable[ClaimedPassage], scorer: RepassScorer) -> Iterat
         table = dict(zip(pairs, scorer.verdicts.predict(pairs), strict=True))
         document = ":".join(passage.id.split(":")[:2])
         cases = [
-            Case(document, claim.kind, LABELS.index(claim.label), claim.text, tuple(judge.looks(claim.text, table)))
+            ClaimCase(
+                document, claim.kind, LABELS.index(claim.label), claim.text, tuple(judge.looks(claim.text, table))
+            )
             for claim in passage.claims
         ]
         yield [case for case in cases if case.looks]
 
 
-def fitted(cases: Sequence[Case]) -> Calibration:
+def fitted(cases: Sequence[ClaimCase]) -> Calibration:
     """Weights: multinomial logistic over standardised features; the lines are still 1.
 
     Raises ConfigError where a label has no case.
@@ -75,7 +77,7 @@ def fitted(cases: Sequence[Case]) -> Calibration:
     return Calibration(weights, 1.0, 1.0)
 
 
-def out_of_fold(cases: Sequence[Case], n_folds: int) -> list[Calibration]:
+def out_of_fold(cases: Sequence[ClaimCase], n_folds: int) -> list[Calibration]:
     """For each case the weights fitted without its document. Raises ConfigError."""
     from sklearn.model_selection import GroupKFold
 
@@ -91,7 +93,7 @@ def out_of_fold(cases: Sequence[Case], n_folds: int) -> list[Calibration]:
     return found
 
 
-def most_probable(cases: Sequence[Case], known: Sequence[Calibration]) -> float:
+def most_probable(cases: Sequence[ClaimCase], known: Sequence[Calibration]) -> float:
     """Balanced accuracy of the most probable label, without any line."""
     right: list[list[bool]] = [[] for _ in LABELS]
     for case, of in zip(cases, known, strict=True):
@@ -119,7 +121,7 @@ class Shares:
         return self.called[1][0] <= MOST_CONTRADICTED and self.called[2][0] <= MOST_UNSUPPORTED
 
 
-def shares(cases: Sequence[Case], known: Sequence[Calibration], supported: float, contradicted: float) -> Shares:
+def shares(cases: Sequence[ClaimCase], known: Sequence[Calibration], supported: float, contradicted: float) -> Shares:
     """What the verdicts come to at these lines; ``known`` one for each case."""
     counts = np.zeros((len(LABELS), len(LABELS)))
     for case, of in zip(cases, known, strict=True):
@@ -129,7 +131,7 @@ def shares(cases: Sequence[Case], known: Sequence[Calibration], supported: float
     return Shares(supported, contradicted, tuple(map(tuple, found.tolist())))
 
 
-def chosen(cases: Sequence[Case], known: Sequence[Calibration]) -> Shares:
+def chosen(cases: Sequence[ClaimCase], known: Sequence[Calibration]) -> Shares:
     """At the lowest line of support that lets few false sentences pass, and the lowest that denies few true ones."""
     at = (shares(cases, known, line, 1.0) for line in LINES)
     supported = next((one.supported for one in at if one.is_allowed), LINES[-1])
