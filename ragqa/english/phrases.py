@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from typing import Final
 
 from ragqa.english.words import stem
@@ -32,41 +33,7 @@ _LINKS: Final = frozenset(
     "if unless when while because although though that which who where and or but whether".split()
 )
 _PRONOUNS: Final = frozenset("i you he she it we they me him us them this that these those there one ones not".split())
-_BASES: Final = frozenset(
-    """absorb accept accrue acknowledge acquire act adapt admit adopt advise affect agree allocate allow amend announce
-    answer appeal appear apply appoint approve arise arrange arrive ask assess assign attach attend attract audit
-    authorise avoid bear become begin belong bind borrow breach break bring build bury buy calculate call cancel
-    capture carry cause cease celebrate certify change charge check choose cite claim classify climb close
-    collect colonise come commit compensate compete complain complete comply compose conduct confirm connect
-    conquer consent consider consist constitute consult consume contain contribute control convert cooperate copy
-    correct cost count cover create criticise cross cure deal decay decide declare decline decrease dedicate
-    deduct defeat defer define delay delegate delist deliver demonstrate deny depend deposit derive describe
-    design destroy detect determine develop die differ dig direct disclose discover discuss dismiss dissolve
-    distribute divide dominate draw drown earn eat educate elect emit employ encounter encrypt end enforce engage
-    enjoy ensure enter erect erupt escape establish estimate evacuate evaluate examine excavate exceed exclude
-    execute exempt exercise exist expand expel expire explain export extend face fail fall feed fight file find
-    finish fix float flow fly follow forbid forge form formulate found freeze gain generate get give glow go
-    govern grant grow guard handle hang happen harm hear hide hire hold hurt identify illuminate impair implement
-    import impose improve inaugurate include increase incur industrialise influence inform inhabit inherit insist
-    inspect inspire insure introduce invade invent invest invite invoke involve isolate issue join keep kill know
-    lack lapse last launch lay lead learn leave lend lie like liquefy liquidate live locate look lose love
-    maintain make manage market marry matter mean measure meet melt merge migrate mitigate modernise modify
-    monitor move name narrow nationalise navigate need negotiate nominate notify obey object observe obtain occur
-    offer omit open operate orbit order organise originate outsource overcome overlap oversee own paint
-    participate pass pay perform perish permit persuade play pledge popularise possess pour predict prefer
-    prepare preserve presume prevent privatise proceed process produce prohibit promise promote propose protect
-    prove provide publish purchase pursue put qualify quit raise ratify reach react read realise reappoint
-    reassess rebuild receive recognise recommend reconcile record recover redeem reduce refer reflect reform
-    refuse register regulate reimburse reinstate reject release rely remain remedy remember remind remove renew
-    repay repeal replace reply report represent request require rescue resemble reside resign resist respond
-    restore restrict result retain retire return reuse reveal review revoke rise rotate rule run safeguard sail
-    satisfy save say scrutinise see seek segregate seize select sell send separate serve set settle share shoot
-    show shrink shut sign sing sink sit sleep solve speak specify spend split spread stand standardise start
-    state stay steal stop store strike struggle study submit succeed suggest summarise supervise supply support
-    surround survive suspend swim take teach tear tell tend terminate test think threaten tolerate trade train
-    transfer translate transmit travel treat trigger try turn understand unite update upgrade use utilise vary
-    verify violate visit vote wait waive walk want warn wear weigh win withdraw withhold work write""".split()
-)
+_BASES: Final = frozenset(Path(__file__).with_name("verbs.txt").read_text(encoding="utf-8").split())
 _SMALL_IN_NAMES: Final = frozenset("of for the and de da di van von der la".split())
 _IRREGULAR: Final = dict(
     pair.split(":")

@@ -164,7 +164,7 @@ def legal_pairs() -> list[LabelledPair]:
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
+class LabelledClaim:
     """A claim, the sentences of the page it cites, and whether these support all of it."""
 
     text: str
@@ -172,13 +172,13 @@ class Claim:
     is_supported: bool
 
 
-def read_claims(path: Path) -> list[Claim]:
+def read_claims(path: Path) -> list[LabelledClaim]:
     """The claims of a JSON-lines file as WiCE has them ({claim, label, evidence}), gzipped or not. Raises CorpusError.
 
     Only the label "supported" counts as supported, not "partially_supported".
     """
     return [
-        Claim(str(row["claim"]), tuple(map(str, row["evidence"])), row["label"] == "supported")
+        LabelledClaim(str(row["claim"]), tuple(map(str, row["evidence"])), row["label"] == "supported")
         for _, row in _rows(path, "claim", "label", "evidence")
     ]
 

@@ -16,7 +16,7 @@ from ragqa.corpus.answers import AnswerItem
 from ragqa.corpus.files import describe, read_json
 from ragqa.errors import CorpusError
 from ragqa.evaluation.answer_file import AnswerScores, figures_of, score_item
-from ragqa.lab.labelled import CitationGroup, CitedSentence, Claim
+from ragqa.lab.labelled import CitationGroup, CitedSentence, LabelledClaim
 from ragqa.pipeline import Pipeline
 from ragqa.plugins.protocols import Scorer
 from ragqa.settings.config import SplitterName
@@ -138,12 +138,12 @@ def _counts(pairs: Iterable[tuple[set[int], set[int]]]) -> Counts:
 class CheckedClaim:
     """A claim, what the verdict says of it and what the raw probability says."""
 
-    claim: Claim
+    claim: LabelledClaim
     verdict: Verdict
     raw: Verdict
 
 
-def check_claims(claims: Iterable[Claim], scorer: Scorer) -> Iterator[CheckedClaim]:
+def check_claims(claims: Iterable[LabelledClaim], scorer: Scorer) -> Iterator[CheckedClaim]:
     """Each claim as an answer of one sentence to passages of one evidence sentence each. Raises ScoringError."""
     for claim in claims:
         passages = [Passage(str(n), "evidence", text) for n, text in enumerate(claim.evidence, start=1)]

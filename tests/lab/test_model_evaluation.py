@@ -20,7 +20,7 @@ from ragqa.lab.labelled import (
     LABELS,
     CitationGroup,
     CitedSentence,
-    Claim,
+    LabelledClaim,
     LabelledPair,
     LabelledSentence,
     citation_groups,
@@ -201,8 +201,8 @@ def write(path, content):
 
 def test_claims_are_judged_and_weighed_by_label():
     claims = [
-        Claim("Firms must keep records.", ("Firms must keep records.", "The sky is blue."), is_supported=True),
-        Claim("Firms must sell boats.", ("The sky is blue.",), is_supported=False),
+        LabelledClaim("Firms must keep records.", ("Firms must keep records.", "The sky is blue."), is_supported=True),
+        LabelledClaim("Firms must sell boats.", ("The sky is blue.",), is_supported=False),
     ]
     nli = FakeNli()
     checked = list(check_claims(claims, RepassScorer(nli, nli, FakeObligations(), ScoringConfig())))

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from ragqa.errors import ModelError
-from ragqa.lab.training.loop import Run, Training, stamp_of
+from ragqa.lab.training.loop import Training, TrainingRun, stamp_of
 from tests.support.tiny_models import tensors_of
 
 STEPS = 23
@@ -24,7 +24,7 @@ class Line:
     def __init__(self, folder, training=TRAINING, stamp="own", steps=STEPS):
         torch.manual_seed(0)
         self.model = torch.nn.Linear(2, 2)
-        self.run = Run(self.model, training, steps, folder, stamp)
+        self.run = TrainingRun(self.model, training, steps, folder, stamp)
         self.rates, self.exported = [], 0
 
     def loss(self, batch):
@@ -97,7 +97,7 @@ def test_biases_are_not_decayed_and_frozen_weights_stay(tmp_path):
     torch.manual_seed(0)
     model = torch.nn.Linear(2, 2)
     model.bias.requires_grad_(requires_grad=False)
-    (group,) = Run(model, TRAINING, STEPS, tmp_path / "frozen", "own")._optimizer.param_groups
+    (group,) = TrainingRun(model, TRAINING, STEPS, tmp_path / "frozen", "own")._optimizer.param_groups
     assert group["params"] == [model.weight]
 
 

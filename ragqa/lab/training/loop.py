@@ -90,7 +90,7 @@ class Progress:
     held_out: float | None = None
 
 
-class Run:
+class TrainingRun:
     """A model that is trained in a folder: its optimizer, its schedule and how many steps are done."""
 
     def __init__(self, model: nn.Module, training: Training, steps: int, out: Path, stamp: str) -> None:

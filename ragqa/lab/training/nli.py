@@ -20,8 +20,8 @@ from ragqa.errors import CorpusError
 from ragqa.lab.labelled import LABELS, LabelledPair, read_pairs
 from ragqa.lab.training.loop import (
     Progress,
-    Run,
     Training,
+    TrainingRun,
     batches_of_epoch,
     export_classifier,
     load_classifier,
@@ -206,7 +206,7 @@ def train_nli(
     steps = training.epochs * -(-len(pairs) // training.batch_size)
     base_sha256 = fingerprint(base)
     bf16 = trains_in_bf16(model, base_sha256)
-    run = Run(model, training, steps, out, stamp_of(asdict(training), base_sha256, pairs_sha256(pairs)))
+    run = TrainingRun(model, training, steps, out, stamp_of(asdict(training), base_sha256, pairs_sha256(pairs)))
     yield from run.train(
         islice(_batches(training, pairs), run.done, None),
         partial(_loss, model, tokenizer, training, bf16),

@@ -24,8 +24,8 @@ from ragqa.errors import ConfigError, CorpusError
 from ragqa.infra.http import is_api_name
 from ragqa.lab.training.loop import (
     Progress,
-    Run,
     Training,
+    TrainingRun,
     export_classifier,
     load_classifier,
     stamp_of,
@@ -132,7 +132,7 @@ def train_reranker(training: RerankerTraining, data: RetrieverData, out: Path) -
     encoder = PairEncoder(load_tokenizer(base), training.max_tokens)
     bf16 = trains_in_bf16(model, base_sha256)
     steps = steps_of(data, training.epochs, training.batch_size)
-    run = Run(model, training, steps, out, stamp_of(asdict(training), base_sha256, data.sha256))
+    run = TrainingRun(model, training, steps, out, stamp_of(asdict(training), base_sha256, data.sha256))
     reports = run.train(
         groups_by_step(data, training.epochs, training.batch_size, training.negatives, training.seed, skip=run.done),
         partial(_loss, model, encoder, data, bf16),

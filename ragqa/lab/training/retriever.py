@@ -25,7 +25,7 @@ import numpy.typing as npt
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import CorpusError
 from ragqa.lab.dataset.pseudo_queries import Kind
-from ragqa.lab.training.loop import Progress, Reading, Run, Training, stamp_of
+from ragqa.lab.training.loop import Progress, Reading, Training, TrainingRun, stamp_of
 from ragqa.lab.training.model_folder import ModelCard, settings_of
 from ragqa.plugins.protocols import FloatMatrix, Retriever
 from ragqa.retrieval.ranking import Mask, Positions, best_positions
@@ -257,7 +257,7 @@ def train_retriever(training: RetrieverTraining, data: RetrieverData, out: Path)
 
     model = RetrieverModel(training.base, training.layers, training.rank, training.seed, training.precision)
     steps = steps_of(data, training.epochs, training.batch_size)
-    run = Run(model.bert, training, steps, out, stamp_of(asdict(training), model.base_sha256, data.sha256))
+    run = TrainingRun(model.bert, training, steps, out, stamp_of(asdict(training), model.base_sha256, data.sha256))
     asked: dict[int, torch.Tensor] = {}
     read: dict[int, torch.Tensor] = {}
     if not run.is_finished:

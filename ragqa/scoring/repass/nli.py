@@ -7,8 +7,9 @@ in a `PairCache` on disk that all processes share.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Lock
 from time import perf_counter
@@ -22,7 +23,7 @@ from ragqa.infra.metrics import METRICS
 from ragqa.models import check_model, resolve_model, shown_name
 from ragqa.models.inference.classifier import SequenceClassifier
 from ragqa.plugins.protocols import NliModel
-from ragqa.scoring.repass.arithmetic import is_distribution
+from ragqa.scoring.repass.arithmetic import is_distribution, is_probabilities
 from ragqa.settings.config import Precision
 from ragqa.types import ModelInfo
 from ragqa.types.scores import NliProbabilities
@@ -36,6 +37,7 @@ KEY_BYTES = 16  # of the sha256: two of a million pairs share a key with a proba
 MAX_PAIRS = 1_000_000  # on disk: some 80 MB; at 360 pairs an answer, the last 2,800 different answers or more
 SCHEMA_VERSION = 1
 PATIENCE_SECONDS = 0.5
+PAIRS_PER_CALL = 48  # under half a second at 100 pairs a second: what a reader waits after pressing Stop
 
 
 class CrossEncoderNli(NliModel):
@@ -245,3 +247,57 @@ _FORMAT: CacheFormat[NliProbabilities] = CacheFormat(
     from_row=_probabilities,
     renews=True,
 )
+
+
+class PairResults:
+    """The pair probabilities of one model known so far in one scoring."""
+
+    def __init__(self, nli: NliModel) -> None:
+        self.known: dict[Pair, NliProbabilities] = {}
+        self._nli = nli
+
+    def recall(self, pairs: Iterable[Pair]) -> None:
+        """Makes those of these pairs known that the model remembers."""
+        self._add(self._nli.known(pairs))
+
+    def missing(self, pairs: Iterable[Pair]) -> list[Pair]:
+        """Those of these pairs that are not known yet, each once."""
+        return [pair for pair in dict.fromkeys(pairs) if pair not in self.known]
+
+    def compute(self, pairs: Iterable[Pair]) -> Iterator[None]:
+        """Makes these pairs known; one call of the model per step, of at most 48 pairs.
+
+        So whoever drives this can stop soon, and sessions that share a model take turns. Raises ScoringError where the
+        model fails or gives no probabilities.
+        """
+        missing = self.missing(pairs)
+        for start in range(0, len(missing), PAIRS_PER_CALL):
+            some = missing[start : start + PAIRS_PER_CALL]
+            with translated(f"the NLI model {self._nli.info.name} failed on {len(some)} sentence pairs"):
+                self._add(dict(zip(some, self._nli.predict(some), strict=True)))
+            yield
+
+    def _add(self, probabilities: dict[Pair, NliProbabilities]) -> None:
+        for (premise, hypothesis), result in probabilities.items():
+            if not is_probabilities(result):
+                msg = (
+                    f"RePASs could not be computed: the NLI model {self._nli.info.name} gave {result} for the premise "
+                    f"'{premise[:80]}' and the hypothesis '{hypothesis[:80]}', expected numbers in [0, 1]. "
+                    "The answer is not lost; check the model's files, or reinstall ragqa."
+                )
+                raise ScoringError(msg)
+        self.known.update(probabilities)
+
+
+@contextmanager
+def translated(what: str) -> Iterator[None]:
+    """Any error of a model as a ScoringError that says what happened and that the answer is not lost."""
+    try:
+        yield
+    except ScoringError:
+        raise
+    except Exception as error:
+        detail = str(error).strip() or "no further message"
+        msg = f"RePASs could not be computed: {what} ({type(error).__name__}: {detail[:300]}). "
+        msg += "The answer is not lost; ask again to have it scored."
+        raise ScoringError(msg) from error

@@ -1,24 +1,21 @@
 """RePASs of an answer, streamed: a whole provisional breakdown first, then each sentence and obligation when final.
 
-Reading order: `RepassScorer.stream` (the whole), `_Watched` (what is sent when), `PendingScore` and `PairResults`
-(which pairs are computed when). What the probabilities mean is in `ragqa.scoring.repass.breakdown`, how they are
-computed in `ragqa.scoring.repass.nli`.
+Reading order: `RepassScorer.stream` (the whole), `_Watched` (what is sent when), `PendingScore` (which pairs are
+computed when). What the probabilities mean is in `ragqa.scoring.repass.breakdown`, how they are computed in
+`ragqa.scoring.repass.nli`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Generator as Stream
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, groupby
 
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.errors import ScoringError
 from ragqa.plugins.protocols import Encoder, NliModel, ObligationClassifier
-from ragqa.scoring.repass.arithmetic import is_probabilities
 from ragqa.scoring.repass.attribution import check_citations
 from ragqa.scoring.repass.breakdown import (
     Pair,
@@ -29,6 +26,7 @@ from ragqa.scoring.repass.breakdown import (
     sentence_score,
     source_premises,
 )
+from ragqa.scoring.repass.nli import PAIRS_PER_CALL, PairResults, translated
 from ragqa.scoring.repass.similarity import by_similarity
 from ragqa.scoring.verdicts.judge import Judge, judged
 from ragqa.settings.scoring import ScoringConfig
@@ -38,7 +36,6 @@ from ragqa.types.scores import NliProbabilities, ScoringMode, SentenceVerdict
 
 Event = SentenceScored | ObligationScored
 
-PAIRS_PER_CALL = 48  # under half a second at 100 pairs a second: what a reader waits after pressing Stop
 _UNKNOWN = NliProbabilities(0.0, 0.0, 1.0)
 
 
@@ -140,7 +137,7 @@ class RepassScorer:
         """Whether each of these distinct sentences is an obligation. Raises ScoringError where the model fails."""
         if not texts:
             return {}
-        with _translated(f"the obligation classifier {self.obligations.info.name} failed on {len(texts)} sentences"):
+        with translated(f"the obligation classifier {self.obligations.info.name} failed on {len(texts)} sentences"):
             return dict(zip(texts, self.obligations.classify(texts), strict=True))
 
 
@@ -238,46 +235,6 @@ UnitKey = tuple[bool, int]
 # Which pairs are computed when --------------------------------------------------------------------------------------
 
 
-class PairResults:
-    """The pair probabilities of one model known so far in one scoring."""
-
-    def __init__(self, nli: NliModel) -> None:
-        self.known: dict[Pair, NliProbabilities] = {}
-        self._nli = nli
-
-    def recall(self, pairs: Iterable[Pair]) -> None:
-        """Makes those of these pairs known that the model remembers."""
-        self._add(self._nli.known(pairs))
-
-    def missing(self, pairs: Iterable[Pair]) -> list[Pair]:
-        """Those of these pairs that are not known yet, each once."""
-        return [pair for pair in dict.fromkeys(pairs) if pair not in self.known]
-
-    def compute(self, pairs: Iterable[Pair]) -> Iterator[None]:
-        """Makes these pairs known; one call of the model per step, of at most 48 pairs.
-
-        So whoever drives this can stop soon, and sessions that share a model take turns. Raises ScoringError where the
-        model fails or gives no probabilities.
-        """
-        missing = self.missing(pairs)
-        for start in range(0, len(missing), PAIRS_PER_CALL):
-            some = missing[start : start + PAIRS_PER_CALL]
-            with _translated(f"the NLI model {self._nli.info.name} failed on {len(some)} sentence pairs"):
-                self._add(dict(zip(some, self._nli.predict(some), strict=True)))
-            yield
-
-    def _add(self, probabilities: dict[Pair, NliProbabilities]) -> None:
-        for (premise, hypothesis), result in probabilities.items():
-            if not is_probabilities(result):
-                msg = (
-                    f"RePASs could not be computed: the NLI model {self._nli.info.name} gave {result} for the premise "
-                    f"'{premise[:80]}' and the hypothesis '{hypothesis[:80]}', expected numbers in [0, 1]. "
-                    "The answer is not lost; check the model's files, or reinstall ragqa."
-                )
-                raise ScoringError(msg)
-        self.known.update(probabilities)
-
-
 @dataclass(frozen=True, slots=True)
 class Results:
     """What the models say in one scoring; one object where the same model has two roles."""
@@ -305,7 +262,7 @@ class CosineOf:
         """The cosine of ``text`` to each of ``others``, in [-1, 1]. Raises ScoringError where the encoder fails."""
         new = [sentence for sentence in dict.fromkeys([text, *others]) if sentence not in self._vectors]
         if new:
-            with _translated(f"the encoder {self._encoder.info.name} failed on {len(new)} sentences"):
+            with translated(f"the encoder {self._encoder.info.name} failed on {len(new)} sentences"):
                 self._vectors.update(zip(new, self._encoder.encode(new), strict=True))
         return [float(self._vectors[other] @ self._vectors[text]) for other in others]
 
@@ -415,17 +372,3 @@ def _likeliest_first(given: ScoringInput, units: Sequence[PendingScore]) -> list
         True: by_similarity(looked_at, [obligation.text for obligation in given.obligations]),
     }
     return [replace(unit, pairs=tuple(unit.pairs[n] for n in orders[unit.of_obligation][unit.index])) for unit in units]
-
-
-@contextmanager
-def _translated(what: str) -> Iterator[None]:
-    """Any error of a model as a ScoringError that says what happened and that the answer is not lost."""
-    try:
-        yield
-    except ScoringError:
-        raise
-    except Exception as error:
-        detail = str(error).strip() or "no further message"
-        msg = f"RePASs could not be computed: {what} ({type(error).__name__}: {detail[:300]}). "
-        msg += "The answer is not lost; ask again to have it scored."
-        raise ScoringError(msg) from error

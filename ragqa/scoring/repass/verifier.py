@@ -12,7 +12,8 @@ from statistics import fmean
 
 from ragqa.plugins.protocols import Verifier
 from ragqa.scoring.repass.breakdown import ScoringInput, obligation_score, source_premises
-from ragqa.scoring.repass.scorer import PairResults, RepassScorer
+from ragqa.scoring.repass.nli import PairResults
+from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.types import Answer, Passage
 from ragqa.types.events.scoring import ObligationScored, Scored, SentenceScored
 from ragqa.types.scores import Breakdown, Coverage, Premise, ScoringMode

@@ -12,8 +12,8 @@ from ragqa.evaluation.benchmarks.expected_facts.facts import (
     FURTHER_FOLLOW_UPS,
     QUESTIONS,
     UNANSWERABLE,
+    FactOutcome,
     Facts,
-    Outcome,
     is_right_rewriting,
     judge,
     plain,
@@ -112,8 +112,8 @@ def test_documents_are_in_the_corpora_and_none_serves_both_parts(texts):
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
 def test_the_statement_and_the_passages_say_every_fact_and_nothing_wrong(case, texts):
-    assert _judged(case, case["statement"]).outcome is Outcome.FULL
-    assert _judged(case, " ".join(texts[place] for place in _places(case))).outcome is Outcome.FULL
+    assert _judged(case, case["statement"]).outcome is FactOutcome.FULL
+    assert _judged(case, " ".join(texts[place] for place in _places(case))).outcome is FactOutcome.FULL
 
 
 @pytest.mark.long
@@ -135,7 +135,9 @@ def test_no_other_passage_answers_nor_reads_as_wrong(texts):
 def test_a_statement_answers_no_other_question_but_that_yes_is_yes():
     for case in CASES:
         others = [other for other in CASES if other is not case]
-        fooled = [other["statement"] for other in others if _judged(case, other["statement"]).outcome is Outcome.FULL]
+        fooled = [
+            other["statement"] for other in others if _judged(case, other["statement"]).outcome is FactOutcome.FULL
+        ]
         assert all(text.startswith(("Yes", "No")) and case["kind"] == "yes/no" for text in fooled), case["id"]
 
 
@@ -143,30 +145,30 @@ def test_a_statement_answers_no_other_question_but_that_yes_is_yes():
 def test_the_other_polarity_is_wrong(case):
     answer, rest = case["statement"].split(":", 1)
     other = {"Yes": "No", "No": "Yes"}[answer]
-    assert _judged(case, f"{other}.").outcome is Outcome.WRONG
-    assert _judged(case, f"{other}:{rest}").outcome is Outcome.WRONG
+    assert _judged(case, f"{other}.").outcome is FactOutcome.WRONG
+    assert _judged(case, f"{other}:{rest}").outcome is FactOutcome.WRONG
     assert _judged(case, f"{answer}.").found[:1] == (case["facts"][0]["part"],)
 
 
 @pytest.mark.parametrize(
     ("case_id", "text", "outcome"),
     [
-        ("answer-003", "It cannot: liquid assets are without counting Client Money.", Outcome.FULL),
-        ("answer-003", "Client Money may be counted.", Outcome.WRONG),
-        ("answer-009", "At most 10:1.", Outcome.FULL),
-        ("answer-009", "20 to 1", Outcome.NONE),
-        ("answer-013", "By 31 January.", Outcome.FULL),
-        ("answer-021", "You do: the firm pays for the report.", Outcome.FULL),
-        ("answer-033", "Yes, 40 rather than 20 Business Days.", Outcome.FULL),
-        ("answer-035", "Retail Clients: every quarter, not twice a year.", Outcome.FULL),
-        ("answer-041", "- HMD 500\n- HMD 10,000", Outcome.FULL),
-        ("answer-041", "HMD 500.", Outcome.PART),
-        ("answer-061", "You cannot see it from the Moon.", Outcome.FULL),
-        ("answer-091", "The Volga.", Outcome.FULL),
-        ("answer-091", "The Danube is longer.", Outcome.WRONG),
-        ("answer-095", "Uranium is denser.", Outcome.WRONG),
-        ("answer-113", "Mercury.", Outcome.FULL),
-        ("answer-113", "Mercury is the smallest planet of the Solar System.", Outcome.NONE),
+        ("answer-003", "It cannot: liquid assets are without counting Client Money.", FactOutcome.FULL),
+        ("answer-003", "Client Money may be counted.", FactOutcome.WRONG),
+        ("answer-009", "At most 10:1.", FactOutcome.FULL),
+        ("answer-009", "20 to 1", FactOutcome.NONE),
+        ("answer-013", "By 31 January.", FactOutcome.FULL),
+        ("answer-021", "You do: the firm pays for the report.", FactOutcome.FULL),
+        ("answer-033", "Yes, 40 rather than 20 Business Days.", FactOutcome.FULL),
+        ("answer-035", "Retail Clients: every quarter, not twice a year.", FactOutcome.FULL),
+        ("answer-041", "- HMD 500\n- HMD 10,000", FactOutcome.FULL),
+        ("answer-041", "HMD 500.", FactOutcome.PART),
+        ("answer-061", "You cannot see it from the Moon.", FactOutcome.FULL),
+        ("answer-091", "The Volga.", FactOutcome.FULL),
+        ("answer-091", "The Danube is longer.", FactOutcome.WRONG),
+        ("answer-095", "Uranium is denser.", FactOutcome.WRONG),
+        ("answer-113", "Mercury.", FactOutcome.FULL),
+        ("answer-113", "Mercury is the smallest planet of the Solar System.", FactOutcome.NONE),
     ],
 )
 def test_other_words_for_right_wrong_and_half_answers(case_id, text, outcome):

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from ragqa.evaluation.benchmarks.expected_facts.facts import Facts, Judgement, Outcome, judge, plain
+from ragqa.evaluation.benchmarks.expected_facts.facts import FactOutcome, Facts, Judgement, judge, plain
 from ragqa.types import Answer
 
 ROW = {
@@ -20,10 +20,10 @@ def _judge(text, **changes):
 
 
 def test_every_part_is_full_some_are_part_and_no_part_is_none():
-    assert _judge("Gold (AU) melts at 1064 degrees.") == Judgement(Outcome.FULL, found=("melts", "symbol"))
-    assert _judge("Its symbol is Au.") == Judgement(Outcome.PART, found=("symbol",), missing=("melts",))
-    assert _judge("Gold is yellow.") == Judgement(Outcome.NONE, missing=("melts", "symbol"))
-    assert _judge("").outcome is Outcome.NONE
+    assert _judge("Gold (AU) melts at 1064 degrees.") == Judgement(FactOutcome.FULL, found=("melts", "symbol"))
+    assert _judge("Its symbol is Au.") == Judgement(FactOutcome.PART, found=("symbol",), missing=("melts",))
+    assert _judge("Gold is yellow.") == Judgement(FactOutcome.NONE, missing=("melts", "symbol"))
+    assert _judge("").outcome is FactOutcome.NONE
 
 
 def test_any_of_the_ways_to_say_it_will_do():
@@ -32,13 +32,13 @@ def test_any_of_the_ways_to_say_it_will_do():
 
 def test_a_wrong_statement_outweighs_the_right_ones_and_is_quoted():
     assert _judge("Au melts at 1538 degrees.") == Judgement(
-        Outcome.WRONG, found=("symbol",), missing=("melts",), wrong=("melts at 1538",)
+        FactOutcome.WRONG, found=("symbol",), missing=("melts",), wrong=("melts at 1538",)
     )
 
 
 def test_a_refusal_is_not_read():
     assert _judge("Au melts at 1538 degrees.", is_refusal=True) == Judgement(
-        Outcome.REFUSED, missing=("melts", "symbol")
+        FactOutcome.REFUSED, missing=("melts", "symbol")
     )
 
 

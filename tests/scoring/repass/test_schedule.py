@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from ragqa.errors import ScoringError
 from ragqa.infra.disk_cache import FairLock
-from ragqa.scoring.repass.nli import RememberingNli
-from ragqa.scoring.repass.scorer import PAIRS_PER_CALL, RepassScorer
+from ragqa.scoring.repass.nli import PAIRS_PER_CALL, RememberingNli
+from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.settings.config import ScoringConfig
 from ragqa.types import ModelInfo
 from ragqa.types.events.scoring import ObligationScored, SentenceScored

@@ -5,7 +5,8 @@ from itertools import pairwise
 import pytest
 
 from ragqa.errors import ScoringError
-from ragqa.scoring.repass.scorer import PAIRS_PER_CALL, CosineOf, RepassScorer
+from ragqa.scoring.repass.nli import PAIRS_PER_CALL
+from ragqa.scoring.repass.scorer import CosineOf, RepassScorer
 from ragqa.scoring.verdicts.judge import Judge
 from ragqa.settings.config import ScoringConfig
 from ragqa.types.events.scoring import SentenceScored

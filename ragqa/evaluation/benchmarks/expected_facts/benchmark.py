@@ -43,7 +43,7 @@ SCHEMA_VERSION: Final = 1
 PARTS: Final = ("open", "further", "sealed")
 CORPORA: Final = ("rulebook", "encyclopedia")
 BOTH: Final = "both-as-fits"
-OUTCOMES: Final = tuple(facts.Outcome)
+OUTCOMES: Final = tuple(facts.FactOutcome)
 ANSWERED: Final = "answered"  # of an unanswerable question: what should have been refused
 COLUMNS: Final = (
     Column("full", "full", 0),
@@ -134,10 +134,10 @@ def score(task: Task, item: Item, solution: Json) -> Json:
     judged: dict[str, Any]
     if case.facts is None:
         refused = found.answer.is_refusal
-        judged = {"outcome": facts.Outcome.REFUSED if refused else ANSWERED, "right": refused}
+        judged = {"outcome": facts.FactOutcome.REFUSED if refused else ANSWERED, "right": refused}
     else:
         judged = asdict(facts.judge(found.answer, case.facts))
-        judged["right"] = judged["outcome"] == facts.Outcome.FULL
+        judged["right"] = judged["outcome"] == facts.FactOutcome.FULL
         says = [
             bool(facts.judge(replace(found.answer, text=one), case.facts).found) for one in _sentences(found.answer)
         ]
@@ -244,7 +244,7 @@ def report(task: Task, outcomes: Sequence[Outcome]) -> Report:
     }
     tables = (
         _table("Questions that the corpus answers", answerable, [str(one) for one in OUTCOMES]),
-        _table("Questions that it does not answer", unanswerable, [str(facts.Outcome.REFUSED), ANSWERED]),
+        _table("Questions that it does not answer", unanswerable, [str(facts.FactOutcome.REFUSED), ANSWERED]),
     )
     return Report(figures(task, rows), COLUMNS, tuple(one for one in tables if one.lines), data=data)
 
@@ -255,8 +255,8 @@ def _relevance(found: Sequence[Json]) -> dict[str, Any]:
     for scores in found:
         if scores["relevance"] is not None:
             by_outcome.setdefault(str(scores["outcome"]), []).append(scores["relevance"])
-    full = by_outcome.get(facts.Outcome.FULL, [])
-    wrong = [*by_outcome.get(facts.Outcome.WRONG, []), *by_outcome.get(facts.Outcome.NONE, [])]
+    full = by_outcome.get(facts.FactOutcome.FULL, [])
+    wrong = [*by_outcome.get(facts.FactOutcome.WRONG, []), *by_outcome.get(facts.FactOutcome.NONE, [])]
     return {
         "auc_full_wrong": separation(full, wrong),
         "auc_full_unanswerable": separation(full, by_outcome.get(ANSWERED, [])),

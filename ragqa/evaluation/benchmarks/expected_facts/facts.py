@@ -26,7 +26,7 @@ _THOUSANDS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
 _PER_CENT: Final = re.compile(r"\s?(?:%|\bper ?cent\b)", re.IGNORECASE)
 
 
-class Outcome(StrEnum):
+class FactOutcome(StrEnum):
     """What an answer is worth beside the expected facts."""
 
     FULL = "full"  # every part, nothing wrong
@@ -53,7 +53,7 @@ class Facts:
 class Judgement:
     """The outcome, with the parts that were found, those that were not, and what was said wrongly, as it was said."""
 
-    outcome: Outcome
+    outcome: FactOutcome
     found: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     wrong: tuple[str, ...] = ()
@@ -62,16 +62,16 @@ class Judgement:
 def judge(answer: Answer, facts: Facts) -> Judgement:
     """How much of the expected facts the answer says; the text of a refusal is not read."""
     if answer.is_refusal:
-        return Judgement(Outcome.REFUSED, missing=tuple(facts.parts))
+        return Judgement(FactOutcome.REFUSED, missing=tuple(facts.parts))
     text = plain(answer.text)
     found = tuple(part for part, ways in facts.parts.items() if any(way.search(text) for way in ways))
     missing = tuple(part for part in facts.parts if part not in found)
     wrong = tuple(match[0] for way in facts.wrong if (match := way.search(text)))
     if wrong:
-        return Judgement(Outcome.WRONG, found, missing, wrong)
+        return Judgement(FactOutcome.WRONG, found, missing, wrong)
     if not found:
-        return Judgement(Outcome.NONE, found, missing)
-    return Judgement(Outcome.PART if missing else Outcome.FULL, found, missing)
+        return Judgement(FactOutcome.NONE, found, missing)
+    return Judgement(FactOutcome.PART if missing else FactOutcome.FULL, found, missing)
 
 
 def plain(text: str) -> str:

@@ -26,7 +26,7 @@ from ragqa.evaluation.benchmarks.fanoutqa.metrics import (
 )
 from ragqa.evaluation.benchmarks.fanoutqa.questions import FanOutQuestion
 from ragqa.evaluation.benchmarks.fanoutqa.settings import LeaderboardSetting, Solver, setting_of
-from ragqa.evaluation.benchmarks.fanoutqa.submission import SHOWN_PROBLEMS, Check, generation_lines
+from ragqa.evaluation.benchmarks.fanoutqa.submission import SHOWN_PROBLEMS, SubmissionCheck, generation_lines
 from ragqa.evaluation.report import Column, Comparison, Figure, File, Line, Matched, Report, Row, shown
 from ragqa.infra.files import write_whole
 from ragqa.infra.journal import translated
@@ -59,7 +59,7 @@ class FanOutContext:
     solver: Solver | None = None
     answers: Mapping[str, str] | None = None
     metrics: Metrics | None = None
-    check: Check | None = None
+    check: SubmissionCheck | None = None
     n_questions: int = 0
 
 

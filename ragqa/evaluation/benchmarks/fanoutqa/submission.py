@@ -50,7 +50,7 @@ SHOWN_PROBLEMS: Final = 50  # of one file
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class SubmissionCheck:
     """What a check found. ``problems`` refuse the file, ``notes`` are for whoever sends it; both may be empty."""
 
     file: str
@@ -63,7 +63,7 @@ class Check:
         return not self.problems
 
 
-def check_generations(path: Path, known: Collection[str]) -> Check:
+def check_generations(path: Path, known: Collection[str]) -> SubmissionCheck:
     """A file of generations against the ids of the questions it answers. Raises CorpusError where there is no file."""
     problems: list[str] = []
     notes: list[str] = []
@@ -106,7 +106,7 @@ def check_generations(path: Path, known: Collection[str]) -> Check:
         notes.append(f"{long:,} answers are longer than {JUDGED_CHARS:,} characters; the judge reads no further")
     if withdrawn:
         notes.append(f"{withdrawn:,} answer is to a question that was withdrawn from the test set; it is not scored")
-    return Check(path.name, len(answers), tuple(problems), tuple(notes))
+    return SubmissionCheck(path.name, len(answers), tuple(problems), tuple(notes))
 
 
 def read_generations(path: Path) -> dict[str, str]:
@@ -132,10 +132,12 @@ def answers_to(questions: Sequence[FanOutQuestion], path: Path) -> dict[str, str
     return answers
 
 
-def check_metadata(values: object, name: str = "metadata") -> Check:
+def check_metadata(values: object, name: str = "metadata") -> SubmissionCheck:
     """A metadata object against the leaderboard's fields."""
     if not isinstance(values, dict):
-        return Check(name, problems=(f"expected an object with the metadata's fields, found {describe(values)}",))
+        return SubmissionCheck(
+            name, problems=(f"expected an object with the metadata's fields, found {describe(values)}",)
+        )
     problems = [
         f"{key!r} is missing; expected {FIELDS[key]}" for key in FIELDS if key not in values and key not in _OPTIONAL
     ]
@@ -146,7 +148,7 @@ def check_metadata(values: object, name: str = "metadata") -> Check:
         problems.append("no setting has generations; name the file of at least one")
     unnamed = [str(setting) for setting, key in GENERATIONS.items() if values.get(key) is None]
     notes = (f"without generations, and so without a row: {', '.join(unnamed)}",) if unnamed and not problems else ()
-    return Check(name, len(values), tuple(problems), notes)
+    return SubmissionCheck(name, len(values), tuple(problems), notes)
 
 
 def generation_lines(answers: Mapping[str, str], order: Sequence[str]) -> Iterator[str]:
@@ -178,7 +180,7 @@ def write_submission(
         if setting in answers
     }
     checks += [
-        Check(str(setting), problems=tuple(_missing_problems(text.count("\n"), len(order), broken=False)))
+        SubmissionCheck(str(setting), problems=tuple(_missing_problems(text.count("\n"), len(order), broken=False)))
         for setting, text in texts.items()
     ]
     for check in checks:
