@@ -17,6 +17,7 @@ import streamlit as st
 
 from ragqa.errors import ConfigError, RagqaError
 from ragqa.infra import logs
+from ragqa.server.access.anchor import anchor_place
 from ragqa.server.access.audit import AuditLog
 from ragqa.server.access.gate import Gate
 from ragqa.server.access.policy import NOBODY, Act, Policy, Role, read_policy
@@ -65,7 +66,7 @@ def gate_of(claims: dict[str, Any]) -> Gate:
     """What the person whom these claims are of may do. Raises ConfigError."""
     policy = _policy()
     person = None if _sign_in(claims) in _ended else policy.person(claims, time.time())
-    return Gate(person or NOBODY, policy, AuditLog(Paths.from_env().home / "audit"))
+    return Gate(person or NOBODY, policy, AuditLog(Paths.from_env().home / "audit", anchor_place()))
 
 
 @contextmanager
