@@ -1,5 +1,6 @@
 # The page for others: docker compose up. Its steps are .ci/image; see ragqa/server/README.md.
 FROM debian:bookworm-slim
+ARG PIP_EXTRA_INDEX_URL=
 COPY . /src
 RUN /src/.ci/image && rm -rf /src
 USER ragqa

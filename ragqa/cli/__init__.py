@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from ragqa.errors import RagqaError
+from ragqa.errors import ConfigError, RagqaError
 from ragqa.infra import logs
 
 __all__ = ["COMMANDS", "app", "load_command", "main"]
@@ -85,20 +85,38 @@ for _name, (_, _, _sentence) in COMMANDS.items():
     app.command(_name, help=_sentence)(lambda: None)
 
 
+def _check_arguments(arguments: list[str]) -> None:
+    """Raises ConfigError for what no file, record or question can be called."""
+    for argument in arguments:
+        if any("\ud800" <= letter <= "\udfff" for letter in argument):
+            msg = f"expected arguments in UTF-8, found {argument[:60]!a}; type it again"
+            raise ConfigError(msg)
+
+
+def _fail(error: RagqaError) -> None:
+    from ragqa.cli.output import fail  # it loads what draws tables
+
+    fail(error)
+
+
 def main() -> None:
     """The console script: every failure becomes one message on standard error and an exit code."""
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger().handlers[0].setLevel(logging.WARNING)  # bm25s sets its own logger to DEBUG
     try:
         logs.set_up()
+        _check_arguments(sys.argv[1:])
         app(sys.argv[1:] or ["serve"])
     except RagqaError as error:
-        from ragqa.cli.output import fail  # it loads what draws tables
-
-        fail(error)
+        _fail(error)
     except BrokenPipeError:  # the reader of our output has gone, as `ragqa ... | head` does
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        where = repr(str(error.filename)[:80]) if error.filename is not None else "one of the system's"
+        _fail(
+            ConfigError(f"expected a file or folder that can be used, found {where} ({error.strerror}); name another")
+        )
     except Exception as error:  # the last line: a person at a terminal gets a message, the log gets the trace
         logging.getLogger(__name__).debug("unexpected failure", exc_info=True)
         sys.stderr.write(f"ragqa failed unexpectedly: {type(error).__name__}: {error}\n")

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from ragqa.errors import RecordError
+from ragqa.server.access.anchor import anchor_place, noted
 from ragqa.server.access.audit import AuditLog
 from ragqa.settings.paths import Paths
 
@@ -16,16 +17,17 @@ app = typer.Typer(help="The audit log: verify its chain, show its entries.", no_
 
 
 def _log() -> AuditLog:
-    return AuditLog(Paths.from_env().home / "audit")
+    return AuditLog(Paths.from_env().home / "audit", anchor_place())
 
 
 @app.command()
 def verify(
     anchor: Annotated[str, typer.Option(help="COUNT:HASH that this command printed earlier.")] = "",
+    anchors: Annotated[str, typer.Option(help="File of such lines; default: that of RAGQA_AUDIT_ANCHOR.")] = "",
 ) -> None:
     """Verify the hash chain of the whole log; exit code 6 where a link is broken."""
     log = _log()
-    found = log.verify(anchor)
+    found = log.verify(anchor, *noted(anchors or anchor_place()))
     if found.broken:
         msg = f"{log.folder}: {found.broken}. The {found.entries:,} entries before it are intact."
         raise RecordError(msg)

@@ -169,6 +169,15 @@ class Manifest:
         return sum(entry.size_bytes for entry in self.files)
 
 
+_MOST: Final = {
+    **dict.fromkeys(("n_documents", "n_passages"), 10**10),
+    **dict.fromkeys(("chunk_max_tokens", "search_effort", "dimension"), 10**6),
+    **dict.fromkeys(("context_passages", "character_ngrams", "bm25_k1"), 1_000),
+    "bm25_b": 1,
+    "size_bytes": 2**50,
+}
+
+
 def rebuild_hint(name: str, manifest: Manifest | None = None) -> str:
     """What to run when an index cannot be trusted; with ``manifest``, what makes the same one again."""
     if manifest is None:
@@ -266,6 +275,7 @@ def read_manifest(folder: Path) -> Manifest:
         where = ".".join(map(str, first["loc"]))
         msg = f"{MANIFEST} is not a manifest of schema version {SCHEMA_VERSION}: {where}: {first['msg']}"
         raise IndexMismatchError(msg) from error
+    _check_numbers(manifest)
     names = [ranking.name.partition(":")[0] for ranking in manifest.rankings]
     folders = [ranking.folder for ranking in manifest.rankings]
     foreign = [name for name in names if name not in FURTHER_FILES and not _is_added(name)]
@@ -287,6 +297,18 @@ def read_manifest(folder: Path) -> Manifest:
         msg = f"{MANIFEST} lists {len(manifest.files)} files, expected exactly {', '.join(expected)}"
         raise IndexMismatchError(msg)
     return manifest
+
+
+def _check_numbers(manifest: Manifest) -> None:
+    """Raises IndexMismatchError for what no index has and somebody must have written."""
+    numbers = {name: getattr(manifest, name) for name in _MOST if hasattr(manifest, name)}
+    numbers |= {"analyser.character_ngrams": manifest.analyser.character_ngrams}
+    numbers |= {f"files.{entry.path}.size_bytes": entry.size_bytes for entry in manifest.files}
+    for name, value in numbers.items():
+        most = _MOST[name.rpartition(".")[2]]
+        if not 0 <= value <= most:  # not a number is in no range
+            msg = f"{MANIFEST}: {name}: expected a number from 0 to {most:,}, found {value:.3g}"
+            raise IndexMismatchError(msg)
 
 
 def file_problems(folder: Path, manifest: Manifest, max_hashed_bytes: float = float("inf")) -> Iterable[str]:

@@ -24,9 +24,9 @@ from ragqa.types import ModelInfo
 
 Kind = Literal["read", "index"]
 LoadEncoder = Callable[[], Encoder | None]
-GIVES_WAY_SECONDS: Final = 20.0  # to questions, between two steps
+GIVES_WAY_SECONDS: Final = 60.0  # to questions, between two steps
 _POLL_SECONDS: Final = 0.1
-_AT_ONCE: Final = 64  # texts that are encoded before the next look at who asks
+_AT_ONCE: Final = 16  # texts that are encoded before the next look at who asks
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,7 @@ class RecordReader:
     hidden: frozenset[str]
     refused: Callable[[str], None]
     everything: bool = False
+    opened: Callable[[str], None] | None = None  # is told of every record that is read
 
     def condition(self) -> tuple[str, tuple[str, ...]]:
         """SQL that holds of the rows of ``records`` that are shown, and its values."""
@@ -163,8 +164,8 @@ class RecordStore:
 
         self._patiently(work)
 
-    def load(self, record_id: str) -> AnswerRecord:
-        """The record of this id. Raises RecordError when there is none or its body was altered."""
+    def load(self, record_id: str, *, is_opened: bool = True) -> AnswerRecord:
+        """The record of this id; not ``is_opened``: nobody sees it. Raises RecordError: none, or an altered one."""
         body, stamp = self._row(record_id, "body, sha256")
         digest = hashlib.sha256(body.encode()).hexdigest()
         if digest != stamp:
@@ -173,6 +174,8 @@ class RecordStore:
                 "ask the question again"
             )
             raise RecordError(msg)
+        if is_opened and self._reader and self._reader.opened:
+            self._reader.opened(record_id)
         return AnswerRecord.from_json(body)
 
     def comment(self, record_id: str, index: int, verdict: Verdict, why: str) -> AnswerRecord:

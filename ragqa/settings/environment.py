@@ -37,6 +37,7 @@ ENVIRONMENT: Final = (
     Variable(
         "RAGQA_ACCESS_FILE", "TOML file that says who has which role (`ragqa/server/access/README.md`)", "nobody has"
     ),
+    Variable("RAGQA_AUDIT_ANCHOR", "a file elsewhere, `syslog` or `syslog:HOST:PORT`: notes each audit entry's hash"),
     Variable("RAGQA_LOG", "`json`: the log has one JSON object a line (`ragqa/server/README.md`)", "text"),
     Variable("RAGQA_METRICS_TOKEN", "bearer token that `/metrics` requires (`ragqa/server/README.md`)"),
     Variable("RAGQA_MAX_RUNS", "maximum of questions answered at once; the others wait in order", "16"),

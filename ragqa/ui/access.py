@@ -18,6 +18,7 @@ from starlette.datastructures import Headers
 
 from ragqa.errors import AccessError, ConfigError, RagqaError
 from ragqa.infra import logs
+from ragqa.server.access.anchor import anchor_place
 from ragqa.server.access.audit import AuditLog
 from ragqa.server.access.gate import Gate
 from ragqa.server.access.policy import NOBODY, Act, Policy, Role, read_policy
@@ -90,7 +91,7 @@ def gate_of(claims: dict[str, Any]) -> Gate:
     """What the person whom these claims are of may do. Raises ConfigError."""
     policy = _policy()
     person = None if _sign_in(claims) in _ended else policy.person(claims, time.time())
-    return Gate(person or NOBODY, policy, AuditLog(Paths.from_env().home / "audit"))
+    return Gate(person or NOBODY, policy, AuditLog(Paths.from_env().home / "audit", anchor_place()))
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import hmac
 import logging
 import os
 import re
+import sys
 from base64 import b64encode
 from collections import Counter
 from contextlib import contextmanager, nullcontext
@@ -26,6 +27,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.websockets import WebSocketClose
 
+from ragqa.errors import RagqaError
 from ragqa.server.queue import whole_number
 from ragqa.ui import access
 from ragqa.ui.uploads import PATH, Uploads
@@ -88,7 +90,9 @@ class Guard:
         if scope["type"] == "lifespan":
             sweeping = asyncio.create_task(self._uploads.sweep())
             try:
-                await self._app(scope, receive, send)
+                await self._app(scope, receive, in_words(send))
+            except RagqaError:  # it is said already
+                pass
             finally:
                 sweeping.cancel()
             return
@@ -176,6 +180,18 @@ def refused_figures(headers: Headers) -> str:
     if token and hmac.compare_digest(told, f"Bearer {token}".encode()):
         return ""
     return "expected Authorization: Bearer and the value of RAGQA_METRICS_TOKEN, which the server must have too"
+
+
+def in_words(send: Send) -> Send:
+    """A start that fails of a setting ends with its sentence in place of the trace that the server would print."""
+
+    async def sent(message: Message) -> None:
+        error = sys.exc_info()[1]
+        if message["type"] == "lifespan.startup.failed" and isinstance(error, RagqaError):
+            message = {**message, "message": str(error)}
+        await send(message)
+
+    return sent
 
 
 def with_headers(send: Send) -> Send:

@@ -21,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import BaseRoute, Mount, Route
 
-from ragqa.errors import RagqaError
+from ragqa.errors import ConfigError, RagqaError
 from ragqa.infra import logs
 from ragqa.infra.metrics import CONTENT_TYPE, METRICS
 from ragqa.server.memory import share_heaps
@@ -60,9 +60,13 @@ async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
 def keep_private(home: Path) -> None:
     """What this process writes from now on is its owner's alone, and so is this folder, where it is ours."""
     os.umask(0o077)
-    home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if home.stat().st_uid == os.getuid():
-        home.chmod(0o700)
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if home.stat().st_uid == os.getuid():
+            home.chmod(0o700)
+    except OSError as error:
+        msg = f"RAGQA_HOME: expected a folder that can be written, found {home} ({error.strerror}); name another one"
+        raise ConfigError(msg) from error
 
 
 def middleware() -> list[Middleware]:

@@ -61,9 +61,11 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--megabytes", type=float, default=3.0)
     options.add_argument("--questions", type=int, default=12)
+    options.add_argument("--stop", action="store_true", help="stop indexing once twice as many were asked beside it")
     given = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         os.environ["RAGQA_HOME"] = folder
+        from ragqa.library.update import encoder_name
         from ragqa.settings.paths import Paths
         from ragqa.ui.state import resources
 
@@ -77,15 +79,20 @@ def main() -> None:
             alone.append(asked(number))
         jobs = resources.library_jobs(paths)
         assert not jobs.start(collection, "read", lambda: None).wait(600).error
-        job = jobs.start(collection, "index", partial(resources.encoder_of, "minilm-l6", paths))
+        job = jobs.start(
+            collection, "index", partial(resources.encoder_of, encoder_name(collection, paths.indexes), paths)
+        )
         said = resources.library_words(paths)
         number = given.questions
-        while job.view.running and len(beside) < 10 * given.questions:
+        while job.view.running and len(beside) < 2 * given.questions:
             beside.append(asked(number))
             print(f"{job.view.phase} {job.view.done:.0f} of {job.view.total:.0f}: {beside[-1]:.2f} s", flush=True)
             number += 1
             time.sleep(1)  # a reader's pause: who is at the page reads
+        if given.stop:
+            job.stop()
         view = job.wait(3600)
+        alone += [asked(number + place) for place in range(given.questions)]  # again: other processes come and go
         first, second = statistics.median(alone), statistics.median(beside)
         print(
             f"alone {first:.2f} s (n={len(alone)}), beside {second:.2f} s (n={len(beside)}): {second / first:.2f} times"

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import logging
+import os
 import subprocess
 import sys
 from dataclasses import asdict, replace
@@ -477,3 +478,23 @@ def test_every_command_is_in_the_table_and_a_misspelt_one_is_suggested(call):
     code, _, err, _ = call("recrods")
     assert code == 2
     assert "Did you mean 'records'?" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["ask", b"\xff\xfe", "--index", "rulebook"], "expected arguments in UTF-8, found"),
+        (["records", "show", b"\xed\xa0\x80"], "expected arguments in UTF-8, found"),
+        (["score", "x" * 5_000], "expected a file or folder that can be used"),
+        (["licences", "--sbom", "."], "expected a file or folder that can be used, found '.'"),
+        (["index", "build", "mine", "--source", "x" * 5_000], "expected"),
+    ],
+)
+def test_odd_arguments_have_their_sentence(tmp_path, arguments, words):
+    command = [sys.executable, "-m", "ragqa", *arguments]
+    done = subprocess.run(command, capture_output=True, env={**os.environ, "RAGQA_HOME": str(tmp_path)}, check=False)
+    assert done.returncode in {2, 3}
+    said = " ".join(done.stderr.decode().split())
+    assert words in said
+    assert "unexpectedly" not in said
+    assert "Traceback" not in said

@@ -1,5 +1,6 @@
 """Index folders: what is in them, what is refused, and that nothing is lost whatever happens while building."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -862,3 +863,23 @@ def test_what_is_built_lies_in_the_home_and_the_checkouts_indexes_are_behind_it(
     assert open_index("rulebook", indexes).folder == PROJECT_INDEXES / "rulebook"
     monkeypatch.setenv("RAGQA_INDEXES", str(tmp_path / "elsewhere"))
     assert index_names(Paths.from_env().indexes) == []
+
+
+@pytest.mark.parametrize("value", [10**30, -1, 1e308, float("inf"), float("nan")], ids=str)
+@pytest.mark.parametrize(
+    "name",
+    ["n_passages", "n_documents", "dimension", "search_effort", "context_passages", "chunk_max_tokens", "bm25_k1"],
+)
+def test_extreme_numbers_in_a_manifest_with_a_digest_that_fits_have_their_sentence(tmp_path, name, value):
+    folder = tmp_path / "mine"
+    shutil.copytree(PROJECT_INDEXES / "encyclopedia", folder)
+    fields = json.loads((folder / "manifest.json").read_text())
+    del fields["digest"]
+    fields[name] = value
+    fields["digest"] = hashlib.sha256(json.dumps(fields, sort_keys=True).encode()).hexdigest()
+    (folder / "manifest.json").write_text(json.dumps(fields))
+    with pytest.raises(IndexMismatchError, match="manifest.json"):
+        open_index("mine", tmp_path)
+    (entry,) = list_indexes(tmp_path)
+    assert entry.manifest is None
+    assert entry.problem

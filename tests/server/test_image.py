@@ -1,9 +1,11 @@
 """The script that makes the image: what it would do, and that the files beside it agree. No engine is asked."""
 
 import os
+import re
 import shlex
 import subprocess
 import sys
+import tomllib
 
 import pytest
 
@@ -18,9 +20,25 @@ def test_every_step_is_said_and_names_files_that_there_are():
     for name in copied[2:-1]:
         assert name.startswith(str(ROOT))
         assert subprocess.run(["test", "-e", name], check=False).returncode == 0, name
-    (installed,) = (step for step in steps if "pip" in step)
-    assert installed[-1] == "/opt/ragqa[access,postgresql]"
-    assert "/opt/ragqa/constraints.txt" in installed
+    locked, own = (step for step in steps if "pip" in step)
+    assert locked[-1] == "/opt/ragqa/image.lock"
+    assert "--require-hashes" in locked
+    assert own[-1] == "/opt/ragqa"
+    assert "--no-deps" in own
+
+
+def test_each_package_of_the_lock_is_the_constraints_version_with_a_hash_and_none_is_missing():
+    pinned = dict(re.findall(r"(?m)^([\w.-]+)==(\S+)$", (ROOT / "constraints.txt").read_text().lower()))
+    lines = [line for line in (ROOT / ".ci" / "image.lock").read_text().splitlines() if not line.startswith("#")]
+    found = dict(re.fullmatch(r"([\w.-]+)==(\S+) --hash=sha256:[0-9a-f]{64}", line).groups() for line in lines)
+    assert len(found) == len(lines)
+    for name, version in found.items():
+        assert pinned.get(name, version) == version.partition("+")[0]
+    assert not [line for line in lines if "://" in line]
+    needed = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*needed["dependencies"], *needed["optional-dependencies"]["access"]]
+    names = {re.match(r"[\w.-]+", one)[0].lower().replace("_", "-") for one in wanted}
+    assert names <= {name.replace("_", "-") for name in found}
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="of Linux")

@@ -431,6 +431,14 @@ def test_acts_and_refusals_are_in_the_log(world):
     assert world.log.verify().broken is None
 
 
+def test_who_opens_a_record_is_in_the_log_and_once(world):
+    for _ in range(2):
+        opened("records", "ann", {"record": world.ids["ann"]})
+    opened("compare", "root", {"a": world.ids["ann"], "b": world.ids["nobodys"]})
+    read = [(one["email"][:4], one["record"]) for one in world.log.entries() if one["act"] == "read"]
+    assert read == [("ann@", world.ids["ann"]), ("root", world.ids["ann"]), ("root", world.ids["nobodys"])]
+
+
 def test_signing_out_ends_every_copy_of_the_sign_in(world):
     at = opened("records", "ann", {"record": world.ids["ann"]})
     when = at.user["iat"]

@@ -1,5 +1,6 @@
 """The addresses of `app.py` for whoever looks after a server."""
 
+import asyncio
 import os
 import threading
 import urllib.error
@@ -130,3 +131,35 @@ def test_what_the_server_writes_is_its_owners_alone(tmp_path):
         assert [path.stat().st_mode & 0o077 for path in (tmp_path / "home", tmp_path / "home" / "file")] == [0, 0]
     finally:
         os.umask(before)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("RAGQA_MAX_RUNS", "many", "RAGQA_MAX_RUNS: expected a whole number from 1, found 'many'"),
+        ("RAGQA_ACCESS", "maybe", "RAGQA_ACCESS: expected on or off, found 'maybe'"),
+        ("RAGQA_HOME", __file__, "RAGQA_HOME: expected a folder that can be written, found "),
+    ],
+)
+def test_a_start_that_fails_of_a_setting_says_so_without_a_trace(monkeypatch, caplog, name, value, words):
+    monkeypatch.setenv(name, value)
+    forget()
+    sent = []
+
+    async def receive():
+        return {"type": "lifespan.startup"}
+
+    async def send(message):
+        sent.append(message)
+
+    app = Starlette(middleware=serving.middleware(), lifespan=serving.lifespan)
+    mask = os.umask(0o077)
+    os.umask(mask)
+    try:
+        asyncio.run(app({"type": "lifespan", "app": app}, receive, send))
+    finally:
+        os.umask(mask)
+        forget()
+    assert sent[-1]["type"] == "lifespan.startup.failed"
+    assert sent[-1]["message"].startswith(words)
+    assert "Traceback" not in sent[-1]["message"]

@@ -19,6 +19,7 @@ from ragqa.corpus.documents.model import OUTERMOST, Block, Unit
 DOTTED: Final = "dotted"
 _ITEM_WORDS: Final = 25  # a numbered text of so many words at most may be a heading
 _TOLERANCE: Final = 6.0  # points within which two indents are one
+_DEEPEST: Final = 40  # units within units: what is numbered deeper stands beside the last
 MARKED: Final = 3  # headings that a source marks as such: it does so for all then
 MAX_TITLE_WORDS: Final = 40
 _RUN_IN: Final = re.compile(r"([^.:;]{3,200}?)(?:\.\s?[–—-]+|\s?--+|\s?[–—]{2,})\s*(?=[A-Z(“\"‘'])")  # "Title.- Text"
@@ -208,10 +209,8 @@ class _Builder:
         if unit is self.root or unit.style in RANKS or any(held[2] > depth for held in self._captions):
             self._stack = self._stack[: depth + 1]
             self._unnumbered(block, "text")
-        elif unit.texts and not unit.units and not unit.texts[-1].text:
-            unit.parts[-1] = Block(
-                block.text, block.kind, "", block.level, block.indent, unit.texts[-1].place or block.place
-            )
+        elif unit.parts and isinstance(last := unit.parts[-1], Block) and not last.text and not unit.units:
+            unit.parts[-1] = Block(block.text, block.kind, "", block.level, block.indent, last.place or block.place)
         else:
             unit.parts.append(block)
 
@@ -239,6 +238,7 @@ class _Builder:
             depth, chosen = self._under_guided(level), step
         else:
             depth, chosen = self._weighed(step, indent, level, is_heading)
+        depth = min(depth, _DEEPEST)
         self._stack = self._stack[: depth + 1]
         self._captions = [held for held in self._captions if held[2] <= depth + 1]
         unit = self._made(chosen, self._stack[-1], "numbered", indent, [], is_heading=is_heading)

@@ -32,8 +32,8 @@ from ragqa.generation.direct.selector import BREAK, HEADINGS, KIND, LABELS, show
 from ragqa.lab.claims import ClaimedPassage, fold_of
 from ragqa.lab.training.loop import (
     Progress,
-    Run,
     Training,
+    TrainingRun,
     batches_of_epoch,
     export_classifier,
     load_classifier,
@@ -257,7 +257,7 @@ def train_answers(
     steps = training.epochs * -(-len(questions) // training.batch_size)
     base_sha256 = fingerprint(base)
     bf16 = trains_in_bf16(model, base_sha256)
-    run = Run(model, training, steps, out, stamp_of(asdict(training), base_sha256, questions_sha256(questions)))
+    run = TrainingRun(model, training, steps, out, stamp_of(asdict(training), base_sha256, questions_sha256(questions)))
     logits = partial(_logits, model, tokenizer, training, bf16)
     yield from run.train(
         islice(_batches(training, questions), run.done, None),

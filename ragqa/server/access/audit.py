@@ -25,6 +25,7 @@ from typing import Any, Final
 from ragqa.errors import RecordError
 from ragqa.infra.files import append, flush, locked, move, write_whole
 from ragqa.infra.journal import translated
+from ragqa.server.access.anchor import note
 
 LOG, HEAD = "audit.jsonl", "head.json"
 FIRST: Final = "0" * 64  # what stands before the first entry
@@ -57,8 +58,9 @@ class Verified:
 class AuditLog:
     """The log of one folder; any number of threads and processes may append to it."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, anchor: str = "") -> None:
+        """``anchor`` is where the hash of each entry is noted, as `ragqa.server.access.anchor` has it."""
+        self.folder, self._anchor = folder, anchor
 
     def append(self, act: str, who: str, email: str = "", **about: object) -> None:
         """Adds an entry; it is on disk when this returns. Raises RecordError where it cannot be written.
@@ -75,6 +77,8 @@ class AuditLog:
             line = _line(entry | {"n": n + 1, "at": at, "before": before})
             write_whole(self.folder / HEAD, [line])
             append(self.folder / LOG, line.encode())
+            if self._anchor:
+                note(self._anchor, n + 1, json.loads(line)["hash"])
 
     def entries(self) -> Iterator[dict[str, Any]]:
         """Every line that is an entry, oldest first, whether the chain holds or not."""
@@ -86,29 +90,29 @@ class AuditLog:
             if isinstance(entry, dict):
                 yield entry
 
-    def verify(self, anchor: str = "") -> Verified:
-        """Reads the whole log. ``anchor``, ``COUNT:HASH``, is what it said once and was noted elsewhere.
+    def verify(self, *anchors: str) -> Verified:
+        """Reads the whole log. ``anchors``, each ``COUNT:HASH``, are what it said once and was noted elsewhere.
 
         Raises RecordError where the log cannot be read.
         """
         if not self.folder.is_dir():
-            return Verified(0, FIRST, self._beside({}, Verified(0, FIRST), anchor, None))
+            return Verified(0, FIRST, self._beside({}, Verified(0, FIRST), anchors, None))
         with self._held():  # only for where the log ends now: reading takes long, and others go on writing
             files = [*self._aside(), self.folder / LOG]
             size = files[-1].stat().st_size if files[-1].exists() else 0
             head_text = (self.folder / HEAD).read_bytes() if (self.folder / HEAD).exists() else None
         n, before, noted = 0, FIRST, {0: FIRST}
-        wanted = anchor.partition(":")[0]
+        wanted = {anchor.partition(":")[0] for anchor in anchors}
         with translated(self.folder):
             for line in _lines_of(files, size):
                 broken = _broken(line, n + 1, before)
                 if broken:
                     return Verified(n, before, broken)
                 n, before = n + 1, json.loads(line)["hash"]
-                if str(n) == wanted:
+                if str(n) in wanted:
                     noted[n] = before
         whole = Verified(n, before)
-        return Verified(n, before, self._beside(noted, whole, anchor, head_text))
+        return Verified(n, before, self._beside(noted, whole, anchors, head_text))
 
     def rotate(self) -> Path | None:
         """Puts the log aside under the numbers of its lines; the next entry is chained to its last. None: no entries.
@@ -137,8 +141,10 @@ class AuditLog:
     def _log_size(self) -> int:
         return (self.folder / LOG).stat().st_size if (self.folder / LOG).exists() else 0
 
-    def _beside(self, hashes: Mapping[int, str], whole: Verified, anchor: str, text: bytes | None) -> Break | None:
-        """Whether head (its file's ``text``) and anchor agree with a log that is whole in itself."""
+    def _beside(
+        self, hashes: Mapping[int, str], whole: Verified, anchors: Sequence[str], text: bytes | None
+    ) -> Break | None:
+        """Whether head (its file's ``text``) and anchors agree with a log that is whole in itself."""
         head = _entry(text.decode("utf-8", "replace")) if text is not None else None
         if text is not None and head is None:
             return Break(0, "the latest line of the log", "something else")
@@ -152,10 +158,10 @@ class AuditLog:
             return Break(n + 1, f"the end, as {HEAD} says", f"{whole.entries - n} more that ragqa did not write")
         if stamp != whole.hash:
             return Break(n, f"hash {stamp[:16]}…, as {HEAD} says", f"{whole.hash[:16]}…")
-        count, _, noted = anchor.partition(":")
-        if anchor and hashes.get(int(count) if count.isdecimal() else -1) != noted:
-            there = hashes.get(int(count)) if count.isdecimal() else None
-            return Break(int(count) if count.isdecimal() else 0, f"the hash noted, {noted[:16]}…", str(there)[:16])
+        for count, _, noted in (anchor.partition(":") for anchor in anchors if anchor):
+            line = int(count) if count.isdecimal() else 0
+            if not line or hashes.get(line) != noted:
+                return Break(line, f"the hash noted, {noted[:16]}…", str(hashes.get(line))[:16])
         return None
 
     def _head(self) -> dict[str, Any] | None:

@@ -60,6 +60,9 @@ class RateLimit:
 
 
 _USED: Final = RateLimit()  # of this process
+_OPENED: Final[dict[tuple[str, str], float]] = {}  # who read which record of late
+_MOST_OPENED: Final = 10_000
+HOUR: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +136,18 @@ class Gate:
         everything = person.role is Role.ADMINISTRATOR
         names = person.names if person.role >= Role.READER else frozenset[str]()
         return store.seen_by(
-            RecordReader(person.id, names, self.policy.hidden(person), self._guessed, everything=everything)
+            RecordReader(person.id, names, self.policy.hidden(person), self._guessed, everything, self._opened)
         )
+
+    def _opened(self, record_id: str) -> None:
+        """Logs who reads a record, once an hour: a page is drawn again at every click."""
+        now, about = time.monotonic(), (self.person.id, record_id)
+        if now - _OPENED.get(about, -HOUR) >= HOUR:
+            self.log(Act.READ, record=record_id)
+            while len(_OPENED) >= _MOST_OPENED:
+                del _OPENED[next(iter(_OPENED))]
+            _OPENED.pop(about, None)
+            _OPENED[about] = now
 
     def _guessed(self, record_id: str) -> None:
         self.log(Act.REFUSAL, wanted=Act.READ, record=record_id[:60])

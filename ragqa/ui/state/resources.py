@@ -219,7 +219,7 @@ def stale_records(records: Sequence[RecordSummary], store: RecordStore, paths: P
     for one in records:
         if one.index in now and then.get(one.record_id) != now[one.index]:
             with suppress(RagqaError):
-                if changes_since(store.load(one.record_id), paths):
+                if changes_since(store.load(one.record_id, is_opened=False), paths):
                     found.add(one.record_id)
     return found
 

@@ -13,6 +13,8 @@ SHAPES = {
     "names of classes": "<p class='" + "a_" * 14 + "'>1. x</p>",
     "lists in lists": "<ol><li>" * 40 + "word" + "</li></ol>" * 40,
     "words in words": "<p>" + "<span>" * 100 + "word" + "</span>" * 100 + "</p>",
+    "letters that begin again": "".join(f"<p>({chr(97 + n)}) text.</p>" for n in range(26)),
+    "brackets": "<p>(a)</p>" * 10 + "(a)" * 50,
     "tables in tables": "<table><tr><td>" * 30 + "word" + "</td></tr></table>" * 30,
 }
 

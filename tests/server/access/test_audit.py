@@ -5,6 +5,7 @@ import json
 import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -281,3 +282,35 @@ def test_a_process_killed_just_after_the_log_was_put_aside_loses_nothing(log):
     log.append("question", "https://id|s-1")
     assert lines_of(log)[0] == last
     assert (log.verify().entries, log.verify().broken) == (N + 2, None)
+
+
+def test_a_log_rewritten_as_a_whole_is_found_by_what_was_noted_elsewhere(tmp_path, monkeypatch):
+    elsewhere = tmp_path / "elsewhere" / "anchors"
+    elsewhere.parent.mkdir()
+    monkeypatch.setenv("RAGQA_AUDIT_ANCHOR", str(elsewhere))
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+    log = AuditLog(tmp_path / "audit", str(elsewhere))
+    for number in range(N):
+        log.append("question", "https://id|s-1", characters=number)
+    assert len(elsewhere.read_text().splitlines()) == N
+    assert CliRunner().invoke(app, ["audit", "verify"]).exit_code == 0
+    lines = chained([*lines_of(log)[:4], *lines_of(log)[5:]], 4)
+    put(log, lines)
+    (log.folder / HEAD).write_bytes(lines[-1])
+    assert log.verify().broken is None
+    verified = CliRunner().invoke(app, ["audit", "verify"])
+    assert isinstance(verified.exception, RecordError)
+    assert "line 5: expected the hash noted" in str(verified.exception)
+    elsewhere.unlink()
+    elsewhere.mkdir()
+    with pytest.raises(RecordError, match="RAGQA_AUDIT_ANCHOR"):
+        log.append("question", "https://id|s-1")
+
+
+def test_a_system_log_hears_of_each_entry(tmp_path):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as hearing:
+        hearing.bind(("127.0.0.1", 0))
+        hearing.settimeout(5)
+        log = AuditLog(tmp_path / "audit", f"syslog:127.0.0.1:{hearing.getsockname()[1]}")
+        log.append("question", "https://id|s-1")
+        assert hearing.recv(200).decode() == f"<86>ragqa-audit: 1:{log.verify().hash}"

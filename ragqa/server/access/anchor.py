@@ -1,0 +1,55 @@
+"""Where the audit log's latest hash is noted outside of it: a file elsewhere, or a system's log, each entry a line.
+
+Who can rewrite the whole log, head and all, cannot rewrite these, where the server may only add to them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+from pathlib import Path
+from typing import Final
+
+from ragqa.errors import RecordError
+from ragqa.infra.files import append
+
+VARIABLE: Final = "RAGQA_AUDIT_ANCHOR"
+SYSLOG: Final = "syslog"
+_PRIORITY: Final = 86  # facility authpriv, informational (RFC 3164)
+
+
+def anchor_place() -> str:
+    """A file, ``syslog`` or ``syslog:HOST:PORT``, as RAGQA_AUDIT_ANCHOR says; "": nowhere."""
+    return os.environ.get(VARIABLE, "").strip()
+
+
+def note(place: str, count: int, stamp: str) -> None:
+    """Adds ``COUNT:HASH`` there. Raises RecordError where that cannot be done: what is not noted is not done."""
+    line = f"{count}:{stamp}"
+    try:
+        if place.partition(":")[0] != SYSLOG:
+            append(Path(place).expanduser(), f"{line}\n".encode())
+            return
+        host, _, port = place.removeprefix(SYSLOG).strip(":").rpartition(":")
+        family = socket.AF_INET if host else socket.AF_UNIX
+        with socket.socket(family, socket.SOCK_DGRAM) as sending:
+            sending.connect((host, int(port)) if host else "/dev/log")
+            sending.send(f"<{_PRIORITY}>ragqa-audit: {line}".encode())
+    except (OSError, ValueError) as error:
+        msg = (
+            f"{VARIABLE}: expected a place to note the audit log's latest entry, found {place[:80]!r} ({error}); set it"
+        )
+        raise RecordError(msg) from error
+
+
+def noted(place: str) -> tuple[str, ...]:
+    """What was noted in this file, oldest first; nothing where it is none. Raises RecordError."""
+    if not place or place.partition(":")[0] == SYSLOG:
+        return ()
+    try:
+        lines = Path(place).expanduser().read_text(encoding="utf-8", errors="replace").split("\n")
+    except OSError as error:
+        msg = f"{place} cannot be read ({error.strerror}); name the file that {VARIABLE} named"
+        raise RecordError(msg) from error
+    return tuple(line for line in lines if re.fullmatch(r"\d{1,12}:[0-9a-f]{64}", line))
