@@ -29,13 +29,19 @@ LATER = {
     "is_sentence",
     "answer_relevance",
     "notes",
+    "feedback",
+    "items",
+    "second",
 }  # fields that 0.1.0 did not know
 OLD = Path(__file__).parent / "fixtures" / "v0.1.0"
 
 
 def without_later(found):
-    """What 0.1.0 wrote: it knew one way to filter, and did not name it."""
-    first = {name: value for name, value in found.items() if (name, value) != ("method", "limits")}
+    """What 0.1.0 wrote: it knew one way to filter and one to judge, and named neither."""
+    only = {("method", "limits"), ("verifier", "model")}
+    first = {
+        name: value for name, value in found.items() if isinstance(value, (dict, list)) or (name, value) not in only
+    }
     return {name: value for name, value in first.items() if name not in LATER or value}
 
 

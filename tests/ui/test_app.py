@@ -18,6 +18,7 @@ from ragqa.settings.config import Config
 from ragqa.settings.preset_files import presets_in
 from ragqa.types import Passage, Question, Ranking, ScoredPassage
 from ragqa.types.events.scoring import Scored
+from ragqa.types.scores import Verdict
 from ragqa.ui.state.address import address_of, link_of
 from ragqa.ui.state.links import link_of_view
 from ragqa.ui.state.run import Runs
@@ -103,6 +104,17 @@ def test_a_question_ends_with_answer_scores_and_record(app):
     ):
         assert part in tab(at, name), part
     assert len(app.store.list()) == 1
+
+
+def test_what_is_said_of_a_verdict_is_kept_with_the_record(app):
+    at = ask(app())
+    tab(at, "scores")
+    at.radio(key="feedback_is").set_value(Verdict.CONTRADICTED)
+    at.text_input(key="feedback_why").set_value("It says otherwise.")
+    next(button for button in at.button if button.label == "Keep").click().run()
+    assert not at.exception
+    (said,) = app.store.load(app.store.list()[0].record_id).feedback
+    assert (said.index, said.verdict, said.why) == (0, Verdict.CONTRADICTED, "It says otherwise.")
 
 
 def test_passages_only_ends_with_the_passages_and_keeps_nothing(app):
