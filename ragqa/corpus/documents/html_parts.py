@@ -29,19 +29,29 @@ def text_of(element: HtmlElement) -> str:
     return clean_line("".join(pieces_of(element)))
 
 
-def pieces_of(element: HtmlElement) -> Iterator[str]:
+def pieces_of(element: HtmlElement) -> list[str]:
     """The words below this element, with spaces where blocks begin and end."""
-    yield element.text or ""
+    found: list[str] = []
+    _collect(element, found)
+    return found
+
+
+def _collect(element: HtmlElement, found: list[str]) -> None:
+    if element.text:
+        found.append(element.text)
     for child in element:
-        tag = child.tag if isinstance(child.tag, str) else ""
-        if tag == "br" or tag in BLOCKS:
-            yield " "
+        tag = child.tag
+        is_block = tag in BLOCKS
+        if is_block or tag == "br":
+            found.append(" ")
         if tag == "img":
-            yield child.get("alt") or ""
+            found.append(child.get("alt") or "")
         else:
-            yield from pieces_of(child)
-        yield " " if tag in BLOCKS else ""
-        yield child.tail or ""
+            _collect(child, found)
+        if is_block:
+            found.append(" ")
+        if child.tail:
+            found.append(child.tail)
 
 
 def is_marked(item: HtmlElement) -> bool:
