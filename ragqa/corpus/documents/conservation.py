@@ -20,7 +20,7 @@ def lost_words(parsed: Parsed, passages: Iterable[Passage]) -> Counter[str]:
     A heading may stand in the section of what is below it, and a number in that of its passage. Words that two readings
     only part in other places ("shall not", "shallnot") are none.
     """
-    kept = Counter(word for block in parsed.blocks for word in words_of(f"{block.label} {block.text}"))
+    kept = Counter(words_of("\n".join(f"{block.label} {block.text}" for block in parsed.blocks)))
     for (_, text), times in parsed.left_out.items():
         for word in words_of(text):
             kept[word] += times
@@ -30,13 +30,11 @@ def lost_words(parsed: Parsed, passages: Iterable[Passage]) -> Counter[str]:
     lost = Counter(
         {word: n for word, n in lost.items() if word not in joined and (word in kept or not _is_parted(word, kept))}
     )
-    texts, above = Counter[str](), set[str]()
-    for passage in passages:
-        texts.update(words_of(passage.text))
-        above.update(words_of(f"{passage.section} {passage.number}"))
-    said = Counter(
-        word for block in parsed.blocks if block.kind not in {"heading", "version"} for word in words_of(block.text)
-    )
+    passages = tuple(passages)
+    texts = Counter(words_of("\n".join(passage.text for passage in passages)))
+    above = set(words_of("\n".join({f"{passage.section} {passage.number}": None for passage in passages})))
+    read = (block.text for block in parsed.blocks if block.kind not in {"heading", "version"})
+    said = Counter(words_of("\n".join(read)))
     cut = Counter({word: times for word, times in (said - texts).items() if word not in above})
     return lost + cut
 

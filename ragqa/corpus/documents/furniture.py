@@ -116,16 +116,21 @@ def furniture_of(leaves: Sequence[Leaf], page: Zones, place: Zones) -> Mapping[H
             or (place.recurs(leaf.zone, leaf.text) and leaf.element.tag != "h1")
         )
     }
+    kept: set[HtmlElement] = set()  # elements with text below them
     below: dict[HtmlElement, list[Leaf]] = {}
-    for leaf in leaves:
-        element = leaf.element
-        while element is not None:
-            below.setdefault(element, []).append(leaf)
-            element = element.getparent()
-    found: dict[HtmlElement, str] = {}
-    for element, inside in below.items():
-        if all(leaf.element in gone or leaf.element.tag in _HEADINGS for leaf in inside) and any(
-            leaf.element in gone for leaf in inside
-        ):
-            found[element] = "\n".join(leaf.text for leaf in inside)
+    for stays in (True, False):
+        for leaf in leaves:
+            if (leaf.element not in gone and leaf.element.tag not in _HEADINGS) is stays:
+                element = leaf.element
+                while element is not None and element not in kept:
+                    if stays:
+                        kept.add(element)
+                    else:
+                        below.setdefault(element, []).append(leaf)
+                    element = element.getparent()
+    found = {
+        element: "\n".join(leaf.text for leaf in inside)
+        for element, inside in below.items()
+        if any(leaf.element in gone for leaf in inside)
+    }
     return {element: text for element, text in found.items() if element.getparent() not in found}

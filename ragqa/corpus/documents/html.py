@@ -45,6 +45,7 @@ _FURNITURE: Final = re.compile(
     r"(?:[-_]?(?:bar|banner|links?|list|menu|notice|overlay|policy|box|block|wrapper|container|content|inner|nav|to))*",
     re.IGNORECASE,
 )  # of a class, as a whole
+_SCRIPT: Final = "script or style"
 _MOST: Final = 0.3  # of a page's text: what holds more is no furniture, whatever it is called
 _LISTS: Final = ("ol", "ul")
 _NOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote|note)")  # one way to match each name
@@ -123,10 +124,10 @@ def _take_out(body: HtmlElement, parsed: Parsed) -> None:
         if element in gone:
             continue
         reason = _dropped(element, element.tag if isinstance(element.tag, str) else "", whole)
-        if not reason:
+        if not reason or (reason != _SCRIPT and _is_aside(element)):
             continue
         gone.update(element.iter())
-        if reason != "script or style":
+        if reason != _SCRIPT:
             parsed.leave_out(reason, _shown(element))
         element.drop_tree()
 
@@ -339,9 +340,7 @@ class _Walk:
 def _dropped(element: HtmlElement, tag: str, whole: int) -> str:
     """Why this element is left out; empty where it stays. ``whole``: the characters of the page."""
     if not tag or tag in _UNSEEN:
-        return "script or style"
-    if _is_note(element) or (tag == "aside" and "note" in (element.get("class") or "")):
-        return ""
+        return _SCRIPT
     if tag in _NEVER or (element.get("role") or "").lower() in _ROLES:
         return "navigation, form or embedded object"
     if tag == "a" and (element.text or "").strip() in {"¶", "#", "§", "🔗"}:
@@ -352,7 +351,8 @@ def _dropped(element: HtmlElement, tag: str, whole: int) -> str:
         return "hidden text"
     if tag == "header" and element.getparent() is not None and element.getparent().tag == "body":
         return "banner or menu"
-    if any(map(_FURNITURE.fullmatch, _names(element, "class"))) and _n_chars(element) < _MOST * whole:
+    names = _names(element, "class")
+    if any(map(_is_furniture, names)) and _n_chars(element) < _MOST * whole:
         return "banner or menu"
     return ""
 
@@ -361,6 +361,16 @@ def _names(element: HtmlElement, *attributes: str) -> list[str]:
     """The names in these attributes; what is longer than a name is none."""
     names = " ".join(element.get(attribute) or "" for attribute in attributes).split()
     return [name for name in names if len(name) <= _LONGEST_NAME]
+
+
+@cache
+def _is_furniture(name: str) -> bool:
+    return bool(_FURNITURE.fullmatch(name))
+
+
+def _is_aside(element: HtmlElement) -> bool:
+    """Whether this is a note, whatever it is called besides."""
+    return _is_note(element) or (element.tag == "aside" and "note" in (element.get("class") or ""))
 
 
 def _is_bold(element: HtmlElement) -> bool:
@@ -378,6 +388,8 @@ def _is_bold(element: HtmlElement) -> bool:
 def _is_note(element: HtmlElement) -> bool:
     """Whether this is one footnote, as HTML writers mark them."""
     marks = _names(element, "class", "role")
+    if not marks:
+        return False
     if element.tag == "p":  # "note" alone may also be a box beside the text
         return any(map(_NOTE.fullmatch, marks)) and bool(split_label(text_of(element))[0])
     return element.tag in {"aside", "div", "dl", "li"} and any(map(_FOOTNOTE.fullmatch, marks))

@@ -31,24 +31,29 @@ def text_of(element: HtmlElement) -> str:
     return clean_line("".join(pieces_of(element)))
 
 
-def pieces_of(element: HtmlElement) -> Iterator[str]:
+def pieces_of(element: HtmlElement) -> list[str]:
     """The words below this element, with spaces where blocks begin and end."""
-    yield element.text or ""
+    pieces = [element.text or ""]
     waiting: list[HtmlElement | str] = [*reversed(element)]  # no recursion: it costs each word its depth
     while waiting:
         child = waiting.pop()
         if isinstance(child, str):
-            yield child
+            pieces.append(child)
             continue
-        tag = child.tag if isinstance(child.tag, str) else ""
-        waiting.append(f"{' ' if tag in BLOCKS else ''}{child.tail or ''}")
-        if tag == "br" or tag in BLOCKS:
-            yield " "
+        tag = child.tag
+        is_block = tag in BLOCKS
+        after = f"{' ' if is_block else ''}{child.tail or ''}"
+        if after:
+            waiting.append(after)
+        if is_block or tag == "br":
+            pieces.append(" ")
         if tag == "img":
-            yield child.get("alt") or ""
-        else:
-            yield child.text or ""
+            pieces.append(child.get("alt") or "")
+        elif isinstance(tag, str):
+            if child.text:
+                pieces.append(child.text)
             waiting += reversed(child)
+    return pieces
 
 
 def is_marked(item: HtmlElement) -> bool:

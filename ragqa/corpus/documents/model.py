@@ -22,6 +22,7 @@ MAX_BYTES: Final = 200 * 2**20  # of a file, and of all that an archive holds un
 MAX_PAGES: Final = 5_000
 MAX_BLOCKS: Final = 400_000  # a parser stops there: no document that somebody wrote has more
 MAX_CHARS: Final = 40_000_000
+_WORDS: Final = re.compile(r"[^\W\d_]+|\d+")
 OUTERMOST: Final = 1.0  # the indent of what stands in no list and no cell, where indents are levels
 
 
@@ -146,4 +147,6 @@ class UnreadableError(CorpusError):
 
 def words_of(text: str) -> list[str]:
     """The words as two readings of one file compare them: letters, or digits, in one spelling, in lower case."""
-    return re.findall(r"[^\W\d_]+|\d+", unicodedata.normalize("NFKC", text).replace("\xad", "").casefold())
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text).replace("\xad", "")
+    return _WORDS.findall(text.casefold())

@@ -18,7 +18,7 @@ from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.labels import read_label, split_label
 from ragqa.corpus.documents.model import MAX_PAGES, Block, Parsed, UnreadableError
 from ragqa.corpus.documents.model import words_of as plain_words
-from ragqa.corpus.documents.pdf_furniture import Page, without_furniture
+from ragqa.corpus.documents.pdf_furniture import PdfPage, without_furniture
 from ragqa.corpus.documents.pdf_lines import Line, Word, lines_of, words_of
 from ragqa.corpus.documents.sheets import CELLS, table_text
 
@@ -79,7 +79,7 @@ def _why(error: str) -> str:
     return f"expected a whole PDF, found a damaged one ({error[:80]}); download or print it to PDF again"
 
 
-def _read_pages(document: PdfDocument, path: Path, parsed: Parsed) -> tuple[list[Page], list[int]]:
+def _read_pages(document: PdfDocument, path: Path, parsed: Parsed) -> tuple[list[PdfPage], list[int]]:
     """The pages, and the numbers (from 1) of those that are pictures of text."""
     import pypdfium2.raw as raw
 
@@ -96,7 +96,7 @@ def _read_pages(document: PdfDocument, path: Path, parsed: Parsed) -> tuple[list
             scanned.append(index + 1)
         if _is_ruled(page, raw):
             ruled.append(index)
-        pages.append(Page(index + 1, height, lines_of(words, index + 1)))
+        pages.append(PdfPage(index + 1, height, lines_of(words, index + 1)))
         textpage.close()
         page.close()
     if ruled:
@@ -143,7 +143,7 @@ def _is_ruled(page: Any, raw: Any) -> bool:  # noqa: ANN401
     return False
 
 
-def _find_tables(path: Path, pages: Sequence[Page], ruled: Sequence[int]) -> None:
+def _find_tables(path: Path, pages: Sequence[PdfPage], ruled: Sequence[int]) -> None:
     """Takes the words of tables out of the lines of these pages and keeps their cells instead."""
     import pdfplumber
 
@@ -151,22 +151,36 @@ def _find_tables(path: Path, pages: Sequence[Page], ruled: Sequence[int]) -> Non
         for index in ruled:
             page, found = pages[index], document.pages[index]
             for table in found.find_tables():
-                rows = [[clean_line(cell or "") for cell in row] for row in table.extract()]
+                rows, inside = _cells(page, [row.cells for row in table.rows])
                 filled = [
                     n for n in range(max(map(len, rows), default=0)) if any(row[n : n + 1] != [""] for row in rows)
                 ]
                 rows = [[row[n] for n in filled if n < len(row)] for row in rows]
                 if len(rows) < 2 or max(map(len, rows)) < 2:
                     continue
-                x0, top, x1, bottom = box = tuple(table.bbox)
-                inside = {id(word) for line in page.lines for word in line.words if _is_inside(word, box)}
                 page.lines = [
                     Line(kept, line.page)
                     for line in page.lines
                     if (kept := tuple(word for word in line.words if id(word) not in inside))
                 ]
+                x0, top, x1, bottom = tuple(table.bbox)
                 page.tables.append((top, table_text(rows), (x0, top, x1, bottom)))
             found.close()
+
+
+def _cells(page: PdfPage, grid: Sequence[Sequence[tuple[float, ...] | None]]) -> tuple[list[list[str]], set[int]]:
+    """The texts of a table's cells, each of the words whose middle stands in it, and those words; no word is lost."""
+    words = [word for line in page.lines for word in line.words]
+    inside: set[int] = set()
+    rows = []
+    for boxes in grid:
+        row = []
+        for box in boxes:
+            own = [word for word in words if box and id(word) not in inside and _is_inside(word, box)]
+            inside.update(map(id, own))
+            row.append(clean_line(" ".join(word.text for word in own)))
+        rows.append(row)
+    return rows, inside
 
 
 def _is_inside(word: Word, box: tuple[float, ...]) -> bool:
@@ -177,7 +191,7 @@ def _is_inside(word: Word, box: tuple[float, ...]) -> bool:
 # Paragraphs ---------------------------------------------------------------------------------------------------------
 
 
-def _body_size(pages: Sequence[Page]) -> float:
+def _body_size(pages: Sequence[PdfPage]) -> float:
     sizes = Counter[float]()
     for page in pages:
         for line in page.lines:
@@ -200,7 +214,7 @@ class _Paragraph:
         return self.lines[-1]
 
 
-def _blocks(pages: Sequence[Page], body: float) -> Iterator[Block]:
+def _blocks(pages: Sequence[PdfPage], body: float) -> Iterator[Block]:
     leading = _leading(pages, body)
     paragraph: _Paragraph | None = None
     waiting: list[Block] = []  # tables and notes, which stand in the way of a paragraph that goes on after them
@@ -226,7 +240,7 @@ def _blocks(pages: Sequence[Page], body: float) -> Iterator[Block]:
     yield from waiting
 
 
-def _notes(page: Page, body: float) -> Iterator[Block]:
+def _notes(page: PdfPage, body: float) -> Iterator[Block]:
     """The footnotes of a page, taken out of its lines: small print at its foot that begins with a number."""
     first = len(page.lines)
     while first and page.lines[first - 1].size < body * _SMALL:
@@ -245,11 +259,11 @@ def _notes(page: Page, body: float) -> Iterator[Block]:
         yield Block(text, "note", label.strip("(). "), place=_place(boxes))
 
 
-def _table_block(table: tuple[float, str, tuple[float, float, float, float]], page: Page) -> Block:
+def _table_block(table: tuple[float, str, tuple[float, float, float, float]], page: PdfPage) -> Block:
     return Block(table[1], "table", place=_place([(page.number, *table[2])]))
 
 
-def _leading(pages: Sequence[Page], body: float) -> float:
+def _leading(pages: Sequence[PdfPage], body: float) -> float:
     """The usual distance between two baselines of one paragraph in the usual size."""
     steps = Counter[float]()
     for page in pages:

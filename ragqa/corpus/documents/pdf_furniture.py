@@ -19,7 +19,7 @@ _ENTRIES: Final = 5  # of a table of contents, at least
 
 
 @dataclass(slots=True)
-class Page:
+class PdfPage:
     """What stands on a page: lines in reading order, and tables where they begin."""
 
     number: int
@@ -28,7 +28,7 @@ class Page:
     tables: list[tuple[float, str, tuple[float, float, float, float]]] = field(default_factory=list)
 
 
-def without_furniture(pages: Sequence[Page], parsed: Parsed) -> None:
+def without_furniture(pages: Sequence[PdfPage], parsed: Parsed) -> None:
     """Takes out running headers and footers, page numbers and tables of contents."""
     running = _running(pages)
     for page in pages:
@@ -49,7 +49,7 @@ def without_furniture(pages: Sequence[Page], parsed: Parsed) -> None:
         page.lines = kept
 
 
-def _running(pages: Sequence[Page]) -> set[tuple[str, int]]:
+def _running(pages: Sequence[PdfPage]) -> set[tuple[str, int]]:
     """Lines at the edges that come back page after page, alike but for a number that counts the pages."""
     seen: dict[tuple[str, int], dict[int, tuple[int, ...]]] = {}
     for page in pages:
@@ -70,7 +70,7 @@ def _only_counts(by_page: Mapping[int, tuple[int, ...]]) -> bool:
     )
 
 
-def _contents(page: Page, n_pages: int) -> Sequence[Line]:
+def _contents(page: PdfPage, n_pages: int) -> Sequence[Line]:
     """The lines of a table of contents without leaders: from its first to its last line that ends in a page's number.
 
     Such numbers stand at the right edge of one of the first pages, behind a gap, and never fall.
@@ -92,7 +92,7 @@ def _contents(page: Page, n_pages: int) -> Sequence[Line]:
     return page.lines[ends[0] : ends[-1] + 1]
 
 
-def _is_edge(line: Line, page: Page) -> bool:
+def _is_edge(line: Line, page: PdfPage) -> bool:
     return line.bottom < page.height * _EDGE or line.top > page.height * (1 - _EDGE)
 
 
@@ -100,7 +100,7 @@ def _key(line: Line) -> tuple[str, int]:
     return re.sub(r"\d+", "#", line.text.lower()), round(line.base / 4)
 
 
-def _is_page_number(line: Line, page: Page) -> bool:
+def _is_page_number(line: Line, page: PdfPage) -> bool:
     """Whether the line is a page's number alone, outermost on the page."""
     if not _PAGE_NUMBER.match(line.text):
         return False

@@ -13,8 +13,8 @@ import tempfile
 import zipfile
 import zlib
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import fields
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
@@ -35,6 +35,7 @@ from ragqa.corpus.documents.sheets import parse_csv, parse_xlsx
 from ragqa.corpus.documents.structure import DOTTED, build, doubtful
 from ragqa.corpus.text import chunks
 from ragqa.errors import CorpusError
+from ragqa.types import Passage
 
 MAX_MEMORY: Final = 2 * 2**30
 SHOWN: Final = 5  # numbers in one line
@@ -57,7 +58,7 @@ def read_document(
         if not passages:
             msg = "expected text, found none below its headings; take it out"
             raise UnreadableError(msg)
-        return {"title": passages[0].title, "passages": [asdict(passage) for passage in passages]}
+        return {"title": passages[0].title, "passages": _as_dicts(passages)}
     parsed = parse_html(path, beside) if kind == "HTML" else _PARSERS[kind](path)
     root = build(parsed.blocks)
     title = parsed.title[:300] or document_id.rpartition("/")[2]
@@ -68,12 +69,17 @@ def read_document(
         parsed.warnings.append(f"{len(unsure):,} numbers stand twice or out of order, look at them: {shown}")
     return {
         "title": title,
-        "passages": [asdict(passage) for passage in passages],
+        "passages": _as_dicts(passages),
         "outline": [_shown(unit) for unit in root.walk() if unit.kind != "text"],
         "dropped": dict(parsed.dropped),
         "left_out": [(reason, text[:300], times) for (reason, text), times in parsed.left_out.most_common(MAX_SHOWN)],
         "warnings": parsed.warnings,
     }
+
+
+def _as_dicts(passages: Iterable[Passage]) -> list[dict[str, Any]]:
+    names = [field.name for field in fields(Passage)]
+    return [{name: getattr(passage, name) for name in names} for passage in passages]
 
 
 def _shown(unit: Unit) -> dict[str, Any]:
