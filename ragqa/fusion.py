@@ -12,8 +12,7 @@ from dataclasses import replace
 
 from ragqa.errors import IndexingError, ModelError
 from ragqa.settings.config import FusionConfig, RerankingConfig
-from ragqa.types import Passage, Ranking, ScoredPassage, ScorePart
-from ragqa.types.normalisation import min_max_norm
+from ragqa.types import Passage, Ranking, ScoredPassage, ScorePart, min_max_norm
 
 RRF_K = 60
 NAMED = "named in the question by its number"  # the note of a hit that leads for it

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from ragqa.errors import IndexingError
 from ragqa.fusion import NAMED, fuse, led_by
 from ragqa.settings.config import FusionConfig
-from ragqa.types import Ranking
-from ragqa.types.normalisation import min_max_norm
+from ragqa.types import Ranking, min_max_norm
 from tests.support.fakes import passage, ranking
 
 scores = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(-50, 50), max_size=8)

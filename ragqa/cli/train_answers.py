@@ -9,10 +9,8 @@ from typing import Annotated
 
 import typer
 
-from ragqa.cli.output import options_of, progress_bar, stderr, stdout
-from ragqa.cli.tables import plain
+from ragqa.cli.output import options_of, plain, progress_bar, stderr, stdout
 from ragqa.generation.direct.selector import CrossEncoderSelector
-from ragqa.infra.processor import wait_passively
 from ragqa.lab.claims import fold_of, read_claims
 from ragqa.lab.training.answers import (
     AnswerSources,
@@ -26,6 +24,7 @@ from ragqa.lab.training.answers import (
 from ragqa.lab.training.loop import Progress, Reading
 from ragqa.lab.training.model_folder import command_line, write_card
 from ragqa.lab.training.refusal import fitted, out_of_fold, read_questions
+from ragqa.models.inference.precision import wait_passively
 from ragqa.pipeline import load_pipeline
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths

@@ -13,9 +13,8 @@ from typing import Final
 
 import numpy as np
 
-from ragqa.english.language import ENGLISH, language_of
 from ragqa.english.reading import read
-from ragqa.english.words import words_of
+from ragqa.english.words import ENGLISH, language_of, words_of
 from ragqa.generation.direct.asking import Part, parts_of
 from ragqa.generation.direct.selector import above, points_back, shown, worths
 from ragqa.plugins.protocols import Encoder, Selector

@@ -28,6 +28,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
+from ragqa.corpus.documents.exported import MAX_DOCUMENTS
 from ragqa.errors import CorpusError
 from ragqa.index.folders import check_name
 from ragqa.infra.files import locked, write_whole
@@ -36,7 +37,6 @@ from ragqa.library.names import free_name
 CATALOGUE: Final = "library.json"
 NEXT: Final = "next.json"
 VERSION: Final = 1
-MAX_DOCUMENTS: Final = 5_000
 MAX_BYTES: Final = 4 * 2**30  # of all files of a corpus
 TRASH: Final = ".trash"
 _PATIENCE: Final = 20.0  # seconds for another session's change

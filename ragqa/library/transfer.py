@@ -10,32 +10,35 @@ import json
 import re
 import shutil
 import zipfile
+import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NoReturn
+from typing import BinaryIO, Final
 
+from ragqa.corpus.documents import Reader
+from ragqa.corpus.documents.exported import ABOUT, FILES, refuse
 from ragqa.corpus.documents.kinds import kind_of
+from ragqa.corpus.documents.model import MAX_BYTES
 from ragqa.errors import CorpusError
 from ragqa.index import list_indexes
 from ragqa.index.engine import drop, engine_of
 from ragqa.index.folders import exclusive
 from ragqa.infra.files import move
 from ragqa.library.collection import (
-    MAX_BYTES,
-    MAX_DOCUMENTS,
     TRASH,
     Collection,
     Document,
+    collections,
     make_collection,
     now,
     sha256_of,
+    temporary,
     writing,
 )
 from ragqa.library.names import corpus_name, free_name, safe_name
+from ragqa.library.upload import copied
 
-ABOUT: Final = "corpus.json"
 KEPT_DELETED: Final = 10  # deleted corpora that can be had again; the oldest goes first
-_CHUNK: Final = 2**20
 _INDEX: Final = "index"
 _DELETED: Final = re.compile(r"(.+)@(\d{4}-\d\d-\d\dT\d{6})")
 
@@ -48,81 +51,61 @@ def export(collection: Collection, target: Path) -> None:
         "name": collection.name,
         "title": catalogue.title,
         "description": catalogue.description,
-        "documents": [{"id": one.document_id, "file": one.name} for one in catalogue.kept],
+        "documents": [
+            {"id": one.document_id, "file": one.name, "version": one.version, "added": one.added}
+            for one in catalogue.kept
+        ],
     }
     with writing(target.parent), zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(ABOUT, json.dumps(about, ensure_ascii=False, indent=1))
         for one in catalogue.kept:
-            archive.write(collection.path_of(one), f"files/{one.name}")
+            archive.write(collection.path_of(one), f"{FILES}{one.name}")
 
 
-def import_corpus(data: BinaryIO, library: Path, taken: tuple[str, ...] = ()) -> Collection:
+def import_corpus(data: BinaryIO, library: Path, reader: Reader, taken: tuple[str, ...] = ()) -> Collection:
     """A new corpus of an export, whose documents are to be indexed. ``taken`` are names of indexes.
 
-    Raises CorpusError where it is no export, or larger than a corpus may be.
+    Raises CorpusError where it is no export, or larger than an upload may be; nothing of it stays then.
     """
+    path = temporary(library)
     try:
-        with zipfile.ZipFile(data) as archive:
-            about = _about(archive)
-            infos = {info.filename: info for info in archive.infolist()}
-            wanted = [(one["id"], infos.get(f"files/{one['file']}")) for one in about["documents"]]
-            missing = [document_id for document_id, info in wanted if info is None]
-            total = sum(info.file_size for _, info in wanted if info)
-            if missing or total > MAX_BYTES or len(wanted) > MAX_DOCUMENTS:
-                _refuse(f"one without {missing[0]!r}" if missing else f"one of {len(wanted):,} files, {total:,} bytes")
-            name = corpus_name(about["title"], {*taken, *(path.name for path in library.glob("*"))})
-            collection = make_collection(name, library, about["title"], about["description"])
-            try:
-                documents = [_unpacked(collection, archive, one, info) for one, info in wanted if info]
-            except BaseException:
-                shutil.rmtree(collection.folder)
-                raise
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError, RuntimeError, EOFError) as error:
-        _refuse(f"something else ({str(error)[:60]})")
-    collection.change(lambda before, _moves: replace(before, documents=tuple(documents)))
+        with writing(library):
+            if not copied(data, path):
+                refuse(f"one of more than {MAX_BYTES >> 20} MB")
+        about = reader.exported(path)
+        name = corpus_name(about["title"], {*taken, *(one.name for one in library.glob("*"))})
+        title = _free_title(about["title"], {one.read().title for one in collections(library)})
+        collection = make_collection(name, library, title, about["description"])
+        try:
+            with writing(collection.folder), zipfile.ZipFile(path) as archive:
+                documents = [_unpacked(collection, archive, *one) for one in about["documents"]]
+            collection.change(lambda before, _moves: replace(before, documents=tuple(documents)))
+        except BaseException:
+            shutil.rmtree(collection.folder)
+            raise
+    except (zipfile.BadZipFile, KeyError, ValueError, NotImplementedError, RuntimeError, EOFError, zlib.error) as error:
+        refuse(f"something else ({str(error)[:60]})")
+    finally:
+        path.unlink(missing_ok=True)
     return collection
 
 
-def _about(archive: zipfile.ZipFile) -> dict[str, Any]:
-    """What the archive says it holds, every value of the type that is expected."""
-    try:
-        info = archive.getinfo(ABOUT)
-    except KeyError:
-        _refuse("an archive without it")
-    if info.file_size > 2**23:
-        _refuse("one that is too long")
-    about = json.loads(archive.read(info))
-    if not isinstance(about, dict) or not isinstance(about.get("documents"), list) or not about["documents"]:
-        _refuse("one without documents")
-    texts = [about.get("title"), about.get("description")]
-    for one in about["documents"]:
-        texts += [one.get("id"), one.get("file")] if isinstance(one, dict) else [None]
-    if not all(isinstance(text, str) and len(text) <= 2_000 for text in texts):
-        _refuse("one with other values")
-    ids = [one["id"] for one in about["documents"]]
-    if len(set(ids)) < len(ids) or not all(text.strip() for text in ids):
-        _refuse("one that names a document twice, or without an id")
-    checked: dict[str, Any] = about
-    return checked
+def _free_title(title: str, taken: set[str]) -> str:
+    return next(one for one in (title, *(f"{title} ({n})" for n in range(2, len(taken) + 3))) if one not in taken)
 
 
-def _unpacked(collection: Collection, archive: zipfile.ZipFile, document_id: str, info: zipfile.ZipInfo) -> Document:
+def _unpacked(
+    collection: Collection, archive: zipfile.ZipFile, document_id: str, member: str, version: int, added: str
+) -> Document:
     folder = collection.folder / "files"
     folder.mkdir(exist_ok=True)
-    name = free_name(safe_name(info.filename), [path.name for path in folder.iterdir()])
+    name = free_name(safe_name(member), [path.name for path in folder.iterdir()])
     if kind_of(name) in {"", "ZIP"}:
-        _refuse(f"one with a file of another kind, {name!r}")
-    left = info.file_size
-    with archive.open(info) as packed, (folder / name).open("wb") as file:
-        while left > 0 and (chunk := packed.read(min(_CHUNK, left))):
-            file.write(chunk)
-            left -= len(chunk)
-    return Document(document_id, name, sha256_of(folder / name), (folder / name).stat().st_size, now())
-
-
-def _refuse(found: str) -> NoReturn:
-    msg = f"expected an export of a corpus, a ZIP archive with {ABOUT}, found {found}; export it again"
-    raise CorpusError(msg)
+        refuse(f"one with a file of another kind, {name!r}")
+    with archive.open(member) as packed:
+        copied(packed, folder / name)
+    size = (folder / name).stat().st_size
+    return Document(document_id, name, sha256_of(folder / name), size, added or now(), version)
 
 
 # Deleting -----------------------------------------------------------------------------------------------------------

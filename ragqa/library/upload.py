@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import IO, BinaryIO, Final
 
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.documents.kinds import SUFFIXES, advice, kind_of
@@ -42,7 +42,7 @@ def take(collection: Collection, name: str, data: BinaryIO, reader: Reader, repl
     path = temporary(collection.folder / "staged")
     try:
         with writing(collection.folder):
-            too_large = not _copied(data, path)
+            too_large = not copied(data, path)
         if too_large:
             return [f"{shown}: expected at most {MAX_BYTES >> 20} MB, found more; split it"]
         if kind == "ZIP":
@@ -52,8 +52,8 @@ def take(collection: Collection, name: str, data: BinaryIO, reader: Reader, repl
         path.unlink(missing_ok=True)
 
 
-def _copied(data: BinaryIO, path: Path) -> bool:
-    """Whether all of it fitted."""
+def copied(data: IO[bytes], path: Path) -> bool:
+    """Writes at most `MAX_BYTES`; whether that is all of it."""
     size = 0
     with path.open("wb") as file:
         while chunk := data.read(_CHUNK):
@@ -82,7 +82,7 @@ def _unpacked(collection: Collection, name: str, path: Path, reader: Reader) -> 
         inner = temporary(collection.folder / "staged")
         try:
             with writing(collection.folder), zipfile.ZipFile(path) as archive, archive.open(member) as packed:
-                _copied(packed, inner)  # type: ignore[arg-type]
+                copied(packed, inner)
             line = collection.stage(inner, shown)
             if line:
                 yield line

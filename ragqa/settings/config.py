@@ -390,7 +390,7 @@ def prompt_folder(environ: Mapping[str, str] | None = None) -> Path | None:
     return Path(env["RAGQA_PROMPTS"]).expanduser() if env.get("RAGQA_PROMPTS") else None
 
 
-def page_models(environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
-    """``RAGQA_PAGE_MODELS``: rerankers, with commas between them, that the page offers beside those of the registry."""
+def page_models(variable: str, environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """The names in ``RAGQA_PAGE_MODELS`` (rerankers) or ``RAGQA_LANGUAGE_MODELS`` that a visitor may choose."""
     env = os.environ if environ is None else environ
-    return tuple(filter(None, (name.strip() for name in env.get("RAGQA_PAGE_MODELS", "").split(","))))
+    return tuple(filter(None, (name.strip() for name in env.get(variable, "").split(","))))

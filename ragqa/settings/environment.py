@@ -46,6 +46,7 @@ ENVIRONMENT: Final = (
     Variable("OPENAI_API_KEY", "key of the language model, and of models called `openai:MODEL`"),
     Variable("OPENAI_BASE_URL", "address of their server", "OpenAI's own"),
     Variable("RAGQA_MODEL", "the language model, as its server names it", "gpt-4o-mini"),
+    Variable("RAGQA_LANGUAGE_MODELS", "those of its models that the page offers, separated by commas", "all it lists"),
     Variable("RAGQA_LOCAL_MODEL", "a language model on this machine: a name of `ragqa models list`, or a GGUF file"),
     Variable("VOYAGE_API_KEY", "key of models called `voyage:MODEL`"),
     Variable("VOYAGE_BASE_URL", "address of their server", "Voyage's own"),

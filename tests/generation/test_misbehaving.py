@@ -16,7 +16,7 @@ from ragqa.generation.llm.reply import MAX_ANSWER_CHARS
 from ragqa.settings.config import GenerationConfig
 from ragqa.types import Passage, Question
 from ragqa.types.events.generation import Token, Working
-from tests.support.openai_server import OpenAIServer, answer
+from tests.support.openai_server import OpenAIServer, answer, deltas
 
 QUESTION, PASSAGES = Question("Who must act?"), [Passage("1", "d", "Firms must act.")]
 CONFIG = GenerationConfig(model="test", timeout_seconds=30.0, max_retries=0)
@@ -136,6 +136,25 @@ def test_nothing_is_sent_to_another_address():
         with pytest.raises(GenerationError, match="HTTP 307"):
             asked(redirect)
         assert not [one for one in other.requests if one.path.endswith("completions")]
+
+
+CALL = {"index": 0, "id": "1", "type": "function", "function": {"name": "rm", "arguments": "{}"}}
+
+
+@pytest.mark.parametrize(
+    ("parts", "reason", "what"),
+    [
+        ([{"reasoning_content": "Let me see."}], "stop", "reasoning"),
+        ([{"reasoning": "Let me see."}], "length", "reasoning"),
+        ([{"content": "<think>Let me see.</think>"}], "stop", "reasoning"),
+        ([{"content": "<think>Let me"}], None, "reasoning"),
+        ([{"tool_calls": [CALL]}], "tool_calls", "calls of tools"),
+        ([{"reasoning": "Hm."}, {"tool_calls": [CALL]}], "tool_calls", "calls of tools"),
+    ],
+)
+def test_reasoning_or_calls_of_tools_alone_are_no_answer(parts, reason, what):
+    with pytest.raises(GenerationError, match=f"an answer in words by model 'test' at .*, found {what} and no"):
+        asked(deltas(*parts, finish_reason=reason))
 
 
 def silent(exchange):

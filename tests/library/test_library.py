@@ -2,8 +2,12 @@
 
 import io
 import json
+import os
 import shutil
+import threading
+import time
 import zipfile
+from dataclasses import replace
 
 import pytest
 
@@ -293,11 +297,14 @@ def test_an_export_comes_back_and_a_deleted_corpus_too(tmp_path, reader, files):
     collection = make_collection("ferries", library, "Ferries", "All about them.")
     put_in(collection, reader, *sorted(files.iterdir()))
     index(collection, indexes, FakeEncoder())
+    second = replace(collection.read().documents[0], version=2, added="2026-01-02T03:04:05")
+    collection.change(lambda before, _moves: replace(before, documents=(second, *before.documents[1:])))
     export(collection, tmp_path / "out.zip")
     with (tmp_path / "out.zip").open("rb") as data:
-        again = import_corpus(data, library, ("ferries",))
+        again = import_corpus(data, library, reader, ("ferries",))
     assert again.name == "ferries-2"
-    assert (again.read().title, again.read().description) == ("Ferries", "All about them.")
+    assert (again.read().title, again.read().description) == ("Ferries (2)", "All about them.")
+    assert again.read().documents[0] == second  # with its version and its day
     index(again, indexes, FakeEncoder())
     texts = [[(p.passage_id, p.text) for p in open_index(name, indexes).passages] for name in ("ferries", "ferries-2")]
     assert texts[0] == texts[1]
@@ -325,9 +332,11 @@ def test_an_export_comes_back_and_a_deleted_corpus_too(tmp_path, reader, files):
         {"title": "x", "description": "", "documents": [{"id": 3, "file": "a.html"}]},
         {"title": "x", "description": "", "documents": [{"id": "a", "file": "a.exe"}]},
         {"title": "x", "description": "", "documents": [{"id": "a", "file": "a.html"}] * 2},
+        {"title": "x", "description": "", "documents": [{"id": "\ud800", "file": "a.html"}]},
+        {"title": "\udfff", "description": "", "documents": [{"id": "a", "file": "a.html"}]},
     ],
 )
-def test_what_is_no_export_is_refused_and_leaves_nothing(tmp_path, about):
+def test_what_is_no_export_is_refused_and_leaves_nothing(tmp_path, reader, about):
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr("files/a.html", "<p>text")
@@ -336,8 +345,38 @@ def test_what_is_no_export_is_refused_and_leaves_nothing(tmp_path, about):
             archive.writestr("corpus.json", json.dumps(about))
     packed.seek(0)
     with pytest.raises(CorpusError, match="expected an export of a corpus"):
-        import_corpus(packed, tmp_path / "library")
+        import_corpus(packed, tmp_path / "library", reader)
     assert collections(tmp_path / "library") == ()
+
+
+@pytest.mark.parametrize("times", [1, 400])
+def test_an_import_unpacks_to_no_more_than_an_upload(tmp_path, reader, times):
+    """Whether a file is packed a thousand to one, or a small one is named for document after document."""
+    packed, size = io.BytesIO(), (220 if times == 1 else 2) * 2**20
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        with archive.open("files/a.txt", "w") as file:
+            words = os.urandom(5_000).hex().encode() + b"\n"
+            for _ in range(size // len(words)):
+                file.write(words)
+        documents = [{"id": str(number), "file": "a.txt"} for number in range(times)]
+        archive.writestr("corpus.json", json.dumps({"title": "x", "description": "", "documents": documents}))
+    assert packed.tell() < 6 * 2**20
+    packed.seek(0)
+    with pytest.raises(CorpusError, match="expected"):
+        import_corpus(packed, tmp_path / "library", reader)
+    assert [path for path in (tmp_path / "library").rglob("*") if not path.name.startswith(".")] == []
+
+
+def test_what_an_import_says_of_itself_is_parsed_elsewhere(tmp_path, reader, monkeypatch):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("corpus.json", '{"title": "", "description": "", "documents": [' + "[]," * 2**21 + "[]]}")
+    packed.seek(0)
+    texts, loads = [], json.loads
+    monkeypatch.setattr(json, "loads", lambda text, **more: texts.append(len(text)) or loads(text, **more))
+    with pytest.raises(CorpusError, match="of 2,097,153 documents"):
+        import_corpus(packed, tmp_path / "library", reader)
+    assert max(texts) < 1_000
 
 
 def test_only_listed_folders_and_what_lies_in_them_are_offered(tmp_path, reader, files, monkeypatch):
@@ -378,8 +417,6 @@ def test_one_job_a_corpus(tmp_path, reader, files):
     collection = make_collection("ferries", tmp_path / "library")
     put_in(collection, reader, files / "note.md")
     jobs = Jobs(tmp_path / "indexes")
-    import threading
-
     wait = threading.Event()
 
     def slow():
@@ -393,6 +430,41 @@ def test_one_job_a_corpus(tmp_path, reader, files):
     wait.set()
     assert job.wait(60).stopped
     assert jobs.start(collection, "index", FakeEncoder).wait(60).phase == "Done"
+
+
+def test_one_job_at_a_time_which_gives_way_to_questions(tmp_path, reader, files):
+    asked, encoded, release = threading.Event(), threading.Event(), threading.Event()
+    jobs = Jobs(tmp_path / "indexes", is_asked=asked.is_set)
+    one, other = (make_collection(name, tmp_path / "library") for name in ("one", "other"))
+    for collection in (one, other):
+        put_in(collection, reader, files / "note.md")
+
+    class Encoder(FakeEncoder):
+        def encode(self, texts):
+            encoded.set()
+            return super().encode(texts)
+
+    def slow():
+        release.wait(60)
+        asked.set()
+        return Encoder()
+
+    first, second = (jobs.start(collection, "index", slow) for collection in (one, other))
+    until = time.monotonic() + 30
+    while second.view.phase != "Waiting for another corpus":
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert first.view.phase != "Waiting for another corpus"
+    release.set()
+    while "gives way" not in first.view.file:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert not encoded.wait(1)
+    asked.clear()
+    second.stop()
+    assert first.wait(60).phase == "Done"
+    assert second.wait(60).stopped
+    assert encoded.is_set()
 
 
 def test_the_analyser_has_a_reason():

@@ -24,6 +24,7 @@ from ragqa.conversation import Turn, rewrite
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.documents import Reader, UnreadableError
+from ragqa.corpus.documents.exported import ABOUT
 from ragqa.corpus.documents.worker import answer
 from ragqa.errors import RagqaError
 from ragqa.generation.llm.generator import LlmGenerator
@@ -32,7 +33,7 @@ from ragqa.infra import http as http_client
 from ragqa.infra.cleaning import without_controls
 from ragqa.library import parse_cache
 from ragqa.library.collection import CATALOGUE, Collection, make_collection
-from ragqa.library.transfer import ABOUT, import_corpus
+from ragqa.library.transfer import import_corpus
 from ragqa.library.update import MAX_TOKENS
 from ragqa.library.upload import take
 from ragqa.loading import Models
@@ -42,7 +43,7 @@ from ragqa.records.store import RecordStore
 from ragqa.records.view import View, advance, from_record
 from ragqa.retrieval.api_encoder import ApiEncoder
 from ragqa.retrieval.api_reranker import ApiReranker
-from ragqa.retrieval.names import rankings_for
+from ragqa.retrieval.ranking import rankings_for
 from ragqa.server.access.policy import read_policy
 from ragqa.server.queue import RunQueue
 from ragqa.settings.config import Config, GenerationConfig, IndexingConfig
@@ -380,7 +381,7 @@ def _record(data: bytes, folder: Path) -> object:
         return view_from_json(told.decode("utf-8", "replace"), "view")
     if kind == 3:
         told = zipped({ABOUT: told, "files/a.md": b"# 1 Rules\n\nFirms must act."})
-    collection = import_corpus(io.BytesIO(told), folder / "library")
+    collection = import_corpus(io.BytesIO(told), folder / "library", Inside())
     for one in collection.read().documents:
         assert collection.path_of(one).resolve().parent == (collection.folder / "files").resolve()
     return collection

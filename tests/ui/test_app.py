@@ -532,6 +532,8 @@ def test_an_address_asks_with_its_settings_and_gone_back_to_shows_the_same_run(a
     app()
     query = {"q": "Who must act?", "corpus": "encyclopedia", "threshold": "0.55", "top_k": "7", "weight_bm25": "0.5"}
     at = opened(**query)
+    assert "run" not in at.session_state
+    at.button(key="ask_link").click().run()
     run = at.session_state["run"]
     config = run.wait(20).config
     assert (config.index, config.filtering.threshold, config.filtering.top_k) == ("encyclopedia", 0.55, 7)
@@ -546,6 +548,26 @@ def test_an_address_asks_with_its_settings_and_gone_back_to_shows_the_same_run(a
     fresh = opened(run=run.id)
     assert fresh.slider(key="set_threshold").value == 0.55
     assert fresh.selectbox(key="corpus").value == "encyclopedia"
+
+
+@pytest.mark.parametrize(
+    ("page", "query"), [("ask", {"q": "Who must act?"}), ("check", {"text": "A firm acts.", "q": "Who must act?"})]
+)
+def test_whoever_follows_a_link_asks_nothing_until_a_button_is_pressed(app, page, query):
+    app()
+    at = opened(page, **query)
+    for _ in range(3):
+        at.run()
+    assert "run" not in at.session_state
+    assert "checked" not in at.session_state
+    assert "Nothing happens until you press the button" in words(at)
+    assert app.store.list() == ()
+    at.button(key="ask_link").click().run()
+    assert not at.exception
+    at.session_state["checked" if page == "check" else "run"].wait(20)
+    assert len(app.store.list()) == 1
+    at.run()
+    assert "ask_link" not in [button.key for button in at.button]
 
 
 def test_what_the_session_holds_is_the_widgets_default_too(app):
@@ -594,6 +616,20 @@ def _page_script(page):
     from ragqa.ui.pages import ask
 
     {"ask": ask.ask_page, "check": ask.check_page}[page]()
+
+
+def test_headings_of_a_corpus_are_words_on_buttons(app, monkeypatch):
+    import ragqa.ui.state.resources as resources
+
+    asked = "What is required on ![x](http://evil.example/x.png) 1. www.evil.example :red[_all_] $x$?"
+    monkeypatch.setattr(resources, "examples_of", lambda *_: [asked])
+    at = app()
+    (button,) = (button for button in at.button if button.key and button.key.startswith("example_"))
+    assert button.label == (
+        r"What is required on \!\[x\]\(http\://evil.example/x.png\) 1\. www\.evil.example \:red\[\_all\_\] \$x\$?"
+    )
+    button.click().run()
+    assert at.text_area(key="question").value == asked
 
 
 def test_a_language_model_can_be_chosen_where_there_is_one(app, monkeypatch):

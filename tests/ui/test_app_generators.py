@@ -217,3 +217,22 @@ def test_a_refusal_is_shown_with_its_reasons_and_nothing_green_and_may_be_quoted
     at.button(key="quote_now").click().run()
     assert at.toggle(key="set_quote_anyway").value
     assert at.session_state["run"].view.config.generation.quote_anyway
+
+
+@pytest.mark.parametrize("allowed", ["", "large, small"])
+def test_a_model_named_in_a_link_or_sent_by_hand_is_one_of_those_offered(app, server, monkeypatch, allowed):
+    running = server(answer("x"), models=("large", "dear"))
+    monkeypatch.setenv("RAGQA_MODEL", "small")
+    monkeypatch.setenv("RAGQA_LANGUAGE_MODELS", allowed)
+    at = app()
+    (box,) = (box for box in at.selectbox if box.key == "set_model")
+    assert box.options == (["small", "large"] if allowed else ["small", "dear", "large"])
+    box.options.append("o1-pro")  # as a browser would send it that somebody wrote
+    box.set_value("o1-pro").run()
+    assert at.session_state["settings"]["model"] == "small"
+    at.query_params = {"q": "Who must act?", "generator": "llm", "model": "o1-pro"}
+    at.run()
+    assert not at.exception
+    assert "asks for the model 'o1-pro', which this server does not offer" in words(at)
+    assert "ask_link" not in [button.key for button in at.button]
+    assert not [one for one in running.requests if one.path.endswith("completions")]

@@ -45,6 +45,7 @@ def ask(page, generator, question):
 
 def test_a_fan_out_shows_its_tree_evidence_and_answer(page, address):
     page.goto(f"{address}/ask?{urlencode({'q': FAN_OUT, 'corpus': 'encyclopedia', 'generator': 'fan-out'})}")
+    page.get_by_role("button", name="Ask what the link says").click()
     wait_until_finished(page)
     record = downloaded(page)
     open_tab(page, "How it was written")

@@ -47,6 +47,7 @@ def test_from_a_search_to_the_place_to_what_a_term_means_to_an_answer_about_the_
 
     about = page.get_by_role("link", name="Ask about this section")
     about.click()
+    page.get_by_role("button", name="Ask what the link says").click()
     page.locator(FINAL).wait_for()
     asked = page.get_by_role("textbox", name="Question").input_value()
     assert asked.startswith("What does “")

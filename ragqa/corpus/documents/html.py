@@ -27,7 +27,7 @@ from ragqa.corpus.documents.html_parts import (
     text_of,
 )
 from ragqa.corpus.documents.labels import is_label, split_label
-from ragqa.corpus.documents.model import Block, Kind, Parsed, UnreadableError, words_of
+from ragqa.corpus.documents.model import OUTERMOST, Block, Kind, Parsed, UnreadableError, words_of
 from ragqa.corpus.documents.sheets import table_text
 
 if TYPE_CHECKING:
@@ -47,11 +47,12 @@ _FURNITURE: Final = re.compile(
 )  # of a class, as a whole
 _MOST: Final = 0.3  # of a page's text: what holds more is no furniture, whatever it is called
 _LISTS: Final = ("ol", "ul")
-_NOTE: Final = re.compile(r"(?:\w+[-_])*(?:footnote|endnote|note)")
-_FOOTNOTE: Final = re.compile(r"(?:\w+[-_])*(?:footnote|endnote)")
+_NOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote|note)")  # one way to match each name
+_FOOTNOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote)")
 _BOLD: Final = frozenset(("b", "strong"))
 _HIDDEN: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 MAX_BOLD_WORDS: Final = 25
+_LONGEST_NAME: Final = 80
 _MAX_DEPTH: Final = 200  # of elements within elements
 
 
@@ -72,7 +73,7 @@ def parse_html(path: Path, beside: Sequence[Path] = ()) -> Parsed:
     for element, text in furniture_of(leaves, own, zones_beside(tuple(beside))).items():
         parsed.leave_out("furniture of the site", text)
         page.furniture[element] = text
-    _Walk(parsed, page).walk(main, 0, 0.0)
+    _Walk(parsed, page).walk(main, 0, OUTERMOST)
     _leave_rest(body, main, parsed)
     headings = (block.text for block in parsed.blocks if block.kind == "heading" and block.level == 1)
     parsed.title = next((text for text in headings if not split_label(text, bare=True)[0]), "") or title
@@ -177,6 +178,7 @@ class _WebPage:
     def __init__(self, main: HtmlElement) -> None:
         self.furniture: dict[HtmlElement, str] = {}
         self._holding: dict[HtmlElement, None] = {}
+        self._after: dict[HtmlElement, dict[HtmlElement, tuple[int, int]]] = {}  # of notes, of all that follows
         items = marked = 0
         for element in main.iter():
             if element.tag in BLOCKS:
@@ -191,6 +193,20 @@ class _WebPage:
 
     def holds_blocks(self, element: HtmlElement) -> bool:
         return element in self._holding
+
+    def is_of_notes(self, heading: HtmlElement) -> bool:
+        """Whether what follows the heading is footnotes alone."""
+        above = heading.getparent()
+        if above not in self._after:
+            self._after[above] = {}
+            n_chars = n_noted = 0
+            for child in reversed(above):
+                self._after[above][child] = n_noted, n_chars
+                n_chars += len(text_of(child))
+                below = (one for one in child.iter() if one.tag in {"p", "li", "div", "aside", "dl"})
+                n_noted += sum(len(text_of(one)) for one in below if _is_note(one))
+        n_noted, n_chars = self._after[above][heading]
+        return n_noted > 0 and n_noted >= 0.9 * n_chars
 
 
 class _Walk:
@@ -255,7 +271,7 @@ class _Walk:
     def _block(self, element: HtmlElement, tag: str, depth: int, indent: float, label: str) -> None:
         if label and (tag in {*_LISTS, "table", "pre"} or _is_note(element)):
             self._add("", "text", label, 0, indent)
-        if re.fullmatch(r"h[1-6]", tag) and _is_of_notes(element):
+        if re.fullmatch(r"h[1-6]", tag) and self.page.is_of_notes(element):
             self.parsed.leave_out("heading of notes", text_of(element))
         elif re.fullmatch(r"h[1-6]", tag):
             self._add(text_of(element), "heading", label, int(tag[1]), indent)
@@ -336,10 +352,15 @@ def _dropped(element: HtmlElement, tag: str, whole: int) -> str:
         return "hidden text"
     if tag == "header" and element.getparent() is not None and element.getparent().tag == "body":
         return "banner or menu"
-    names = (element.get("class") or "").split()
-    if any(map(_FURNITURE.fullmatch, names)) and _n_chars(element) < _MOST * whole:
+    if any(map(_FURNITURE.fullmatch, _names(element, "class"))) and _n_chars(element) < _MOST * whole:
         return "banner or menu"
     return ""
+
+
+def _names(element: HtmlElement, *attributes: str) -> list[str]:
+    """The names in these attributes; what is longer than a name is none."""
+    names = " ".join(element.get(attribute) or "" for attribute in attributes).split()
+    return [name for name in names if len(name) <= _LONGEST_NAME]
 
 
 def _is_bold(element: HtmlElement) -> bool:
@@ -356,16 +377,7 @@ def _is_bold(element: HtmlElement) -> bool:
 
 def _is_note(element: HtmlElement) -> bool:
     """Whether this is one footnote, as HTML writers mark them."""
-    marks = f"{element.get('class') or ''} {element.get('role') or ''}".split()
+    marks = _names(element, "class", "role")
     if element.tag == "p":  # "note" alone may also be a box beside the text
         return any(map(_NOTE.fullmatch, marks)) and bool(split_label(text_of(element))[0])
     return element.tag in {"aside", "div", "dl", "li"} and any(map(_FOOTNOTE.fullmatch, marks))
-
-
-def _is_of_notes(heading: HtmlElement) -> bool:
-    """Whether what follows the heading is footnotes alone."""
-    following = list(heading.itersiblings())
-    below = [one for sibling in following for one in sibling.iter() if one.tag in {"p", "li", "div", "aside", "dl"}]
-    notes = [one for one in below if _is_note(one)]
-    n_chars = sum(len(text_of(one)) for one in following)
-    return bool(notes) and sum(len(text_of(note)) for note in notes) >= 0.9 * n_chars

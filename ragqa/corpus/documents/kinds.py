@@ -91,8 +91,8 @@ def _kind_of_archive(path: Path) -> str:
     return "Excel" if "xl/workbook.xml" in names else "ZIP"
 
 
-def members(path: Path) -> tuple[zipfile.ZipInfo, ...]:
-    """What an archive holds. Raises UnreadableError where it is damaged, encrypted or a bomb.
+def members(path: Path, most: int = MAX_BYTES) -> tuple[zipfile.ZipInfo, ...]:
+    """What an archive holds, ``most`` bytes. Raises UnreadableError where it is damaged, encrypted or a bomb.
 
     `zipfile` reads no more of a member than its entry says, so that the sizes checked here hold.
     """
@@ -103,9 +103,9 @@ def members(path: Path) -> tuple[zipfile.ZipInfo, ...]:
         msg = f"expected a whole archive, found a damaged one ({str(error)[:80]}); save or download it again"
         raise UnreadableError(msg) from error
     packed, unpacked = sum(info.compress_size for info in infos), sum(info.file_size for info in infos)
-    if len(infos) > _MAX_MEMBERS or unpacked > MAX_BYTES or unpacked > max(packed, 50_000) * _MAX_RATIO:
+    if len(infos) > _MAX_MEMBERS or unpacked > most or unpacked > max(packed, 50_000) * _MAX_RATIO:
         msg = (
-            f"expected at most {_MAX_MEMBERS:,} files of {MAX_BYTES >> 20} MB in all, packed no closer than 1 to "
+            f"expected at most {_MAX_MEMBERS:,} files of {most >> 20:,} MB in all, packed no closer than 1 to "
             f"{_MAX_RATIO}, found {len(infos):,} files of {unpacked / 2**20:,.0f} MB in {packed / 2**20:,.1f} MB; "
             "take it out, or unpack it yourself"
         )

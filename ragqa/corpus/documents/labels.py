@@ -26,7 +26,7 @@ WORDS: Final = "|".join(RANKS)
 _NUMBER = r"\d{1,3}(?:[A-Z]{1,2}\d{0,3})?"
 _NAMED = r"\d{1,4}(?:[A-Z]{1,2}\d{0,3}|(?!st|nd|rd|th)[a-z]{1,2})?"  # behind a word that says what it numbers
 _WORD = re.compile(
-    rf"(?i:({WORDS}))\s?[–—-]?\s?(?:({_NAMED})|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))\b(?![.,]?\d)[.:]?(?=\s|$|[–—-])\s*[–—:-]?\s*"
+    rf"(?i:({WORDS}))\s?[–—-]?\s?(?:({_NAMED}|(?<=[\s–—-])(?-i:[A-Z]{{1,2}}[–-]?\d{{1,3}}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))\b(?![.,]?\d)[.:]?(?=\s|$|[–—-])\s*[–—:-]?\s*"
 )
 _DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)\.?(?=\s|$|\()")
 _BARE = re.compile(rf"({_NUMBER})(?=\s+\S|$)")
@@ -98,6 +98,9 @@ def is_label(text: str) -> bool:
     return bool(steps) and not rest
 
 
+_MOST_STEPS: Final = 12  # of one label; who writes more than so many brackets numbers nothing
+
+
 def split_label(text: str, *, bare: bool = False) -> tuple[str, str]:
     """The label as printed, without white space around, and the rest of the text."""
     steps, rest = read_label(text, bare=bare)
@@ -121,7 +124,7 @@ def read_label(text: str, *, bare: bool = False) -> tuple[tuple[Step, ...], str]
     if first:
         steps.append(first[0])
         place = first[1]
-    while (found := _ROUND.match(text, place)) and (step := _step("(", found[1], ")")):
+    while len(steps) < _MOST_STEPS and (found := _ROUND.match(text, place)) and (step := _step("(", found[1], ")")):
         begins = any(opens(value) for _, value in step.readings())
         if steps and not begins and text[place - 1].isspace():
             break

@@ -115,6 +115,11 @@ class Reader:
             reply = self._ask({"path": file.name, "name": name, "answers": most})
         return [(number, question, text) for number, question, text in reply["answers"]]
 
+    def exported(self, path: Path) -> dict[str, Any]:
+        """As `ragqa.corpus.documents.exported.exported`. Raises UnreadableError."""
+        found: dict[str, Any] = self._ask({"path": str(path.resolve()), "exported": True})["exported"]
+        return found
+
     def picture(self, path: Path, page: int, boxes: Sequence[tuple[float, float, float, float]]) -> bytes:
         """A page of this PDF, from 1, as a PNG with these boxes on it: left, top, right, bottom in points from the top.
 

@@ -21,17 +21,18 @@ from typing import Any, Final
 
 from ragqa.corpus.answers import answers_in
 from ragqa.corpus.documents.confined import confine, limit_processor
-from ragqa.corpus.documents.conservation import complaint, lost_words
+from ragqa.corpus.documents.conservation import check_words
 from ragqa.corpus.documents.docx import parse_docx
+from ragqa.corpus.documents.exported import exported
 from ragqa.corpus.documents.html import parse_html
 from ragqa.corpus.documents.kinds import check, members
 from ragqa.corpus.documents.labels import GUIDANCE, RANKS
-from ragqa.corpus.documents.model import MAX_BYTES, Parsed, UnreadableError
+from ragqa.corpus.documents.model import MAX_BYTES, Parsed, Unit, UnreadableError
 from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.pdf import parse_pdf
 from ragqa.corpus.documents.pdf_picture import picture_of
 from ragqa.corpus.documents.sheets import parse_csv, parse_xlsx
-from ragqa.corpus.documents.structure import DOTTED, Unit, build
+from ragqa.corpus.documents.structure import DOTTED, build
 from ragqa.corpus.text import chunks
 from ragqa.errors import CorpusError
 
@@ -60,8 +61,7 @@ def read_document(
     root = build(parsed.blocks)
     title = parsed.title[:300] or document_id.rpartition("/")[2]
     passages = passages_of(root, document_id, title, max_tokens)
-    if lost := complaint(lost_words(parsed, passages)):
-        parsed.warnings.append(lost)
+    check_words(parsed, passages)
     return {
         "title": title,
         "passages": [asdict(passage) for passage in passages],
@@ -94,6 +94,8 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
         path = Path(request["path"])
         if "answers" in request:
             return {"answers": _answers(path, request["name"], request["answers"])}
+        if "exported" in request:
+            return {"exported": exported(path)}
         if "page" in request:
             check(path, "PDF")
             return {"picture": b64encode(picture_of(path, request["page"], request["boxes"])).decode()}
@@ -136,6 +138,7 @@ def _unpacked(path: Path, member: str, folder: Path) -> Path:
 
 def main() -> None:
     """Answers requests until there are none."""
+    os.nice(5)  # questions come first
     confine(MAX_MEMORY, 2 * MAX_BYTES)
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a library prints is no reply

@@ -16,8 +16,7 @@ from ragqa.fusion import NAMED
 from ragqa.generation.direct.asking import Part
 from ragqa.generation.direct.selector import above, points_back, shown
 from ragqa.infra.cleaning import without_controls
-from ragqa.types import Passage, Ranking
-from ragqa.types.normalisation import min_max_norm
+from ragqa.types import Passage, Ranking, min_max_norm
 
 PASSAGES: Final = 40  # best first, whose sentences may answer, kept or not
 MOST_SENTENCES: Final = 800  # of them; a passage of thousands of words is read from its beginning

@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from ragqa.english.reading import read
 from ragqa.errors import ModelError
+from ragqa.infra.disk_cache import RecentResults
 from ragqa.models import check_model, resolve_model, shown_name
 from ragqa.models.inference.classifier import SequenceClassifier
-from ragqa.models.inference.sharing import RecentResults
 from ragqa.plugins.protocols import FloatMatrix, Selector
 from ragqa.settings.config import Precision
 from ragqa.types import ModelInfo, Passage

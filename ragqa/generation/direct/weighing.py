@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
-from ragqa.english.language import ENGLISH, language_of
-from ragqa.english.words import words_of
+from ragqa.english.words import ENGLISH, language_of, words_of
 from ragqa.generation.direct.asking import Part
 from ragqa.generation.direct.candidates import Evidence, Source, stems_of
 from ragqa.generation.direct.selector import log_odds

@@ -22,7 +22,7 @@ from ragqa.generation.llm.reply_cache import reply_cache, request_key
 from ragqa.generation.llm.retry import with_retries
 from ragqa.generation.local.server import Local, ModelLease
 from ragqa.generation.prompts import Message
-from ragqa.infra.redaction import plain_line
+from ragqa.infra.cleaning import plain_line
 from ragqa.settings.config import GenerationConfig
 
 if TYPE_CHECKING:
@@ -257,6 +257,12 @@ class ChatClient:
                 logger.warning("The answer broke off: %s", reply.broke)
         if text := reply.finish():
             yield text
+        if reply.instead:
+            msg = (
+                f"expected an answer in words by model {self._config.model!r} at {asked.server.name}, found "
+                f"{reply.instead} and no text; raise the limit of tokens, ask again, choose another model, {_INSTEAD}"
+            )
+            raise GenerationError(msg)
         if reply.is_nothing:
             raise asked.explained(ValueError("a stream without any text, broken off or never begun"))
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from ragqa.english.language import language_of
+from ragqa.english.words import language_of
 from ragqa.generation.citations import parse_cited_text
 from ragqa.generation.llm.cleanup import Repetition, told_in, unwrapped, without_echoes, without_unfinished
 from ragqa.generation.prompts import Prompt
@@ -29,6 +29,7 @@ class ThinkingFilter:
         self._held = ""
         self._thinking = False
         self._passing = False
+        self.has_thoughts = False
 
     def feed(self, piece: str) -> str:
         """What of the text so far may be shown now; empty while the model thinks."""
@@ -38,7 +39,8 @@ class ThinkingFilter:
         if not self._thinking:
             self._held = self._held.lstrip()
             if self._held.startswith(_OPEN):
-                self._thinking, self._held = True, self._held[len(_OPEN) :]
+                self._thinking = self.has_thoughts = True
+                self._held = self._held[len(_OPEN) :]
             elif not _OPEN.startswith(self._held):
                 return self._pass(self._held)
         if self._thinking:
@@ -144,6 +146,7 @@ class Reply:
         self._usage = Usage()
         self._finish_reason = ""  # as the server has it; empty: it never said
         self._refusal = ""
+        self._beside = ""  # what came that is no text
 
     @property
     def raw(self) -> str:
@@ -178,6 +181,13 @@ class Reply:
         """No text, no refusal and no word that this was all: not an answer, not even an empty one."""
         return not (self.raw.strip() or self._refusal or self._finish_reason)
 
+    @property
+    def instead(self) -> str:
+        """What was sent in the place of an answer, "" where there is one, or a reason why there is none."""
+        if self.raw.strip() or self._refusal or self._finish_reason == "content_filter":
+            return ""
+        return self._beside or ("reasoning" if self._thinking.has_thoughts else "")
+
     def take(self, chunk: object) -> str:
         """The new text of this chunk, cleaned of control characters; often empty. Reasoning is not text."""
         self._usage = _usage(getattr(chunk, "usage", None)) or self._usage
@@ -189,6 +199,10 @@ class Reply:
             self._finish_reason = reason[:MAX_MODEL_CHARS]
         delta = getattr(choice, "delta", None)
         self._refusal = (self._refusal + _text(delta, "refusal"))[:MAX_REFUSAL_CHARS]
+        if getattr(delta, "tool_calls", None) or getattr(delta, "function_call", None):
+            self._beside = "calls of tools"
+        elif _text(delta, "reasoning_content") or _text(delta, "reasoning"):
+            self._beside = self._beside or "reasoning"
         content = _text(delta, "content")[: self._limit + 1]
         return self._add(self._thinking.feed(without_controls(content))[: self._limit + 1 - self._n_chars])
 

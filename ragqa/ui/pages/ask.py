@@ -13,6 +13,7 @@ from ragqa.plugins import registry
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
 from ragqa.types import Question
+from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.check_form import check_form, checked_examples, file_choice
 from ragqa.ui.pages.follow_up import PENDING
@@ -22,7 +23,7 @@ from ragqa.ui.pages.settings import settings_panel
 from ragqa.ui.pages.workspace import draw_run
 from ragqa.ui.panes import Panes, draw_panes
 from ragqa.ui.state import resources
-from ragqa.ui.state.address import RUN, link_of
+from ragqa.ui.state.address import RUN, Link, link_of
 from ragqa.ui.state.links import apply_link, link_of_view, not_offered
 from ragqa.ui.state.run import Run
 
@@ -32,7 +33,7 @@ PURPOSE = "Answers from your rules, each sentence beside the words that prove it
 _RUN = {False: "run", True: "checked"}  # where a session keeps the run on the page, by whether it checks a text
 FILLINGS = 3  # how often a question is put back into its field, see `_fill_again`
 _FILLED = "filled"  # the run whose question was just put back into the field
-_LINK = "link"  # what an address asks, until the settings have been drawn
+_LINK = "link"  # what an address asks, until the settings have been drawn: whether they are what it says
 
 
 def ask_page() -> None:
@@ -78,16 +79,13 @@ def _page(*, checking: bool) -> None:
         if presenting():
             draw_presentation(questions, _ask_example)
     with st.container():  # always there, so that a message here moves nothing below
-        if problem:
-            st.html(notice_html(problem, "mixed"))
         if st.session_state.get("ask_now") == _RUN[checking]:
             del st.session_state["ask_now"]
-            link, place = st.session_state.pop(_LINK, (None, ""))
-            if link and (unmet := not_offered(link, config)):
-                st.session_state["followed"][place] = (unmet, "")
-                st.html(notice_html(unmet, "mixed"))
-            else:
-                _start(config, paths, checking=checking, place=place)
+            _start(config, paths, checking=checking, place=_place_of(asked_in_address()))
+        elif not problem:
+            problem = _offer_link(config, checking=checking)
+        for words in filter(None, (problem, resources.library_words(paths))):
+            st.html(notice_html(words, "mixed"))
     run = st.session_state.get(_RUN[checking])
     if run:
         draw_run(run, config, paths)
@@ -132,9 +130,9 @@ def _follow_address(checking: bool, names: list[str]) -> str:
 
 
 def _follow_link(query: dict[str, str], key: str, names: list[str]) -> str:
-    """Asks what the address says, once in a session: gone back to, it shows the run that came of it."""
+    """Puts what the address asks in place, once in a session: gone back to, it shows the run that came of it."""
     followed: dict[str, tuple[str, str]] = st.session_state.setdefault("followed", {})  # problem, run's id
-    place = repr(sorted(query.items()))
+    place = _place_of(query)
     if place in followed:
         problem, run_id = followed[place]
         found = resources.find_run(run_id)
@@ -155,8 +153,32 @@ def _follow_link(query: dict[str, str], key: str, names: list[str]) -> str:
         followed[place] = (problem, "")
         return problem
     _fill(Question(link.question, given=link.text))
-    if link.text or (link.question and key == _RUN[False]):
-        st.session_state["ask_now"], st.session_state[_LINK] = key, (link, place)
+    st.session_state[_LINK] = link
+    return ""
+
+
+def _place_of(query: dict[str, str]) -> str:
+    return repr(sorted(query.items()))
+
+
+def _offer_link(config: Config, *, checking: bool) -> str:
+    """Draws the button that asks what the address says: whoever sent the link does not ask in another's name.
+
+    Gives what this server does not offer of it, in words.
+    """
+    place = _place_of(asked_in_address())
+    link: Link | None = st.session_state.pop(_LINK, None)
+    if st.session_state.get("followed", {}).get(place) != ("", ""):
+        return ""
+    if link and (unmet := not_offered(link, config)):
+        st.session_state["followed"][place] = (unmet, "")
+        return unmet
+    wanted = link_of(asked_in_address())
+    if wanted.text if checking else wanted.question:
+        what = "checks this text" if checking else "asks this question"
+        st.html(notice_html(f"The link {what}, with the settings above. Nothing happens until you press the button."))
+        label, ask = ("Check what the link says", _check_now) if checking else ("Ask what the link says", _ask_now)
+        st.button(label, key="ask_link", type="primary", on_click=ask)
     return ""
 
 
@@ -244,7 +266,7 @@ def _landing(index: str, examples: list[str], *, checking: bool) -> None:
         with st.container(key="examples", gap="small"):
             for number, example in enumerate(examples[:FIRST_EXAMPLES]):
                 key = f"example_{index}_{number}"
-                st.button(example, key=key, type="tertiary", on_click=_ask_example, args=(example,))
+                st.button(plain_markdown(example), key=key, type="tertiary", on_click=_ask_example, args=(example,))
     chosen = checked_examples(index, "Try it" if checking else "Or check a text from elsewhere", _check_example)
     if chosen and not checking:
         st.switch_page(st.Page(check_page, url_path="check"))
@@ -314,6 +336,6 @@ def _start(config: Config, paths: Paths, *, checking: bool, place: str = "") -> 
         before.stop()
     resources.runs().add(run)
     st.session_state[_RUN[checking]] = run
-    if place:
+    if place in st.session_state.get("followed", {}):
         st.session_state["followed"][place] = ("", run.id)
     go_to({RUN: run.id})

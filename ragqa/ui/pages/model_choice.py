@@ -1,4 +1,4 @@
-"""Which language model answers: one on this machine, those that the server lists, or any other name typed in."""
+"""Which language model answers: one on this machine, or of the server's those that may be chosen here."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import streamlit as st
 from ragqa.errors import RagqaError
 from ragqa.generation.llm.client import ChatClient
 from ragqa.models.catalogue import usable_models
-from ragqa.settings.config import GenerationConfig, api_key, has_llm, has_server
+from ragqa.settings.config import GenerationConfig, api_key, has_llm, has_server, page_models
 from ragqa.settings.paths import Paths
 from ragqa.ui.shared import shared
 
-_SECONDS = 3.0  # a server that does not answer by then is asked again after a minute; the name can be typed in
+_SECONDS = 3.0  # a server that does not answer by then is asked again after a minute
 
 _logger = logging.getLogger(__name__)
 
@@ -30,23 +30,16 @@ def can_ask() -> bool:
 def model_widget(values: dict[str, Any], defaults: GenerationConfig) -> None:
     """Draws the choice and puts it into ``values["model"]``, or for a local one into ``values["local_model"]``.
 
-    Of this machine's files a visitor can choose those that are offered and name no other.
+    A visitor can choose those that are offered and name no other: somebody pays for what a server's model writes.
     """
-    local = _local_models(defaults)
-    listed = _models(defaults.base_url, bool(api_key())) if has_server() else ()
-    of_server = (values["model"], defaults.model, *listed) if has_server() or not local else ()
-    options = list(dict.fromkeys((*of_server, *local)))
-    now = next((label for label, name in local.items() if name == values["local_model"]), options[0])
-    if st.session_state.setdefault("set_model", now) not in options and not has_server():
+    local, of_server = _local_models(defaults), _of_server(defaults)
+    options = [*of_server, *local] or [defaults.model]
+    named = values["model"] if values["model"] in options else options[0]
+    now = next((label for label, name in local.items() if name == values["local_model"]), named)
+    if st.session_state.setdefault("set_model", now) not in options:
         st.session_state["set_model"] = now
-    told = f"{len(listed)} of the server's models are listed" if listed else "The server lists no models"
-    chosen = st.selectbox(
-        "Model",
-        options,
-        key="set_model",
-        accept_new_options=bool(of_server),
-        help=f"{told}; any other name may be typed in." if of_server else "On this machine: `ragqa models list`.",
-    )
+    words = "Further ones: RAGQA_LANGUAGE_MODELS." if of_server else "On this machine: `ragqa models list`."
+    chosen = st.selectbox("Model", options, key="set_model", help=words)
     values["local_model"] = local.get(chosen or "", "")
     if values["local_model"]:
         st.caption("On this machine: no key, no network. Loaded at the first question; one answer at a time.")
@@ -56,10 +49,16 @@ def model_widget(values: dict[str, Any], defaults: GenerationConfig) -> None:
 
 def model_names(defaults: GenerationConfig) -> dict[str, tuple[str, str]]:
     """What can be asked, by what it is called in a list: ``model`` and ``local_model``, the latter "" of a server's."""
-    listed = _models(defaults.base_url, bool(api_key())) if has_server() else ()
-    served = dict.fromkeys((defaults.model, *listed)) if has_server() else {}
     local = {label: (defaults.model, name) for label, name in _local_models(defaults).items()}
-    return {name: (name, "") for name in served} | local
+    return {name: (name, "") for name in _of_server(defaults)} | local
+
+
+def _of_server(defaults: GenerationConfig) -> tuple[str, ...]:
+    """What may be chosen of the server: the configured model, and those of RAGQA_LANGUAGE_MODELS, else all listed."""
+    if not has_server():
+        return ()
+    names = page_models("RAGQA_LANGUAGE_MODELS") or _models(defaults.base_url, bool(api_key()))
+    return tuple(dict.fromkeys((defaults.model, *names)))
 
 
 def _local_models(defaults: GenerationConfig) -> dict[str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -19,7 +18,7 @@ from ragqa.library.collection import collection_of
 from ragqa.plugins import registry
 from ragqa.records.view import View, reselect
 from ragqa.retrieval.learned_ranker import rankings_read
-from ragqa.retrieval.names import adding_command, lacking_rankings
+from ragqa.retrieval.ranking import adding_command, lacking_rankings
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config, FusionConfig, GenerationConfig, page_models, settings_at, with_values
 from ragqa.settings.paths import Paths
@@ -27,6 +26,7 @@ from ragqa.settings.preset_files import LONGEST_EXPLANATION, LONGEST_NAME, save_
 from ragqa.settings.presets import PRESETS, Preset
 from ragqa.settings.schema import Place
 from ragqa.ui import access
+from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import changed_html, notice_html
 from ragqa.ui.pages.model_choice import can_ask, model_widget
 from ragqa.ui.state import resources
@@ -47,6 +47,12 @@ PANES, TABS, LIMITS, CHANGES = "live", "tabs", "limits", "changes"
 FOLLOWING = (TABS, PANES, LIMITS, CHANGES)  # the fragments that show what the filter does, the selection first
 _SETTINGS = {one.key: one for one in ON_PAGE}
 _STORE = "settings"  # plain keys: those of widgets vanish when the page changes
+_PLAIN = {
+    PRESETS[0].name: "Standard",
+    "learning to rank": "Trained ranking",
+    "AUEB .90/.10": "Strict",
+    "no filter, k = 10": "Broad",
+}
 _PRESET, _SAVED, _RESET = "chosen_preset", "saved_preset", "reset_now"
 
 
@@ -68,20 +74,22 @@ def settings_panel(
     with st.sidebar:
         st.html('<p class="rq-drawer">Settings</p>')
         own, problems = resources.own_presets(Paths.from_env().presets)
-        presets = _served_first((*PRESETS, *own), rankings, encoder)
+        presets = _offered((*PRESETS, *own), rankings, encoder)
         preset = presets[_chosen_preset(presets, weights, place)]
+        lacking, key = _needs(preset, rankings, encoder)
+        if lacking or key:  # it was chosen for another corpus, or an address names it
+            how = f"To add it: {_adding(lacking, index)}" if lacking else f"Set {key} and start again."
+            needed = f"The preset needs {', '.join(lacking) or key}, which is not here: it is left out. {how}"
+            (place or st).html(notice_html(needed, "mixed"))
         if st.session_state.pop(_RESET, False):
             _apply_preset(presets, weights)
         for name, value in weights(preset).items():  # of rankings that the corpus before this one had not
             values.setdefault(name, value)
-        st.caption(preset.explanation if preset in PRESETS else _verbatim(preset.explanation))
+        st.caption(preset.explanation if preset in PRESETS else plain_markdown(preset.explanation))
         top = st.container()  # filled when the widgets below have said what was changed
         groups = (registry.RETRIEVERS, registry.RERANKERS, registry.GENERATORS)
         for problem in (*problems, *(line for group in groups for line in registry.problems(group))):
-            st.warning(_verbatim(problem))
-        missing = lacking_rankings(preset.fusion, rankings, encoder)
-        if missing:
-            st.warning(_verbatim(_missing(missing, index)))
+            st.warning(plain_markdown(problem))
         words = _filtering_widgets(values, moves=view is not None)
         _retrieval_widgets(values, rankings)
         _reranking_widgets(values, presets.values(), rankings, index)
@@ -123,6 +131,11 @@ def apply_values(changed: Mapping[str, Any], defaults: Config) -> None:
         values[name] = st.session_state[f"set_{name}"] = value
 
 
+def preset_label(name: str) -> str:
+    """What a preset is called in a list: in plain words where it has such, its own name behind them."""
+    return f"{_PLAIN[name]} ({name})" if name in _PLAIN else name
+
+
 def _chosen_preset(
     presets: Mapping[str, Preset], weights: Callable[[Preset], dict[str, float]], place: DeltaGenerator | None
 ) -> str:
@@ -133,7 +146,7 @@ def _chosen_preset(
         "Preset",
         list(presets),
         list(presets).index(st.session_state["preset"]) if "preset" in st.session_state else 0,
-        format_func=lambda name: f"Preset: {name}",
+        format_func=lambda name: f"Preset: {preset_label(name)}",
         key="preset",
         on_change=_apply_preset,
         args=(presets, weights),
@@ -199,15 +212,18 @@ def _say_what_limits(words: Mapping[str, DeltaGenerator], config: Config, view: 
         place.caption(f"**{found.words[name]}**" if binds else found.words[name])
 
 
-def _served_first(presets: Sequence[Preset], rankings: Sequence[str], encoder: str) -> dict[str, Preset]:
-    """By name, those whose rankings the index has before the others."""
-    served = {preset.name: preset for preset in presets if not lacking_rankings(preset.fusion, rankings, encoder)}
-    return served | {preset.name: preset for preset in presets if preset.name not in served}
+def _offered(presets: Sequence[Preset], rankings: Sequence[str], encoder: str) -> dict[str, Preset]:
+    """By name, those that run on this corpus and on this server, and the one that is chosen already."""
+    chosen = st.session_state.get("preset") or st.session_state.get(_PRESET)
+    return {one.name: one for one in presets if one.name == chosen or not any(_needs(one, rankings, encoder))}
 
 
-def _missing(names: Sequence[str], index: str) -> str:
-    words = f"This corpus has no ranking {', '.join(names)}, which the preset weighs: the others share its weight."
-    return f"{words} To add it: {_adding(names, index)}"
+def _needs(preset: Preset, rankings: Sequence[str], encoder: str) -> tuple[tuple[str, ...], str]:
+    """The rankings and the name of the key that the preset needs and that are not there."""
+    model = preset.reranking.model
+    lacking = lacking_rankings(preset.fusion, rankings, encoder)
+    lacking += tuple(name for name in rankings_read(model) if name not in (*rankings, *lacking))
+    return lacking, missing_key(model)
 
 
 def _adding(names: Sequence[str], index: str) -> str:
@@ -219,11 +235,6 @@ def _group(name: str) -> str:
     return f'<p class="rq-group">{name}</p>'
 
 
-def _verbatim(text: str) -> str:
-    """Text of a file as Markdown that shows it as it is: no link, picture or formula in it comes alive."""
-    return re.sub(r"([!-/:-@\[-`{-~])", r"\\\1", text)  # of other signs Markdown would show the backslash
-
-
 def _retrieval_widgets(values: dict[str, Any], rankings: Sequence[str]) -> None:
     st.html(_group("Retrieval and fusion"))
     _widgets(values, "retrieval")
@@ -231,18 +242,19 @@ def _retrieval_widgets(values: dict[str, Any], rankings: Sequence[str]) -> None:
     for name in rankings:
         part, encoder = registry.find(registry.RETRIEVERS, name), name.removeprefix("dense:")
         label = f"{part.label if part else name} weight" + (f", {encoder}" if encoder != name else "")
-        _slider(values, f"weight_{name}", _verbatim(label), (0.0, 1.0, 0.05), part.explanation if part else "")
+        _slider(values, f"weight_{name}", plain_markdown(label), (0.0, 1.0, 0.05), part.explanation if part else "")
     shares = fusion_of(values, rankings).weights
     if "dense" not in rankings:
         st.caption("No vectors in this index: lexical only.")
     words = " + ".join(f"{name} {share:.2f}" for name, share in shares.items())
-    st.caption(_verbatim(words if values["fusion"] == "wsum" else f"Ranks of {' and '.join(shares)}, all alike."))
+    st.caption(plain_markdown(words if values["fusion"] == "wsum" else f"Ranks of {' and '.join(shares)}, all alike."))
 
 
 def _rerankers(presets: Iterable[Preset]) -> tuple[str, ...]:
     """What a visitor may have loaded: the registry's rerankers, those of presets and of RAGQA_PAGE_MODELS; "": off."""
     own = [part.name for part in registry.parts(registry.RERANKERS) if part.is_name]
-    return tuple(dict.fromkeys(("", *own, *page_models(), *(preset.reranking.model for preset in presets))))
+    further = page_models("RAGQA_PAGE_MODELS")
+    return tuple(dict.fromkeys(("", *own, *further, *(preset.reranking.model for preset in presets))))
 
 
 def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset], rankings: Sequence[str], index: str) -> None:
@@ -262,12 +274,12 @@ def _reranking_widgets(values: dict[str, Any], presets: Iterable[Preset], rankin
     missing = [name for name in rankings_read(values["reranker"]) if name not in rankings]
     if missing:
         words = f"{values['reranker']} reads the ranking {', '.join(missing)}, which this corpus lacks: choose another."
-        st.warning(_verbatim(f"{words} To add it: {_adding(missing, index)}"))
+        st.warning(plain_markdown(f"{words} To add it: {_adding(missing, index)}"))
     if is_api_name(values["reranker"]):
         st.caption("Behind an API: the question and the passages it reads are sent to that server.")
     key = missing_key(values["reranker"])
     if key:
-        st.warning(_verbatim(f"{values['reranker']} needs a key: set {key} and start again, or choose off."))
+        st.warning(plain_markdown(f"{values['reranker']} needs a key: set {key} and start again, or choose off."))
     _widgets(values, "reranking")
 
 

@@ -15,7 +15,7 @@ from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
 from ragqa.ui.html.answer import panes_of
-from ragqa.ui.html.render import again_html, progress_html
+from ragqa.ui.html.render import again_html, notice_html, progress_html
 from ragqa.ui.pages.follow_up import draw_follow_up, origin_html
 from ragqa.ui.pages.settings import PANES, TABS, with_moved_filter
 from ragqa.ui.pages.tabs import draw_tabs, shows_raw
@@ -82,7 +82,7 @@ def _tabs(run: Run, settings: Config, index: Index | None, paths: Paths) -> None
         try:
             record = resources.record_json(view.record_id, paths.records)
         except RagqaError as error:
-            st.error(str(error))
+            st.html(notice_html(str(error), "bad"))
     if view.rankings or view.error:
         draw_tabs(view, with_moved_filter(settings), index, record)
 

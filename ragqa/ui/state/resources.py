@@ -24,7 +24,7 @@ from ragqa.library.jobs import Jobs
 from ragqa.pipeline import assemble
 from ragqa.records.store import RecordStore
 from ragqa.records.view import from_record
-from ragqa.retrieval.names import rankings_for
+from ragqa.retrieval.ranking import rankings_for
 from ragqa.server.access.policy import Act
 from ragqa.server.queue import RunQueue
 from ragqa.settings.config import NO_ENCODER, Config, FusionConfig
@@ -250,7 +250,14 @@ def encoder_of(name: str, paths: Paths) -> Encoder | None:
 @shared()
 def library_jobs(paths: Paths) -> Jobs:
     """What is being read and indexed for the library."""
-    return Jobs(paths.indexes, lambda rankings: _further(tuple(rankings), paths))
+    return Jobs(paths.indexes, lambda rankings: _further(tuple(rankings), paths), lambda: turns().at_work > 0)
+
+
+def library_words(paths: Paths) -> str:
+    """What whoever asks meanwhile is told of the library's work; "" where there is none."""
+    if not library_jobs(paths).turn.locked():
+        return ""
+    return "A corpus is being read or indexed on this server. It gives way to questions, which may take twice as long."
 
 
 def corpus_titles(names: Iterable[str], paths: Paths) -> dict[str, str]:

@@ -14,6 +14,7 @@ from ragqa.evaluation.report import Report, Row
 from ragqa.infra.cleaning import cell
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage
+from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.evaluation.render import (
     answer_html,
@@ -75,7 +76,7 @@ def draw_comparisons(report: Report, heading: str = "Side by side") -> None:
         st.subheader(heading, anchor="published")
     for comparison in report.comparisons:
         if comparison.title:
-            st.caption(comparison.title)
+            st.caption(plain_markdown(comparison.title))
         st.html(comparison_html(comparison))
 
 
