@@ -17,7 +17,12 @@ ENOUGH = 0.5  # of the words that name an instrument, rare ones counting more: a
 
 def names_a_rule(question: str) -> bool:
     """Whether the question names any rule by its number."""
-    return any(one.unit for mention in mentions(question) for one in mention.named)
+    return any(one.unit for mention in _mentions(question) for one in mention.named)
+
+
+def _mentions(question: str) -> list[Mention]:
+    """The references in it; a number by itself behind the first word ("Within 3 days") is none."""
+    return [mention for mention in mentions(question) if mention.kind or not mention.opens]
 
 
 def asked_by_number(question: str, passages: Sequence[Passage], ranked: Sequence[str] = ()) -> tuple[Passage, ...]:
@@ -27,7 +32,7 @@ def asked_by_number(question: str, passages: Sequence[Passage], ranked: Sequence
     the first among ``ranked``, ids of documents. A named instrument that is no document's leaves nothing.
     """
     found: dict[int, None] = {}
-    for mention in mentions(question):
+    for mention in _mentions(question):
         for start, last in _places(question, mention, _resolver(passages), ranked):
             found |= dict.fromkeys(range(start, min(last, start + MOST - 1) + 1))
     return tuple(passages[place] for place in found)

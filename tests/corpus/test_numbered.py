@@ -33,6 +33,7 @@ CORPUS = tuple(
         ("What does rule 3.1.1 of the Outsourcing Rules say?", ()),
         ("What does rule 9.9.9 say?", ()),
         ("How long are records kept?", ()),
+        ("Within 3.1.2 Business Days?", ()),
     ],
 )
 def test_the_rule_is_that_of_the_document_named(question, ids):
