@@ -110,6 +110,8 @@ def _trust(view: View, found: Shown) -> str:
     used = {number for check in checks for number in check.verified or check.written}
     n_all = len(view.selection.kept) + len(view.selection.dropped)
     facts = [f"uses {len(used)} of {quantity(n_all, 'passage')}"] if checks or view.answer.is_refusal else []
+    if found.sentences and not found.verdicts:
+        facts.insert(0, "raw verdicts")
     if found.obligations and not view.answer.is_refusal:
         facts.append(
             f"{quantity(len(found.uncovered), 'duty', 'duties')} left out" if found.uncovered else "no duty left out"

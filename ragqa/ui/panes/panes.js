@@ -131,6 +131,12 @@ function panesIn(root) {
   };
   const onKey = (event) => {
     if (event.key === "Escape") return close();
+    if (event.key === "Enter" && !event.shiftKey && !event.ctrlKey && !event.isComposing && event.target.closest?.(".st-key-question textarea")) {
+      event.preventDefault(); // Enter asks, Shift and Enter begin a line
+      event.stopPropagation();
+      event.target.blur(); // which is when Streamlit takes the words
+      return event.target.closest("[data-testid=stForm]")?.querySelector("button").click();
+    }
     const from = event.target.closest?.("[data-show]");
     if (!from) return undefined;
     if ((event.key === "Enter" || event.key === " ") && from.tagName !== "BUTTON") {
@@ -175,7 +181,7 @@ function panesIn(root) {
   root.querySelector(".rq-close").addEventListener("click", close);
   document.addEventListener("click", onClick);
   document.addEventListener("focusin", onFocus);
-  document.addEventListener("keydown", onKey);
+  document.addEventListener("keydown", onKey, true);
 
   return {
     update(next) {
@@ -212,7 +218,7 @@ function panesIn(root) {
     remove() {
       document.removeEventListener("click", onClick);
       document.removeEventListener("focusin", onFocus);
-      document.removeEventListener("keydown", onKey);
+      document.removeEventListener("keydown", onKey, true);
       document.removeEventListener("input", onInput);
       window.removeEventListener("beforeprint", onPrint);
     },
