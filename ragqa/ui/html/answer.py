@@ -81,7 +81,7 @@ def _labels(view: View, settings: Config) -> str:
 
 def _headline(view: View, found: Shown) -> str:
     """Answered, in part or not; of a checked text what was found of its sentences."""
-    if view.answer is None:
+    if view.answer is None or not (view.answer.text or view.answer.is_refusal):
         return ""
     if view.asked.given:
         verdicts = list(verdict_by_index(found.sentences, found.verdicts).values())
