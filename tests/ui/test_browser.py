@@ -526,8 +526,8 @@ def test_after_asking_the_arrows_walk_and_paper_has_the_evidence_of_every_senten
     assert not page.locator(".rq-evidence").is_visible()
     page.emulate_media(media="screen")
     page.goto(f"{address}/records")
-    settle(page)
-    assert page.evaluate(where) == left  # the bar stays where it is
+    page.locator(".rq-table a").first.wait_for()
+    page.wait_for_function(f"left => ({where})() === left", arg=left)  # the bar stays where it is
 
 
 def test_a_button_that_cannot_be_pressed_is_seen_in_the_light_theme(page, address):

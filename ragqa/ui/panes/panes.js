@@ -38,7 +38,7 @@ function panesIn(root) {
   const paper = root.querySelector(".rq-print");
   const live = root.querySelector(".rq-live");
   const known = {};
-  let data = {}, chosen = "", shown = "", origin = null, follows = false;
+  let data = {}, chosen = "", shown = "", origin = null, follows = false, quiet = false;
 
   const onPage = (key, id) => document.querySelector(`[data-${key}="${CSS.escape(id)}"]`);
   const escaped = (text) => text.replace(/[&<>]/g, (one) => `&#${one.charCodeAt(0)};`);
@@ -129,7 +129,16 @@ function panesIn(root) {
     const from = event.target.closest(SAID);
     if (from && from.dataset.show !== chosen) choose(from.dataset.show, from, false);
   };
+  /** Brings the focus to a sentence that nobody chose: its reason would lie over the next ones, so it waits. */
+  function rest(sentence) {
+    quiet = true;
+    sentence.classList.add("rq-quiet");
+    sentence.focus({ preventScroll: true });
+  }
+
   const onKey = (event) => {
+    quiet = false;
+    section.querySelector(".rq-quiet")?.classList.remove("rq-quiet");
     if (event.key === "Escape") return close();
     if (event.key === "Enter" && !event.shiftKey && !event.ctrlKey && !event.isComposing && event.target.closest?.(".st-key-question textarea")) {
       event.preventDefault(); // Enter asks, Shift and Enter begin a line
@@ -206,12 +215,14 @@ function panesIn(root) {
       if (!chosen && next.cards.s0) chosen = "s0";
       draw();
       if (focused && focused !== document.activeElement?.dataset?.show) {
-        section.querySelector(`[data-show="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+        const again = section.querySelector(`[data-show="${CSS.escape(focused)}"]`);
+        if (again && quiet) rest(again);
+        else again?.focus({ preventScroll: true });
       }
       const first = follows && section.querySelector(SENTENCE);
       if (first) { // the arrows walk at once; who writes the next question by then goes on writing
         follows = false;
-        if (isAsking()) first.focus({ preventScroll: true });
+        if (isAsking()) rest(first);
       }
       if (next.status !== before.status) live.textContent = next.status;
     },
