@@ -126,7 +126,7 @@ def test_back_and_forward_show_what_the_address_says(page, address):
     shows(page, first)
     page.go_forward()
     shows(page, second)
-    link = page.locator("a", has_text="a link that asks it again").get_attribute("href")
+    link = page.locator("a", has_text="Ask again").get_attribute("href")
     page.goto(f"{address}/{link.replace('ask?', 'ask?top_k=3&')}")
     page.get_by_role("button", name="Ask what the link says").click()
     shows(page, second)

@@ -81,7 +81,7 @@ def _labels(view: View, settings: Config) -> str:
 
 def _headline(view: View, found: Shown) -> str:
     """Answered, in part or not; of a checked text what was found of its sentences."""
-    if view.answer is None:
+    if view.answer is None or not (view.answer.text or view.answer.is_refusal):
         return ""
     if view.asked.given:
         verdicts = list(verdict_by_index(found.sentences, found.verdicts).values())
@@ -110,6 +110,8 @@ def _trust(view: View, found: Shown) -> str:
     used = {number for check in checks for number in check.verified or check.written}
     n_all = len(view.selection.kept) + len(view.selection.dropped)
     facts = [f"uses {len(used)} of {quantity(n_all, 'passage')}"] if checks or view.answer.is_refusal else []
+    if found.sentences and not found.verdicts:
+        facts.insert(0, "raw verdicts")
     if found.obligations and not view.answer.is_refusal and weak_match(view.rankings) is None:
         facts.append(
             f"{quantity(len(found.uncovered), 'duty', 'duties')} left out" if found.uncovered else "no duty left out"

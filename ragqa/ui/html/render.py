@@ -177,6 +177,11 @@ def cited_by(sentence: AnswerSentence, check: CitationCheck | None) -> tuple[int
     return tuple(sorted({*sentence.citations, *check.verified})) if check else sentence.citations
 
 
+def turns_html(turns: Sequence[tuple[str, str]], asked: str, record_id: str) -> str:
+    """The questions and answers before this one, each closed until it is opened, and how this one was typed."""
+    return _TEMPLATES.turns(turns, asked, record_id)
+
+
 def headline_html(words: str, kind: str, missing: Sequence[str] = ()) -> str:
     """Whether the question is answered, before anything else; what of it is missing."""
     return _TEMPLATES.headline(words, kind, missing)

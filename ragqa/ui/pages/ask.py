@@ -215,7 +215,7 @@ def _question_form() -> None:
             st.session_state.get("question", ""),
             key="question",
             height=68,
-            placeholder="Ask in your own words. Ctrl+Enter asks.",
+            placeholder="Ask in your own words. Enter asks.",
             label_visibility="collapsed",
         )
         st.form_submit_button("Ask", type="primary", on_click=_ask_now)

@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
-from urllib.parse import quote
-
 import streamlit as st
 
-from ragqa.conversation import follow_up
+from ragqa.conversation import Turn, follow_up, thread_of
 from ragqa.errors import RagqaError
+from ragqa.library.document import section_question
 from ragqa.records.store import RecordStore
 from ragqa.records.view import View
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config
 from ragqa.types import FollowUp
 from ragqa.ui import access
-from ragqa.ui.html.render import notice_html
-from ragqa.ui.html.template import text_html
+from ragqa.ui.html.library import plain_markdown
+from ragqa.ui.html.render import notice_html, turns_html
+from ragqa.ui.html.template import cut
 
 ASKED = "follow_up_asked"  # what is typed, as a widget's key; the rewriting's has the record and the words after it
+SUGGESTED = 3
 PENDING = "follow_up"  # the `FollowUp` of the question that is about to be asked
 
 
 def draw_follow_up(view: View, config: Config, records: RecordStore) -> None:
-    """A field for a follow-up to this finished answer and, once something is typed, its rewriting and a button."""
+    """The box for a follow-up to this finished answer, its rewriting in place.
+
+    A fragment: what is typed redraws nothing but the box, so that the answer stays where it is.
+    """
+    with st.container(key="follow_up"):
+        _box(view, config, records)
+
+
+def draw_next(view: View) -> None:
+    """What may be asked next: the sections that the evidence stands in."""
+    asked = [section_question(one) for one in (view.selection.passages if view.selection else ())]
+    further = [one for one in dict.fromkeys(asked) if one and one != view.question][:SUGGESTED]
+    with st.container(horizontal=True, key="next_questions"):
+        for number, question in enumerate(further):
+            label = plain_markdown(cut(question, 80))
+            st.button(label, key=f"next_{number}", type="tertiary", on_click=_ask_next, args=(question,))
+
+
+def _box(view: View, config: Config, records: RecordStore) -> None:
     asked = st.text_input(
         "Ask a follow-up",
         key=f"{ASKED}_{view.record_id}",
@@ -44,10 +63,15 @@ def draw_follow_up(view: View, config: Config, records: RecordStore) -> None:
         return
     found = known[place]
     key = f"rewriting_{view.record_id}_{asked}"
-    st.text_input("Asked as", found.rewritten, key=key, help=f"Rewritten by {found.by}; change it freely.")
+    st.text_input("Understood as", found.rewritten, key=key, help=f"Rewritten by {found.by}; change it freely.")
     if found.note:
         st.html(notice_html(found.note))
-    st.button("Ask it", key="ask_follow_up", on_click=_ask, args=(key, found))
+    if st.button("Ask it", key="ask_follow_up", on_click=_ask, args=(key, found)):
+        st.rerun()
+
+
+def _ask_next(question: str) -> None:
+    st.session_state["question"], st.session_state["ask_now"] = question, "run"
 
 
 def _ask(key: str, found: FollowUp) -> None:
@@ -56,7 +80,12 @@ def _ask(key: str, found: FollowUp) -> None:
     st.session_state["ask_now"] = "run"
 
 
-def origin_html(found: FollowUp) -> str:
-    """What a question follows, and how it was typed."""
-    before = f'<a href="records?record={quote(found.record_id)}" target="_blank">the answer before</a>'
-    return f'<p class="rq-fine">A follow-up to {before}, asked as “{text_html(found.asked)}”</p>'
+def draw_thread(found: FollowUp, records: RecordStore) -> None:
+    """The questions and answers that led to this one, oldest first, and how the follow-up was typed."""
+    known: dict[str, tuple[Turn, ...]] = st.session_state.setdefault("threads", {})
+    if found.record_id not in known:
+        try:
+            known[found.record_id] = thread_of(found.record_id, records)
+        except RagqaError:  # its record is gone, or not this person's
+            known[found.record_id] = ()
+    st.html(turns_html([(one.question, one.answer) for one in known[found.record_id]], found.asked, found.record_id))

@@ -60,7 +60,7 @@ def _listed(store: RecordStore, paths: Paths, against: str) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="history_search"):
         words = st.text_input("Words of the question", key="history_words", width=320, on_change=_first)
         index = st.selectbox(
-            "Corpus", list(titles), format_func=titles.get, key="history_corpus", width=300, on_change=_first
+            "Corpus", list(titles), format_func=titles.__getitem__, key="history_corpus", width=300, on_change=_first
         )
         since = st.date_input("From", None, key="history_since", width=160, on_change=_first)
     after = int(st.session_state.setdefault(_AFTER, 0))

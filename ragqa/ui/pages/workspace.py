@@ -16,7 +16,7 @@ from ragqa.settings.paths import Paths
 from ragqa.ui import access
 from ragqa.ui.html.answer import panes_of
 from ragqa.ui.html.render import again_html, notice_html, progress_html
-from ragqa.ui.pages.follow_up import draw_follow_up, origin_html
+from ragqa.ui.pages.follow_up import draw_follow_up, draw_next, draw_thread
 from ragqa.ui.pages.settings import PANES, TABS, with_moved_filter
 from ragqa.ui.pages.tabs import draw_tabs, shows_raw
 from ragqa.ui.panes import draw_panes
@@ -25,6 +25,7 @@ from ragqa.ui.state.address import address_of
 from ragqa.ui.state.links import link_of_view
 from ragqa.ui.state.run import Run
 
+FOLLOW = "follow"
 POLL_SECONDS = 0.25
 TAB_SECONDS = 1.0  # the tabs are heavier than the panes, and nobody reads them while they change
 
@@ -36,10 +37,11 @@ def draw_run(run: Run, settings: Config, paths: Paths) -> None:
         st.session_state["finished"] = run
     poll, slow = (POLL_SECONDS, TAB_SECONDS) if view.running else (None, None)
     if view.asked.follow_up:
-        st.html(origin_html(view.asked.follow_up))
+        draw_thread(view.asked.follow_up, resources.record_store(paths.records))
     st.fragment(partial(_live, run, settings, view), run_every=poll, key=PANES)()
     if view.record_id and not view.running and not view.asked.given:
-        draw_follow_up(view, settings, resources.record_store(paths.records))
+        st.fragment(partial(draw_follow_up, view, settings, resources.record_store(paths.records)), key=FOLLOW)()
+        draw_next(view)
     index = resources.corpus_or_none(view.config.index, paths) if view.rankings else None
     st.fragment(partial(_tabs, run, settings, index, paths), run_every=slow, key=TABS)()
 
@@ -91,7 +93,7 @@ def draw_record(record: AnswerRecord) -> None:
     """A stored answer as it was."""
     view = from_record(record)
     if view.asked.follow_up:
-        st.html(origin_html(view.asked.follow_up))
+        draw_thread(view.asked.follow_up, resources.record_store(Paths.from_env().records))
     link = link_of_view(view)
     todays = replace(link, preset="", changed={})
     st.html(again_html(address_of(link), address_of(todays), record.record_id))

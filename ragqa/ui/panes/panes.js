@@ -38,7 +38,7 @@ function panesIn(root) {
   const paper = root.querySelector(".rq-print");
   const live = root.querySelector(".rq-live");
   const known = {};
-  let data = {}, chosen = "", shown = "", origin = null, follows = false;
+  let data = {}, chosen = "", shown = "", origin = null, follows = false, quiet = false;
 
   const onPage = (key, id) => document.querySelector(`[data-${key}="${CSS.escape(id)}"]`);
   const escaped = (text) => text.replace(/[&<>]/g, (one) => `&#${one.charCodeAt(0)};`);
@@ -129,8 +129,23 @@ function panesIn(root) {
     const from = event.target.closest(SAID);
     if (from && from.dataset.show !== chosen) choose(from.dataset.show, from, false);
   };
+  /** Brings the focus to a sentence that nobody chose: its reason would lie over the next ones, so it waits. */
+  function rest(sentence) {
+    quiet = true;
+    sentence.classList.add("rq-quiet");
+    sentence.focus({ preventScroll: true });
+  }
+
   const onKey = (event) => {
+    quiet = false;
+    section.querySelector(".rq-quiet")?.classList.remove("rq-quiet");
     if (event.key === "Escape") return close();
+    if (event.key === "Enter" && !event.shiftKey && !event.ctrlKey && !event.isComposing && event.target.closest?.(".st-key-question textarea")) {
+      event.preventDefault(); // Enter asks, Shift and Enter begin a line
+      event.stopPropagation();
+      event.target.blur(); // which is when Streamlit takes the words
+      return event.target.closest("[data-testid=stForm]")?.querySelector("button").click();
+    }
     const from = event.target.closest?.("[data-show]");
     if (!from) return undefined;
     if ((event.key === "Enter" || event.key === " ") && from.tagName !== "BUTTON") {
@@ -175,7 +190,7 @@ function panesIn(root) {
   root.querySelector(".rq-close").addEventListener("click", close);
   document.addEventListener("click", onClick);
   document.addEventListener("focusin", onFocus);
-  document.addEventListener("keydown", onKey);
+  document.addEventListener("keydown", onKey, true);
 
   return {
     update(next) {
@@ -200,19 +215,21 @@ function panesIn(root) {
       if (!chosen && next.cards.s0) chosen = "s0";
       draw();
       if (focused && focused !== document.activeElement?.dataset?.show) {
-        section.querySelector(`[data-show="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+        const again = section.querySelector(`[data-show="${CSS.escape(focused)}"]`);
+        if (again && quiet) rest(again);
+        else again?.focus({ preventScroll: true });
       }
       const first = follows && section.querySelector(SENTENCE);
       if (first) { // the arrows walk at once; who writes the next question by then goes on writing
         follows = false;
-        if (isAsking()) first.focus({ preventScroll: true });
+        if (isAsking()) rest(first);
       }
       if (next.status !== before.status) live.textContent = next.status;
     },
     remove() {
       document.removeEventListener("click", onClick);
       document.removeEventListener("focusin", onFocus);
-      document.removeEventListener("keydown", onKey);
+      document.removeEventListener("keydown", onKey, true);
       document.removeEventListener("input", onInput);
       window.removeEventListener("beforeprint", onPrint);
     },

@@ -7,7 +7,7 @@ from ragqa.types import Answer
 
 def outcome(answer: Answer) -> tuple[str, tuple[str, ...]]:
     """``"answered"``, ``"partly"`` or ``"not found"``, and the parts of the question that are missing."""
-    if answer.is_refusal or not answer.text:
+    if answer.is_refusal:
         return "not found", ()
     missing = tuple(one.text for one in getattr(answer, "parts", ()) if one.state != "answered")
     return ("partly" if missing else "answered"), missing
