@@ -383,7 +383,7 @@ MAKE: Final = Benchmark.of(
         Option("validation", "Rule by which a question is kept.", "choice", "ours", RULES, label="Validation"),
         Option("seed", "Seed of the random choices.", "int", 1, least=0, most=2**31, label="Seed"),
         Option("only", "Documents by id or title, sections by words of them; repeatable.", many=True),
-        Option("topics", "Topics with key terms, as RIRAG's list, for the built-in ones.", "file", optional=True),
+        Option("topics", "Topics with key terms, as RIRAG's, in place of the built-in ones.", "file", optional=True),
         Option(
             *("harder_than", "Only questions with gold beyond this rank of the fused ranking; 0: all.", "int", 0),
             least=0,
