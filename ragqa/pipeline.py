@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragqa.errors import ConfigError, QuestionError
 from ragqa.filtering import select
@@ -27,12 +27,15 @@ from ragqa.retrieval.ranking import fitting_fusion
 from ragqa.retrieval.reranker import read_again
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.scoring.repass.verifier import RepassVerifier
-from ragqa.settings.config import Config, api_key, prompt_folder
+from ragqa.settings.config import Config, api_key, has_llm, prompt_folder
 from ragqa.settings.paths import Paths
 from ragqa.types import Answer, ModelInfo, Passage, Question, Ranking
 from ragqa.types.events.generation import BestSoFar
 from ragqa.types.events.pipeline import Answered, Event, Fused, Recorded, Reranked, Retrieved, Selected, Stored
 from ragqa.types.events.scoring import Relevance, RelevanceMeasured, Scored
+
+if TYPE_CHECKING:
+    from ragqa.generation.second_opinion import SecondOpinions
 
 MAX_QUESTION_CHARS = 8_000  # ten times the longest ObliQA question; longer is a pasted document
 
@@ -48,6 +51,7 @@ class Pipeline:
     scorer: Scorer
     models: Models
     records: RecordStore | None = None
+    second: SecondOpinions | None = None  # a language model that is asked about verdicts
 
     def run(self, question: Question) -> Iterator[Event]:
         """The events of one question, in the order of `ragqa.types.events`, each as soon as it is known.
@@ -108,6 +112,8 @@ class Pipeline:
         if found := self.relevance(question, answer, selection.passages):
             yield RelevanceMeasured(found)
         scored: Scored = yield from self.scorer.stream(answer, selection.passages)
+        if self.second:
+            scored = yield from self.second.stream(scored)
         yield scored
 
     def search(self, question: str) -> Ranking:
@@ -206,6 +212,7 @@ def assemble(
         scorer=scorer,
         models=models,
         records=records,
+        second=_second(config),
     )
 
 
@@ -238,6 +245,22 @@ def _retriever(given: Retriever | Callable[[Index], Retriever], index: Index) ->
         made = registry.call(made, index=index)
     retriever: Retriever = made
     return retriever
+
+
+def _second(config: Config) -> SecondOpinions | None:
+    """Who is asked about verdicts, where the settings say so. Raises ConfigError where no language model is there."""
+    if config.scoring.verifier == "model":
+        return None
+    if not (has_llm() or config.generation.local_model):
+        msg = (
+            f"verdicts by {config.scoring.verifier!r} ask a language model, found none: set OPENAI_API_KEY, "
+            "OPENAI_BASE_URL or RAGQA_LOCAL_MODEL, or choose --verifier model"
+        )
+        raise ConfigError(msg)
+    from ragqa.generation.llm.client import ChatClient
+    from ragqa.generation.second_opinion import SecondOpinions  # what few pipelines need
+
+    return SecondOpinions(ChatClient(config.generation, api_key()), of_all=config.scoring.verifier == "llm-all")
 
 
 def _generator(config: Config, models: Models, scorer: RepassScorer) -> Generator | SearchingGenerator | None:

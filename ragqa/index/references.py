@@ -7,8 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
-from ragqa.corpus.reference_grammar import mentions_of
-from ragqa.corpus.references import Reference, references
+from ragqa.corpus.reference_grammar import Reference, mentions_of
 from ragqa.index.manifest import REFERENCES
 from ragqa.index.passages import read_passages
 
@@ -18,6 +17,8 @@ def write_references(folder: Path, named: Iterable[bytes]) -> None:
 
     ``named`` are the lines of what each passage names (`ragqa.corpus.reference_grammar`).
     """
+    from ragqa.corpus.references import references  # not needed to read an index
+
     found = references(tuple(read_passages(folder)), map(mentions_of, named))
     path = folder / REFERENCES
     path.unlink(missing_ok=True)

@@ -1,24 +1,32 @@
-"""Reading and indexing in the background: a thread a corpus, watched from any session; stopped, it goes on later."""
+"""Reading and indexing in the background: one corpus after another, behind questions; stopped, it goes on later."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
+
+import numpy as np
 
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.errors import ConfigError, RagqaError
+from ragqa.infra.http import is_api_name
 from ragqa.infra.job import Job
 from ragqa.library import parse_cache
 from ragqa.library.collection import Collection
 from ragqa.library.update import MAX_TOKENS, FurtherModels, index_events, no_further
-from ragqa.plugins.protocols import Encoder
+from ragqa.plugins.protocols import Encoder, FloatMatrix
+from ragqa.types import ModelInfo
 
 Kind = Literal["read", "index"]
+LoadEncoder = Callable[[], Encoder | None]
+GIVES_WAY_SECONDS: Final = 20.0  # to questions, between two steps
+_POLL_SECONDS: Final = 0.1
+_AT_ONCE: Final = 64  # texts that are encoded before the next look at who asks
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,18 +66,10 @@ class _Clock:
 class LibraryJob(Job[JobView]):
     """Files being read, or an index being built; stopped, it goes on from there when it is started again."""
 
-    def __init__(
-        self,
-        collection: Collection,
-        kind: Kind,
-        indexes: Path,
-        load_encoder: Callable[[], Encoder | None],
-        load_further: FurtherModels = no_further,
-    ) -> None:
-        """Starts at once. What loads models is called in the thread, since it may take seconds."""
+    def __init__(self, collection: Collection, kind: Kind, jobs: Jobs, load_encoder: LoadEncoder) -> None:
+        """Starts when no other of these ``jobs`` is at work. What loads models is called in the thread."""
         super().__init__(JobView(collection.name, kind), f"library-{kind}")
-        self.collection, self._indexes, self._load_encoder = collection, indexes, load_encoder
-        self._load_further = load_further
+        self.collection, self._jobs, self._load_encoder = collection, jobs, load_encoder
         self._clock = _Clock()
         self._reader = Reader()
         self.start()
@@ -81,12 +81,20 @@ class LibraryJob(Job[JobView]):
             self._reader.close()
 
     def work(self) -> None:
-        """Reads, or indexes, to the end or until it is stopped."""
-        with self._reader:
-            if self.view.kind == "read":
-                self._read()
-            else:
-                self._index()
+        """Waits for its turn, and reads or indexes to the end or until it is stopped."""
+        while not self._jobs.turn.acquire(timeout=_POLL_SECONDS):
+            self._show("Waiting for another corpus", 0, 0)
+            if self.stopped.is_set():
+                self._end(replace(self.view, phase="Stopped", stopped=True))
+                return
+        try:
+            with self._reader:
+                if self.view.kind == "read":
+                    self._read()
+                else:
+                    self._index()
+        finally:
+            self._jobs.turn.release()
         stopped = self.stopped.is_set() and self.view.phase != "Done"
         self._end(replace(self.view, phase="Stopped" if stopped else "Done", stopped=stopped))
 
@@ -105,6 +113,7 @@ class LibraryJob(Job[JobView]):
             if self.stopped.is_set():
                 return
             self._show("Reading", done, total, one.name)
+            self._give_way()
             try:
                 parse_cache.read(self.collection, one, self._reader, MAX_TOKENS, self.stopped.is_set)
             except UnreadableError as error:
@@ -114,19 +123,54 @@ class LibraryJob(Job[JobView]):
         self._show("Done", total, total)
 
     def _index(self) -> None:
-        events = index_events(self.collection, self._indexes, self._load_encoder, load_further=self._load_further)
+        indexes, load_further = self._jobs.indexes, self._jobs.load_further
+        events = index_events(self.collection, indexes, self._load_patient, load_further=load_further)
         with closing(events):
             for event in events:
                 if event.message:
                     self.view = replace(self.view, messages=(*self.view.messages, event.message))
                 self._show(_PHASES.get(event.stage, f"Ranking {event.stage}"), event.done, event.total, event.note)
+                self._give_way()
                 if self.stopped.is_set():
                     return
         self._show("Done", 1, 1)
 
+    def _load_patient(self) -> Encoder | None:
+        encoder = self._load_encoder()
+        return _Patient(encoder, self._give_way) if encoder and not is_api_name(encoder.info.name) else encoder
+
+    def _give_way(self) -> None:
+        """Waits while questions are answered, but not for ever: where somebody always asks it goes on slowly."""
+        until, view = time.monotonic() + GIVES_WAY_SECONDS, self.view
+        while self._jobs.is_asked() and time.monotonic() < until and not self.stopped.wait(_POLL_SECONDS):
+            self.view = replace(view, file="gives way to a question", seconds_left=None)
+        self.view = view
+
     def _show(self, phase: str, done: float, total: float, file: str = "") -> None:
         left = self._clock.left(phase, done, total)
         self.view = replace(self.view, phase=phase, done=done, total=total, seconds_left=left, file=file)
+
+
+@dataclass(frozen=True, slots=True)
+class _Patient:
+    """An encoder that gives way between a few texts and the next; a text has the same bits whatever is beside it."""
+
+    encoder: Encoder
+    give_way: Callable[[], None]
+
+    @property
+    def info(self) -> ModelInfo:
+        return self.encoder.info
+
+    def encode(self, texts: Sequence[str]) -> FloatMatrix:
+        parts = []
+        for start in range(0, len(texts), _AT_ONCE) or (0,):
+            self.give_way()
+            parts.append(self.encoder.encode(texts[start : start + _AT_ONCE]))
+        return np.concatenate(parts)
+
+    def encode_query(self, text: str) -> FloatMatrix:
+        return self.encoder.encode_query(text)
 
 
 _PHASES = {
@@ -143,16 +187,18 @@ class Jobs:
 
     indexes: Path
     load_further: FurtherModels = no_further
+    is_asked: Callable[[], bool] = bool  # whether a question is at work
+    turn: threading.Lock = field(default_factory=threading.Lock)  # of the one job that is at work
     latest: dict[str, LibraryJob] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def start(self, collection: Collection, kind: Kind, load_encoder: Callable[[], Encoder | None]) -> LibraryJob:
+    def start(self, collection: Collection, kind: Kind, load_encoder: LoadEncoder) -> LibraryJob:
         """Raises ConfigError while one is under way for this corpus."""
         with self._lock:
             if self.running(collection.name):
                 msg = f"{collection.name!r} is being worked on; wait until that has ended, or stop it first"
                 raise ConfigError(msg)
-            job = LibraryJob(collection, kind, self.indexes, load_encoder, self.load_further)
+            job = LibraryJob(collection, kind, self, load_encoder)
             self.latest[collection.name] = job
             return job
 

@@ -4,6 +4,8 @@ import io
 import json
 import os
 import shutil
+import threading
+import time
 import zipfile
 from dataclasses import replace
 from types import SimpleNamespace
@@ -444,8 +446,6 @@ def test_one_job_a_corpus(tmp_path, reader, files):
     collection = make_collection("ferries", tmp_path / "library")
     put_in(collection, reader, files / "note.md")
     jobs = Jobs(tmp_path / "indexes")
-    import threading
-
     wait = threading.Event()
 
     def slow():
@@ -459,6 +459,41 @@ def test_one_job_a_corpus(tmp_path, reader, files):
     wait.set()
     assert job.wait(60).stopped
     assert jobs.start(collection, "index", FakeEncoder).wait(60).phase == "Done"
+
+
+def test_one_job_at_a_time_which_gives_way_to_questions(tmp_path, reader, files):
+    asked, encoded, release = threading.Event(), threading.Event(), threading.Event()
+    jobs = Jobs(tmp_path / "indexes", is_asked=asked.is_set)
+    one, other = (make_collection(name, tmp_path / "library") for name in ("one", "other"))
+    for collection in (one, other):
+        put_in(collection, reader, files / "note.md")
+
+    class Encoder(FakeEncoder):
+        def encode(self, texts):
+            encoded.set()
+            return super().encode(texts)
+
+    def slow():
+        release.wait(60)
+        asked.set()
+        return Encoder()
+
+    first, second = (jobs.start(collection, "index", slow) for collection in (one, other))
+    until = time.monotonic() + 30
+    while second.view.phase != "Waiting for another corpus":
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert first.view.phase != "Waiting for another corpus"
+    release.set()
+    while "gives way" not in first.view.file:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    assert not encoded.wait(1)
+    asked.clear()
+    second.stop()
+    assert first.wait(60).phase == "Done"
+    assert second.wait(60).stopped
+    assert encoded.is_set()
 
 
 def test_the_analyser_has_a_reason():

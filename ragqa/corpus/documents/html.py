@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -48,11 +48,12 @@ _FURNITURE: Final = re.compile(
 _SCRIPT: Final = "script or style"
 _MOST: Final = 0.3  # of a page's text: what holds more is no furniture, whatever it is called
 _LISTS: Final = ("ol", "ul")
-_NOTE: Final = re.compile(r"(?:\w+[-_])*(?:footnote|endnote|note)")
-_FOOTNOTE: Final = re.compile(r"(?:\w+[-_])*(?:footnote|endnote)")
+_NOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote|note)")  # one way to match each name
+_FOOTNOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote)")
 _BOLD: Final = frozenset(("b", "strong"))
 _HIDDEN: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
 MAX_BOLD_WORDS: Final = 25
+_LONGEST_NAME: Final = 80
 _MAX_DEPTH: Final = 200  # of elements within elements
 
 
@@ -178,6 +179,7 @@ class _WebPage:
     def __init__(self, main: HtmlElement) -> None:
         self.furniture: dict[HtmlElement, str] = {}
         self._holding: dict[HtmlElement, None] = {}
+        self._after: dict[HtmlElement, dict[HtmlElement, tuple[int, int]]] = {}  # of notes, of all that follows
         items = marked = 0
         for element in main.iter():
             if element.tag in BLOCKS:
@@ -192,6 +194,20 @@ class _WebPage:
 
     def holds_blocks(self, element: HtmlElement) -> bool:
         return element in self._holding
+
+    def is_of_notes(self, heading: HtmlElement) -> bool:
+        """Whether what follows the heading is footnotes alone."""
+        above = heading.getparent()
+        if above not in self._after:
+            self._after[above] = {}
+            n_chars = n_noted = 0
+            for child in reversed(above):
+                self._after[above][child] = n_noted, n_chars
+                n_chars += len(text_of(child))
+                below = (one for one in child.iter() if one.tag in {"p", "li", "div", "aside", "dl"})
+                n_noted += sum(len(text_of(one)) for one in below if _is_note(one))
+        n_noted, n_chars = self._after[above][heading]
+        return n_noted > 0 and n_noted >= 0.9 * n_chars
 
 
 class _Walk:
@@ -256,7 +272,7 @@ class _Walk:
     def _block(self, element: HtmlElement, tag: str, depth: int, indent: float, label: str) -> None:
         if label and (tag in {*_LISTS, "table", "pre"} or _is_note(element)):
             self._add("", "text", label, 0, indent)
-        if re.fullmatch(r"h[1-6]", tag) and _is_of_notes(element):
+        if re.fullmatch(r"h[1-6]", tag) and self.page.is_of_notes(element):
             self.parsed.leave_out("heading of notes", text_of(element))
         elif re.fullmatch(r"h[1-6]", tag):
             self._add(text_of(element), "heading", label, int(tag[1]), indent)
@@ -335,13 +351,18 @@ def _dropped(element: HtmlElement, tag: str, whole: int) -> str:
         return "hidden text"
     if tag == "header" and element.getparent() is not None and element.getparent().tag == "body":
         return "banner or menu"
-    names = (element.get("class") or "").split()
-    if any(map(_is_furniture, names)) and _n_chars(element) < _MOST * whole:
+    if any(map(_is_furniture, _names(element, "class"))) and _n_chars(element) < _MOST * whole:
         return "banner or menu"
     return ""
 
 
-@cache
+def _names(element: HtmlElement, *attributes: str) -> list[str]:
+    """The names in these attributes; what is longer than a name is none."""
+    names = " ".join(element.get(attribute) or "" for attribute in attributes).split()
+    return [name for name in names if len(name) <= _LONGEST_NAME]
+
+
+@lru_cache(4096)
 def _is_furniture(name: str) -> bool:
     return bool(_FURNITURE.fullmatch(name))
 
@@ -365,18 +386,9 @@ def _is_bold(element: HtmlElement) -> bool:
 
 def _is_note(element: HtmlElement) -> bool:
     """Whether this is one footnote, as HTML writers mark them."""
-    marks = f"{element.get('class') or ''} {element.get('role') or ''}".split()
+    marks = _names(element, "class", "role")
     if not marks:
         return False
     if element.tag == "p":  # "note" alone may also be a box beside the text
         return any(map(_NOTE.fullmatch, marks)) and bool(split_label(text_of(element))[0])
     return element.tag in {"aside", "div", "dl", "li"} and any(map(_FOOTNOTE.fullmatch, marks))
-
-
-def _is_of_notes(heading: HtmlElement) -> bool:
-    """Whether what follows the heading is footnotes alone."""
-    following = list(heading.itersiblings())
-    below = [one for sibling in following for one in sibling.iter() if one.tag in {"p", "li", "div", "aside", "dl"}]
-    notes = [one for one in below if _is_note(one)]
-    n_chars = sum(len(text_of(one)) for one in following)
-    return bool(notes) and sum(len(text_of(note)) for note in notes) >= 0.9 * n_chars

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
 from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.labels import GUIDANCE, RANKS, is_label, letters, read_label, roman
+from ragqa.corpus.documents.model import MAX_BLOCKS, UnreadableError
 from ragqa.corpus.documents.sheets import MAX_COLUMNS
 
 if TYPE_CHECKING:
@@ -29,34 +31,29 @@ def text_of(element: HtmlElement) -> str:
     return clean_line("".join(pieces_of(element)))
 
 
-def pieces_of(element: HtmlElement) -> list[str]:
+def pieces_of(element: HtmlElement) -> Iterator[str]:
     """The words below this element, with spaces where blocks begin and end."""
-    found: list[str] = []
-    _collect(element, found)
-    return found
-
-
-def _collect(element: HtmlElement, found: list[str]) -> None:
-    if element.text:
-        found.append(element.text)
-    for child in element:
-        tag = child.tag
-        is_block = tag in BLOCKS
-        if is_block or tag == "br":
-            found.append(" ")
+    yield element.text or ""
+    waiting: list[HtmlElement | str] = [*reversed(element)]  # no recursion: it costs each word its depth
+    while waiting:
+        child = waiting.pop()
+        if isinstance(child, str):
+            yield child
+            continue
+        tag = child.tag if isinstance(child.tag, str) else ""
+        waiting.append(f"{' ' if tag in BLOCKS else ''}{child.tail or ''}")
+        if tag == "br" or tag in BLOCKS:
+            yield " "
         if tag == "img":
-            found.append(child.get("alt") or "")
+            yield child.get("alt") or ""
         else:
-            _collect(child, found)
-        if is_block:
-            found.append(" ")
-        if child.tail:
-            found.append(child.tail)
+            yield child.text or ""
+            waiting += reversed(child)
 
 
 def is_marked(item: HtmlElement) -> bool:
     """Whether a list item's number stands in its text: "(a) …", no "Chapter 5 says …" and no "Note that …"."""
-    text = clean_line(" ".join(pieces_of(item))[:200])
+    text = clean_line(" ".join(islice(pieces_of(item), 200))[:200])
     steps, _ = read_label(text)
     if not steps:
         steps, rest = read_label((text.split() or [""])[0], bare=True)
@@ -110,6 +107,7 @@ def is_layout(rows: list[list[HtmlElement]]) -> bool:
 def spanned(rows: list[list[HtmlElement]]) -> Iterator[list[str]]:
     """The texts of a table, what spans several rows or columns repeated in each."""
     held: dict[int, tuple[int, str]] = {}  # by column: rows still to fill, and with what
+    n_cells = 0
     for row in rows:
         texts: list[str] = []
         cells = iter(row)
@@ -126,4 +124,8 @@ def spanned(rows: list[list[HtmlElement]]) -> Iterator[list[str]]:
             for _ in range(min(_whole(cell.get("colspan")) or 1, MAX_COLUMNS)):
                 held[len(texts)] = (down - 1, text)
                 texts.append(text)
+        n_cells += len(texts)
+        if n_cells > MAX_BLOCKS:
+            msg = f"expected tables of at most {MAX_BLOCKS:,} cells, found one that spans more; split it"
+            raise UnreadableError(msg)
         yield texts

@@ -98,6 +98,9 @@ def is_label(text: str) -> bool:
     return bool(steps) and not rest
 
 
+_MOST_STEPS: Final = 12  # of one label; who writes more than so many brackets numbers nothing
+
+
 def split_label(text: str, *, bare: bool = False) -> tuple[str, str]:
     """The label as printed, without white space around, and the rest of the text."""
     steps, rest = read_label(text, bare=bare)
@@ -121,7 +124,7 @@ def read_label(text: str, *, bare: bool = False) -> tuple[tuple[Step, ...], str]
     if first:
         steps.append(first[0])
         place = first[1]
-    while (found := _ROUND.match(text, place)) and (step := _step("(", found[1], ")")):
+    while len(steps) < _MOST_STEPS and (found := _ROUND.match(text, place)) and (step := _step("(", found[1], ")")):
         begins = any(opens(value) for _, value in step.readings())
         if steps and not begins and text[place - 1].isspace():
             break

@@ -148,6 +148,7 @@ def _unpacked(path: Path, member: str, folder: Path) -> Path:
 
 def main() -> None:
     """Answers requests until there are none."""
+    os.nice(5)  # questions come first
     confine(MAX_MEMORY, 2 * MAX_BYTES)
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # what a library prints is no reply

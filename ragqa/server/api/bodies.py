@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 from ragqa.server.api import service
 
 
-class Search(BaseModel):
+class SearchRequest(BaseModel):
     """A question to a corpus, for its passages alone."""
 
     question: Annotated[str, Field(min_length=1, max_length=8_000)]
@@ -18,7 +18,7 @@ class Search(BaseModel):
     limit: Annotated[int, Field(ge=1, le=service.MOST_RESULTS)] = 10
 
 
-class Ask(BaseModel):
+class AskRequest(BaseModel):
     """A question to a corpus; with ``stream`` the pipeline's events come as server-sent events."""
 
     question: Annotated[str, Field(min_length=1, max_length=8_000)]
@@ -27,7 +27,7 @@ class Ask(BaseModel):
     stream: bool = False
 
 
-class Check(BaseModel):
+class CheckRequest(BaseModel):
     """A text written elsewhere, with the question it answers or without."""
 
     text: Annotated[str, Field(min_length=1, max_length=8_000)]
@@ -37,21 +37,21 @@ class Check(BaseModel):
     stream: bool = False
 
 
-class Answered(BaseModel):
+class ScoreRequest(BaseModel):
     """An answer written elsewhere, with the passages it was written from."""
 
     passages: Annotated[list[str], Field(max_length=service.MOST_TEXTS)]
     answer: Annotated[str, Field(min_length=1, max_length=service.LONGEST_TEXT)]
 
 
-class Passages(BaseModel):
+class ObligationsRequest(BaseModel):
     """Passages of a corpus by their ids."""
 
     corpus: Annotated[str, Field(min_length=1, max_length=200)]
     passage_ids: Annotated[list[str], Field(min_length=1, max_length=service.MOST_TEXTS)]
 
 
-class Message(BaseModel):
+class ChatMessage(BaseModel):
     """One message of a chat; of content in parts the texts count."""
 
     role: str
@@ -65,9 +65,9 @@ class Message(BaseModel):
         return self.content or ""
 
 
-class Chat(BaseModel):
+class ChatRequest(BaseModel):
     """As OpenAI's, of which what writes differently (temperature, tools, …) is left aside."""
 
     model: Annotated[str, Field(max_length=200)]
-    messages: Annotated[list[Message], Field(min_length=1, max_length=200)]
+    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=200)]
     stream: bool = False

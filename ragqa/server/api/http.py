@@ -39,8 +39,15 @@ from ragqa.infra.version import __version__
 from ragqa.records.view import View, advance
 from ragqa.server.access.gate import Gate
 from ragqa.server.api import chat, service
-from ragqa.server.api.bodies import Answered, Ask, Chat, Check, Passages, Search
-from ragqa.server.api.service import Asked, Backend
+from ragqa.server.api.bodies import (
+    AskRequest,
+    ChatRequest,
+    CheckRequest,
+    ObligationsRequest,
+    ScoreRequest,
+    SearchRequest,
+)
+from ragqa.server.api.service import Backend, Inquiry
 from ragqa.types.events.generation import Token
 from ragqa.types.events.pipeline import Event, Fused, Reranked, Retrieved, Selected
 from ragqa.types.events.scoring import Scored
@@ -57,7 +64,13 @@ _STATUS: Final[dict[type[RagqaError], int]] = {  # the first that fits
     ModelError: 503,
 }
 _KEPT: Final = 1_000  # idempotency keys that a process remembers
-_TITLES: Final = {401: "Not let in", 403: "Not allowed", 404: "Not found", 422: "Cannot be done as asked", 503: "Busy"}
+_TITLES: Final = {
+    401: "Access denied",
+    403: "Not allowed",
+    404: "Not found",
+    422: "Cannot be done as asked",
+    503: "Busy",
+}
 
 
 class Keyed:
@@ -127,7 +140,7 @@ def _add_chat(api: FastAPI, backend: Backend) -> None:
         return chat.models(list(service.corpora(backend)))
 
     @api.post("/chat/completions")
-    async def completions(body: Chat) -> Any:  # noqa: ANN401
+    async def completions(body: ChatRequest) -> Any:  # noqa: ANN401
         """A question to a corpus in OpenAI's form; earlier messages are the thread that it follows."""
         question, thread = chat.thread_of([(message.role, message.text) for message in body.messages])
         corpus = chat.corpus_of(body.model, await run_in_threadpool(lambda: list(backend.corpora())))
@@ -141,7 +154,7 @@ def _add_chat(api: FastAPI, backend: Backend) -> None:
 def _add_questions(api: FastAPI, backend: Backend) -> None:
     done = Idempotent()
 
-    async def answered(body: Ask | Check, key: str, text: str = "") -> Any:  # noqa: ANN401 - a record or a stream
+    async def answered(body: AskRequest | CheckRequest, key: str, text: str = "") -> Any:  # noqa: ANN401 - a record or a stream
         asked = await run_in_threadpool(
             service.asked_of, backend, body.corpus, body.question, text=text, preset=body.preset
         )
@@ -150,30 +163,30 @@ def _add_questions(api: FastAPI, backend: Backend) -> None:
         return await run_in_threadpool(done.record, backend, asked, key)
 
     @api.post("/ask")
-    async def ask(body: Ask, idempotency_key: Annotated[str, Header(max_length=200)] = "") -> Any:  # noqa: ANN401
+    async def ask(body: AskRequest, idempotency_key: Annotated[str, Header(max_length=200)] = "") -> Any:  # noqa: ANN401
         """A question answered and scored: the record, as `ragqa ask --json` prints it."""
         return await answered(body, idempotency_key)
 
     @api.post("/check")
-    async def check(body: Check, idempotency_key: Annotated[str, Header(max_length=200)] = "") -> Any:  # noqa: ANN401
+    async def check(body: CheckRequest, idempotency_key: Annotated[str, Header(max_length=200)] = "") -> Any:  # noqa: ANN401
         """A text written elsewhere checked against a corpus: the record, as `ragqa check --json` prints it."""
         return await answered(body, idempotency_key, body.text)
 
     @api.post("/score")
-    def score(body: Answered) -> dict[str, Any]:
+    def score(body: ScoreRequest) -> dict[str, Any]:
         """An answer scored against the passages it comes with: both definitions of RePASs, and verdicts."""
         return service.score(backend, body.passages, body.answer)
 
 
 def _add_reading(api: FastAPI, backend: Backend) -> None:
     @api.post("/search")
-    def search(body: Search) -> dict[str, Any]:
+    def search(body: SearchRequest) -> dict[str, Any]:
         """The best passages for a question."""
         asked = service.asked_of(backend, body.corpus, body.question, preset=body.preset)
         return {"corpus": asked.config.index, "results": service.search(backend, asked, body.limit)}
 
     @api.post("/obligations")
-    def obligations(body: Passages) -> dict[str, Any]:
+    def obligations(body: ObligationsRequest) -> dict[str, Any]:
         """What these passages oblige somebody to."""
         some = [service.passage(backend, body.corpus, one) for one in body.passage_ids]
         return {"corpus": body.corpus, "obligations": service.obligations(backend, body.corpus, some)}
@@ -204,7 +217,7 @@ class Idempotent:
         self._done: OrderedDict[tuple[str, str], str] = OrderedDict()
         self._lock = threading.Lock()
 
-    def record(self, backend: Backend, asked: Asked, key: str) -> dict[str, Any]:
+    def record(self, backend: Backend, asked: Inquiry, key: str) -> dict[str, Any]:
         """The record of what is asked; that of the first time where ``key``, if any, came before."""
         place = (backend.gate().person.id, key)
         with self._lock:
@@ -312,7 +325,7 @@ def _text(view: View) -> str:
     return (view.answer.raw or view.answer.text) if view.answer else ""
 
 
-def _chat_lines(events: Iterator[Event], model: str, asked: Asked) -> Iterator[str]:
+def _chat_lines(events: Iterator[Event], model: str, asked: Inquiry) -> Iterator[str]:
     view, written = View(asked.question, asked.config), ""
     for event in events:
         view = advance(view, event)

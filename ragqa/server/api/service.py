@@ -56,7 +56,7 @@ class Backend(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Inquiry:
     """A question or a text to be checked, of which corpus and with which settings."""
 
     question: Question
@@ -65,7 +65,7 @@ class Asked:
 
 def asked_of(
     backend: Backend, corpus: str, question: str, *, text: str = "", preset: str = "", thread: Sequence[Turn] = ()
-) -> Asked:
+) -> Inquiry:
     """What is asked, cleaned; with a ``thread`` the question is made to stand alone first.
 
     Raises QuestionError, ConfigError.
@@ -79,10 +79,10 @@ def asked_of(
         found = rewrite(asked.text, thread, config.generation)
         asked = clean_question(replace(asked, text=found.rewritten, follow_up=found))
     backend.gate().demand(Act.READ, config.index)
-    return Asked(asked, config)
+    return Inquiry(asked, config)
 
 
-def events(backend: Backend, asked: Asked) -> Generator[Event, None, None]:
+def events(backend: Backend, asked: Inquiry) -> Generator[Event, None, None]:
     """The pipeline's events of what is asked, when its turn has come; closing this ends the work.
 
     Raises AccessError, BusyError and what `Pipeline.run` raises.
@@ -102,7 +102,7 @@ def events(backend: Backend, asked: Asked) -> Generator[Event, None, None]:
             turn.leave()
 
 
-def record_of(backend: Backend, asked: Asked) -> dict[str, Any]:
+def record_of(backend: Backend, asked: Inquiry) -> dict[str, Any]:
     """The whole record, as `ragqa ask --json` prints it. Raises as `events`."""
     record_id = ""
     for event in events(backend, asked):
@@ -117,7 +117,7 @@ def stored(backend: Backend, record_id: str) -> dict[str, Any]:
     return found
 
 
-def search(backend: Backend, asked: Asked, limit: int = 10) -> list[dict[str, Any]]:
+def search(backend: Backend, asked: Inquiry, limit: int = 10) -> list[dict[str, Any]]:
     """The best passages for a question, with their relevance and what filtering says of each; nothing is written."""
     with backend.gate().doing(Act.READ, asked.config.index):
         pipeline = backend.pipeline(

@@ -84,8 +84,8 @@ def _page(*, checking: bool) -> None:
             _start(config, paths, checking=checking, place=_place_of(asked_in_address()))
         elif not problem:
             problem = _offer_link(config, checking=checking)
-        if problem:
-            st.html(notice_html(problem, "mixed"))
+        for words in filter(None, (problem, resources.library_words(paths))):
+            st.html(notice_html(words, "mixed"))
     run = st.session_state.get(_RUN[checking])
     if run:
         draw_run(run, config, paths)

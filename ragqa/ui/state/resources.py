@@ -255,7 +255,14 @@ def encoder_of(name: str, paths: Paths) -> Encoder | None:
 @shared()
 def library_jobs(paths: Paths) -> Jobs:
     """What is being read and indexed for the library."""
-    return Jobs(paths.indexes, lambda rankings: _further(tuple(rankings), paths))
+    return Jobs(paths.indexes, lambda rankings: _further(tuple(rankings), paths), lambda: turns().at_work > 0)
+
+
+def library_words(paths: Paths) -> str:
+    """What whoever asks meanwhile is told of the library's work; "" where there is none."""
+    if not library_jobs(paths).turn.locked():
+        return ""
+    return "A corpus is being read or indexed on this server. It gives way to questions, which may take twice as long."
 
 
 def corpus_titles(names: Iterable[str], paths: Paths) -> dict[str, str]:

@@ -1,0 +1,43 @@
+"""Web pages that are written to keep the reader busy: twice the page takes about twice the time, whatever its shape."""
+
+import time
+
+import pytest
+
+from ragqa.corpus.documents.html import parse_html
+from ragqa.corpus.documents.model import UnreadableError
+
+SHAPES = {
+    "headings": "<h2>Heading</h2><p>A firm must act.</p>",
+    "headings before notes": '<h2>Notes</h2><ul><li class="footnote">1 A note.</li></ul>',
+    "names of classes": "<p class='" + "a_" * 14 + "'>1. x</p>",
+    "lists in lists": "<ol><li>" * 40 + "word" + "</li></ol>" * 40,
+    "words in words": "<p>" + "<span>" * 100 + "word" + "</span>" * 100 + "</p>",
+    "tables in tables": "<table><tr><td>" * 30 + "word" + "</td></tr></table>" * 30,
+}
+
+
+def seconds(body, folder):
+    path = folder / "a.html"
+    path.write_text(f"<html><body><p>A firm must act.</p>{body}</body></html>")
+    began = time.process_time()
+    parse_html(path)
+    return time.process_time() - began
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_twice_the_page_takes_twice_the_time(tmp_path, shape):
+    seconds(shape, tmp_path)
+    short, long = (seconds(shape * (size // len(shape)), tmp_path) for size in (20_000, 160_000))
+    assert long < 3 * 8 * max(short, 0.01)
+    assert long < 15
+
+
+def test_one_name_of_a_class_that_fills_the_page_is_no_name(tmp_path):
+    assert seconds("<div class='" + "a_" * 200_000 + "'><p class='" + "a_" * 40 + "'>1. x</p></div>", tmp_path) < 2
+
+
+def test_cells_that_span_everything_are_refused(tmp_path):
+    rows = "<tr><td rowspan=9999 colspan=250>word</td><td>b</td></tr>" * 5_000
+    with pytest.raises(UnreadableError, match="cells"):
+        seconds(f"<table>{rows}</table>", tmp_path)
