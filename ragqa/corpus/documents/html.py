@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -351,8 +351,7 @@ def _dropped(element: HtmlElement, tag: str, whole: int) -> str:
         return "hidden text"
     if tag == "header" and element.getparent() is not None and element.getparent().tag == "body":
         return "banner or menu"
-    names = _names(element, "class")
-    if any(map(_is_furniture, names)) and _n_chars(element) < _MOST * whole:
+    if any(map(_is_furniture, _names(element, "class"))) and _n_chars(element) < _MOST * whole:
         return "banner or menu"
     return ""
 
@@ -363,7 +362,7 @@ def _names(element: HtmlElement, *attributes: str) -> list[str]:
     return [name for name in names if len(name) <= _LONGEST_NAME]
 
 
-@cache
+@lru_cache(4096)
 def _is_furniture(name: str) -> bool:
     return bool(_FURNITURE.fullmatch(name))
 
