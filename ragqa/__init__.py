@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from ragqa.conversation import rewrite as rewrite
     from ragqa.conversation.history import Turn as Turn
     from ragqa.errors import RagqaError as RagqaError
+    from ragqa.evaluation.metric import AnswerResult as AnswerResult
+    from ragqa.evaluation.metric import score as score
+    from ragqa.evaluation.metric import score_all as score_all
     from ragqa.index import build_index as build_index
     from ragqa.index import open_index as open_index
     from ragqa.pipeline import Pipeline as Pipeline
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "settings.config": "Config FilteringConfig FusionConfig GenerationConfig RerankingConfig",
     "errors": "RagqaError",
+    "evaluation.metric": "AnswerResult score score_all",
     "types.events.generation": "Token Working",
     "types.events.pipeline": "Answered Event Fused Recorded Reranked Retrieved Selected Stored",
     "types.events.scoring": "ObligationScored Scored SentenceScored",

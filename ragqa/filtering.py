@@ -11,18 +11,34 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import Final
 
 from ragqa.settings.config import FilteringConfig
-from ragqa.types import Candidate, Drop, Limit, Ranking, ScoredPassage, Selection
-from ragqa.types.normalisation import min_max_norm
+from ragqa.types import Candidate, Drop, Limit, Ranking, ScoredPassage, Selection, min_max_norm
 
 PAIRED: Final = 0.2  # how far below the threshold a passage may lie that is read with a kept one
 CUT_WEIGHTS: Final = {"bias": -7.6, "relevance": 10.22, "others": -4.45, "lead": 2.83}  # `ragqa train cut`
 BEST: Final = 10  # passages whose relevances say how many of them answer
 _BETA: Final = 2
+
+
+class Relevances(tuple[float, ...]):
+    """Relevances, descending and in [0, 1], with what limits look up in them, computed once for many filters."""
+
+    @cached_property
+    def negated(self) -> list[float]:
+        """Ascending."""
+        return [-value for value in self]
+
+    @cached_property
+    def steepest(self) -> list[float]:
+        """The largest fall to the second, to the second or third, ...: ascending."""
+        return list(accumulate((before - after for before, after in pairwise(self)), max))
 
 
 class FilterRule(ABC):
@@ -69,11 +85,12 @@ class LimitRule(FilterRule):
     """
 
     def __init__(self, relevances: Sequence[float], config: FilteringConfig) -> None:
-        total, rest = len(relevances), range(1, len(relevances))
-        below = (n for n in rest if relevances[n] < config.threshold)
-        fallen = (n for n in rest if config.max_drop < 1 and relevances[n - 1] - relevances[n] >= config.max_drop)
-        keeps = {"threshold": next(below, total), "max_drop": next(fallen, total), "top_k": min(config.top_k, total)}
-        super().__init__(relevances, config, keeps)
+        curve = relevances if isinstance(relevances, Relevances) else Relevances(relevances)
+        total = len(curve)
+        least = max(1, bisect_right(curve.negated, -config.threshold))
+        fallen = 1 + bisect_left(curve.steepest, config.max_drop) if config.max_drop < 1 else total
+        keeps = {"threshold": min(least, total), "max_drop": min(fallen, total), "top_k": min(config.top_k, total)}
+        super().__init__(curve, config, keeps)
 
     def kept(self, rank: int) -> str:
         if rank == 1:

@@ -12,10 +12,11 @@ from dataclasses import replace
 
 from ragqa.errors import IndexingError, ModelError
 from ragqa.settings.config import FusionConfig, RerankingConfig
-from ragqa.types import Passage, Ranking, ScoredPassage, ScorePart
-from ragqa.types.normalisation import min_max_norm
+from ragqa.types import Passage, Ranking, ScoredPassage, ScorePart, min_max_norm
 
 RRF_K = 60
+NAMED = "named in the question by its number"  # the note of a hit that leads for it
+_STEP = 1e-6  # of score, between such hits
 
 
 def fuse(rankings: Sequence[Ranking], config: FusionConfig) -> Ranking:
@@ -74,6 +75,16 @@ def rerank(fused: Ranking, scores: Mapping[str, float], config: RerankingConfig)
         found.append(replace(hit, score=math.fsum(part.contribution for part in parts), reranking=parts))
     found.sort(key=lambda hit: (-hit.score, hit.passage.passage_id not in normalised))  # stable
     return Ranking("reranked", tuple(found))
+
+
+def led_by(ranking: Ranking, passages: Sequence[Passage]) -> Ranking:
+    """The ranking with these passages first, in their order, each with the note `NAMED`."""
+    hits = {hit.passage.passage_id: hit for hit in ranking.hits}
+    highest = ranking.hits[0].score if ranking.hits else 1.0
+    for place, passage in enumerate(passages):
+        hit = hits.get(passage.passage_id, ScoredPassage(passage, 0.0))
+        hits[passage.passage_id] = replace(hit, score=highest + _STEP * (len(passages) - place), note=NAMED)
+    return Ranking.of(ranking.retriever, list(hits.values()), finds=ranking.finds, bounds=ranking.bounds)
 
 
 def reranker_scores(reranked: Ranking) -> dict[str, float]:

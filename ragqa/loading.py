@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 from ragqa.errors import ConfigError
 from ragqa.index.manifest import FURTHER
 from ragqa.infra.http import is_api_name
-from ragqa.infra.processor import wait_passively
 from ragqa.models import resolve_model
+from ragqa.models.inference.precision import wait_passively
 from ragqa.plugins import registry
 from ragqa.plugins.protocols import Encoder, NliModel, ObligationClassifier, Reranker, Retriever
 from ragqa.retrieval.api_encoder import ApiEncoder
@@ -23,7 +23,7 @@ from ragqa.retrieval.api_reranker import ApiReranker
 from ragqa.retrieval.encoder import BertEncoder, SentenceTransformerEncoder, covers
 from ragqa.retrieval.learned_ranker import LearnedRanker, is_ranker
 from ragqa.retrieval.local_models import weights_of
-from ragqa.retrieval.names import needs_no_files
+from ragqa.retrieval.ranking import needs_no_files
 from ragqa.retrieval.reranker import CrossEncoderReranker
 from ragqa.scoring.repass.nli import CrossEncoderNli, RememberingNli
 from ragqa.scoring.repass.obligations import TfidfObligationClassifier, TransformerObligationClassifier

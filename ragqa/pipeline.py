@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ragqa.errors import ConfigError, QuestionError
 from ragqa.filtering import select
-from ragqa.fusion import fuse, rerank
+from ragqa.fusion import fuse, led_by, rerank
 from ragqa.generation.answers import check_answer
-from ragqa.generation.given import GivenText
 from ragqa.generation.relevance import relevance
 from ragqa.index import Index, open_index
 from ragqa.infra.cleaning import without_controls
@@ -24,16 +23,19 @@ from ragqa.plugins.protocols import Generator, Retriever, Scorer, SearchingGener
 from ragqa.records.recorder import Recorder
 from ragqa.records.store import RecordStore
 from ragqa.retrieval import rank, retrievers_for
-from ragqa.retrieval.names import fitting_fusion
+from ragqa.retrieval.ranking import fitting_fusion
 from ragqa.retrieval.reranker import read_again
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.scoring.repass.verifier import RepassVerifier
-from ragqa.settings.config import Config, api_key, prompt_folder
+from ragqa.settings.config import Config, api_key, has_llm, prompt_folder
 from ragqa.settings.paths import Paths
 from ragqa.types import Answer, ModelInfo, Passage, Question, Ranking
 from ragqa.types.events.generation import BestSoFar
 from ragqa.types.events.pipeline import Answered, Event, Fused, Recorded, Reranked, Retrieved, Selected, Stored
 from ragqa.types.events.scoring import Relevance, RelevanceMeasured, Scored
+
+if TYPE_CHECKING:
+    from ragqa.generation.second_opinion import SecondOpinions
 
 MAX_QUESTION_CHARS = 8_000  # ten times the longest ObliQA question; longer is a pasted document
 
@@ -49,6 +51,7 @@ class Pipeline:
     scorer: Scorer
     models: Models
     records: RecordStore | None = None
+    second: SecondOpinions | None = None  # a language model that is asked about verdicts
 
     def run(self, question: Question) -> Iterator[Event]:
         """The events of one question, in the order of `ragqa.types.events`, each as soon as it is known.
@@ -80,16 +83,20 @@ class Pipeline:
         return self.run(Question(question, given=text or " "))
 
     def _generator_of(self, question: Question) -> Generator | SearchingGenerator | None:
-        return GivenText(self.config.filtering) if question.given else self.generator
+        if not question.given:
+            return self.generator
+        from ragqa.generation.given import GivenText  # a module that few questions need
+
+        return GivenText(self.config.filtering)
 
     def _stages(self, question: Question, generator: Generator | SearchingGenerator | None) -> Iterator[Event]:
         config = self.config
         rankings = rank(self.retrievers, question.query, config.retrieval.top_k)
         yield Retrieved(rankings)
-        ranking = fuse(rankings, config.fusion)
+        ranking = self._led_by_number(question.query, fuse(rankings, config.fusion))
         yield Fused(ranking)
         if self.models.reranker:
-            ranking = self._reranked(question.query, ranking)
+            ranking = self._led_by_number(question.query, self._reranked(question.query, ranking))
             yield Reranked(ranking)
         if isinstance(generator, SearchingGenerator):
             answer, selection = yield from generator.stream_searching(question, ranking, self.search)
@@ -105,16 +112,29 @@ class Pipeline:
         if found := self.relevance(question, answer, selection.passages):
             yield RelevanceMeasured(found)
         scored: Scored = yield from self.scorer.stream(answer, selection.passages)
+        if self.second:
+            scored = yield from self.second.stream(scored)
         yield scored
 
     def search(self, question: str) -> Ranking:
         """What is retrieved for this question, fused and, where there is a reranker, reranked; nothing is filtered."""
         ranking = fuse(rank(self.retrievers, question, self.config.retrieval.top_k), self.config.fusion)
-        return self._reranked(question, ranking)
+        return self._led_by_number(question, self._reranked(question, ranking))
 
     def relevance(self, question: Question, answer: Answer, passages: Sequence[Passage]) -> Relevance | None:
         """Whether the answer, written from these passages, answers the question; None of a refusal."""
         return relevance(question, answer, passages, self.models.sentences or self.models.encoder)
+
+    def _led_by_number(self, question: str, ranking: Ranking) -> Ranking:
+        """With the rule first that the question asks for by its number."""
+        if not any(map(str.isdigit, question)):
+            return ranking
+        from ragqa.corpus.numbered import asked_by_number, names_a_rule  # three modules that few questions need
+
+        if not names_a_rule(question):
+            return ranking
+        documents = [hit.passage.document_id for hit in ranking.hits]
+        return led_by(ranking, asked_by_number(question, self.index.passages, documents))
 
     def _reranked(self, question: str, fused: Ranking) -> Ranking:
         if not self.models.reranker:
@@ -192,6 +212,7 @@ def assemble(
         scorer=scorer,
         models=models,
         records=records,
+        second=_second(config),
     )
 
 
@@ -224,6 +245,22 @@ def _retriever(given: Retriever | Callable[[Index], Retriever], index: Index) ->
         made = registry.call(made, index=index)
     retriever: Retriever = made
     return retriever
+
+
+def _second(config: Config) -> SecondOpinions | None:
+    """Who is asked about verdicts, where the settings say so. Raises ConfigError where no language model is there."""
+    if config.scoring.verifier == "model":
+        return None
+    if not (has_llm() or config.generation.local_model):
+        msg = (
+            f"verdicts by {config.scoring.verifier!r} ask a language model, found none: set OPENAI_API_KEY, "
+            "OPENAI_BASE_URL or RAGQA_LOCAL_MODEL, or choose --verifier model"
+        )
+        raise ConfigError(msg)
+    from ragqa.generation.llm.client import ChatClient
+    from ragqa.generation.second_opinion import SecondOpinions  # what few pipelines need
+
+    return SecondOpinions(ChatClient(config.generation, api_key()), of_all=config.scoring.verifier == "llm-all")
 
 
 def _generator(config: Config, models: Models, scorer: RepassScorer) -> Generator | SearchingGenerator | None:

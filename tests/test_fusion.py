@@ -3,11 +3,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragqa.errors import IndexingError
-from ragqa.fusion import fuse
+from ragqa.fusion import NAMED, fuse, led_by
 from ragqa.settings.config import FusionConfig
-from ragqa.types import Ranking
-from ragqa.types.normalisation import min_max_norm
-from tests.support.fakes import ranking
+from ragqa.types import Ranking, min_max_norm
+from tests.support.fakes import passage, ranking
 
 scores = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(-50, 50), max_size=8)
 
@@ -130,3 +129,10 @@ def test_equal_bounds_are_all_the_best():
     assert min_max_norm([3.0], (3.0, 3.0)) == [1.0]
     assert min_max_norm([1.0, 3.0], (1.0, 5.0)) == [0.0, 0.5]
     assert min_max_norm([], (0.0, 1.0)) == []
+
+
+def test_passages_asked_for_by_number_lead_in_their_order_whether_they_were_found_or_not():
+    found = led_by(ranking("fused", {"a": 0.9, "b": 0.5, "c": 0.1}), [passage("z"), passage("c")])
+    assert [hit.passage.passage_id for hit in found.hits] == ["z", "c", "a", "b"]
+    assert [hit.note for hit in found.hits] == [NAMED, NAMED, "", ""]
+    assert led_by(ranking("fused", {"a": 0.9}), []) == ranking("fused", {"a": 0.9})

@@ -1,4 +1,4 @@
-"""`ragqa ask | check | score | tune | models | index | records | audit | licences | eval | dataset | train`: thin.
+"""`ragqa serve | ask | check | score | tune | models | index | records | audit | keys | mcp | …`: thin.
 
 Exit codes: 0 done, 1 a bug in ragqa, 2 wrong usage or setting, 3 index, corpus or model, 4 no answer could be written,
 5 answered but not scored, 6 records, 130 stopped by Ctrl-C.
@@ -44,6 +44,9 @@ COMMANDS: Final = {
     "index": ("index", "app", "Build and manage indexes."),
     "records": ("records", "app", "Stored answers: list, show, export, copy, delete."),
     "audit": ("audit", "app", "The audit log: verify its chain, show its entries."),
+    "keys": ("keys", "app", "Keys by which programs reach the server."),
+    "mcp": ("mcp", "mcp", "Serve ragqa's tools to an assistant over standard input and output (MCP)."),
+    "serve": ("serve", "serve", "Open the page, in a browser on this machine or for others."),
     "eval": ("evaluate", "app", "Measure."),
     "dataset": ("dataset", "app", "Make a benchmark and training set of a corpus."),
     "train": ("train", "app", "Train the embedded models."),
@@ -103,7 +106,7 @@ def main() -> None:
     try:
         logs.set_up()
         _check_arguments(sys.argv[1:])
-        app()
+        app(sys.argv[1:] or ["serve"])
     except RagqaError as error:
         _fail(error)
     except BrokenPipeError:  # the reader of our output has gone, as `ragqa ... | head` does

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ragqa.cli.output import stderr, stdout
-from ragqa.cli.setting_options import with_setting_options
-from ragqa.cli.tables import answer_panel, passage_table, plain, relevance_group, scores_group
+from ragqa.cli.output import plain, stderr, stdout
+from ragqa.cli.tables import answer_panel, passage_table, relevance_group, scores_group
 from ragqa.errors import ConfigError
 from ragqa.generation.trace_words import trace_words
 from ragqa.plugins.registry import RETRIEVERS, listed
@@ -32,6 +31,34 @@ if TYPE_CHECKING:
     from rich.status import Status
 
     from ragqa.pipeline import Pipeline
+import inspect
+from collections.abc import Callable
+from enum import StrEnum
+
+from ragqa.settings.config import settings_at
+from ragqa.settings.schema import Place, SettingSpec
+
+
+def with_setting_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with an option for each setting in place of its ``**given``; None or False where not given."""
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    fixed = [each for each in own if each.kind is not inspect.Parameter.VAR_KEYWORD]
+    parameters = [*fixed, *map(_parameter, settings_at(Place.OPTION))]
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    return command
+
+
+def _parameter(setting: SettingSpec) -> inspect.Parameter:
+    flag = f"--{(setting.option or setting.key).replace('_', '-')}"
+    kind: Any = type(setting.default)
+    if setting.choices:
+        make: Any = StrEnum  # typer lists its values in ``--help``
+        kind = make(f"{setting.key.title()}Choice", {str(name).upper(): str(name) for name in setting.choices})
+    default = False if kind is bool else None
+    kind = kind if kind is bool else kind | None
+    annotation = Annotated[kind, typer.Option(flag, help=setting.brief)]
+    return inspect.Parameter(setting.key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 @with_setting_options

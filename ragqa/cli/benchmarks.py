@@ -14,9 +14,7 @@ import typer
 from rich.progress import TextColumn
 from rich.table import Table
 
-from ragqa.cli.fitted_table import LONGEST_WORD, FittedTable
-from ragqa.cli.output import progress_bar, stderr, stdout
-from ragqa.cli.tables import plain
+from ragqa.cli.output import LONGEST_WORD, FittedTable, plain, progress_bar, stderr, stdout
 from ragqa.evaluation.benchmark import Benchmark, Command, Option, Outcome, Settings, Status, Task
 from ragqa.evaluation.report import Comparison, Report
 from ragqa.evaluation.run import RunProgress, Stop, folder_of, run

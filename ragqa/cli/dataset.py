@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from ragqa.cli.benchmarks import command_of
-from ragqa.cli.output import stdout
-from ragqa.cli.tables import plain
+from ragqa.cli.output import plain, stdout
 from ragqa.corpus.files import read_utf8
 from ragqa.lab.dataset.benchmark import MAKE
 from ragqa.lab.dataset.review import agreement, decision, labels_in, pairs_of, read_given

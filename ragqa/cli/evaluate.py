@@ -2,28 +2,168 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
 from ragqa.cli.ask import with_preset
-from ragqa.cli.benchmarks import command_of, further_command
-from ragqa.cli.evaluate_answers import ablation, compare
+from ragqa.cli.benchmarks import command_of, draw, further_command, watched
 from ragqa.cli.evaluate_models import agreement, citations, claims, nli, obligations
-from ragqa.cli.output import progress_bar, stderr, stdout
-from ragqa.cli.tables import plain
+from ragqa.cli.output import plain, progress_bar, stderr, stdout
 from ragqa.corpus.questions import load_questions
+from ragqa.errors import ConfigError
+from ragqa.evaluation.benchmark import Settings
+from ragqa.evaluation.benchmarks.generated_answers.ablations import (
+    Study,
+    Variant,
+    published_beside,
+    step_means,
+    variants,
+)
+from ragqa.evaluation.benchmarks.generated_answers.benchmark import BENCHMARK, prices_of, task_of
+from ragqa.evaluation.benchmarks.generated_answers.comparing import (
+    LoadedRun,
+    compare_runs,
+    load_run,
+    means_table,
+    published_comparison,
+    published_rows,
+    tables_of,
+)
 from ragqa.evaluation.catalogue import benchmarks
 from ragqa.evaluation.documents import recovered
+from ragqa.evaluation.loading import config_of, pipeline_for
+from ragqa.evaluation.report import Report
 from ragqa.lab.measures import measure_speed, summarise
 from ragqa.models.inference.precision import timings
-from ragqa.pipeline import load_pipeline
-from ragqa.settings.config import Config
+from ragqa.pipeline import assemble, load_pipeline
+from ragqa.plugins.registry import needs_language_model
+from ragqa.settings.config import Config, has_llm
 from ragqa.settings.paths import Paths
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")]
+
+
+def compare(
+    folders: Annotated[
+        list[Path], typer.Argument(help="Folders of `ragqa eval answers`, finished; the first is the baseline.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Runs side by side on the questions they share: means, paired differences, and what was published."""
+    runs = [load_run(folder) for folder in folders]
+    names = [run.name for run in runs]
+    if len(set(names)) < len(names):
+        runs = [replace(run, name=str(folder)) for run, folder in zip(runs, folders, strict=True)]
+    means, comparisons = compare_runs(runs)
+    beside = published_rows("5")
+    if as_json:
+        _print_json(
+            runs={
+                run.name: {"means": of_run, "unscored": run.n_unscored} for run, of_run in zip(runs, means, strict=True)
+            },
+            comparisons=[asdict(comparison) for comparison in comparisons],
+            published=[asdict(row) for row in beside],
+        )
+    else:
+        draw(Report(comparisons=(*tables_of(runs, means, comparisons), published_comparison(beside))))
+
+
+def ablation(
+    study: Annotated[str, typer.Argument(help="filter (table 3), obligation-context (table 4) or steps (table 7).")],
+    questions: Annotated[Path, typer.Option(help="JSON list of {QuestionID, Question}; gold is not needed.")],
+    out: Annotated[Path, typer.Option(help="Parent folder of the runs; stopped runs continue.")],
+    index: Annotated[str, typer.Option(help="Corpus.")] = "rulebook",
+    generator: Annotated[str | None, typer.Option(help="Generator; for the filter study only.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="Preset, by name or file, for the settings that are not varied.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")] = None,
+    parallel: Annotated[
+        int, typer.Option(min=1, max=64, help="Questions asked of a language model at the same time.")
+    ] = 1,
+    price_in: Annotated[float | None, typer.Option(min=0, help="Price of a million prompt tokens.")] = None,
+    price_out: Annotated[float | None, typer.Option(min=0, help="Price of a million completion tokens.")] = None,
+    restart: Annotated[bool, typer.Option("--restart", help="Discard what the folder holds and start over.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Make a table of Chasandras et al. 2025 with what is configured here, beside what they found.
+
+    filter: five pairs of threshold and max drop. obligation-context: passages, obligations alone, obligations with
+    their own prompt. steps: NOC, LOC, and VRR after each of its steps. The last two ask a language model.
+    """
+    if study not in set(Study):
+        msg = f"the study must be one of {', '.join(Study)}, got {study!r}; correct it and try again"
+        raise ConfigError(msg)
+    settings = BENCHMARK.settings(
+        questions=questions,
+        index=index,
+        generator=generator,
+        preset=preset,
+        limit=limit,
+        parallel=parallel,
+        price_in=price_in,
+        price_out=price_out,
+    )
+    chosen = variants(Study(study), config_of(settings, Paths.from_env()))
+    _check_server(chosen)
+    prices_of(settings)
+    runs = _run_all(chosen, settings, out, restart=restart)
+    means, comparisons = compare_runs(runs)
+    steps = step_means(runs[-1].details) if study == Study.STEPS else ()
+    beside = published_beside(Study(study))
+    if as_json:
+        _print_json(
+            runs={run.name: of_run for run, of_run in zip(runs, means, strict=True)},
+            comparisons=[asdict(comparison) for comparison in comparisons],
+            steps=[{"step": name, **asdict(r), "composite": r.composite, "n": n} for name, r, n in steps],
+            published=[asdict(row) for row in beside],
+        )
+        return
+    tables = tables_of(runs, means, comparisons)
+    if steps:
+        names = [f"VRR, {name} ({n:,} questions took it)" for name, _, n in steps]
+        rows = [{**asdict(r), "composite": r.composite} for _, r, _ in steps]
+        tables = (*tables, means_table("VRR step by step", names, rows))
+    draw(Report(comparisons=(*tables, published_comparison(beside))))
+
+
+def _check_server(chosen: Sequence[Variant]) -> None:
+    """Raises ConfigError before anything is loaded where a run needs a language model and none is configured."""
+    asking = [variant.name for variant in chosen if needs_language_model(variant.config.generation.generator)]
+    if asking and not has_llm():
+        msg = (
+            f"{', '.join(asking)}: expected a language model, found neither OPENAI_API_KEY nor OPENAI_BASE_URL in the "
+            "environment; set one of them and try again"
+        )
+        raise ConfigError(msg)
+
+
+def _run_all(chosen: Sequence[Variant], settings: Settings, out: Path, *, restart: bool) -> list[LoadedRun]:
+    """Every variant in a folder of its own; the index and the models are loaded once."""
+    runs = []
+    with stderr().status("Loading the models"):
+        first = pipeline_for(chosen[0].config, Paths.from_env())
+    for variant in chosen:
+        pipeline = assemble(variant.config, first.index, first.models)
+        if variant.change:
+            pipeline = variant.change(pipeline)
+        stderr().print(plain(variant.name))
+        task = task_of(pipeline, settings, variant.name if variant.change else "")
+        watched(BENCHMARK, settings, out / variant.name, restart=restart, task=task)
+        runs.append(load_run(out / variant.name))
+    return runs
+
+
+def _print_json(**found: Any) -> None:  # noqa: ANN401 - any JSON
+    typer.echo(json.dumps(found, indent=2))
+
 
 app = typer.Typer(help="Measure.", no_args_is_help=True)
 OTHERS = (compare, ablation, citations, claims, nli, agreement, obligations)
@@ -88,12 +228,13 @@ def documents(
 ) -> None:
     """How many gold places of published documents come back from reading them: text, number, heading."""
     table = Table(title="Places recovered")
-    for column in ("source", "kind", "places", "text", "number and text", "heading"):
+    for column in ("source", "kind", "places", "text", "number and text", "as passages", "heading"):
         table.add_column(column, justify="left" if column in {"source", "kind"} else "right")
     for folder in folders:
         rows, messages = recovered(folder, chunk_max_tokens)
         for row in rows:
-            shares = _share(row.text, row.n), _share(row.both, row.numbered), _share(row.heading, row.headed)
+            shares = [_share(part, row.numbered) for part in (row.both, row.alone)]
+            shares = [_share(row.text, row.n), *shares, _share(row.heading, row.headed)]
             table.add_row(plain(row.source), plain(row.kind), f"{row.n:,}", *shares)
         for message in messages:
             stderr().print(plain(message))

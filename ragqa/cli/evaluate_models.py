@@ -13,8 +13,7 @@ import typer
 from rich.progress import Progress
 from rich.table import Table
 
-from ragqa.cli.output import PrecisionChoice, progress_bar, stderr, stdout
-from ragqa.cli.tables import plain
+from ragqa.cli.output import PrecisionChoice, plain, progress_bar, stderr, stdout
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
 from ragqa.errors import ConfigError

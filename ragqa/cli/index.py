@@ -15,13 +15,11 @@ from rich.table import Table
 
 from ragqa import loading
 from ragqa.cli.benchmarks import command_of
-from ragqa.cli.fitted_table import FittedTable
-from ragqa.cli.output import PrecisionChoice, progress_bar, stderr, stdout
-from ragqa.cli.tables import plain
+from ragqa.cli.output import FittedTable, PrecisionChoice, plain, progress_bar, stderr, stdout
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.streams import PassageStream
 from ragqa.corpus.wikipedia.pages import open_pages, read_titles
-from ragqa.english.analysers import ANALYSERS, analyser_named
+from ragqa.english.words import ANALYSERS, analyser_named
 from ragqa.errors import ConfigError
 from ragqa.index import (
     BuildProgress,

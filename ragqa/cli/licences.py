@@ -13,8 +13,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 import typer
 
-from ragqa.cli.output import stderr
-from ragqa.cli.tables import plain
+from ragqa.cli.output import plain, stderr
 from ragqa.models import EMBEDDED
 
 _WANTED = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*(?:\[([^]]*)\])?")

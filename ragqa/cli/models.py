@@ -9,8 +9,7 @@ from typing import Annotated
 
 import typer
 
-from ragqa.cli.output import stderr, stdout
-from ragqa.cli.tables import plain
+from ragqa.cli.output import plain, stderr, stdout
 from ragqa.generation.llm.client import ChatClient
 from ragqa.models.catalogue import LOCAL_MODELS, LocalModel, find_local, has_library, stored_models
 from ragqa.models.fetching import fetch_local, fetched_bytes, remove_local

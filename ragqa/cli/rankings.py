@@ -15,7 +15,7 @@ from ragqa.evaluation.benchmarks.retrieval.rankings import Rankings, open_ranker
 from ragqa.fusion import fuse, rerank
 from ragqa.index import Index
 from ragqa.lab.questions import Fold
-from ragqa.retrieval.names import adding_command, fitting_fusion
+from ragqa.retrieval.ranking import adding_command, fitting_fusion
 from ragqa.settings.config import Config, FusionConfig, RerankingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types import Ranking

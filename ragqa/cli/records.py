@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from ragqa.cli.output import stderr, stdout
-from ragqa.cli.tables import answer_panel, passage_table, plain, record_table, scores_group
+from ragqa.cli.output import plain, stderr, stdout
+from ragqa.cli.tables import answer_panel, passage_table, record_table, scores_group
 from ragqa.errors import ConfigError, RecordError
 from ragqa.fusion import fuse, rerank
 from ragqa.generation.fanout.merging import reselected, with_passages

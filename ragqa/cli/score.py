@@ -7,8 +7,8 @@ import json
 import typer
 
 from ragqa.cli.benchmarks import command_of, draw
-from ragqa.cli.output import stdout
-from ragqa.cli.tables import plain, scores_group
+from ragqa.cli.output import plain, stdout
+from ragqa.cli.tables import scores_group
 from ragqa.evaluation.benchmark import Outcome, Settings
 from ragqa.evaluation.benchmarks.external_answers.benchmark import BENCHMARK
 from ragqa.evaluation.benchmarks.external_answers.results import breakdowns, figures_in

@@ -9,8 +9,7 @@ from rich.console import Group, RenderableType
 from rich.panel import Panel
 from rich.text import Text
 
-from ragqa.cli.fitted_table import FittedTable
-from ragqa.infra.cleaning import without_controls
+from ragqa.cli.output import FittedTable, plain
 from ragqa.plugins.registry import score_name
 from ragqa.records.record import RecordSummary
 from ragqa.scoring.repass.attribution import COPY_NOTE, MIN_RUN, citation_flag, marks
@@ -59,14 +58,6 @@ def passage_name(passage: Passage) -> str:
     if len(title) > TITLE_CHARS:
         title = title[: TITLE_CHARS - 1].rsplit(" ", 1)[0] + "…"
     return f"{title} {passage.number}" if passage.number else title
-
-
-def plain(text: str, limit: int | None = None, style: str = "") -> Text:
-    """The text without control characters, which a terminal would obey, cut to ``limit`` characters."""
-    clean = without_controls(text)
-    if limit is not None and len(clean) > limit:
-        clean = clean[: limit - 1].rstrip() + "…"
-    return Text(clean, style=style)
 
 
 def passage_table(selection: Selection, limit: int = 10) -> FittedTable:

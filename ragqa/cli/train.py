@@ -9,16 +9,14 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from ragqa.cli.output import options_of, progress_bar, stderr, stdout
+from ragqa.cli.output import options_of, plain, progress_bar, stderr, stdout
 from ragqa.cli.rankings import fused_rankings, reranked_results
-from ragqa.cli.tables import plain
 from ragqa.cli.train_ranking import asked_index, cut, ranker
 from ragqa.cli.train_verdicts import verdicts
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmarks.retrieval.comparing import measured
 from ragqa.evaluation.measures import display_name
 from ragqa.index import Index
-from ragqa.infra.processor import wait_passively
 from ragqa.lab.claims import FOLDS
 from ragqa.lab.dataset.pseudo_queries import PseudoQuery, counts_of, draw, pseudo_queries
 from ragqa.lab.questions import MEASURES, AskedIndex
@@ -33,6 +31,7 @@ from ragqa.lab.training.retriever import RetrieverTraining, retriever_card, trai
 from ragqa.lab.training.verifier import VerifierSources, gather_claims, verifier_card, verifier_training
 from ragqa.loading import load_encoder
 from ragqa.models import resolve_model
+from ragqa.models.inference.precision import wait_passively
 from ragqa.settings.config import RerankingConfig
 from ragqa.types import Ranking
 

@@ -9,9 +9,8 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from ragqa.cli.output import options_of, progress_bar, stderr, stdout
+from ragqa.cli.output import options_of, plain, progress_bar, stderr, stdout
 from ragqa.cli.rankings import Stacking, fused_rankings
-from ragqa.cli.tables import plain
 from ragqa.errors import ConfigError
 from ragqa.evaluation.filter_measures import FIGURES
 from ragqa.lab.questions import AskedIndex, Fold, folds_by_gold

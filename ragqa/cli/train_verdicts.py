@@ -1,7 +1,8 @@
-"""`ragqa train verdicts`: what makes verdicts of the verifier's word, fitted again; printed, never written."""
+"""`ragqa train verdicts`: what makes verdicts of the verifier's word, fitted again."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Annotated
@@ -9,12 +10,12 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from ragqa.cli.output import progress_bar, stderr, stdout
-from ragqa.cli.tables import plain
+from ragqa.cli.output import plain, progress_bar, stderr, stdout
+from ragqa.infra.files import write_whole
 from ragqa.lab.claims import FOLDS, fold_of, read_claims
-from ragqa.lab.training.verdicts import cases_of, chosen, fitted, out_of_fold, shares
+from ragqa.lab.training.verdicts import LINES, cases_of, chosen, fitted, most_probable, out_of_fold, shares, written
 from ragqa.loading import load_scorer
-from ragqa.scoring.verdicts.belief import SUPPORT_LINE, WEIGHTS
+from ragqa.scoring.verdicts.belief import calibration
 from ragqa.settings.config import scoring_from_env, scoring_with
 from ragqa.settings.paths import Paths
 
@@ -26,22 +27,35 @@ def verdicts(
         int | None, typer.Option(min=0, max=FOLDS - 1, help="Only this fold: the one that the verifier has not seen.")
     ] = None,
     parts: Annotated[int, typer.Option(min=2, help="That are tested in turn; a document is in one.")] = 5,
+    out: Annotated[Path | None, typer.Option(help="File to write, ragqa/scoring/verdicts/belief.json.")] = None,
 ) -> None:
-    """Fit the weights and the line by which verdicts believe the verifier, from claims; print them, write nothing."""
+    """Fit the weights and lines by which verdicts believe the verifier, from claims that it has not seen."""
     with stderr().status("Loading the models"):
         scorer = load_scorer(scoring_with(scoring_from_env(), verdict=verdict_model), Paths.from_env())
     passages = [passage for passage in read_claims(claims) if fold in (None, fold_of(passage.id))]
     with progress_bar() as bar:
         cases = list(chain.from_iterable(bar.track(cases_of(passages, scorer), total=len(passages))))
-    now = shares(cases, [WEIGHTS] * len(cases), [SUPPORT_LINE])[0]
-    curve = shares(cases, out_of_fold(cases, parts))
+    now, apart = calibration(), out_of_fold(cases, parts)
+    best = chosen(cases, apart)
     table = Table(title=f"{len(cases):,} claims, {scorer.verdicts.info.name}; share called supported, by label")
-    for column in ("weights", "line", "balanced", "supported", "contradicted", "unsupported"):
+    for column in ("weights", "lines", "balanced", "supported", "contradicted", "unsupported", "denied"):
         table.add_column(column, justify="left" if column == "weights" else "right")
-    fitted_rows = [(f"fitted, out of {parts} parts", found) for found in curve[:: len(curve) // 12]]
-    for name, found in (("present", now), *fitted_rows, ("few false ones supported", chosen(curve))):
-        numbers = (found.line, found.balanced, found.supported, found.contradicted, found.unsupported)
-        table.add_row(name, *(f"{number:.3f}" for number in numbers))
+    rows = [("present", shares(cases, [now] * len(cases), now.supported, now.contradicted))]
+    lines = [line for line in LINES if round(line * 100) % 10 == 0]
+    rows += [(f"out of {parts} parts", shares(cases, apart, line, best.contradicted)) for line in lines]
+    for name, found in (*rows, ("few false ones supported", best)):
+        numbers = (found.balanced, *(row[0] for row in found.called), found.called[0][1])
+        at = f"{found.supported:.2f} {found.contradicted:.2f}"
+        table.add_row(name, at, *(f"{number:.3f}" for number in numbers))
     stdout().print(table)
-    for verdict, weights in fitted(cases).items():
-        stdout().print(plain(f"{verdict}: " + ", ".join(f"{name} {value:.2f}" for name, value in weights.items())))
+    stdout().print(
+        plain(
+            f"Denied: supported ones called contradicted. Most probable label, out of {parts} parts: balanced accuracy "
+            f"{most_probable(cases, apart):.3f}; by the present weights {most_probable(cases, [now] * len(cases)):.3f}."
+        )
+    )
+    if out:
+        known = replace(fitted(cases), supported=best.supported, contradicted=best.contradicted)
+        which = f", fold {fold}" if fold is not None else ""
+        write_whole(out, [written(known, f"{len(cases)} claims{which}, read by {scorer.verdicts.info.name}")])
+        stderr().print(plain(f"wrote {out}"))

@@ -13,9 +13,8 @@ import typer
 from rich.progress import TaskID
 from rich.table import Table
 
-from ragqa.cli.output import options_of, progress_bar, stdout
+from ragqa.cli.output import options_of, plain, progress_bar, stdout
 from ragqa.cli.rankings import rankings_of
-from ragqa.cli.tables import plain
 from ragqa.corpus.questions import load_gold
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.measures import display_name

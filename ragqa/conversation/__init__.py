@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ragqa.conversation import rules
 from ragqa.conversation.history import Turn
-from ragqa.conversation.model import rewritten_by_model
 from ragqa.errors import RagqaError
 from ragqa.infra.cleaning import without_controls
 from ragqa.plugins.registry import needs_language_model
@@ -23,6 +21,7 @@ from ragqa.types import FollowUp
 
 __all__ = ["MOST_TURNS", "Turn", "follow_up", "rewrite", "thread_of"]
 
+READ_WITH = "Read together with the question before: {}"
 MOST_TURNS = 4  # that a rewriting looks at; each was rewritten itself, so the last says most
 
 
@@ -55,11 +54,24 @@ def rewrite(asked: str, thread: Sequence[Turn], config: GenerationConfig | None 
     A model that fails, or whose reply is no question, leaves the rules' rewriting and a note that says so.
     """
     asked = without_controls(asked)
-    by_rules = FollowUp("", asked, rules.rewritten(asked, thread))
+    by_rules = _by_rules(asked, thread)
     if config is None or not thread or not needs_language_model(config.generator):
         return by_rules
+    from ragqa.conversation.model import rewritten_by_model
+
     try:
         text, by = rewritten_by_model(asked, thread, config)
     except RagqaError as error:
         return replace(by_rules, note=f"Rewritten by rules, as the language model did not: {error}")
-    return replace(by_rules, rewritten=text, by=by)
+    return replace(by_rules, rewritten=text, by=by, context="")
+
+
+def _by_rules(asked: str, thread: Sequence[Turn]) -> FollowUp:
+    """Rewritten, or as it was asked with the question before as its context, where a rewriting would say more."""
+    from ragqa.conversation import rules  # modules that a question without a thread does not need
+    from ragqa.conversation.checking import parses_back
+
+    found = rules.rewritten(asked, thread)
+    if not thread or parses_back(found, asked, thread):
+        return FollowUp("", asked, found)
+    return FollowUp("", asked, asked, note=READ_WITH.format(thread[-1].question), context=thread[-1].question)

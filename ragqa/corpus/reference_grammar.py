@@ -1,6 +1,7 @@
-"""References in legal text: ``Rule 4.2.1(b)``, ``section 58(2) of FSMR``, ``paragraph (3)``; what they name. Pure.
+"""References in legal text: ``Rule 4.2.1(b)``, ``point (c) of Article 36(1) of CRR``, ``Notifications 10.3``. Pure.
 
-A reference names numbers, of a kind where it says one (rule, section, …), of an instrument where it names one.
+A reference names numbers, of a kind where it says one (rule, section, …), within others and of an instrument where it
+names those.
 """
 
 from __future__ import annotations
@@ -8,47 +9,77 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, field, replace
+from itertools import pairwise
 from typing import Any, Final
 
-GRAMMAR_VERSION: Final = 1  # of this module: a change of what it finds makes what was kept of it unusable
+GRAMMAR_VERSION: Final = 2  # of this module: a change of what it finds makes what was kept of it unusable
 HERE: Final = "this document"  # the instrument of "section 3 above"
 MOST: Final = 200  # references read in one passage
+ORDER: Final = (
+    "volume book division part schedule annex appendix title chapter section regulation article rule clause recital "
+    "principle paragraph point"
+).split()  # what may stand within what: the outer first
+_LAST_RANK: Final = ORDER.index("chapter")
 
 _KIND = (
-    r"(?P<kind>[Rr]ules?|RULES?|[Ss]ections?|SECTIONS?|[Ss]ub-?sections?|s{1,2}\.|[Aa]rticles?|ARTICLES?|[Rr]egulations?|[Pp]aragraphs?|"
-    r"[Pp]aras?\.?|[Ss]ub-?paragraphs?|[Cc]hapters?|Parts?|PART|[Ss]chedules?|App(?:endix|endices)?|APP|Annex(?:es)?)"
+    r"(?:[Rr]ules?|RULES?|[Ss]ections?|SECTIONS?|[Ss]ub-?sections?|s{1,2}\.|[Aa]rticles?|ARTICLES?|[Rr]egulations?|"
+    r"[Pp]aragraphs?|[Pp]aras?\.?|[Ss]ub-?paragraphs?|[Pp]oints?|[Cc]lauses?|[Rr]ecitals?|Principles?|[Cc]hapters?|"
+    r"Parts?|PART|Titles?|[Ss]chedules?|App(?:endix|endices)?|APP|Annex(?:es)?)"
 )
-_UNIT = r"(?:[A-Z]{1,3}\d{0,2}\.|APP ?\d{1,2}\.)?\d{1,3}[A-Z]{0,2}(?:\.\d{1,3}[A-Z]{0,2}|\.[A-Z](?=\.\d))*(?!\w)"
 _ITEMS = r"(?:\s?\((?:\d{1,3}[A-Z]?|[a-z]{1,5}|[A-Z]{1,2})\))"
-_NUMBER = rf"(?:{_UNIT}{_ITEMS}*|{_ITEMS}+)"
-_JOIN = r"(?:\s*(?:,|;|/)\s*(?:and\s+|or\s+|and/or\s+)?|\s+(?:and/or|and|or|to|through|or,)\s+|\s*[–—-]\s*)"
+_REST = r"(?:\.\d{1,3}[A-Z]{0,2}|\.[A-Z](?=\.\d))"
+_HEAD = r"(?:[A-Z]{1,3}\d{0,2}\.|APP ?\d{1,2}\.)?"
+_COUNT = r"\d{1,3}(?:[A-Z]{1,2}\d{0,3}|(?!st|nd|rd|th)[a-z]{1,2})?"
+_UNIT = rf"(?:{_HEAD}{_COUNT}{_REST}*|[IVXLC]{{1,6}}|[A-H])(?![\w’'])"
+_NUMBER = rf"(?:{_UNIT}{_ITEMS}*|(?!\s?\([A-Z]{{2}}\)){_ITEMS}+)"
+_OPEN = rf"(?:\d{{1,3}}[A-Z]{{1,2}}\d{{0,3}}{_REST}*|\d{{1,3}}{_REST}+)(?!\w){_ITEMS}*"  # says it is a number
+_JOIN = r"(?: ?[,;/] ?(?:and +|or +|and/or +)?| +(?:and/or|and|or|to|through|or,) +| ?[–—-] ?)"
 _MEASURE = r"(?![\w.]*\s*(?:%|per cent|days?|years?|months?|hours?|million|business))"
-_LIST = rf"(?P<numbers>{_NUMBER}(?:{_JOIN}{_NUMBER}{_MEASURE})*)"
+_MORE = rf"(?:{_JOIN}{_NUMBER}{_MEASURE})*"
 _ACRONYM = r"[A-Z][A-Z&]{1,7}(?:s\b)?"
-_NAME = r"(?:[A-Z][\w'’-]*(?:\s+(?:and|of|the|for|on|in|to|from|&|[A-Z(][\w'’()-]*|(?:19|20)\d\d)){0,14})"
-_INNER = rf"(?:paragraph|section|subsection|rule|article|regulation)\s+{_UNIT}{_ITEMS}*"  # "(2) of section 58"
+_WORD = r"(?:and|of|the|for|on|in|to|from|&|[–-]|[A-Z(][\w'’()/-]*|\d+/\d+(?:/\w+)?|(?:19|20)\d\d)"
+_NAME = rf"(?:[A-Z][\w'’/-]*(?:\s+{_WORD}){{0,14}})"
+_TITLE = rf"(?!{_KIND}[ ,])[A-Z][\w'’/-]+(?:\s+{_WORD}){{0,10}}?"  # a name in front of its numbers
 _OF = r"\s*(?:\([^()]{3,60}\)\s*)?(?:of|in|under|to)\s+"
+_LINK: Final = re.compile(rf"(?P<kind>{_KIND})\s+(?P<numbers>{_UNIT}{_ITEMS}*{_MORE})")  # "(2) of section 58"
 _REFERENCE = re.compile(
-    rf"(?:\b(?P<before>{_ACRONYM})(?:\s+(?:Rulebook|Rules))?,?\s+)?\b{_KIND}\s*{_LIST}"
-    rf"(?:{_OF}(?P<inner>{_INNER})|(?={_OF}(?:the\s+|that\s+)?(?P<after>{_ACRONYM}\b|(?:Schedule|Annex|Appendix)\s\w+|{_NAME})))?"
+    rf"\b(?P<kind>{_KIND})\s*(?P<numbers>{_NUMBER}{_MORE})"
+    rf"(?P<chain>(?:{_OF}(?:this\s+|that\s+)?{_KIND}\s+{_UNIT}{_ITEMS}*{_MORE})*)(?P<this>{_OF}(?:this|these)\s+\w+)?"
+    rf"(?={_OF}(?:the\s+|that\s+)?(?P<after>{_ACRONYM}\b|{_NAME}))?"
     r"(?P<away>\s*,?\s*(?:therein|thereof))?(?P<here>\s+(?:above|below)\b)?"
 )
-_BARE = re.compile(
-    rf"\b(?P<before>{_ACRONYM})\s+(?P<numbers>\d{{1,3}}[A-Z]?\.\d{{1,3}}(?:\.\d{{1,3}}[A-Z]?)*{_ITEMS}*)"
+_ALONE = re.compile(
+    rf"(?:(?<=[^\W\d_] )|(?<=[)] ))(?P<numbers>(?:{_OPEN}|{_ITEMS}+|\d{{1,2}}(?!\w|[/.]\w)){_MEASURE}{_MORE})"
 )
+_FRONT: Final = re.compile(rf"(?<![\w’'-])(?P<name>{_TITLE})(?:\s+Parts?)?,?\s+\(?$")  # of a number or its kind
+_LEAD: Final = (
+    r"\b(?i:in|to|with|of|under|by|for|from|and|or|if|where|see|per|than|that|both|either|unless|except|which)\s+"
+)
+_LEADS: Final = re.compile(rf"{_LEAD}$")
+_CHAPTER: Final = re.compile(
+    r"(?:(?:set out|referred to|specified|provided for|described) in|accordance with|purposes of|pursuant to|"
+    r"[Ss]ubject to|required by)\s+$"
+)
+_OPENING: Final = re.compile(r"(?:^|[.;:\n\t)])\s*$")  # after which any word has a capital
 _ONE = re.compile(rf"(?P<unit>{_UNIT})?(?P<items>{_ITEMS}*)")
-_KINDS: Final = {"s": "section", "ss": "section", "para": "paragraph", "appendice": "appendix", "app": "appendix"}
+_BACK: Final = 120  # characters in which a name stands before its number
+_KINDS: Final = {"": "section", "s": "section", "para": "paragraph", "appendice": "appendix", "app": "appendix"}
 _NO_NAME: Final = {"A", "I", "IF", "OR", "AND", "THE", "IN", "NOT", "AN", "OF", "TO", "BY", "RULE", "RULES", "PART"}
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """One number of a reference: ``unit`` with dots, ``items`` in brackets; ``last`` is where a range ends."""
+    """One number of a reference: ``unit`` with dots, ``items`` in brackets; ``last`` is where a range ends.
+
+    It stands in ``text[start:end]``, where that is known.
+    """
 
     unit: str
-    items: tuple[str, ...]
+    items: tuple[str, ...] = ()
     last: Named | None = None
+    start: int = field(default=0, compare=False)
+    end: int = field(default=0, compare=False)
 
     def __str__(self) -> str:
         to = f" to {self.last}" if self.last else ""
@@ -57,93 +88,194 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A reference as a text has it, ``text[start:end]``. ``instrument`` is as printed, empty where none is named."""
+    """A reference as a text has it, ``text[start:end]``. ``instrument`` is as printed, empty where none is named.
+
+    ``before`` is a name in front of it, which may be the instrument's. ``within`` are the units that hold it, the
+    innermost first. The kind is empty where a number stands alone; ``before`` may be any word where it ``opens`` a
+    sentence.
+    """
 
     start: int
     end: int
     kind: str
     named: tuple[Named, ...]
     instrument: str = ""
+    before: str = ""
+    within: tuple[tuple[str, Named], ...] = ()
+    opens: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A reference in a passage: ``text[start:end]``. ``target`` is the first passage meant, ``last`` the last one.
+
+    Both are empty where none was found, and ``reason`` says why.
+    """
+
+    source: str
+    start: int
+    end: int
+    target: str = ""
+    last: str = ""
+    reason: str = ""
 
 
 def mentions(text: str) -> tuple[Mention, ...]:
     """The references in a text, in order."""
     text = text.replace("\u200e", " ").replace("\u00a0", " ")
-    found = list(_read(text))[:MOST]
-    return tuple(sorted(found, key=lambda one: one.start))
+    several = list(_joined(list(_read(text)), text))
+    behind = 0
+    ends = iter([*((mention.start, mention.end) for mention in several), (len(text), len(text))])
+    start, end = next(ends)
+    for match in _ALONE.finditer(text):
+        while end <= match.start():
+            behind, (start, end) = end, next(ends)
+        if match.start() >= behind and match.end() <= start and (alone := _alone(text, match)):
+            several.append(alone)
+    return tuple(sorted(several, key=lambda mention: mention.start))[:MOST]
 
 
-def line_of_mentions(found: Iterable[Mention]) -> str:
+def _alone(text: str, match: re.Match[str]) -> Mention | None:
+    """A number without a kind, where words before it say that it is one."""
+    numbers, start = match["numbers"], match.start()
+    front = text[max(0, start - _BACK) : start]
+    name = "" if numbers.startswith("(") else _before(front)
+    leads = _LEADS if numbers.startswith("(") or re.match(_OPEN, numbers) else _CHAPTER
+    if not (name or leads.search(front) or re.match(r"\d+[A-Z]\d", numbers)):
+        return None
+    is_word = bool(name) and " " not in name and (name in _NO_NAME or not name.isupper())
+    opens = is_word and _OPENING.search(front[: front.rindex(name)]) is not None
+    named = tuple(_numbers(numbers, start))
+    instrument = name if re.fullmatch(_ACRONYM, name) and name not in _NO_NAME else ""
+    before = "" if instrument else name
+    return Mention(start, named[-1].end, "", named, instrument, before, opens=opens) if named else None
+
+
+def _before(front: str) -> str:
+    """The name that a text ends with, if it may be a document's."""
+    found = _FRONT.search(front)
+    name = re.sub(rf"^(?:{_LEAD})+", "", found["name"]) if found else ""
+    name = re.sub(rf".*\s[a-z]+\s(?={_ACRONYM}$)", "", name)  # "Spot Commodities in FEES"
+    return "" if re.search(r"(?:^|\s)(?:[a-z&–-][a-z]*)$", name) or _LEADS.search(f"{name} ") else name
+
+
+def line_of_mentions(several: Iterable[Mention]) -> str:
     """The references of a text as a line of JSON."""
-    told = [[one.start, one.end, one.kind, [_told(named) for named in one.named], one.instrument] for one in found]
-    return json.dumps(told, ensure_ascii=False) + "\n"
+    return json.dumps(list(map(astuple, several)), ensure_ascii=False) + "\n"
 
 
 def mentions_of(line: bytes) -> tuple[Mention, ...]:
     """The references in this line."""
-    if line == b"[]\n":
-        return ()
-    return tuple(Mention(start, end, kind, _named(told), name) for start, end, kind, told, name in json.loads(line))
+    rows = (dict(zip(Mention.__slots__, row, strict=True)) for row in json.loads(line))
+    return tuple(
+        Mention(
+            **row
+            | {"named": tuple(map(_named, row["named"])), "within": tuple((a, _named(b)) for a, b in row["within"])}
+        )
+        for row in rows
+    )
 
 
-def _told(one: Named) -> list[Any]:
-    return [one.unit, one.items, _told(one.last) if one.last else None]
+def _named(row: Iterable[Any]) -> Named:
+    unit, items, last, start, end = row
+    return Named(unit, tuple(items), _named(last) if last else None, start, end)
 
 
-def _named(told: Iterable[list[Any]]) -> tuple[Named, ...]:
-    return tuple(Named(unit, tuple(items), _named([last])[0] if last else None) for unit, items, last in told)
+def _kind(word: str) -> str:
+    kind = re.sub(r"^sub-?", "", word.lower().rstrip(".")).removesuffix("s").replace("annexe", "annex")
+    return _KINDS.get(kind, kind)
 
 
 def _read(text: str) -> Iterator[Mention]:
-    taken: list[tuple[int, int]] = []
+    """The references that say of what kind they are, what holds them after them."""
     for match in _REFERENCE.finditer(text):
-        kind = match["kind"].lower().rstrip(".").rstrip("s") or "section"
-        kind = (
-            _KINDS.get(kind, kind)
-            .replace("sub-", "")
-            .replace("subparagraph", "paragraph")
-            .replace("subsection", "section")
-        )
-        before = match["before"] or ""
-        instrument = before if before and before not in _NO_NAME else match["inner"] or _trimmed(match["after"] or "")
-        if match["here"]:
-            instrument = HERE
-        named = tuple(_numbers(match["numbers"]))
-        if named and not match["away"]:
-            taken.append(match.span())
-            yield Mention(match.start("kind"), match.end("numbers"), kind, named, instrument)
-    for match in _BARE.finditer(text):
-        if match["before"] not in _NO_NAME and not any(a <= match.start() < b for a, b in taken):
-            yield Mention(match.start(), match.end(), "", tuple(_numbers(match["numbers"])), match["before"])
+        if match["away"]:
+            continue
+        before = _before(text[max(0, match.start() - _BACK) : match.start()])
+        acronym = re.search(rf"(?:^|\s)({_ACRONYM})(?:\s+(?:Rulebook|Rules))?$", before)
+        instrument = HERE if match["here"] or match["this"] else _trimmed(match["after"] or "")
+        if not instrument and acronym and acronym[1] not in _NO_NAME:
+            instrument, before = acronym[1], ""
+        kind = _kind(match["kind"])
+        if before and text[: match.start()].endswith("(") and ORDER.index(kind) <= _LAST_RANK:
+            instrument = instrument or before  # "Investments (Chapter 2)"
+        offset = match.start("chain")
+        chain = [(match["kind"], match["numbers"], match.start("kind"), match.start("numbers"))] + [
+            (one["kind"], one["numbers"], offset + one.start("kind"), offset + one.start("numbers"))
+            for one in _LINK.finditer(match["chain"])
+        ]
+        several = [
+            Mention(start, named[-1].end, _kind(kind), named, instrument, before)
+            for kind, numbers, start, at in chain
+            if (named := tuple(_numbers(numbers, at)))
+        ]
+        for place, mention in enumerate(several):
+            within = tuple((outer.kind, outer.named[0]) for outer in several[place + 1 :])
+            end, left = mention.end, mention.named
+            for inner, outer in pairwise(several[place:]):
+                if not _is_piece(inner, outer):
+                    break
+                end = outer.named[0].end  # "point (c) of Article 36" is one
+            if place and _is_piece(several[place - 1], mention):
+                left = left[1:]
+            if left:
+                start = mention.start if left == mention.named else left[0].start
+                yield replace(mention, start=start, end=end, named=left, within=within)
+
+
+def _is_piece(inner: Mention, outer: Mention) -> bool:
+    """Whether one is a paragraph of the other one, and no unit that stands by itself."""
+    is_paragraph = inner.kind in {"paragraph", "point"} or not inner.named[0].unit
+    return is_paragraph and ORDER.index(outer.kind) > _LAST_RANK
+
+
+def _joined(several: list[Mention], text: str) -> Iterator[Mention]:
+    """References that stand side by side, "Article 6, paragraph 2", as one within the other."""
+    for place, mention in enumerate(several):
+        after = several[place + 1] if place + 1 < len(several) else None
+        if after and _holds(mention, after, text) and not mention.instrument:
+            several[place] = replace(mention, instrument=after.instrument)
+        if place and not mention.within and _holds(several[place - 1], mention, text):
+            outer = several[place - 1]
+            instrument = mention.instrument or outer.instrument
+            within = ((outer.kind, outer.named[-1]), *outer.within)
+            several[place] = replace(
+                mention, instrument=instrument, within=within, before=mention.before or outer.before
+            )
+        yield several[place]
+
+
+def _holds(outer: Mention, inner: Mention, text: str) -> bool:
+    return text[outer.end : inner.start].strip() in {"", ","} and ORDER.index(outer.kind) < ORDER.index(inner.kind)
 
 
 def _trimmed(name: str) -> str:
     """The name without what a sentence goes on with: "Money Act 2015 and Rule" is one of 2015."""
     name = re.sub(r"\s*\([^)]*$", "", name)
-    name = re.sub(r"((?:19|20)\d\d)\b.*", r"\1", name)
+    name = re.sub(r"((?:19|20)\d\d)\b(?!/).*", r"\1", name)
     name = re.sub(rf"\s+(?:and|or|to|in|of)\s+(?:the\s+)?{_KIND}\b.*", "", name)
-    return re.sub(r"\s+(?:and|of|the|for|on|in|to|from|&)$", "", name.strip(" .,;()"))
+    return re.sub(r"(?:\s+(?:and|of|the|for|on|in|to|from|&|–|-))+$", "", name.strip(" .,;"))
 
 
-def _numbers(text: str) -> list[Named]:
+def _numbers(text: str, offset: int) -> list[Named]:
     """The numbers of a list; items without a unit belong to the unit before them: ``58(2) and (3)``."""
-    pieces = re.split(rf"({_JOIN})", text)
     found: list[Named] = []
     before: Named | None = None
-    for place in range(0, len(pieces), 2):
-        match = _ONE.fullmatch(pieces[place].strip())
-        if not match or not (match["unit"] or match["items"]):
-            continue
-        items = tuple(re.findall(r"\(([^)]+)\)", match["items"]))
-        one = Named(match["unit"] or "", items)
-        if not one.unit and before and before.unit:
-            one = Named(before.unit, (*_kept(before.items, items), *items))
-        is_range = place and re.fullmatch(r"\s*(?:to|through|[–—-])\s*", pieces[place - 1])
-        if is_range and before:
-            found[-1] = Named(before.unit, before.items, one)
-        else:
-            found.append(one)
-        before = one
+    joint, begin = "", 0
+    for part in (*re.finditer(_JOIN, text), None):
+        match = _ONE.fullmatch(text[begin : part.start() if part else len(text)].strip())
+        if match and (match["unit"] or match["items"]):
+            items = tuple(re.findall(r"\(([^)]+)\)", match["items"]))
+            start = offset + text.index(match[0], begin)
+            one = Named(match["unit"] or "", items, None, start, start + len(match[0]))
+            if not one.unit and before and before.unit:
+                one = replace(one, unit=before.unit, items=(*_kept(before.items, items), *items))
+            if before and re.fullmatch(r"\s*(?:to|through|[–—-])\s*", joint):
+                found[-1] = replace(before, last=one, end=one.end)
+            else:
+                found.append(one)
+            before = one
+        joint, begin = (part[0], part.end()) if part else ("", 0)
     return found
 
 

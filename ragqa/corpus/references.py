@@ -1,27 +1,23 @@
 """References between the passages of a corpus: which passage each reference means, or why none could be found. Pure.
 
-What an instrument is called is learnt from the corpus: a name is that of the document that has the numbers it is named
-with. A reference without a name means its own document where that speaks so of itself, else the only document that has
-the number, else the one that its document speaks of most.
+What a document is called is learnt from the corpus: its title and the parts of that, its file's name, its abbreviation;
+and a name is that of the document that has the numbers it is named with. A reference without a name means its own
+document where that speaks so of itself, else the only document that has the number, else the one that its document
+speaks of most.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from ragqa.corpus.reference_grammar import HERE, Mention, Named, mentions
+from ragqa.corpus.reference_grammar import HERE, Mention, Named, Reference, mentions
+from ragqa.corpus.reference_numbers import BELOW, RANKS, Numbers
 from ragqa.types import Passage
 
-_RANKS: Final = re.compile(r"(?i)^(part|chapter|schedule|appendix|app|annex|division|book|title|volume)\s*([\w]*)$")
-_NAMED_UNIT: Final = re.compile(r"(?i)^(?:article|section|rule|regulation|recital|paragraph)\s*(\w+)$")
-_SPLIT: Final = re.compile(r"\.(?![^(]*\))")
-_INNER: Final = re.compile(r"(?:paragraph|section|subsection|rule|article|regulation)\s+([\w.]+)((?:\s?\(\w+\))*)")
 _STATUTE: Final = re.compile(r"[A-Z][A-Z ,&-]+ (?:REGULATIONS?|ACT|ORDER|LAW|CODE) (?:19|20)\d\d")
 _GENERIC: Final = frozenset(
     {"rules", "rulebook", "rule", "regulations", "these rules", "guidance", "act", "part", "section"}
@@ -30,55 +26,31 @@ _INSIDE: Final = re.compile(
     r"(?i)(?:part|chapter|schedule|section|rule|article|this|these|annex|paragraph|subsection|regulation \d|"
     r"app(?:endix)? ?\d*)\b"
 )
-_RANK: Final = "#"  # before "part 3" as a key: its heading
+_CODE: Final = re.compile(r"(?:[A-Z][A-Za-z]{0,4} ?)?\d{1,4}/\d{2,4}\b")  # "SS1/20", "2016/679"
+_PARTED: Final = re.compile(r"\s+[–—-]\s+|:\s+|_+|-{2,}")  # a title or a file's name into its parts
 _WIDE: Final = 60  # passages that a range may span
 _SURE: Final = 0.7  # share of the numbers named with an instrument that its document has
 _CLEAR: Final = 1.3  # times the evidence for any other document
 _LEAST: Final = 3  # different numbers named with an instrument, from which its document is looked for
 _AT_HOME: Final = 0.5  # share of a kind's references that a document resolves itself, from which it is meant
 
-Key = tuple[str, tuple[str, ...]]  # "6.2.10", ("2", "a"); in a schedule "schedule 1/5"
+_Place = tuple[int, int, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Reference:
-    """A reference in a passage: ``text[start:end]``. ``target`` is the first passage meant, ``last`` the last one.
-
-    Both are empty where none was found, and ``reason`` says why.
-    """
-
-    source: str
-    start: int
-    end: int
-    target: str = ""
-    last: str = ""
-    reason: str = ""
+def _completed(mention: Mention) -> Mention:
+    """With the numbers of what its items are of: "point (a) of paragraph 2 of Article 58" as Article 58(2)(a)."""
+    while mention.within and mention.kind in {*BELOW, "section"}:
+        (kind, holder), *outer = mention.within
+        if kind in RANKS or (mention.kind == "section" and mention.named[0].unit):
+            break
+        named = tuple(_below(holder, one) for one in mention.named)
+        mention = replace(mention, kind=kind, named=named, within=tuple(outer))
+    return mention
 
 
-def _completed(mention: Mention) -> tuple[Named, ...]:
-    """The numbers, items that are said to be of a section with that: "(2) of section 58" as 58(2)."""
-    inner = re.fullmatch(
-        r"(?:paragraph|section|subsection|rule|article|regulation)\s+([\w.]+)((?:\s?\(\w+\))*)", mention.instrument
-    )
-    if not inner:
-        return mention.named
-    items = tuple(re.findall(r"\((\w+)\)", inner[2]))
-    return tuple(Named(inner[1], (*items, *one.items)) if not one.unit else one for one in mention.named)
-
-
-@dataclass(slots=True)
-class _Numbers:
-    """The numbers of one document: the position of each key, all keys in order, how paragraphs are numbered."""
-
-    at: dict[Key, int] = field(default_factory=dict)
-    keys: dict[int, Key] = field(default_factory=dict)
-    style: Counter[str] = field(default_factory=Counter)
-    positions: list[int] = field(default_factory=list)
-
-    @property
-    def most(self) -> str:
-        """The style of most of its numbers: "paragraph", "statute", "dotted"; empty without any."""
-        return self.style.most_common(1)[0][0] if self.style else ""
+def _below(holder: Named, one: Named) -> Named:
+    items = (*holder.items, *filter(None, (one.unit, *one.items)))
+    return replace(one, unit=holder.unit, items=items, last=_below(holder, one.last) if one.last else None)
 
 
 @dataclass(slots=True)
@@ -86,66 +58,94 @@ class Resolver:
     """The numbers of a corpus, what its documents are called, what each speaks of."""
 
     passages: Sequence[Passage]
-    documents: dict[str, _Numbers] = field(default_factory=dict)
+    documents: dict[str, Numbers] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)  # that stand before numbers, and not only where sentences open
     at_home: dict[tuple[str, str], bool] = field(default_factory=dict)  # by document and kind
     affinity: dict[str, Counter[str]] = field(default_factory=dict)
-    places: dict[tuple[str, Named], dict[str, tuple[int, int, str]]] = field(default_factory=dict)  # asked before
+    places: dict[tuple[str, Named], dict[str, _Place]] = field(default_factory=dict)  # asked before
 
     def resolve(self, position: int, mention: Mention) -> Iterator[Reference]:
-        """What each number of the mention means."""
+        """What each number of the mention means; nothing for a number alone that names nothing here."""
         passage = self.passages[position]
-        for named in _completed(mention):
-            target, last, reason = self._meant(position, passage.document_id, mention, named)
-            if target == position and last == position:
+        whole = _completed(mention)
+        if whole.kind in RANKS and "." in whole.named[0].unit:  # "Chapters 2, 3.1 and 3.2"
+            whole = replace(whole, kind="")
+        for place, named in enumerate(whole.named):
+            target, last, reason = self._meant(position, passage.document_id, whole, named)
+            if target == last == position or (target < 0 and not reason):
                 continue
-            ids = [self.passages[place].passage_id if place >= 0 else "" for place in (target, last)]
-            yield Reference(passage.passage_id, mention.start, mention.end, ids[0], ids[1], reason)
+            ids = [self.passages[one].passage_id if one >= 0 else "" for one in (target, last)]
+            start = named.start if place else mention.start
+            end = named.end if place < len(whole.named) - 1 else mention.end
+            yield Reference(passage.passage_id, start, end, ids[0], ids[1], reason)
 
-    def _meant(self, position: int, document: str, mention: Mention, named: Named) -> tuple[int, int, str]:
-        if not named.unit:
-            return self._relative(position, document, named)
-        if mention.instrument:
-            known = self.aliases.get(_plain(mention.instrument))
+    def named(self, mention: Mention) -> str:
+        """The document that the mention names; empty for none, or one that is not here."""
+        return self._called(mention.instrument) or self._called(mention.before, before=True)
+
+    def _called(self, name: str, *, before: bool = False) -> str:
+        """The document of this name, or of the part of it that a sentence does not add."""
+        plain = _plain(name)
+        if plain in self.aliases or not plain:
+            return self.aliases.get(plain, "")
+        if code := _CODE.search(name):
+            return self.aliases.get(_plain(code[0]), "")
+        words = name.split()
+        for place in range(1, len(words)):
+            if before and (words[place - 1].islower() or _is_generic(words[place - 1])):
+                known = self.aliases.get(_plain(" ".join(words[place:])))
+            elif not before and (words[place].islower() or _is_generic(words[place])):
+                known = self.aliases.get(_plain(" ".join(words[:place])))
+            else:
+                continue
             if known:
-                return self._in(known, mention.kind, named) or (-1, -1, f"{known} has no {mention.kind} {named}")
-            if not _is_generic(mention.instrument):
-                return -1, -1, f"{mention.instrument[:60]} is not in this corpus"
-        if mention.kind in {"part", "chapter"} and mention.instrument.casefold().startswith("schedule"):
-            return -1, -1, f"no {mention.kind} {named} of a schedule in this corpus"
-        scheduled = self._scheduled(position, document, mention, named)
-        if scheduled:
-            return scheduled
-        own = self._in(document, mention.kind, named)
+                return known
+        return ""
+
+    def _meant(self, position: int, document: str, mention: Mention, named: Named) -> _Place:
+        known = self.named(mention)
+        if known and (named.unit or known != document):
+            kind = "chapter" if mention.kind == "part" and mention.before else mention.kind
+            found = self._in(known, kind, named, mention) or self._in(known, kind or "chapter", named)
+            return found or (-1, -1, f"{known} has no {kind} {named}".replace("  ", " "))
+        if mention.instrument and mention.instrument != HERE and not _is_generic(mention.instrument):
+            return -1, -1, f"{mention.instrument[:60]} is not in this corpus"
+        if not mention.kind:
+            return self._alone(position, document, mention, named)
+        missing = -1, -1, f"no {mention.kind} {named} in this corpus"
+        if mention.kind in BELOW or not named.unit:
+            beside = self._beside(position, document, mention.kind, named) if not mention.within else None
+            if beside or not named.unit:
+                return beside or (-1, -1, f"no item {named} beside this passage")
+        own = self._in(document, mention.kind, named, mention, position)
         if own and (self.at_home.get((document, mention.kind), True) or mention.kind == "paragraph"):
             return own
-        missing = -1, -1, f"no {mention.kind} {named} in this corpus"
         if mention.instrument == HERE or self.at_home.get((document, mention.kind), False):
             return own or missing
         return self._elsewhere(document, mention, named) or own or missing
 
-    def _scheduled(self, position: int, document: str, mention: Mention, named: Named) -> tuple[int, int, str] | None:
-        """A paragraph of a schedule: of the one that is named, else of the one that the passage stands in."""
-        said = re.match(r"(?i)(schedule|annex) ?\w+", mention.instrument)
-        own = self.documents[document].keys.get(position, ("", ()))[0].rpartition("/")[0]
-        schedule = said[0].lower() if said else own
-        if (
-            not schedule
-            or mention.kind not in {"paragraph", "section", "article"}
-            or (own and mention.kind != "paragraph")
-        ):
-            return None
-        at = self.documents[document].at
-        for items in dict.fromkeys((named.items, ())):
-            key = f"{schedule}/{named.unit}", items
-            if key in at:
-                return at[key], self._end(document, key), ""
-        return None
+    def _alone(self, position: int, document: str, mention: Mention, named: Named) -> _Place:
+        """A number without a kind: of the document before it, else of its own; no reference where that lacks it."""
+        if mention.before and not (mention.opens and mention.before not in self.names):
+            return -1, -1, f"{mention.before[:60]} is not in this corpus" if not named.unit.isdigit() else ""
+        if not named.unit:
+            return self._beside(position, document, "", named) or (-1, -1, "")
+        return self._in(document, "", named, None, position) or (-1, -1, "")
 
-    def _elsewhere(self, document: str, mention: Mention, named: Named) -> tuple[int, int, str] | None:
-        if mention.kind in {"paragraph", "chapter", "part", "schedule", "appendix", "annex"}:
+    def _beside(self, position: int, document: str, kind: str, named: Named) -> _Place | None:
+        numbers = self.documents[document]
+        first = numbers.beside(position, kind, named)
+        if first is None:
             return None
-        places = {other: place for other, place in self._anywhere(mention.kind, named).items() if other != document}
+        start, end = numbers.at[first]
+        until = numbers.beside(position, kind, named.last) if named.last else None
+        return start, (numbers.at[until][1] if until and start <= numbers.at[until][0] <= start + _WIDE else end), ""
+
+    def _elsewhere(self, document: str, mention: Mention, named: Named) -> _Place | None:
+        if mention.kind in RANKS or mention.kind in BELOW or mention.within:
+            return None
+        places = {other: place for other, place in self.anywhere(mention.kind, named).items() if other != document}
         if len(places) == 1:
             return next(iter(places.values()))
         spoken = self.affinity.get(document, Counter())
@@ -154,141 +154,45 @@ class Resolver:
             return places[ranked[0]]
         return (-1, -1, f"{len(places)} documents have {mention.kind} {named}") if places else None
 
-    def _anywhere(self, kind: str, named: Named) -> dict[str, tuple[int, int, str]]:
+    def anywhere(self, kind: str, named: Named) -> dict[str, _Place]:
         """Where documents have this number; looked for once, and only in documents that number anything."""
         if (kind, named) not in self.places:
             found = {name: self._in(name, kind, named) for name, one in self.documents.items() if one.at}
             self.places[kind, named] = {name: place for name, place in found.items() if place}
         return self.places[kind, named]
 
-    def _relative(self, position: int, document: str, named: Named) -> tuple[int, int, str]:
-        """The item of the rule that this passage stands in, at the level where such items are."""
-        numbers = self.documents[document]
-        core, items = numbers.keys.get(position, ("", ()))
-        for depth in range(len(items), -1, -1):
-            if depth < len(items) and items[depth].isdigit() != named.items[0].isdigit():
-                continue
-            for wanted in dict.fromkeys((named.items, named.items[:1])):
-                key = core, (*items[:depth], *wanted)
-                if core and key in numbers.at:
-                    return numbers.at[key], self._end(document, key), ""
-        return -1, -1, f"no item {named} beside this passage"
-
-    def _in(self, document: str, kind: str, named: Named) -> tuple[int, int, str] | None:
-        first = self._key(document, kind, named)
+    def _in(
+        self, document: str, kind: str, named: Named, mention: Mention | None = None, position: int = -1
+    ) -> _Place | None:
+        """Where the document has this number, or the first one of a range whose own first is not there."""
+        numbers, within = self.documents[document], mention.within if mention else ()
+        first = numbers.unit(position, kind, named, within)
         if first is None and named.last is not None:
-            first = self._within(document, kind, named)
+            rest = (numbers.unit(position, kind, one, within) for one in _between(named))
+            first = next(filter(None, rest), None)
         if first is None:
             return None
-        start, last = self.documents[document].at[first], self._end(document, first)
-        if named.last is not None:
-            until = self._key(document, kind, named.last)
-            if until is not None and start <= self.documents[document].at[until] <= start + _WIDE:
-                last = self._end(document, until)
+        start, last = numbers.at[first]
+        until = numbers.unit(position, kind, named.last, within) if named.last else None
+        if until is not None and start <= numbers.at[until][0] <= start + _WIDE:
+            last = numbers.at[until][1]
         return start, last, ""
 
-    def _within(self, document: str, kind: str, named: Named) -> Key | None:
-        """The first of a range whose own first number is not there."""
-        head, _, number = named.unit.rpartition(".")
-        until = named.last.unit.rpartition(".") if named.last else ("", "", "")
-        if not (number.isdigit() and until[2].isdigit() and until[0] == head):
-            return None
+
+def _between(named: Named) -> Iterator[Named]:
+    """The numbers of a range after its first one."""
+    head, _, number = named.unit.rpartition(".")
+    until = named.last.unit.rpartition(".") if named.last else ("", "", "")
+    if number.isdigit() and until[2].isdigit() and until[0] == head:
         for n in range(int(number) + 1, min(int(until[2]), int(number) + _WIDE) + 1):
-            key = self._key(document, kind, Named(f"{head}.{n}" if head else str(n), ()))
-            if key is not None:
-                return key
-        return None
-
-    def _key(self, document: str, kind: str, named: Named) -> Key | None:
-        """The key of the unit that is named, or of the one around it where items have no passage of their own."""
-        numbers = self.documents[document]
-        if kind in {"part", "chapter", "schedule", "appendix", "annex"}:
-            ranked: Key = f"{_RANK}{kind} {named.unit}".lower(), ()
-            if ranked in numbers.at or kind != "chapter" or numbers.most == "paragraph":
-                return ranked if ranked in numbers.at else None
-        if not _fits(numbers, kind, named):
-            return None
-        unit = re.sub(r"(?i)^app ?\d+\.", "", named.unit)
-        for n_items in range(len(named.items), -1, -1):
-            for core in dict.fromkeys((unit, re.sub(r"(\d)\.([A-Z])\.", r"\1\2.", unit))):
-                if (core, named.items[:n_items]) in numbers.at:
-                    return core, named.items[:n_items]
-        return None
-
-    def _end(self, document: str, key: Key) -> int:
-        """The last passage of the unit that begins here."""
-        numbers, (core, items) = self.documents[document], key
-        last = numbers.at[key]
-        start = bisect_left(numbers.positions, last) + 1
-        for place in numbers.positions[start:]:
-            other, others = numbers.keys[place]
-            inside = other == core and others[: len(items)] == items
-            if not (inside or (not items and other.startswith(f"{core}."))):
-                break
-            last = place
-        return last
-
-
-def _fits(numbers: _Numbers, kind: str, named: Named) -> bool:
-    """Whether a document numbers its parts so that it may have this: "section 58" is no paragraph of guidance."""
-    most = numbers.most
-    if "." in named.unit:
-        return kind != "rule" or most != "paragraph"
-    if kind in {"section", "article", "regulation"}:
-        return most == "statute"
-    return kind != "rule" or most != "paragraph"
-
-
-@lru_cache(2**16)
-def key_of(number: str) -> tuple[Key, str, str]:
-    """A passage's number as a key, its rank's name ("part 3", for a heading of one), its style."""
-    tokens = [token.strip() for token in _SPLIT.split(number) if token.strip()]
-    core: list[str] = []
-    items: list[str] = []
-    ranks: list[str] = []
-    for token in tokens:
-        rank, unit = _RANKS.match(token), _NAMED_UNIT.match(token)
-        if rank and not core:
-            ranks.append(f"{rank[1]} {rank[2]}".lower().replace("app ", "appendix "))
-        elif unit:
-            core.append(unit[1])
-        elif token.startswith("("):
-            items += re.findall(r"\(([^)]+)\)", token) or [token.strip("()")]
-        elif items or token.casefold().startswith(("guidance", "note")):
-            items.append(token.casefold().rstrip(")"))
-        elif core and re.fullmatch(r"[a-z]{1,4}", token):
-            items.append(token)
-        else:
-            inner = re.fullmatch(r"([\w-]+?)((?:\([^)]+\))+)", token)
-            core.append(inner[1] if inner else token.rstrip(")"))
-            items += re.findall(r"\(([^)]+)\)", inner[2]) if inner else []
-    scheduled = next((rank for rank in ranks if rank.split()[0] in {"schedule", "annex"}), "")
-    joined = ".".join(core)
-    style = "paragraph" if re.fullmatch(r"\d+\)", number.strip()) else "statute" if len(core) == 1 else "dotted"
-    return (
-        (f"{scheduled}/{joined}" if scheduled else joined, tuple(items)),
-        (ranks[-1] if ranks and not core else ""),
-        style,
-    )
+            yield Named(f"{head}.{n}" if head else str(n))
 
 
 def resolver_of(passages: Sequence[Passage]) -> Resolver:
-    """What there is to refer to, and what documents are called, learnt from all references at once."""
+    """What there is to refer to."""
     made = Resolver(passages)
     for position, passage in enumerate(passages):
-        numbers = made.documents.setdefault(passage.document_id, _Numbers())
-        key, rank, style = key_of(passage.number)
-        if rank:
-            numbers.at.setdefault((f"{_RANK}{rank}", ()), position)
-        if key[0]:
-            numbers.at.setdefault(key, position)
-            numbers.keys[position] = key
-            numbers.positions.append(position)
-            numbers.style[style] += 1
-    for numbers in made.documents.values():  # units that have passages of their items only
-        for position, (core, items) in numbers.keys.items():
-            for n_items in range(len(items)):
-                numbers.at.setdefault((core, items[:n_items]), position)
+        made.documents.setdefault(passage.document_id, Numbers()).add(position, passage.number)
     return made
 
 
@@ -314,35 +218,43 @@ def _learn(made: Resolver, found: dict[int, tuple[Mention, ...]]) -> None:
     for position, several in found.items():
         document = made.passages[position].document_id
         for mention in several:
+            if mention.before and not (mention.kind or mention.opens):
+                made.names.add(mention.before)
+            name = _plain(mention.instrument or ("" if mention.kind or mention.opens else mention.before))
             for one in mention.named:
-                if mention.instrument and "." not in one.unit:
-                    named.setdefault(_plain(mention.instrument), set())
-                elif mention.instrument:
-                    named[_plain(mention.instrument)].add((mention.kind, one))
-                elif one.unit and not mention.instrument:
+                if name and one.unit:
+                    named[name].add((mention.kind, one))
+                elif one.unit and mention.kind and not mention.instrument:
                     own[document, mention.kind].append(made._in(document, mention.kind, one) is not None)
     made.at_home = {key: sum(hits) >= _AT_HOME * len(hits) for key, hits in own.items()}
     _name(made, {name: numbers for name, numbers in named.items() if not _is_generic(name)})
     for position, several in found.items():
         for mention in several:
-            target = made.aliases.get(_plain(mention.instrument)) if mention.instrument else None
-            if target:
+            if target := made.named(mention):
                 made.affinity.setdefault(made.passages[position].document_id, Counter())[target] += 1
 
 
 def _name(made: Resolver, named: dict[str, set[tuple[str, Named]]]) -> None:
     """Gives each name its document, the surest first: a document that has one short name is not meant by another."""
-    titles = _titles(made.passages)
-    made.aliases = {name: titles[name] for name in named if name in titles}
-    statutes = {name for name, one in made.documents.items() if _is_statute(one)}
+    made.aliases, parts = _titles(made.passages)
+    for name, document in parts.items():  # a part of a title is a name where the document has what is named with it
+        have = [
+            made._in(document, kind or ("" if "." in one.unit else "chapter"), one) is not None
+            for kind, one in named.get(name, ())
+        ]
+        if name not in made.aliases and have and sum(have) >= _SURE * len(have):
+            made.aliases[name] = document
+    statutes = {name for name, one in made.documents.items() if one.most in {"statute", "named"}}  # count from 1 on
     left = {
         name: {
             document: [made._in(document, kind, one) is not None for kind, one in numbers]
             for document in made.documents
             if document not in statutes
         }
-        for name, numbers in named.items()
-        if name not in titles and len(numbers) >= _LEAST
+        for name, several in named.items()
+        if name not in made.aliases and name not in parts
+        if (numbers := {(kind, one) for kind, one in several if "." in one.unit})
+        if len({one.unit for _, one in numbers}) >= (3 * _LEAST if " " in name else _LEAST)
     }
     while left:
         taken = {document for name, document in made.aliases.items() if " " not in name}
@@ -352,11 +264,6 @@ def _name(made: Resolver, named: dict[str, set[tuple[str, Named]]]) -> None:
             return
         made.aliases[surest] = found[surest][0]
         del left[surest]
-
-
-def _is_statute(numbers: _Numbers) -> bool:
-    """Whether its sections count from 1 on, as those of any other statute do: their numbers tell nothing."""
-    return numbers.most == "statute"
 
 
 def _document_of(have: dict[str, list[bool]], taken: Collection[str]) -> tuple[str, float]:
@@ -371,22 +278,42 @@ def _document_of(have: dict[str, list[bool]], taken: Collection[str]) -> tuple[s
     return (ranked[0], margin * len(shared)) if margin >= _CLEAR else ("", 0.0)
 
 
-def _titles(passages: Sequence[Passage]) -> dict[str, str]:
-    """Documents by what they call themselves: a title, its acronym in brackets, the first heading."""
-    found: dict[str, str] = {}
+def _titles(passages: Sequence[Passage]) -> tuple[dict[str, str], dict[str, str]]:
+    """Documents by what they are called, and by the parts of that which only one has."""
+    whole: dict[str, str] = {}
+    short: dict[str, set[str]] = defaultdict(set)
+    parts: dict[str, set[str]] = defaultdict(set)
     before = ("", "")
     for passage in passages:
-        if before != (passage.title, passage.document_id):
-            before = passage.title, passage.document_id
-            for name in (*before, *re.findall(r"\(([A-Z]{2,8})\)", passage.title)):
-                if len(name) > 2 and not name.isdigit():
-                    found.setdefault(_plain(name), passage.document_id)
+        title, document = passage.title, passage.document_id
+        if before != (title, document):
+            before = title, document
+            whole.setdefault(_plain(title), document)
+            whole.setdefault(_plain(document), document)
+            for name in (*re.findall(r"\(([A-Z]{2,8})\)", title), *_CODE.findall(title)):
+                short[_plain(name)].add(document)
+            bare = re.sub(r"\s*\([^()]*\)$", "", title)
+            for name in (
+                bare,
+                *_PARTED.split(title),
+                *_PARTED.split(bare),
+                *_PARTED.split(document.rpartition("/")[2]),
+            ):
+                parts[_plain(name)].add(document)
         if _STATUTE.fullmatch(passage.number.strip()):
             words = passage.number.split()
             acronym = "".join(word[0] for word in words[:-1] if word not in {"AND", "OF", "THE", "FOR", "&"})
             for name in (passage.number, " ".join(words[:-1]), acronym):
-                found.setdefault(_plain(name), passage.document_id)
-    return found
+                whole.setdefault(_plain(name), document)
+    whole |= {name: documents.pop() for name, documents in short.items() if len(documents) == 1}
+    return (
+        {name: document for name, document in whole.items() if len(name) > 2 and not name.isdigit()},
+        {
+            name: documents.pop()
+            for name, documents in parts.items()
+            if len(documents) == 1 and len(name) > 2 and re.search("[a-z]", name)
+        },
+    )
 
 
 def _plain(name: str) -> str:

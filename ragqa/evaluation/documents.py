@@ -3,7 +3,8 @@
 A folder holds documents and ``gold.jsonl``: {file, kind, number, heading, text}. For each place the passage of its file
 with the best F1 of word 4-grams is taken, up to four neighbours joined where a unit was cut. The text is right from
 .95 on; the number where the passage's ends with the place's, compared as letters and digits; the heading where it
-stands in title, section or number.
+stands in title, section or number. An item that has a number of its own on a passage counts as a place too; ``alone``
+is what comes back without.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,6 +43,7 @@ class Recovered:
     text: int
     numbered: int
     both: int
+    alone: int
     headed: int
     heading: int
 
@@ -57,29 +59,56 @@ def recovered(folder: Path, chunk_max_tokens: int) -> tuple[tuple[Recovered, ...
     """The table of a folder, by kind, and what its reading had to say. Raises CorpusError where it cannot be read."""
     gold = [json.loads(line) for line in (folder / GOLD).read_text(encoding="utf-8").splitlines() if line.strip()]
     stream = open_stream(folder, "documents", chunk_max_tokens=chunk_max_tokens)
-    read = {_stem(passages[0].document_id): _indexed(passages) for _, passages in stream.articles()}
+    read = {}
+    for _, passages in stream.articles():
+        name = passages[0].document_id
+        read[name] = read[_stem(name)] = _indexed(passages)
     rows: dict[str, Counter[str]] = defaultdict(Counter)
     for place in gold:
         row = rows[place["kind"]]
         row["n"] += 1
         row["numbered"] += bool(_parts(place.get("number", ""))) and place.get("number_recoverable", True)
         row["headed"] += bool(place.get("heading"))
-        document = read.get(_stem(place["file"]))
+        document = read.get(place["file"]) or read.get(_stem(place["file"]))
         if document is not None:
             row.update(_found(place, document))
     messages = tuple(stream.messages) if isinstance(stream, TellingStream) else ()
-    names = "n", "text", "numbered", "both", "headed", "heading"
+    names = "n", "text", "numbered", "both", "alone", "headed", "heading"
     return tuple(
         Recovered(folder.name, kind, *(row[name] for name in names)) for kind, row in sorted(rows.items())
     ), messages
 
 
 def _found(place: Mapping[str, Any], document: _Read) -> Iterator[str]:
-    """What of a place came back."""
-    wanted, best, run = _words(place["text"]), 0.0, []
+    """What of a place came back; a reference is one where the passage that it stands in holds it as printed."""
+    if place["kind"] == "reference":
+        yield from ("text", "both", "alone", "heading") if _is_printed(place, document) else ()
+        return
+    wanted, number = _words(place["text"]), _parts(place.get("number", ""))
     near = Counter(n for gram in _grams(wanted) for n in document.holding.get(gram, ()))
-    starts = {max(0, n - back) for n, _ in near.most_common(CANDIDATES) for back in range(JOINED)}
-    for start in sorted(starts):
+    for n in near:  # of several that say the same, the one that has the number
+        near[n] += 2 * _ends_alike(_parts(document.passages[n].number), number)
+    nearest = [n for n, _ in near.most_common(CANDIDATES)]
+    best, run = _best_run(wanted, nearest, document)
+    if best >= EXACT and _is_named(run, number):
+        yield "alone"
+    for one in map(document.passages.__getitem__, nearest):
+        for named, text in one.places():
+            if (score := _f1(wanted, _words(text))) > best or (score == best and _ends_alike(_parts(named), number)):
+                best, run = score, [replace(one, number=named)]
+    if best >= EXACT:
+        yield "text"
+    if best >= EXACT and _is_named(run, number):
+        yield "both"
+    heading = " ".join(_words(place.get("heading", "").split(" / ")[-1]))
+    if heading and any(heading in " ".join(_words(f"{one.title} {one.section} {one.number}")) for one in run):
+        yield "heading"
+
+
+def _best_run(wanted: Sequence[str], nearest: Sequence[int], document: _Read) -> tuple[float, list[Passage]]:
+    """The passages in a row that hold these words best, and how well."""
+    best, run = 0.0, []
+    for start in {max(0, n - back): None for n in nearest for back in range(JOINED)}:
         joined: list[str] = []
         for end in range(start, min(start + JOINED, len(document.passages))):
             joined += document.words[end]
@@ -87,14 +116,21 @@ def _found(place: Mapping[str, Any], document: _Read) -> Iterator[str]:
                 best, run = score, list(document.passages[start : end + 1])
             if len(joined) > 2 * len(wanted) + 20:
                 break
-    if best >= EXACT:
-        yield "text"
-    number = _parts(place.get("number", ""))
-    if best >= EXACT and number and any(_ends_alike(_parts(one.number), number) for one in run):
-        yield "both"
-    heading = " ".join(_words(place.get("heading", "").split(" / ")[-1]))
-    if heading and any(heading in " ".join(_words(f"{one.title} {one.section} {one.number}")) for one in run):
-        yield "heading"
+    return best, run
+
+
+def _is_printed(place: Mapping[str, Any], document: _Read) -> bool:
+    above = _parts(place.get("from", ""))
+    named = [place["to"]] if isinstance(place["to"], str) else place["to"]
+    cited = [f" {' '.join(_words(one))} " for one in named]
+    return any(
+        _ends_alike(_parts(passage.number), above) and all(one in f" {' '.join(words)} " for one in cited)
+        for passage, words in zip(document.passages, document.words, strict=True)
+    )
+
+
+def _is_named(run: Sequence[Passage], number: Sequence[str]) -> bool:
+    return bool(number) and any(_ends_alike(_parts(one.number), number) for one in run)
 
 
 def _indexed(passages: Sequence[Passage]) -> _Read:

@@ -15,10 +15,9 @@ import numpy.typing as npt
 
 from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.errors import ConfigError
-from ragqa.filtering import BEST, RULES, FilterRule, kept_places, pairs
+from ragqa.filtering import BEST, RULES, FilterRule, Relevances, kept_places, pairs
 from ragqa.settings.config import FilteringConfig
-from ragqa.types import Ranking
-from ragqa.types.normalisation import min_max_norm
+from ragqa.types import Ranking, min_max_norm
 
 FIGURES = ("F", "precision", "recall", "kept")  # of a selection
 
@@ -50,21 +49,22 @@ def kept_figures(
     check_beta(beta)
     longest = max(BEST, *(one.top_k for one in candidates))
     for question, ranking in zip(questions, fused, strict=True):
-        relevance = min_max_norm([hit.score for hit in ranking.hits])[:longest]
+        relevance = Relevances(min_max_norm([hit.score for hit in ranking.hits])[:longest])
         names = [hit.passage.passage_id if unit == "passage" else hit.passage.document_id for hit in ranking.hits]
         is_new = np.array([name not in names[:n] for n, name in enumerate(names[:longest])], bool)
         is_gold = is_new & np.array([name in question.gold for name in names[:longest]], bool)
         paired = pairs(ranking.hits[:longest])
-        is_kept = np.zeros((len(candidates), len(relevance)), bool)
-        for row, one in zip(is_kept, candidates, strict=True):
-            row[kept_places(rules[one.method](relevance, one), paired)] = True
+        applied = [rules[config.method](relevance, config) for config in candidates]
+        is_kept = np.arange(len(relevance)) < np.array([[rule.end] for rule in applied])
+        for row, rule in zip(is_kept, applied, strict=True) if paired else ():
+            row[kept_places(rule, paired)] = True
         kept = is_kept.sum(axis=1)
         if unit == "passage":
             n_units, n_right = ((is_kept & flags).sum(axis=1) for flags in (is_new, is_gold))
         else:
-            found = [{names[n] for n in np.flatnonzero(row)} for row in is_kept]
-            n_units = np.array([len(one) for one in found])
-            n_right = np.array([len(one & question.gold) for one in found])
+            documents = [{names[n] for n in np.flatnonzero(row)} for row in is_kept]
+            n_units = np.array([len(kept_of) for kept_of in documents])
+            n_right = np.array([len(kept_of & question.gold) for kept_of in documents])
         precision, recall = n_right / np.maximum(1, n_units), n_right / len(question.gold)
         weighted = beta**2 * precision + recall
         f = (1 + beta**2) * precision * recall / np.where(weighted > 0, weighted, 1)

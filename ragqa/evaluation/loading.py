@@ -23,7 +23,7 @@ from ragqa.pipeline import Pipeline, load_pipeline
 from ragqa.plugins.protocols import Retriever
 from ragqa.records.recorder import without_credentials
 from ragqa.retrieval import retrievers_for
-from ragqa.retrieval.names import fitting_fusion
+from ragqa.retrieval.ranking import fitting_fusion
 from ragqa.settings.config import Config, FusionConfig, IndexingConfig, prompt_folder
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import find_preset

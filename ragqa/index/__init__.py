@@ -14,7 +14,6 @@ import numpy as np
 
 from ragqa.errors import IndexingError, IndexMismatchError
 from ragqa.index.folders import exclusive, index_names, locate, remove, was_stopped
-from ragqa.index.further import open_further
 from ragqa.index.manifest import (
     BM25,
     CONTEXT,
@@ -29,15 +28,14 @@ from ragqa.index.manifest import (
     read_manifest,
     rebuild_hint,
 )
-from ragqa.index.passages import READ_AT_ONCE, PassageFile, PositionOf, open_lookups
-from ragqa.index.references import cited_in
+from ragqa.index.passages import READ_AT_ONCE, PassageFile, PositionOf, cited_in, open_lookups
 from ragqa.plugins.protocols import Retriever
 from ragqa.retrieval.analysis import ANALYSIS_VERSION, context_analyser, headings, indexed_text
 from ragqa.retrieval.bm25 import Bm25sRetriever, RankBm25Retriever, load_bm25
 from ragqa.retrieval.citations import NAME as CITATIONS
 from ragqa.retrieval.citations import NO_LINKS, CitationRetriever, Links
+from ragqa.retrieval.dense import poor_vectors, read_vectors
 from ragqa.retrieval.ranking import Mask, Positions
-from ragqa.retrieval.vectors import poor_vectors, read_vectors
 from ragqa.settings.config import NO_ENCODER
 from ragqa.types import ModelInfo, Passage
 
@@ -266,6 +264,11 @@ def _load(folder: Path) -> Index:
     citations = None
     if CITATIONS in manifest.retrievers:
         citations = CitationRetriever(folder / REFERENCES, passages, order, hidden, position_of.of_known, cited_in)
+    further = {}
+    if manifest.rankings:
+        from ragqa.index.further import open_further
+
+        further = open_further(folder, manifest, passages, order, hidden, position_of)
     return Index(
         manifest=manifest,
         passages=passages,
@@ -277,7 +280,7 @@ def _load(folder: Path) -> Index:
         rank_bm25=RankBm25Retriever(manifest.analyser, passages, order, hidden, manifest.bm25_k1, manifest.bm25_b),
         context=context,
         citations=citations,
-        further=open_further(folder, manifest, passages, order, hidden, position_of),
+        further=further,
         vectors=vectors,
     )
 

@@ -17,7 +17,8 @@ from typing import Any, Final
 import numpy as np
 
 from ragqa.corpus import LoadedStream, PassageStream, corpus_sha256, open_stream
-from ragqa.english.analysers import analyser_named
+from ragqa.corpus.documents import DOCUMENT_FORMATS
+from ragqa.english.words import analyser_named
 from ragqa.errors import ConfigError, CorpusError, IndexingError
 from ragqa.index.encoded import write_dense
 from ragqa.index.engine import drop, engine_of, publish_events
@@ -28,13 +29,13 @@ from ragqa.index.manifest import BM25, CONTEXT, DENSE, SCHEMA_VERSION, Manifest,
 from ragqa.index.passage_arrays import AnalysisPlan
 from ragqa.index.passages import read_passages
 from ragqa.index.portions import counts_of, gathered, lengths_path, mentions_in, read_portions, write_lookups
-from ragqa.index.references import REFERRING, write_references
+from ragqa.index.references import write_references
 from ragqa.index.reuse import KnownVectors
 from ragqa.infra.files import flush
 from ragqa.plugins.protocols import Encoder
 from ragqa.retrieval.analysis import ANALYSIS_VERSION
 from ragqa.retrieval.bm25 import write_bm25
-from ragqa.retrieval.vectors import check_size, search_effort
+from ragqa.retrieval.dense import check_size, search_effort
 from ragqa.settings.config import NO_ENCODER, IndexingConfig
 from ragqa.types import ModelInfo
 from ragqa.types.streams import returned
@@ -43,6 +44,8 @@ Building = Generator[BuildProgress, None, Manifest]
 Step = Generator[BuildProgress, None, None]
 
 LIBRARIES: Final = ("bm25s", "PyStemmer", "faiss-cpu", "sentence-transformers", "transformers", "torch", "numpy")
+# Formats whose passages have numbers to refer to.
+REFERRING: Final = frozenset({"obliqa", *DOCUMENT_FORMATS})
 version: Final = cache(metadata.version)
 
 

@@ -17,8 +17,7 @@ from ragqa.index.reuse import KnownVectors
 from ragqa.infra.files import flush_open
 from ragqa.plugins.protocols import Encoder, FloatMatrix
 from ragqa.retrieval.analysis import IndexedText, indexed_text
-from ragqa.retrieval.dense import check_unit_rows
-from ragqa.retrieval.vectors import check_kind, write_vectors
+from ragqa.retrieval.dense import check_kind, check_unit_rows, write_vectors
 
 ENCODED_AT_ONCE: Final = 512  # texts between two signs of progress, and between two entries in the journal
 

@@ -45,14 +45,13 @@ from ragqa.index.manifest import (
 from ragqa.index.passages import PassageFile, line_of
 from ragqa.index.portions import gathered, lengths_path, windows_of
 from ragqa.infra.files import flush
-from ragqa.retrieval.analysis import analysed_text, context_analyser, tokenise
+from ragqa.retrieval.analysis import Keys, analysed_text, context_analyser, tokenise
+from ragqa.retrieval.dense import read_vectors
 from ragqa.retrieval.milvus.bm25 import SparseModel, SparseWords, idf_of
 from ragqa.retrieval.milvus.client import Milvus
 from ragqa.retrieval.milvus.corpus import MilvusPassages, MilvusVectors, mark_row, placed, row_of
 from ragqa.retrieval.ranking import Positions
 from ragqa.retrieval.ranking import index_files as checked
-from ragqa.retrieval.token_table import Keys
-from ragqa.retrieval.vectors import read_vectors
 
 KIND: Final = "milvus"
 STARTED: Final = "engine.json"  # in a building folder: the collection that is being written

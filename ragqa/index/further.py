@@ -15,12 +15,11 @@ from ragqa.index.passages import read_passages
 from ragqa.plugins.protocols import Retriever
 from ragqa.plugins.registry import RETRIEVERS, entry_points_of, load, retriever_name
 from ragqa.retrieval.analysis import context_analyser, indexed_text
-from ragqa.retrieval.dense import DenseRetriever
+from ragqa.retrieval.dense import DenseRetriever, read_vectors
 from ragqa.retrieval.document_bm25 import DocumentBm25, load_documents, write_documents
 from ragqa.retrieval.late_interaction import late_retriever, load_tokens, save_tokens
 from ragqa.retrieval.ranking import Mask, Positions
 from ragqa.retrieval.splade import SpladeRetriever, load_sparse, save_sparse
-from ragqa.retrieval.vectors import read_vectors
 from ragqa.settings.config import IndexingConfig
 from ragqa.types import ModelInfo, Passage
 

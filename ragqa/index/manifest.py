@@ -31,7 +31,7 @@ from typing import Any, Final, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
-from ragqa.english.analysers import Analyser, analyser_named
+from ragqa.english.words import Analyser, analyser_named
 from ragqa.errors import IndexMismatchError
 from ragqa.plugins.registry import RETRIEVERS, entry_points_of
 from ragqa.settings.config import NO_ENCODER, IndexingConfig

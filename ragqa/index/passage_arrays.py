@@ -19,20 +19,23 @@ import numpy.typing as npt
 
 from ragqa.corpus.reference_grammar import GRAMMAR_VERSION, line_of_mentions, mentions
 from ragqa.corpus.streams import TellingStream
-from ragqa.english.analysers import Analyser
+from ragqa.english.words import Analyser
 from ragqa.errors import CorpusError
 from ragqa.index.passages import line_of
 from ragqa.infra.files import replacing
 from ragqa.retrieval.analysis import (
     ANALYSIS_VERSION,
     IndexedText,
+    TokenTable,
     analysed_text,
     context_analyser,
     headings,
     indexed_text,
+    joined_tables,
+    keys_of,
+    token_table,
     tokenise,
 )
-from ragqa.retrieval.token_table import TokenTable, joined_tables, keys_of, token_table
 from ragqa.types import Passage
 
 VERSION: Final = 1  # of this module: a change of what it writes makes what was kept unusable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import mmap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
 from functools import lru_cache
 from itertools import compress
@@ -17,15 +17,15 @@ from pydantic import TypeAdapter
 
 from ragqa.errors import IndexMismatchError
 from ragqa.index.manifest import HIDDEN, IDS, OFFSETS, ORDER, PASSAGES
+from ragqa.retrieval.analysis import keys_of
 from ragqa.retrieval.ranking import Mask, Positions
-from ragqa.retrieval.token_table import keys_of
 from ragqa.types import Passage
 
 REMEMBERED: Final = 16_384  # parsed passages cached, all of a small corpus: at most some 20 MB
 READ_AT_ONCE: Final = 1024  # lines parsed together where all are wanted: twice as fast
 BYTES_AT_ONCE: Final = 2**20  # likewise
 _FIELDS: Final = tuple(field.name for field in fields(Passage))
-_OPTIONAL: Final = frozenset({"place", "effective", "until"})  # not written where empty
+_OPTIONAL: Final = frozenset({"place", "effective", "until", "items"})  # not written where empty
 
 
 class PassageFile(Sequence[Passage]):
@@ -159,3 +159,11 @@ def _mapped(path: Path, dtype: npt.DTypeLike, shape: tuple[int, ...] | None = No
         msg = f"expected an array {wanted} in {path.name}, found {array.dtype} of shape {array.shape}"
         raise IndexMismatchError(msg)
     return np.asarray(array)  # still mapped; np.memmap's own indexing is slower
+
+
+def cited_in(references: Iterable[bytes]) -> Iterator[tuple[str, str, str]]:
+    """Of these lines of `ragqa.index.references` that lead somewhere: the source, the first and the last target."""
+    for line in references:
+        source, _, _, target, last, _ = json.loads(line)
+        if target:
+            yield source, target, last or target

@@ -33,10 +33,9 @@ from ragqa.index.passage_arrays import (
     measure,
 )
 from ragqa.infra.files import flush
-from ragqa.retrieval.analysis import context_windows
-from ragqa.retrieval.bm25_scores import CountsFolder, counted
+from ragqa.retrieval.analysis import Keys, context_windows, keys_of, places_of
+from ragqa.retrieval.bm25 import CountsFolder, counted
 from ragqa.retrieval.document_bm25 import by_document
-from ragqa.retrieval.token_table import Keys, keys_of, places_of
 from ragqa.types import Passage
 
 IDS_AT_ONCE: Final = 65_536  # bytes of each portion's ids while all are merged

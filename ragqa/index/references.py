@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
 
-from ragqa.corpus.documents import DOCUMENT_FORMATS
-from ragqa.corpus.reference_grammar import mentions_of
-from ragqa.corpus.references import Reference, references
+from ragqa.corpus.reference_grammar import Reference, mentions_of
 from ragqa.index.manifest import REFERENCES
 from ragqa.index.passages import read_passages
-
-REFERRING: Final = frozenset({"obliqa", *DOCUMENT_FORMATS})  # formats whose passages have numbers to refer to
 
 
 def write_references(folder: Path, named: Iterable[bytes]) -> None:
@@ -22,6 +17,8 @@ def write_references(folder: Path, named: Iterable[bytes]) -> None:
 
     ``named`` are the lines of what each passage names (`ragqa.corpus.reference_grammar`).
     """
+    from ragqa.corpus.references import references  # not needed to read an index
+
     found = references(tuple(read_passages(folder)), map(mentions_of, named))
     path = folder / REFERENCES
     path.unlink(missing_ok=True)
@@ -38,13 +35,6 @@ def read_references(folder: Path) -> dict[str, tuple[Reference, ...]]:
             for one in map(reference_of, lines):
                 found[one.source].append(one)
     return {source: tuple(several) for source, several in found.items()}
-
-
-def cited_in(lines: Iterable[bytes]) -> Iterator[tuple[str, str, str]]:
-    """Of the references in these lines that lead somewhere: the source, the first and the last target."""
-    for one in map(reference_of, lines):
-        if one.target:
-            yield one.source, one.target, one.last or one.target
 
 
 def line_of(one: Reference) -> str:

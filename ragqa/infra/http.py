@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from ragqa.errors import ConfigError, ModelError
-from ragqa.infra.redaction import plain_line
+from ragqa.infra.cleaning import plain_line
 
 if TYPE_CHECKING:
     import httpx2

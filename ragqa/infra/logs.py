@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from ragqa.errors import ConfigError
-from ragqa.infra.redaction import without_keys
+from ragqa.infra.cleaning import without_keys
 
 SECRETS: Final = (
     "OPENAI_API_KEY",

@@ -1,8 +1,9 @@
 """Terms that a corpus defines, and where a text uses them: what Read shows under the pointer.
 
-A definition is ``"Client Money" means …``, ``Client Money means …`` at the start of a line, or a row of two cells, the
-second beginning with "Means". Terms are written with capitals; a text uses one where it has those words as they are,
-a plural or genitive s aside.
+A definition is a term in quotes, at the start of a line or of a clause, before "means" or its like, or a line of its
+own above that; a row of a table whose second cell begins so; and where a heading says that terms follow, each row of
+two cells and each line with a colon. Terms may be in lower case; one that has capitals is used where it has
+the same ones.
 """
 
 from __future__ import annotations
@@ -18,17 +19,42 @@ from ragqa.types import Passage
 MOST_PASSAGES: Final = 60_000  # of a corpus: a larger one is not read through
 MOST_USES: Final = 40  # of a passage
 _LONGEST: Final = 600  # characters of a definition
-_WORD: Final = r"[A-Z][\w&/’'-]*"
-_NAME: Final = rf"{_WORD}(?: (?:(?:of|the|and|in|for|to|a|or|with) ){{0,2}}{_WORD}){{0,7}}"
-_MEANS: Final = r"(?:means\b|has the (?:same )?meaning|is defined as\b|refers to\b)"
-_FORMS: Final = (
-    re.compile(rf"[“\"](?P<term>{_NAME})[”\"],?\s+{_MEANS}"),
-    re.compile(rf"(?m)^(?:The (?:term|expression) )?(?P<term>{_NAME}):?\s+{_MEANS}"),
-    re.compile(rf"(?m)^[“\"]?(?P<term>{_NAME})[”\"]?(?: \| |\t)(?:\| )?(?=Means\b|Has the meaning\b)"),
+_MEANS: Final = (
+    r"(?:(?:shall |is understood to |be understood to )?means?\b(?! (?:of|by|that)\b)|"
+    r"(?:has|have|shall have) the (?:same )?meanings?\b|is defined as\b|refers to\b)"
 )
-_SAYS: Final = re.compile(r"(?i)means|meaning|is defined as|refers to")
-_CAPITAL: Final = re.compile(rf"(?<![\w’'-]){_WORD}")
-_GENERAL: Final = frozenset("It This That These Those He She They Which What Any Each The A An In If Where For".split())
+_SOME: Final = (
+    r"(?:an?|the|any|all|each|either|one)\b"  # how a meaning begins; "electronic means made available" is none
+)
+_VERB: Final = re.compile(r"\b(?:may|must|shall|will|can|could|would|should|does|do|is|are|be|been|not|to)\b")
+_WORD: Final = r"[^\W_][^\s|:;.,“”\"‘]*"
+_PHRASE: Final = rf"{_WORD}(?:,? {_WORD}){{0,11}}?"
+_NAME: Final = r"[A-Z][\w&/’'-]*(?: (?:(?:of|the|and|in|for|to|a|or|with) ){0,2}[A-Z][\w&/’'-]*){0,7}"
+_QUOTED: Final = r"(?:“(?P<a>[^”“\n]{2,90})”|\"(?P<b>[^\"\n]{2,90})\"|[‘'](?P<c>[^‘’\n]{2,90}?)[’'](?!\w))"
+_FORMS: Final = (
+    re.compile(rf"{_QUOTED},?(?: \([^()\n]{{1,80}}\))?,?\s+{_MEANS}"),
+    re.compile(
+        rf"(?m)^(?P<term>{_PHRASE})\n(?=(?:[a-z][^.:;\n]{{0,80}}? )??(?:means|(?:has|have) the (?:same )?meaning)\b)"
+    ),
+    re.compile(
+        rf"(?m)^[“\"]?(?P<term>{_PHRASE})[”\"]?(?: \| |\t)(?:\| )?(?=(?:Means|Has the meaning|means|has the meaning)\b)"
+    ),
+    re.compile(
+        rf"(?m)(?:[Ff]or (?:the|these) purposes? of [^.;\n]{{3,120}}?, |^(?:\(?\w{{1,4}}[.)]\t)?)"
+        rf"(?:[Tt]he (?:term |expression )?|[Aa]n? )?"
+        rf"(?P<term>{_NAME}(?=:?\s+{_MEANS})|{_PHRASE}(?=:?\s+{_MEANS}:? {_SOME})):?\s+{_MEANS}"
+    ),
+)
+_LISTED: Final = (
+    re.compile(rf"(?m)^(?P<term>{_PHRASE}(?: \([^()|\n]+\))?) \| (?=[^|\n]{{12,}}$)"),
+    re.compile(rf"(?m)^(?!means |has )(?P<term>{_PHRASE})(?:: | [–—] )(?=\S)"),
+)
+_TERMS_FOLLOW: Final = re.compile(r"(?i)\b(?:definitions?|glossary|interpretation|abbreviations|defined terms)\b[^›]*$")
+_SAYS: Final = re.compile(r"(?i)mean|is defined as|refers to")
+_TOKEN: Final = re.compile(r"(?<![\w’'-])[^\W_][\w&/’'-]*")
+_GENERAL: Final = frozenset(
+    "it this that these those he she they which what any each the a an in if where for by such".split()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +66,7 @@ class Definition:
     document_id: str
     text: str
     start: int
+    section: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,32 +90,34 @@ class Glossary:
         self._weight = Counter(one.document_id for found in self._known.values() for one in found)
         beginnings: dict[str, set[str]] = defaultdict(set)
         for term in self._known:
-            beginnings[_bare(term.split()[0])].add(term)
+            beginnings[_bare(term.split()[0]).casefold()].add(term)
         self._beginnings = {word: sorted(terms, key=len, reverse=True) for word, terms in beginnings.items()}
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def meaning(self, term: str, document_id: str) -> Definition | None:
-        """What the term means in this document: its own definition, else that of the document that defines most."""
+    def meaning(self, term: str, passage: Passage) -> Definition | None:
+        """What the term means here: as said nearest in its own document, else in the document that defines most."""
         found = self._known.get(term, [])
-        own = [one for one in found if one.document_id == document_id]
-        return max(own or found, key=lambda one: self._weight[one.document_id], default=None)
+        own = [one for one in found if one.document_id == passage.document_id]
+        if own:
+            return max(own, key=lambda one: _shared(one.section, passage.section))
+        return max(found, key=lambda one: self._weight[one.document_id], default=None)
 
     def uses(self, passage: Passage) -> tuple[Use, ...]:
         """The first use of each term in the passage, in order; none of what the passage itself defines."""
         found: list[Use] = []
         seen: set[str] = set()
         behind = 0
-        for match in _CAPITAL.finditer(passage.text):
+        for match in _TOKEN.finditer(passage.text):
             if match.start() < behind:
                 continue
-            for term in self._beginnings.get(_bare(match[0]), ()):
+            for term in self._beginnings.get(_bare(match[0]).casefold(), ()):
                 length = _length(passage.text, match.start(), term)
                 if not length:
                     continue
                 behind = match.start() + length
-                meaning = self.meaning(term, passage.document_id)
+                meaning = self.meaning(term, passage)
                 if meaning and term not in seen and meaning.passage_id != passage.passage_id:
                     found.append(Use(match.start(), behind, meaning))
                 seen.add(term)
@@ -100,20 +129,31 @@ class Glossary:
 
 def definitions_in(passage: Passage) -> Iterator[Definition]:
     """The terms that this passage defines, each once."""
-    if not _SAYS.search(passage.text):
+    follow = _TERMS_FOLLOW.search(passage.section) is not None
+    if not follow and not _SAYS.search(passage.text):
         return
     seen: set[str] = set()
-    for form in _FORMS:
+    for form in (*_FORMS, *(_LISTED if follow else ())):
         for match in form.finditer(passage.text):
-            term = match["term"]
-            if term not in seen and term not in _GENERAL and len(term) > 2:
+            term = next(filter(None, match.groups())).strip(" ,;")
+            if term not in seen and len(term) > 1 and (form in _FORMS[:2] or _is_term(term)):
                 seen.add(term)
-                start = match.start()
+                start = match.start(match.lastgroup or 0)
                 end = passage.text.find("\n", match.end())
                 if end > 0 and passage.text[:end].endswith((":", "—", "–", "-")):  # the items below belong to it
                     end = passage.text.find("\n\n", end)
                 text = passage.text[start : end if end > 0 else len(passage.text)][:_LONGEST].rstrip()
-                yield Definition(term, passage.passage_id, passage.document_id, text, start)
+                yield Definition(term, passage.passage_id, passage.document_id, text, start, passage.section)
+
+
+def _is_term(words: str) -> bool:
+    """Whether these words may be a term where no quotes or line of their own say so."""
+    return words.split()[0].casefold() not in _GENERAL and not _VERB.search(words)
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two sections begin with in common."""
+    return next((n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
 def _bare(word: str) -> str:
@@ -122,7 +162,8 @@ def _bare(word: str) -> str:
 
 def _length(text: str, start: int, term: str) -> int:
     """How many characters the term takes here, with a plural or genitive s; 0 where something else stands."""
-    if not text.startswith(term, start):
+    there = text[start : start + len(term)]
+    if there != term and (not term.islower() or there[:1].casefold() + there[1:] != term):
         return 0
     match = re.compile(r"(?:s|es|[’']s?)?(?![\w-])").match(text, start + len(term))
     return match.end() - start if match else 0

@@ -28,6 +28,7 @@ from ragqa.library.collection import (
     TRASH,
     Collection,
     Document,
+    collections,
     make_collection,
     now,
     sha256_of,
@@ -50,7 +51,10 @@ def export(collection: Collection, target: Path) -> None:
         "name": collection.name,
         "title": catalogue.title,
         "description": catalogue.description,
-        "documents": [{"id": one.document_id, "file": one.name} for one in catalogue.kept],
+        "documents": [
+            {"id": one.document_id, "file": one.name, "version": one.version, "added": one.added}
+            for one in catalogue.kept
+        ],
     }
     with writing(target.parent), zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr(ABOUT, json.dumps(about, ensure_ascii=False, indent=1))
@@ -70,7 +74,8 @@ def import_corpus(data: BinaryIO, library: Path, reader: Reader, taken: tuple[st
                 refuse(f"one of more than {MAX_BYTES >> 20} MB")
         about = reader.exported(path)
         name = corpus_name(about["title"], {*taken, *(one.name for one in library.glob("*"))})
-        collection = make_collection(name, library, about["title"], about["description"])
+        title = _free_title(about["title"], {one.read().title for one in collections(library)})
+        collection = make_collection(name, library, title, about["description"])
         try:
             with writing(collection.folder), zipfile.ZipFile(path) as archive:
                 documents = [_unpacked(collection, archive, *one) for one in about["documents"]]
@@ -85,7 +90,13 @@ def import_corpus(data: BinaryIO, library: Path, reader: Reader, taken: tuple[st
     return collection
 
 
-def _unpacked(collection: Collection, archive: zipfile.ZipFile, document_id: str, member: str) -> Document:
+def _free_title(title: str, taken: set[str]) -> str:
+    return next(one for one in (title, *(f"{title} ({n})" for n in range(2, len(taken) + 3))) if one not in taken)
+
+
+def _unpacked(
+    collection: Collection, archive: zipfile.ZipFile, document_id: str, member: str, version: int, added: str
+) -> Document:
     folder = collection.folder / "files"
     folder.mkdir(exist_ok=True)
     name = free_name(safe_name(member), [path.name for path in folder.iterdir()])
@@ -93,7 +104,8 @@ def _unpacked(collection: Collection, archive: zipfile.ZipFile, document_id: str
         refuse(f"one with a file of another kind, {name!r}")
     with archive.open(member) as packed:
         copied(packed, folder / name)
-    return Document(document_id, name, sha256_of(folder / name), (folder / name).stat().st_size, now())
+    size = (folder / name).stat().st_size
+    return Document(document_id, name, sha256_of(folder / name), size, added or now(), version)
 
 
 # Deleting -----------------------------------------------------------------------------------------------------------

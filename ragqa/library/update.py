@@ -12,7 +12,7 @@ from typing import Any, Final
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.documents.labels import read_label
 from ragqa.corpus.documents.structure import DOTTED
-from ragqa.english.language import ENGLISH, language_of
+from ragqa.english.words import ENGLISH, language_of
 from ragqa.errors import CorpusError, IndexingError
 from ragqa.index import BuildProgress, Index, build_events, list_indexes, open_index
 from ragqa.index.build import LIBRARIES, version
@@ -27,7 +27,7 @@ from ragqa.library.questions import questions_of
 from ragqa.library.upload import clear_incoming
 from ragqa.plugins.protocols import Encoder
 from ragqa.retrieval.analysis import indexed_text
-from ragqa.retrieval.vectors import read_vectors
+from ragqa.retrieval.dense import read_vectors
 from ragqa.settings.config import NO_ENCODER, IndexingConfig
 from ragqa.types import Passage
 

@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.english.analysers import Analyser
+from ragqa.english.words import Analyser
 from ragqa.types import Answer, ModelInfo, Passage, Question, Ranking, ScoredPassage, Selection
 from ragqa.types.events.generation import GenerationEvent
 from ragqa.types.events.pipeline import Selected

@@ -15,9 +15,8 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ragqa.errors import ModelError
-from ragqa.infra.disk_cache import CacheFormat, DiskCache
+from ragqa.infra.disk_cache import CacheFormat, DiskCache, RecentResults
 from ragqa.infra.http import ModelApi, Service, batches, items_in_order, sendable
-from ragqa.models.inference.sharing import RecentResults
 from ragqa.plugins.protocols import FloatMatrix
 from ragqa.types import ModelInfo
 

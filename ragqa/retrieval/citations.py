@@ -18,8 +18,7 @@ import numpy.typing as npt
 
 from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, best_positions, index_files
 from ragqa.settings.config import FusionConfig
-from ragqa.types import Passage, Ranking, ScoredPassage
-from ragqa.types.normalisation import min_max_norm
+from ragqa.types import Passage, Ranking, ScoredPassage, min_max_norm
 
 NAME: Final = "citations"
 SEEDS: Final = 20  # best candidates whose citations are followed

@@ -1,17 +1,261 @@
-"""Dense retrieval: inner product over unit vectors (= cosine) with FAISS; its kinds: `ragqa.retrieval.vectors`."""
+"""Dense retrieval: inner product over unit vectors (= cosine) with FAISS.
+
+Passages' vectors as a FAISS file: exact, or approximate for corpora too large to compare a question with all of it.
+
+=================  =================================================================================================
+``Flat``           every vector, every comparison: exact
+``SQ8, SQfp16``    likewise with a quarter or half of the bytes, rounded
+``IVF4096,SQ8``    4,096 groups of similar vectors, of which a question is compared with the nearest quarter
+``IVF4096,PQ48``   likewise with 48 bytes a vector: small, and far from exact
+``HNSW32``         a graph of neighbours that is walked towards the question; slow to build and to open, and where
+                   dozens of vectors are equal they can be cut off from the rest; ``HNSW32_SQ8``: a quarter of the bytes
+=================  =================================================================================================
+
+Files are written in bounded memory, byte for byte as FAISS writes an index that it holds: FAISS writes an index's own
+description first and its vectors' codes last, so the file is that of an empty index with another count, followed by
+codes made a block at a time (`faiss/impl/index_write.cpp`). HNSW is different: its graph and vectors are built in
+memory.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from ragqa.errors import IndexMismatchError, ModelError
+from ragqa.errors import ConfigError, IndexMismatchError, ModelError
 from ragqa.plugins.protocols import Encoder, FloatMatrix
 from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions
-from ragqa.retrieval.vectors import search_parameters
 from ragqa.types import Passage, Ranking
+
+GROUPS_SEARCHED: Final = 1 / 4  # of IVF's: of the exact top 100 (10) of 200 ADGM questions .97 (.99); 1/8: .91 (.97)
+HNSW_EFFORT: Final = 512  # candidates held during the walk: .99 of the exact top 100 of 130,000 ADGM-like vectors
+CHECKED_AT_ONCE: Final = 65_536  # vectors, 100 MB of 384 numbers
+LEAST_PER_GROUP: Final = 39  # FAISS's own limit below which a group is not well placed
+PQ_GROUPS: Final = 256  # places that each byte of PQ can name
+ADDED_AT_ONCE: Final = 16_384  # vectors, 24 MB of 384 numbers
+TRAINED_PER_GROUP: Final = 64
+TRAINED_AT_LEAST: Final = 65_536
+_SEED: Final = 1
+_COUNT: Final = 8  # the place of the number of vectors: after four letters and the dimension
+_LISTS: Final = 32  # bytes at the end of an empty IVF index: "ilar", groups, bytes a code, "sprs", 0
+
+Longs = npt.NDArray[np.int64]
+
+
+def _faiss() -> Any:  # noqa: ANN401 - a module, whose type stubs describe the C++ constructors
+    import faiss
+
+    return faiss
+
+
+def search_effort(kind: str) -> int:
+    """How much of an approximate index a question is compared with, 0 where all of it is.
+
+    IVF: groups (FAISS's nprobe); HNSW: candidates (efSearch). The FAISS file holds it, the manifest repeats it.
+    """
+    if kind.startswith("IVF"):
+        return max(1, round(groups_of(kind) * GROUPS_SEARCHED))
+    return HNSW_EFFORT if kind.startswith("HNSW") else 0
+
+
+def check_size(kind: str, n_passages: int) -> None:
+    """Raises ConfigError where there are too few passages to train this kind of index."""
+    needed = LEAST_PER_GROUP * max(groups_of(kind), PQ_GROUPS if "PQ" in kind else 0)
+    if n_passages < needed:
+        msg = (
+            f"vectors {kind!r} need at least {needed:,} passages to learn from, found {n_passages:,}; choose fewer "
+            "groups, or --vectors Flat, which is exact and quick at this size"
+        )
+        raise ConfigError(msg)
+
+
+def check_kind(kind: str, dimension: int) -> None:
+    """Raises ConfigError where FAISS cannot make this kind of index of vectors of so many numbers."""
+    empty_index(kind, dimension)
+
+
+def read_vectors(path: Path, kind: str = "Flat") -> Any:  # noqa: ANN401 - a faiss.Index
+    """The FAISS index of this file, memory-mapped: milliseconds to open (HNSW: its graph is read and checked).
+
+    Raises IndexMismatchError unless it is of this kind.
+    """
+    faiss = _faiss()
+    try:
+        index: Any = faiss.read_index(str(path), faiss.IO_FLAG_MMAP_IFC)
+    except RuntimeError as error:
+        reason = str(error).rpartition("Error: ")[2]
+        msg = f"expected FAISS vectors in {path.name}, found something else ({reason})"
+        raise IndexMismatchError(msg) from error
+    expected = empty_index(kind, index.d)
+    is_flat = isinstance(expected, faiss.IndexFlat) and isinstance(index, faiss.IndexFlat)
+    same = is_flat or type(index) is type(expected)
+    if not same or index.metric_type != faiss.METRIC_INNER_PRODUCT or getattr(index, "nlist", 0) != groups_of(kind):
+        msg = f"expected a FAISS index {kind!r} of inner products in {path.name}, found {type(index).__name__}"
+        raise IndexMismatchError(msg)
+    return index
+
+
+def search_parameters(index: Any, shown: npt.NDArray[np.uint8] | None) -> Any:  # noqa: ANN401 - FAISS's own types
+    """What a search in this index takes where only some vectors may be found, None where all may.
+
+    Bit i of ``shown``, lowest first, says whether vector i may; the array must outlive what is returned. The effort is
+    the index's own.
+    """
+    if shown is None:
+        return None
+    faiss = _faiss()
+    selector = faiss.IDSelectorBitmap(shown)
+    if isinstance(index, faiss.IndexIVF):
+        return faiss.SearchParametersIVF(sel=selector, nprobe=index.nprobe)
+    if isinstance(index, faiss.IndexHNSW):
+        return faiss.SearchParametersHNSW(sel=selector, efSearch=index.hnsw.efSearch)
+    return faiss.SearchParameters(sel=selector)
+
+
+def poor_vectors(index: Any, kind: str) -> bool:  # noqa: ANN401 - a faiss.Index
+    """Whether any vector is not finite or not of length 1; one that was rounded may be 0.5 to 1.5 long."""
+    slack = 0.5 if "SQ" in kind or "PQ" in kind else 1e-3
+    for start in range(0, index.ntotal, CHECKED_AT_ONCE):
+        rows = index.reconstruct_n(start, min(CHECKED_AT_ONCE, index.ntotal - start))
+        if not np.allclose(np.linalg.norm(rows, axis=1), 1.0, rtol=0, atol=slack):  # False for NaN and infinity, too
+            return True
+    return False
+
+
+def groups_of(kind: str) -> int:
+    """IVF's number of groups, 0 without."""
+    found = re.match(r"IVF(\d+)", kind)
+    return int(found[1]) if found else 0
+
+
+def empty_index(kind: str, dimension: int) -> Any:  # noqa: ANN401 - a faiss.Index
+    """An index of this kind without a vector, inner product. Raises ConfigError where FAISS cannot make one."""
+    faiss = _faiss()
+    try:
+        return faiss.index_factory(dimension, kind, faiss.METRIC_INNER_PRODUCT)
+    except RuntimeError as error:
+        reason = str(error).rpartition("Error: ")[2].rpartition("failed: ")[2].strip() or str(error)
+        msg = (
+            f"expected vectors that FAISS can make of {dimension} numbers, found {kind!r} ({reason}); choose --vectors "
+            "Flat, IVF4096,SQ8 or HNSW32 (the number after PQ must divide that of the encoder)"
+        )
+        raise ConfigError(msg) from error
+
+
+# Writing ------------------------------------------------------------------------------------------------------------
+
+
+class Rows(Protocol):
+    """Vectors in memory or on disk: an array of shape (n_vectors, dimension), or what gives rows of one as asked."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def __getitem__(self, rows: Longs, /) -> Any: ...  # noqa: ANN401 - an array of shape (len(rows), dimension)
+
+
+def write_vectors(vectors: Rows, path: Path, kind: str = "Flat", rows: Longs | None = None) -> None:
+    """Writes a FAISS index of this kind, inner product; vector i of it is ``vectors[rows[i]]``.
+
+    ``vectors``, shape (n_distinct, dimension), rows of length 1, is read in pieces. What has to be learnt is learnt
+    from a sample of it, the same each time. Raises ConfigError where FAISS cannot make it.
+    """
+    faiss = _faiss()
+    rows = np.arange(vectors.shape[0]) if rows is None else rows
+    index = empty_index(kind, vectors.shape[1])
+    if not index.is_trained:
+        wanted = max(TRAINED_PER_GROUP * groups_of(kind), TRAINED_AT_LEAST)
+        sample = np.arange(len(rows))
+        if len(rows) > wanted:
+            sample = np.sort(np.random.default_rng(_SEED).choice(len(rows), wanted, replace=False))
+        index.train(_taken(vectors, rows[sample]))
+    if isinstance(index, faiss.IndexIVF):
+        index.nprobe = search_effort(kind)
+        _write_lists(index, vectors, rows, path)
+    elif isinstance(index, faiss.IndexHNSW):
+        index.hnsw.efSearch = search_effort(kind)
+        for _, block in _blocks(vectors, rows):
+            index.add(block)
+        faiss.write_index(index, str(path))
+    else:
+        _write_codes(index, vectors, rows, path)
+
+
+def _taken(vectors: Rows, rows: Longs) -> FloatMatrix:
+    return np.ascontiguousarray(vectors[rows], dtype=np.float32)
+
+
+def _blocks(vectors: Rows, rows: Longs) -> Iterator[tuple[int, FloatMatrix]]:
+    for start in range(0, len(rows), ADDED_AT_ONCE):
+        yield start, _taken(vectors, rows[start : start + ADDED_AT_ONCE])
+
+
+def _write_codes(index: Any, vectors: Rows, rows: Longs, path: Path) -> None:  # noqa: ANN401 - a faiss.IndexFlatCodes
+    """An index that is a list of codes: its file ends with how many there are, in bytes or numbers, and the codes."""
+    faiss = _faiss()
+    head = _head(index, len(rows), 8)
+    units = index.code_size // 4 if isinstance(index, faiss.IndexFlat) else index.code_size
+    with path.open("wb") as file:
+        file.write(head)
+        file.write(np.int64(len(rows) * units).tobytes())
+        for _, block in _blocks(vectors, rows):
+            index.sa_encode(block).tofile(file)
+
+
+def _write_lists(index: Any, vectors: Rows, rows: Longs, path: Path) -> None:  # noqa: ANN401 - a faiss.IndexIVF
+    """An index of groups: its file ends with each group's size, then the codes and places of each group's vectors."""
+    group_of = np.empty(len(rows), dtype=np.int64)
+    for start, block in _blocks(vectors, rows):
+        group_of[start : start + len(block)] = index.quantizer.assign(block, 1)[:, 0]
+    by_group = np.argsort(group_of, kind="stable")
+    sizes = np.bincount(group_of, minlength=index.nlist)
+    ends = np.cumsum(sizes)
+    with path.open("wb") as file:
+        file.write(_head(index, len(rows), _LISTS))
+        _write_sizes(index, sizes, file)
+        first = 0
+        while first < len(sizes):  # whole groups, as many as fit into a block
+            begin = ends[first] - sizes[first]
+            last = max(first + 1, int(np.searchsorted(ends, begin + ADDED_AT_ONCE, side="right")))
+            places = by_group[begin : ends[last - 1]]
+            codes = np.empty((len(places), index.code_size), dtype=np.uint8)
+            for start, block in _blocks(vectors, rows[places]):
+                codes[start : start + len(block)] = _codes(index, block, group_of[places[start : start + len(block)]])
+            for group in range(first, last):
+                held = slice(ends[group] - sizes[group] - begin, ends[group] - begin)
+                codes[held].tofile(file)
+                places[held].tofile(file)
+            first = last
+
+
+def _write_sizes(index: Any, sizes: Longs, file: BinaryIO) -> None:  # noqa: ANN401
+    used = np.flatnonzero(sizes)
+    all_said = len(used) > index.nlist // 2
+    said = sizes if all_said else np.stack([used, sizes[used]], axis=1).ravel()
+    file.write(b"ilar" + np.array([index.nlist, index.code_size], dtype=np.int64).tobytes())
+    file.write((b"full" if all_said else b"sprs") + np.int64(len(said)).tobytes() + said.tobytes())
+
+
+def _codes(index: Any, block: FloatMatrix, groups: Longs) -> npt.NDArray[np.uint8]:  # noqa: ANN401
+    faiss = _faiss()
+    codes = np.empty((len(block), index.code_size), dtype=np.uint8)
+    groups = np.ascontiguousarray(groups)
+    pointer = faiss.swig_ptr
+    index.encode_vectors(len(block), pointer(block), pointer(groups), pointer(codes))
+    return codes
+
+
+def _head(index: Any, n_vectors: int, n_left_out: int) -> bytes:  # noqa: ANN401
+    """The file of this index, still empty, without its last bytes and with this count of vectors."""
+    faiss = _faiss()
+    head = bytearray(faiss.serialize_index(index).tobytes()[:-n_left_out])
+    head[_COUNT : _COUNT + 8] = np.int64(n_vectors).tobytes()
+    return bytes(head)
 
 
 class DenseRetriever(CorpusRanker):

@@ -17,12 +17,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.english.analysers import Analyser
-from ragqa.retrieval.analysis import tokenise
-from ragqa.retrieval.bm25 import BM25_FILES, Bm25Model, load_bm25, write_bm25
-from ragqa.retrieval.bm25_scores import TokenCounts, Windows
+from ragqa.english.words import Analyser
+from ragqa.retrieval.analysis import TokenTable, tokenise
+from ragqa.retrieval.bm25 import BM25_FILES, Bm25Model, TokenCounts, Windows, load_bm25, write_bm25
 from ragqa.retrieval.ranking import CorpusRanker, Mask, Positions, index_files
-from ragqa.retrieval.token_table import TokenTable
 from ragqa.types import Passage, Ranking, ScoredPassage
 
 IDS: Final = "documents.json"  # ids in order of first occurrence

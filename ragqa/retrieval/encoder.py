@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragqa.errors import ModelError
+from ragqa.infra.disk_cache import FairLock, RecentResults
 from ragqa.models.inference.bert_graph import (
     BertShape,
     OpenVinoEngine,
@@ -33,7 +34,6 @@ from ragqa.models.inference.pair_encoding import (
     read_tokenizer,
 )
 from ragqa.models.inference.precision import Computed, Subject, timings, trial_batch
-from ragqa.models.inference.sharing import FairLock, RecentResults
 from ragqa.plugins.protocols import FloatMatrix
 from ragqa.retrieval.local_models import EMBEDDED, INSTEAD, EncoderWeights, SharedModel, weights_of
 from ragqa.settings.config import Precision

@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from ragqa.english.analysers import Analyser
+from ragqa.english.words import Analyser
 from ragqa.errors import ModelError
 from ragqa.models import EMBEDDED, check_model, manifest_of, resolve_model, shown_name
 from ragqa.plugins.protocols import Corpus, FloatMatrix, Reranker

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
 from ragqa.errors import ModelError
+from ragqa.infra.disk_cache import RecentResults
 from ragqa.models import ADAPTERS, check_model, resolve_model
-from ragqa.models.inference.sharing import RecentResults
 from ragqa.models.inference.torch_engine import quiet_transformers
 from ragqa.types import ModelInfo
 

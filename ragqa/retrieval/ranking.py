@@ -2,16 +2,116 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.errors import IndexMismatchError
+from ragqa.errors import ConfigError, IndexMismatchError
+from ragqa.plugins import registry
+from ragqa.settings.config import CITATIONS_WEIGHT, FusionConfig, IndexingConfig
 from ragqa.types import Passage, Ranking, ScoredPassage
+
+ALWAYS_ALLOWED: Final = frozenset({"bm25", "context", "citations"})  # any index may lack the last two
+
+
+def also_option(name: str) -> str:
+    """The option of `ragqa index build` that adds the ranking of this retriever."""
+    if name == "dense":
+        return f"--encoder {IndexingConfig().encoder}"
+    part = registry.find(registry.RETRIEVERS, name)
+    return f"--also {part.name if part and part.key == name else name}"
+
+
+def adding_command(names: Sequence[str], index: str, *, of_library: bool = False) -> str:
+    """The command that adds these rankings to an index, of a folder or of a corpus of the library."""
+    how = f"add {index}" if of_library else f"build {index} --source PATH"
+    return f"ragqa index {how} {' '.join(map(also_option, names))}"
+
+
+def needs_no_files(name: str) -> bool:
+    """Whether another package's retriever of this name works on every index. Raises ConfigError where it is broken."""
+    if name not in registry.entry_points_of(registry.RETRIEVERS):
+        return False
+    part = registry.find(registry.RETRIEVERS, name)
+    return part is not None and not part.also
+
+
+def rankings_for(of_index: Sequence[str]) -> tuple[str, ...]:
+    """The names of an index's own rankings and of other packages' that work on every index; broken ones left out."""
+    added = (part.name for part in registry.parts(registry.RETRIEVERS) if part.package and not part.also)
+    return tuple(dict.fromkeys((*of_index, *added)))
+
+
+def fitting_weights(weights: Mapping[str, float], encoder: str) -> dict[str, float]:
+    """The weights under the names of an index whose first encoder is this: there ``dense:ENCODER`` is ``dense``."""
+    fitting: dict[str, float] = {}
+    for name, weight in weights.items():
+        own = "dense" if name == f"dense:{encoder}" else name
+        fitting[own] = fitting.get(own, 0.0) + weight
+    return fitting
+
+
+def own_weights(weights: Mapping[str, float], rankings: Sequence[str]) -> dict[str, float]:
+    """The weights, or where nobody chose them those that suit an index of these rankings.
+
+    Where passages cite each other, citations get their share; without vectors, the others share the weight of dense.
+    """
+    if weights != FusionConfig().weights:
+        return dict(weights)
+    found = {name: weight for name, weight in weights.items() if name != "dense" or name in rankings}
+    rest = 1 - CITATIONS_WEIGHT if "citations" in rankings else 1.0
+    total = math.fsum(found.values()) if len(found) < len(weights) else 1.0
+    found = {name: rest * weight / total for name, weight in found.items()}
+    return found | ({"citations": CITATIONS_WEIGHT} if rest < 1 else {})
+
+
+def missing_rankings(weights: Mapping[str, float], rankings: Sequence[str]) -> tuple[str, ...]:
+    """Names with a weight above 0 that are not among ``rankings``; those allowed always may be missing.
+
+    Other packages' retrievers that need no files are never missing.
+    """
+    known = {*rankings, *ALWAYS_ALLOWED}
+    return tuple(n for n, weight in weights.items() if weight > 0 and n not in known and not needs_no_files(n))
+
+
+def lacking_rankings(fusion: FusionConfig, rankings: Sequence[str], encoder: str) -> tuple[str, ...]:
+    """Names that this fusion weighs and an index lacks; the default weights fit one without vectors, too."""
+    missing = missing_rankings(fitting_weights(fusion.weights, encoder), rankings)
+    return () if missing == ("dense",) and fusion.weights == FusionConfig().weights else missing
+
+
+def fitting_fusion(fusion: FusionConfig, rankings: Sequence[str], encoder: str, index: str) -> FusionConfig:
+    """The fusion under the names of this index's rankings. Raises ConfigError as `check_rankings`.
+
+    Where nobody chose weights they are those of `own_weights`.
+    """
+    weights = fitting_weights(own_weights(fusion.weights, rankings), encoder)
+    check_rankings(weights, rankings, index)
+    return replace(fusion, weights=weights)
+
+
+def check_rankings(weights: Mapping[str, float], rankings: Sequence[str], index: str) -> None:
+    """Raises ConfigError where weights, as `fitting_weights` gives them, ask for a ranking that the index lacks."""
+    missing = missing_rankings(weights, rankings)
+    unknown = [name for name in missing if not registry.is_ranking_name(name)]
+    if unknown:
+        msg = f"{unknown[0]!r} is no ranking; give weights to those of index {index!r}: {', '.join(rankings)}"
+        raise ConfigError(msg)
+    if missing:
+        found = ", ".join(rankings) + (", and no vectors" if "dense" in missing else "")
+        msg = (
+            f"the settings give a weight to {', '.join(missing)}, index {index!r} has only {found}; "
+            f"build it with `{adding_command(missing, index)}` (a corpus of the library: "
+            f"`{adding_command(missing, index, of_library=True)}`), or choose other weights"
+        )
+        raise ConfigError(msg)
+
 
 Positions = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

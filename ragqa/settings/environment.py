@@ -30,6 +30,9 @@ ENVIRONMENT: Final = (
     Variable("RAGQA_DATA", "folder of question files that the Evaluate page offers", "../shared/data"),
     Variable("RAGQA_LIBRARY_FOLDERS", "folders whose files the Library page offers, separated as in PATH", "none"),
     Variable("RAGQA_INDEX", "the corpus opened first", "rulebook"),
+    Variable(
+        "RAGQA_API", "`on` or `off`: whether programs may call `/v1` and `/mcp`", "on where nobody signs in, else off"
+    ),
     Variable("RAGQA_ACCESS", "`on` or `off`: whether people sign in to the page", "off on localhost, else on"),
     Variable(
         "RAGQA_ACCESS_FILE", "TOML file that says who has which role (`ragqa/server/access/README.md`)", "nobody has"

@@ -11,6 +11,7 @@ import platformdirs
 
 INDEXES = "indexes"
 PROJECT_INDEXES = Path(__file__).resolve().parents[2] / "indexes"
+PACKAGED_INDEXES = Path(__file__).resolve().parents[1] / "index" / "demo"  # the demonstration ones, in a wheel
 
 
 def _default_home() -> Path:
@@ -86,8 +87,11 @@ class Paths:
 
 
 def behind(indexes: Path) -> Path | None:
-    """The checkout's indexes, where ``indexes`` is that of ``RAGQA_HOME``: what it lacks is read there. Else None."""
-    home = os.environ.get("RAGQA_HOME")
-    if not home or os.environ.get("RAGQA_INDEXES") or indexes != Path(home).expanduser() / INDEXES:
+    """Where what ``indexes`` lacks is read: the checkout's indexes, without a checkout those of the package. Else None.
+
+    Only where ``indexes`` is the home folder's own: another that somebody named is taken as it is.
+    """
+    home = Path(os.environ.get("RAGQA_HOME") or _default_home()).expanduser()
+    if os.environ.get("RAGQA_INDEXES") or indexes != home / INDEXES:
         return None
-    return PROJECT_INDEXES if PROJECT_INDEXES.is_dir() else None
+    return next((folder for folder in (PROJECT_INDEXES, PACKAGED_INDEXES) if folder.is_dir()), None)

@@ -12,7 +12,7 @@ class Preset:
     """Named settings with one line that says what they are for.
 
     ``index`` names the index they were chosen on, where they were chosen on one; empty: they are for any. Weights may
-    be of rankings that few indexes have: `ragqa.retrieval.names.missing_rankings` says which of them an index lacks.
+    be of rankings that few indexes have: `ragqa.retrieval.ranking.missing_rankings` says which of them an index lacks.
     """
 
     name: str

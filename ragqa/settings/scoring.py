@@ -12,6 +12,7 @@ from ragqa.types.scores import ScoringMode
 
 CoverageInput = Literal["pair", "joined"]
 SplitterName = Literal["nupunkt", "punkt"]
+VerifierName = Literal["model", "llm", "llm-all"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,17 @@ class ScoringConfig(Checked):
     )
     verdict_model: str = compared(
         "", "model of verdicts", help="RAGQA_VERDICT_MODEL, the verifier; empty: verifier-minilm-l6."
+    )
+    verifier: VerifierName = setting(
+        "model",
+        "verdicts by",
+        help="Who judges the answer's sentences. llm: the verifier, and where it is not sure the language model; "
+        "llm-all: the language model is asked about every sentence that is no quotation.",
+        choices={
+            "model": "verifier",
+            "llm": "language model where not sure",
+            "llm-all": "language model, every sentence",
+        },
     )
     obligation_model: str = library("obligations-tfidf", "model of obligations", help="RAGQA_OBLIGATION_MODEL.")
     sentence_splitter: SplitterName = library(

@@ -6,8 +6,24 @@ Ids are strings, scores are plain floats, sequences are tuples; numpy stays insi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+
+def min_max_norm(scores: Sequence[float], bounds: tuple[float, float] | None = None) -> list[float]:
+    """The scores mapped linearly so that the lowest is 0 and the highest 1 (RIRAG eq. 5).
+
+    ``bounds`` are the lowest and highest where these are not all the scores there are. Where both are equal, a single
+    score included, all are 1: each is the best there is. An empty list stays empty.
+    """
+    if not scores:
+        return []
+    low, high = bounds or (min(scores), max(scores))
+    if high == low:
+        return [1.0] * len(scores)
+    return [(score - low) / (high - low) for score in scores]
+
 
 # Corpus -------------------------------------------------------------------------------------------------------------
 
@@ -20,7 +36,8 @@ class Passage:
     a rulebook (ObliQA's PassageID) or the ordinal of a chunk. ``section`` is the readable path of headings above it.
     ``start`` and ``end`` are character offsets in the source document, both 0 where the source has none. ``place``
     points into a file: ``page=12&box=72,540,520,610``, ``anchor=ID``; see `ragqa.corpus.documents.model`. It stands so
-    since ``effective`` and until ``until``, days as YYYY-MM-DD, where its source says so.
+    since ``effective`` and until ``until``, days as YYYY-MM-DD, where its source says so. ``items`` are the items and
+    rows of its text that have a number of their own: a line each, where it begins, where it ends, its number.
     """
 
     passage_id: str
@@ -34,6 +51,12 @@ class Passage:
     place: str = ""
     effective: str = ""
     until: str = ""
+    items: str = ""
+
+    def places(self) -> tuple[tuple[str, str], ...]:
+        """Number and text of each of its items."""
+        found = (line.split(" ", 2) for line in self.items.split("\n") if line)
+        return tuple((number, self.text[int(start) : int(end)]) for start, end, number in found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +73,8 @@ class FollowUp:
     """How a question was asked in the light of earlier ones, the last of which ``record_id`` holds.
 
     ``asked`` is as it was typed, ``rewritten`` as it was proposed to stand alone, by rules or by a language model; what
-    was asked in the end is the question's text. ``note`` says what a reader must know about the rewriting.
+    was asked in the end is the question's text. ``note`` says what a reader must know about the rewriting. ``context``
+    is the question before, where this one could not be made to stand alone and is read with it.
     """
 
     record_id: str
@@ -58,6 +82,7 @@ class FollowUp:
     rewritten: str
     by: str = "rules"
     note: str = ""
+    context: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +99,17 @@ class Question:
 
     @property
     def query(self) -> str:
-        """What passages are retrieved for: the question, the text that is checked, or one after the other."""
-        return "\n".join(part for part in (self.text, self.given) if part)
+        """What passages are retrieved for: the question, the text that is checked, or one after the other.
+
+        Before a follow-up that does not stand alone stands the question before.
+        """
+        return "\n".join(part for part in (self.context, self.text, self.given) if part)
+
+    @property
+    def context(self) -> str:
+        """The question that this one is read with; empty where it stands alone, as a rewriting of it does."""
+        found = self.follow_up
+        return found.context if found and self.text == found.asked else ""
 
     @property
     def title(self) -> str:

@@ -89,6 +89,21 @@ class ObligationScore:
 
 
 @dataclass(frozen=True, slots=True)
+class SecondOpinion:
+    """What a language model said of a verdict: None, and in ``reason`` why, where it gave no opinion.
+
+    ``cited`` are the source sentences that it named; ``tokens`` were sent and written, 0 where nobody counted.
+    """
+
+    model: str
+    verdict: Verdict | None
+    reason: str
+    cited: tuple[str, ...] = ()
+    tokens: int = 0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class SentenceVerdict:
     """What `ragqa.scoring.verdicts` says of one answer sentence; beside RePASs, never part of it.
 
@@ -110,6 +125,7 @@ class SentenceVerdict:
     probability: float | None = None  # calibrated, of the verdict; None where a rule decided, and in older records
     unsure: bool = False  # the probability is near the line
     evidence: str = ""  # the words of the source that were read and decided
+    second: SecondOpinion | None = None  # where a language model was asked
 
     @property
     def deciding(self) -> int | None:

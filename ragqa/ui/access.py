@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 import streamlit as st
+from starlette.datastructures import Headers
 
-from ragqa.errors import ConfigError, RagqaError
+from ragqa.errors import AccessError, ConfigError, RagqaError
 from ragqa.infra import logs
 from ragqa.server.access.anchor import anchor_place
 from ragqa.server.access.audit import AuditLog
 from ragqa.server.access.gate import Gate
 from ragqa.server.access.policy import NOBODY, Act, Policy, Role, read_policy
+from ragqa.server.api.keys import KeyStore
 from ragqa.settings.paths import Paths
 from ragqa.ui.html.render import notice_html
 
@@ -50,6 +52,29 @@ def is_guarded() -> bool:
 def is_open_to_all() -> bool:
     """Whether somebody said so: RAGQA_ACCESS=off."""
     return os.environ.get("RAGQA_ACCESS", "").strip().lower() == "off"
+
+
+def serves_programs() -> bool:
+    """Whether programs are let in below /v1: as RAGQA_API says, else where nobody signs in. Raises ConfigError."""
+    switch = os.environ.get("RAGQA_API", "").strip().lower()
+    if switch not in {"", "on", "off"}:
+        msg = f"RAGQA_API: expected on or off, found {switch[:20]!r}; correct it and start again"
+        raise ConfigError(msg)
+    return switch == "on" or (switch == "" and not is_guarded() and not _is_served_to_others())
+
+
+def gate_of_key(headers: Headers) -> Gate:
+    """What the owner of a request's key may do; anybody where nobody signs in. Raises AccessError, ConfigError."""
+    if not is_guarded():
+        return Gate()
+    policy, audit = _policy(), AuditLog(Paths.from_env().home / "audit")
+    scheme, _, secret = headers.get("authorization", "").partition(" ")
+    try:
+        person = KeyStore(Paths.from_env().home).person(secret.strip() if scheme.lower() == "bearer" else "")
+    except AccessError:
+        Gate(NOBODY, policy, audit).log(Act.REFUSAL, wanted=Act.KEY)
+        raise
+    return Gate(person, policy, audit)
 
 
 def gate() -> Gate:

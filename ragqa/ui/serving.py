@@ -8,16 +8,18 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
+from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock, Thread
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Mount, Route
 
 from ragqa.errors import ConfigError, RagqaError
 from ragqa.infra import logs
@@ -30,6 +32,9 @@ from ragqa.ui import access
 from ragqa.ui.guard import Guard, refused_figures
 from ragqa.ui.state import resources
 from ragqa.ui.state.run import finish
+
+if TYPE_CHECKING:
+    from ragqa.server.api.tools import MountedTools
 
 _logger = logging.getLogger(__name__)
 _NO_STORE = {"Cache-Control": "no-store"}
@@ -46,7 +51,9 @@ async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
     access.is_guarded()  # a wrong setting ends the server, and not each visit
     turns, seconds = resources.turns(), whole_number("RAGQA_STOP_SECONDS", STOP_SECONDS, least=0)
     _begin()
-    yield {}
+    tools = _tools()
+    async with tools.running() if tools else nullcontext():
+        yield {}
     await run_in_threadpool(finish, turns, float(seconds))
 
 
@@ -67,9 +74,29 @@ def middleware() -> list[Middleware]:
     return [Middleware(Guard)]
 
 
-def routes() -> list[Route]:
-    """``/healthz``, ``/readyz`` and ``/metrics``."""
-    return [Route("/healthz", _health), Route("/readyz", _ready), Route("/metrics", _metrics)]
+def routes() -> list[BaseRoute]:
+    """``/healthz``, ``/readyz``, ``/metrics``, and what programs call below ``/v1`` where they are let in."""
+    own: list[BaseRoute] = [Route("/healthz", _health), Route("/readyz", _ready), Route("/metrics", _metrics)]
+    if not access.serves_programs():
+        return own
+    from ragqa.server.api.http import Keyed, application
+    from ragqa.ui.state.backend import PageBackend
+
+    own.append(Mount("/v1", Keyed(application(PageBackend()), access.gate_of_key, access.acting)))
+    if tools := _tools():
+        own.append(Mount("/mcp", Keyed(tools.app, access.gate_of_key, access.acting)))
+    return own
+
+
+@cache
+def _tools() -> MountedTools | None:
+    """The tools for assistants, where programs are let in and the extra `mcp` is installed."""
+    if not access.serves_programs() or find_spec("mcp") is None:
+        return None
+    from ragqa.server.api.tools import mounted
+    from ragqa.ui.state.backend import PageBackend
+
+    return mounted(PageBackend())
 
 
 async def _health(_request: Request) -> PlainTextResponse:

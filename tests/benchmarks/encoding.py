@@ -16,7 +16,7 @@ import numpy as np
 
 from ragqa.corpus import load_corpus
 from ragqa.index.encoded import ENCODED_AT_ONCE
-from ragqa.infra.processor import wait_passively
+from ragqa.models.inference.precision import wait_passively
 
 wait_passively()
 

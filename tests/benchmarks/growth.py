@@ -130,7 +130,7 @@ def build(folder: Path, size: int) -> dict[str, float]:
 
 def convert(folder: Path, size: int, kind: str) -> dict[str, float]:
     """The approximate index of this size: the exact one's files with other vectors."""
-    from ragqa.retrieval.vectors import search_effort, write_vectors
+    from ragqa.retrieval.dense import search_effort, write_vectors
 
     exact = open_index(f"flat-{size}", folder)
     vectors = exact.vectors.reconstruct_n(0, exact.vectors.ntotal)

@@ -22,8 +22,7 @@ from ragqa import loading
 from ragqa.cli.rankings import rankings_of
 from ragqa.cli.train_ranking import asked_index
 from ragqa.corpus.questions import GoldQuestion, load_gold
-from ragqa.english.analysers import stemmer
-from ragqa.english.words import words_of
+from ragqa.english.words import stemmer, words_of
 from ragqa.evaluation.measures import measure_run
 from ragqa.evaluation.significance import paired_test
 from ragqa.fusion import fuse, rerank
@@ -32,7 +31,7 @@ from ragqa.lab.dataset.validating import COVERED, Validator, cover, kept_by_rira
 from ragqa.lab.questions import folds_by_gold
 from ragqa.lab.training import ranker as ranking
 from ragqa.lab.training.retriever import text_numbers, with_equal_gold
-from ragqa.retrieval.names import fitting_fusion
+from ragqa.retrieval.ranking import fitting_fusion
 from ragqa.settings.config import Config, FusionConfig, IndexingConfig, RerankingConfig, ScoringConfig
 from ragqa.settings.paths import Paths
 from ragqa.types import Ranking, ScoredPassage

@@ -29,9 +29,9 @@ from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.questions import load_questions
 from ragqa.evaluation.answer_file import answer_of_text
 from ragqa.index import open_index
-from ragqa.infra.processor import wait_passively
 from ragqa.loading import Models, load_encoder
 from ragqa.models import resolve_model
+from ragqa.models.inference.precision import wait_passively
 from ragqa.pipeline import assemble
 from ragqa.plugins.protocols import NliModel
 from ragqa.scoring.repass.nli import RememberingNli

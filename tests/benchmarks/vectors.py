@@ -27,7 +27,7 @@ def peak_mb() -> float:
 
 
 def write(path: Path, kind: str, size: int) -> None:
-    from ragqa.retrieval.vectors import write_vectors
+    from ragqa.retrieval.dense import write_vectors
 
     before, began = peak_mb(), time.perf_counter()
     target = path.with_suffix(".faiss")

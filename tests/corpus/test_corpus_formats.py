@@ -6,7 +6,7 @@ import pytest
 
 from ragqa.corpus import detect_format, load_corpus
 from ragqa.corpus.questions import load_gold
-from ragqa.english.analysers import ANALYSERS, analyser_named
+from ragqa.english.words import ANALYSERS, analyser_named
 from ragqa.errors import CorpusError
 
 LAKE = {"id": 7, "title": "Lake", "text": "It is deep. It is cold."}

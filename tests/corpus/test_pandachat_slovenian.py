@@ -6,7 +6,7 @@ import pytest
 
 from ragqa.corpus import load_corpus
 from ragqa.corpus.pandachat import load_pandachat_questions
-from ragqa.english.analysers import ANALYSERS, analyser_named
+from ragqa.english.words import ANALYSERS, analyser_named
 from ragqa.filtering import select
 from ragqa.fusion import fuse
 from ragqa.index import build_index, open_index

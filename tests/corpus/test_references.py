@@ -6,7 +6,8 @@ import pytest
 
 from ragqa.corpus import load_corpus
 from ragqa.corpus.reference_grammar import line_of_mentions, mentions, mentions_of
-from ragqa.corpus.references import key_of, references
+from ragqa.corpus.reference_numbers import path_of
+from ragqa.corpus.references import references
 from ragqa.index.references import line_of, reference_of
 from tests.support.fakes import passage
 
@@ -25,9 +26,19 @@ def named(text):
         ("COBS Rules 3.1 to 3.4.2", [("rule", ["3.1 to 3.4.2"], "COBS")]),
         ("with GEN 3.3.24 or", [("", ["3.3.24"], "GEN")]),
         ("Rules 15.11.A.2, 3.6A.4 and A4.3.2", [("rule", ["15.11.A.2", "3.6A.4", "A4.3.2"], "")]),
-        ("subsection (2) of section 58", [("section", ["(2)"], "section 58")]),
+        ("subsection (2) of section 58", [("section", ["(2)"], "")]),
         ("within 2 business days, 3 of them", []),
         ("Part 7, Chapter 2 therein", [("part", ["7"], "")]),
+        ("Article 92(1)(b) of Regulation (EU) No 575/2013", [("article", ["92(1)(b)"], "Regulation (EU) No 575/2013")]),
+        ("section 137 of the Act", [("section", ["137"], "Act")]),
+        ("as paragraph 3 above says", [("paragraph", ["3"], "this document")]),
+        ("see Articles 132a to 132c", [("article", ["132a to 132c"], "")]),
+        ("meets 3G2.1, 3G3 and 3G6.2(3)", [("", ["3G2.1", "3G3", "3G6.2(3)"], "")]),
+        ("subject to 7.2 to 7.5, it", [("", ["7.2 to 7.5"], "")]),
+        ("as set out in 6, it", [("", ["6"], "")]),
+        ("in accordance with (2) or (3)(a)", [("", ["(2)", "(3)(a)"], "")]),
+        ("a ratio of 2.5% and 3.1 million, 6 in all", []),
+        ("(1)\tthe first; and\n(2)\tthe second", []),
     ],
 )
 def test_what_a_text_names(text, found):
@@ -35,14 +46,26 @@ def test_what_a_text_names(text, found):
     assert mentions_of(line_of_mentions(mentions(text)).encode()) == mentions(text)
 
 
-def test_a_number_is_a_key_whatever_its_style():
-    assert key_of("6.2.10.(2)")[0] == ("6.2.10", ("2",))
-    assert key_of("Part 8.95.(2)")[0] == ("95", ("2",))
-    assert key_of("PART 5.12.3.7.Guidance.1")[0] == ("12.3.7", ("guidance", "1"))
-    assert key_of("Schedule 1.Part 3 .90.(3)")[0] == ("schedule 1/90", ("3",))
-    assert key_of("Article 6.(1)")[0] == ("6", ("1",))
-    assert key_of("58)")[0] == ("58", ())
-    assert key_of("Part 3")[1] == "part 3"
+def test_names_stand_before_numbers_and_units_within_others():
+    before = {text: mentions(text)[0].before for text in ("in Harbour Dues – Pilots 10.3", "If 3.1 applies, or 3.2,")}
+    assert list(before.values()) == ["Harbour Dues – Pilots", ""]
+    text = "point (c) of paragraph 1 of Article 36 of Chapter 3"
+    point, chapter = mentions(text)
+    assert [kind for kind, _ in point.within] == ["paragraph", "article", "chapter"]
+    assert text[point.start : point.end] == "point (c) of paragraph 1 of Article 36"
+    assert (chapter.kind, chapter.within) == ("chapter", ())
+    assert [kind for kind, _ in mentions("Article 6, paragraph 2, point (b)")[2].within] == ["paragraph", "article"]
+
+
+def test_a_number_is_a_path_whatever_its_style():
+    assert path_of("6.2.10.(2)") == (("", "6"), ("", "2"), ("", "10"), ("(", "2"))
+    assert path_of("Part 8.95.(2)") == (("part", "8"), ("", "95"), ("(", "2"))
+    assert path_of("PART 5.12.3.Guidance.1")[1:] == (("", "12"), ("", "3"), ("(", "guidance"), ("(", "1"))
+    assert path_of("Schedule 1.Part 3 .90.(3)") == (("schedule", "1"), ("part", "3"), ("", "90"), ("(", "3"))
+    assert path_of("3.Section 2.Article 6.1.(a)")[1:] == (("section", "2"), ("article", "6"), ("(", "1"), ("(", "a"))
+    assert path_of("58)") == (("", "58"),)
+    assert path_of("ANNEX – IV") == (("annex", "iv"),)
+    assert path_of("") == ()
 
 
 def rules(document, rows):
@@ -74,6 +97,62 @@ def test_what_is_meant_and_why_nothing_is():
     ]
     for one in references(passages):
         assert reference_of(line_of(one).rstrip()) == one
+
+
+def dues():
+    return rules(
+        "dues",
+        [
+            ("2.Title I.Article 4.1", "See paragraph 2, and point (b) of Article 5(1)."),
+            ("2.Title I.Article 4.2", "Under Chapter 3 of this Part; Chapter 1 of Title II applies."),
+            ("2.Title I.Article 5.1.(a)", "A ship."),
+            ("2.Title I.Article 5.1.(b)", "A barge, save under Article 4 of Chapter 3."),
+            ("2.Title II.Chapter 1.Article 9", "Moorings."),
+            ("3.Article 4.1", "Article 5 and Article 4(1)."),
+            ("3.Article 5", "Tugs."),
+        ],
+    )
+
+
+def test_what_is_meant_stands_nearest_or_where_the_text_says():
+    found = {(one.source[5:], one.target[5:], one.last[5:]) for one in references(dues())}
+    assert found == {
+        ("2.Title I.Article 4.1", "2.Title I.Article 4.2", "2.Title I.Article 4.2"),
+        ("2.Title I.Article 4.1", "2.Title I.Article 5.1.(b)", "2.Title I.Article 5.1.(b)"),
+        ("2.Title I.Article 4.2", "3.Article 4.1", "3.Article 5"),
+        ("2.Title I.Article 4.2", "2.Title II.Chapter 1.Article 9", "2.Title II.Chapter 1.Article 9"),
+        ("2.Title I.Article 4.2", "2.Title II.Chapter 1.Article 9", "2.Title II.Chapter 1.Article 9"),
+        ("2.Title I.Article 5.1.(b)", "3.Article 4.1", "3.Article 4.1"),
+        ("2.Title I.Article 5.1.(b)", "3.Article 4.1", "3.Article 5"),
+        ("3.Article 4.1", "3.Article 5", "3.Article 5"),
+    }
+
+
+def named_document(name, title, rows):
+    return [passage(f"{name}:{number}", text, number=number, document_id=name, title=title) for number, text in rows]
+
+
+def test_documents_are_known_by_title_part_of_it_file_and_code():
+    texts = [
+        ("1.1", "the form in Pilots 2.1 and Harbour Dues – Pilots 2.2"),
+        ("1.2", "Chapter 2 of the Harbour Dues – Pilots (HD) Part, and HS4/19 paragraph 1.1"),
+        ("1.3", "2.2 of Lights applies; as Lights 2.2 says, and in Signals 2.1"),
+        ("2.2", "Our own; see the pilots and dues 2.1."),
+    ]
+    passages = (
+        named_document("own_file", "Own", texts)
+        + named_document("x_pilots-and-dues_1", "Harbour Dues – Pilots (HD)", [("2.1", "A form."), ("2.2", "Another.")])
+        + named_document("y", "HS4/19 – Lighting ships", [("1.1", "Lamps.")])
+    )
+    found = [(one.source, one.target, one.reason) for one in references(passages)]
+    assert found == [
+        ("own_file:1.1", "x_pilots-and-dues_1:2.1", ""),
+        ("own_file:1.1", "x_pilots-and-dues_1:2.2", ""),
+        ("own_file:1.2", "x_pilots-and-dues_1:2.1", ""),
+        ("own_file:1.2", "y:1.1", ""),
+        ("own_file:1.3", "", "Lights is not in this corpus"),
+        ("own_file:1.3", "", "Signals is not in this corpus"),
+    ]
 
 
 def test_a_law_that_is_not_here_is_said():

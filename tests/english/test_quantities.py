@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragqa.english.dates import Date
 from ragqa.english.quantities import Quantity, stands_in, unmatched
-from ragqa.english.reading import read
+from ragqa.english.reading import Date, read
 from ragqa.types import Span
 
 YEAR = 365.25

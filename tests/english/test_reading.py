@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragqa.english.language import language_of
 from ragqa.english.reading import read
-from ragqa.english.words import stem, words_of
+from ragqa.english.words import language_of, stem, words_of
 
 
 def names(text: str) -> list[str]:

@@ -16,7 +16,7 @@ from ragqa.infra import http as http_client
 from ragqa.loading import Models, load_further
 from ragqa.pipeline import assemble
 from ragqa.retrieval import rank, retrievers_for
-from ragqa.retrieval.names import also_option, check_rankings, fitting_weights, missing_rankings
+from ragqa.retrieval.ranking import also_option, check_rankings, fitting_weights, missing_rankings
 from ragqa.settings.config import Config, FusionConfig, IndexingConfig, RetrievalConfig
 from ragqa.types import ModelInfo, Question
 from tests.support.embedding_server import EmbeddingServer, reset, status, vectors

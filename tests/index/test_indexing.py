@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from ragqa.corpus import LoadedStream
-from ragqa.english.analysers import ANALYSERS
+from ragqa.english.words import ANALYSERS
 from ragqa.errors import (
     ConfigError,
     CorpusError,
@@ -622,7 +622,7 @@ class TestRefusedIndex:
             open_index("demo", indexes)
 
     def test_only_verify_looks_at_every_id_and_vector(self, indexes, corpora):
-        from ragqa.retrieval.vectors import write_vectors
+        from ragqa.retrieval.dense import write_vectors
 
         build(indexes)
         folder = indexes / "demo"

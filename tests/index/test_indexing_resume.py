@@ -34,7 +34,7 @@ from ragqa.index import (
 from ragqa.index import passages as index_passages
 from ragqa.index.journal import BuildJournal
 from ragqa.index.manifest import MANIFEST
-from ragqa.retrieval import bm25_scores, token_table, vectors
+from ragqa.retrieval import analysis, bm25, dense
 from ragqa.settings.config import IndexingConfig
 from ragqa.types import ModelInfo
 from tests.support.fakes import FakeEncoder, passage
@@ -127,9 +127,9 @@ def cut_small(monkeypatch):
     """Portions, blocks and batches of a few, so that 20 articles are many of each."""
     monkeypatch.setattr(portions, "PORTION_PASSAGES", 12)
     monkeypatch.setattr(encoded, "ENCODED_AT_ONCE", 10)
-    monkeypatch.setattr(bm25_scores, "BLOCK_TOKENS", 100)
-    monkeypatch.setattr(bm25_scores, "BLOCK_SCORES", 500)
-    monkeypatch.setattr(vectors, "ADDED_AT_ONCE", 16)
+    monkeypatch.setattr(bm25, "BLOCK_TOKENS", 100)
+    monkeypatch.setattr(bm25, "BLOCK_SCORES", 500)
+    monkeypatch.setattr(dense, "ADDED_AT_ONCE", 16)
 
 
 WRITING = ["fsync", "replace", "save", "savez", "_taken"]  # what changes something on disk
@@ -185,7 +185,7 @@ class TestOneWay:
         for module, name in ((portions, "PORTION_PASSAGES"), (encoded, "ENCODED_AT_ONCE")):
             monkeypatch.setattr(module, name, 10**6)
         for name in ("BLOCK_TOKENS", "BLOCK_SCORES"):
-            monkeypatch.setattr(bm25_scores, name, 10**7)
+            monkeypatch.setattr(bm25, name, 10**7)
         whole = build(indexes, name="whole", analyser=analyser, rankings=rankings)
         corpus = LoadedStream("jsonl", "rows", ROWS, corpus_sha256(ROWS))
         in_memory = build(indexes, corpus, "memory", analyser=analyser, rankings=rankings)
@@ -372,7 +372,7 @@ def crash_in(monkeypatch, function, nth):
 
 def watch(monkeypatch, function, told):
     """Calls ``told`` before each call of a function that changes what is on disk."""
-    module = {"fsync": os, "replace": os, "_taken": vectors}.get(function, np)
+    module = {"fsync": os, "replace": os, "_taken": dense}.get(function, np)
     real = getattr(module, function)
     monkeypatch.setattr(module, function, lambda *args, **kwargs: told(function) or real(*args, **kwargs))
 
@@ -477,8 +477,8 @@ class TestNothingIsKept:
 
     def test_two_ids_with_one_key_are_two(self, indexes, monkeypatch):
 
-        real = token_table.keys_of
-        for module in (token_table, passage_arrays, portions, index_passages):
+        real = analysis.keys_of
+        for module in (analysis, passage_arrays, portions, index_passages):
             monkeypatch.setattr(module, "keys_of", lambda texts: real(texts) % 16)
         rows = {n: (passage(f"{n:03}", f"Rule {n}."),) for n in range(60)}
         build(indexes, FakeStream(rows), analyser="english")
@@ -581,7 +581,7 @@ def test_memory_does_not_grow_with_the_corpus(indexes, monkeypatch):
     import tracemalloc
 
     monkeypatch.setattr(portions, "PORTION_PASSAGES", 200)
-    monkeypatch.setattr(bm25_scores, "BLOCK_SCORES", 20_000)
+    monkeypatch.setattr(bm25, "BLOCK_SCORES", 20_000)
     peaks = []
     for size in (1_000, 4_000):
         words = "x y z " * 100

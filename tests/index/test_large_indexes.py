@@ -18,10 +18,10 @@ from ragqa.errors import ConfigError, IndexMismatchError
 from ragqa.index import build_index, encoded, index_info, open_index, passages, portions, verify_index
 from ragqa.index import passages as index_passages
 from ragqa.index.manifest import describe_files, read_manifest, write_manifest
-from ragqa.retrieval import bm25_scores, retrievers_for, token_table, vectors
+from ragqa.retrieval import analysis, bm25, dense, retrievers_for
+from ragqa.retrieval.analysis import keys_of, places_of
 from ragqa.retrieval.bm25 import load_bm25, write_bm25
 from ragqa.retrieval.dense import DenseRetriever
-from ragqa.retrieval.token_table import keys_of, places_of
 from ragqa.settings.config import IndexingConfig, RetrievalConfig
 from ragqa.types import ModelInfo
 from tests.index.test_indexing import in_memory
@@ -55,8 +55,8 @@ class TestKeys:
 class TestScoresInBlocks:
     def test_as_bm25s_itself_builds_them(self, monkeypatch):
         texts = random_texts(200)
-        monkeypatch.setattr(bm25_scores, "BLOCK_TOKENS", 100)
-        monkeypatch.setattr(token_table, "CHUNK_TOKENS", 70)
+        monkeypatch.setattr(bm25, "BLOCK_TOKENS", 100)
+        monkeypatch.setattr(analysis, "CHUNK_TOKENS", 70)
         ours = build_bm25(texts, K1, B)
         vocabulary = {}
         numbers = [[vocabulary.setdefault(token, len(vocabulary)) for token in text] for text in texts]
@@ -74,16 +74,16 @@ class TestScoresInBlocks:
         texts = random_texts(120)
         save_bm25(build_bm25(texts, K1, B), tmp_path / "whole")
         for block, chunk in ((1, 1), (50, 7), (10_000, 100)):
-            monkeypatch.setattr(bm25_scores, "BLOCK_TOKENS", block)
-            monkeypatch.setattr(token_table, "CHUNK_TOKENS", chunk)
+            monkeypatch.setattr(bm25, "BLOCK_TOKENS", block)
+            monkeypatch.setattr(analysis, "CHUNK_TOKENS", chunk)
             save_bm25(build_bm25(iter(texts), K1, B), tmp_path / str(block))
             for path in (tmp_path / "whole").iterdir():
                 assert path.read_bytes() == (tmp_path / str(block) / path.name).read_bytes()
 
     def test_tables_in_a_row_are_the_table_of_all(self):
         texts = random_texts(60)
-        parts = [token_table.token_table(part) for part in (texts[:20], [], texts[20:21], texts[21:])]
-        ours, whole = token_table.joined_tables(parts), token_table.token_table(texts)
+        parts = [analysis.token_table(part) for part in (texts[:20], [], texts[20:21], texts[21:])]
+        ours, whole = analysis.joined_tables(parts), analysis.token_table(texts)
         for name in ("numbers", "starts", "vocabulary"):
             assert np.array_equal(getattr(ours, name), getattr(whole, name))
 
@@ -91,15 +91,15 @@ class TestScoresInBlocks:
     def test_written_in_pieces_are_the_files_of_the_whole(self, monkeypatch, tmp_path, block, at_once):
         texts = random_texts(120)
         save_bm25(build_bm25(texts, K1, B), tmp_path / "whole")
-        monkeypatch.setattr(bm25_scores, "BLOCK_TOKENS", block)
-        monkeypatch.setattr(bm25_scores, "BLOCK_SCORES", at_once)
-        monkeypatch.setattr(bm25_scores, "VOCABULARY_AT_ONCE", at_once)
-        folder = bm25_scores.CountsFolder(tmp_path / "counts", 0)
+        monkeypatch.setattr(bm25, "BLOCK_TOKENS", block)
+        monkeypatch.setattr(bm25, "BLOCK_SCORES", at_once)
+        monkeypatch.setattr(bm25, "VOCABULARY_AT_ONCE", at_once)
+        folder = bm25.CountsFolder(tmp_path / "counts", 0)
         portions = [texts[:50], texts[50:51], texts[51:]]  # each with a vocabulary of its own
-        blocks = [counts for part in portions for counts in bm25_scores.counted(token_table.token_table(part))]
+        blocks = [counts for part in portions for counts in bm25.counted(analysis.token_table(part))]
         for number, counts in enumerate(blocks):
             folder.write(number, counts)
-        folder = bm25_scores.CountsFolder(tmp_path / "counts", len(blocks))
+        folder = bm25.CountsFolder(tmp_path / "counts", len(blocks))
         steps = list(write_bm25(folder, K1, B, tmp_path / "pieces"))
         assert steps[0][0] == 0
         assert steps[-1][0] == steps[-1][1] > 0
@@ -107,7 +107,7 @@ class TestScoresInBlocks:
             assert path.read_bytes() == (tmp_path / "pieces" / path.name).read_bytes()
 
     def test_counts_take_as_few_bytes_as_they_can(self):
-        [counts] = bm25_scores.counted(token_table.token_table([["a"] * 300, ["b"], ["a", "b", "b"]]))
+        [counts] = bm25.counted(analysis.token_table([["a"] * 300, ["b"], ["a", "b", "b"]]))
         assert (counts.texts.dtype, counts.times.dtype) == (np.uint8, np.uint16)
         assert (counts.texts.tolist(), sorted(counts.times.tolist())) in (
             ([0, 2, 1, 2], [1, 1, 2, 300]),
@@ -117,7 +117,7 @@ class TestScoresInBlocks:
     @pytest.mark.parametrize("texts", [[[], []], [[]]])
     def test_no_token_at_all(self, tmp_path, texts):
         save_bm25(build_bm25(texts, K1, B), tmp_path / "whole")
-        list(write_bm25(tuple(bm25_scores.counted(token_table.token_table(texts))), K1, B, tmp_path / "pieces"))
+        list(write_bm25(tuple(bm25.counted(analysis.token_table(texts))), K1, B, tmp_path / "pieces"))
         for path in (tmp_path / "whole").iterdir():
             assert path.read_bytes() == (tmp_path / "pieces" / path.name).read_bytes()
         assert load_bm25(tmp_path / "pieces").scores_of(["a"]) is None
@@ -126,7 +126,7 @@ class TestScoresInBlocks:
         texts = random_texts(60)
         windows = np.array([[max(0, n - 2), min(60, n + 3)] for n in range(60)])
         joined = build_bm25([[token for text in texts[a:b] for token in text] for a, b in windows], K1, B)
-        ours = scored_bm25(token_table.token_table(texts), K1, B, windows)
+        ours = scored_bm25(analysis.token_table(texts), K1, B, windows)
         for name in ("data", "indices", "indptr"):
             assert np.array_equal(ours.scores[name], joined.scores[name])
 
@@ -303,16 +303,16 @@ class TestKindsOfVectors:
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         names = [passage(f"{1000 - n:04}") for n in range(1000)]
         hidden = np.arange(1000) % 3 == 0
-        vectors.write_vectors(rows, tmp_path / "dense.faiss", kind)
+        dense.write_vectors(rows, tmp_path / "dense.faiss", kind)
         encoder = FakeEncoder()
         encoder.encode_query = lambda text: rows[:1]
-        index = vectors.read_vectors(tmp_path / "dense.faiss", kind)
-        dense = DenseRetriever(index, names, tie_order(names), hidden, encoder)
+        index = dense.read_vectors(tmp_path / "dense.faiss", kind)
+        retriever = DenseRetriever(index, names, tie_order(names), hidden, encoder)
         equal = sorted(names[n].passage_id for n in range(n_equal) if not hidden[n])
         for top_k in range(1, len(equal) + 1):
-            found = [hit.passage.passage_id for hit in dense.retrieve("x", top_k).hits]
+            found = [hit.passage.passage_id for hit in retriever.retrieve("x", top_k).hits]
             assert found == equal[:top_k]
-        everything = {hit.passage.passage_id for hit in dense.retrieve("x", 1000).hits}
+        everything = {hit.passage.passage_id for hit in retriever.retrieve("x", 1000).hits}
         assert not everything & {names[n].passage_id for n in np.flatnonzero(hidden)}
         assert len(everything) > 150  # a quarter of the groups, at least
 
@@ -320,17 +320,17 @@ class TestKindsOfVectors:
         random = np.random.default_rng(4)
         rows = random.normal(size=(10_000, 4)).astype(np.float32)
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-        vectors.check_size("IVF4,PQ2", len(rows))
-        vectors.write_vectors(rows, tmp_path / "dense.faiss", "IVF4,PQ2")
-        index = vectors.read_vectors(tmp_path / "dense.faiss", "IVF4,PQ2")
-        assert not vectors.poor_vectors(index, "IVF4,PQ2")
+        dense.check_size("IVF4,PQ2", len(rows))
+        dense.write_vectors(rows, tmp_path / "dense.faiss", "IVF4,PQ2")
+        index = dense.read_vectors(tmp_path / "dense.faiss", "IVF4,PQ2")
+        assert not dense.poor_vectors(index, "IVF4,PQ2")
         assert np.sum(index.reconstruct_n(0, 10_000) * rows, axis=1).mean() > 0.97
 
     def test_rows_are_read_in_pieces_and_repeated_as_asked(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(vectors, "ADDED_AT_ONCE", 3)
+        monkeypatch.setattr(dense, "ADDED_AT_ONCE", 3)
         rows = np.array([2, 0, 0, 1, 2, 2, 1])
-        vectors.write_vectors(np.eye(3, dtype=np.float32), tmp_path / "v.faiss", rows=rows)
-        assert np.array_equal(vectors.read_vectors(tmp_path / "v.faiss").reconstruct_n(0, 7), np.eye(3)[rows])
+        dense.write_vectors(np.eye(3, dtype=np.float32), tmp_path / "v.faiss", rows=rows)
+        assert np.array_equal(dense.read_vectors(tmp_path / "v.faiss").reconstruct_n(0, 7), np.eye(3)[rows])
 
     @pytest.mark.parametrize(
         ("kind", "n_rows"),
@@ -342,29 +342,29 @@ class TestKindsOfVectors:
     )
     def test_the_file_is_what_faiss_writes(self, tmp_path, monkeypatch, kind, n_rows):
         """In blocks, from a file of vectors, as of an index in memory; one vector leaves most groups empty."""
-        monkeypatch.setattr(vectors, "ADDED_AT_ONCE", 700)
+        monkeypatch.setattr(dense, "ADDED_AT_ONCE", 700)
         random = np.random.default_rng(4)
         rows = random.normal(size=(12_000, 8)).astype(np.float32)
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         (tmp_path / "rows").write_bytes(rows.tobytes())
         places = random.integers(len(rows), size=n_rows)
-        index = vectors.empty_index(kind, 8)
+        index = dense.empty_index(kind, 8)
         if not index.is_trained:
             sample = rows[places] if n_rows > 1 else rows
             index.train(sample)
-        trained = vectors.empty_index(kind, 8)
-        monkeypatch.setattr(vectors, "empty_index", lambda *_: trained)
+        trained = dense.empty_index(kind, 8)
+        monkeypatch.setattr(dense, "empty_index", lambda *_: trained)
         if n_rows == 1 and not trained.is_trained:
             trained.train(rows)
         if "IVF" in kind:
-            index.nprobe = vectors.search_effort(kind)
+            index.nprobe = dense.search_effort(kind)
         elif "HNSW" in kind:
-            index.hnsw.efSearch = vectors.search_effort(kind)
+            index.hnsw.efSearch = dense.search_effort(kind)
         for start in range(0, n_rows, 700):
             index.add(rows[places[start : start + 700]])
         faiss.write_index(index, str(tmp_path / "expected.faiss"))
         on_disk = encoded.VectorFile(tmp_path / "rows", len(rows), 8)
-        vectors.write_vectors(on_disk, tmp_path / "found.faiss", kind, places)
+        dense.write_vectors(on_disk, tmp_path / "found.faiss", kind, places)
         assert (tmp_path / "found.faiss").read_bytes() == (tmp_path / "expected.faiss").read_bytes()
 
     def test_training_again_gives_the_same_file(self, indexes):
@@ -374,8 +374,8 @@ class TestKindsOfVectors:
     def test_vectors_that_are_none_are_found_in_every_kind(self, tmp_path):
         rows = np.full((2500, 8), 0.01, dtype=np.float32)
         for kind in ("Flat", "SQfp16", "HNSW16"):
-            vectors.write_vectors(rows, tmp_path / "v.faiss", kind)
-            assert vectors.poor_vectors(vectors.read_vectors(tmp_path / "v.faiss", kind), kind)
+            dense.write_vectors(rows, tmp_path / "v.faiss", kind)
+            assert dense.poor_vectors(dense.read_vectors(tmp_path / "v.faiss", kind), kind)
 
 
 class TestRefusedKinds:
@@ -401,7 +401,7 @@ class TestRefusedKinds:
         assert not (indexes / "demo").exists()
 
     def test_numbers_that_cannot_be_divided_are_refused_before_all_is_encoded(self, indexes, monkeypatch):
-        monkeypatch.setattr(vectors, "PQ_GROUPS", 1)
+        monkeypatch.setattr(dense, "PQ_GROUPS", 1)
         asked = []
 
         class Encoder(FakeEncoder):

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from ragqa.infra.processor import wait_passively
+from ragqa.models.inference.precision import wait_passively
 
 
 @pytest.mark.parametrize(("before", "after"), [(None, "passive"), ("ACTIVE", "ACTIVE")])

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ragqa.infra.redaction import plain_line, without_keys
+from ragqa.infra.cleaning import plain_line, without_keys
 
 
 @pytest.mark.parametrize(

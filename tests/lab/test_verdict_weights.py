@@ -1,6 +1,7 @@
 """`ragqa train verdicts` and `ragqa eval claims`: fitted from claims, measured on documents not learnt from."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -11,9 +12,20 @@ from ragqa.cli import app
 from ragqa.errors import ConfigError
 from ragqa.lab.claims import Claim, ClaimedPassage, ClashingWords, Gap, PolicyText, RulePart
 from ragqa.lab.training.claim_verdicts import claim_rates, judge_claims, judge_gaps, policy_rates
-from ragqa.lab.training.verdicts import LABELS, VERDICTS, Case, cases_of, chosen, fitted, out_of_fold, shares
+from ragqa.lab.training.verdicts import (
+    LABELS,
+    LINES,
+    VERDICTS,
+    Case,
+    cases_of,
+    chosen,
+    fitted,
+    out_of_fold,
+    shares,
+    written,
+)
 from ragqa.scoring.repass.scorer import RepassScorer
-from ragqa.scoring.verdicts.belief import FEATURES, Look, features, probabilities
+from ragqa.scoring.verdicts.belief import Calibration, Look, calibration, features, probabilities
 from ragqa.settings.config import ScoringConfig
 from ragqa.types.scores import NliProbabilities, Verdict
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
@@ -58,28 +70,45 @@ def cases(n=12):
             moved = NliProbabilities(
                 *(value + shift / 3 for value in (said.contradiction, said.entailment, said.neutral))
             )
-            found.append(Case(f"document {k}", "plain", label, (Look(moved, 1.0, 1), Look(said, 0.4, 3))))
+            looks = (Look(moved, 1.0, 1, "Banks lend."), Look(said, 0.4, 3, "Ducks swim."))
+            found.append(Case(f"document {k}", "plain", label, "Firms borrow.", looks))
     return found
 
 
 def test_the_weights_part_the_labels_and_probabilities_sum_to_one():
-    weights = fitted(cases())
-    assert set(weights) == {Verdict.SUPPORTED, Verdict.CONTRADICTED}
-    assert all(tuple(of) == FEATURES == tuple(features(cases(1)[0].looks)) for of in weights.values())
+    known = fitted(cases())
+    assert set(known.weights) == {Verdict.SUPPORTED, Verdict.CONTRADICTED}
+    names = tuple(features("Firms borrow.", cases(1)[0].looks))
+    assert all(set(of) == set(names) for of in known.weights.values())
     for case in cases():
-        of = probabilities(case.looks, weights)
+        of = probabilities(case.text, case.looks, known)
         assert sum(of.values()) == pytest.approx(1.0)
         assert max(of, key=of.get) is VERDICTS[case.label]
 
 
-def test_the_line_is_the_lowest_that_supports_few_false_sentences():
+def test_the_lines_are_the_lowest_that_support_few_false_sentences_and_deny_few_true_ones():
     known = cases()
-    found = shares(known, out_of_fold(known, 4))
-    best = chosen(found)
-    assert (best.balanced, best.contradicted, best.unsupported) == (1.0, 0.0, 0.0)
-    assert best.line == found[0].line
-    careless = shares(known, [{verdict: dict.fromkeys(FEATURES, 0.0) for verdict in VERDICTS[:2]}] * len(known))
-    assert chosen(careless).contradicted in (0.0, 1.0)
+    apart = out_of_fold(known, 4)
+    best = chosen(known, apart)
+    assert best.balanced == 1.0
+    assert best.contradicted == LINES[0]
+    assert LINES[0] < best.supported < 0.2
+    assert not shares(known, apart, best.supported - 0.01, 1.0).is_allowed
+    careless = Calibration({verdict: {"bias": 0.0} for verdict in VERDICTS[:2]}, 0.5, 0.5)
+    assert chosen(known, [careless] * len(known)).called[1][0] == 0.0
+
+
+def test_what_is_written_is_read_again(tmp_path):
+    known = replace(fitted(cases()), supported=0.4, contradicted=0.5)
+    file = tmp_path / "belief.json"
+    file.write_text(written(known, "36 claims"))
+    again = calibration(file)
+    assert (again.supported, again.contradicted) == (0.4, 0.5)
+    assert again.weights[Verdict.SUPPORTED] == pytest.approx(known.weights[Verdict.SUPPORTED], abs=1e-4)
+
+
+def test_the_shipped_weights_weigh_what_is_measured():
+    assert set(calibration().weights[Verdict.SUPPORTED]) == set(features("A.", cases(1)[0].looks))
 
 
 def test_too_few_documents_or_labels_are_an_error():
@@ -146,16 +175,19 @@ def write_claims(path, n=8):
     return path
 
 
-def test_the_commands_print_figures_and_write_nothing(monkeypatch, tmp_path):
+def test_the_commands_print_figures_and_write_nothing_unasked(monkeypatch, tmp_path):
     for module in (command, measuring):
         monkeypatch.setattr(module, "load_scorer", lambda *_: scorer())
     file = write_claims(tmp_path / "claims.jsonl")
     fitted_now = CliRunner().invoke(app, ["train", "verdicts", "--claims", str(file)])
     assert fitted_now.exit_code == 0, fitted_now.output
     assert "24 claims" in fitted_now.output
-    assert "contradicted: bias" in fitted_now.output
+    assert "Most probable label, out of 5 parts: balanced accuracy 1.000" in fitted_now.output.replace("\n", " ")
     measured = CliRunner().invoke(app, ["eval", "claims", str(file), "--json"])
     assert json.loads(measured.stdout)["balanced"] == 1.0
     shown = CliRunner().invoke(app, ["eval", "claims", str(file), "--limit", "1"])
     assert "balanced accuracy 1.000" in shown.output
     assert list(tmp_path.iterdir()) == [file]
+    out = tmp_path / "belief.json"
+    assert CliRunner().invoke(app, ["train", "verdicts", "--claims", str(file), "--out", str(out)]).exit_code == 0
+    assert json.loads(out.read_text())["fitted_on"].startswith("24 claims")

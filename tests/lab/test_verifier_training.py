@@ -22,8 +22,7 @@ from ragqa.lab.training.verifier import (
     gap_pairs,
     gather_claims,
 )
-from ragqa.models.inference.bert_graph import read_weights
-from ragqa.models.inference.packed import PACKED, is_packed
+from ragqa.models.inference.bert_graph import PACKED, is_packed, read_weights
 from tests.conftest import DATA as SHARED
 from tests.support.tiny_models import write_trainable
 

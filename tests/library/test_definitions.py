@@ -1,5 +1,9 @@
 """Defined terms: found where a corpus defines them, and where a text uses them."""
 
+from dataclasses import replace
+
+import pytest
+
 from ragqa.library.definitions import Glossary, definitions_in
 from ragqa.ui.html.reader import Mark, passage_text_html
 from tests.support.fakes import passage
@@ -20,6 +24,35 @@ def test_definitions_are_found_in_tables_lists_and_sentences():
     assert found["Berth"].endswith("(b) to wait.")
     assert all(GLOSSARY.text[one.start :].startswith(one.text) for one in definitions_in(GLOSSARY))
     assert not list(definitions_in(passage("a:1", "The Harbour Master may act.")))
+
+
+@pytest.mark.parametrize(
+    ("section", "text", "terms"),
+    [
+        (
+            "",
+            "The following apply:\nharbour dues\nmeans money.\nquay\nin relation to ships, means a wall.",
+            ["harbour dues", "quay"],
+        ),
+        ("", "‘deep berth’ (or ‘deep quay’) means a berth; 'tug' has the meaning given in 2.1.", ["deep berth", "tug"]),
+        ("", "For the purposes of this Article, working tide means any tide.", ["working tide"]),
+        ("", "(a)\tMoorings means ropes;\n(b)\ta night berth shall mean a berth.", ["Moorings", "night berth"]),
+        ("", "It is sent by electronic means made available. By other means. This means that a pilot may go.", []),
+        ("Ports › Glossary", "Tug | A vessel that moves another vessel.\nPilot: one who guides.", ["Tug", "Pilot"]),
+        ("Ports › Fees", "Tug | A vessel that moves another vessel.\nPilot: one who guides.", []),
+    ],
+)
+def test_terms_are_found_as_regulators_write_them(section, text, terms):
+    found = [one.term for one in definitions_in(replace(passage("a:1", text), section=section))]
+    assert sorted(found) == sorted(terms)
+
+
+def test_terms_in_lower_case_are_used_and_mean_what_is_said_nearest():
+    said = [passage(f"a:{n}", f"‘quay’ means {n}.", document_id="a") for n in (1, 2)]
+    said = [replace(one, section=f"Part {n} › Definitions") for n, one in enumerate(said, start=1)]
+    used = replace(passage("a:3", "Quays; the quay", document_id="a"), section="Part 2 › Rules")
+    found = [(used.text[use.start : use.end], use.definition.passage_id) for use in Glossary(said).uses(used)]
+    assert found == [("Quays", "a:2")]
 
 
 def test_a_text_uses_what_its_own_document_means_first():

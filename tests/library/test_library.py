@@ -7,6 +7,7 @@ import shutil
 import threading
 import time
 import zipfile
+from dataclasses import replace
 
 import pytest
 
@@ -296,11 +297,14 @@ def test_an_export_comes_back_and_a_deleted_corpus_too(tmp_path, reader, files):
     collection = make_collection("ferries", library, "Ferries", "All about them.")
     put_in(collection, reader, *sorted(files.iterdir()))
     index(collection, indexes, FakeEncoder())
+    second = replace(collection.read().documents[0], version=2, added="2026-01-02T03:04:05")
+    collection.change(lambda before, _moves: replace(before, documents=(second, *before.documents[1:])))
     export(collection, tmp_path / "out.zip")
     with (tmp_path / "out.zip").open("rb") as data:
         again = import_corpus(data, library, reader, ("ferries",))
     assert again.name == "ferries-2"
-    assert (again.read().title, again.read().description) == ("Ferries", "All about them.")
+    assert (again.read().title, again.read().description) == ("Ferries (2)", "All about them.")
+    assert again.read().documents[0] == second  # with its version and its day
     index(again, indexes, FakeEncoder())
     texts = [[(p.passage_id, p.text) for p in open_index(name, indexes).passages] for name in ("ferries", "ferries-2")]
     assert texts[0] == texts[1]

@@ -11,10 +11,10 @@ from ragqa.evaluation.filter_measures import kept_figures
 from ragqa.filtering import select
 from ragqa.fusion import fuse
 from ragqa.index import build_index, open_index, verify_index
-from ragqa.index.references import cited_in
+from ragqa.index.passages import cited_in
 from ragqa.retrieval import rank, retrievers_for
 from ragqa.retrieval.citations import WIDEST, CitationRetriever, Links, asks_twice, links_of
-from ragqa.retrieval.names import fitting_fusion, own_weights
+from ragqa.retrieval.ranking import fitting_fusion, own_weights
 from ragqa.settings.config import CITATIONS_WEIGHT, FilteringConfig, FusionConfig, IndexingConfig, RetrievalConfig
 from ragqa.types import Question, Ranking, ScoredPassage
 from tests.support.fakes import FakeEncoder, FakeRetriever, passage, ranking

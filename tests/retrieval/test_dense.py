@@ -13,14 +13,13 @@ import pytest
 from safetensors.numpy import save_file
 
 from ragqa.errors import IndexMismatchError, ModelError
+from ragqa.infra.disk_cache import RecentResults
 from ragqa.models.inference.bert_graph import ADAPTER_CONFIG, ADAPTER_WEIGHTS
-from ragqa.models.inference.sharing import RecentResults
 from ragqa.retrieval import encoder as encoder_module
 from ragqa.retrieval import local_models
-from ragqa.retrieval.dense import DenseRetriever, check_unit_rows
+from ragqa.retrieval.dense import DenseRetriever, check_unit_rows, read_vectors, write_vectors
 from ragqa.retrieval.encoder import BertEncoder, SentenceTransformerEncoder, covers
 from ragqa.retrieval.local_models import EMBEDDED, EMBEDDED_SHA256, weights_of
-from ragqa.retrieval.vectors import read_vectors, write_vectors
 from ragqa.types import ModelInfo
 from tests.support.fakes import FakeEncoder, passage
 from tests.support.made import tie_order

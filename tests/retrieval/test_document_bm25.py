@@ -6,14 +6,13 @@ import math
 import numpy as np
 import pytest
 
-from ragqa.english.analysers import Analyser
+from ragqa.english.words import Analyser
 from ragqa.errors import IndexMismatchError
 from ragqa.fusion import fuse
 from ragqa.retrieval import rank
-from ragqa.retrieval.analysis import tokenise
+from ragqa.retrieval.analysis import token_table, tokenise
 from ragqa.retrieval.bm25 import Bm25sRetriever
 from ragqa.retrieval.document_bm25 import DOCUMENT_FILES, DocumentBm25, load_documents
-from ragqa.retrieval.token_table import token_table
 from ragqa.settings.config import FusionConfig
 from tests.support.fakes import passage
 from tests.support.made import build_bm25, save_documents, tie_order

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from ragqa.english.analysers import Analyser
+from ragqa.english.words import Analyser
 from ragqa.errors import CorpusError, ModelError
 from ragqa.fusion import fuse, rerank
 from ragqa.lab.training.model_folder import write_manifest

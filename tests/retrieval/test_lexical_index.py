@@ -13,7 +13,7 @@ from ragqa.index.manifest import DENSE, rebuild_hint
 from ragqa.loading import Models
 from ragqa.pipeline import assemble
 from ragqa.retrieval import rank, retrievers_for
-from ragqa.retrieval.names import also_option, fitting_fusion, missing_rankings
+from ragqa.retrieval.ranking import also_option, fitting_fusion, missing_rankings
 from ragqa.settings.config import Config, FusionConfig, GenerationConfig, IndexingConfig, RetrievalConfig
 from ragqa.settings.presets import PRESETS
 from ragqa.types import Question

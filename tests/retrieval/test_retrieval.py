@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragqa.english.analysers import ANALYSERS, Analyser, analyser_named
+from ragqa.english.words import ANALYSERS, Analyser, analyser_named
 from ragqa.errors import ConfigError, IndexMismatchError
 from ragqa.retrieval import retrievers_for
 from ragqa.retrieval.analysis import analysed_text, indexed_text, tokenise

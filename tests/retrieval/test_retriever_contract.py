@@ -11,22 +11,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ragqa.english.analysers import Analyser
+from ragqa.english.words import Analyser
 from ragqa.infra import http as http_client
 from ragqa.plugins.protocols import Rescorer, Retriever
 from ragqa.retrieval import rank
-from ragqa.retrieval.analysis import context_analyser, context_windows, tokenise
+from ragqa.retrieval.analysis import context_analyser, context_windows, token_table, tokenise
 from ragqa.retrieval.api_encoder import ApiEncoder
 from ragqa.retrieval.bm25 import Bm25sRetriever, RankBm25Retriever, load_bm25
-from ragqa.retrieval.dense import DenseRetriever
+from ragqa.retrieval.dense import DenseRetriever, read_vectors, write_vectors
 from ragqa.retrieval.document_bm25 import DocumentBm25, load_documents
 from ragqa.retrieval.late_interaction import LateEncoder, LateInteraction, LateRescorer, load_tokens, save_tokens
 from ragqa.retrieval.milvus.bm25 import MilvusBm25, SparseModel, SparseWords, idf_of
 from ragqa.retrieval.milvus.client import Milvus
 from ragqa.retrieval.milvus.corpus import MilvusPassages, MilvusVectors, mark_row, placed, row_of
 from ragqa.retrieval.splade import SpladeEncoder, SpladeRetriever, load_sparse, save_sparse
-from ragqa.retrieval.token_table import token_table
-from ragqa.retrieval.vectors import read_vectors, write_vectors
 from tests.support.embedding_server import EmbeddingServer, reset, status, vectors
 from tests.support.fakes import FakeEncoder, passage, ranking
 from tests.support.hostile import hostile_texts

@@ -43,7 +43,7 @@ from ragqa.records.store import RecordStore
 from ragqa.records.view import View, advance, from_record
 from ragqa.retrieval.api_encoder import ApiEncoder
 from ragqa.retrieval.api_reranker import ApiReranker
-from ragqa.retrieval.names import rankings_for
+from ragqa.retrieval.ranking import rankings_for
 from ragqa.server.access.policy import read_policy
 from ragqa.server.queue import RunQueue
 from ragqa.settings.config import Config, GenerationConfig, IndexingConfig

@@ -18,12 +18,10 @@ from ragqa.evaluation.benchmarks.retrieval.comparing import Result, measured
 from ragqa.evaluation.benchmarks.retrieval.rankings import Rankings
 from ragqa.fusion import fuse
 from ragqa.generation.prompts import Message, build_prompt
-from ragqa.retrieval.analysis import Analyser, headings
-from ragqa.retrieval.bm25 import Bm25Model, _save_rest
-from ragqa.retrieval.bm25_scores import Windows, counted, scores_of
+from ragqa.retrieval.analysis import Analyser, TokenTable, headings, token_table
+from ragqa.retrieval.bm25 import Bm25Model, Windows, _save_rest, counted, scores_of
 from ragqa.retrieval.document_bm25 import by_document, write_documents
 from ragqa.retrieval.ranking import Positions
-from ragqa.retrieval.token_table import TokenTable, token_table
 from ragqa.settings.config import FusionConfig
 from ragqa.types import Passage, Question
 

@@ -490,3 +490,35 @@ def test_hostile_passages_and_questions_run_no_script_and_show_no_trace(page, mo
         assert page.locator("[data-testid=stException]").count() == 0, text
         assert "Traceback" not in page.locator("body").inner_text(), text
     assert asked == len(range(0, 200, step))
+
+
+def test_after_asking_the_arrows_walk_and_paper_has_the_evidence_of_every_sentence(page, address):
+    page.goto(address)
+    settle(page)
+    where = "() => document.querySelector('[data-testid=stTopNavLink]').getBoundingClientRect().left"
+    left = page.evaluate(where)
+    page.locator(".st-key-examples button").first.click()
+    page.locator(".rq-said").first.wait_for()
+    page.wait_for_function("() => document.activeElement.matches('.rq-left .rq-said')")
+    settle(page)
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement.dataset.show") == "s1"
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    count = page.locator(".rq-left .rq-said").count()
+    assert page.locator(".rq-print > div").count() == count
+    assert page.locator(".rq-print .rq-passage").first.is_visible()
+    assert not page.locator(".rq-evidence").is_visible()
+    page.emulate_media(media="screen")
+    page.goto(f"{address}/records")
+    settle(page)
+    assert page.evaluate(where) == left  # the bar stays where it is
+
+
+def test_a_button_that_cannot_be_pressed_is_seen_in_the_light_theme(page, address):
+    page.emulate_media(color_scheme="light")
+    page.goto(f"{address}/dataset")
+    settle(page)
+    page.evaluate("document.querySelector('[data-testid^=stBaseButton-primary]').disabled = true")
+    shown = page.evaluate("getComputedStyle(document.querySelector('[data-testid^=stBaseButton-primary]')).color")
+    assert shown != "rgb(255, 255, 255)"

@@ -14,7 +14,7 @@ from ragqa.lab.dataset.benchmark import MAKE
 from ragqa.lab.dataset.review import ADJUDICATOR, KINDS, agreement, decisions, labels_in, pairs_of, read_given
 from ragqa.lab.dataset.stages import SPLIT, Stages, as_lines
 from ragqa.types import Passage
-from ragqa.ui.html.dataset import pair_html
+from ragqa.ui.pages.dataset import pair_html
 from tests.support.server import CHROMIUM, PATIENCE, ROOT, running_app, settle
 from tests.ui.conftest import opened_page
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ragqa.english.analysers import ANALYSERS, Analyser
+from ragqa.english.words import ANALYSERS, Analyser
 from ragqa.filtering import select
 from ragqa.fusion import fuse
 from ragqa.records.view import WEAK_COSINE, weak_match

@@ -23,7 +23,7 @@ from ragqa.types import Passage
 
 __all__ = ["DOCUMENT_FORMATS", "DocumentFormat", "DocumentStream", "Heading", "Reader", "Reading", "UnreadableError"]
 
-VERSION: Final = 4  # of parsers and cutting: an index being built with another one starts anew
+VERSION: Final = 5  # of parsers and cutting: an index being built with another one starts anew
 
 SHOWN: Final = 5  # documents named in one line
 

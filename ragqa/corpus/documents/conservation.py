@@ -6,22 +6,28 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final
 
-from ragqa.corpus.documents.model import Parsed, words_of
+from ragqa.corpus.documents.model import Parsed, UnreadableError, words_of
 from ragqa.types import Passage
 
 _SHOWN: Final = 8
+_MOST: Final = 0.01  # of a file's words may be lost, and said to be; and so many in any case
+_FEW: Final = 20
 
 
 def lost_words(parsed: Parsed, passages: Iterable[Passage]) -> Counter[str]:
     """Words that are missing, with how often: first between the file and its blocks, then between them and passages.
 
-    A heading may stand in the section of what is below it, and a number in that of its passage.
+    A heading may stand in the section of what is below it, and a number in that of its passage. Words that two readings
+    only part in other places ("shall not", "shallnot") are none.
     """
     kept = Counter(word for block in parsed.blocks for word in words_of(f"{block.label} {block.text}"))
     for (_, text), times in parsed.left_out.items():
         for word in words_of(text):
             kept[word] += times
-    lost = Counter(parsed.words) - kept
+    there = Counter(parsed.words)
+    lost, further = there - kept, kept - there
+    joined = " ".join(word for word in further if word not in there)
+    lost = Counter({word: n for word, n in lost.items() if word not in joined and not _is_parted(word, further)})
     texts, above = Counter[str](), set[str]()
     for passage in passages:
         texts.update(words_of(passage.text))
@@ -33,9 +39,23 @@ def lost_words(parsed: Parsed, passages: Iterable[Passage]) -> Counter[str]:
     return lost + cut
 
 
-def complaint(lost: Counter[str]) -> str:
-    """What to say of them; empty where nothing is lost."""
+def _is_parted(word: str, words: Counter[str]) -> bool:
+    """Whether the word stands there as two."""
+    return any(word[:n] in words and word[n:] in words for n in range(1, len(word)))
+
+
+def check_words(parsed: Parsed, passages: Iterable[Passage]) -> None:
+    """Warns of words that are lost. Raises UnreadableError where they are more than a few: the reading is wrong."""
+    lost = lost_words(parsed, passages)
     if not lost:
-        return ""
+        return
     shown = ", ".join(word for word, _ in lost.most_common(_SHOWN))
-    return f"{lost.total():,} words of the file are in no passage and were not left out on purpose: {shown}"
+    if lost.total() > max(_FEW, _MOST * len(parsed.words)):
+        msg = (
+            f"expected every word of the file in a passage, found {lost.total():,} of {len(parsed.words):,} in none "
+            f"({shown}); save it in another format, for instance as HTML or Word"
+        )
+        raise UnreadableError(msg)
+    parsed.warnings.append(
+        f"{lost.total():,} words of the file are in no passage and were not left out on purpose: {shown}"
+    )

@@ -14,7 +14,7 @@ from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.docx_numbering import Numbering, W
 from ragqa.corpus.documents.kinds import members
 from ragqa.corpus.documents.labels import is_label
-from ragqa.corpus.documents.model import Block, Parsed, UnreadableError, words_of
+from ragqa.corpus.documents.model import OUTERMOST, Block, Parsed, UnreadableError, words_of
 from ragqa.corpus.documents.sheets import table_text
 
 _SKIPPED: Final = frozenset(
@@ -23,6 +23,7 @@ _SKIPPED: Final = frozenset(
 _WRAPPERS: Final = frozenset(f"{W}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"))
 _NOTES: Final = {"footnotes": "footnote", "endnotes": "endnote"}
 _FALLBACK: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+_RUN_IN: Final = re.compile(r"((?:[A-Z]\w*\s){0,2}[A-Z]\w*):\s")  # the name of a text before it
 _MAX_STYLES: Final = 20  # styles based on one another
 
 
@@ -40,6 +41,7 @@ def parse_docx(path: Path) -> Parsed:
         numbering = Numbering(etree.fromstring(parts["numbering.xml"].blob) if "numbering.xml" in parts else None)
         reading = _Reading(document, numbering)
         reading.read()
+        reading.parsed.words = words_of(_raw(document.element.body))
         for name, tag in _NOTES.items():
             if f"{name}.xml" in parts:
                 reading.read_notes(etree.fromstring(parts[f"{name}.xml"].blob), tag)
@@ -48,7 +50,6 @@ def parse_docx(path: Path) -> Parsed:
         msg = f"expected a whole Word document, found a damaged one ({why}); open it in Word and save it again"
         raise UnreadableError(msg) from error
     parsed = reading.parsed
-    parsed.words = words_of(_raw(document.element.body))
     if any(name.endswith("vbaProject.bin") for name in names):
         parsed.warnings.append("its macros are not read")
     headings = (
@@ -72,6 +73,11 @@ class _Reading:
         for control in self._body.iter(f"{W}sdt"):
             if _is_contents(control):
                 self.parsed.leave_out("table of contents", clean_line(_raw(control)))
+        for moved in self._body.iter(f"{W}moveFrom"):
+            self.parsed.leave_out("moved away by a tracked change", clean_line(_raw(moved)))
+        for run in self._body.iter(f"{W}r"):
+            if _is_hidden(run) and run.getparent().tag != f"{W}moveFrom":
+                self.parsed.leave_out("hidden text", _raw(run))
         for element in _children(self._body):
             if element.tag == f"{W}p":
                 self._paragraph(element)
@@ -84,6 +90,7 @@ class _Reading:
             if note.get(f"{W}type") is None:
                 text = clean_line(" ".join(_text(paragraph) for paragraph in note.iter(f"{W}p")))
                 self.parsed.add(Block(text, "note", note.get(f"{W}id") or ""))
+                self.parsed.words += words_of(_raw(note))
 
     def _paragraph(self, paragraph: Any) -> None:  # noqa: ANN401
         self._n_paragraphs += 1
@@ -142,15 +149,19 @@ class _Reading:
         known = self._numbering.level(number_id, level) if number_id and number_id != "0" else None
         indent = next((left for found in (paragraph, *chain) if (left := _indent(found)) is not None), None)
         if known is None or number_id is None:
-            return "", indent or 0.0
+            return "", max(indent or 0.0, OUTERMOST)
         own = _indent(paragraph)
-        return self._numbering.next(number_id, level), own if own is not None else known.indent or indent or 0.0
+        left = own if own is not None else known.indent or indent or 0.0
+        return self._numbering.next(number_id, level), max(left, OUTERMOST)
 
     def _table(self, table: Any) -> None:  # noqa: ANN401
         rows = [[cell for cell in _children(row) if cell.tag == f"{W}tc"] for row in _rows(table)]
         first = self._n_paragraphs + 1
         texts = [[clean_line(" ".join(map(_text, cell.iter(f"{W}p")))) for cell in row] for row in rows]
         filled = [row for row in texts if any(row)]
+        if all(len(row) == 1 for row in rows):
+            self._box(rows)
+            return
         if filled and all(len(row) == 2 for row in filled) and all(is_label(row[0]) or not row[0] for row in filled):
             for row, cells in zip(texts, rows, strict=True):
                 if any(row):
@@ -158,6 +169,20 @@ class _Reading:
             return
         self._n_paragraphs += sum(1 for _ in table.iter(f"{W}p"))
         self.parsed.add(Block(table_text(texts), "table", place=f"paragraph={first}"))
+
+    def _box(self, rows: list[list[Any]]) -> None:
+        """Text in a frame: a note where it begins with its name, as "Practice Note: …", else text as any other."""
+        before = len(self.parsed.blocks)
+        for [cell] in rows:
+            for element in _children(cell):
+                if element.tag == f"{W}p":
+                    self._paragraph(element)
+                elif element.tag == f"{W}tbl":
+                    self._table(element)
+        held = self.parsed.blocks[before:]
+        if held and (name := _RUN_IN.match(held[0].text)) and all(not block.label for block in held):
+            text = "\n".join(block.text for block in held)
+            self.parsed.blocks[before:] = [Block(text, "note", name[1], 0, 0.0, held[0].place)]
 
     def _place_row(self, row: list[str], cells: list[Any]) -> None:
         """A row that only sets a number beside its text: the number is the label of the first paragraph."""
@@ -206,10 +231,7 @@ def _text(element: Any) -> str:  # noqa: ANN401
     pieces = []
     for child in _children(element):
         if child.tag == f"{W}r":
-            hidden = child.find(f"{W}rPr/{W}vanish")
-            if hidden is not None and hidden.get(f"{W}val") not in {"0", "false"}:
-                continue
-            pieces.append(_text(child))
+            pieces.append("" if _is_hidden(child) else _text(child))
         elif child.tag == f"{W}t":
             pieces.append(child.text or "")
         elif child.tag in {f"{W}tab", f"{W}br", f"{W}cr"}:
@@ -219,6 +241,11 @@ def _text(element: Any) -> str:  # noqa: ANN401
         elif child.tag in {f"{W}hyperlink", f"{W}fldSimple", f"{W}dir", f"{W}bdo"}:
             pieces.append(_text(child))
     return "".join(pieces)
+
+
+def _is_hidden(run: Any) -> bool:  # noqa: ANN401
+    hidden = run.find(f"{W}rPr/{W}vanish")
+    return hidden is not None and hidden.get(f"{W}val") not in {"0", "false"}
 
 
 def _of(element: Any, name: str, *, direct: bool = False) -> str | None:  # noqa: ANN401

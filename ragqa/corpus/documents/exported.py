@@ -19,7 +19,7 @@ _MAX_RATIO: Final = 30  # unpacked to packed, of more than a file may have: text
 
 
 def exported(path: Path) -> dict[str, Any]:
-    """Title, description and ``documents``: id and member of each. Raises UnreadableError."""
+    """Title, description and ``documents``: id, member, version and when it was added. Raises UnreadableError."""
     infos = {info.filename: info for info in members(path, most=MAX_DOCUMENTS * MAX_BYTES)}
     if ABOUT not in infos:
         refuse("an archive without it")
@@ -35,20 +35,26 @@ def exported(path: Path) -> dict[str, Any]:
     if len(about["documents"]) > MAX_DOCUMENTS:
         refuse(f"one of {len(about['documents']):,} documents, above {MAX_DOCUMENTS:,}")
     documents = [
-        (_text(one.get("id")), FILES + _text(one.get("file"))) if isinstance(one, dict) else refuse("other values")
-        for one in about["documents"]
+        _document(one) if isinstance(one, dict) else refuse("one with other values") for one in about["documents"]
     ]
-    ids = [document_id for document_id, _ in documents]
+    ids = [document_id for document_id, *_ in documents]
     if len(set(ids)) < len(ids) or not all(text.strip() for text in ids):
         refuse("one that names a document twice, or without an id")
-    missing = next((document_id for document_id, name in documents if name not in infos), None)
+    missing = next((document_id for document_id, name, *_ in documents if name not in infos), None)
     if missing is not None:
         refuse(f"one without {missing[:80]!r}")
-    total = sum(infos[name].file_size for _, name in documents)
-    largest = max(infos[name].file_size for _, name in documents)
+    total = sum(infos[name].file_size for _, name, *_ in documents)
+    largest = max(infos[name].file_size for _, name, *_ in documents)
     if largest > MAX_BYTES or total > max(MAX_BYTES, _MAX_RATIO * path.stat().st_size):
         refuse(f"one of {len(documents):,} files, {total:,} bytes in {path.stat().st_size:,}")
     return {"title": _text(about.get("title")), "description": _text(about.get("description")), "documents": documents}
+
+
+def _document(told: dict[str, Any]) -> tuple[str, str, int, str]:
+    version = told.get("version", 1)
+    if isinstance(version, bool) or not isinstance(version, int) or not 0 < version < 10**6:
+        refuse("one with other versions")
+    return _text(told.get("id")), FILES + _text(told.get("file")), version, _text(told.get("added", ""))
 
 
 def _text(value: object) -> str:

@@ -27,7 +27,7 @@ from ragqa.corpus.documents.html_parts import (
     text_of,
 )
 from ragqa.corpus.documents.labels import is_label, split_label
-from ragqa.corpus.documents.model import Block, Kind, Parsed, UnreadableError, words_of
+from ragqa.corpus.documents.model import OUTERMOST, Block, Kind, Parsed, UnreadableError, words_of
 from ragqa.corpus.documents.sheets import table_text
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def parse_html(path: Path, beside: Sequence[Path] = ()) -> Parsed:
     for element, text in furniture_of(leaves, own, zones_beside(tuple(beside))).items():
         parsed.leave_out("furniture of the site", text)
         page.furniture[element] = text
-    _Walk(parsed, page).walk(main, 0, 0.0)
+    _Walk(parsed, page).walk(main, 0, OUTERMOST)
     _leave_rest(body, main, parsed)
     headings = (block.text for block in parsed.blocks if block.kind == "heading" and block.level == 1)
     parsed.title = next((text for text in headings if not split_label(text, bare=True)[0]), "") or title

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from ragqa.corpus.documents.labels import GUIDANCE, RANKS, Value
 from ragqa.errors import CorpusError
 
 Kind = Literal["text", "heading", "table", "note", "version"]
@@ -20,6 +22,7 @@ MAX_BYTES: Final = 200 * 2**20  # of a file, and of all that an archive holds un
 MAX_PAGES: Final = 5_000
 MAX_BLOCKS: Final = 400_000  # a parser stops there: no document that somebody wrote has more
 MAX_CHARS: Final = 40_000_000
+OUTERMOST: Final = 1.0  # the indent of what stands in no list and no cell, where indents are levels
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,63 @@ class Block:
     level: int = 0
     indent: float = 0.0
     place: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Unit:
+    """What one number stands for, or a paragraph, table or heading without one.
+
+    ``number`` is the whole of it as ObliQA writes it: ``4.2.1.(1)``, ``Part 3.18.(2)``, ``1.2.1.Guidance.1.``.
+    ``parts`` are its own texts and the units below it, in their order. ``captions`` are the headings without a number
+    that it stands under, each with how many numbered units it stands in. ``version`` is what says from when it holds.
+    """
+
+    style: str
+    value: Value
+    label: str
+    number: str
+    parent: Unit | None
+    kind: str = "text"
+    indent: float = 0.0
+    is_heading: bool = False
+    captions: tuple[tuple[int, str], ...] = ()
+    version: str = ""
+    parts: list[Block | Unit] = field(default_factory=list)
+
+    @property
+    def texts(self) -> tuple[Block, ...]:
+        return tuple(part for part in self.parts if isinstance(part, Block))
+
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        return tuple(part for part in self.parts if isinstance(part, Unit))
+
+    @property
+    def level(self) -> int:
+        """1 to 9 of a heading whose source says it, else 0."""
+        first = next((part for part in self.parts if isinstance(part, Block)), None)
+        return first.level if first and first.kind == "heading" else 0
+
+    @property
+    def heading(self) -> str:
+        """Its heading with its label; empty where it has none."""
+        texts = self.texts
+        if self.is_heading and texts:
+            return f"{self.label} {texts[0].text}".strip()
+        return self.label if self.style in RANKS or self.style == GUIDANCE else ""
+
+    def above(self) -> Iterator[Unit]:
+        """The units it stands in, innermost first, without the root."""
+        unit = self.parent
+        while unit is not None and unit.parent is not None:
+            yield unit
+            unit = unit.parent
+
+    def walk(self) -> Iterator[Unit]:
+        """The units below it in the order of the text."""
+        for unit in self.units:
+            yield unit
+            yield from unit.walk()
 
 
 @dataclass(slots=True)

@@ -17,11 +17,13 @@ from itertools import groupby
 from typing import Final
 
 from ragqa.corpus.chunking import chunk, plain_outline
+from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.furniture import DATE
 from ragqa.corpus.documents.labels import GUIDANCE, RANKS
-from ragqa.corpus.documents.model import Block
-from ragqa.corpus.documents.structure import DOTTED, Unit
+from ragqa.corpus.documents.model import Block, Unit
+from ragqa.corpus.documents.sheets import CELLS
+from ragqa.corpus.documents.structure import DOTTED
 from ragqa.corpus.files import passage_id_of
 from ragqa.english.sentences import reads_as_heading
 from ragqa.types import Passage
@@ -29,7 +31,13 @@ from ragqa.types import Passage
 SEPARATOR: Final = " › "
 _ANNOUNCES: Final = re.compile(r"\bfollowing\b[^.]*\.$")  # "… if any of the following applies."
 MAX_LEAD_WORDS: Final = 40
+_TABLE: Final = re.compile(r"((?:Table|TABLE)\s[\dA-Z][\w.-]*)")
+ORDINALS: Final = tuple("first second third fourth fifth sixth seventh eighth ninth tenth".split())
+MAX_NAME: Final = 6  # words of a cell that names its row
 WHOLE: Final = 4  # times the words of a chunk: a numbered unit that reads by itself may be so long
+
+
+Item = tuple[int, int, str]  # of a text: where it begins and ends, its number
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,7 @@ class Piece:
     text: str
     place: str
     version: str = ""
+    items: str = ""
 
 
 def passages_of(root: Unit, document_id: str, title: str, max_tokens: int) -> tuple[Passage, ...]:
@@ -68,6 +77,7 @@ def passages_of(root: Unit, document_id: str, title: str, max_tokens: int) -> tu
                 place=piece.place,
                 effective=since,
                 until=until,
+                items=piece.items,
             )
         )
     return tuple(found)
@@ -181,9 +191,10 @@ def _fitted(
         yield from _own_piece(unit, blocks, max_tokens, lead)
     elif len(_joined(whole).split()) <= max_tokens * limit:
         said = _without_heading(unit, blocks)
-        text = _joined(part for part in whole if isinstance(part, Unit) or part in said)
+        items: list[Item] = []
+        text = _joined((part for part in whole if isinstance(part, Unit) or part in said), items, unit.number)
         section = _section(unit, lead, named=said != blocks)
-        yield Piece(unit.number, section, text, _place_of(whole), _version(unit))
+        yield Piece(unit.number, section, text, _place_of(whole), _version(unit), _listed(items))
     else:
         yield from _parted(unit, whole, max_tokens, lead)
     for note in apart:
@@ -218,7 +229,8 @@ def _pieces_of(blocks: list[Block], unit: Unit, section: str, limit: int) -> Ite
             continue
         cut = [text] if len(text.split()) <= limit else _rows(text, limit) if is_table else _chunks(text, limit)
         for one in cut:
-            yield Piece(unit.number, section, one, _places(held), _version(unit))
+            items = _cells(one, _named(unit), 0) if is_table else _paragraphs(one, held, unit.number)
+            yield Piece(unit.number, section, one, _places(held), _version(unit), _listed(items))
 
 
 def _chunks(text: str, limit: int) -> Iterator[str]:
@@ -274,25 +286,71 @@ def _chunked(loose: list[Unit], max_tokens: int) -> Iterator[Piece]:
     for unit in (*loose, None):
         words = len(_joined(unit.parts).split()) if unit else 0
         if waiting and (unit is None or n_words + words > max_tokens or unit.captions != waiting[0].captions):
-            text = "\n\n".join(_joined(held.parts) for held in waiting)
-            place = _places([block for held in waiting for block in held.texts])
-            yield from _pieces_of([Block(text, place=place)], waiting[0], _section(waiting[0]), max_tokens)
+            blocks = [block for held in waiting for block in held.texts]
+            yield from _pieces_of(blocks, waiting[0], _section(waiting[0]), max_tokens)
             waiting, n_words = [], 0
         if unit:
             waiting.append(unit)
             n_words += words
 
 
-def _joined(parts: Iterable[Block | Unit]) -> str:
-    """The words of these with those of all units below, a line each."""
+def _joined(parts: Iterable[Block | Unit], items: list[Item] | None = None, number: str = "", at: int = 0) -> str:
+    """The words of these with those of all units below, a line each; ``items`` gains those that have a number."""
     lines = []
     for part in parts:
         if isinstance(part, Block):
-            lines += [part.text] if part.text else []
+            line = part.text
+            if not line:
+                continue
+            if items is not None and part.kind == "table":
+                items += _cells(line, number, at)
         else:
-            text = _joined(part.parts)
-            lines.append(f"{part.label}\t{text}" if part.label else text)
+            label = f"{part.label}\t" if part.label else ""
+            line = label + _joined(part.parts, items, part.number, at + len(label))
+            if items is not None and len(line) > len(label) > 0:
+                items.append((at + len(label), at + len(line), part.number))
+        lines.append(line)
+        at += len(line) + 1
     return "\n".join(lines)
+
+
+def _named(unit: Unit) -> str:
+    """The number of a table: that of its heading where it has one of its own, as "Table 7: …"."""
+    found = _TABLE.match(unit.captions[-1][1]) if unit.captions else None
+    return found[1] if found else unit.number
+
+
+def _cells(text: str, number: str, at: int) -> Iterator[Item]:
+    """A table's rows, named by their first cell, and their long cells, by it or by their column's head.
+
+    In a list of terms without heads the term names the row.
+    """
+    heads, *further = [row.split(CELLS) for row in text.split("\n")]
+    terms = len(heads[-1].split()) > MAX_NAME and all(len(row) == 2 for row in (heads, *further))
+    for n, cells in enumerate((heads, *further)):
+        name, place, end = cells[0].strip(), at, at + len(CELLS.join(cells))
+        by_row = 0 < len(name.split()) <= MAX_NAME and len(cells) > 1
+        row = f"{number.rstrip('.')}.{'' if terms and not name.isdigit() else 'row '}{name}".lstrip(".")
+        if by_row and (n or terms):
+            yield at, end, row
+        for cell, head in zip(cells, heads, strict=False):
+            if (n or terms) and len(cell.split()) > MAX_NAME:
+                yield place, place + len(cell), row if by_row else f"{number.rstrip('.')}.column {head}".lstrip(".")
+            place += len(cell) + len(CELLS)
+        at = end + 1
+
+
+def _paragraphs(text: str, blocks: list[Block], number: str) -> Iterator[Item]:
+    """The first to the tenth of several paragraphs, where the text is theirs and not a piece of it."""
+    whole = len(blocks) > 1 and len(text) == sum(len(block.text) + 1 for block in blocks) - 1
+    at = 0
+    for name, block in zip(ORDINALS, blocks if whole else (), strict=False):
+        yield at, at + len(block.text), f"{number.rstrip('.')}.{name} paragraph".lstrip(".")
+        at += len(block.text) + 1
+
+
+def _listed(items: Iterable[Item]) -> str:
+    return "\n".join(f"{start} {end} {clean_line(number)}" for start, end, number in sorted(items))
 
 
 def _section(unit: Unit, lead: str = "", *, named: bool = False) -> str:

@@ -9,7 +9,7 @@ import ctypes
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,31 +17,21 @@ from typing import TYPE_CHECKING, Any, Final
 from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.labels import read_label, split_label
 from ragqa.corpus.documents.model import MAX_PAGES, Block, Parsed, UnreadableError
+from ragqa.corpus.documents.model import words_of as plain_words
+from ragqa.corpus.documents.pdf_furniture import Page, without_furniture
 from ragqa.corpus.documents.pdf_lines import Line, Word, lines_of, words_of
-from ragqa.corpus.documents.sheets import table_text
+from ragqa.corpus.documents.sheets import CELLS, table_text
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument
 
-_EDGE: Final = 0.12  # of a page's height: where headers and footers stand
 _MIN_CHARS: Final = 25  # a page with fewer and a large picture is a scan
 _MIN_RULES: Final = 2  # ruling lines each way: fewer make no table
 _RULE_POINTS: Final = 8  # what is shorter is no ruling line
-_LEADERS: Final = re.compile(r"(?:\.\s?){4,}\s*[\divxlc]+$|…+\s*\d+$")
-_PAGE_NUMBER: Final = re.compile(r"(?i)(?:page\s*)?[-–—]?\s*(\d{1,4}|[ivxlc]{1,6})\s*[-–—]?(?:\s*(?:of|/)\s*\d{1,4})?$")
 _SMALL: Final = 0.93  # of the usual size: small print
-_MARK: Final = re.compile(r"\(?\d{1,3}[).]?|[*†‡]{1,3}")  # before a footnote
+_MARK: Final = re.compile(r"(?:\(\s?\d{1,3}\s?\)|\d{1,3}[).]?|[*†‡]{1,3})(?=\s)")  # before a footnote
+_BULLET: Final = re.compile(r"[•●▪■◦○‣\uf0a7\uf0b7\uf0d8➢❖–—−-]")
 _ENDS: Final = (".", ":", ";", "?", "!", "—", "–", "”", '"')
-
-
-@dataclass(slots=True)
-class _Page:
-    """What stands on a page: lines in reading order, and tables where they begin."""
-
-    number: int
-    height: float
-    lines: list[Line]
-    tables: list[tuple[float, str, tuple[float, float, float, float]]] = field(default_factory=list)
 
 
 def parse_pdf(path: Path) -> Parsed:
@@ -58,7 +48,7 @@ def parse_pdf(path: Path) -> Parsed:
         if not 0 < n_pages <= MAX_PAGES:
             msg = f"expected 1 to {MAX_PAGES:,} pages, found {n_pages:,}; split the document"
             raise UnreadableError(msg)
-        pages, scanned = _read_pages(document, path)
+        pages, scanned = _read_pages(document, path, parsed)
         meta = clean_line(document.get_metadata_value("Title"))
     finally:
         document.close()
@@ -71,7 +61,7 @@ def parse_pdf(path: Path) -> Parsed:
     if scanned:
         shown = ", ".join(map(str, scanned[:8])) + (" …" if len(scanned) > 8 else "")
         parsed.warnings.append(f"{len(scanned):,} pages are pictures without text and are not read: {shown}")
-    _without_furniture(pages, parsed)
+    without_furniture(pages, parsed)
     body = _body_size(pages)
     for block in _blocks(pages, body):
         parsed.add(block)
@@ -89,7 +79,7 @@ def _why(error: str) -> str:
     return f"expected a whole PDF, found a damaged one ({error[:80]}); download or print it to PDF again"
 
 
-def _read_pages(document: PdfDocument, path: Path) -> tuple[list[_Page], list[int]]:
+def _read_pages(document: PdfDocument, path: Path, parsed: Parsed) -> tuple[list[Page], list[int]]:
     """The pages, and the numbers (from 1) of those that are pictures of text."""
     import pypdfium2.raw as raw
 
@@ -97,13 +87,16 @@ def _read_pages(document: PdfDocument, path: Path) -> tuple[list[_Page], list[in
     for index in range(len(document)):
         page = document[index]
         textpage = page.get_textpage()
-        words = words_of(page, textpage)
+        words, unseen = words_of(page, textpage)
+        if unseen:
+            parsed.leave_out("text that stands askew or off the page", unseen)
+        parsed.words += plain_words(textpage.get_text_range().replace("\x02", "-").replace("\ufffe", "-"))
         width, height = page.get_size()
         if sum(len(word.text) for word in words) < _MIN_CHARS and _is_picture(page, raw, width * height):
             scanned.append(index + 1)
         if _is_ruled(page, raw):
             ruled.append(index)
-        pages.append(_Page(index + 1, height, lines_of(words, index + 1)))
+        pages.append(Page(index + 1, height, lines_of(words, index + 1)))
         textpage.close()
         page.close()
     if ruled:
@@ -150,7 +143,7 @@ def _is_ruled(page: Any, raw: Any) -> bool:  # noqa: ANN401
     return False
 
 
-def _find_tables(path: Path, pages: Sequence[_Page], ruled: Sequence[int]) -> None:
+def _find_tables(path: Path, pages: Sequence[Page], ruled: Sequence[int]) -> None:
     """Takes the words of tables out of the lines of these pages and keeps their cells instead."""
     import pdfplumber
 
@@ -159,6 +152,10 @@ def _find_tables(path: Path, pages: Sequence[_Page], ruled: Sequence[int]) -> No
             page, found = pages[index], document.pages[index]
             for table in found.find_tables():
                 rows = [[clean_line(cell or "") for cell in row] for row in table.extract()]
+                filled = [
+                    n for n in range(max(map(len, rows), default=0)) if any(row[n : n + 1] != [""] for row in rows)
+                ]
+                rows = [[row[n] for n in filled if n < len(row)] for row in rows]
                 if len(rows) < 2 or max(map(len, rows)) < 2:
                     continue
                 x0, top, x1, bottom = box = tuple(table.bbox)
@@ -177,46 +174,10 @@ def _is_inside(word: Word, box: tuple[float, ...]) -> bool:
     return box[0] - 1 <= x <= box[2] + 1 and box[1] - 1 <= y <= box[3] + 1
 
 
-# Furniture of pages -------------------------------------------------------------------------------------------------
-
-
-def _without_furniture(pages: Sequence[_Page], parsed: Parsed) -> None:
-    """Takes out running headers and footers, page numbers and tables of contents."""
-    seen = Counter(key for page in pages for key in {_key(line) for line in page.lines if _is_edge(line, page)})
-    least = min(3, max(2, len(pages)))
-    for page in pages:
-        kept = []
-        contents = sum(bool(_LEADERS.search(line.text)) for line in page.lines) >= 3
-        for line in page.lines:
-            if _is_edge(line, page) and (seen[_key(line)] >= least or _is_page_number(line, page)):
-                parsed.leave_out("page number" if _PAGE_NUMBER.match(line.text) else "header or footer", line.text)
-            elif _LEADERS.search(line.text) or (contents and line.text.lower() in {"contents", "table of contents"}):
-                parsed.leave_out("table of contents", line.text)
-            else:
-                kept.append(line)
-        page.lines = kept
-
-
-def _is_edge(line: Line, page: _Page) -> bool:
-    return line.bottom < page.height * _EDGE or line.top > page.height * (1 - _EDGE)
-
-
-def _key(line: Line) -> tuple[str, int]:
-    return re.sub(r"\d+", "#", line.text.lower()), round(line.base / 4)
-
-
-def _is_page_number(line: Line, page: _Page) -> bool:
-    """Whether the line is a page's number alone, outermost on the page."""
-    if not _PAGE_NUMBER.match(line.text):
-        return False
-    others = [other.base for other in page.lines if other is not line]
-    return not others or line.base > max(others) or line.base < min(others)
-
-
 # Paragraphs ---------------------------------------------------------------------------------------------------------
 
 
-def _body_size(pages: Sequence[_Page]) -> float:
+def _body_size(pages: Sequence[Page]) -> float:
     sizes = Counter[float]()
     for page in pages:
         for line in page.lines:
@@ -232,13 +193,14 @@ class _Paragraph:
     label: str
     indent: float
     hanging: bool
+    n_term: int = 0  # words of the first line that stand in a column before the text
 
     @property
     def last(self) -> Line:
         return self.lines[-1]
 
 
-def _blocks(pages: Sequence[_Page], body: float) -> Iterator[Block]:
+def _blocks(pages: Sequence[Page], body: float) -> Iterator[Block]:
     leading = _leading(pages, body)
     paragraph: _Paragraph | None = None
     waiting: list[Block] = []  # tables and notes, which stand in the way of a paragraph that goes on after them
@@ -246,46 +208,48 @@ def _blocks(pages: Sequence[_Page], body: float) -> Iterator[Block]:
         notes = list(_notes(page, body))
         right = max((line.right for line in page.lines), default=0.0)
         tables = sorted(page.tables)
+        columns = _columns(page.lines)
         for line in page.lines:
             while tables and tables[0][0] < line.top:
                 waiting.append(_table_block(tables.pop(0), page))
-            if paragraph and _reads_on(paragraph, line, leading, right, body):
+            if paragraph and not _n_term(line, columns) and _reads_on(paragraph, line, leading, right, body):
                 paragraph.lines.append(line)
                 continue
             if paragraph:
                 yield _block(paragraph, body)
             yield from waiting
             waiting.clear()
-            paragraph = _begun(line)
+            paragraph = _begun(line, columns)
         waiting += [*(_table_block(table, page) for table in tables), *notes]
     if paragraph:
         yield _block(paragraph, body)
     yield from waiting
 
 
-def _notes(page: _Page, body: float) -> Iterator[Block]:
+def _notes(page: Page, body: float) -> Iterator[Block]:
     """The footnotes of a page, taken out of its lines: small print at its foot that begins with a number."""
     first = len(page.lines)
     while first and page.lines[first - 1].size < body * _SMALL:
         first -= 1
     foot = page.lines[first:]
-    starts = [n for n, line in enumerate(foot) if _MARK.fullmatch(line.words[0].text)]
+    starts = [n for n, line in enumerate(foot) if _MARK.match(line.text)]
     if not starts:
         return
     page.lines = [*page.lines[:first], *foot[: starts[0]]]
     for n, end in zip(starts, [*starts[1:], len(foot)], strict=True):
         lines = foot[n:end]
-        label = lines[0].words[0].text
-        text = _joined_text(lines).removeprefix(label).strip()
+        text = _joined_text(lines)
+        label = text[: _MARK.match(text).end()] if _MARK.match(text) else ""  # type: ignore[union-attr]
+        text = text[len(label) :].strip()
         boxes = [(line.page, line.left, line.top, line.right, line.bottom) for line in lines]
-        yield Block(text, "note", label.strip("()."), place=_place(boxes))
+        yield Block(text, "note", label.strip("(). "), place=_place(boxes))
 
 
-def _table_block(table: tuple[float, str, tuple[float, float, float, float]], page: _Page) -> Block:
+def _table_block(table: tuple[float, str, tuple[float, float, float, float]], page: Page) -> Block:
     return Block(table[1], "table", place=_place([(page.number, *table[2])]))
 
 
-def _leading(pages: Sequence[_Page], body: float) -> float:
+def _leading(pages: Sequence[Page], body: float) -> float:
     """The usual distance between two baselines of one paragraph in the usual size."""
     steps = Counter[float]()
     for page in pages:
@@ -298,11 +262,36 @@ def _leading(pages: Sequence[_Page], body: float) -> float:
     return min(step for step, times in steps.items() if times * 3 >= most)
 
 
-def _begun(line: Line) -> _Paragraph:
+def _begun(line: Line, columns: set[int]) -> _Paragraph:
     label, n_words = _hanging_label(line)
     if n_words:
         return _Paragraph([line], label, line.words[n_words].left if n_words < len(line.words) else line.left, True)
+    if n_term := _n_term(line, columns):
+        return _Paragraph([line], "", line.words[n_term].left, True, n_term)
     return _Paragraph([line], "", line.left, False)
+
+
+def _columns(lines: Sequence[Line]) -> set[int]:
+    """Where texts begin that stand beside terms: behind wide gaps, and at the beginning of further lines."""
+    gaps = Counter(round(line.words[n].left) for line in lines if (n := _n_before_gap(line)))
+    lefts = Counter(round(line.left) for line in lines)
+    return {
+        left + near
+        for left, times in gaps.items()
+        for near in (-1, 0, 1)
+        if times > 1 and sum(lefts[left + off] for off in (-1, 0, 1)) > 1
+    }
+
+
+def _n_before_gap(line: Line) -> int:
+    """How many words stand before the first wide gap of the line; 0 where there is none or they are no term."""
+    found = next((n for n in range(1, min(7, len(line.words))) if line.gap_after(n) > 2 * line.size), 0)
+    return found if found and any(char.isalpha() for char in line.words[0].text) and not _hanging_label(line)[1] else 0
+
+
+def _n_term(line: Line, columns: set[int]) -> int:
+    n_words = _n_before_gap(line)
+    return n_words if n_words and round(line.words[n_words].left) in columns else 0
 
 
 def _hanging_label(line: Line) -> tuple[str, int]:
@@ -320,7 +309,9 @@ def _hanging_label(line: Line) -> tuple[str, int]:
 def _reads_on(paragraph: _Paragraph, line: Line, leading: float, right: float, body: float) -> bool:
     """Whether the line goes on with the paragraph."""
     last = paragraph.last
-    if abs(line.size - last.size) > 0.6 or line.bold != last.bold:
+    if abs(line.size - last.size) > 0.6 or _BULLET.fullmatch(line.words[0].text):
+        return False
+    if line.bold != last.bold and line.words[0].bold != last.words[-1].bold:
         return False
     _, n_words = _hanging_label(line)
     fits = abs(line.left - paragraph.indent) < line.size * 0.6
@@ -366,6 +357,9 @@ def _block(paragraph: _Paragraph, body: float) -> Block:
         text = text.removeprefix(label).strip()
     boxes = [(line.page, line.left, line.top, line.right, line.bottom) for line in paragraph.lines]
     first = paragraph.lines[0]
+    if paragraph.n_term:
+        term = " ".join(word.text for word in first.words[: paragraph.n_term])
+        return Block(f"{term}{CELLS}{text.removeprefix(term).strip()}", "table", place=_place(boxes))
     large = first.size > body * 1.12
     heading = (
         len(text.split()) <= 25 and (large or all(line.bold for line in paragraph.lines)) and not text.endswith(";")

@@ -77,8 +77,8 @@ class Line:
         return self.words[n_words].left - self.words[n_words - 1].right if n_words < len(self.words) else 0.0
 
 
-def words_of(page: Any, textpage: Any) -> list[Word]:  # noqa: ANN401 - pypdfium2's PdfPage and PdfTextPage
-    """Every word that is drawn upright on the page."""
+def words_of(page: Any, textpage: Any) -> tuple[list[Word], str]:  # noqa: ANN401 - pypdfium2's PdfPage and PdfTextPage
+    """Every word that is drawn upright on the page; the letters that are not."""
     import pypdfium2.raw as raw
 
     left, bottom, right, top = page.get_bbox()
@@ -87,6 +87,7 @@ def words_of(page: Any, textpage: Any) -> list[Word]:  # noqa: ANN401 - pypdfium
     words: list[Word] = []
     held: list[tuple[str, float, float, float, float, float]] = []
     start = 0
+    askew: list[str] = []
 
     def close() -> None:
         if held:
@@ -113,11 +114,13 @@ def words_of(page: Any, textpage: Any) -> list[Word]:  # noqa: ANN401 - pypdfium
         char = chr(code) if 0 < code < 0x110000 and not 0xD800 <= code < 0xE000 else ""
         if not char or char.isspace() or code in {0xFFFE, 0xFFFF}:
             close()
+            askew += [" "] if askew and askew[-1] != " " else []
             continue
         if code == 2:  # PDFium's mark for a hyphen at a line's end
             char = "-"
         raw.FPDFText_GetCharOrigin(text, n, x, y)
         if not raw.FPDFText_GetLooseCharBox(text, n, box) or abs(raw.FPDFText_GetCharAngle(text, n)) > 0.1:
+            askew.append(char)
             continue
         item = (char, box.left - left, box.right - left, top - box.top, top - box.bottom, top - y.value)
         width = max(item[4] - item[3], 1.0)
@@ -127,7 +130,9 @@ def words_of(page: Any, textpage: Any) -> list[Word]:  # noqa: ANN401 - pypdfium
             start = n
         held.append(item)
     close()
-    return [word for word in words if -5 <= word.left <= right - left + 5 and -5 <= word.top <= top - bottom + 5]
+    shown = [word for word in words if -5 <= word.left <= right - left + 5 and -5 <= word.top <= top - bottom + 5]
+    unseen = set(map(id, words)) - set(map(id, shown))
+    return shown, " ".join(("".join(askew).strip(), *(word.text for word in words if id(word) in unseen))).strip()
 
 
 def _is_bold(raw: Any, text: Any, place: int) -> bool:  # noqa: ANN401

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import zipfile
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any, Final
 
 from ragqa.corpus.cleaning import clean_line, clean_text
 from ragqa.corpus.documents.catalogue import blocks_of, columns_of
-from ragqa.corpus.documents.model import Block, Parsed, UnreadableError
+from ragqa.corpus.documents.model import Block, Parsed, UnreadableError, words_of
 
 CELLS: Final = " | "
 _MAX_ROWS: Final = 100_000
@@ -35,17 +36,48 @@ def parse_xlsx(path: Path) -> Parsed:
             msg = f"expected a whole workbook, found a damaged one ({found}); open it in Excel and save it again"
             raise UnreadableError(msg) from error
         _add_sheets(parsed, book)
+    parsed.words = _raw_words(path)
     if path.suffix.lower() == ".xlsm":
         parsed.warnings.append("its macros are not read")
     return parsed
 
 
+def _raw_words(path: Path) -> list[str]:
+    """The words of all cells that hold text, from the XML of the file; numbers are shown in many ways."""
+    from lxml import etree
+
+    found: list[str] = []
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True)
+
+        def read(name: str) -> Any:  # noqa: ANN401 - an lxml element
+            return etree.fromstring(archive.read(name), parser)
+
+        shared = [
+            "".join(text.text or "" for text in item.iterfind(".//{*}t") if not text.getparent().tag.endswith("rPh"))
+            for name in names
+            if name.endswith("sharedStrings.xml")
+            for item in read(name)
+        ]
+        for name in names:
+            if re.match(r"/?xl/worksheets/[^/]+\.xml$", name):
+                for cell in read(name).iterfind(".//{*}c"):
+                    value = cell.findtext("{*}v") or ""
+                    if cell.get("t") == "s" and value.isdigit() and int(value) < len(shared):
+                        found.append(shared[int(value)])
+                    elif cell.get("t") == "inlineStr":
+                        found.append("".join(cell.itertext()))
+    return [word for text in found for word in words_of(clean_text(text))]
+
+
 def _add_sheets(parsed: Parsed, book: Any) -> None:  # noqa: ANN401 - openpyxl has no types
     for sheet in book.worksheets:
-        if sheet.sheet_state != "visible":
-            parsed.leave_out("hidden sheet", clean_line(sheet.title))
-            continue
         sheet.reset_dimensions()
+        if sheet.sheet_state != "visible":
+            shown = " ".join(_shown(value) for row in sheet.iter_rows(values_only=True) for value in row)
+            parsed.leave_out("hidden sheet", clean_line(f"{sheet.title} {shown}"))
+            continue
         rows = [
             [_shown(value) for value in row[:MAX_COLUMNS]]
             for row in islice(sheet.iter_rows(values_only=True), _MAX_ROWS + 1)
@@ -68,6 +100,7 @@ def _add_sheets(parsed: Parsed, book: Any) -> None:  # noqa: ANN401 - openpyxl h
 def parse_csv(path: Path) -> Parsed:
     """The rows, in UTF-8, UTF-16 or else Windows-1252, parted by what parts most cells of the first lines alike."""
     text, parsed = decoded(path.read_bytes()), Parsed()
+    parsed.words = words_of(clean_text(text))
     try:
         dialect: type[csv.Dialect] = csv.Sniffer().sniff(text[:20_000], delimiters=",;\t|")
     except csv.Error:

@@ -8,13 +8,13 @@ headings, how far both are indented (`_Builder._place`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.labels import GUIDANCE, RANKS, Step, Value, component, follows, is_later, opens, read_label
-from ragqa.corpus.documents.model import Block
+from ragqa.corpus.documents.model import OUTERMOST, Block, Unit
 
 DOTTED: Final = "dotted"
 _ITEM_WORDS: Final = 25  # a numbered text of so many words at most may be a heading
@@ -22,65 +22,9 @@ _TOLERANCE: Final = 6.0  # points within which two indents are one
 _DEEPEST: Final = 40  # units within units: what is numbered deeper stands beside the last
 MARKED: Final = 3  # headings that a source marks as such: it does so for all then
 MAX_TITLE_WORDS: Final = 40
+_RUN_IN: Final = re.compile(r"([^.:;]{3,200}?)(?:\.\s?[–—-]+|\s?--+|\s?[–—]{2,})\s*(?=[A-Z(“\"‘'])")  # "Title.- Text"
 _NO_TITLE_ENDS: Final = (".", ";", ":", ",", "—", "]")
 _NO_HEADING_ENDS: Final = (".", ";", ",", ":", "—", "–", " and", " or")
-
-
-@dataclass(slots=True, eq=False)
-class Unit:
-    """What one number stands for, or a paragraph, table or heading without one.
-
-    ``number`` is the whole of it as ObliQA writes it: ``4.2.1.(1)``, ``Part 3.18.(2)``, ``1.2.1.Guidance.1.``.
-    ``parts`` are its own texts and the units below it, in their order. ``captions`` are the headings without a number
-    that it stands under, each with how many numbered units it stands in. ``version`` is what says from when it holds.
-    """
-
-    style: str
-    value: Value
-    label: str
-    number: str
-    parent: Unit | None
-    kind: str = "text"
-    indent: float = 0.0
-    is_heading: bool = False
-    captions: tuple[tuple[int, str], ...] = ()
-    version: str = ""
-    parts: list[Block | Unit] = field(default_factory=list)
-
-    @property
-    def texts(self) -> tuple[Block, ...]:
-        return tuple(part for part in self.parts if isinstance(part, Block))
-
-    @property
-    def units(self) -> tuple[Unit, ...]:
-        return tuple(part for part in self.parts if isinstance(part, Unit))
-
-    @property
-    def level(self) -> int:
-        """1 to 9 of a heading whose source says it, else 0."""
-        first = next((part for part in self.parts if isinstance(part, Block)), None)
-        return first.level if first and first.kind == "heading" else 0
-
-    @property
-    def heading(self) -> str:
-        """Its heading with its label; empty where it has none."""
-        texts = self.texts
-        if self.is_heading and texts:
-            return f"{self.label} {texts[0].text}".strip()
-        return self.label if self.style in RANKS or self.style == GUIDANCE else ""
-
-    def above(self) -> Iterator[Unit]:
-        """The units it stands in, innermost first, without the root."""
-        unit = self.parent
-        while unit is not None and unit.parent is not None:
-            yield unit
-            unit = unit.parent
-
-    def walk(self) -> Iterator[Unit]:
-        """The units below it in the order of the text."""
-        for unit in self.units:
-            yield unit
-            yield from unit.walk()
 
 
 def build(blocks: Iterable[Block]) -> Unit:
@@ -151,6 +95,10 @@ class _Builder:
             else:
                 self._go_on(block)
             return
+        if (name := _RUN_IN.match(text)) and len(name[1].split()) <= _ITEM_WORDS and steps[-1].style in {"1.", DOTTED}:
+            self.add(replace(block, text=name[1].strip(), label=steps[-1].printed, kind="heading"))
+            self.add(replace(block, text=text[name.end() :], label="", kind="text"))
+            return
         heading = block.kind == "heading" or self._reads_as_heading(steps[-1], text)
         for step in steps:
             unit = self._placed(step, block.indent, block.level, is_heading=heading and step is steps[-1])
@@ -208,11 +156,12 @@ class _Builder:
 
     def _unnumbered(self, block: Block, kind: str) -> None:
         """A paragraph, table or heading without a number; a note's is its mark."""
-        parent = self._stack[-1]
+        parent = self._holding() if kind == "note" else self._stack[-1]
         unit = self._made(Step("", "", ()), parent, kind, block.indent, [block])
         if kind == "note" and block.label:
-            above = self._holding().number.rstrip(".")
-            mark = f"note {block.label.strip('().[] ')}"
+            above = parent.number.rstrip(".")
+            printed = block.label.strip("().[] ")
+            mark = printed if block.text.startswith(block.label) else f"note {printed}"
             unit.number = f"{above}.{mark}" if above else mark
         parent.parts.append(unit)
 
@@ -237,6 +186,8 @@ class _Builder:
 
     def _go_on(self, block: Block) -> None:
         """Text without a number: the rest of the unit it stands in, by its indent where there are any."""
+        while self._announces_anew(self._stack[-1], block):
+            self._stack.pop()
         depth = len(self._stack) - 1
         while depth and self._is_item(self._stack[depth]) and self._ends_before(self._stack[depth], block):
             depth -= 1
@@ -249,10 +200,15 @@ class _Builder:
         else:
             unit.parts.append(block)
 
+    def _announces_anew(self, unit: Unit, block: Block) -> bool:
+        """Whether "For others:" stands further out than this one of a list, and so begins another list beside it."""
+        listed = self._is_item(unit) or (unit.style == "1." and not unit.is_heading)
+        return listed and block.text.endswith(":") and _is_outside(block, unit)
+
     def _ends_before(self, unit: Unit, block: Block) -> bool:
         """Whether the text stands further out than this item does, and so is none of its own."""
-        if block.indent and unit.indent:
-            return block.indent < unit.indent - 0.5 * (_TOLERANCE if unit.indent > 10 else 1)
+        if block.indent and unit.indent and not block.indent == unit.indent == OUTERMOST:
+            return _is_outside(block, unit)
         return block.text[:1].islower() and unit.style != "(1)"  # "…, as the Regulator may direct" ends its items
 
     # Numbers --------------------------------------------------------------------------------------------------------
@@ -332,6 +288,8 @@ class _Builder:
                 weight = 3.0 if follows(unit.value, value) else 0.5 if is_later(unit.value, value) else -3.0
                 weight += 0.01 * n + (1 if unit.is_heading == is_heading else -1) + _aligned(unit.indent, indent)
                 weight += (unit.level == level) - (unit.level != level) if level and unit.level else 0
+                if opens(value) and self._starts_again(n, indent, is_heading):
+                    weight = 2.5
                 if weight > best:
                     best, chosen, place = weight, read, n - 1
             lasts = (self._last.get((style, kind)) for kind in (is_heading, not is_heading))
@@ -346,9 +304,17 @@ class _Builder:
             top = self._stack[-1]
             if top.indent and indent and indent < top.indent - _TOLERANCE:
                 weight -= 1.5
+            elif opens(value) and top.style and top.indent and indent > top.indent and _aligned(top.indent, indent) < 0:
+                weight += 1.5  # "(i)" further in than "(h)" begins a list of its own
             if weight > best:
                 best, chosen, place = weight, read, under
         return place, chosen
+
+    def _starts_again(self, n: int, indent: float, is_heading: bool) -> bool:
+        """Whether a heading without a number stands since, and what is counted below it is as far in as this unit."""
+        unit = self._stack[n]
+        since = any(depth > n for _, _, depth in self._captions)
+        return since and unit.is_heading == is_heading and _aligned(unit.indent, indent) > 0
 
     def _ends_chapter(self, n: int, value: Value) -> bool:
         """Whether a chapter may follow this rule: its number does, and the rule's own chapter has no heading."""
@@ -375,9 +341,13 @@ class _Builder:
 
 
 def _aligned(before: float, after: float) -> float:
-    if not before or not after:
+    if not before or not after or before == after == OUTERMOST:
         return 0.0
     return 1.0 if abs(before - after) <= (_TOLERANCE if max(before, after) > 10 else 0.1) else -1.0
+
+
+def _is_outside(block: Block, unit: Unit) -> bool:
+    return bool(block.indent) and block.indent < unit.indent - 0.5 * (_TOLERANCE if unit.indent > 10 else 1)
 
 
 def _whole_value(unit: Unit) -> Value:

@@ -21,18 +21,18 @@ from typing import Any, Final
 
 from ragqa.corpus.answers import answers_in
 from ragqa.corpus.documents.confined import confine, limit_processor
-from ragqa.corpus.documents.conservation import complaint, lost_words
+from ragqa.corpus.documents.conservation import check_words
 from ragqa.corpus.documents.docx import parse_docx
 from ragqa.corpus.documents.exported import exported
 from ragqa.corpus.documents.html import parse_html
 from ragqa.corpus.documents.kinds import check, members
 from ragqa.corpus.documents.labels import GUIDANCE, RANKS
-from ragqa.corpus.documents.model import MAX_BYTES, Parsed, UnreadableError
+from ragqa.corpus.documents.model import MAX_BYTES, Parsed, Unit, UnreadableError
 from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.pdf import parse_pdf
 from ragqa.corpus.documents.pdf_picture import picture_of
 from ragqa.corpus.documents.sheets import parse_csv, parse_xlsx
-from ragqa.corpus.documents.structure import DOTTED, Unit, build
+from ragqa.corpus.documents.structure import DOTTED, build
 from ragqa.corpus.text import chunks
 from ragqa.errors import CorpusError
 
@@ -61,8 +61,7 @@ def read_document(
     root = build(parsed.blocks)
     title = parsed.title[:300] or document_id.rpartition("/")[2]
     passages = passages_of(root, document_id, title, max_tokens)
-    if lost := complaint(lost_words(parsed, passages)):
-        parsed.warnings.append(lost)
+    check_words(parsed, passages)
     return {
         "title": title,
         "passages": [asdict(passage) for passage in passages],

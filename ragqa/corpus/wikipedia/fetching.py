@@ -18,6 +18,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from ragqa.errors import ConfigError, CorpusError
+from ragqa.infra.cleaning import plain_line
 from ragqa.infra.files import replacing
 from ragqa.infra.http import (
     MAX_DETAIL_CHARS,
@@ -29,7 +30,6 @@ from ragqa.infra.http import (
     retry_after_seconds,
     tried,
 )
-from ragqa.infra.redaction import plain_line
 from ragqa.infra.version import __version__
 
 logger = logging.getLogger(__name__)

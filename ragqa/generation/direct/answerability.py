@@ -43,7 +43,10 @@ class Answerability:
 
 
 def answerability(part: Part, source: Source, best: Measured, evidence: Evidence, encoder: Encoder) -> Answerability:
-    """That of a part whose best sentence is ``source``, measured as ``best``."""
+    """That of a part whose best sentence is ``source``, measured as ``best``.
+
+    A rule that is asked for by its number answers in any case.
+    """
     passage = evidence.passages[source.rank]
     weights = {one: evidence.rarity(one) for one in part.content}
     absent = {one for one in weights if evidence.is_absent(one)}
@@ -72,7 +75,8 @@ def answerability(part: Part, source: Source, best: Measured, evidence: Evidence
     if best.cosine < _FAR:
         reasons.append(f"the nearest sentence is far from the question (cosine {best.cosine:.2f})")
     missing = (*said.otherwise, *said.lacking, *filter(None, (unnamed,)))
-    return Answerability(1.0 / (1.0 + math.exp(-(total + CONSTANT))), tuple(reasons), tuple(dict.fromkeys(missing)))
+    value = 1.0 if evidence.n_named else 1.0 / (1.0 + math.exp(-(total + CONSTANT)))
+    return Answerability(value, tuple(reasons), tuple(dict.fromkeys(missing)))
 
 
 def _unnamed(part: Part, text: str, encoder: Encoder) -> str:

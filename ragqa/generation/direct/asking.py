@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
@@ -62,10 +63,14 @@ _DIMENSIONS: Final = (  # of a quantity that these words ask for
     (r"what (?:part|share|percentage|proportion)", frozenset({"share"})),
     (r"how (?:many|few)", frozenset({"count", "time", "volume", "area"})),
 )
+_PREPOSITION: Final = r"(?:(?:at|in|for|by|on|to|from|with)\s+)?"
 _PARTS: Final = re.compile(
-    r",?\s+and\s+(?=(?:(?:at|in|for|by|on|to|from|with)\s+)?(?:what|when|how|who|whom|where|which|why)\b)"
-    r"|,\s+(?:and\s+)?(?=must\b)",
+    rf",?\s+and\s+(?={_PREPOSITION}(?:what|when|how|who|whom|whose|where|which|why)\b)"
+    rf"|,\s+(?={_PREPOSITION}(?:what|how|why)\b)|,\s+(?:and\s+)?(?=must\b)",
     re.IGNORECASE,
+)
+_ASKS: Final = re.compile(  # what stands before a part is one itself, and no condition
+    rf"\A{_PREPOSITION}(?:(?:when|where)\s+)?{_AUXILIARY}\b|\b(?:what|how|who|whom|whose|which|why)\b", re.IGNORECASE
 )
 _EMPTY: Final = frozenset(  # words that questions are put with; they say nothing of what is asked
     stem(word)
@@ -164,7 +169,7 @@ def parts_of(question: str) -> tuple[Part, ...]:
     names = tuple(frozenset(name.stems) for name in read(question).names)
     found: list[Part] = []
     before: frozenset[str] = frozenset()
-    for text in filter(None, map(str.strip, _PARTS.split(question))):
+    for text in _taken_apart(question):
         content = read(text).content - _EMPTY
         counted = _COUNTED.search(text)
         dimensions = (sizes for words, sizes in _DIMENSIONS if re.search(words, text, re.IGNORECASE))
@@ -181,6 +186,17 @@ def parts_of(question: str) -> tuple[Part, ...]:
         )
         before |= content
     return tuple(found)
+
+
+def _taken_apart(question: str) -> Iterator[str]:
+    start = 0
+    for match in _PARTS.finditer(question):
+        before = question[start : match.start()].strip()
+        if before and (_ASKS.search(before) or "and" in match[0]):
+            yield before
+            start = match.end()
+    if rest := question[start:].strip():
+        yield rest
 
 
 def _first_run(text: str) -> frozenset[str]:

@@ -6,6 +6,7 @@ is kept as well (`PassagesAdded`). What is quoted is verbatim.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Generator as Stream
 from collections.abc import Sequence
@@ -87,8 +88,9 @@ class DirectGenerator:
     def draft(self, question: Question, ranking: Ranking) -> Stream[GenerationEvent | Selected, None, Draft]:
         """Yields what is selected, and no word of the answer."""
         selection = select(ranking, self._filtering)
-        evidence, parts = Evidence(ranking), parts_of(question.text)
-        sources = tuple(filter(is_readable, evidence.sentences)) or evidence.sentences
+        evidence, parts = Evidence(ranking), parts_of(question.query)
+        named = tuple(source for source in evidence.sentences if source.rank < evidence.n_named)
+        sources = tuple(filter(is_readable, named or evidence.sentences)) or named or evidence.sentences
         if not selection.kept or not sources:
             yield Selected(selection)
             note = NO_TEXT if selection.kept else NOTHING_KEPT
@@ -111,7 +113,7 @@ class DirectGenerator:
     ) -> Weighed:
         vectors = self._encoder.encode([source.text for source in sources])
         scores, best, answerable = [], [], []
-        for part, asked in zip(parts, vectors_of(parts, question.text, self._encoder), strict=True):
+        for part, asked in zip(parts, vectors_of(parts, question.query, self._encoder), strict=True):
             cosines = (vectors @ asked[0]).tolist()
             of_part = [
                 measured(part, source, cosine, evidence) for source, cosine in zip(sources, cosines, strict=True)
@@ -161,6 +163,8 @@ def _further(parts: Sequence[Part], weighed: Weighed, leads: Sequence[int], most
     lowest, own = min(highest[place] for place in leads), {weighed.sources[place].rank for place in leads}
     limited = {(weighed.sources[place].rank, weighed.sources[place].position + 1) for place in leads}
     floors = [lowest * _floor(source, own, limited) for source in weighed.sources]
+    if evidence.n_named:  # of a rule asked for by its number any sentence is
+        floors = [-math.inf] * len(floors)
     chosen: list[int] = []
     room = EVIDENCE_WORDS
     said = frozenset().union(*(weighed.sources[place].reading.stems for place in leads))

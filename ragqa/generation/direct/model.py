@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from ragqa.english.language import ENGLISH, language_of
 from ragqa.english.reading import read
+from ragqa.english.words import ENGLISH, language_of
 from ragqa.generation.direct.generator import DirectGenerator
 from ragqa.generation.llm.generator import LlmGenerator
 from ragqa.plugins.protocols import Encoder, Search

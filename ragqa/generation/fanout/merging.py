@@ -25,6 +25,7 @@ from ragqa.types import (
     ScorePart,
     Selection,
     SubQuestion,
+    min_max_norm,
 )
 from ragqa.types.events.generation import (
     EvidenceFound,
@@ -33,7 +34,6 @@ from ragqa.types.events.generation import (
     SubQuestionsAsked,
     TraceEvent,
 )
-from ragqa.types.normalisation import min_max_norm
 
 # Of 81 settings around these either half of HotpotQA set a chose these for the other; eight neighbours were within .01.
 # FURTHER_OWN was chosen on the encyclopedia's 26 questions, where an article is several passages.

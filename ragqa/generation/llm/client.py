@@ -22,7 +22,7 @@ from ragqa.generation.llm.reply_cache import reply_cache, request_key
 from ragqa.generation.llm.retry import with_retries
 from ragqa.generation.local.server import Local, ModelLease
 from ragqa.generation.prompts import Message
-from ragqa.infra.redaction import plain_line
+from ragqa.infra.cleaning import plain_line
 from ragqa.settings.config import GenerationConfig
 
 if TYPE_CHECKING:

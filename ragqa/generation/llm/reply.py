@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Protocol
 
-from ragqa.english.language import language_of
+from ragqa.english.words import language_of
 from ragqa.generation.citations import parse_cited_text
 from ragqa.generation.llm.cleanup import Repetition, told_in, unwrapped, without_echoes, without_unfinished
 from ragqa.generation.prompts import Prompt

@@ -35,7 +35,7 @@ from ragqa.lab.dataset.stages import Row
 from ragqa.lab.dataset.validating import COVERED, cover
 from ragqa.plugins.protocols import ObligationClassifier
 from ragqa.retrieval.learned_ranker import rankings_read
-from ragqa.retrieval.names import lacking_rankings
+from ragqa.retrieval.ranking import lacking_rankings
 from ragqa.settings.config import Config, RerankingConfig
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import presets_in

@@ -9,7 +9,7 @@ from ragqa.errors import ModelError
 from ragqa.lab.training.loop import WEIGHTS
 from ragqa.lab.training.model_folder import write_manifest
 from ragqa.models import manifest_of
-from ragqa.models.inference.packed import PACKED, pack
+from ragqa.models.inference.bert_graph import PACKED, pack
 
 COPIED = ("config.json", "tokenizer.json", "tokenizer_config.json", "README.md")
 

@@ -1,12 +1,10 @@
-"""The weights of `ragqa.scoring.verdicts.belief`, fitted on claims that the verifier has not seen, and their line.
-
-Nothing is written: who likes what is printed puts it into `belief.py`.
-"""
+"""The weights and lines of `ragqa.scoring.verdicts.belief`, fitted on claims that the verifier has not seen."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,15 +12,15 @@ from ragqa.errors import ConfigError
 from ragqa.lab.claims import ClaimedPassage
 from ragqa.lab.training.claim_verdicts import LABELS, judge_of
 from ragqa.scoring.repass.scorer import RepassScorer
-from ragqa.scoring.verdicts.belief import FEATURES, Look, belief, features
+from ragqa.scoring.verdicts.belief import Calibration, Look, belief, features, probabilities
 from ragqa.types import AnswerSentence, Passage
 from ragqa.types.scores import Verdict
 
 VERDICTS = (Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.UNSUPPORTED)  # in the order of `LABELS`
-LINES = [n / 100 for n in range(30, 91)]
-MOST_CONTRADICTED, MOST_UNSUPPORTED = 0.07, 0.13  # shares of those that may be called supported, out of fold
-
-Weights = Mapping[Verdict, Mapping[str, float]]
+LINES = [n / 100 for n in range(5, 96)]
+# Shares out of fold: of contradicted and of unsupported claims called supported, of supported ones called contradicted.
+MOST_CONTRADICTED, MOST_UNSUPPORTED, MOST_DENIED = 0.07, 0.13, 0.15
+REGULARISATION_C = 0.1  # inverse strength; .02 to 1 tried out of fold, alike to .01
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +30,7 @@ class Case:
     document: str
     kind: str
     label: int
+    text: str
     looks: tuple[Look, ...]
 
 
@@ -45,14 +44,17 @@ def cases_of(passages: Iterable[ClaimedPassage], scorer: RepassScorer) -> Iterat
         table = dict(zip(pairs, scorer.verdicts.predict(pairs), strict=True))
         document = ":".join(passage.id.split(":")[:2])
         cases = [
-            Case(document, claim.kind, LABELS.index(claim.label), tuple(judge.looks(sentence.text, table)))
-            for claim, sentence in zip(passage.claims, said, strict=True)
+            Case(document, claim.kind, LABELS.index(claim.label), claim.text, tuple(judge.looks(claim.text, table)))
+            for claim in passage.claims
         ]
         yield [case for case in cases if case.looks]
 
 
-def fitted(cases: Sequence[Case]) -> dict[Verdict, dict[str, float]]:
-    """Weights as of `WEIGHTS`: multinomial logistic. Raises ConfigError where a label has no case."""
+def fitted(cases: Sequence[Case]) -> Calibration:
+    """Weights: multinomial logistic over standardised features; the lines are still 1.
+
+    Raises ConfigError where a label has no case.
+    """
     from sklearn.linear_model import LogisticRegression
 
     labels = [case.label for case in cases]
@@ -60,16 +62,20 @@ def fitted(cases: Sequence[Case]) -> dict[Verdict, dict[str, float]]:
         found = ", ".join(LABELS[n] for n in sorted(set(labels))) or "none"
         msg = f"expected claims of all labels ({', '.join(LABELS)}) to learn from, found {found}; give more claims"
         raise ConfigError(msg)
-    rows = np.array([list(features(case.looks).values()) for case in cases])
-    model = LogisticRegression(C=1.0, max_iter=2000, fit_intercept=False).fit(rows, labels)
-    against = model.coef_[:2] - model.coef_[2]
-    return {
-        verdict: dict(zip(FEATURES, map(float, row), strict=True))
-        for verdict, row in zip(VERDICTS[:2], against, strict=True)
-    }
+    known = [features(case.text, case.looks) for case in cases]
+    names = [name for name in known[0] if name != "bias"]
+    rows = np.array([[of[name] for name in names] for of in known])
+    middle, spread = rows.mean(axis=0), np.maximum(rows.std(axis=0), 1e-6)
+    model = LogisticRegression(C=REGULARISATION_C, max_iter=3000).fit((rows - middle) / spread, labels)
+    weights = {}
+    for n, verdict in enumerate(VERDICTS[:2]):
+        of = (model.coef_[n] - model.coef_[2]) / spread
+        bias = model.intercept_[n] - model.intercept_[2] - float(of @ middle)
+        weights[verdict] = {"bias": float(bias)} | dict(zip(names, map(float, of), strict=True))
+    return Calibration(weights, 1.0, 1.0)
 
 
-def out_of_fold(cases: Sequence[Case], n_folds: int) -> list[Weights]:
+def out_of_fold(cases: Sequence[Case], n_folds: int) -> list[Calibration]:
     """For each case the weights fitted without its document. Raises ConfigError."""
     from sklearn.model_selection import GroupKFold
 
@@ -77,43 +83,64 @@ def out_of_fold(cases: Sequence[Case], n_folds: int) -> list[Weights]:
     if len(set(documents)) < n_folds:
         msg = f"expected claims over at least {n_folds} documents, found {len(set(documents))}; give more claims"
         raise ConfigError(msg)
-    weights: list[Weights] = [{}] * len(cases)
+    found = [Calibration({}, 1.0, 1.0)] * len(cases)
     for train, test in GroupKFold(n_folds).split(documents, groups=documents):
-        found = fitted([cases[n] for n in train])
+        known = fitted([cases[n] for n in train])
         for n in test:
-            weights[n] = found
-    return weights
+            found[n] = known
+    return found
+
+
+def most_probable(cases: Sequence[Case], known: Sequence[Calibration]) -> float:
+    """Balanced accuracy of the most probable label, without any line."""
+    right: list[list[bool]] = [[] for _ in LABELS]
+    for case, of in zip(cases, known, strict=True):
+        found = probabilities(case.text, case.looks, of)
+        right[case.label].append(VERDICTS.index(max(found, key=found.__getitem__)) == case.label)
+    return float(np.mean([np.mean(one) for one in right]))
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """At a line: balanced accuracy, and of each label the share called supported."""
+    """At lines of support and contradiction: ``called[label][said]``, indexes into `LABELS`."""
 
-    line: float
-    balanced: float
     supported: float
     contradicted: float
-    unsupported: float
+    called: tuple[tuple[float, ...], ...]
+
+    @property
+    def balanced(self) -> float:
+        """The mean over the labels of the share that is right."""
+        return sum(row[n] for n, row in enumerate(self.called)) / len(self.called)
 
     @property
     def is_allowed(self) -> bool:
-        return self.contradicted <= MOST_CONTRADICTED and self.unsupported <= MOST_UNSUPPORTED
+        """Whether few enough false sentences are called supported."""
+        return self.called[1][0] <= MOST_CONTRADICTED and self.called[2][0] <= MOST_UNSUPPORTED
 
 
-def shares(cases: Sequence[Case], weights: Sequence[Weights], lines: Sequence[float] = LINES) -> list[Shares]:
-    """At each line what the verdicts come to; ``weights`` one for each case."""
-    labels = np.array([case.label for case in cases])
-    found = []
-    for line in lines:
-        said = np.array(
-            [VERDICTS.index(belief(case.looks, of, line).verdict) for case, of in zip(cases, weights, strict=True)]
-        )
-        right = [float((said[labels == n] == n).mean()) for n in range(3)]
-        called = [float((said[labels == n] == 0).mean()) for n in range(3)]
-        found.append(Shares(line, float(np.mean(right)), *called))
-    return found
+def shares(cases: Sequence[Case], known: Sequence[Calibration], supported: float, contradicted: float) -> Shares:
+    """What the verdicts come to at these lines; ``known`` one for each case."""
+    counts = np.zeros((len(LABELS), len(LABELS)))
+    for case, of in zip(cases, known, strict=True):
+        at = replace(of, supported=supported, contradicted=contradicted)
+        counts[case.label, VERDICTS.index(belief(case.text, case.looks, at).verdict)] += 1
+    found = counts / counts.sum(axis=1, keepdims=True)
+    return Shares(supported, contradicted, tuple(map(tuple, found.tolist())))
 
 
-def chosen(found: Sequence[Shares]) -> Shares:
-    """The lowest line at which few enough false sentences are supported; the highest of all where none is."""
-    return next((one for one in found if one.is_allowed), found[-1])
+def chosen(cases: Sequence[Case], known: Sequence[Calibration]) -> Shares:
+    """At the lowest line of support that lets few false sentences pass, and the lowest that denies few true ones."""
+    at = (shares(cases, known, line, 1.0) for line in LINES)
+    supported = next((one.supported for one in at if one.is_allowed), LINES[-1])
+    found = [shares(cases, known, supported, line) for line in LINES]
+    return next((one for one in found if one.called[0][1] <= MOST_DENIED), found[-1])
+
+
+def written(known: Calibration, trained_on: str) -> str:
+    """The text of `belief.json`."""
+    weights = {
+        str(verdict): {name: round(value, 4) for name, value in of.items()} for verdict, of in known.weights.items()
+    }
+    lines = {"supported": known.supported, "contradicted": known.contradicted}
+    return json.dumps({"lines": lines, "weights": weights, "fitted_on": trained_on}, indent=1) + "\n"

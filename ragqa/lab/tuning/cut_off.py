@@ -16,8 +16,7 @@ from ragqa.evaluation.filter_measures import Floats, kept_figures
 from ragqa.filtering import RULES, CutRule, features
 from ragqa.lab.questions import Fold
 from ragqa.settings.config import FilteringConfig
-from ragqa.types import Ranking
-from ragqa.types.normalisation import min_max_norm
+from ragqa.types import Ranking, min_max_norm
 
 FILTERS = (FilteringConfig(), FilteringConfig(method="expected-f2"))
 

@@ -28,7 +28,7 @@ from ragqa.fusion import RRF_K
 from ragqa.lab.questions import Floats, Fold, choose
 from ragqa.settings.config import FilteringConfig, FusionConfig, settings_at
 from ragqa.settings.schema import Place
-from ragqa.types.normalisation import min_max_norm
+from ragqa.types import min_max_norm
 
 MOST_CANDIDATES = 6_000  # two measures of 2,788 questions are then 0.3 GB; three rankings at step .01 are 5,151
 NUMBERS_AT_ONCE = 250_000  # in one array of scores: 2 MB, about the cache of a core

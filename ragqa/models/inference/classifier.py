@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragqa.errors import ModelError
+from ragqa.infra.disk_cache import FairLock
 from ragqa.models.inference.bert_graph import OpenVinoEngine, bert_shape, openvino_version
 from ragqa.models.inference.pair_encoding import (
     EncodedPair,
@@ -25,7 +26,6 @@ from ragqa.models.inference.pair_encoding import (
     read_tokenizer,
 )
 from ragqa.models.inference.precision import INPUTS, Computed, Subject, timings, trial_batch
-from ragqa.models.inference.sharing import FairLock
 from ragqa.models.inference.torch_engine import TorchEngine, graphics_card, load_tokenizer, torch_version
 from ragqa.settings.config import Precision
 

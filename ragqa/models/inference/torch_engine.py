@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ragqa.errors import ModelError
-from ragqa.models.inference.packed import is_packed, unpack
+from ragqa.models.inference.bert_graph import is_packed, unpack
 from ragqa.models.inference.pair_encoding import Inputs
 
 logger = logging.getLogger(__name__)

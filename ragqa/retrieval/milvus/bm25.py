@@ -17,11 +17,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ragqa.retrieval.analysis import tokenise
+from ragqa.retrieval.analysis import Keys, keys_of, places_of, tokenise
 from ragqa.retrieval.bm25 import Bm25Model, Bm25sRetriever
 from ragqa.retrieval.milvus.client import MOST
 from ragqa.retrieval.ranking import Positions
-from ragqa.retrieval.token_table import Keys, keys_of, places_of
 from ragqa.types import Ranking
 
 ROUNDING: Final = 1e-5  # of an inner product in 32 bits
@@ -79,7 +78,7 @@ class SparseWords:
 
 
 def idf_of(indptr: npt.NDArray[np.int64], n_texts: int) -> Floats:
-    """Lucene's, as `ragqa.retrieval.bm25_scores` has it, shape (n_tokens,); ``indptr`` as of bm25s's matrix."""
+    """Lucene's, as `ragqa.retrieval.bm25` has it, shape (n_tokens,); ``indptr`` as of bm25s's matrix."""
     frequency = np.diff(indptr)
     rarity: Floats = np.log(1 + (n_texts - frequency + 0.5) / (frequency + 0.5)).astype(np.float32)
     return rarity

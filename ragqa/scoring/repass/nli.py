@@ -17,11 +17,10 @@ from typing import Any
 import numpy as np
 
 from ragqa.errors import ModelError, ScoringError
-from ragqa.infra.disk_cache import CacheFormat, DiskCache
+from ragqa.infra.disk_cache import CacheFormat, DiskCache, RecentResults
 from ragqa.infra.metrics import FIGURES
 from ragqa.models import check_model, resolve_model, shown_name
 from ragqa.models.inference.classifier import SequenceClassifier
-from ragqa.models.inference.sharing import RecentResults
 from ragqa.plugins.protocols import NliModel
 from ragqa.scoring.repass.arithmetic import is_distribution
 from ragqa.settings.config import Precision

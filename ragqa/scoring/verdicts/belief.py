@@ -1,96 +1,134 @@
 """From what the verifier says of a few windows to one verdict with a calibrated probability.
 
-Each passage is judged by the mean over its windows, which reads better than any of them alone; the passage that
-supports most decides, or else the nearest. The weights are fitted on claims that the verifier has not seen, and the
-line from which a sentence counts as supported is chosen on them (`ragqa train verdicts`; README.md has the figures).
+Each passage is judged by a logistic model over the verifier's word on its windows and a few comparisons of words; the
+passage that supports most decides, or else the nearest. Weights and lines are in `belief.json`, which
+`ragqa train verdicts --out` writes: fitted on claims that the verifier has not seen (README.md has the figures).
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
+from pathlib import Path
 from statistics import fmean
 
+from ragqa.english.reading import read
 from ragqa.types.scores import NliProbabilities, Verdict
 
+FILE = Path(__file__).with_name("belief.json")
 ON_SUBJECT = 0.2  # of nearness below the nearest window: a passage further off contradicts nothing
-MARGIN = 0.08  # of a probability from its line: nearer, a verdict is not sure
-
-FEATURES = ("bias", "entailment", "contradiction")
-WEIGHTS: dict[Verdict, dict[str, float]] = {
-    Verdict.SUPPORTED: {"bias": 1.68, "entailment": 1.01, "contradiction": 0.67},
-    Verdict.CONTRADICTED: {"bias": 1.55, "entailment": 0.51, "contradiction": 1.12},
-}
-SUPPORT_LINE = 0.55  # P(supported) from which a sentence is supported
-CONTRADICTION_LINE = 0.5  # P(contradicted) from which it is contradicted
+MARGIN = 0.08  # from a line: nearer, a verdict is not sure
+COST = 4.0  # of a contradicted sentence called supported, where that of an unsupported one is 1
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What the verifier said of one window: ``near`` as `Window.near`, ``passage`` which passage it is of."""
+    """What the verifier said of one window: ``near`` and ``evidence`` as of `Window`, ``passage`` which it is of."""
 
     said: NliProbabilities
     near: float
     passage: int
+    evidence: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What a feature weighs for a verdict, against unsupported, and the lines from which verdicts are given."""
+
+    weights: Mapping[Verdict, Mapping[str, float]]
+    supported: float  # of `support`
+    contradicted: float  # of P(contradicted)
 
 
 @dataclass(frozen=True, slots=True)
 class Belief:
-    """The verdict, its probability, whether it is near a line, and the look that decided, by position."""
+    """The verdict, its probability, whether it is near a line, and the look that decided, by position.
+
+    ``supporting`` are the passages that support it by themselves.
+    """
 
     verdict: Verdict
     probability: float
     unsure: bool
     deciding: int
+    supporting: frozenset[int]
 
 
-Weights = Mapping[Verdict, Mapping[str, float]]
+@cache
+def calibration(file: Path = FILE) -> Calibration:
+    """The weights and lines of this file."""
+    found = json.loads(file.read_text(encoding="utf-8"))
+    lines = found["lines"]
+    return Calibration({Verdict(of): found["weights"][of] for of in found["weights"]}, **lines)
 
 
-def features(looks: Sequence[Look]) -> dict[str, float]:
-    """What the weights weigh, of the looks at one passage."""
-    return {
-        "bias": 1.0,
-        "entailment": log_odds(fmean(look.said.entailment for look in looks)),
-        "contradiction": log_odds(fmean(look.said.contradiction for look in looks)),
-    }
+def features(text: str, looks: Sequence[Look]) -> dict[str, float]:
+    """What the weights weigh, of the looks at one passage, the nearest window first."""
+    found = {"bias": 1.0, "near": looks[0].near}
+    nearest, widest = looks[0], max(looks, key=lambda look: len(look.evidence))
+    for name in ("entailment", "contradiction", "neutral"):
+        values = [getattr(look.said, name) for look in looks]
+        found |= {
+            f"{name}, mean": log_odds(fmean(values)),
+            f"{name}, most": log_odds(max(values)),
+            f"{name}, least": log_odds(min(values)),
+            f"{name}, nearest": log_odds(getattr(nearest.said, name)),
+            f"{name}, widest": log_odds(getattr(widest.said, name)),
+        }
+    said, narrow, wide = read(text), read(nearest.evidence), read(widest.evidence)
+    n_words, known = max(1, len(said.content)), set(wide.plain)
+    found["words, nearest"] = len(said.content & narrow.content) / n_words
+    found["words, widest"] = len(said.content & wide.content) / n_words
+    found["new capitals"] = len({word.lower for word in said.words[1:] if word.is_capital} - known)
+    return found
 
 
-def probabilities(looks: Sequence[Look], weights: Weights = WEIGHTS) -> dict[Verdict, float]:
+def probabilities(text: str, looks: Sequence[Look], known: Calibration) -> dict[Verdict, float]:
     """P(supported), P(contradicted) and P(unsupported) by one passage, which sum to 1."""
-    found = features(looks)
-    scores = {verdict: sum(of[name] * found[name] for name in of) for verdict, of in weights.items()}
-    powers = {verdict: math.exp(score) for verdict, score in (scores | {Verdict.UNSUPPORTED: 0.0}).items()}
-    total = sum(powers.values())
+    found = features(text, looks)
+    scores = {verdict: math.fsum(of[name] * found[name] for name in of) for verdict, of in known.weights.items()}
+    scores[Verdict.UNSUPPORTED] = 0.0
+    powers = {verdict: math.exp(score - max(scores.values())) for verdict, score in scores.items()}
+    total = math.fsum(powers.values())
     return {verdict: power / total for verdict, power in powers.items()}
 
 
-def belief(looks: Sequence[Look], weights: Weights = WEIGHTS, line: float = SUPPORT_LINE) -> Belief:
+def support(found: Mapping[Verdict, float]) -> float:
+    """P(supported), lowered where what it might be instead is worse than unsupported; in [0, 1]."""
+    of = found[Verdict.SUPPORTED]
+    return of / (of + COST * found[Verdict.CONTRADICTED] + found[Verdict.UNSUPPORTED])
+
+
+def belief(text: str, looks: Sequence[Look], known: Calibration | None = None) -> Belief:
     """Supported and contradicted only from their lines on, else unsupported; ``looks`` of a passage side by side."""
+    known = known or calibration()
     nearest = max(look.near for look in looks)
-    passages = [[look for _, look in group] for _, group in groupby(enumerate(looks), lambda one: one[1].passage)]
-    judged = [(probabilities(of, weights), max(look.near for look in of)) for of in passages]
-    on_subject = [found for found, near in judged if near >= nearest - ON_SUBJECT]
-    of = max((found for found, _ in judged), key=lambda found: found[Verdict.SUPPORTED])
+    passages = [list(group) for _, group in groupby(looks, lambda look: look.passage)]
+    judged = [(probabilities(text, of, known), of[0].passage, max(look.near for look in of)) for of in passages]
+    supporting = frozenset(place for found, place, _ in judged if support(found) >= known.supported)
+    of = max((found for found, _, _ in judged), key=support)
+    on_subject = (found for found, _, near in judged if near >= nearest - ON_SUBJECT)
     against = max(on_subject, key=lambda found: found[Verdict.CONTRADICTED])
-    supported, contradicted = of[Verdict.SUPPORTED], against[Verdict.CONTRADICTED]
+    contradicted = against[Verdict.CONTRADICTED]
     verdict = Verdict.UNSUPPORTED
-    if supported >= line and supported > of[Verdict.CONTRADICTED]:
+    if supporting:
         verdict = Verdict.SUPPORTED
-    elif contradicted >= CONTRADICTION_LINE:
+    elif contradicted >= known.contradicted and contradicted == max(against.values()):
         verdict, of = Verdict.CONTRADICTED, against
-    distance = min(abs(supported - line), abs(contradicted - CONTRADICTION_LINE))
+    distance = min(abs(support(of) - known.supported), abs(contradicted - known.contradicted))
     is_most_probable = of[verdict] == max(of.values())
-    deciding = _deciding(looks, nearest, against=verdict is Verdict.CONTRADICTED)
-    return Belief(verdict, of[verdict], distance < MARGIN or not is_most_probable, deciding)
-
-
-def _deciding(looks: Sequence[Look], nearest: float, *, against: bool) -> int:
-    """The position of the look that says most against, of those on the subject, or that entails most."""
-    places = [n for n, look in enumerate(looks) if not against or look.near >= nearest - ON_SUBJECT]
-    return max(places, key=lambda n: looks[n].said.contradiction if against else looks[n].said.entailment)
+    is_against = verdict is Verdict.CONTRADICTED
+    places = [
+        n
+        for n, look in enumerate(looks)
+        if (not is_against or look.near >= nearest - ON_SUBJECT) and (not supporting or look.passage in supporting)
+    ]
+    deciding = max(places, key=lambda n: looks[n].said.contradiction if is_against else looks[n].said.entailment)
+    return Belief(verdict, of[verdict], distance < MARGIN or not is_most_probable, deciding, supporting)
 
 
 def log_odds(probability: float) -> float:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ragqa.english.dates import Date
 from ragqa.english.quantities import EQUAL, RECURRENCE, Quantity, unmatched
-from ragqa.english.reading import Reading, read
+from ragqa.english.reading import Date, Reading, read
 from ragqa.types import Span
 
 _TIMES = frozenset({"time", "business time"})

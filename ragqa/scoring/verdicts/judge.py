@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from ragqa.english.language import ENGLISH, language_of
 from ragqa.english.reading import read
+from ragqa.english.words import ENGLISH, language_of
 from ragqa.scoring.verdicts import RULES_VERSION
 from ragqa.scoring.verdicts.belief import Belief, Look, belief
 from ragqa.scoring.verdicts.clashes import Clash, edited
@@ -69,10 +69,7 @@ class Judge:
         """What the verifier said of each window of this sentence; none for a quotation or another language."""
         if self._quoted_or_unread(0, text):
             return []
-        return [
-            Look(table[window.text, text], window.near, self.premises[window.positions[0]].passage_index)
-            for window in self._of(text)
-        ]
+        return [self._look(window, table[window.text, text]) for window in self._of(text)]
 
     def sentence(
         self,
@@ -115,7 +112,7 @@ class Judge:
         if not windows:
             return SentenceVerdict(index, Verdict.UNSUPPORTED, "No source sentence says this.", "nothing")
         looks = self.looks(text, table)
-        found = belief(looks)
+        found = belief(text, looks)
         supporting = _supporting(windows, looks, found) if found.verdict is Verdict.SUPPORTED else ()
         clash = self._edited(text, supporting)
         if clash:
@@ -217,6 +214,9 @@ class Judge:
                 )
         return supported
 
+    def _look(self, window: Window, said: NliProbabilities) -> Look:
+        return Look(said, window.near, self.premises[window.positions[0]].passage_index, window.evidence)
+
     def _of(self, text: str) -> tuple[Window, ...]:
         return self._windows.of(text, self._unreadable)
 
@@ -271,10 +271,10 @@ class Judge:
 
 
 def _supporting(windows: Sequence[Window], looks: Sequence[Look], found: Belief) -> tuple[int, ...]:
-    """The nearest sentence of each window that entails it as much as not, the deciding one first."""
-    first = windows[found.deciding].positions[0]
-    others = (window.positions[0] for window, look in zip(windows, looks, strict=True) if look.said.entailment >= 0.5)
-    return tuple(dict.fromkeys((first, *others)))
+    """The nearest sentence of each window of the passages that support it by themselves, the deciding one first."""
+    backing = zip(windows, looks, strict=True)
+    others = (window.positions[0] for window, look in backing if look.passage in found.supporting)
+    return tuple(dict.fromkeys((windows[found.deciding].positions[0], *others)))
 
 
 def _has(text: str, clash: Clash) -> bool:

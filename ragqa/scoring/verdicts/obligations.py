@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from ragqa.english.dates import Date
 from ragqa.english.quantities import Quantity, unmatched
-from ragqa.english.reading import read
+from ragqa.english.reading import Date, read
 from ragqa.scoring.verdicts.listings import taken_apart
 from ragqa.scoring.verdicts.windows import Similarity, covers
 from ragqa.types import AnswerSentence, Span

@@ -47,6 +47,7 @@ class Act(StrEnum):
     SIGN_OUT = "sign-out"
     REFUSAL = "refusal"
     FAILURE = "failure"
+    KEY = "key"
 
 
 LEAST: Final = {

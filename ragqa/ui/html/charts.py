@@ -115,7 +115,12 @@ def sweep_surface(found: Sweep, measure: str, names: Mapping[str, str]) -> alt.L
         y=alt.Y("y:O", title=_title(up.name, names), sort="descending"),
     )
     colour = alt.Color("value:Q", title=MEASURES[measure], scale=alt.Scale(range=["#eef6f7", "#5aa3b3"]), legend=None)
-    tip = ["x:O", "y:O", alt.Tooltip("value:Q", format=".3f"), alt.Tooltip("kept:Q", format=".2f")]
+    tip = [
+        alt.Tooltip("x:O", title=_title(across.name, names)),
+        alt.Tooltip("y:O", title=_title(up.name, names)),
+        alt.Tooltip("value:Q", title=MEASURES[measure], format=".3f"),
+        alt.Tooltip("kept:Q", title=MEASURES["kept"], format=".2f"),
+    ]
     cells = base.mark_rect(cursor="pointer").encode(color=colour, tooltip=tip).add_params(point)
     chosen = base.transform_filter("datum.now").mark_rect(filled=False, stroke="#d68c14", strokeWidth=3).encode()
     words = base.mark_text(fontSize=12, color="#17262b").encode(text="label:N")
@@ -140,10 +145,10 @@ def sweep_lines(found: Sweep, names: Mapping[str, str]) -> alt.LayerChart:
         color=alt.Color("measure:N", title=None, scale=alt.Scale(domain=labels, range=colours[: len(labels)])),
         strokeDash=alt.StrokeDash("measure:N", title=None, scale=alt.Scale(domain=labels, range=dashes[: len(labels)])),
         tooltip=[
-            f"{axis.name}:Q",
+            alt.Tooltip(f"{axis.name}:Q", title=_title(axis.name, names)),
             "measure:N",
             alt.Tooltip("value:Q", format=".3f"),
-            alt.Tooltip("kept:Q", format=".2f"),
+            alt.Tooltip("kept:Q", title=MEASURES["kept"], format=".2f"),
         ],
     )
     return (

@@ -9,7 +9,7 @@ from typing import Final
 
 from ragqa.corpus.documents import Heading, Reading
 from ragqa.library.changes import DocumentChange, PassageChange
-from ragqa.ui.html.template import Templates, text_html
+from ragqa.ui.html.template import Templates, quantity, text_html
 
 _TEMPLATES: Final = Templates("library.html")
 SHOWN_HEADINGS = 400
@@ -26,7 +26,9 @@ def plain_markdown(text: str) -> str:
 
 def size_words(size: int) -> str:
     """Bytes as a person reads them."""
-    return f"{size / 1e6:,.1f} MB" if size >= 100_000 else f"{max(1, round(size / 1000)):,} kB"
+    if size < 1_000:
+        return quantity(size, "byte")
+    return f"{size / 1e6:,.1f} MB" if size >= 100_000 else f"{round(size / 1000):,} kB"
 
 
 def seconds_words(seconds: float) -> str:
@@ -39,9 +41,9 @@ def seconds_words(seconds: float) -> str:
 def reading_html(reading: Reading) -> str:
     """What was found in a file: counts, what was dropped and why, warnings, the tree of its headings and rules."""
     kinds = Counter(heading.kind for heading in reading.outline)
-    counts = ", ".join(f"{count:,} {_plural(kind, count)}" for kind, count in kinds.most_common())
+    counts = ", ".join(quantity(count, kind, kind if kind == "text" else "") for kind, count in kinds.most_common())
     n_passages, n_words = len(reading.passages), sum(len(passage.text.split()) for passage in reading.passages)
-    told = [f"{n_passages:,} {_plural('passage', n_passages)} of {n_words:,} words" + (f"; {counts}" if counts else "")]
+    told = [f"{quantity(n_passages, 'passage')} of {quantity(n_words, 'word')}" + (f"; {counts}" if counts else "")]
     if reading.dropped:
         left_out = ", ".join(f"{what} ({count:,})" for what, count in reading.dropped)
         told.append(f"Left out, as no part of the text: {left_out}.")
@@ -50,10 +52,6 @@ def reading_html(reading: Reading) -> str:
         shown = ", ".join(f"“{' '.join(text.split())[:60]}” ({times:,})" for text, times in often)
         told.append(f"Most often: {shown}.")
     return _TEMPLATES.reading(told, reading.warnings, outline_html(reading.outline))
-
-
-def _plural(word: str, count: int) -> str:
-    return word if count == 1 or word == "text" else f"{word}s"
 
 
 def outline_html(outline: Sequence[Heading]) -> str:

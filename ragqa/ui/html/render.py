@@ -5,18 +5,20 @@ Rows that open are ``<details>``: they work by keyboard, on a phone and without 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from typing import Final
 from urllib.parse import quote
 
+from ragqa.library.document import place_words
 from ragqa.records.record import RecordSummary
 from ragqa.records.recorder import FIRST_WORDS
 from ragqa.scoring.repass.attribution import citation_flag
 from ragqa.scoring.repass.explanation import verdict_by_index
 from ragqa.types import Answer, AnswerSentence, Passage, Span
 from ragqa.types.scores import CitationCheck, SentenceScore, SentenceVerdict, Verdict
-from ragqa.ui.html.template import ENVIRONMENT, Templates, shared, text_html
+from ragqa.ui.html.template import ENVIRONMENT, Templates, cut, shared, text_html
 from ragqa.ui.state.differences import Difference
 
 VERDICT_CLASS = {
@@ -28,6 +30,9 @@ VERDICT_CLASS = {
     Verdict.NONE: "none",
 }
 _TEMPLATES: Final = Templates("render.html")
+LONGEST_SHORT_NAME: Final = 28
+_FURTHER: Final = re.compile(r", | and | \(|: ")
+_KIND_OF_TEXT: Final = re.compile(r" (Rules|Rulebook|Regulations?|Directive|Act|Code|Policy|Module)$")
 _STAGES = ("retrieval", "fusion", "reranking", "filtering", FIRST_WORDS, "generation", "scoring")
 
 
@@ -57,10 +62,22 @@ def said_html(text: str, judged: SentenceVerdict | None) -> str:
 
 
 def place(passage: Passage) -> str:
-    """Where a passage stands, in words: title, section path, number."""
-    section = f" › {passage.section}" if passage.section else ""
-    number = f" › {passage.number}" if passage.number and not passage.section.endswith(passage.number) else ""
-    return f"{passage.title or passage.document_id}{section}{number}"
+    """Where a passage stands, in words: title, section path, number, page; the title once where the path repeats it."""
+    title, section = passage.title or passage.document_id, passage.section
+    if f"{section} › ".startswith(f"{title} › "):
+        section = section.removeprefix(title).removeprefix(" › ")
+    number = "" if passage.section.endswith(passage.number) else passage.number
+    page = place_words(passage.place)
+    return " › ".join(filter(None, (title, section, number))) + (f", {page}" if page else "")
+
+
+@shared
+def short_name(passage: Passage) -> str:
+    """What a citation calls a passage: the first words of its title, without the noun for its kind, and its number."""
+    title = (passage.title or passage.document_id).removeprefix("The ")
+    title = _FURTHER.split(title, maxsplit=1)[0]
+    name = cut(_KIND_OF_TEXT.sub("", title) or title, LONGEST_SHORT_NAME)
+    return " ".join(filter(None, (name, passage.number.rstrip("."))))
 
 
 @shared

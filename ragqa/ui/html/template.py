@@ -35,11 +35,17 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + "…"
 
 
+def quantity(count: int, noun: str, nouns: str = "") -> str:
+    """A number with its noun: ``1 passage``, ``2 passages``; ``nouns`` where its plural has no s."""
+    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
+
+
 def _source(name: str) -> str:
     return re.sub(r"\s*\n\s*", "", (_FOLDER / name).read_text(encoding="utf-8"))
 
 
 ENVIRONMENT: Final = Environment(autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(_source))
+ENVIRONMENT.globals["quantity"] = quantity
 ENVIRONMENT.filters |= {
     "text": lambda value: Markup(text_html(str(value))),  # noqa: S704 - escaped by `text_html`
     "number": number_html,

@@ -13,7 +13,7 @@ from ragqa.errors import RagqaError
 from ragqa.pipeline import Pipeline, clean_question
 from ragqa.plugins import registry
 from ragqa.records.view import View, from_record
-from ragqa.retrieval.names import lacking_rankings
+from ragqa.retrieval.ranking import lacking_rankings
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
@@ -23,9 +23,10 @@ from ragqa.ui import access
 from ragqa.ui.html.compare import passages_html, sentences_html, summary_html, values_html
 from ragqa.ui.html.render import notice_html, progress_html
 from ragqa.ui.pages.model_choice import can_ask, model_names
-from ragqa.ui.pages.settings import current_settings
+from ragqa.ui.pages.settings import current_settings, preset_label
 from ragqa.ui.state import resources
 from ragqa.ui.state.comparison import compare
+from ragqa.ui.state.differences import differences
 from ragqa.ui.state.run import Run
 from ragqa.ui.state.settings_values import with_preset
 
@@ -87,11 +88,14 @@ def _settings(names: list[str], paths: Paths) -> None:
     started = st.button("Ask both", type="primary", key="compare_ask")
     if started:
         _start(chosen, paths)
-    runs: tuple[Run, Run] | None = st.session_state.get(_RUNS)
+    runs = _compared()
     if runs is None:
         words = "Choose what differs between A and B, a preset, the corpus, or who writes, and ask both."
         st.html(notice_html(words))
         return
+    changed = _changed_since(runs, chosen)
+    if changed:
+        st.html(notice_html(f"Changed since these results: {changed}. Ask both again.", "mixed"))
     is_running = any(run.view.running for run in runs)
     st.fragment(partial(_live, runs), run_every=POLL_SECONDS if is_running else None)()
 
@@ -112,7 +116,7 @@ def _side(side: str, names: list[str], paths: Paths) -> Config:
     way_key = kept_key(f"compare_preset_{side}", NOW)
     if st.session_state[way_key] not in ways:
         st.session_state[way_key] = NOW
-    way = st.selectbox(f"{letter}: ranking and filter", ways, key=way_key)
+    way = st.selectbox(f"{letter}: ranking and filter", ways, key=way_key, format_func=preset_label)
     config = current_settings(index, defaults, rankings, encoder)
     config = config if way == NOW else with_preset(config, presets[way], rankings, encoder)
     config = _written(side, config, defaults)
@@ -159,6 +163,31 @@ def _start(chosen: list[Config], paths: Paths) -> None:
     for run in st.session_state.get(_RUNS) or ():
         run.stop()
     st.session_state[_RUNS] = (first, second)
+    for run in (first, second):
+        resources.runs().add(run)
+    st.query_params.from_dict({f"run_{side}": run.id for side, run in zip(SIDES, (first, second), strict=True)})
+
+
+def _compared() -> tuple[Run, Run] | None:
+    """The two runs of this session, those of the address where it names others, which are still there."""
+    known: tuple[Run, Run] | None = st.session_state.get(_RUNS)
+    named = [st.query_params.get(f"run_{side}", "") for side in SIDES]
+    if known and not any(named):
+        st.query_params.from_dict({f"run_{side}": run.id for side, run in zip(SIDES, known, strict=True)})
+    elif all(named) and named != [run.id for run in known or ()]:
+        first, second = map(resources.find_run, named)
+        known = st.session_state[_RUNS] = (first, second) if first and second else None
+    return known
+
+
+def _changed_since(runs: tuple[Run, Run], chosen: list[Config]) -> str:
+    """That the choices above are no longer those that the results below are of; "" where they are."""
+    changed = [differences(run.view.config, config) for run, config in zip(runs, chosen, strict=True)]
+    asked = str(st.session_state["compare_question"]).strip()
+    lines = [f"{side.upper()}: {row.words}" for side, rows in zip(SIDES, changed, strict=True) for row in rows]
+    if asked != runs[0].view.question:
+        lines.insert(0, "another question")
+    return "; ".join(lines)
 
 
 def _after(run: Run, load: Callable[[], Pipeline]) -> Pipeline:

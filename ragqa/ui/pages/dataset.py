@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any, Final
 
 import streamlit as st
 
@@ -32,9 +33,11 @@ from ragqa.lab.dataset.review import (
 from ragqa.lab.dataset.stages import FILES, SPLIT, STAGES, TOPICS, Stages, rows_in, topics_in
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
+from ragqa.types import Passage
 from ragqa.ui import access
-from ragqa.ui.html.dataset import pair_html
+from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
+from ragqa.ui.html.template import Templates
 from ragqa.ui.pages.evaluation.form import MAX_UPLOAD_MB, settings_form
 from ragqa.ui.pages.evaluation.page import POLL_SECONDS, all_runs
 from ragqa.ui.pages.evaluation.render import figures_html
@@ -43,13 +46,19 @@ from ragqa.ui.pages.evaluation.runs import EvaluationRuns
 from ragqa.ui.shared import shared
 from ragqa.ui.state import resources
 
+_TEMPLATES: Final = Templates("dataset.html")
+
+
+def pair_html(row: Mapping[str, Any], passage_id: str, passage: Passage | None, told: Sequence[str]) -> str:
+    """The question, what kind it is, the passage; ``told`` are the labels that two gave, without who."""
+    kinds = " · ".join(str(row[key]) for key in ("kind", "persona", "form") if row.get(key))
+    return _TEMPLATES.pair(row, passage_id, passage, kinds, told)
+
+
 MAKING, LOOKING, LABELLING, USING = "Make", "Stages", "Review", "Use"
 SHOWN_ROWS = 300
-_SET, _PROBLEM, _TAKEN = (
-    "dataset_chosen",
-    "dataset_problem",
-    "dataset_taken",
-)  # plain keys: those of widgets vanish when the page changes
+# plain keys: those of widgets vanish when the page changes
+_SET, _PROBLEM, _TAKEN, _WHO = "dataset_chosen", "dataset_problem", "dataset_taken", "dataset_who"
 
 
 @shared()
@@ -195,8 +204,7 @@ def _review(folder: Path) -> None:
     """One pair at a time; a reviewer sees nobody else's labels until what two disagree on is settled."""
     pairs, labels = pairs_of(folder), labels_in(folder)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        st.session_state.setdefault("dataset_reviewer", access.gate().person.email)
-        reviewer = st.text_input("Reviewer", key="dataset_reviewer", width=260, placeholder="Your name").strip()
+        reviewer = _reviewer()
         settling = st.toggle("Settle disagreements", key="dataset_settling")
     disputed = [pair for pair in pairs if len(labels.get(pair.key, {})) > 1 and not decision(labels[pair.key])]
     _standing(pairs, labels, len(disputed))
@@ -215,6 +223,26 @@ def _review(folder: Path) -> None:
     else:
         _pair(folder, left[0], who, labels if settling else {})
     _labels_in_and_out(folder)
+
+
+def _reviewer() -> str:
+    """Who labels. Once said, the field gives way to the name: what is typed next are the keys of the labels."""
+    known: str = st.session_state.setdefault(_WHO, access.gate().person.email)
+    if known:
+        st.button(
+            f"Reviewer: {plain_markdown(known)}",
+            key="dataset_other",
+            type="tertiary",
+            help="Choose another name.",
+            on_click=st.session_state.update,
+            args=({_WHO: ""},),
+        )
+        return known
+    typed = st.text_input("Reviewer", key="dataset_reviewer", width=260, placeholder="Your name, then Enter").strip()
+    if typed:
+        st.session_state[_WHO] = typed
+        st.rerun()
+    return typed
 
 
 def _standing(pairs: list[Pair], labels: Labels, n_disputed: int) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from functools import partial
 
 import streamlit as st
@@ -20,6 +22,7 @@ from ragqa.settings.paths import Paths
 from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
+from ragqa.ui.html.template import quantity
 from ragqa.ui.pages.library_corpus import PROBLEM, draw_corpus
 from ragqa.ui.state import resources
 from ragqa.ui.uploads import let_go
@@ -67,7 +70,7 @@ def _new_corpus(paths: Paths) -> None:
         return
     st.session_state["library_turn"] = turn + 1
     try:
-        called = title.strip() or files[0].name.rpartition(".")[0]
+        called = title.strip() or _name_of([file.name for file in files])
         taken = {entry.name for entry in list_indexes(paths.indexes)} | {one.name for one in collections(paths.library)}
         name = corpus_name(called, taken)
         with access.gate().doing(Act.UPLOAD, name, files=[file.name for file in files]), Reader() as reader:
@@ -84,6 +87,13 @@ def _new_corpus(paths: Paths) -> None:
         let_go(files)
     _open(shelf.name)
     st.rerun()
+
+
+def _name_of(files: Sequence[str]) -> str:
+    """What a corpus is called that was given no name: as its only file, else by their number and the day."""
+    if len(files) == 1:
+        return files[0].rpartition(".")[0]
+    return f"{quantity(len(files), 'document')}, {datetime.now(UTC):%Y-%m-%d}"
 
 
 def _corpora(paths: Paths) -> None:

@@ -12,7 +12,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.documents.kinds import kind_of
-from ragqa.corpus.references import Reference
+from ragqa.corpus.reference_grammar import Reference
 from ragqa.errors import RagqaError
 from ragqa.index import Index
 from ragqa.index.references import read_references

@@ -18,7 +18,7 @@ from ragqa.library.collection import collection_of
 from ragqa.plugins import registry
 from ragqa.records.view import View, reselect
 from ragqa.retrieval.learned_ranker import rankings_read
-from ragqa.retrieval.names import adding_command, lacking_rankings
+from ragqa.retrieval.ranking import adding_command, lacking_rankings
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config, FusionConfig, GenerationConfig, page_models, settings_at, with_values
 from ragqa.settings.paths import Paths
@@ -47,6 +47,12 @@ PANES, TABS, LIMITS, CHANGES = "live", "tabs", "limits", "changes"
 FOLLOWING = (TABS, PANES, LIMITS, CHANGES)  # the fragments that show what the filter does, the selection first
 _SETTINGS = {one.key: one for one in ON_PAGE}
 _STORE = "settings"  # plain keys: those of widgets vanish when the page changes
+_PLAIN = {
+    PRESETS[0].name: "Standard",
+    "learning to rank": "Trained ranking",
+    "AUEB .90/.10": "Strict",
+    "no filter, k = 10": "Broad",
+}
 _PRESET, _SAVED, _RESET = "chosen_preset", "saved_preset", "reset_now"
 
 
@@ -68,8 +74,13 @@ def settings_panel(
     with st.sidebar:
         st.html('<p class="rq-drawer">Settings</p>')
         own, problems = resources.own_presets(Paths.from_env().presets)
-        presets = _served_first((*PRESETS, *own), rankings, encoder)
+        presets = _offered((*PRESETS, *own), rankings, encoder)
         preset = presets[_chosen_preset(presets, weights, place)]
+        lacking, key = _needs(preset, rankings, encoder)
+        if lacking or key:  # it was chosen for another corpus, or an address names it
+            how = f"To add it: {_adding(lacking, index)}" if lacking else f"Set {key} and start again."
+            needed = f"The preset needs {', '.join(lacking) or key}, which is not here: it is left out. {how}"
+            (place or st).html(notice_html(needed, "mixed"))
         if st.session_state.pop(_RESET, False):
             _apply_preset(presets, weights)
         for name, value in weights(preset).items():  # of rankings that the corpus before this one had not
@@ -79,9 +90,6 @@ def settings_panel(
         groups = (registry.RETRIEVERS, registry.RERANKERS, registry.GENERATORS)
         for problem in (*problems, *(line for group in groups for line in registry.problems(group))):
             st.warning(plain_markdown(problem))
-        missing = lacking_rankings(preset.fusion, rankings, encoder)
-        if missing:
-            st.warning(plain_markdown(_missing(missing, index)))
         words = _filtering_widgets(values, moves=view is not None)
         _retrieval_widgets(values, rankings)
         _reranking_widgets(values, presets.values(), rankings, index)
@@ -123,6 +131,11 @@ def apply_values(changed: Mapping[str, Any], defaults: Config) -> None:
         values[name] = st.session_state[f"set_{name}"] = value
 
 
+def preset_label(name: str) -> str:
+    """What a preset is called in a list: in plain words where it has such, its own name behind them."""
+    return f"{_PLAIN[name]} ({name})" if name in _PLAIN else name
+
+
 def _chosen_preset(
     presets: Mapping[str, Preset], weights: Callable[[Preset], dict[str, float]], place: DeltaGenerator | None
 ) -> str:
@@ -133,7 +146,7 @@ def _chosen_preset(
         "Preset",
         list(presets),
         list(presets).index(st.session_state["preset"]) if "preset" in st.session_state else 0,
-        format_func=lambda name: f"Preset: {name}",
+        format_func=lambda name: f"Preset: {preset_label(name)}",
         key="preset",
         on_change=_apply_preset,
         args=(presets, weights),
@@ -199,15 +212,18 @@ def _say_what_limits(words: Mapping[str, DeltaGenerator], config: Config, view: 
         place.caption(f"**{found.words[name]}**" if binds else found.words[name])
 
 
-def _served_first(presets: Sequence[Preset], rankings: Sequence[str], encoder: str) -> dict[str, Preset]:
-    """By name, those whose rankings the index has before the others."""
-    served = {preset.name: preset for preset in presets if not lacking_rankings(preset.fusion, rankings, encoder)}
-    return served | {preset.name: preset for preset in presets if preset.name not in served}
+def _offered(presets: Sequence[Preset], rankings: Sequence[str], encoder: str) -> dict[str, Preset]:
+    """By name, those that run on this corpus and on this server, and the one that is chosen already."""
+    chosen = st.session_state.get("preset") or st.session_state.get(_PRESET)
+    return {one.name: one for one in presets if one.name == chosen or not any(_needs(one, rankings, encoder))}
 
 
-def _missing(names: Sequence[str], index: str) -> str:
-    words = f"This corpus has no ranking {', '.join(names)}, which the preset weighs: the others share its weight."
-    return f"{words} To add it: {_adding(names, index)}"
+def _needs(preset: Preset, rankings: Sequence[str], encoder: str) -> tuple[tuple[str, ...], str]:
+    """The rankings and the name of the key that the preset needs and that are not there."""
+    model = preset.reranking.model
+    lacking = lacking_rankings(preset.fusion, rankings, encoder)
+    lacking += tuple(name for name in rankings_read(model) if name not in (*rankings, *lacking))
+    return lacking, missing_key(model)
 
 
 def _adding(names: Sequence[str], index: str) -> str:

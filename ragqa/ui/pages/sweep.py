@@ -23,6 +23,7 @@ from ragqa.ui import access
 from ragqa.ui.html.charts import MEASURES, sweep_lines, sweep_surface
 from ragqa.ui.html.compare import points_html
 from ragqa.ui.html.render import notice_html
+from ragqa.ui.html.template import quantity
 from ragqa.ui.pages.compare import keep, kept_key
 from ragqa.ui.pages.evaluation.form import files_for, fitting_indexes
 from ragqa.ui.pages.settings import apply_values, current_settings
@@ -70,7 +71,7 @@ def sweep_page() -> None:
         words = "Choose questions with gold passages to see recall and F2, or one question to see how many are kept."
         st.html(notice_html(words))
         return
-    _draw(*found)
+    _draw(*found, config)
 
 
 def _corpus(names: list[str], paths: Paths) -> str:
@@ -167,9 +168,9 @@ def _questions(source: str | Path, name: str, index: Index, paths: Paths) -> tup
 # What came of it --------------------------------------------------------------------------------------------------
 
 
-def _draw(found: Sweep, config: Config, seconds: float) -> None:
+def _draw(found: Sweep, config: Config, seconds: float, now: Config) -> None:
     st.caption(
-        f"{len(found.points)} points over {found.n_questions} question{'s' if found.n_questions > 1 else ''} of "
+        f"{quantity(len(found.points), 'point')} over {quantity(found.n_questions, 'question')} of "
         f"{config.index} in {seconds:.1f} s. F2 of what is kept: recall counts twice, since the writer can leave a "
         "passage out and cannot use one it never got."
     )
@@ -186,10 +187,10 @@ def _draw(found: Sweep, config: Config, seconds: float) -> None:
         event = st.altair_chart(chart, width="stretch", on_select="rerun", key=f"sweep_chart_{id(found)}")
     clicked = event["selection"].get("point") or []
     with words:
-        _choose(found, clicked[0] if clicked else None)
+        _choose(found, now, clicked[0] if clicked else None)
 
 
-def _choose(found: Sweep, clicked: dict[str, float] | None) -> None:
+def _choose(found: Sweep, config: Config, clicked: dict[str, float] | None) -> None:
     """The chosen point beside the present one and the best, and the button that takes it over."""
     if clicked and st.session_state.get("sweep_clicked") != (id(found), clicked):
         st.session_state["sweep_clicked"] = (id(found), clicked)
@@ -198,6 +199,7 @@ def _choose(found: Sweep, clicked: dict[str, float] | None) -> None:
                 st.session_state[f"sweep_at_{axis.name}"] = min(
                     axis.values, key=lambda one: abs(one - clicked[axis.name])
                 )
+    now = {axis.name: present_value(config, axis.name) for axis in found.axes}
     best = found.best() if found.has_gold else found.present
     chosen = {}
     for axis in found.axes:
@@ -206,7 +208,8 @@ def _choose(found: Sweep, clicked: dict[str, float] | None) -> None:
             st.session_state[key] = best.values.get(axis.name, axis.values[0])
         chosen[axis.name] = st.select_slider(name_of(axis.name), axis.values, key=key)
     point = next(one for one in found.points if one.values == chosen)
-    rows = [("chosen", point), ("the settings now", found.present)]
+    rows = [("chosen", point)]
+    rows += [("the settings now", one) for one in (found.present, *found.points) if one.values == now][:1]
     if found.has_gold:
         rows.append((f"best F2: {_at(best)}", best))
     st.html(points_html(rows))

@@ -9,7 +9,7 @@ from html import escape
 
 import streamlit as st
 
-from ragqa.english.analysers import Analyser
+from ragqa.english.words import Analyser
 from ragqa.index import Index
 from ragqa.records.recorder import without_credentials, words_per_second
 from ragqa.records.view import Shown, View, provisional, reselect, shown, unread
@@ -34,6 +34,7 @@ from ragqa.ui.html.scores import (
     sentence_table_html,
 )
 from ragqa.ui.html.trace import has_tree, score_path, trace_html, tree_html
+from ragqa.ui.state.differences import writer_model
 from ragqa.ui.state.limits import limits
 from ragqa.ui.state.stale import stale
 
@@ -42,6 +43,7 @@ _matched = lru_cache(maxsize=2_048)(matched_words)  # the same for every redraw 
 LONG = 12  # rows; from here on a reader may want only those with a problem
 _KEPT_TAB, _KEPT_RAW = "shown_tab", "shows_raw"  # plain keys: widget keys vanish when the page changes
 _LABELS = "tab_labels"
+_OF_A_MODEL = ("model", "local_model", "base_url")  # settings that say nothing where no language model wrote
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +236,7 @@ def _written(drawn: _Drawn) -> None:
         st.html(steps)
     if len(points) > 1:
         st.altair_chart(path_chart(points), width="stretch")
-    if not view.trace:
+    if not (steps or has_tree(view.trace)):
         st.html(notice_html("Written in one step, from the kept passages." if view.answer else "Nothing is written."))
     if view.seconds:
         pace = words_per_second(view.answer.raw, view.seconds) if view.answer else None
@@ -256,7 +258,10 @@ def _settings(config: Config) -> dict[str, object]:
     config = replace(config, generation=without_credentials(config.generation))
     found: dict[str, object] = {"corpus": config.index}
     for part in ("retrieval", "fusion", "reranking", "filtering", "generation", "scoring"):
-        found |= {f"{part}.{name}": value for name, value in asdict(getattr(config, part)).items()}
+        unused = () if part != "generation" or writer_model(config.generation) else _OF_A_MODEL
+        found |= {
+            f"{part}.{name}": value for name, value in asdict(getattr(config, part)).items() if name not in unused
+        }
     return found
 
 
@@ -279,10 +284,7 @@ _TABS = {
     "obligations": _Tab(_covered, _obligations),
     "pairs": _Tab(_compared, _pairs),
     "written": _Tab(
-        lambda drawn: (
-            f"How it was {'checked' if drawn.view.asked.given else 'written'}"
-            + (f" {len(drawn.view.trace)}" if drawn.view.trace else "")
-        ),
+        lambda drawn: f"How it was {'checked' if drawn.view.asked.given else 'written'}",
         _written,
     ),
     "record": _Tab(lambda drawn: "Record", _record),

@@ -19,7 +19,7 @@ _HTML = """
 <section class="rq-panes" hidden>
   <div class="rq-left" role="group" aria-label="Answer">
     <div data-part="question"></div><div data-part="answer"></div><div data-part="scores"></div>
-    <div data-part="notes"></div>
+    <div data-part="notes"></div><div class="rq-print"></div>
   </div>
   <aside class="rq-evidence" aria-label="Evidence" hidden>
     <div class="rq-evidence-top"><h2>Evidence</h2>

@@ -35,9 +35,10 @@ function panesIn(root) {
   const section = root.querySelector(".rq-panes");
   const evidence = root.querySelector(".rq-evidence");
   const body = root.querySelector(".rq-evidence-body");
+  const paper = root.querySelector(".rq-print");
   const live = root.querySelector(".rq-live");
   const known = {};
-  let data = {}, chosen = "", shown = "", origin = null;
+  let data = {}, chosen = "", shown = "", origin = null, follows = false;
 
   const onPage = (key, id) => document.querySelector(`[data-${key}="${CSS.escape(id)}"]`);
   const escaped = (text) => text.replace(/[&<>]/g, (one) => `&#${one.charCodeAt(0)};`);
@@ -76,6 +77,12 @@ function panesIn(root) {
       each.classList.toggle("rq-chosen", each.dataset.show === chosen);
       if (each.matches(".rq-said, .rq-cite, .rq-pick")) each.setAttribute("aria-pressed", each.dataset.show === chosen);
     });
+  }
+
+  /** Whether the focus is where a question was asked, or nowhere. */
+  function isAsking() {
+    const at = document.activeElement;
+    return !at || at === document.body || Boolean(at.closest("[data-testid=stForm], .st-key-examples"));
   }
 
   function close() {
@@ -139,6 +146,18 @@ function panesIn(root) {
     choose(to.dataset.show, to, from.tagName === "TD" || !to.matches(SAID));
   }
 
+  const onPrint = () => { // made only then: nobody else reads it
+    paper.replaceChildren(...Object.keys(data.cards ?? {}).filter((id) => /^s\d+$/.test(id)).map((id) => {
+      const one = document.createElement("div");
+      one.append(copied(data.cards[id]));
+      return one;
+    }));
+  };
+
+  const onInput = () => { follows = false; };
+
+  window.addEventListener("beforeprint", onPrint);
+  document.addEventListener("input", onInput);
   root.querySelector(".rq-close").addEventListener("click", close);
   document.addEventListener("click", onClick);
   document.addEventListener("focusin", onFocus);
@@ -148,7 +167,10 @@ function panesIn(root) {
     update(next) {
       const before = data;
       data = next;
-      if (before.id !== next.id) { chosen = shown = ""; evidence.classList.remove("rq-sheet"); }
+      if (before.id !== next.id) {
+        follows = isAsking();
+        chosen = shown = ""; evidence.classList.remove("rq-sheet");
+      }
       section.hidden = !next.id;
       if (!next.id && document.activeElement === document.body && matchMedia("(pointer: fine)").matches) {
         document.querySelector("[data-testid=stForm] textarea")?.focus({ preventScroll: true }); // asking comes first
@@ -166,12 +188,19 @@ function panesIn(root) {
       if (focused && focused !== document.activeElement?.dataset?.show) {
         section.querySelector(`[data-show="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
       }
+      const first = follows && section.querySelector(SENTENCE);
+      if (first) { // the arrows walk at once; who writes the next question by then goes on writing
+        follows = false;
+        if (isAsking()) first.focus({ preventScroll: true });
+      }
       if (next.status !== before.status) live.textContent = next.status;
     },
     remove() {
       document.removeEventListener("click", onClick);
       document.removeEventListener("focusin", onFocus);
       document.removeEventListener("keydown", onKey);
+      document.removeEventListener("input", onInput);
+      window.removeEventListener("beforeprint", onPrint);
     },
   };
 }

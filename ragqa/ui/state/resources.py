@@ -24,7 +24,7 @@ from ragqa.library.jobs import Jobs
 from ragqa.pipeline import assemble
 from ragqa.records.store import RecordStore
 from ragqa.records.view import from_record
-from ragqa.retrieval.names import rankings_for
+from ragqa.retrieval.ranking import rankings_for
 from ragqa.server.access.policy import Act
 from ragqa.server.queue import RunQueue
 from ragqa.settings.config import NO_ENCODER, Config, FusionConfig

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from ragqa.retrieval.names import fitting_weights, own_weights
+from ragqa.retrieval.ranking import fitting_weights, own_weights
 from ragqa.settings import presets
 from ragqa.settings.config import Config, FusionConfig, RetrievalConfig, settings_at, values_by_key, with_values
 from ragqa.settings.presets import Preset

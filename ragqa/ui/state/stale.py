@@ -26,7 +26,11 @@ def stale(view: View, settings: Config) -> tuple[Stale, ...]:
     if settings.index != view.config.index:
         words = f"This is of the corpus {view.config.index}; now {settings.index} is chosen."
         return (Stale(f"of the corpus {view.config.index}", words, of_passages=True),)
-    found = [_selection(view, settings), _candidates(view, settings), *_writer(view, settings)]
+    found = [
+        _reranker(view, settings) or _selection(view, settings),
+        _candidates(view, settings),
+        *_writer(view, settings),
+    ]
     if view.best and view.config.scoring.mode != settings.scoring.mode:
         words = f"This answer was chosen by its RePASs in {view.config.scoring.mode} mode, not {settings.scoring.mode}."
         found.append(Stale("of another mode", words))
@@ -54,6 +58,15 @@ def _selection(view: View, settings: Config) -> Stale | None:
         f"{len(current.kept)}."
     )
     return Stale(f"of the old {' and '.join(changed) or 'selection'}", words)
+
+
+def _reranker(view: View, settings: Config) -> Stale | None:
+    """That another reranker would order the passages, whose scores are not known before the question is asked again."""
+    before, now = view.config.reranking.model, settings.reranking.model
+    if view.selection is None or before == now or not now:
+        return None
+    words = f"Reranker of this answer: {before or 'none'}. Reranker chosen now: {now}."
+    return Stale("before reranking" if not before else "other reranker", words, of_passages=True)
 
 
 def _candidates(view: View, settings: Config) -> Stale | None:

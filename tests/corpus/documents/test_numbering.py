@@ -73,3 +73,38 @@ def test_a_rule_may_begin_in_lower_case_where_its_number_is_next():
     found = numbers("6. RESIDENCE", "6.1 with regard to boats, a log;", "6.2 with regard to lights, a lamp.")
     assert [number for number, _ in found] == ["6.", "6.1", "6.2"]
     assert numbers("6.1 Boats are counted under rule", "9.4 applies to lights.")[-1][0] == "6.1"
+
+
+def test_an_item_within_a_provision_is_a_place_with_its_whole_number():
+    rule = [Block("2. A keeper must:", indent=1.0), Block("count", label="(g)", indent=2.0),
+            Block("light lamps where", label="(h)", indent=2.0), Block("it is dark;", label="(i)", indent=3.0),
+            Block("it rains.", label="(ii)", indent=3.0), Block("Point (h) holds by day too.", indent=1.0)]  # fmt: skip
+    [rule] = passages_of(build([heading("Article 5", 1), *rule]), "d", "D", 128)
+    places = dict(rule.places())
+    assert places["Article 5.2.(g)"] == "count"
+    assert places["Article 5.2.(h).(ii)"] == "it rains."
+    assert places["Article 5.2.(h)"].endswith("it rains.")
+    assert rule.text.endswith("Point (h) holds by day too.")
+
+
+def test_rows_of_a_table_are_places_named_by_their_first_cell():
+    long = "a light that every boat shows between dusk and dawn"
+    table = Block(f"Kind | Meaning\nLamp | {long}\nBell | {long}, by its sound", "table")
+    [passage] = passages_of(build([heading("Annex 1 Words", 1), table]), "d", "D", 128)[1:]
+    assert ("Annex 1.row Lamp", long) in passage.places()
+    terms = Block(f"Lamp | {long}\nBell | {long}, by its sound", "table")
+    [passage] = passages_of(build([heading("Annex 1 Words", 1), terms]), "d", "D", 128)[1:]
+    assert ("Annex 1.Bell", f"Bell | {long}, by its sound") in passage.places()
+
+
+def test_a_lead_in_further_out_begins_a_list_of_its_own():
+    blocks = [heading("3.1 Lamps", 1), Block("For keepers:", indent=1.0), Block("Light it.", label="1.", indent=36.0),
+              Block("Log it.", label="2.", indent=36.0), Block("For guests:", indent=1.0),
+              Block("Ask first.", label="1.", indent=36.0)]  # fmt: skip
+    [passage] = passages_of(build(blocks), "d", "D", 128)
+    assert ("3.1.1.", "Ask first.") in passage.places()
+
+
+def test_paragraphs_of_a_provision_are_places():
+    [passage] = passages_of(build([heading("3.1 Lamps", 1), Block("Light it."), Block("Log it.")]), "d", "D", 128)
+    assert passage.places() == (("3.1.first paragraph", "Light it."), ("3.1.second paragraph", "Log it."))

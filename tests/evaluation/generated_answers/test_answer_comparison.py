@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from ragqa.cli import app, evaluate_answers
+from ragqa.cli import app, evaluate
 from ragqa.errors import ConfigError, RagqaError, RecordError
 from ragqa.evaluation.benchmarks.generated_answers.ablations import AUEB, Study, published_beside, step_means, variants
 from ragqa.evaluation.benchmarks.generated_answers.comparing import compare_runs, load_run, published_rows
@@ -179,8 +179,8 @@ def test_a_study_runs_every_variant_in_a_folder_of_its_own_and_continues_there(t
     def fake(config, *_):
         return load_pipeline(0.0, config, generator=FakeGenerator(ANSWER))
 
-    monkeypatch.setattr(evaluate_answers, "pipeline_for", fake)
-    monkeypatch.setattr(evaluate_answers, "assemble", fake)
+    monkeypatch.setattr(evaluate, "pipeline_for", fake)
+    monkeypatch.setattr(evaluate, "assemble", fake)
     (tmp_path / "q.json").write_text(json.dumps([{"QuestionID": f"q{n}", "Question": f"What of {n}?"} for n in (1, 2)]))
     arguments = ["eval", "ablation", "filter", "--questions", str(tmp_path / "q.json"), "--out", str(tmp_path / "out")]
     found = json.loads(CliRunner().invoke(app, [*arguments, "--json"]).stdout)

@@ -12,8 +12,7 @@ from ragqa.cli import app
 from ragqa.corpus.pandachat import load_pandachat_questions, load_pandachat_rows, locate_pandachat
 from ragqa.errors import ConfigError, RecordError
 from ragqa.evaluation.benchmark import Item, Task
-from ragqa.evaluation.benchmarks.pandachat.benchmark import BENCHMARK, score, solve
-from ragqa.evaluation.benchmarks.pandachat.ranking import check_index, fits, ranker_of
+from ragqa.evaluation.benchmarks.pandachat.benchmark import BENCHMARK, check_index, fits, ranker_of, score, solve
 from ragqa.evaluation.benchmarks.pandachat.results import published
 from ragqa.evaluation.benchmarks.pandachat.submissions import read_submission, submission_json, write_submission
 from ragqa.evaluation.run import Stop, run

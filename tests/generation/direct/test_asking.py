@@ -59,3 +59,22 @@ def test_a_sentence_with_the_kind_of_answer_fits_better(question, has, lacks):
 def test_no_question_is_without_a_part():
     for text in ("", "?", "and when?", "why", "how how how"):
         assert parts_of(text or "?")
+
+
+@pytest.mark.parametrize(
+    ("question", "parts"),
+    [
+        (
+            "Who must be told of a breach, how soon, and whose duty is it?",
+            ("Who must be told of a breach", "how soon", "whose duty is it?"),
+        ),
+        ("If a firm is late, what happens?", ("If a firm is late, what happens?",)),
+        (
+            "When a client complains, how soon must the firm answer?",
+            ("When a client complains, how soon must the firm answer?",),
+        ),
+        ("What is kept, and how long?", ("What is kept", "how long?")),
+    ],
+)
+def test_a_part_begins_at_a_question_word_and_not_after_a_condition(question, parts):
+    assert tuple(part.text for part in parts_of(question)) == parts

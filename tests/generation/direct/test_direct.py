@@ -7,6 +7,7 @@ import pytest
 
 from ragqa.english.words import STOP_WORDS, words_of
 from ragqa.filtering import select
+from ragqa.fusion import led_by
 from ragqa.generation.answers import NOTHING_KEPT
 from ragqa.generation.direct.generator import ANYWAY, EVIDENCE, EVIDENCE_WORDS, REFUSAL, DirectGenerator
 from ragqa.generation.fanout.merging import reselected
@@ -170,3 +171,11 @@ def test_nothing_retrieved_and_nothing_readable_say_so():
 def test_headings_are_no_answers_where_there_is_anything_else():
     _, answer, _ = asked(MELTING, ranked("GOLD AND THE TEMPERATURE AT WHICH IT MELTS", MELTS))
     assert answer.sentences[0].text == MELTS
+
+
+def test_a_rule_asked_for_by_number_is_answered_by_that_rule_alone():
+    texts = "The bank keeps a list of clients. Clients are told of it each year in May."
+    ranking = ranked(MELTS, texts)
+    _, answer, _ = asked("What does rule 3.1.1 say?", led_by(ranking, [ranking.hits[1].passage]))
+    assert not answer.is_refusal
+    assert sorted(one.text for one in answer.sentences) == sorted(f"{one.rstrip('.')}." for one in texts.split(". "))

@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragqa.errors import ModelError, ScoringError
+from ragqa.infra import disk_cache
+from ragqa.infra.disk_cache import FairLock, RecentResults
 from ragqa.models import resolve_model
-from ragqa.models.inference import classifier, sharing
+from ragqa.models.inference import classifier
 from ragqa.models.inference.classifier import SequenceClassifier
 from ragqa.models.inference.pair_encoding import batches_by_length, padded_length
-from ragqa.models.inference.sharing import FairLock, RecentResults
 from tests.support.effort import effort
 from tests.support.processor import has_bf16
 
@@ -94,7 +95,7 @@ def test_the_lock_serves_a_waiter_before_the_thread_that_takes_it_again(monkeypa
             waiting.set()
             return super().wait(timeout)
 
-    monkeypatch.setattr(sharing, "Condition", Condition)
+    monkeypatch.setattr(disk_cache, "Condition", Condition)
     lock, order = FairLock(), []
 
     def other():
@@ -116,7 +117,7 @@ def test_the_lock_survives_errors_and_interrupted_waiters(monkeypatch):
         def wait(self, timeout=None):
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(sharing, "Condition", Condition)
+    monkeypatch.setattr(disk_cache, "Condition", Condition)
     lock = FairLock()
     with pytest.raises(ValueError, match="inside"), lock:
         with pytest.raises(KeyboardInterrupt):
@@ -356,7 +357,7 @@ def test_a_short_question_is_not_kept_waiting_by_a_long_one(tiny, monkeypatch):
             asked.set()  # the short question stands in the queue
             return super().wait(timeout)
 
-    monkeypatch.setattr(sharing, "Condition", Condition)
+    monkeypatch.setattr(disk_cache, "Condition", Condition)
     nli = load(tiny)
     monkeypatch.setattr(classifier.OpenVinoEngine, "infer", watched)
     many = [("firms " * n, "sky") for n in range(1, 41)]

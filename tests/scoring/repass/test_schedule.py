@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragqa.errors import ScoringError
-from ragqa.models.inference.sharing import FairLock
+from ragqa.infra.disk_cache import FairLock
 from ragqa.scoring.repass.nli import RememberingNli
 from ragqa.scoring.repass.scorer import PAIRS_PER_CALL, RepassScorer
 from ragqa.settings.config import ScoringConfig

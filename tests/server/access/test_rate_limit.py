@@ -6,9 +6,8 @@ import pytest
 
 from ragqa.errors import AccessError, ConfigError
 from ragqa.server.access.audit import AuditLog
-from ragqa.server.access.gate import Gate
+from ragqa.server.access.gate import Gate, RateLimit
 from ragqa.server.access.policy import Person, Policy, Role, read_policy
-from ragqa.server.access.rate_limit import RateLimit
 
 
 class Clock:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import statistics
+import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from ragqa.corpus import load_corpus
 from ragqa.corpus.pandachat import (
     DocumentQuestion,
     load_pandachat,
@@ -19,7 +21,6 @@ from ragqa.corpus.pandachat import (
 )
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmark import LIMIT, Benchmark, Item, Json, Option, Outcome, Settings, Status, Task
-from ragqa.evaluation.benchmarks.pandachat.ranking import Ranker, check_index, fits, ranker_of, warmed
 from ragqa.evaluation.benchmarks.pandachat.results import (
     RANKED_AT,
     REPORT,
@@ -43,10 +44,73 @@ from ragqa.evaluation.benchmarks.pandachat.submissions import (
 )
 from ragqa.evaluation.loading import built, config_of, retrievers_of, stamp_of
 from ragqa.evaluation.report import Column, Figure, File, Hit, Report, Row
+from ragqa.fusion import fuse
 from ragqa.index import Index
 from ragqa.infra.journal import digest, translated
+from ragqa.plugins.protocols import Rescorer, Retriever
+from ragqa.retrieval import rank
 from ragqa.settings.config import FusionConfig, RetrievalConfig
 from ragqa.settings.paths import Paths
+from ragqa.types import Ranking
+
+MAX_CHUNK_TOKENS: Final = 128  # words here; the benchmark's splitter counts 2.6 tokens (cl100k_base) to one of these
+_WARM_UP: Final = "ogrevanje"  # ranked once before the first question: loading lazily is no question's time
+
+Ranker = Callable[[str], Ranking]
+
+
+def ranker_of(retrievers: Sequence[Retriever], retrieval: RetrievalConfig, fusion: FusionConfig) -> Ranker:
+    """From a question's text to the fused ranking of its chunks, as the pipeline makes it before filtering.
+
+    A retriever of weight 0, whose ranking would only be shown, is not asked, unless another one rescores what it finds.
+    """
+    weighted = tuple(retriever for retriever in retrievers if fusion.weights.get(retriever.name, 0) > 0)
+    asked = retrievers if any(isinstance(retriever, Rescorer) for retriever in weighted) else weighted
+    return lambda question: fuse(rank(asked, question, retrieval.top_k), fusion)
+
+
+def warmed(ranker: Ranker) -> Ranker:
+    """The ranker, which ranks something else before its first question."""
+    cold, lock = [_WARM_UP], threading.Lock()
+
+    def ranked(question: str) -> Ranking:
+        with lock:
+            while cold:
+                ranker(cold.pop())
+        return ranker(question)
+
+    return ranked
+
+
+def check_index(index: Index, data: Path) -> None:
+    """Raises ConfigError unless this index is one of the data set's ``text_without_Q`` in chunks of 128 tokens at most.
+
+    Raises CorpusError where ``data`` cannot be read.
+    """
+    manifest = index.manifest
+    again = f"build one with `ragqa index build NAME --source {data}`, or name another with --index"
+    if manifest.chunk_max_tokens > MAX_CHUNK_TOKENS:
+        msg = (
+            f"index {manifest.name!r} has chunks of up to {manifest.chunk_max_tokens} tokens; expected at most "
+            f"{MAX_CHUNK_TOKENS}, the benchmark's rule; {again}"
+        )
+        raise ConfigError(msg)
+    if (
+        manifest.format != "pandachat"
+        or manifest.corpus_sha256 != load_corpus(data, "pandachat", manifest.chunk_max_tokens).sha256
+    ):
+        msg = f"index {manifest.name!r} was made from {manifest.source!r}; expected one of the texts of {data}; {again}"
+        raise ConfigError(msg)
+
+
+def fits(data: Path, index: Index) -> bool:
+    """Whether `check_index` takes it."""
+    try:
+        check_index(index, data)
+    except ConfigError:
+        return False
+    return True
+
 
 NAME: Final = "pandachat"  # also of the index that is built where there is none
 N_SOURCES: Final = 5  # chunks kept of a question, as most published submissions have

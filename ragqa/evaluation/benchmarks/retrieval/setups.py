@@ -18,7 +18,7 @@ from ragqa.generation.fanout.merging import Tree, merge
 from ragqa.index import Index
 from ragqa.infra.journal import digest
 from ragqa.plugins.protocols import Reranker
-from ragqa.retrieval.names import fitting_fusion, own_weights
+from ragqa.retrieval.ranking import fitting_fusion, own_weights
 from ragqa.settings.config import Config, FilteringConfig, FusionConfig, RerankingConfig
 from ragqa.settings.presets import Preset
 from ragqa.types import Ranking

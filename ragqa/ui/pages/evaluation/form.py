@@ -16,7 +16,7 @@ from ragqa.evaluation.benchmark import LIMIT, Benchmark, Option
 from ragqa.evaluation.catalogue import OfferedFile, data_folder, demo_files, offered_files
 from ragqa.infra.journal import translated
 from ragqa.plugins import registry
-from ragqa.retrieval.names import lacking_rankings
+from ragqa.retrieval.ranking import lacking_rankings
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config, has_llm
 from ragqa.settings.paths import Paths
@@ -104,7 +104,10 @@ class _Form:
                 return self._index(option)
             case "preset":
                 index = str(self.chosen.get("index") or "")
-                names = ["", *presets_for(option, index, self.paths)]
+                several = [name for one in self.benchmark.options if one.name == "index" for name in one.choices]
+                names = ["", *presets_for(option, [index], self.paths)]
+                if index in several and len(names) == 1:  # it stands for all of them together
+                    names += presets_for(option, [name for name in several if name != index], self.paths)
                 return self._select(option, names, lambda one: one or "the default settings", "As on the page Ask.")
             case "generator":
                 return self._select(option, generators(), str, "Who writes the answers.")
@@ -287,16 +290,17 @@ def _fits(
     return corpus is not None and _benchmark.fits is not None and _benchmark.fits(path, corpus)
 
 
-def presets_for(option: Option, index: str, paths: Paths) -> tuple[str, ...]:
-    """The names of presets that the option allows and whose rankings the index has; none of one yet to be built."""
-    if index not in resources.index_names(paths):
+def presets_for(option: Option, indexes: Sequence[str], paths: Paths) -> tuple[str, ...]:
+    """The names of presets that the option allows and whose rankings all indexes have; none of one yet to be built."""
+    if not set(indexes) <= set(resources.index_names(paths)):
         return ()
-    rankings, encoder = resources.rankings_of(index, paths)
+    known = [resources.rankings_of(index, paths) for index in indexes]
     own, _ = presets_in(paths.presets)
     return tuple(
         preset.name
         for preset in (*PRESETS, *own)
-        if not lacking_rankings(preset.fusion, rankings, encoder) and (option.allows is None or option.allows(preset))
+        if not any(lacking_rankings(preset.fusion, *one) for one in known)
+        and (option.allows is None or option.allows(preset))
     )
 
 

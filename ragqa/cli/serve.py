@@ -1,0 +1,33 @@
+"""`ragqa serve`, and `ragqa` alone: the page, from wherever ragqa is installed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+import ragqa
+
+# app.py and its settings, which Streamlit looks for beside the script
+APPLICATION: Final = Path(ragqa.__file__).parent / "ui" / "served" / "app.py"
+_ANY: Final = {"0.0.0.0", "::"}  # noqa: S104 - compared with, not bound to
+
+
+def serve(
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port of the page.")] = 8501,
+    address: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 for others too.")] = "localhost",
+    host: Annotated[
+        list[str] | None,
+        typer.Option(help="Name that the page is opened by, where it is served to others; repeatable."),
+    ] = None,
+) -> None:
+    """Open the page, in a browser on this machine or for others."""
+    names = [name for name in (*(host or ()), address, "localhost") if name not in _ANY]
+    options = ["--server.port", str(port), "--server.address", address, "--browser.serverAddress", names[0]]
+    for name in dict.fromkeys([*names, "127.0.0.1", "::1"]):
+        options += ["--server.allowedHosts", name]
+    typer.echo(f"The page: http://{names[0]}:{port} (Ctrl-C ends it)", err=True)
+    os.execv(sys.executable, [sys.executable, "-m", "streamlit", "run", str(APPLICATION), *options])  # noqa: S606

@@ -1,0 +1,38 @@
+"""Whether a rewriting of a follow-up says no more than the thread did: by its words. Pure, English."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from ragqa.conversation.history import Turn
+from ragqa.english.phrases import ParsedSentence, base_of
+from ragqa.english.words import STOP_WORDS, stem, words_of
+
+_ADDED: Final = frozenset(map(stem, "happen regarding whether case same thing".split()))  # what the rules put in
+_POSSESSIVE: Final = re.compile(r"\b([\w-]+)['’]s\b")
+_SHORT_IS: Final = re.compile(r"\b(?:it|that|this|there|he|she)['’]s\b", re.IGNORECASE)
+_TWICE: Final = re.compile(r"\b(\w+) \1\b", re.IGNORECASE)
+_CONTRACTED: Final = frozenset("what who where when how it that there here he she let".split())
+
+
+def parses_back(rewritten: str, asked: str, thread: Sequence[Turn]) -> bool:
+    """Whether every word of it is one of the thread or says nothing by itself, and only nouns have a possessive."""
+    texts = [asked, *(text for turn in thread for text in (turn.question, turn.answer))]
+    said = {word.stem for text in texts for word in words_of(text)}
+    bases = {base_of(word.lower) for text in texts for word in words_of(text)}
+    known = all(
+        word.stem in said or word.lower in STOP_WORDS or word.stem in _ADDED or base_of(word.lower) in bases
+        for word in words_of(rewritten)
+    )
+    owners = {match.lower() for match in _POSSESSIVE.findall(rewritten)} - _CONTRACTED
+    owners -= {match.lower() for text in texts for match in _POSSESSIVE.findall(text)}
+    is_short = _SHORT_IS.search(asked)  # "it's late": what stands for "it" gets no possessive
+    heads = (
+        {one.head.lower() for text in texts for one in ParsedSentence(text).phrases}
+        if owners and not is_short
+        else set()
+    )
+    is_one = rewritten.count("?") <= 1 and (not _TWICE.search(rewritten) or bool(_TWICE.search(asked)))
+    return known and is_one and owners <= heads

@@ -1,0 +1,81 @@
+"""The rule that a question asks for by its number: "rule 3.1.1 of the Outsourcing Rules", "Article 6(1)(a)". Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from ragqa.corpus.reference_grammar import Mention, Named, mentions
+from ragqa.corpus.references import Resolver, resolver_of
+from ragqa.english.reading import read
+from ragqa.types import Passage
+
+MOST = 12  # passages of one rule
+ENOUGH = 0.5  # of the words that name an instrument, rare ones counting more: a document with so many is meant
+
+
+def names_a_rule(question: str) -> bool:
+    """Whether the question names any rule by its number."""
+    return any(one.unit for mention in mentions(question) for one in mention.named)
+
+
+def asked_by_number(question: str, passages: Sequence[Passage], ranked: Sequence[str] = ()) -> tuple[Passage, ...]:
+    """The passages of each rule that the question names by number, in reading order; none where it names none.
+
+    Of several documents with such a number that is meant whose title or id the question names; where it names none,
+    the first among ``ranked``, ids of documents. A named instrument that is no document's leaves nothing.
+    """
+    found: dict[int, None] = {}
+    for mention in mentions(question):
+        for start, last in _places(question, mention, _resolver(passages), ranked):
+            found |= dict.fromkeys(range(start, min(last, start + MOST - 1) + 1))
+    return tuple(passages[place] for place in found)
+
+
+@lru_cache(4)
+def _resolver(passages: Sequence[Passage]) -> Resolver:
+    """Of an index's passages, looked at once: a second for some tens of thousands."""
+    return resolver_of(passages)
+
+
+def _places(question: str, mention: Mention, resolver: Resolver, ranked: Sequence[str]) -> Iterator[tuple[int, int]]:
+    order = {name: place for place, name in enumerate(dict.fromkeys(ranked))}
+    outside = f"{question[: mention.start]} {question[mention.end :]}"
+    for named in mention.named:
+        for one in _written(named):
+            places = resolver.anywhere(mention.kind, one)
+            if not places:
+                continue
+            meant = _meant(read(mention.instrument or outside).content, resolver)
+            best = min(places, key=lambda name: (-meant.get(name, 0.0), order.get(name, len(order))))
+            if meant.get(best, 0.0) >= ENOUGH or not mention.instrument:
+                yield places[best][:2]
+            break
+
+
+def _written(named: Named) -> Iterator[Named]:
+    """As documents may have it: 20(2)(a) is 20.2(a), too."""
+    if named.unit and named.items:
+        yield Named(f"{named.unit}.{named.items[0]}", named.items[1:])
+    if named.unit:
+        yield named
+
+
+def _meant(words: frozenset[str], resolver: Resolver) -> dict[str, float]:
+    """Of each document the share of these words that its title or id has; a word that many have counts little."""
+    holding = _names(resolver.passages)
+    n_with = Counter(word for stems in holding.values() for word in stems)
+    weights = {word: 1.0 / max(1, n_with[word]) for word in sorted(words)}
+    total = sum(weights.values()) or 1.0
+    return {
+        name: sum(weight for word, weight in weights.items() if word in stems) / total
+        for name, stems in holding.items()
+    }
+
+
+@lru_cache(4)
+def _names(passages: Sequence[Passage]) -> dict[str, frozenset[str]]:
+    """The words of each document's title and id."""
+    titles = {one.document_id: one.title for one in passages}
+    return {name: read(f"{title} {name}").content for name, title in titles.items()}

@@ -1,0 +1,91 @@
+"""RePASs and verdicts as a metric: of an answer and its passages, whoever wrote and retrieved them.
+
+::
+
+    from ragqa import score
+    result = score("How long are records kept?", ["A Firm must keep records for six years."], "Six years.")
+    result.repass.composite, result.supported, result.breakdown.verdicts
+
+The models are loaded once for each `ScoringConfig`, a second or two at the first call, and shared between threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from ragqa.evaluation.answer_file import answer_of_text
+from ragqa.generation.relevance import relevance
+from ragqa.loading import load_scorer
+from ragqa.scoring.repass.scorer import RepassScorer
+from ragqa.settings.config import ScoringConfig, scoring_from_env
+from ragqa.types import Answer, Passage, Question
+from ragqa.types.events.scoring import Relevance, Scored
+from ragqa.types.scores import Breakdown, RePASs, ScoringMode, Verdict
+from ragqa.types.streams import returned
+
+Triple = tuple[str, Sequence[str | Passage], str | Answer]  # question ("" for none), passages, answer
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerResult:
+    """What the passages say of an answer. ``scored`` holds both definitions of RePASs, ``mode`` says which is shown."""
+
+    scored: Scored
+    mode: ScoringMode
+    relevance: Relevance | None  # whether the answer answers the question; None without a question
+
+    @property
+    def breakdown(self) -> Breakdown:
+        """Every sentence, obligation, pair and verdict, in the mode that is shown."""
+        return self.scored.of(self.mode)
+
+    @property
+    def repass(self) -> RePASs:
+        """Entailment, contradiction, obligation coverage and their composite, each in [0, 1]."""
+        return self.breakdown.repass
+
+    @property
+    def supported(self) -> float:
+        """Share of the answer's sentences that the verdicts call supported, in [0, 1]; 0 without sentences."""
+        return self._share(Verdict.SUPPORTED)
+
+    @property
+    def contradicted(self) -> float:
+        """Share of the answer's sentences that the verdicts call contradicted, in [0, 1]; 0 without sentences."""
+        return self._share(Verdict.CONTRADICTED)
+
+    def _share(self, verdict: Verdict) -> float:
+        verdicts = self.breakdown.verdicts
+        return sum(one.verdict is verdict for one in verdicts) / len(verdicts) if verdicts else 0.0
+
+
+def score(
+    question: str, passages: Sequence[str | Passage], answer: str | Answer, *, config: ScoringConfig | None = None
+) -> AnswerResult:
+    """The scores of one answer. Citations of an `Answer` count the passages from 1.
+
+    Settings are those of the environment where ``config`` is not given. Raises ModelError, ScoringError.
+    """
+    return next(score_all([(question, passages, answer)], config=config))
+
+
+def score_all(triples: Iterable[Triple], *, config: ScoringConfig | None = None) -> Iterator[AnswerResult]:
+    """The scores of each (question, passages, answer) in turn, as soon as they are known. Raises as `score`."""
+    config = config or scoring_from_env()
+    scorer = _scorer(config)
+    for question, texts, answer in triples:
+        passages = [
+            Passage(str(n), "", text, number=str(n)) if isinstance(text, str) else text
+            for n, text in enumerate(texts, start=1)
+        ]
+        written = answer_of_text(answer, config.sentence_splitter) if isinstance(answer, str) else answer
+        asked = Question(question)
+        found = relevance(asked, written, passages, scorer.encoder) if question.strip() and scorer.encoder else None
+        yield AnswerResult(returned(scorer.stream(written, passages)), config.mode, found)
+
+
+@lru_cache(maxsize=2)
+def _scorer(config: ScoringConfig) -> RepassScorer:
+    return load_scorer(config)

@@ -1,0 +1,1 @@
+"""ragqa for programs: over HTTP beside the page, and as tools for assistants. See README.md."""

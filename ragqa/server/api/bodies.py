@@ -1,0 +1,73 @@
+"""What programs send below /v1, as OpenAPI describes it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from ragqa.server.api import service
+
+
+class SearchRequest(BaseModel):
+    """A question to a corpus, for its passages alone."""
+
+    question: Annotated[str, Field(min_length=1, max_length=8_000)]
+    corpus: Annotated[str, Field(max_length=200)] = ""
+    preset: Annotated[str, Field(max_length=200)] = ""
+    limit: Annotated[int, Field(ge=1, le=service.MOST_RESULTS)] = 10
+
+
+class AskRequest(BaseModel):
+    """A question to a corpus; with ``stream`` the pipeline's events come as server-sent events."""
+
+    question: Annotated[str, Field(min_length=1, max_length=8_000)]
+    corpus: Annotated[str, Field(max_length=200)] = ""
+    preset: Annotated[str, Field(max_length=200)] = ""
+    stream: bool = False
+
+
+class CheckRequest(BaseModel):
+    """A text written elsewhere, with the question it answers or without."""
+
+    text: Annotated[str, Field(min_length=1, max_length=8_000)]
+    question: Annotated[str, Field(max_length=8_000)] = ""
+    corpus: Annotated[str, Field(max_length=200)] = ""
+    preset: Annotated[str, Field(max_length=200)] = ""
+    stream: bool = False
+
+
+class ScoreRequest(BaseModel):
+    """An answer written elsewhere, with the passages it was written from."""
+
+    passages: Annotated[list[str], Field(max_length=service.MOST_TEXTS)]
+    answer: Annotated[str, Field(min_length=1, max_length=service.LONGEST_TEXT)]
+
+
+class ObligationsRequest(BaseModel):
+    """Passages of a corpus by their ids."""
+
+    corpus: Annotated[str, Field(min_length=1, max_length=200)]
+    passage_ids: Annotated[list[str], Field(min_length=1, max_length=service.MOST_TEXTS)]
+
+
+class ChatMessage(BaseModel):
+    """One message of a chat; of content in parts the texts count."""
+
+    role: str
+    content: str | list[dict[str, Any]] | None = None
+
+    @property
+    def text(self) -> str:
+        """What is said."""
+        if isinstance(self.content, list):
+            return "\n".join(str(part.get("text", "")) for part in self.content)
+        return self.content or ""
+
+
+class ChatRequest(BaseModel):
+    """As OpenAI's, of which what writes differently (temperature, tools, …) is left aside."""
+
+    model: Annotated[str, Field(max_length=200)]
+    messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=200)]
+    stream: bool = False

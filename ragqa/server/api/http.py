@@ -1,0 +1,338 @@
+"""The HTTP addresses below /v1: OpenAI's chat, and ragqa's own. OpenAPI: /v1/openapi.json.
+
+What may be done, and by whom, is said by the gate; `Keyed` finds whose request it is.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import json
+import queue
+import threading
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractContextManager, closing
+from dataclasses import asdict
+from typing import Annotated, Any, Final
+
+from fastapi import FastAPI, Header, Query, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, StreamingResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from ragqa.errors import (
+    AccessError,
+    BusyError,
+    ConfigError,
+    CorpusError,
+    GenerationError,
+    IndexingError,
+    ModelError,
+    QuestionError,
+    RagqaError,
+    RecordError,
+)
+from ragqa.infra.version import __version__
+from ragqa.records.view import View, advance
+from ragqa.server.access.gate import Gate
+from ragqa.server.api import chat, service
+from ragqa.server.api.bodies import (
+    AskRequest,
+    ChatRequest,
+    CheckRequest,
+    ObligationsRequest,
+    ScoreRequest,
+    SearchRequest,
+)
+from ragqa.server.api.service import Backend, Inquiry
+from ragqa.types.events.generation import Token
+from ragqa.types.events.pipeline import Event, Fused, Reranked, Retrieved, Selected
+from ragqa.types.events.scoring import Scored
+
+_STATUS: Final[dict[type[RagqaError], int]] = {  # the first that fits
+    AccessError: 403,
+    BusyError: 503,
+    QuestionError: 422,
+    CorpusError: 404,
+    RecordError: 404,
+    IndexingError: 404,
+    ConfigError: 422,
+    GenerationError: 502,
+    ModelError: 503,
+}
+_KEPT: Final = 1_000  # idempotency keys that a process remembers
+_TITLES: Final = {
+    401: "Access denied",
+    403: "Not allowed",
+    404: "Not found",
+    422: "Cannot be done as asked",
+    503: "Busy",
+}
+
+
+class Keyed:
+    """ASGI middleware: whoever sends a request is found by its key, and what is within acts for them."""
+
+    def __init__(
+        self, app: ASGIApp, gate_of: Callable[[Headers], Gate], acting: Callable[[Gate], AbstractContextManager[None]]
+    ) -> None:
+        """``gate_of`` raises AccessError where a key is needed and none or a wrong one is there."""
+        self._app, self._gate_of, self._acting = app, gate_of, acting
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Passes the request on, or refuses it in a sentence."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        try:
+            gate = await run_in_threadpool(self._gate_of, Headers(scope=scope))
+        except RagqaError as error:
+            refusal = problem(401 if isinstance(error, AccessError) else 503, str(error))
+            refusal.headers["WWW-Authenticate"] = "Bearer"
+            await refusal(scope, receive, send)
+            return
+        with self._acting(gate):
+            await self._app(scope, receive, send)
+
+
+def problem(status: int, words: str) -> JSONResponse:
+    """A refusal as RFC 9457 has it, with what OpenAI's clients look for beside it."""
+    body = {"type": "about:blank", "title": _TITLES.get(status, "Failed"), "status": status, "detail": words}
+    error = {"error": {"message": words, "type": body["title"], "code": status}}
+    return JSONResponse(body | error, status, media_type="application/problem+json")
+
+
+def application(backend: Backend) -> FastAPI:
+    """Everything below /v1."""
+    api = FastAPI(title="ragqa", version=__version__, docs_url=None, redoc_url=None)
+    api.add_exception_handler(RagqaError, _refused)
+    api.add_exception_handler(RequestValidationError, _malformed)
+    api.add_exception_handler(HTTPException, _unknown)
+    _add_chat(api, backend)
+    _add_questions(api, backend)
+    _add_reading(api, backend)
+    return api
+
+
+async def _refused(_request: Request, error: Exception) -> JSONResponse:
+    return problem(status_of(error), str(error))
+
+
+async def _malformed(_request: Request, error: Exception) -> JSONResponse:
+    first = error.errors()[0] if isinstance(error, RequestValidationError) else {}
+    where = ".".join(str(part) for part in first.get("loc", ()))
+    found = f"{first.get('msg', '')} at {where}"
+    return problem(422, f"expected what /v1/openapi.json describes, found: {found}; correct it")
+
+
+async def _unknown(_request: Request, error: Exception) -> JSONResponse:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    return problem(status, f"expected an address and a method of /v1/openapi.json ({status})")
+
+
+def _add_chat(api: FastAPI, backend: Backend) -> None:
+    @api.get("/models")
+    def models() -> dict[str, Any]:
+        """The corpora, as OpenAI lists models."""
+        return chat.models(list(service.corpora(backend)))
+
+    @api.post("/chat/completions")
+    async def completions(body: ChatRequest) -> Any:  # noqa: ANN401
+        """A question to a corpus in OpenAI's form; earlier messages are the thread that it follows."""
+        question, thread = chat.thread_of([(message.role, message.text) for message in body.messages])
+        corpus = chat.corpus_of(body.model, await run_in_threadpool(lambda: list(backend.corpora())))
+        asked = await run_in_threadpool(service.asked_of, backend, corpus, question, thread=thread)
+        if body.stream:
+            return await sent(lambda: service.events(backend, asked), lambda some: _chat_lines(some, body.model, asked))
+        view = await run_in_threadpool(_followed, service.events(backend, asked), View(asked.question, asked.config))
+        return chat.completion(body.model, view, _text(view) + chat.ending(view))
+
+
+def _add_questions(api: FastAPI, backend: Backend) -> None:
+    done = Idempotent()
+
+    async def answered(body: AskRequest | CheckRequest, key: str, text: str = "") -> Any:  # noqa: ANN401 - a record or a stream
+        asked = await run_in_threadpool(
+            service.asked_of, backend, body.corpus, body.question, text=text, preset=body.preset
+        )
+        if body.stream:
+            return await sent(lambda: service.events(backend, asked), _event_lines)
+        return await run_in_threadpool(done.record, backend, asked, key)
+
+    @api.post("/ask")
+    async def ask(body: AskRequest, idempotency_key: Annotated[str, Header(max_length=200)] = "") -> Any:  # noqa: ANN401
+        """A question answered and scored: the record, as `ragqa ask --json` prints it."""
+        return await answered(body, idempotency_key)
+
+    @api.post("/check")
+    async def check(body: CheckRequest, idempotency_key: Annotated[str, Header(max_length=200)] = "") -> Any:  # noqa: ANN401
+        """A text written elsewhere checked against a corpus: the record, as `ragqa check --json` prints it."""
+        return await answered(body, idempotency_key, body.text)
+
+    @api.post("/score")
+    def score(body: ScoreRequest) -> dict[str, Any]:
+        """An answer scored against the passages it comes with: both definitions of RePASs, and verdicts."""
+        return service.score(backend, body.passages, body.answer)
+
+
+def _add_reading(api: FastAPI, backend: Backend) -> None:
+    @api.post("/search")
+    def search(body: SearchRequest) -> dict[str, Any]:
+        """The best passages for a question."""
+        asked = service.asked_of(backend, body.corpus, body.question, preset=body.preset)
+        return {"corpus": asked.config.index, "results": service.search(backend, asked, body.limit)}
+
+    @api.post("/obligations")
+    def obligations(body: ObligationsRequest) -> dict[str, Any]:
+        """What these passages oblige somebody to."""
+        some = [service.passage(backend, body.corpus, one) for one in body.passage_ids]
+        return {"corpus": body.corpus, "obligations": service.obligations(backend, body.corpus, some)}
+
+    @api.get("/passages/{passage_id:path}")
+    def passage(passage_id: str, corpus: Annotated[str, Query(min_length=1, max_length=200)]) -> dict[str, Any]:
+        """One passage of a corpus."""
+        return service.passage_row(service.passage(backend, corpus, passage_id), corpus)
+
+    @api.get("/rules")
+    def rules(
+        corpus: Annotated[str, Query(min_length=1, max_length=200)],
+        reference: Annotated[str, Query(min_length=1, max_length=400)],
+    ) -> dict[str, Any]:
+        """A rule by its number, as “3.1.1 of the Outsourcing Rules”."""
+        return {"corpus": corpus, "passages": service.rule(backend, corpus, reference)}
+
+    @api.get("/corpora")
+    def corpora() -> dict[str, Any]:
+        """What can be asked."""
+        return {"corpora": list(service.corpora(backend))}
+
+
+class Idempotent:
+    """Records by person and idempotency key: a request that is sent again gets what it got before."""
+
+    def __init__(self) -> None:
+        self._done: OrderedDict[tuple[str, str], str] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def record(self, backend: Backend, asked: Inquiry, key: str) -> dict[str, Any]:
+        """The record of what is asked; that of the first time where ``key``, if any, came before."""
+        place = (backend.gate().person.id, key)
+        with self._lock:
+            known = self._done.get(place) if key else None
+        if known:
+            return service.stored(backend, known)
+        record = service.record_of(backend, asked)
+        if key:
+            with self._lock:
+                self._done[place] = record["record_id"]
+                while len(self._done) > _KEPT:
+                    self._done.popitem(last=False)
+        return record
+
+
+def status_of(error: Exception) -> int:
+    """The HTTP status of one of our errors; 500 for one that nobody foresaw."""
+    return next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
+
+
+# Streams ------------------------------------------------------------------------------------------------------------
+
+
+async def sent(
+    begin: Callable[[], Iterator[Event]], lines: Callable[[Iterator[Event]], Iterator[str]]
+) -> StreamingResponse:
+    """What ``lines`` make of the events, as server-sent events. The first is awaited: a refusal is no stream."""
+    made: queue.Queue[str | Exception | None] = queue.Queue(maxsize=1_000)
+    gone = threading.Event()
+
+    def run() -> None:
+        try:
+            with closing(begin()) as events:  # type: ignore[type-var]
+                for line in lines(events):
+                    if gone.is_set():
+                        return
+                    made.put(line)
+        except Exception as error:  # shown below, or in the stream
+            made.put(error)
+        finally:
+            made.put(None)
+
+    threading.Thread(target=contextvars.copy_context().run, args=(run,), name="ragqa-stream", daemon=True).start()
+    first = await run_in_threadpool(made.get)
+    if isinstance(first, Exception):
+        raise first
+
+    async def body() -> AsyncIterator[str]:
+        line: str | Exception | None = first
+        try:
+            while line is not None:
+                if isinstance(line, Exception):
+                    words = str(line) if isinstance(line, RagqaError) else "ragqa failed unexpectedly; see its log"
+                    yield _line({"error": {"message": words, "code": status_of(line)}}, "error")
+                else:
+                    yield line
+                line = await run_in_threadpool(made.get)
+        finally:
+            gone.set()
+
+    return StreamingResponse(body(), media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+
+
+def _line(data: object, event: str = "") -> str:
+    name = f"event: {event}\n" if event else ""
+    return f"{name}data: {json.dumps(data, ensure_ascii=False, default=str)}\n\n"
+
+
+def _event_lines(events: Iterator[Event]) -> Iterator[str]:
+    for event in events:
+        yield _line(event_data(event), type(event).__name__)
+
+
+def event_data(event: Event) -> object:
+    """An event as JSON can have it; of rankings ids and scores, of a selection what was kept and dropped and why."""
+    match event:
+        case Retrieved(rankings):
+            return [{"retriever": one.retriever, "hits": _hits(one)} for one in rankings]
+        case Fused(ranking) | Reranked(ranking):
+            return {"hits": _hits(ranking)}
+        case Selected(selection):
+            return {
+                "kept": [service.passage_row(one.passage, "") | {"why": one.explanation} for one in selection.kept],
+                "dropped": [
+                    {"passage_id": one.passage.passage_id, "why": one.explanation} for one in selection.dropped
+                ],
+            }
+        case Scored(paper, script):
+            return {"paper": asdict(paper.repass), "script": asdict(script.repass)}
+    return asdict(event)
+
+
+def _hits(ranking: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - a Ranking
+    return [{"passage_id": hit.passage.passage_id, "score": hit.score} for hit in ranking.hits]
+
+
+def _followed(events: Iterator[Event], view: View) -> View:
+    for event in events:
+        view = advance(view, event)
+    return view
+
+
+def _text(view: View) -> str:
+    """The answer with its citations as marks."""
+    return (view.answer.raw or view.answer.text) if view.answer else ""
+
+
+def _chat_lines(events: Iterator[Event], model: str, asked: Inquiry) -> Iterator[str]:
+    view, written = View(asked.question, asked.config), ""
+    for event in events:
+        view = advance(view, event)
+        if isinstance(event, Token):
+            written += event.text
+            yield _line(chat.chunk(model, view, event.text))
+    whole = _text(view)
+    rest = whole[len(written) :] if whole.startswith(written) else ""
+    yield _line(chat.chunk(model, view, rest + chat.ending(view), last=True))
+    yield "data: [DONE]\n\n"

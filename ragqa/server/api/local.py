@@ -1,0 +1,58 @@
+"""A program by itself: one person, everything allowed, nothing shared with a page."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from ragqa.corpus.demo import DEMOS
+from ragqa.index import Index, open_index
+from ragqa.index.folders import index_names
+from ragqa.loading import Models, load_further, load_models, with_reranker
+from ragqa.pipeline import Pipeline, assemble
+from ragqa.records.store import RecordStore
+from ragqa.server.access.gate import Gate
+from ragqa.settings.config import Config, ScoringConfig
+from ragqa.settings.paths import Paths
+
+
+class LocalBackend:
+    """Loads at the first call what it needs, once."""
+
+    def gate(self) -> Gate:
+        """Everything is allowed."""
+        return Gate()
+
+    def corpora(self) -> dict[str, str]:
+        """Name to title."""
+        names = index_names(Paths.from_env().indexes)
+        return {name: DEMOS[name].title if name in DEMOS else name for name in names}
+
+    def index(self, name: str) -> Index:
+        """Opened once."""
+        return _index(name, Paths.from_env().indexes)
+
+    def pipeline(self, config: Config) -> Pipeline:
+        """Over models loaded once."""
+        index = self.index(config.index)
+        models = with_reranker(_models(index.manifest.encoder, config.scoring), config.reranking)
+        further = load_further([ranking.option for ranking in index.manifest.rankings], Paths.from_env())
+        return assemble(config, index, replace(models, further=further), self.records())
+
+    def records(self) -> RecordStore:
+        """All of them."""
+        return RecordStore(Paths.from_env().records)
+
+    def turn(self) -> None:
+        """Nobody else is there."""
+
+
+@lru_cache(8)
+def _index(name: str, indexes: Path) -> Index:
+    return open_index(name, indexes)
+
+
+@lru_cache(2)
+def _models(encoder: str, scoring: ScoringConfig) -> Models:
+    return load_models(encoder, scoring, Paths.from_env())

@@ -1,0 +1,211 @@
+"""What programs may ask, whoever carries it: HTTP (`http.py`) and tools (`tools.py`) call these functions.
+
+Each asks the gate first, as the page does, and waits for its turn beside the page's visitors.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final, Protocol
+
+from ragqa.conversation import Turn, rewrite
+from ragqa.corpus.numbered import asked_by_number
+from ragqa.english.sentences import split_sentences
+from ragqa.errors import BusyError, CorpusError, QuestionError, RagqaError
+from ragqa.index import Index
+from ragqa.pipeline import Pipeline, clean_question
+from ragqa.records.store import RecordStore
+from ragqa.server.access.gate import Gate
+from ragqa.server.access.policy import Act
+from ragqa.server.queue import QueuePlace
+from ragqa.settings import presets
+from ragqa.settings.config import Config
+from ragqa.settings.paths import Paths
+from ragqa.settings.preset_files import find_preset
+from ragqa.types import Answer, AnswerSentence, Passage, Question, Selection
+from ragqa.types.events.pipeline import Event, Recorded, Selected
+from ragqa.types.streams import returned
+
+MOST_RESULTS: Final = 100  # passages of a search
+MOST_TEXTS: Final = 200  # passages that are scored or searched for obligations at once
+LONGEST_TEXT: Final = 20_000  # characters of one of them
+
+
+class Backend(Protocol):
+    """What a process has loaded, and for whom it works now: the page's server, or one program by itself."""
+
+    def gate(self) -> Gate:
+        """What the person whose request this is may do."""
+
+    def corpora(self) -> dict[str, str]:
+        """The corpora that this person may read: name to title."""
+
+    def index(self, name: str) -> Index:
+        """An opened corpus. Raises AccessError, IndexingError."""
+
+    def pipeline(self, config: Config) -> Pipeline:
+        """One for these settings. Raises AccessError, IndexingError, ModelError."""
+
+    def records(self) -> RecordStore:
+        """The records that this person may see."""
+
+    def turn(self) -> QueuePlace | None:
+        """A place in the queue; None where there is none. Raises BusyError."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """A question or a text to be checked, of which corpus and with which settings."""
+
+    question: Question
+    config: Config
+
+
+def asked_of(
+    backend: Backend, corpus: str, question: str, *, text: str = "", preset: str = "", thread: Sequence[Turn] = ()
+) -> Inquiry:
+    """What is asked, cleaned; with a ``thread`` the question is made to stand alone first.
+
+    Raises QuestionError, ConfigError.
+    """
+    config = Config.from_env()
+    if preset:
+        config = presets.with_preset(config, find_preset(preset, Paths.from_env().presets))
+    config = replace(config, index=corpus or config.index)
+    asked = clean_question(Question(question, given=text))
+    if thread and not text:
+        found = rewrite(asked.text, thread, config.generation)
+        asked = clean_question(replace(asked, text=found.rewritten, follow_up=found))
+    backend.gate().demand(Act.READ, config.index)
+    return Inquiry(asked, config)
+
+
+def events(backend: Backend, asked: Inquiry) -> Generator[Event, None, None]:
+    """The pipeline's events of what is asked, when its turn has come; closing this ends the work.
+
+    Raises AccessError, BusyError and what `Pipeline.run` raises.
+    """
+    gate, question = backend.gate(), asked.question
+    act, text = (Act.CHECK, question.given) if question.given else (Act.QUESTION, question.text)
+    with gate.doing(act, asked.config.index, **gate.asked(text)):
+        gate.spend_question()
+        turn = backend.turn()
+    try:
+        if turn and not turn.wait(lambda _: None):
+            msg = "The server stopped before this request's turn came; send it again."
+            raise BusyError(msg)
+        yield from backend.pipeline(asked.config).run(question)
+    finally:
+        if turn:
+            turn.leave()
+
+
+def record_of(backend: Backend, asked: Inquiry) -> dict[str, Any]:
+    """The whole record, as `ragqa ask --json` prints it. Raises as `events`."""
+    record_id = ""
+    for event in events(backend, asked):
+        if isinstance(event, Recorded):
+            record_id = event.record_id
+    return stored(backend, record_id)
+
+
+def stored(backend: Backend, record_id: str) -> dict[str, Any]:
+    """A record by its id. Raises RecordError, also where this person may not see it."""
+    found: dict[str, Any] = json.loads(backend.records().load(record_id).to_json())
+    return found
+
+
+def search(backend: Backend, asked: Inquiry, limit: int = 10) -> list[dict[str, Any]]:
+    """The best passages for a question, with their relevance and what filtering says of each; nothing is written."""
+    with backend.gate().doing(Act.READ, asked.config.index):
+        pipeline = backend.pipeline(
+            replace(asked.config, generation=replace(asked.config.generation, generator="none"))
+        )
+    selection = _selection(pipeline, asked.question)
+    candidates = sorted((*selection.kept, *selection.dropped), key=lambda one: one.rank)
+    return [
+        passage_row(one.passage, asked.config.index)
+        | {"rank": one.rank, "relevance": one.relevance, "kept": one.drop is None, "why": one.explanation}
+        for one in candidates[: min(limit, MOST_RESULTS)]
+    ]
+
+
+def _selection(pipeline: Pipeline, question: Question) -> Selection:
+    found = [event.selection for event in pipeline.run(question) if isinstance(event, Selected)]
+    return found[-1]
+
+
+def score(backend: Backend, passages: Sequence[str], answer: str) -> dict[str, Any]:
+    """Both breakdowns of an answer written elsewhere against these passages. Raises QuestionError, ScoringError."""
+    with backend.gate().doing(Act.CHECK, characters=len(answer)):
+        scorer = backend.pipeline(Config.from_env()).scorer
+    texts = [Passage(str(n), "", text, number=str(n)) for n, text in enumerate(_bounded(passages), start=1)]
+    return asdict(returned(scorer.stream(_written(*_bounded([answer])), texts)))
+
+
+def _written(text: str) -> Answer:
+    sentences = tuple(AnswerSentence(span.text, span.start, span.end) for span in split_sentences(text))
+    return Answer(text, sentences, generator="file", model="", raw=text)
+
+
+def obligations(backend: Backend, corpus: str, passages: Sequence[Passage]) -> list[dict[str, Any]]:
+    """Every sentence of these passages that obliges somebody, with its place. Raises QuestionError, ScoringError."""
+    with backend.gate().doing(Act.READ, corpus):
+        classifier = backend.pipeline(replace(Config.from_env(), index=corpus)).models.obligations
+    _bounded([one.text for one in passages])
+    spans = [(passage, span) for passage in passages for span in split_sentences(passage.text)]
+    texts = sorted({span.text for _, span in spans})
+    obliges = dict(zip(texts, classifier.classify(texts), strict=True))
+    return [
+        {"text": span.text, "start": span.start, "end": span.end, "passage": passage_row(passage, corpus)}
+        for passage, span in spans
+        if obliges[span.text]
+    ]
+
+
+def rule(backend: Backend, corpus: str, reference: str) -> list[dict[str, Any]]:
+    """The passages of a rule by its number, as "Article 6(1)(a)" or "3.1.1 of the Outsourcing Rules"; [] for none."""
+    with backend.gate().doing(Act.READ, corpus):
+        index = backend.index(corpus)
+    names = [reference, f"rule {reference}"]
+    found = next((some for name in names if (some := asked_by_number(name, index.passages))), ())
+    return [passage_row(passage, corpus) for passage in found]
+
+
+def passage(backend: Backend, corpus: str, passage_id: str) -> Passage:
+    """One passage by its id. Raises CorpusError where the corpus has none of this id."""
+    with backend.gate().doing(Act.READ, corpus):
+        index = backend.index(corpus)
+    position = index.position_of.get(passage_id)
+    if position is None:
+        msg = f"expected the id of a passage of {corpus}, found {passage_id[:80]!r}; ids are those that a search gives"
+        raise CorpusError(msg)
+    return index.passages[position]
+
+
+def passage_row(one: Passage, corpus: str) -> dict[str, Any]:
+    """A passage as programs get it; what is empty is left out."""
+    return {"corpus": corpus} | {name: value for name, value in asdict(one).items() if value}
+
+
+def _bounded(texts: Sequence[str]) -> Sequence[str]:
+    if len(texts) > MOST_TEXTS or any(len(text) > LONGEST_TEXT for text in texts):
+        longest = max(map(len, texts))
+        msg = (
+            f"expected at most {MOST_TEXTS} passages of at most {LONGEST_TEXT:,} characters, found {len(texts)}, the "
+            f"longest of {longest:,}; send fewer or shorter ones"
+        )
+        raise QuestionError(msg)
+    return texts
+
+
+def corpora(backend: Backend) -> Iterator[dict[str, Any]]:
+    """The corpora that this person may read, with how many passages each has; what cannot be opened is left out."""
+    for name, title in backend.corpora().items():
+        try:
+            manifest = backend.index(name).manifest
+        except RagqaError:
+            continue
+        yield {"name": name, "title": title, "passages": manifest.n_passages, "built_at": manifest.created}

@@ -1,0 +1,132 @@
+"""What each reader must see: notes, bullets, columns of terms, run-in headings, frames; no word is lost unsaid."""
+
+import pytest
+from docx import Document
+from openpyxl import Workbook
+
+from ragqa.corpus.documents.conservation import check_words, lost_words
+from ragqa.corpus.documents.docx import parse_docx
+from ragqa.corpus.documents.labels import read_label
+from ragqa.corpus.documents.model import Block, Parsed, UnreadableError
+from ragqa.corpus.documents.passages import passages_of
+from ragqa.corpus.documents.pdf import parse_pdf
+from ragqa.corpus.documents.sheets import parse_xlsx
+from ragqa.corpus.documents.structure import build
+from tests.support.document_files import write_pdf
+
+TITLE = (60, 30, 8, "Book of Harbours")
+
+
+def pdf_blocks(path, *pages):
+    write_pdf(path, list(pages))
+    parsed = parse_pdf(path)
+    assert not lost_words(parsed, passages_of(build(parsed.blocks), "d", "D", 128))
+    return parsed
+
+
+def lines(x, y, *texts, size=11):
+    return [(x, y + 13 * n, size, text) for n, text in enumerate(texts)]
+
+
+def test_notes_with_numbers_of_their_own_are_no_footers(tmp_path):
+    pages = [
+        [TITLE, *lines(60, 150, f"{n}. A keeper of harbour {n} counts the boats each morning and each night."),
+         (60, 760, 8, f"{n + n // 3} Circular Letter No. {n * n % 7} of 20{20 + n * n % 3}"),
+         (300, 785, 8, f"Page {n}")]
+        for n in range(1, 6)
+    ]  # fmt: skip
+    parsed = pdf_blocks(tmp_path / "a.pdf", *pages)
+    assert [block.label for block in parsed.blocks if block.kind == "note"] == ["1", "2", "4", "5", "6"]
+    assert parsed.dropped == {"header or footer": 5, "page number": 5}
+
+
+def test_a_bullet_begins_a_paragraph_and_a_term_stands_beside_its_text(tmp_path):
+    page = lines(60, 90, "A keeper lights", "- the pier,", "- the gate.")
+    for n, term in enumerate(("Lamp", "Bell", "Rope")):
+        page += [
+            (60, 200 + 40 * n, 11, term),
+            *lines(200, 200 + 40 * n, f"what every boat of kind {n} carries", "at night."),
+        ]
+    texts = [block.text for block in pdf_blocks(tmp_path / "a.pdf", page).blocks]
+    assert texts[1:3] == ["- the pier,", "- the gate."]
+    assert "Bell | what every boat of kind 1 carries at night." in texts
+
+
+def test_a_list_of_contents_without_leaders_goes(tmp_path):
+    names = "Lamps Bells Ropes Keepers Boats Fees".split()
+    contents = [
+        entry
+        for n, name in enumerate(names)
+        for entry in ((60, 100 + 20 * n, 11, name), (400, 100 + 20 * n, 11, str(n + 2)))
+    ]
+    further = [lines(60, 90, f"{name} are kept by the harbour in good order.") for name in names]
+    parsed = pdf_blocks(tmp_path / "a.pdf", contents, *further)
+    assert parsed.dropped["table of contents"] == len(names)
+    assert len(parsed.blocks) == len(names)
+
+
+def test_a_heading_that_runs_in_to_its_text():
+    blocks = [
+        Block("24. Counting boats at night.- (1) In counting, no boat is counted twice."),
+        Block("(2) Count again."),
+    ]
+    [heading, first, second] = passages_of(build(blocks), "d", "D", 128)
+    assert (heading.number, heading.text) == ("24.", "Counting boats at night")
+    assert (first.number, first.text) == ("24.(1)", "In counting, no boat is counted twice.")
+    assert second.section == "24. Counting boats at night"
+
+
+def test_numbers_with_a_letter_before_them_behind_a_word():
+    [step], rest = read_label("REGULATION R-4 Lamps")
+    assert (step.printed, rest) == ("REGULATION R-4", "Lamps")
+
+
+def test_headings_without_numbers_begin_a_count_anew():
+    names = ("Boats", 0.0), ("1. Size", 90.0), ("2. Age", 90.0), ("Keepers", 0.0), ("1. Duties", 90.0)
+    blocks = [Block(name, "heading", indent=indent) for name, indent in names] + [Block("Many.")]
+    assert passages_of(build(blocks), "d", "D", 128)[-1].number == "1."
+
+
+def test_a_note_between_items_stands_beside_them():
+    blocks = [Block("2. A keeper must:"), Block("(a) count; and"), Block("As of old.", "note", "7"), Block("(b) log.")]
+    [rule, note] = passages_of(build(blocks), "d", "D", 128)
+    assert rule.text == "A keeper must:\n(a)\tcount; and\n(b)\tlog."
+    assert (note.number, note.text) == ("2.note 7", "As of old.")
+
+
+def test_a_frame_in_word_is_a_note_with_its_name_and_no_table(tmp_path):
+    document = Document()
+    document.add_heading("Lamps", 1)
+    document.add_table(1, 1).rows[0].cells[0].text = "Practice Note: lamps burn at night."
+    document.add_table(1, 1).rows[0].cells[0].text = "Lamps are lit by hand."
+    document.save(tmp_path / "a.docx")
+    parsed = parse_docx(tmp_path / "a.docx")
+    assert [(block.kind, block.text) for block in parsed.blocks[1:]] == [
+        ("note", "Practice Note: lamps burn at night."), ("text", "Lamps are lit by hand.")]  # fmt: skip
+    assert not lost_words(parsed, passages_of(build(parsed.blocks), "d", "D", 128))
+
+
+def test_hidden_sheets_are_left_out_by_name_with_all_their_words(tmp_path):
+    book = Workbook()
+    book.active.append(["Island", "Name of its keeper"])
+    book.active.append(["Brač", "Ana"])
+    hidden = book.create_sheet("Old")
+    hidden.append(["Secret lamp"])
+    hidden.sheet_state = "hidden"
+    book.save(tmp_path / "a.xlsx")
+    parsed = parse_xlsx(tmp_path / "a.xlsx")
+    assert "secret" in parsed.words
+    assert not lost_words(parsed, passages_of(build(parsed.blocks), "d", "D", 128))
+
+
+def test_a_reading_that_loses_much_is_refused_and_one_that_parts_words_elsewhere_is_not():
+    words = "shall not sail at night without a lamp".split()
+    parsed = Parsed(blocks=[Block("shallnot sail at night without a lamp")], words=words)
+    passages = passages_of(build(parsed.blocks), "d", "D", 128)
+    assert not lost_words(parsed, passages)
+    parsed.words += ["rope"]
+    check_words(parsed, passages)
+    assert "1 words of the file are in no passage" in parsed.warnings[0]
+    parsed.words += ["rope"] * 40
+    with pytest.raises(UnreadableError, match="found 41 of 49 in none"):
+        check_words(parsed, passages)

@@ -1,0 +1,44 @@
+"""A rule asked for by its number is found in the document that the question names, and in no other."""
+
+import pytest
+
+from ragqa.corpus.numbered import asked_by_number
+from ragqa.types import Passage
+
+
+def passage(document, number, title):
+    return Passage(f"{document}:{number}", document, f"Text of {number} in {title}.", title=title, number=number)
+
+
+CORPUS = tuple(
+    passage(document, number, title)
+    for document, title, numbers in (
+        ("1", "Client Assets Rules", ("3.1.1", "3.1.1.(2)", "3.1.2")),
+        ("2", "Market Rules", ("3.1.1", "3.1.2", "4.1.1")),
+        ("eu-gdpr-act", "L_2016119EN.xml", ("CHAPTER II.Article 6.1.", "CHAPTER VII.Section 3.Article 71.2.")),
+    )
+    for number in numbers
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "ids"),
+    [
+        ("What does rule 3.1.2 of the Client Assets Rules say?", ("1:3.1.2",)),
+        ("What does rule 3.1.1 of the Client Assets Rules say?", ("1:3.1.1", "1:3.1.1.(2)")),
+        ("market rules 3.1.2", ("2:3.1.2",)),
+        ("What does Rule 4.1.1 require?", ("2:4.1.1",)),
+        ("What does Article 6(1)(a) of the GDPR say?", ("eu-gdpr-act:CHAPTER II.Article 6.1.",)),
+        ("What is Article 71(2) of the GDPR?", ("eu-gdpr-act:CHAPTER VII.Section 3.Article 71.2.",)),
+        ("What does rule 3.1.1 of the Outsourcing Rules say?", ()),
+        ("What does rule 9.9.9 say?", ()),
+        ("How long are records kept?", ()),
+    ],
+)
+def test_the_rule_is_that_of_the_document_named(question, ids):
+    assert tuple(one.passage_id for one in asked_by_number(question, CORPUS)) == ids
+
+
+def test_where_no_document_is_named_the_first_of_the_ranking_is_meant():
+    found = asked_by_number("What does rule 3.1.2 say?", CORPUS, ["2", "1"])
+    assert [one.passage_id for one in found] == ["2:3.1.2"]

@@ -1,0 +1,243 @@
+"""What programs call below /v1: OpenAI's client, ragqa's own addresses, refusals, streams that are left."""
+
+import json
+import time
+from contextlib import contextmanager
+
+import pytest
+from starlette.testclient import TestClient
+
+from ragqa.errors import GenerationError
+from ragqa.records.store import RecordStore
+from ragqa.server.access.audit import AuditLog
+from ragqa.server.access.gate import Gate
+from ragqa.server.access.policy import Act, Policy, Role
+from ragqa.server.api.keys import KeyStore
+from tests.support.fakes import FakeGenerator
+from tests.support.helpers import ANSWER
+from tests.support.programs import ToyBackend, asgi, served
+
+
+@pytest.fixture
+def backend(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+    return ToyBackend(tmp_path)
+
+
+@pytest.fixture
+def client(backend):
+    return TestClient(asgi(backend), raise_server_exceptions=False)
+
+
+def events_in(text):
+    return [
+        (lines[0].removeprefix("event: "), json.loads(lines[-1].removeprefix("data: ")))
+        for lines in (block.split("\n") for block in text.strip().split("\n\n"))
+        if lines[-1] != "data: [DONE]"
+    ]
+
+
+@pytest.mark.enable_socket
+def test_the_openai_client_lists_asks_streams_and_is_refused(backend):
+    from openai import OpenAI, UnprocessableEntityError
+
+    with served(asgi(backend)) as address:
+        client = OpenAI(base_url=f"{address}/v1", api_key="none", max_retries=0)
+        assert [model.id for model in client.models.list()] == ["ragqa:rulebook"]
+        ask = {"model": "ragqa:rulebook", "messages": [{"role": "user", "content": "Who must act?"}]}
+        whole = client.chat.completions.create(**ask)
+        text = whole.choices[0].message.content
+        assert text.startswith(ANSWER.raw)
+        assert "Sources:\n[1] General Rules › 1.1" in text
+        assert "1 supported, 1 unsupported" in text
+        proof = whole.model_extra["ragqa"]
+        assert [one["verdict"]["verdict"] for one in proof["sentences"]] == ["supported", "unsupported"]
+        assert proof["passages"][0]["passage_id"] == "1:1.1"
+        chunks = list(client.chat.completions.create(**ask, stream=True))
+        streamed = "".join(chunk.choices[0].delta.content for chunk in chunks)
+        assert streamed.split() == text.split()
+        assert chunks[-1].choices[0].finish_reason == "stop"
+        with pytest.raises(UnprocessableEntityError, match="expected a model of ragqa:rulebook"):
+            client.chat.completions.create(**ask | {"model": "gpt-4o"})
+
+
+def test_a_chat_is_a_thread(client, backend):
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Who must act?"},
+        {"role": "assistant", "content": "A firm must act at once.\n\nSources:\n[1] General Rules"},
+        {"role": "user", "content": [{"type": "text", "text": "And when?"}]},
+    ]
+    body = client.post("/v1/chat/completions", json={"model": "ragqa:rulebook", "messages": messages}).json()
+    record = backend.records().load(body["ragqa"]["record_id"])
+    assert record.question.follow_up.asked == "And when?"
+    last = client.post("/v1/chat/completions", json={"model": "ragqa:rulebook", "messages": messages[:3]})
+    assert last.status_code == 422
+    assert "the question last" in last.json()["detail"]
+
+
+def test_an_answer_is_the_record_and_the_stream_its_events(client, backend, tmp_path):
+    record = client.post("/v1/ask", json={"question": "Who must act?", "corpus": "rulebook"}).json()
+    assert record == json.loads(RecordStore(tmp_path / "records.sqlite3").load(record["record_id"]).to_json())
+    streamed = client.post("/v1/ask", json={"question": "Who must act?", "corpus": "rulebook", "stream": True})
+    assert streamed.headers["content-type"].startswith("text/event-stream")
+    names = [name for name, _ in events_in(streamed.text)]
+    assert names[:3] == ["Retrieved", "Fused", "Selected"]
+    assert names[-2:] == ["Scored", "Recorded"]
+    figures = dict(events_in(streamed.text))["Scored"]
+    assert figures["paper"]["entailment"] == record["scored"]["paper"]["repass"]["entailment"]
+
+
+def test_the_same_idempotency_key_gives_the_same_record(client):
+    body = {"question": "Who must act?", "corpus": "rulebook"}
+    first, again, other = (
+        client.post("/v1/ask", json=body, headers={"Idempotency-Key": key}).json()["record_id"] for key in "aab"
+    )
+    assert first == again != other
+
+
+def test_search_check_score_obligations_passages_and_rules(client):
+    found = client.post("/v1/search", json={"question": "act", "corpus": "rulebook", "limit": 2}).json()
+    assert [one["passage_id"] for one in found["results"]] == ["1:1.1", "1:1.2"]
+    assert found["results"][0]["kept"]
+    checked = client.post("/v1/check", json={"text": "A firm must act at once.", "corpus": "rulebook"}).json()
+    assert checked["question"]["given"] == "A firm must act at once."
+    scored = client.post("/v1/score", json={"passages": ["A firm must act."], "answer": "A firm must act."}).json()
+    assert scored["paper"]["verdicts"][0]["verdict"] == "supported"
+    duties = client.post("/v1/obligations", json={"corpus": "rulebook", "passage_ids": ["1:1.1", "1:1.2"]}).json()
+    assert [one["text"] for one in duties["obligations"]] == ["A firm must act at once.", "It must not sleep."]
+    assert client.get("/v1/passages/2:3.4", params={"corpus": "rulebook"}).json()["number"] == "3.4"
+    rule = client.get("/v1/rules", params={"corpus": "rulebook", "reference": "3.4 of the Other Rules"}).json()
+    assert [one["passage_id"] for one in rule["passages"]] == ["2:3.4"]
+    assert client.get("/v1/corpora").json()["corpora"][0]["passages"] == 3
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("post", "/v1/ask", {}, 422),
+        ("post", "/v1/ask", {"question": " "}, 422),
+        ("post", "/v1/ask", {"question": "x", "preset": "no such"}, 422),
+        ("post", "/v1/score", {"passages": ["x"] * 201, "answer": "x"}, 422),
+        ("post", "/v1/score", {"passages": ["x" * 20_001], "answer": "x"}, 422),
+        ("post", "/v1/obligations", {"corpus": "rulebook", "passage_ids": ["gone"]}, 404),
+        ("get", "/v1/passages/gone?corpus=rulebook", None, 404),
+        ("get", "/v1/nothing", None, 404),
+        ("get", "/v1/ask", None, 405),
+    ],
+)
+def test_a_refusal_is_a_problem_in_words(client, method, path, body, status):
+    answer = client.request(method, path, json=body)
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["detail"].startswith(("expected", "The question", "unknown", "no preset", "There is"))
+
+
+def test_only_json_is_read(client):
+    plain = client.post("/v1/ask", content='{"question": "x"}', headers={"Content-Type": "text/plain"})
+    assert plain.status_code == 422
+
+
+def test_a_failure_is_told_before_a_stream_and_in_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+    broken = ToyBackend(tmp_path, generator=FakeGenerator(ANSWER, GenerationError("the server is down"), error_after=2))
+    client = TestClient(asgi(broken), raise_server_exceptions=False)
+    body = {"question": "Who must act?", "corpus": "rulebook"}
+    assert client.post("/v1/ask", json=body).status_code == 502
+    streamed = events_in(client.post("/v1/ask", json=body | {"stream": True}).text)
+    assert streamed[-1][0] == "error"
+    assert "the server is down" in streamed[-1][1]["error"]["message"]
+    broken.queue.close("The server stops.")
+    assert client.post("/v1/ask", json=body | {"stream": True}).status_code == 503
+
+
+@pytest.mark.enable_socket
+def test_a_client_that_goes_frees_its_turn(tmp_path, monkeypatch):
+    import httpx2
+
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+
+    class Slow(FakeGenerator):
+        def stream(self, question, passages):
+            for event in super().stream(question, passages):
+                time.sleep(0.3)
+                yield event
+            return ANSWER
+
+    backend = ToyBackend(tmp_path, generator=Slow(ANSWER))
+    body = {"question": "Who must act?", "corpus": "rulebook", "stream": True}
+    with served(asgi(backend)) as address:
+        with httpx2.stream("POST", f"{address}/v1/ask", json=body) as answer:
+            next(answer.iter_lines())
+            assert backend.queue.at_work == 1
+        deadline = time.monotonic() + 10
+        while backend.queue.at_work and time.monotonic() < deadline:
+            time.sleep(0.05)
+    assert backend.queue.at_work == 0
+
+
+def test_the_openapi_document_names_every_address(client):
+    paths = client.get("/v1/openapi.json").json()["paths"]
+    assert {"/chat/completions", "/models", "/search", "/ask", "/check", "/score", "/corpora"} <= set(paths)
+
+
+# Whose key it is ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def guarded(backend, tmp_path):
+    store, acting_now = KeyStore(tmp_path), []
+    policy = Policy(corpora={"rulebook": frozenset({"risk"})})
+    audit = AuditLog(tmp_path / "audit")
+
+    def gate_of(headers):
+        secret = headers.get("authorization", "").removeprefix("Bearer ")
+        return Gate(store.person(secret), policy, audit)
+
+    @contextmanager
+    def acting(gate):
+        acting_now.append(gate)
+        yield
+        acting_now.pop()
+
+    backend.gate = lambda: acting_now[-1]
+    return TestClient(asgi(backend, gate_of, acting), raise_server_exceptions=False), store
+
+
+@pytest.mark.parametrize(
+    ("role", "groups", "path", "status"),
+    [
+        (Role.READER, ("risk",), "/v1/ask", 403),
+        (Role.READER, ("risk",), "/v1/search", 200),
+        (Role.READER, (), "/v1/search", 403),
+        (Role.ANALYST, (), "/v1/ask", 403),
+        (Role.ANALYST, ("risk",), "/v1/ask", 200),
+        (Role.ADMINISTRATOR, (), "/v1/ask", 200),
+    ],
+)
+def test_a_key_may_do_what_its_role_may(guarded, role, groups, path, status):
+    client, store = guarded
+    _, secret = store.make("ann", role, groups)
+    body = {"question": "Who must act?", "corpus": "rulebook"}
+    assert client.post(path, json=body, headers={"Authorization": f"Bearer {secret}"}).status_code == status
+
+
+@pytest.mark.parametrize("path", ["/v1/ask", "/v1/search", "/v1/models", "/v1/openapi.json", "/v1/nothing"])
+@pytest.mark.parametrize("header", [None, "Bearer", "Bearer ragqa_guess", "Basic YTpi", "Bearer revoked"])
+def test_without_a_valid_key_nothing_is_answered(guarded, header, path):
+    client, store = guarded
+    key, secret = store.make("ann", Role.ADMINISTRATOR)
+    store.revoke(key.id)
+    headers = {} if header is None else {"Authorization": header.replace("revoked", secret)}
+    answer = client.request("GET" if "ask" not in path and "search" not in path else "POST", path, headers=headers)
+    assert answer.status_code == 401
+    assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_the_log_says_whose_key_asked(guarded, tmp_path):
+    client, store = guarded
+    _, secret = store.make("ann@example.org", Role.ANALYST, ("risk",))
+    body = {"question": "Who must act?", "corpus": "rulebook"}
+    client.post("/v1/ask", json=body, headers={"Authorization": f"Bearer {secret}"})
+    entry = next(one for one in AuditLog(tmp_path / "audit").entries() if one["act"] == Act.QUESTION)
+    assert entry["email"] == "ann@example.org"

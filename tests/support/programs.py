@@ -1,0 +1,77 @@
+"""A backend on fakes for what programs call, and a server of it for real clients."""
+
+from __future__ import annotations
+
+import threading
+import time
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from types import SimpleNamespace
+
+from ragqa.records.store import RecordStore
+from ragqa.server.access.gate import Gate
+from ragqa.server.api.http import Keyed, application
+from ragqa.server.queue import RunQueue
+from tests.support.helpers import PASSAGES, FakeManifest, make_pipeline
+
+
+@dataclass(frozen=True)
+class CountedManifest(FakeManifest):
+    n_passages: int = len(PASSAGES)
+    created: str = "2026-11-24T00:00:00+00:00"
+
+
+class ToyBackend:
+    """One corpus of three passages, `rulebook`; ``parts`` change its pipeline."""
+
+    def __init__(self, folder, **parts):
+        self._records = RecordStore(folder / "records.sqlite3")
+        self._parts, self.queue = parts, RunQueue(2, 50)
+        places = {passage.passage_id: n for n, passage in enumerate(PASSAGES)}
+        self._index = SimpleNamespace(
+            manifest=CountedManifest(), passages=PASSAGES, position_of=places, text_of=lambda passage: passage.text
+        )
+
+    def gate(self):
+        return Gate()
+
+    def corpora(self):
+        return {"rulebook": "The rulebook"}
+
+    def index(self, name):
+        assert name == "rulebook"
+        return self._index
+
+    def pipeline(self, config):
+        parts = {"generator": None} if config.generation.generator == "none" else {}
+        return make_pipeline(config=config, index=self._index, records=self._records, **(self._parts | parts))
+
+    def records(self):
+        return self._records
+
+    def turn(self):
+        return self.queue.take("")
+
+
+def asgi(backend, gate_of=lambda headers: Gate(), acting=lambda gate: nullcontext()):
+    from starlette.applications import Starlette
+    from starlette.routing import Mount
+
+    return Starlette(routes=[Mount("/v1", Keyed(application(backend), gate_of, acting))])
+
+
+@contextmanager
+def served(app):
+    """The application at an address of this machine, which is given."""
+    import uvicorn
+
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    try:
+        while not server.started:
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(10)

@@ -1,0 +1,158 @@
+"""States of the page that were wrong once: what is named, counted, marked as changed, found again."""
+
+import altair as alt
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import ragqa.ui.pages.dataset as dataset
+import ragqa.ui.state.resources as resources
+from ragqa.evaluation.benchmark import Option
+from ragqa.evaluation.sweep import Axis, Point, Sweep
+from ragqa.records.store import RecordStore
+from ragqa.records.view import View
+from ragqa.settings.config import Config, GenerationConfig, RerankingConfig
+from ragqa.settings.paths import Paths
+from ragqa.types import Passage, Question, Selection
+from ragqa.ui.html.charts import sweep_surface
+from ragqa.ui.html.library import size_words
+from ragqa.ui.html.render import place, short_name
+from ragqa.ui.html.template import quantity
+from ragqa.ui.pages import tabs
+from ragqa.ui.pages.evaluation.form import presets_for
+from ragqa.ui.pages.library import _name_of
+from ragqa.ui.state.stale import stale
+from tests.support.helpers import make_pipeline
+from tests.support.server import ROOT
+from tests.ui.test_app import ask, words
+
+WORD = Passage("p:1", "p", "Text.", "Leave policy", "Leave policy › 2 Sick leave", "2.1", place="page=3&box=1,2,3,4")
+RULE = Passage("r:1", "r", "Text.", "Outsourcing and Operational Resilience Rules", "", "3.1.1")
+
+
+@pytest.fixture
+def app(monkeypatch, tmp_path):
+    store = RecordStore(tmp_path / "records.sqlite3")
+    monkeypatch.setattr(resources, "record_store", lambda path: store)
+    monkeypatch.setattr(resources, "warm_up", lambda config, paths: None)
+    monkeypatch.setattr(resources, "pipeline", lambda config, paths: make_pipeline(config=config, records=store))
+    return AppTest.from_file(str(ROOT / "app.py"), default_timeout=60)
+
+
+def test_a_title_is_named_once_and_evidence_names_its_page():
+    assert place(WORD) == "Leave policy › 2 Sick leave › 2.1, page 3"
+    assert place(RULE) == "Outsourcing and Operational Resilience Rules › 3.1.1"
+
+
+@pytest.mark.parametrize(
+    ("title", "number", "name"),
+    [
+        ("Outsourcing and Operational Resilience Rules", "3.1.1", "Outsourcing 3.1.1"),
+        ("Anti-Money Laundering Rules", "4.2.", "Anti-Money Laundering 4.2"),
+        ("Mercury (planet)", "2", "Mercury 2"),
+        ("Rules", "1", "Rules 1"),
+        ("", "", "d"),
+    ],
+)
+def test_a_citation_has_a_short_name(title, number, name):
+    assert short_name(Passage("d:1", "d", "x", title, "", number)) == name
+
+
+def test_one_of_a_thing_is_singular():
+    assert (quantity(1, "passage"), quantity(2_000, "passage")) == ("1 passage", "2,000 passages")
+    assert quantity(2, "entry", "entries") == "2 entries"
+    assert [size_words(size) for size in (0, 1, 999, 1_400)] == ["0 bytes", "1 byte", "999 bytes", "1 kB"]
+
+
+def test_a_corpus_without_a_name_is_not_called_after_the_first_of_several_files():
+    assert _name_of(["rules.pdf"]) == "rules"
+    assert _name_of(["rules.pdf", "guide.pdf"]).startswith("2 documents, 20")
+
+
+def test_a_preset_with_another_reranker_marks_the_answer():
+    view = View(Question("Who?"), Config(), selection=Selection((), ()))
+    (found,) = stale(view, Config(reranking=RerankingConfig("ranker-adgm", depth=50, weight=1.0)))
+    assert found.of_passages
+    assert stale(view, Config()) == ()
+
+
+def test_a_record_names_no_language_model_where_none_wrote():
+    named = {name.removeprefix("generation.") for name in tabs._settings(Config())}
+    assert not named & {"local_model", "base_url"}
+    assert "generation.model" not in tabs._settings(Config())
+    assert tabs._settings(Config(generation=GenerationConfig("llm")))["generation.model"] == "gpt-4o-mini"
+
+
+def test_a_sweeps_cells_tell_their_settings_by_name():
+    points = tuple(Point({"threshold": x, "max_drop": y}, 2.0) for x in (0.1, 0.2) for y in (0.3, 0.4))
+    axes = (Axis("threshold", (0.1, 0.2)), Axis("max_drop", (0.3, 0.4)))
+    chart = sweep_surface(Sweep(axes, points, points[0], 1, has_gold=False), "kept", {"threshold": "Threshold"})
+    tips = [tip["title"] for tip in chart.to_dict()["layer"][0]["encoding"]["tooltip"]]
+    assert isinstance(chart, alt.LayerChart)
+    assert tips == ["Threshold", "weight of max_drop", "passages kept", "passages kept"]
+
+
+def test_presets_are_offered_where_several_corpora_are_asked():
+    option = Option("preset", "", "preset")
+    both = presets_for(option, ["rulebook", "encyclopedia"], Paths.from_env())
+    assert "BM25 only" in both
+    assert presets_for(option, ["rulebook", "none such"], Paths.from_env()) == ()
+
+
+def test_presets_that_cannot_run_here_are_not_offered_and_the_others_have_plain_names(app):
+    at = app.run()
+    offered = at.selectbox(key="preset").options
+    assert [one for one in offered if "Standard (RIRAG .70/.20)" in one]
+    assert not [one for one in offered if "SPLADE" in one or "AUEB final" in one]
+
+
+def test_a_preset_that_lacks_a_ranking_says_so_in_place(app):
+    app.query_params["preset"] = "RIRAG SPLADEv2"
+    at = app.run()
+    assert "The preset needs splade, which is not here" in words(at)
+
+
+def test_who_labels_is_asked_once_and_the_field_gives_way(monkeypatch):
+    def script():
+        import streamlit as st
+
+        from ragqa.ui.pages.dataset import _reviewer
+
+        st.text(_reviewer())
+
+    at = AppTest.from_function(script, default_timeout=30).run()
+    at.text_input(key="dataset_reviewer").set_value("Ann").run()
+    assert not at.text_input
+    assert at.text[0].value == "Ann"
+    at.button(key="dataset_other").click().run()
+    assert at.text_input(key="dataset_reviewer").value == ""
+    assert dataset._WHO in at.session_state
+
+
+def test_results_of_compare_are_marked_once_the_choices_change_and_found_again_by_their_address(app):
+    def script():
+        from ragqa.ui.pages.compare import compare_page
+
+        compare_page()
+
+    app.run()
+    at = AppTest.from_function(script, default_timeout=60).run()
+    at.text_area(key="compare_question").set_value("Who must act?")
+    at.button(key="compare_ask").click().run()
+    runs = at.session_state["compared"]
+    for run in runs:
+        run.wait(20)
+    assert "Changed since these results" not in words(at.run())
+    at.selectbox(key="compare_preset_b").select("no filter, k = 10").run()
+    assert "Changed since these results: B: Threshold 0.70 → 0.00" in words(at)
+    again = AppTest.from_function(script, default_timeout=60)
+    again.query_params["run_a"], again.query_params["run_b"] = (run.id for run in runs)
+    again.run()
+    assert not again.exception
+    assert "Kept as records" in words(again)
+
+
+def test_what_was_written_in_steps_has_words(app):
+    at = ask(app.run())
+    at.session_state["tab"] = "written"
+    assert "How it was written" in at.run().segmented_control(key="tab").options
+    assert "Written in one step" in words(at)
