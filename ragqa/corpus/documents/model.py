@@ -76,8 +76,8 @@ class Unit:
     @property
     def level(self) -> int:
         """1 to 9 of a heading whose source says it, else 0."""
-        texts = self.texts[:1]
-        return texts[0].level if texts and texts[0].kind == "heading" else 0
+        first = next((part for part in self.parts if isinstance(part, Block)), None)
+        return first.level if first and first.kind == "heading" else 0
 
     @property
     def heading(self) -> str:

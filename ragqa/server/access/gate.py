@@ -62,7 +62,6 @@ class RateLimit:
 _USED: Final = RateLimit()  # of this process
 _OPENED: Final[dict[tuple[str, str], float]] = {}  # who read which record of late
 _MOST_OPENED: Final = 10_000
-HOUR: Final = 3600.0
 
 
 @dataclass(frozen=True, slots=True)
