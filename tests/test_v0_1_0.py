@@ -35,6 +35,7 @@ LATER = {
     "notes",
     "feedback",
     "items",
+    "in_force",
     "second",
 }  # fields that 0.1.0 did not know
 OLD = Path(__file__).parent / "fixtures" / "v0.1.0"

@@ -127,14 +127,14 @@ def page():
     from ragqa.records.store import RecordStore
     from ragqa.records.view import from_record
     from ragqa.settings.config import Config
-    from ragqa.ui.pages.follow_up import PENDING, draw_follow_up, origin_html
+    from ragqa.ui.pages.follow_up import PENDING, draw_follow_up, draw_thread
 
     st.text_area("Question", key="question")
     if st.session_state.pop("ask_now", False):
         st.session_state["asked"] = (st.session_state["question"], st.session_state.pop(PENDING))
     store = RecordStore(st.session_state["path"])
     view = from_record(store.load(st.session_state["record_id"]))
-    st.html(origin_html(view.asked.follow_up))
+    draw_thread(view.asked.follow_up, store)
     draw_follow_up(view, Config(), store)
 
 

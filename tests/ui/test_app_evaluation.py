@@ -330,7 +330,7 @@ def test_a_run_that_was_killed_says_so_and_goes_on(world):
 def test_begin_anew_throws_away_what_was_kept(world):
     at = finished(press(limited(choose(page(), "retrieval"), "retrieval", 2), "Run"))
     world.asked.clear()
-    at = finished(press(at, "Begin anew"))
+    at = finished(press(at, "Run from the start"))
     assert "Done: 2 questions." in words(at)
     assert not any(row.restored for row in current().view.rows)
 
@@ -344,7 +344,7 @@ def test_an_index_that_was_rebuilt_is_refused_with_a_way_out(world):
     build_index("rulebook", RULES.source, indexes=world.indexes, config=changed, encoder=FakeEncoder())
     at = finished(press(limited(choose(page(), "retrieval"), "retrieval", 2), "Run"))
     assert "index_sha256 was" in words(at)
-    assert "Done: 2 questions." in words(finished(press(at, "Begin anew")))
+    assert "Done: 2 questions." in words(finished(press(at, "Run from the start")))
 
 
 def test_a_bug_shows_a_reference_and_no_trace_and_keeps_what_was_done(world, monkeypatch):

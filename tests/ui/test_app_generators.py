@@ -99,7 +99,7 @@ def test_a_finished_vrr_answer_shows_plan_candidates_rounds_and_path(vrr_app, se
     at.slider(key="set_rounds").set_value(1).run()
     text = words(ask(at)) + tab(at, "written")
     for part in ("It will take 2 to 3 calls", "candidate 1", "removal 1",
-                 "insertion 1", "Written by: VRR, verified and refined with RePASs", SLEEP):  # fmt: skip
+                 "insertion 1", "Written by VRR, verified and refined with RePASs", SLEEP):  # fmt: skip
         assert part in text, part
     assert at.get("arrow_vega_lite_chart") or at.get("vega_lite_chart")
 

@@ -66,7 +66,7 @@ def test_a_corpus_from_files_that_wait_to_a_deleted_one(collection):
     assert [one.name for one in collection.read().staged] == ["a.md", "c.pdf"]
     returned(index_events(collection, Paths.from_env().indexes, FakeEncoder))
     _, words = shown(page(corpus="mine"))
-    assert "1 documents · 1 passages" in words
+    assert "1 document · 1 passage" in words
     assert "All \\*of\\* them." in words
     at = page(corpus="mine")
     at.button(key="remove_a").click().run()

@@ -228,7 +228,9 @@ def test_a_mixed_folder_is_indexed_and_what_cannot_be_read_is_said(tmp_path):
         assert len(line) < 350
     [summary] = [line for line in messages if line.startswith("left out: ")]
     assert "banner or menu (1)" in summary
-    assert len(messages) == len(expected) + 1
+    [choice] = [line for line in messages if line.startswith("analyser ")]
+    assert "--analyser chooses another" in choice
+    assert len(messages) == len(expected) + 2
     index = open_index("mixed", tmp_path / "indexes")
     assert {passage.document_id for passage in index.passages} == {"a", "b", "c", "note"}
     assert not list(tmp_path.rglob("out.html"))

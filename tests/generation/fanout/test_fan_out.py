@@ -1,6 +1,7 @@
 """The fan-out without a language model: events, answer, record, replay, page; everything escaped."""
 
 import json
+import re
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -199,7 +200,7 @@ def test_the_tree_grows_while_the_work_goes_on():
     states = [tree_html(trace[:n]) for n in range(1, len(trace) + 1)]
     assert states[0].count("searching") == 2
     assert states[1].count("searching") == 1
-    assert "passages</span>" in states[2]
+    assert re.search(r"\d passages?</span>", states[2])
     assert len(set(states)) == len(states)
 
 
@@ -232,7 +233,7 @@ def test_the_page_shows_tree_evidence_answer_and_scores(app):
     assert "set_depth" not in {slider.key for slider in at.slider}
     text = words(ask(at, COMPARISON)) + tab(at, "written")
     for part in ("Sub-questions", "sub-question 1: answered", "Tarn Peak was climbed in 1888.", "RePASs",
-                 "Written by: fan-out, no language model", "found by sub-question 2"):  # fmt: skip
+                 "Written by fan-out, no language model", "found by sub-question 2"):  # fmt: skip
         assert part in text, part
     assert html(at).count('class="rq-rows rq-tree"') == 1
 
