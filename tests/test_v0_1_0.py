@@ -15,10 +15,6 @@ from ragqa.settings.preset_files import find_preset, presets_in, read_preset
 from ragqa.types.events.generation import BestSoFar, SubQuestionsAsked
 
 LATER = {
-    "about",
-    "parts",
-    "nearest",
-    "clarification",
     "verdicts",
     "obligation_verdicts",
     "verdict_rules",
