@@ -18,7 +18,7 @@ EVIDENCE: Final = 3  # sentences after those that answer
 EVIDENCE_WORDS: Final = 150  # of them together
 # How far below the best score of a part evidence may lie: of other passages, of those that answer, and right after the
 # sentence that answers where it limits it.
-NEAR, BESIDE, LIMITING = 0.6, 1.5, 7.0
+NEAR, BESIDE, LIMITING = 0.6, 1.5, 4.0
 VAGUE: Final = 1  # so few words of a question say what it is about
 SURE: Final = 0.8  # so likely answered, it is understood
 MOST_CHOICES: Final = 4
