@@ -123,8 +123,7 @@ class Pipeline:
 
     def relevance(self, question: Question, answer: Answer, passages: Sequence[Passage]) -> Relevance | None:
         """Whether the answer, written from these passages, answers the question; None of a refusal."""
-        encoder = self.models.sentences or self.models.encoder
-        return relevance(question, answer, passages, encoder, self.models.selector)
+        return relevance(question, answer, passages, self.models.sentences or self.models.encoder)
 
     def _led_by_number(self, question: str, ranking: Ranking) -> Ranking:
         """With the rule first that the question asks for by its number."""
@@ -276,7 +275,6 @@ def _generator(config: Config, models: Models, scorer: RepassScorer) -> Generato
         filtering=config.filtering,
         encoder=models.encoder,
         obligations=models.obligations,
-        selector=models.selector,
         verifier=RepassVerifier(scorer),
         api_key=api_key(),
         prompts=prompt_folder(),

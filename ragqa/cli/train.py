@@ -1,8 +1,8 @@
-"""`ragqa train answers | body | nli | obligations | retriever | reranker | ranker | verdicts`: weights, made here."""
+"""`ragqa train body | nli | obligations | retriever | reranker | ranker | verdicts`: weights of labels or corpora."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -11,7 +11,6 @@ import typer
 
 from ragqa.cli.output import options_of, plain, progress_bar, stderr, stdout
 from ragqa.cli.rankings import fused_rankings, reranked_results
-from ragqa.cli.train_answers import answers, refusal, shown_training
 from ragqa.cli.train_ranking import asked_index, cut, ranker
 from ragqa.cli.train_verdicts import verdicts
 from ragqa.errors import ConfigError
@@ -22,6 +21,7 @@ from ragqa.lab.claims import FOLDS
 from ragqa.lab.dataset.pseudo_queries import PseudoQuery, counts_of, draw, pseudo_queries
 from ragqa.lab.questions import MEASURES, AskedIndex
 from ragqa.lab.training.backbones import cut_body
+from ragqa.lab.training.loop import Progress, Reading
 from ragqa.lab.training.model_folder import command_line, files_table, write_card
 from ragqa.lab.training.nli import NliSources, NliTraining, gather, nli_card, train_nli
 from ragqa.lab.training.obligations import train_obligations
@@ -41,8 +41,6 @@ app = typer.Typer(help="Train the embedded models.", no_args_is_help=True)
 app.command()(ranker)
 app.command()(cut)
 app.command()(verdicts)
-app.command()(answers)
-app.command()(refusal)
 
 
 @app.callback()
@@ -104,7 +102,7 @@ def retriever(
         seed=seed,
         stop_after=stop_after,
     )
-    last = shown_training(train_retriever(training, data, out))
+    last = _shown(train_retriever(training, data, out))
     figures = _dense_before_and_after(asked, f"{training.base}+{out}") if asked.tested else []
     for measure, before, after in figures:
         stdout().print(plain(f"{measure}: {before} before, {after} after"))
@@ -167,7 +165,7 @@ def reranker(
         seed=seed,
         stop_after=stop_after,
     )
-    last = shown_training(train_reranker(training, data, out))
+    last = _shown(train_reranker(training, data, out))
     figures = _reranked_before_and_after(asked, fused, out) if asked.tested else []
     names = [display_name(measure) for measure in MEASURES]
     for what, values in figures:
@@ -256,7 +254,7 @@ def nli(
         seed=seed,
         stop_after=stop_after,
     )
-    last = shown_training(train_nli(training, train, held_out, out))
+    last = _shown(train_nli(training, train, held_out, out))
     write_card(out, nli_card(out.name, training, train, last, command_line("train nli", options_of(ctx))))
     stdout().print(plain(f"Weights and card are in {out}; measure: ragqa eval nli --model {out} --pairs FILE"))
 
@@ -307,9 +305,24 @@ def verifier(
         )
     stderr().print(f"{len(train):,} pairs to train on, {len(held_out):,} held out")
     training = verifier_training(base, frozen_layers, seed, stop_after)
-    last = shown_training(train_nli(training, train, held_out, out))
+    last = _shown(train_nli(training, train, held_out, out))
     write_card(out, verifier_card(out.name, training, train, last, command_line("train verifier", options_of(ctx))))
     stdout().print(plain(f"Weights and card are in {out}; measure: ragqa eval claims --verdict-model {out}"))
+
+
+def _shown(reports: Iterable[Reading | Progress]) -> Progress:
+    """The last report of a training, all of them shown in a bar."""
+    with progress_bar() as bar:
+        task = bar.add_task("Training", total=None)
+        for now in reports:
+            if isinstance(now, Reading):
+                bar.update(task, completed=now.done, total=now.total, description="Reading")
+                continue
+            last, figures = now, f"loss {now.loss:.3f}, {now.pairs_per_second:.0f} pairs/s"
+            bar.update(task, completed=now.step, total=now.steps, description=figures)
+            if now.held_out is not None:
+                stderr().print(f"step {now.step:,} of {now.steps:,}: {figures}, held-out accuracy {now.held_out:.4f}")
+    return last
 
 
 def _check_options(out: Path, questions: Sequence[Path], test: Path | None, fold: str) -> None:

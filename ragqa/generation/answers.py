@@ -98,7 +98,6 @@ class Quote:
 
     text: str
     citations: tuple[int, ...]
-    about: str = ""
 
 
 def quotes_of(passages: Sequence[Passage]) -> list[Quote]:
@@ -150,8 +149,7 @@ def quoted(quotes: Sequence[Quote], generator: str, note: str) -> Answer:
     sentences = []
     for quote in quotes:
         text += separator_after(text) if text else ""
-        end = len(text) + len(quote.text)
-        sentences.append(AnswerSentence(quote.text, len(text), end, quote.citations, quote.about))
+        sentences.append(AnswerSentence(quote.text, len(text), len(text) + len(quote.text), quote.citations))
         text += quote.text
     return Answer(text, tuple(sentences), generator, "", raw="".join(pieces_of(quotes)), note=note)
 

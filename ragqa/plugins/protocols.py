@@ -89,17 +89,6 @@ class Corpus(Protocol):
         ...
 
 
-class Selector(Protocol):
-    """Says whether sentences answer a question."""
-
-    @property
-    def info(self) -> ModelInfo: ...
-
-    def answering(self, question: str, texts: Sequence[str]) -> FloatMatrix:
-        """Of each text, as `ragqa.generation.direct.selector.shown` puts it: P(not), P(partly), P(fully)."""
-        ...
-
-
 class Reranker(Protocol):
     """Looks at the best fused passages once more: slower than a retriever, for the best few."""
 

@@ -216,9 +216,9 @@ def _object(point: EntryPoint, group: str) -> Any:  # noqa: ANN401
 def make(group: str, name: str, /, **given: Any) -> Any:  # noqa: ANN401
     """The part of this name, made: its maker is called with those of ``given`` that its parameters name.
 
-    Of generators: ``config`` (GenerationConfig), ``filtering`` (FilteringConfig), ``encoder``, ``selector``,
-    ``obligations``, ``verifier``, ``api_key``, ``prompts`` (a folder or None). Of retrievers: ``index``, and
-    ``folder`` where they have files. Of corpus formats: ``source``, ``chunk_max_tokens``. Of all: ``name``.
+    Of generators: ``config`` (GenerationConfig), ``filtering`` (FilteringConfig), ``encoder``, ``obligations``,
+    ``verifier``, ``api_key``, ``prompts`` (a folder or None). Of retrievers: ``index``, and ``folder`` where they have
+    files. Of corpus formats: ``source``, ``chunk_max_tokens``. Of all: ``name``.
 
     Raises ConfigError for a name that is none, and where another package's maker asks for something else, fails, or
     makes what `ragqa.plugins.protocols` does not say.

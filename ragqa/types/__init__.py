@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal
 
 
 def min_max_norm(scores: Sequence[float], bounds: tuple[float, float] | None = None) -> list[float]:
@@ -306,50 +305,13 @@ class SubQuestion:
 class AnswerSentence:
     """A sentence of the answer, a verbatim slice of ``Answer.text``.
 
-    ``citations`` are 1-based numbers of kept passages; a number the generator invented is never among them. ``about``
-    names what its first word stands for ("It", "This Rule") where that is read off its heading or the sentence before.
+    ``citations`` are 1-based numbers of kept passages; a number the generator invented is never among them.
     """
 
     text: str
     start: int
     end: int
     citations: tuple[int, ...] = ()
-    about: str = ""
-
-
-AnswerState = Literal["answered", "partly", "not found"]
-
-
-@dataclass(frozen=True, slots=True)
-class AnsweredPart:
-    """A part of the question and what the answer has of it; ``value``: how likely it is answered, in [0, 1].
-
-    ``sentence`` is the index of the answer's sentence that answers it, -1 where none does. ``missing`` are words of the
-    part that no passage has that was retrieved.
-    """
-
-    text: str
-    state: AnswerState
-    value: float
-    sentence: int = -1
-    missing: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class NearPassage:
-    """A passage near to a question that it does not answer, by name, and the question's words that it lacks."""
-
-    passage_id: str
-    name: str
-    lacks: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Clarification:
-    """What to ask back where a question may mean several things: two to four, as the corpus names them."""
-
-    question: str
-    choices: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,16 +353,6 @@ class Answer:
     note: str = ""
     is_refusal: bool = False
     prompts: tuple[PromptVersion, ...] = ()  # () without a language model, and in older records
-    parts: tuple[AnsweredPart, ...] = ()  # () of a generator that reads no parts, and in older records
-    nearest: tuple[NearPassage, ...] = ()  # of a refusal that names them
-    clarification: Clarification | None = None
-
-    @property
-    def state(self) -> AnswerState:
-        """Whether the question is answered, in part, or not: as far as the generator says."""
-        if self.is_refusal or not self.text:
-            return "not found"
-        return "partly" if any(part.state != "answered" for part in self.parts) else "answered"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,5 +31,5 @@ def test_what_cannot_be_rewritten_is_asked_as_it_was_with_the_question_before():
     assert found.note == "Read together with the question before: How soon must a firm acknowledge a complaint?"
     question = Question(found.rewritten, follow_up=found)
     assert question.query == f"{THREAD[0].question}\nAnd if besides it's late?"
-    assert len(parts_of(question.text, question.context)) == 1
+    assert len(parts_of(question.query)) == 1
     assert Question("Is a late firm fined?", follow_up=found).context == ""  # the reader's own words stand alone

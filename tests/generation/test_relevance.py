@@ -1,6 +1,5 @@
 """Whether an answer answers what was asked, part by part; beside RePASs."""
 
-import numpy as np
 import pytest
 
 from ragqa.generation.relevance import LINE, relevance
@@ -12,36 +11,24 @@ GOLD = passage("gold", "Gold is a soft metal. Gold melts at 1,064 degrees Celsiu
 ASKED = "At what temperature does gold melt?"
 
 
-class Selector:
-    """Is sure of the sentences that say when something melts."""
-
-    def answering(self, question, texts):
-        sure = ["melts at" in text and "temperature" in question for text in texts]
-        return np.array([(0.05, 0.1, 0.85) if one else (0.9, 0.06, 0.04) for one in sure], dtype=np.float32)
-
-
-def measured(question, said, passages=(GOLD,), selector=None, **fields):
+def measured(question, said, passages=(GOLD,), **fields):
     cited = tuple((1,) for _ in said.split("\n"))
-    return relevance(Question(question), answer(said, cited, **fields), passages, FakeEncoder(), selector or Selector())
+    return relevance(Question(question), answer(said, cited, **fields), passages, FakeEncoder())
 
 
-def test_it_is_the_selectors_probability_that_the_best_sentence_answers():
+def test_an_answer_that_says_it_is_above_one_that_says_something_else():
     right = measured(ASKED, "Gold melts at 1,064 degrees Celsius.")
     beside = measured(ASKED, "Gold is a soft metal.")
-    assert right.value == pytest.approx(0.85 + 0.1 / 2)
-    assert beside.value == pytest.approx(0.04 + 0.06 / 2)
     assert right.value >= LINE > beside.value
-    assert beside.parts[0].reason == (
-        "Sentence 1 is nearest and may not answer (read beside the question: 7%); "
-        "the answer does not speak of “temperature”, “melt”."
-    )
+    assert "does not say what is asked for (a number)" in beside.parts[0].reason
+    assert beside.parts[0].fit == 0.0
 
 
 def test_the_sentence_that_answers_is_named_wherever_it_stands():
     (part,) = measured(ASKED, "Gold is a soft metal.\nGold melts at 1,064 degrees Celsius.").parts
     assert part.index == 1
     assert part.reason.startswith("Sentence 2 answers")
-    assert part.text == ASKED
+    assert (part.asked, part.text) == ("a number", ASKED)
 
 
 def test_each_part_of_the_question_is_measured_and_the_mean_counts():
@@ -51,19 +38,11 @@ def test_each_part_of_the_question_is_measured_and_the_mean_counts():
     assert found.value == pytest.approx((first.value + second.value) / 2)
 
 
-def test_a_sentence_that_points_back_is_read_with_the_one_before_and_below_what_it_cites():
-    texts = []
-
-    class Noting(Selector):
-        def answering(self, question, given):
-            texts.extend(given)
-            return super().answering(question, given)
-
-    measured(ASKED, "Gold is a soft metal.\nIt melts at 1,064 degrees Celsius.", selector=Noting())
-    assert texts == [
-        "Gold | Gold is a soft metal.",
-        "Gold | Gold is a soft metal. | It melts at 1,064 degrees Celsius.",
-    ]
+def test_a_nearer_sentence_that_is_left_out_is_named():
+    (part,) = measured(ASKED, "Silver is dear.").parts
+    assert "“Gold melts at 1,064 degrees Celsius.”" in part.reason
+    assert "“gold”" not in part.reason  # it is in the title of what is cited
+    assert "“melt”" in part.reason
 
 
 def test_a_refusal_and_an_empty_answer_have_none():

@@ -353,9 +353,12 @@ def panel(monkeypatch, tmp_path):
 
 
 def test_the_page_applies_a_preset_s_reranker_and_the_next_preset_takes_it_away(panel, monkeypatch):
-    panel.session_state["chosen_preset"] = "AUEB final"  # as an address may: without a key it is not offered
+    monkeypatch.setenv("VOYAGE_API_KEY", KEY)
     at = panel.run()
+    at.selectbox(key="preset").select("AUEB final").run()
     assert not at.exception
+    monkeypatch.delenv("VOYAGE_API_KEY")  # without it the preset is not offered anew; what was chosen stays
+    at.run()
     assert at.session_state["found"].reranking == FINAL.reranking
     assert at.selectbox(key="set_reranker").value == "voyage:rerank-2"
     (warning,) = at.warning

@@ -1,21 +1,72 @@
-"""What a question asks for: its parts, each with the words that it is about. Pure, English."""
+"""What a question asks for: its parts, the kind of answer each wants, and whether a sentence has one. Pure, English."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from enum import StrEnum
+from itertools import takewhile
 from typing import Final
 
-from ragqa.english.phrases import ParsedSentence
-from ragqa.english.reading import read
-from ragqa.english.words import stem, words_of
+from ragqa.english.reading import Reading, read
+from ragqa.english.words import STOP_WORDS, stem, words_of
+
+
+class Asked(StrEnum):
+    """The kind of answer that a question wants."""
+
+    DATE = "a date"
+    QUANTITY = "a number"
+    PERSON = "who"
+    PLACE = "a place"
+    DEFINITION = "what it is"
+    LIST = "a list"
+    REASON = "a reason"
+    YES_NO = "yes or no"
+    OTHER = "something else"
+
 
 _AUXILIARY: Final = r"(?:is|are|was|were|do|does|did|can|could|may|might|must|should|will|would|has|have|had)"
+_OPENS: Final = (
+    r"(?:\A|[,.:;?!] |\band |\b(?:to|by|for|of|with|from|at|in|on) )"  # before a question word, not a relative one
+)
+_FORMS: Final = (  # the one that begins first decides; of several, the first here
+    (Asked.DATE, rf"\bwhen {_AUXILIARY}\b|\b(?:what|which) (?:year|date|day|month)\b|\bby when\b|\blast day\b"),
+    (
+        Asked.QUANTITY,
+        r"\bhow (?:many|much|long|thick|tall|high|deep|far|old|often|large|big|heavy|fast|wide|hot|cold|dense|few)\b"
+        r"|\b(?:what|which) (?:[a-z]+ )?(?:temperature|age|height|length|depth|speed|distance|weight|population)\b"
+        r"|\bwhat (?:part|share|percentage|proportion|amount|number|fee|salary|price|sum|limit)\b|\bcosts?\b"
+        r"|\bwhat(?:'s| is| are) the (?:\w+ )?"
+        r"(?:minimum|maximum|lowest|highest|most|least|fine|limit|fee|(?:boil|melt)ing point)\b",
+    ),
+    (Asked.DEFINITION, r"\bwhat does .* mean\b|\bwho counts as\b|\A[^,]{3,40}, what(?:'s| is) (?:that|it)\b"),
+    (Asked.DEFINITION, r"\Awhat(?:'s| is| are) (?:an? |the )?(?:[\w-]+ ?){1,3}\W*\Z"),
+    (Asked.PERSON, rf"{_OPENS}who(?:m|se)?\b|\bwhich (?:person|people|team)\b"),
+    (Asked.PLACE, rf"\bwhere {_AUXILIARY}\b|\b(?:what|which) (?:city|country|street|place)\b"),
+    (Asked.REASON, r"\bwhy\b|\bwhat (?:caused|made|set|illness)\b"),
+    (
+        Asked.LIST,
+        r"\b(?:name|list) the\b|\bwhat are the\b|\ball the\b"
+        r"|\b(?:which|what) (?:[\w-]+ ){0,2}(?!(?:does|happens|makes|means)\b)\w{3,}s\b",
+    ),
+    (Asked.YES_NO, rf"(?:\A|[.?!,] ){_AUXILIARY}\b"),
+)
+_PATTERNS: Final = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _FORMS)
+_DIMENSIONS: Final = (  # of a quantity that these words ask for
+    (r"how long", frozenset({"time", "business time", "length", "interval"})),
+    (r"how (?:old|often)|\bage\b", frozenset({"time", "business time", "interval"})),
+    (r"how (?:thick|tall|high|deep|far|wide)|height|length|depth|distance", frozenset({"length"})),
+    (r"temperature|(?:boiling|melting) point|how (?:hot|cold)", frozenset({"temperature"})),
+    (r"fee|cost|salary|price|award|\bpaid\b|\bfine\b", frozenset({"money"})),
+    (r"what (?:part|share|percentage|proportion)", frozenset({"share"})),
+    (r"how (?:many|few)", frozenset({"count", "time", "volume", "area"})),
+)
 _PREPOSITION: Final = r"(?:(?:at|in|for|by|on|to|from|with)\s+)?"
 _PARTS: Final = re.compile(
     rf",?\s+and\s+(?={_PREPOSITION}(?:what|when|how|who|whom|whose|where|which|why)\b)"
-    rf"|,\s+(?={_PREPOSITION}(?:what|how|why)\b)|,\s+(?:and\s+)?(?=must\b)|(?<=\?)\s+(?=\w)",
+    rf"|,\s+(?={_PREPOSITION}(?:what|how|why)\b)|,\s+(?:and\s+)?(?=must\b)",
     re.IGNORECASE,
 )
 _ASKS: Final = re.compile(  # what stands before a part is one itself, and no condition
@@ -31,38 +82,110 @@ _EMPTY: Final = frozenset(  # words that questions are put with; they say nothin
         "what's who's that's there's s t"
     ).split()
 )
-_POINTS: Final = frozenset("it its they their them this these that those such he his him she her one".split())
-FEW: Final = 2  # words of its own: a part with fewer is not understood without the others
+_COUNTED: Final = re.compile(r"\bhow (?:many|few|much)\s+(?:of [\w']+\s+)?(?P<words>(?:[\w-]+\s*){1,3})", re.IGNORECASE)
+_DEFINES: Final = re.compile(r"\bmeans\b|\b(?:is|are|was) (?:an?|the|any|one)\b")
+_ROLES: Final = frozenset(map(stem, "firm person officer member commission manager client employee body owner".split()))
+_AT: Final = re.compile(r"\b(?:in|at|on|near|of|from|to|through) (?:the )?[A-Z]")
+_BECAUSE: Final = re.compile(
+    r"\b(?:because|since|so that|owing to|due to|as a result|in order|caused?)\b", re.IGNORECASE
+)
+_DECIDES: Final = re.compile(r"\b(?:not|never|may|must|can|cannot|need)\b|\ANo\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
     """A part of a question that wants an answer of its own.
 
-    ``content`` are the stems of what it is about, ``borrowed`` those of the parts before, which it may speak of by a
-    pronoun; ``asked`` is the part as it is understood by itself: after what the others speak of, where it needs that.
+    ``content`` are the stems of what it is about; ``borrowed`` those of the parts before, which it may speak of by a
+    pronoun. ``names`` are the stems of each proper name of the whole question.
     """
 
     text: str
-    asked: str
+    kind: Asked
     content: frozenset[str]
-    borrowed: frozenset[str] = frozenset()
+    borrowed: frozenset[str]
+    names: tuple[frozenset[str], ...]
+    dimensions: frozenset[str]
+    counted: frozenset[str]  # stems of the words after "how many"
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether a sentence without the kind of answer that is asked for cannot be the answer."""
+        return self.kind in {Asked.DATE, Asked.QUANTITY, Asked.PERSON, Asked.PLACE, Asked.REASON}
+
+    def fit(self, sentence: Reading) -> float:
+        """How far a sentence has the kind of answer that is asked for, in [0, 1]; .5 where the kind cannot be told."""
+        match self.kind:
+            case Asked.DATE:
+                return 1.0 if sentence.dates else 0.7 if _has(sentence, frozenset({"time", "business time"})) else 0.0
+            case Asked.QUANTITY:
+                return self._fit_of_quantity(sentence)
+            case Asked.PERSON:
+                new = any(self._is_new(name.stems) for name in sentence.names)
+                return 1.0 if new else 0.5 if sentence.stems & _ROLES else 0.0
+            case Asked.PLACE:
+                new = any(self._is_new(name.stems) for name in sentence.names)
+                return (0.5 + 0.5 * bool(_AT.search(sentence.text))) if new else 0.0
+            case Asked.DEFINITION:
+                return self._fit_of_definition(sentence)
+            case Asked.LIST:
+                return min(
+                    1.0, 0.35 * (sentence.text.count(",") + sentence.text.count(" and ") + sentence.text.count(";"))
+                )
+            case Asked.REASON:
+                return 1.0 if _BECAUSE.search(sentence.text) else 0.3
+            case Asked.YES_NO:
+                return 1.0 if _DECIDES.search(sentence.text) else 0.4
+        return 0.5
+
+    def _is_new(self, stems: tuple[str, ...]) -> bool:
+        return not (self.content | self.borrowed).issuperset(stems)
+
+    def _fit_of_quantity(self, sentence: Reading) -> float:
+        if not sentence.quantities:
+            return 0.0
+        if any(self.counted & {stem(noun) for noun in one.nouns} for one in sentence.quantities):
+            return 1.0
+        if not self.dimensions:
+            return 0.9
+        if not _has(sentence, self.dimensions):
+            return 0.2
+        return 0.4 if self.counted else 1.0
+
+    def _fit_of_definition(self, sentence: Reading) -> float:
+        defines = _DEFINES.search(sentence.text)
+        if not defines:
+            return 0.0
+        subject = read(sentence.text[: defines.start()]).content
+        return 1.0 if subject and len(subject & self.content) >= 0.5 * len(subject) else 0.3
 
 
-def parts_of(question: str, context: str = "") -> tuple[Part, ...]:
-    """The question's parts in order, at least one; ``context`` is the question before, that it is read with."""
-    parts: list[Part] = []
-    before, known = context.rstrip("?"), read(context).content - _EMPTY
+def _has(sentence: Reading, dimensions: frozenset[str]) -> bool:
+    return any(one.dimension in dimensions for one in sentence.quantities)
+
+
+def parts_of(question: str) -> tuple[Part, ...]:
+    """The question's parts in order, at least one; a part has a question word of its own."""
+    names = tuple(frozenset(name.stems) for name in read(question).names)
+    found: list[Part] = []
+    before: frozenset[str] = frozenset()
     for text in _taken_apart(question):
         content = read(text).content - _EMPTY
-        needs = bool(known) and (len(content) < FEW or any(word.lower in _POINTS for word in words_of(text)))
-        asked = f"{before}: {text}" if needs and before else text
-        borrowed = known - content if content and needs else frozenset()
-        parts.append(Part(text, asked, content or known or frozenset(word.stem for word in words_of(text)), borrowed))
-        known |= content
-        phrases = [phrase.text for phrase in ParsedSentence(text).phrases if not phrase.in_question]
-        before = ", ".join(filter(None, (before, *phrases)))
-    return tuple(parts) or (Part(question, question, frozenset()),)
+        counted = _COUNTED.search(text)
+        dimensions = (sizes for words, sizes in _DIMENSIONS if re.search(words, text, re.IGNORECASE))
+        found.append(
+            Part(
+                text,
+                _kind(text),
+                content or before or frozenset(word.stem for word in words_of(text)),
+                before - content if content else frozenset(),
+                names,
+                next(dimensions, frozenset()),
+                _first_run(counted["words"]) if counted else frozenset(),
+            )
+        )
+        before |= content
+    return tuple(found)
 
 
 def _taken_apart(question: str) -> Iterator[str]:
@@ -74,3 +197,14 @@ def _taken_apart(question: str) -> Iterator[str]:
             start = match.end()
     if rest := question[start:].strip():
         yield rest
+
+
+def _first_run(text: str) -> frozenset[str]:
+    """The stems before the first word that stands for no thing: "moons" of "moons does Saturn"."""
+    return frozenset(word.stem for word in takewhile(lambda word: word.lower not in STOP_WORDS, words_of(text)))
+
+
+def _kind(text: str) -> Asked:
+    """The kind whose words stand first."""
+    matches = [(match.start(), n, kind) for n, (kind, way) in enumerate(_PATTERNS) if (match := way.search(text))]
+    return min(matches)[2] if matches else Asked.OTHER

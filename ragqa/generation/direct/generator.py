@@ -6,28 +6,49 @@ is kept as well (`PassagesAdded`). What is quoted is verbatim.
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Generator as Stream
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from ragqa.filtering import select, with_added
 from ragqa.generation.answers import NOTHING_KEPT, Quote, empty_answer, pieces_of, quoted
-from ragqa.generation.direct.asking import parts_of
-from ragqa.generation.direct.candidates import Evidence, Source
-from ragqa.generation.direct.choosing import chosen, clarification, stands_for
-from ragqa.generation.direct.weighing import READ, Weighed, weighed
+from ragqa.generation.direct.answerability import Answerability, answerability
+from ragqa.generation.direct.asking import Part, parts_of
+from ragqa.generation.direct.weighing import Evidence, Source, is_readable, measured, score, vectors_of
 from ragqa.generation.prompts import NO_TEXT
-from ragqa.plugins.protocols import Encoder, Search, Selector
+from ragqa.plugins.protocols import Encoder, Search
 from ragqa.settings.config import FilteringConfig, GenerationConfig
-from ragqa.types import Answer, AnsweredPart, NearPassage, Passage, Question, Ranking, Selection
+from ragqa.types import Answer, Passage, Question, Ranking, Selection
 from ragqa.types.events.generation import GenerationEvent, PassagesAdded, Token
 from ragqa.types.events.pipeline import Selected
 
+EVIDENCE: Final = 3  # sentences after those that answer
+EVIDENCE_WORDS: Final = 150  # of them together
+# Shares of the lowest score among those that answer, that evidence must have: of other passages, of their own, and of
+# these what limits one that answers.
+NEAR, BESIDE, LIMITING = 0.9, 0.8, 0.5
+NEWS: Final = 4.0  # on the score of a sentence of evidence, for the share of the question's words that it alone has
 NEAREST: Final = 3  # passages that a refusal names
+_LIMITS: Final = re.compile(
+    r"\b(?:nevertheless|however|but|except|unless|only|not|no|never|despite|although|other than|instead|exceptions?)\b",
+    re.IGNORECASE,
+)
 REFUSAL: Final = "The corpus does not answer the question."
 ANYWAY: Final = "The corpus may not answer the question; its nearest sentences are quoted all the same."
 HOW_ON: Final = "Ask in the words of the corpus, or have the nearest sentences quoted anyway."
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """The sentences with their scores for each part, and of each part the place of the best one."""
+
+    sources: tuple[Source, ...]
+    scores: tuple[tuple[float, ...], ...]  # one row per part
+    best: tuple[int, ...]  # one per part, no two the same where there are enough
+    answerable: tuple[Answerability, ...]  # one per part
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +67,10 @@ class DirectGenerator:
     name = "direct, no language model"
     model = ""
 
-    def __init__(
-        self,
-        encoder: Encoder,
-        config: GenerationConfig,
-        filtering: FilteringConfig,
-        selector: Selector | None = None,
-    ) -> None:
-        """Without ``selector`` nearness and words alone decide."""
+    def __init__(self, encoder: Encoder, config: GenerationConfig, filtering: FilteringConfig) -> None:
         self._encoder = encoder
         self._config = config
         self._filtering = filtering
-        self._selector = selector
 
     def stream_searching(
         self, question: Question, ranking: Ranking, search: Search
@@ -74,88 +87,115 @@ class DirectGenerator:
 
     def draft(self, question: Question, ranking: Ranking) -> Stream[GenerationEvent | Selected, None, Draft]:
         """Yields what is selected, and no word of the answer."""
-        selection, evidence = select(ranking, self._filtering), Evidence(ranking)
-        if not selection.kept or not evidence.sources:
+        selection = select(ranking, self._filtering)
+        evidence, parts = Evidence(ranking), parts_of(question.query)
+        named = tuple(source for source in evidence.sentences if source.rank < evidence.n_named)
+        sources = tuple(filter(is_readable, named or evidence.sentences)) or named or evidence.sentences
+        if not selection.kept or not sources:
             yield Selected(selection)
             note = NO_TEXT if selection.kept else NOTHING_KEPT
             return Draft(empty_answer(self.name, self.model, note), selection)
-        parts = self._weighed(question, evidence)
-        asked_back = clarification(question, parts, evidence)
-        is_refused = not any(part.is_answered for part in parts)
+        weighed = self._weighed(question, parts, sources, evidence)
+        is_refused = not any(one.is_enough for one in weighed.answerable)
         if is_refused and not self._config.quote_anyway:
             yield Selected(selection)
-            answer = replace(self._refusal(parts, evidence), clarification=asked_back)
+            answer = self._refusal(weighed, evidence)
             return Draft(answer, selection, (answer.text,))
-        leads, further = chosen(parts, evidence, self._config.max_sentences)
-        selection = yield from _with_their_passages(selection, [*leads, *further], evidence)
-        quotes, places = _quotes([*leads, *further], evidence, selection.passages)
-        answer = replace(
-            quoted(quotes, self.name, _note(parts, is_refused=is_refused)),
-            parts=tuple(_answered(part, places) for part in parts),
-            clarification=asked_back,
-        )
-        n_leads = 0 if is_refused else 1 + max(places[source] for source in leads)
-        return Draft(answer, selection, tuple(pieces_of(quotes)), n_leads)
+        leads = self._leads(weighed)
+        chosen = self._chosen(parts, weighed, leads, evidence)
+        selection = yield from _with_their_passages(selection, chosen, evidence)
+        quotes = [Quote(source.text, _citations(source, selection.passages)) for source in chosen]
+        answer = quoted(quotes, self.name, _note(parts, weighed, is_refused=is_refused))
+        return Draft(answer, selection, tuple(pieces_of(quotes)), 0 if is_refused else len(leads))
 
-    def _weighed(self, question: Question, evidence: Evidence) -> list[Weighed]:
-        parts = parts_of(question.text, question.context)
-        most = max(1, READ // len(parts))
-        return [weighed(part, evidence, most, self._encoder, self._selector) for part in parts]
+    def _weighed(
+        self, question: Question, parts: Sequence[Part], sources: tuple[Source, ...], evidence: Evidence
+    ) -> Weighed:
+        vectors = self._encoder.encode([source.text for source in sources])
+        scores, best, answerable = [], [], []
+        for part, asked in zip(parts, vectors_of(parts, question.query, self._encoder), strict=True):
+            cosines = (vectors @ asked[0]).tolist()
+            of_part = [
+                measured(part, source, cosine, evidence) for source, cosine in zip(sources, cosines, strict=True)
+            ]
+            scores.append(tuple(map(score, of_part)))
+            free = [place for place in range(len(sources)) if place not in best] or list(range(len(sources)))
+            best.append(max(free, key=lambda place: (scores[-1][place], -place)))
+            top = max(range(len(sources)), key=lambda place: (scores[-1][place], -place))
+            answerable.append(answerability(part, sources[top], of_part[top], evidence, self._encoder))
+        return Weighed(sources, tuple(scores), tuple(best), tuple(answerable))
 
-    def _refusal(self, parts: Sequence[Weighed], evidence: Evidence) -> Answer:
-        likeliest = max(parts, key=lambda one: one.value)
-        sources = [part.sources[0] for part in parts] + list(likeliest.sources)
-        nearest = list({source.rank: source for source in reversed(sources)}.values())[::-1]
-        near = tuple(_near(source, likeliest, evidence) for source in nearest[:NEAREST])
-        names = "; ".join(one.name + (f" (lacks {', '.join(one.lacks)})" if one.lacks else "") for one in near)
-        missing = f" Not found: {', '.join(likeliest.absent)}." if likeliest.absent else ""
+    def _leads(self, weighed: Weighed) -> list[int]:
+        """The place of the sentence of each part that is answerable, of all where none is."""
+        is_any = any(one.is_enough for one in weighed.answerable)
+        places = [
+            place
+            for place, found in zip(weighed.best, weighed.answerable, strict=True)
+            if found.is_enough or not is_any
+        ]
+        return list(dict.fromkeys(places))[: self._config.max_sentences]
+
+    def _chosen(
+        self, parts: Sequence[Part], weighed: Weighed, leads: Sequence[int], evidence: Evidence
+    ) -> list[Source]:
+        """The sentences that lead, then evidence in the passages' order."""
+        n_further = min(EVIDENCE, self._config.max_sentences - len(leads))
+        further = _further(parts, weighed, leads, n_further, evidence)
+        return [weighed.sources[place] for place in (*leads, *sorted(further))]
+
+    def _refusal(self, weighed: Weighed, evidence: Evidence) -> Answer:
+        nearest = list(dict.fromkeys(weighed.sources[place].rank for place in weighed.best))
+        ranks = [*nearest, *(rank for rank in range(len(evidence.passages)) if rank not in nearest)][:NEAREST]
+        names = "; ".join(_name(evidence.passages[rank]) for rank in ranks)
+        likeliest = max(weighed.answerable, key=lambda one: one.value)
+        missing = f" Not found: {', '.join(likeliest.missing)}." if likeliest.missing else ""
         text = f"{REFUSAL}{missing} Nearest to it, without answering it: {names}."
         return Answer(
-            text,
-            (),
-            self.name,
-            self.model,
-            raw=text,
-            note=f"{_measured(likeliest)} {HOW_ON}",
-            is_refusal=True,
-            parts=tuple(_answered(part, {}) for part in parts),
-            nearest=near,
+            text, (), self.name, self.model, raw=text, note=f"{_measured(likeliest)} {HOW_ON}", is_refusal=True
         )
 
 
-def _quotes(
-    sources: Sequence[Source], evidence: Evidence, passages: Sequence[Passage]
-) -> tuple[list[Quote], dict[Source, int]]:
-    """What is quoted, lead-ins and heads of tables once before what they introduce; the place of each source in it."""
-    quotes: list[Quote] = []
-    places: dict[Source, int] = {}
-    introduced: tuple[int, int] | None = None
-    for source in sources:
-        if source.lead and introduced != (source.rank, source.position):
-            quotes.append(Quote(source.lead, _citations(source.lead, source, evidence, passages)))
-        introduced = (source.rank, source.position)
-        places[source] = len(quotes)
-        about = stands_for(source, evidence.passages[source.rank])
-        quotes.append(Quote(source.text, _citations(source.text, source, evidence, passages), about))
-    return quotes, places
+def _further(parts: Sequence[Part], weighed: Weighed, leads: Sequence[int], most: int, evidence: Evidence) -> list[int]:
+    """The places of at most ``most`` sentences beside the leads: of those near enough, each time what adds most."""
+    weights = {stem: evidence.rarity(stem) for part in parts for stem in part.content}
+    total = sum(weights.values()) or 1.0
+    highest = [max(column) for column in zip(*weighed.scores, strict=True)]
+    lowest, own = min(highest[place] for place in leads), {weighed.sources[place].rank for place in leads}
+    limited = {(weighed.sources[place].rank, weighed.sources[place].position + 1) for place in leads}
+    floors = [lowest * _floor(source, own, limited) for source in weighed.sources]
+    if evidence.n_named:  # of a rule asked for by its number any sentence is
+        floors = [-math.inf] * len(floors)
+    chosen: list[int] = []
+    room = EVIDENCE_WORDS
+    said = frozenset().union(*(weighed.sources[place].reading.stems for place in leads))
+    while len(chosen) < most:
+        values = {
+            place: highest[place]
+            + NEWS * sum(weights[one] for one in weights.keys() - said if one in source.reading.stems) / total
+            for place, source in enumerate(weighed.sources)
+            if place not in (*leads, *chosen) and highest[place] >= floors[place] and len(source.text.split()) <= room
+        }
+        if not values:
+            break
+        chosen.append(max(values, key=lambda place: (values[place], -place)))
+        said |= weighed.sources[chosen[-1]].reading.stems
+        room -= len(weighed.sources[chosen[-1]].text.split())
+    return chosen
 
 
-def _citations(text: str, source: Source, evidence: Evidence, passages: Sequence[Passage]) -> tuple[int, ...]:
-    """The numbers of the kept passages that have this text of the source: its own, and those that repeat it."""
-    own = evidence.passages[source.rank].passage_id
-    return tuple(
-        number
-        for number, passage in enumerate(passages, start=1)
-        if passage.passage_id == own or text in " ".join(passage.text.split())
-    )
+def _floor(source: Source, own: set[int], limited: set[tuple[int, int]]) -> float:
+    """The share for a sentence; ``own``: passages of those that answer, ``limited``: the places right after them."""
+    if (source.rank, source.position) in limited and _LIMITS.search(source.text):
+        return LIMITING
+    return BESIDE if source.rank in own else NEAR
 
 
 def _with_their_passages(
-    selection: Selection, sources: Sequence[Source], evidence: Evidence
+    selection: Selection, chosen: Sequence[Source], evidence: Evidence
 ) -> Stream[GenerationEvent | Selected, None, Selection]:
     """The selection with every passage that a chosen sentence is of."""
     kept = {candidate.passage.passage_id for candidate in selection.kept}
-    ids = dict.fromkeys(evidence.passages[source.rank].passage_id for source in sources)
+    ids = dict.fromkeys(evidence.passages[source.rank].passage_id for source in chosen)
     added = tuple(name for name in ids if name not in kept)
     selection = with_added(selection, added)
     if added:
@@ -164,14 +204,11 @@ def _with_their_passages(
     return selection
 
 
-def _answered(part: Weighed, places: dict[Source, int]) -> AnsweredPart:
-    place = places.get(part.sources[0], -1) if part.is_answered else -1
-    return AnsweredPart(part.part.text, part.state, part.value, place, part.absent)
-
-
-def _near(source: Source, part: Weighed, evidence: Evidence) -> NearPassage:
-    passage = evidence.passages[source.rank]
-    return NearPassage(passage.passage_id, _name(passage), part.lacks(source, evidence))
+def _citations(source: Source, passages: Sequence[Passage]) -> tuple[int, ...]:
+    """The numbers of the kept passages that have the sentence."""
+    return tuple(
+        number for number, passage in enumerate(passages, start=1) if source.text in " ".join(passage.text.split())
+    )
 
 
 def _name(passage: Passage) -> str:
@@ -179,17 +216,17 @@ def _name(passage: Passage) -> str:
     return " ".join(filter(None, (passage.title, passage.number or passage.section))) or passage.passage_id
 
 
-def _note(parts: Sequence[Weighed], *, is_refused: bool) -> str:
+def _note(parts: Sequence[Part], weighed: Weighed, *, is_refused: bool) -> str:
     if is_refused:
-        return f"{ANYWAY} {_measured(max(parts, key=lambda one: one.value))}"
-    lacking = [part.part.text.rstrip("?. ") for part in parts if not part.is_answered]
-    absent = dict.fromkeys(word for part in parts if part.state == "partly" for word in part.absent)
-    notes = [f"Not found: {'; '.join(lacking)}."] if lacking else []
-    notes += [f"No passage found has {', '.join(f'“{word}”' for word in absent)}."] if absent else []
-    return " ".join(notes)
+        likeliest = max(weighed.answerable, key=lambda one: one.value)
+        return f"{ANYWAY} {_measured(likeliest)}"
+    lacking = [
+        part.text.rstrip("?. ") for part, one in zip(parts, weighed.answerable, strict=True) if not one.is_enough
+    ]
+    return f"Not found: {'; '.join(lacking)}." if lacking else ""
 
 
-def _measured(part: Weighed) -> str:
-    """``"Answerability 0.12 (below 0.5): no passage found has “espresso”; …."``."""
-    reasons = f": {'; '.join(part.reasons)}" if part.reasons else ""
-    return f"Answerability {part.value:.2f}{reasons}."
+def _measured(found: Answerability) -> str:
+    """``"Answerability 0.12 (below 0.5): no passage found has "espresso"; …."``."""
+    reasons = f": {'; '.join(found.reasons)}" if found.reasons else ""
+    return f"Answerability {found.value:.2f}{reasons}."

@@ -1,136 +1,181 @@
-"""How well each sentence answers a part of a question, and how likely the best one does: two linear functions.
+"""How well a sentence answers a part of a question: what is measured of both, and the weights it is added up with.
 
-Their weights are fitted by `ragqa train refusal`. Pure but for encoder and selector.
+Pure but for the encoder. The weights are fitted on the open half of `ragqa.evaluation.benchmarks.expected_facts`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, fields
+from functools import cached_property
 from typing import Final
 
-from ragqa.english.words import ENGLISH, language_of, words_of
+from ragqa.english.reading import Reading, read
+from ragqa.english.sentences import reads_as_heading, split_sentences
+from ragqa.fusion import NAMED
 from ragqa.generation.direct.asking import Part
-from ragqa.generation.direct.candidates import Evidence, Source, stems_of
-from ragqa.generation.direct.selector import log_odds
-from ragqa.plugins.protocols import Encoder, Selector
-from ragqa.types import AnswerState
+from ragqa.generation.direct.aspects import LONGEST, Unsaid, unsaid
+from ragqa.infra.cleaning import without_controls
+from ragqa.plugins.protocols import Encoder, FloatMatrix
+from ragqa.types import Passage, Ranking, min_max_norm
 
-READ: Final = 32  # sentences that are compared, all parts of a question together
-LINE: Final = 0.5  # of a part's probability: below it the part counts as not answered
-FAR: Final = 0.35  # a cosine below it is said to be far
-# `ragqa train refusal`, on questions of a fold that the selector has not seen; without a selector, by nearness alone.
-CHOICE: Final = {"log_odds": 0.5, "cosine": 7.0, "read_cover": 2.0}
-ANSWERED: Final = {"bias": -0.5, "log_odds": 0.47, "cosine": 2.1, "read_cover": 0.5, "absent": -0.3}
-NEARNESS: Final = {"bias": -2.2, "cosine": 4.0, "read_cover": 2.0}
+READ: Final = 12  # passages, best first, whose sentences may answer, kept or not
+MOST_SENTENCES: Final = 200  # of them; a passage of thousands of words is read from its beginning
+FEWEST_WORDS, MOST_WORDS = 3, 250  # of a sentence: "Gold melts at 1,064 degrees Celsius." has six; more is a table
+BORROWED: Final = 0.35  # what a word of an earlier part of the question counts beside the part's own
+_CONDITION: Final = re.compile(r"\A(?:if|unless|where|when|in case)\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A sentence of a passage; ``rank`` of the passage counts from 0, ``relevance`` is in [0, 1]."""
+
+    text: str
+    rank: int
+    position: int  # in its passage
+    relevance: float
+    cosine: float = 0.0
+
+    @property
+    def reading(self) -> Reading:
+        return read(self.text)
+
+
+class Evidence:
+    """The best passages of a ranking, read: their sentences, and how rare a word is among all that was found."""
+
+    def __init__(self, ranking: Ranking) -> None:
+        self.passages = [hit.passage for hit in ranking.hits[:READ]]
+        self.n_named = sum(hit.note == NAMED for hit in ranking.hits[:READ])  # the first, asked for by number
+        self._relevances = min_max_norm([hit.score for hit in ranking.hits])
+        self._n = len(ranking.hits)
+        self._holding = Counter(stem for hit in ranking.hits for stem in stems_of(hit.passage))
+
+    def rarity(self, stem: str) -> float:
+        """1 for a word that no passage has, towards 0 for one that all have."""
+        return math.log((self._n + 1) / (self._holding[stem] + 0.5)) / math.log(2 * (self._n + 1))
+
+    def is_absent(self, stem: str) -> bool:
+        """Whether nothing that was found has the word: as words are searched, the corpus has not."""
+        return not self._holding[stem]
+
+    def subjects(self, part: Part) -> list[frozenset[str]]:
+        """The titles, as stems without what stands in brackets, whose words are all in the part of the question."""
+        return [title for title in self._titles if title <= part.content | part.borrowed]
+
+    @cached_property
+    def _titles(self) -> tuple[frozenset[str], ...]:
+        texts = dict.fromkeys(re.sub(r"\(.*?\)", "", passage.title) for passage in self.passages)
+        return tuple(filter(None, (read(text).content for text in texts)))
+
+    @cached_property
+    def sentences(self) -> tuple[Source, ...]:
+        """Every sentence of the passages that were read, on one line each."""
+        found = [
+            Source(" ".join(span.text.split()), rank, position, self._relevances[rank])
+            for rank, passage in enumerate(self.passages)
+            for position, span in enumerate(split_sentences(without_controls(passage.text)))
+        ]
+        return tuple(found[:MOST_SENTENCES])
+
+
+def stems_of(passage: Passage) -> frozenset[str]:
+    """The stems of a passage's words, those of its title and headings included."""
+    return read(f"{passage.title}\n{passage.section}\n{passage.text}").stems
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a sentence has of a part of a question; all but ``log_odds`` and ``cosine`` in [0, 1]."""
+    """What a sentence has of a part of a question; all but ``cosine`` in [0, 1]."""
 
-    log_odds: float  # the selector's, that it answers; 0 where none reads
-    cosine: float  # with the part
-    cover: float  # the share of the part's words that it has, rare ones counting more
-    read_cover: float  # the same with what it is read with: headings, lead-in, sentence before
-    passage_cover: float  # the same of its passage with title and headings
+    cosine: float  # with the part, and of a further part with the whole question too
     relevance: float  # of its passage
-    in_part: bool = False  # the selector finds it likelier to answer in part than fully
+    cover: float  # the share of the part's words that it has, rare ones counting more
+    passage_cover: float  # the same of its passage with title and headings
+    fit: float  # whether it has the kind of answer that is asked for
+    names: float  # the share of the question's names that it or its title has; half where only its passage has one
+    condition: float  # it begins with a condition
+    length: float  # in words, over 60
+    unsaid: float  # 1 where it does not speak of what is asked of the subject (`aspects`)
+    elsewhere: float  # the question names the title of a passage found: 1 where this has another and does not name it
 
 
-@dataclass(frozen=True, slots=True)
-class Weighed:
-    """A part of a question with the sentences that were compared, the best first."""
-
-    part: Part
-    sources: tuple[Source, ...]
-    measured: tuple[Measured, ...]
-    scores: tuple[float, ...]
-    value: float  # how likely the best one answers, in [0, 1]
-    absent: tuple[str, ...]  # words of the part that nothing has that was retrieved
-
-    @property
-    def is_answered(self) -> bool:
-        return self.value >= LINE
-
-    def lacks(self, source: Source, evidence: Evidence) -> tuple[str, ...]:
-        """Words of the part that neither the sentence's passage nor what stands above it has."""
-        stems = stems_of(evidence.passages[source.rank])
-        words = [word.lower for word in words_of(self.part.text) if word.stem in self.part.content - stems]
-        return tuple(dict.fromkeys(words))
-
-    @property
-    def state(self) -> AnswerState:
-        """It is answered in part where the selector says so and the corpus lacks words of it."""
-        if not self.is_answered:
-            return "not found"
-        return "partly" if self.measured[0].in_part and self.absent else "answered"
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """What speaks against the best one, in words."""
-        reasons = []
-        if self.absent:
-            reasons.append("no passage found has " + ", ".join(f"“{word}”" for word in self.absent))
-        if self.measured[0].cosine < FAR:
-            reasons.append(f"the nearest sentence is far from the question (cosine {self.measured[0].cosine:.2f})")
-        return tuple(reasons)
+NAMES: Final = tuple(field.name for field in fields(Measured))
 
 
-def weighed(part: Part, evidence: Evidence, most: int, encoder: Encoder, selector: Selector | None) -> Weighed:
-    """The part's nearest ``most`` sentences, best first."""
-    sources = [evidence.sources[place] for place in evidence.nearest(part, most)]
-    reads = selector is not None and language_of(part.asked) == ENGLISH
-    values = measured(part, sources, evidence, encoder, selector if reads else None)
-    scores = [added(CHOICE if reads else NEARNESS, one) for one in values]
-    order = sorted(range(len(sources)), key=lambda place: (-scores[place], place))
-    values = [values[place] for place in order]
-    absent = evidence.absent(part)
-    words = dict.fromkeys(word.lower for word in words_of(part.text) if word.stem in absent)
-    further = of_best(values, len(absent) / max(1, len(part.content)), len(evidence.sources))
-    total = added(ANSWERED if reads else NEARNESS, values[0], further)
-    return Weighed(
-        part,
-        tuple(sources[place] for place in order),
-        tuple(values),
-        tuple(scores[place] for place in order),
-        1.0 if evidence.n_named else 1.0 / (1.0 + math.exp(-total)),
-        tuple(words),
+def measured(part: Part, source: Source, cosine: float, evidence: Evidence) -> Measured:
+    """What the sentence has of this part of the question."""
+    passage = evidence.passages[source.rank]
+    own, around = source.reading.stems, stems_of(passage)
+    titled = own | read(passage.title).stems
+    return Measured(
+        cosine,
+        source.relevance,
+        cover(part, own, evidence),
+        cover(part, around, evidence),
+        part.fit(source.reading),
+        _share([1.0 if name <= titled else 0.5 if name <= around else 0.0 for name in part.names]),
+        float(bool(_CONDITION.search(source.text))),
+        min(1.0, len(source.text.split()) / 60),
+        float(bool(not_said(part, source, passage))),
+        _elsewhere(part, own, passage, evidence),
     )
 
 
-def of_best(values: Sequence[Measured], absent: float, n_sources: int) -> dict[str, float]:
-    """What else decides whether the first answers: its lead, the words that are missing, how many were read."""
-    others = [one.log_odds for one in values[1:4]]
-    lead = values[0].log_odds - (math.fsum(others) / len(others) if others else 0.0)
-    return {"bias": 1.0, "lead": lead, "absent": absent, "n_read": math.log(1 + n_sources)}
+def not_said(part: Part, source: Source, passage: Passage) -> Unsaid:
+    """What the part asks of its subject and neither the sentence nor the title and headings above it say."""
+    return unsaid(part.text, source.reading, above(passage))
 
 
-def added(weights: Mapping[str, float], value: Measured, further: Mapping[str, float] | None = None) -> float:
-    """The sum of these values, each by its weight; a value without one counts nothing."""
-    values = asdict(value) | {"bias": 1.0, "absent": 0.0} | dict(further or {})
-    return math.fsum(weight * values[name] for name, weight in weights.items())
+def above(passage: Passage) -> str:
+    """The title and headings."""
+    return f"{passage.title} {passage.section}"
 
 
-def measured(
-    part: Part, sources: Sequence[Source], evidence: Evidence, encoder: Encoder, selector: Selector | None
-) -> list[Measured]:
-    """What each of these sentences has of the part; without a selector it has no log odds."""
-    cosines = (
-        encoder.encode([f"{one.lead} {one.text}".strip() for one in sources]) @ encoder.encode_query(part.asked)[0]
-    )
-    found = selector.answering(part.asked, [one.shown for one in sources]) if selector else None
-    odds = log_odds(found) if found is not None else [0.0] * len(sources)
-    return [
-        Measured(
-            odds[n],
-            float(cosines[n]),
-            evidence.cover(part, one.reading.stems),
-            evidence.cover(part, one.stems),
-            evidence.cover(part, stems_of(evidence.passages[one.rank])),
-            one.relevance,
-            found is not None and bool(found[n, 1] > found[n, 2]),
-        )
-        for n, one in enumerate(sources)
-    ]
+def _elsewhere(part: Part, own: frozenset[str], passage: Passage, evidence: Evidence) -> float:
+    """Half where the sentence of another passage does name the subject."""
+    subjects = evidence.subjects(part)
+    if len(part.text.split()) > LONGEST or not subjects:
+        return 0.0
+    title = read(passage.title).stems
+    return 0.0 if any(one <= title for one in subjects) else 0.5 if any(one <= own for one in subjects) else 1.0
+
+
+def cover(part: Part, stems: frozenset[str], evidence: Evidence) -> float:
+    """The share of the part's words among these stems, each counting as it is rare; borrowed ones less."""
+    weights = {one: evidence.rarity(one) for one in part.content}
+    weights |= {one: BORROWED * evidence.rarity(one) for one in part.borrowed}
+    total = sum(weights.values())
+    return sum(weight for one, weight in weights.items() if one in stems) / total if total else 0.0
+
+
+def _share(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 1.0
+
+
+def vectors_of(parts: Sequence[Part], question: str, encoder: Encoder) -> list[FloatMatrix]:
+    """One vector per part, shape (1, dimension); of several parts each is half the whole question's."""
+    whole = encoder.encode_query(question)
+    if len(parts) == 1:
+        return [whole]
+    halves = [whole + encoder.encode_query(part.text) for part in parts]
+    return [half / max(math.sqrt(float((half**2).sum())), 1e-9) for half in halves]
+
+
+def is_readable(source: Source) -> bool:
+    """Whether it says something by itself: no heading, no remains of a table."""
+    text = source.text
+    is_heading = reads_as_heading(text) or text.isupper() or text.endswith(":")
+    return not is_heading and FEWEST_WORDS <= len(text.split()) <= MOST_WORDS
+
+
+WEIGHTS: Final = (3.7, 2.4, 3.0, 2.4, 2.8, 0.6, -0.8, 0.9, -2.0, 0.0)  # in the order of `NAMES`
+
+
+def score(found: Measured) -> float:
+    """The weighted sum: the higher, the likelier the sentence answers the part."""
+    values: tuple[float, ...] = astuple(found)
+    return math.fsum(weight * value for weight, value in zip(WEIGHTS, values, strict=True))

@@ -16,16 +16,16 @@ from ragqa.types.scores import (
 
 @dataclass(frozen=True, slots=True)
 class PartRelevance:
-    """How far the answer answers one part of the question: ``value`` and ``cover`` in [0, 1]."""
+    """How far the answer answers one part of the question: ``value``, ``cover`` and ``fit`` in [0, 1]."""
 
     text: str  # of the part
-    value: float  # the selector's probability that the sentence ``index`` answers, the highest of all
-    similarity: float  # cosine of that sentence and the part
+    asked: str  # the kind of answer that it wants: "a date", "who", …
+    value: float
+    similarity: float  # cosine of the answer's sentence ``index``, which fits best, and the part
     cover: float  # the share of the part's words that the answer has
+    fit: float  # whether the sentence has the kind of answer that is wanted
     index: int
     reason: str  # one sentence, for the reader
-    asked: str = ""  # the kind of answer that it wants, and whether it was there: in older records
-    fit: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
