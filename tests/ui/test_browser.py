@@ -532,7 +532,8 @@ def test_after_asking_the_arrows_walk_and_paper_has_the_evidence_of_every_senten
 
 def test_a_button_that_cannot_be_pressed_is_seen_in_the_light_theme(page, address):
     page.emulate_media(color_scheme="light")
-    page.goto(f"{address}/dataset")
+    page.goto(address)
+    page.locator("[data-testid^=stBaseButton-primary]").first.wait_for()
     settle(page)
     page.evaluate("document.querySelector('[data-testid^=stBaseButton-primary]').disabled = true")
     shown = page.evaluate("getComputedStyle(document.querySelector('[data-testid^=stBaseButton-primary]')).color")

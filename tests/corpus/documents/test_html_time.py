@@ -30,7 +30,8 @@ def seconds(body, folder):
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_twice_the_page_takes_twice_the_time(tmp_path, shape):
     seconds(shape, tmp_path)
-    short, long = (seconds(shape * (size // len(shape)), tmp_path) for size in (20_000, 160_000))
+    bodies = (shape * (size // len(shape)) for size in (20_000, 160_000))
+    short, long = (min(seconds(body, tmp_path) for _ in range(2)) for body in bodies)  # what else runs disturbs one
     assert long < 3 * 8 * max(short, 0.01)
     assert long < 15
 
