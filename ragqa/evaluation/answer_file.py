@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ragqa.corpus.answers import AnswerItem
-from ragqa.english.sentences import split_sentences
+from ragqa.generation.answers import answer_of_text, passages_of_texts
 from ragqa.plugins.protocols import Scorer
 from ragqa.settings.config import SplitterName
-from ragqa.types import Answer, AnswerSentence, Passage
 from ragqa.types.events.scoring import Scored
 from ragqa.types.scores import Breakdown, ScoringMode
 from ragqa.types.streams import returned
@@ -20,15 +19,7 @@ SCRIPT_DECIMALS = 5
 
 def score_item(item: AnswerItem, scorer: Scorer, splitter: SplitterName = "nupunkt") -> Scored:
     """The breakdown of one answer, by the same stream of events as on the page. Raises ScoringError."""
-    passages = [Passage(str(n), "", text, number=str(n)) for n, text in enumerate(item.passages, start=1)]
-    return returned(scorer.stream(answer_of_text(item.answer, splitter), passages))
-
-
-def answer_of_text(text: str, splitter: SplitterName = "nupunkt") -> Answer:
-    """An answer written elsewhere, split into sentences; nothing is cited and nothing removed."""
-    spans = split_sentences(text, splitter)
-    sentences = tuple(AnswerSentence(span.text, span.start, span.end) for span in spans)
-    return Answer(text, sentences, generator="file", model="", raw=text)
+    return returned(scorer.stream(answer_of_text(item.answer, splitter), passages_of_texts(item.passages)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ragqa.evaluation.answer_file import answer_of_text
+from ragqa.generation.answers import answer_of_text, passages_of_texts
 from ragqa.generation.relevance import relevance
 from ragqa.loading import load_scorer
 from ragqa.scoring.repass.scorer import RepassScorer
@@ -76,10 +76,7 @@ def score_all(triples: Iterable[Triple], *, config: ScoringConfig | None = None)
     config = config or scoring_from_env()
     scorer = _scorer(config)
     for question, texts, answer in triples:
-        passages = [
-            Passage(str(n), "", text, number=str(n)) if isinstance(text, str) else text
-            for n, text in enumerate(texts, start=1)
-        ]
+        passages = passages_of_texts(texts)
         written = answer_of_text(answer, config.sentence_splitter) if isinstance(answer, str) else answer
         asked = Question(question)
         found = relevance(asked, written, passages, scorer.encoder) if question.strip() and scorer.encoder else None

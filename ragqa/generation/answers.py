@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from ragqa.english.sentences import split_sentences
 from ragqa.errors import GenerationError, RagqaError, ScoringError
 from ragqa.infra.cleaning import without_controls
+from ragqa.settings.config import SplitterName
 from ragqa.types import Answer, AnswerSentence, Passage
 
 NOTHING_KEPT = (
@@ -42,6 +43,21 @@ def composed(answer: Answer, parts: Iterable[tuple[str, AnswerSentence]]) -> Ans
         text += sentence.text
     new = replace(answer, text=text, sentences=tuple(sentences))
     return replace(new, raw=marked(new))
+
+
+def answer_of_text(text: str, splitter: SplitterName = "nupunkt") -> Answer:
+    """An answer written elsewhere, split into sentences; nothing is cited and nothing removed."""
+    spans = split_sentences(text, splitter)
+    sentences = tuple(AnswerSentence(span.text, span.start, span.end) for span in spans)
+    return Answer(text, sentences, generator="file", model="", raw=text)
+
+
+def passages_of_texts(texts: Iterable[str | Passage]) -> list[Passage]:
+    """Passages of texts that came with an answer, numbered from 1 as citations count them."""
+    return [
+        Passage(str(n), "", text, number=str(n)) if isinstance(text, str) else text
+        for n, text in enumerate(texts, start=1)
+    ]
 
 
 def without(answer: Answer, indexes: Collection[int]) -> Answer:

@@ -27,7 +27,7 @@ from typing import Any
 
 from ragqa.corpus.demo import DEMOS
 from ragqa.corpus.questions import load_questions
-from ragqa.evaluation.answer_file import answer_of_text
+from ragqa.generation.answers import answer_of_text
 from ragqa.index import open_index
 from ragqa.loading import Models, load_encoder
 from ragqa.models import resolve_model

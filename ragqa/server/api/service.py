@@ -14,6 +14,7 @@ from ragqa.conversation import Turn, rewrite
 from ragqa.corpus.numbered import asked_by_number
 from ragqa.english.sentences import split_sentences
 from ragqa.errors import BusyError, CorpusError, QuestionError, RagqaError
+from ragqa.generation.answers import answer_of_text, passages_of_texts
 from ragqa.index import Index
 from ragqa.pipeline import Pipeline, clean_question
 from ragqa.records.store import RecordStore
@@ -24,7 +25,7 @@ from ragqa.settings import presets
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import find_preset
-from ragqa.types import Answer, AnswerSentence, Passage, Question, Selection
+from ragqa.types import Passage, Question, Selection
 from ragqa.types.events.pipeline import Event, Recorded, Selected
 from ragqa.types.streams import returned
 
@@ -141,13 +142,8 @@ def score(backend: Backend, passages: Sequence[str], answer: str) -> dict[str, A
     """Both breakdowns of an answer written elsewhere against these passages. Raises QuestionError, ScoringError."""
     with backend.gate().doing(Act.CHECK, characters=len(answer)):
         scorer = backend.pipeline(Config.from_env()).scorer
-    texts = [Passage(str(n), "", text, number=str(n)) for n, text in enumerate(_bounded(passages), start=1)]
-    return asdict(returned(scorer.stream(_written(*_bounded([answer])), texts)))
-
-
-def _written(text: str) -> Answer:
-    sentences = tuple(AnswerSentence(span.text, span.start, span.end) for span in split_sentences(text))
-    return Answer(text, sentences, generator="file", model="", raw=text)
+    texts, (written,) = passages_of_texts(_bounded(passages)), _bounded([answer])
+    return asdict(returned(scorer.stream(answer_of_text(written), texts)))
 
 
 def obligations(backend: Backend, corpus: str, passages: Sequence[Passage]) -> list[dict[str, Any]]:

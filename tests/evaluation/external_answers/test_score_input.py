@@ -7,7 +7,8 @@ import pytest
 
 from ragqa.corpus.answers import read_answers
 from ragqa.errors import CorpusError, ScoringError
-from ragqa.evaluation.answer_file import answer_of_text, score_item
+from ragqa.evaluation.answer_file import score_item
+from ragqa.generation.answers import answer_of_text
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.settings.config import ScoringConfig
 from tests.support.fakes import FakeNli, FakeObligations

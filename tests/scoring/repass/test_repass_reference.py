@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from ragqa.evaluation.answer_file import answer_of_text
+from ragqa.generation.answers import answer_of_text
 from ragqa.scoring.repass.obligations import TfidfObligationClassifier
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.settings.config import ScoringConfig
