@@ -509,6 +509,8 @@ def test_hostile_passages_and_questions_run_no_script_and_show_no_trace(page, mo
 
 def test_after_asking_the_arrows_walk_and_paper_has_the_evidence_of_every_sentence(page, address):
     page.goto(address)
+    page.locator(".st-key-examples button").first.wait_for()
+    page.get_by_test_id("stTopNavLink").first.wait_for()
     settle(page)
     where = "() => document.querySelector('[data-testid=stTopNavLink]').getBoundingClientRect().left"
     left = page.evaluate(where)
