@@ -32,6 +32,7 @@ LATER = {
     "feedback",
     "items",
     "in_force",
+    "not_found",
     "second",
 }  # fields that 0.1.0 did not know
 OLD = Path(__file__).parent / "fixtures" / "v0.1.0"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Literal
 
 
 def min_max_norm(scores: Sequence[float], bounds: tuple[float, float] | None = None) -> list[float]:
@@ -339,7 +340,7 @@ class Answer:
     ``"stop"``, ``"length"``, ``"interrupted"`` (the stream broke, or something failed; what there was is kept),
     ``"budget"`` (no call was left for the rest), ``"unfinished"`` (the best answer when the reader stopped) or
     ``"empty"``. ``note`` says in words what a reader must know about how the answer came about. ``is_refusal``: it
-    says that the passages do not answer the question.
+    says that the passages do not answer the question. ``not_found`` are the parts of the question without an answer.
     """
 
     text: str
@@ -353,6 +354,12 @@ class Answer:
     note: str = ""
     is_refusal: bool = False
     prompts: tuple[PromptVersion, ...] = ()  # () without a language model, and in older records
+    not_found: tuple[str, ...] = ()  # () of a generator that reads no parts, and in older records
+
+    @property
+    def state(self) -> Literal["answered", "partly", "not found"]:
+        """Whether the question is answered, as far as the generator says."""
+        return "not found" if self.is_refusal else "partly" if self.not_found else "answered"
 
 
 @dataclass(frozen=True, slots=True)

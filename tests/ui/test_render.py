@@ -1,6 +1,6 @@
 """The page's HTML: everything is escaped, every state has words as well as colours."""
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 from html.parser import HTMLParser
 
 import pytest
@@ -9,13 +9,14 @@ from hypothesis import strategies as st
 
 from ragqa.filtering import select
 from ragqa.records.record import RecordSummary
-from ragqa.records.view import Shown
+from ragqa.records.view import Shown, View
 from ragqa.scoring.repass.explanation import explain, mode_differences, provenance
-from ragqa.settings.config import FilteringConfig
+from ragqa.settings.config import Config, FilteringConfig
 from ragqa.types import Question, Ranking
 from ragqa.types.events.pipeline import Selected
 from ragqa.types.events.scoring import Scored
 from ragqa.types.scores import RePASs
+from ragqa.ui.html.answer import panes_of
 from ragqa.ui.html.cards import sentence_cards
 from ragqa.ui.html.charts import growth_chart
 from ragqa.ui.html.curve import curve_html
@@ -297,3 +298,16 @@ def test_every_pair_has_a_cell_and_every_source_sentence_a_card(finished, kind):
     assert tags.names.count("td") == len(evaluation.premises) * len(evaluation.sentences)
     cards = [value for name, value in tags.pairs if name == "data-card"]
     assert cards == [f"m{row}" for row in range(len(evaluation.premises))]
+
+
+def test_the_headline_names_the_parts_that_are_not_found():
+    view = View(
+        Question("Who must act, and <b>when</b>?"), Config(), answer=replace(ANSWER, not_found=("<b>when</b>",))
+    )
+    view = replace(view, selection=select(make_pipeline().search("Who must act?"), FilteringConfig()))
+    panes = panes_of(view, Config(), "x")
+    shown = " ".join(str(value) for value in astuple(panes))
+    assert "Partly answered" in shown
+    assert "&lt;b&gt;when" in shown
+    assert "<b>when" not in shown
+    assert panes_of(replace(view, answer=ANSWER), Config(), "x") != panes

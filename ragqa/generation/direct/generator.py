@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Generator as Stream
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ragqa.filtering import select, with_added
@@ -105,7 +105,13 @@ class DirectGenerator:
         chosen = self._chosen(parts, weighed, leads, evidence)
         selection = yield from _with_their_passages(selection, chosen, evidence)
         quotes = [Quote(source.text, _citations(source, selection.passages)) for source in chosen]
-        answer = quoted(quotes, self.name, _note(parts, weighed, is_refused=is_refused))
+        not_found = tuple(
+            part.text.rstrip("?. ") for part, one in zip(parts, weighed.answerable, strict=True) if not one.is_enough
+        )
+        note = f"Not found: {'; '.join(not_found)}." if not_found else ""
+        if is_refused:
+            note = f"{ANYWAY} {_measured(max(weighed.answerable, key=lambda one: one.value))}"
+        answer = replace(quoted(quotes, self.name, note), not_found=not_found)
         return Draft(answer, selection, tuple(pieces_of(quotes)), 0 if is_refused else len(leads))
 
     def _weighed(
@@ -214,16 +220,6 @@ def _citations(source: Source, passages: Sequence[Passage]) -> tuple[int, ...]:
 def _name(passage: Passage) -> str:
     """As a reader finds it: its title with its number or heading, else its id."""
     return " ".join(filter(None, (passage.title, passage.number or passage.section))) or passage.passage_id
-
-
-def _note(parts: Sequence[Part], weighed: Weighed, *, is_refused: bool) -> str:
-    if is_refused:
-        likeliest = max(weighed.answerable, key=lambda one: one.value)
-        return f"{ANYWAY} {_measured(likeliest)}"
-    lacking = [
-        part.text.rstrip("?. ") for part, one in zip(parts, weighed.answerable, strict=True) if not one.is_enough
-    ]
-    return f"Not found: {'; '.join(lacking)}." if lacking else ""
 
 
 def _measured(found: Answerability) -> str:

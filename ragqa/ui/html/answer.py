@@ -23,7 +23,6 @@ from ragqa.ui.html.scores import trust_html
 from ragqa.ui.html.template import quantity, text_html
 from ragqa.ui.html.trace import best_html
 from ragqa.ui.panes import Panes
-from ragqa.ui.state.outcome import outcome
 from ragqa.ui.state.stale import stale
 
 _HEADLINES = {"answered": "Answered", "partly": "Partly answered", "not found": "Not found in these documents"}
@@ -94,8 +93,8 @@ def _headline(view: View, found: Shown) -> str:
             else "Every sentence is supported"
         )
         return headline_html(words, "partly" if against else "answered")
-    state, missing = outcome(view.answer)
-    return headline_html(_HEADLINES[state], state.replace(" ", "-"), missing)
+    state = view.answer.state
+    return headline_html(_HEADLINES[state], state.replace(" ", "-"), view.answer.not_found)
 
 
 def _trust(view: View, found: Shown) -> str:

@@ -94,6 +94,7 @@ def test_a_part_without_evidence_is_named():
     _, answer, _ = asked(question, ranked(" ".join(TITANIC)))
     assert answer.sentences[0].text == TITANIC[1]
     assert answer.note == "Not found: how much does a ticket for the Eiffel Tower cost."
+    assert (answer.state, answer.not_found) == ("partly", ("how much does a ticket for the Eiffel Tower cost",))
 
 
 def test_a_passage_that_the_filter_drops_is_kept_where_its_sentence_answers():
