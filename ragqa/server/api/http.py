@@ -245,7 +245,9 @@ async def sent(
     begin: Callable[[], Iterator[Event]], lines: Callable[[Iterator[Event]], Iterator[str]]
 ) -> StreamingResponse:
     """What ``lines`` make of the events, as server-sent events. The first is awaited: a refusal is no stream."""
-    made: queue.Queue[str | Exception | None] = queue.Queue(maxsize=1_000)
+    made: queue.SimpleQueue[str | Exception | None] = (
+        queue.SimpleQueue()
+    )  # without a bound: none waits for who has gone
     gone = threading.Event()
 
     def run() -> None:
@@ -261,7 +263,11 @@ async def sent(
             made.put(None)
 
     threading.Thread(target=contextvars.copy_context().run, args=(run,), name="ragqa-stream", daemon=True).start()
-    first = await run_in_threadpool(made.get)
+    try:
+        first = await run_in_threadpool(made.get)
+    except BaseException:  # the client went before the first event
+        gone.set()
+        raise
     if isinstance(first, Exception):
         raise first
 
