@@ -10,14 +10,14 @@ import typer
 
 from ragqa.errors import RecordError
 from ragqa.server.access.anchor import anchor_place, noted
-from ragqa.server.access.audit import AuditLog
+from ragqa.server.access.audit import AuditLog, audit_log
 from ragqa.settings.paths import Paths
 
 app = typer.Typer(help="The audit log: verify its chain, show its entries.", no_args_is_help=True)
 
 
 def _log() -> AuditLog:
-    return AuditLog(Paths.from_env().home / "audit", anchor_place())
+    return audit_log(Paths.from_env().home)
 
 
 @app.command()

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ragqa.server.access.audit import AuditLog
+from ragqa.server.access.audit import audit_log
 from ragqa.server.access.policy import Act, Role
 from ragqa.server.api.keys import KeyStore
 from ragqa.settings.paths import Paths
@@ -45,4 +45,4 @@ def revoke(key_id: Annotated[str, typer.Argument(help="As `ragqa keys list` show
 
 
 def _log(key_id: str, person: str, what: str) -> None:
-    AuditLog(Paths.from_env().home / "audit").append(Act.KEY, "command line", key=key_id, person=person, what=what)
+    audit_log(Paths.from_env().home).append(Act.KEY, "command line", key=key_id, person=person, what=what)

@@ -18,8 +18,7 @@ from starlette.datastructures import Headers
 
 from ragqa.errors import AccessError, ConfigError, RagqaError
 from ragqa.infra import logs
-from ragqa.server.access.anchor import anchor_place
-from ragqa.server.access.audit import AuditLog
+from ragqa.server.access.audit import audit_log
 from ragqa.server.access.gate import Gate
 from ragqa.server.access.policy import NOBODY, Act, Policy, Role, read_policy
 from ragqa.server.api.keys import KeyStore
@@ -67,7 +66,7 @@ def gate_of_key(headers: Headers) -> Gate:
     """What the owner of a request's key may do; anybody where nobody signs in. Raises AccessError, ConfigError."""
     if not is_guarded():
         return Gate()
-    policy, audit = _policy(), AuditLog(Paths.from_env().home / "audit")
+    policy, audit = _policy(), audit_log(Paths.from_env().home)
     scheme, _, secret = headers.get("authorization", "").partition(" ")
     try:
         person = KeyStore(Paths.from_env().home).person(secret.strip() if scheme.lower() == "bearer" else "")
@@ -91,7 +90,7 @@ def gate_of(claims: dict[str, Any]) -> Gate:
     """What the person whom these claims are of may do. Raises ConfigError."""
     policy = _policy()
     person = None if _sign_in(claims) in _ended else policy.person(claims, time.time())
-    return Gate(person or NOBODY, policy, AuditLog(Paths.from_env().home / "audit", anchor_place()))
+    return Gate(person or NOBODY, policy, audit_log(Paths.from_env().home))
 
 
 @contextmanager

@@ -46,6 +46,7 @@ def test_a_damaged_file_lets_nobody_in(tmp_path):
 
 def test_the_command_makes_lists_and_revokes_and_the_log_has_each(tmp_path, monkeypatch):
     monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+    monkeypatch.setenv("RAGQA_AUDIT_ANCHOR", str(tmp_path / "elsewhere"))
     made = CliRunner().invoke(app, ["keys", "make", "ann@example.org", "--role", "reader"])
     assert made.exit_code == 0, made.output
     key_id = made.stdout.split()[1]
@@ -56,3 +57,4 @@ def test_the_command_makes_lists_and_revokes_and_the_log_has_each(tmp_path, monk
     assert made.stdout.splitlines()[1] not in listed
     entries = [json.loads(line) for line in (tmp_path / "audit" / "audit.jsonl").read_text().splitlines()]
     assert [entry["what"] for entry in entries] == ["made, reader", "revoked"]
+    assert [line.split(":")[0] for line in (tmp_path / "elsewhere").read_text().splitlines()] == ["1", "2"]

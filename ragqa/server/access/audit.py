@@ -25,7 +25,7 @@ from typing import Any, Final
 from ragqa.errors import RecordError
 from ragqa.infra.files import append, flush, locked, move, write_whole
 from ragqa.infra.journal import translated
-from ragqa.server.access.anchor import note
+from ragqa.server.access.anchor import anchor_place, note
 
 LOG, HEAD = "audit.jsonl", "head.json"
 FIRST: Final = "0" * 64  # what stands before the first entry
@@ -270,3 +270,8 @@ def _broken(line: str, n: int, before: str) -> Break | None:
         right = json.loads(again)["hash"]
         return Break(n, f"hash {right[:16]}… of what the line says", f"{str(stamp)[:16]}…, or other spacing")
     return None
+
+
+def audit_log(home: Path) -> AuditLog:
+    """The log of this RAGQA_HOME, noted elsewhere where RAGQA_AUDIT_ANCHOR says so."""
+    return AuditLog(home / "audit", anchor_place())
