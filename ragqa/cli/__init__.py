@@ -9,6 +9,8 @@ from __future__ import annotations
 import logging
 import os
 import sys
+from collections.abc import Mapping
+from functools import partial
 from importlib import import_module
 from typing import Any, Final
 
@@ -18,6 +20,7 @@ from typer.main import get_group
 
 from ragqa.errors import ConfigError, RagqaError
 from ragqa.infra import logs
+from ragqa.settings.environment import check_numbers
 
 __all__ = ["COMMANDS", "app", "load_command", "main"]
 
@@ -51,6 +54,7 @@ COMMANDS: Final = {
     "dataset": ("dataset", "app", "Make a benchmark and training set of a corpus."),
     "train": ("train", "app", "Train the embedded models."),
 }
+LARGEST: Final = 2**31  # of any number given: databases, seeds and array libraries take no more
 _SETTINGS: Final[dict[str, Any]] = {
     "add_completion": False,
     "pretty_exceptions_enable": False,
@@ -67,7 +71,27 @@ def load_command(name: str) -> Any:  # noqa: ANN401 - typer has its own copy of 
         parent.add_typer(part, name=name)
     else:
         parent.command(name)(part)
-    return get_group(parent).commands[name]
+    return _bounded(get_group(parent).commands[name])
+
+
+def _bounded(command: Any) -> Any:  # noqa: ANN401
+    """The command, and those below it, which refuse numbers that nothing can count with."""
+    for one in getattr(command, "commands", {}).values():
+        _bounded(one)
+    if command.callback:
+        flags = {each.name: each.opts[0] for each in command.params}
+        command.callback = partial(_within_bounds, command.callback, flags)
+    return command
+
+
+def _within_bounds(callback: Any, flags: Mapping[str, str], /, **given: Any) -> Any:  # noqa: ANN401
+    """Calls it. Raises ConfigError."""
+    for name, value in given.items():
+        for one in value if isinstance(value, list | tuple) else [value]:
+            if isinstance(one, int | float) and not abs(one) <= LARGEST:  # nor what is no number
+                msg = f"{flags[name]}: expected a number of at most {LARGEST:,}, found {str(one)[:30]}; choose another"
+                raise ConfigError(msg)
+    return callback(**given)
 
 
 class _Group(TyperGroup):
@@ -105,6 +129,7 @@ def main() -> None:
     logging.getLogger().handlers[0].setLevel(logging.WARNING)  # bm25s sets its own logger to DEBUG
     try:
         logs.set_up()
+        check_numbers()
         _check_arguments(sys.argv[1:])
         app(sys.argv[1:] or ["serve"])
     except RagqaError as error:

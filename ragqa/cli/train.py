@@ -193,7 +193,7 @@ def reranker(
 def obligations(
     data: Annotated[Path, typer.Option(help="JSON list of {Text, Obligation}.")],
     out: Annotated[Path, typer.Option(help="Folder for weights and model card.")],
-    seed: Annotated[int, typer.Option(help="Seed of the 80/20 split.")] = 42,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the 80/20 split.")] = 42,
 ) -> None:
     """Train the obligation classifier and write its weights and model card."""
     with stderr().status("Training"):
@@ -236,7 +236,7 @@ def nli(
     stop_after: Annotated[
         int | None, typer.Option(min=1, help="Number of steps after which the weights are written.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of data order and made pairs.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of data order and made pairs.")] = 1,
 ) -> None:
     """Train the NLI model. Killed, it resumes at its last checkpoint when run again."""
     wait_passively()
@@ -287,7 +287,7 @@ def verifier(
     frozen_layers: Annotated[int, typer.Option(min=0, help="So many of the lowest layers stay as they are.")] = 0,
     base: Annotated[str, typer.Option(help="Model to start from: an embedded name or a folder.")] = "nli-minilm-l6",
     stop_after: Annotated[int | None, typer.Option(min=1, help="Write the weights after so many steps.")] = None,
-    seed: Annotated[int, typer.Option(help="Of the data's order and of what is drawn.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Of the data's order and of what is drawn.")] = 1,
 ) -> None:
     """Train the verifier of verdicts on labelled claims. Killed, it resumes at its last checkpoint when run again."""
     wait_passively()

@@ -39,7 +39,7 @@ def ranker(
     ] = None,
     depth: Annotated[int, typer.Option(min=2, help="Fused passages that the ranker orders.")] = 50,
     trees: Annotated[int, typer.Option(min=1)] = 200,
-    leaves: Annotated[int, typer.Option(min=2, help="Leaves of a tree.")] = 15,
+    leaves: Annotated[int, typer.Option(min=2, max=131_072, help="Leaves of a tree.")] = 15,
     lr: Annotated[float, typer.Option(min=0.0, help="Learning rate.")] = 0.05,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the features and questions of each tree.")] = 0,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from threading import Condition
-from typing import Final
 
-from ragqa.errors import BusyError, ConfigError
-
-AT_ONCE: Final = 16  # on two cores more only make each other slow; a few people never meet it
-WAITING: Final = 100
+from ragqa.errors import BusyError
+from ragqa.settings.environment import whole_number
 
 
 class RunQueue:
     """The line of one process. Safe between threads."""
 
-    def __init__(self, at_once: int = AT_ONCE, waiting: int = WAITING) -> None:
+    def __init__(self, at_once: int, waiting: int) -> None:
         self._at_once, self._waiting = at_once, waiting
         self._line: list[QueuePlace] = []  # the first ``at_once`` are at work
         self._changed = Condition()
@@ -25,9 +21,7 @@ class RunQueue:
     @classmethod
     def from_env(cls) -> RunQueue:
         """As RAGQA_MAX_RUNS and RAGQA_MAX_WAITING say. Raises ConfigError."""
-        return cls(
-            whole_number("RAGQA_MAX_RUNS", AT_ONCE, least=1), whole_number("RAGQA_MAX_WAITING", WAITING, least=0)
-        )
+        return cls(whole_number("RAGQA_MAX_RUNS"), whole_number("RAGQA_MAX_WAITING"))
 
     @property
     def at_work(self) -> int:
@@ -108,14 +102,3 @@ class QueuePlace:
             if self in self._line:
                 self._line.remove(self)
                 self._changed.notify_all()
-
-
-def whole_number(name: str, default: int, least: int) -> int:
-    """What this environment variable says. Raises ConfigError."""
-    text = os.environ.get(name, "").strip()
-    if not text:
-        return default
-    if not (text.isascii() and text.isdigit() and len(text) < 7 and int(text) >= least):
-        msg = f"{name}: expected a whole number from {least}, found {text[:20]!r}; correct it and start again"
-        raise ConfigError(msg)
-    return int(text)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Final
 
+from ragqa.errors import ConfigError
 from ragqa.plugins import registry
 
 
@@ -15,6 +17,7 @@ class Variable:
     name: str
     meaning: str
     default: str = ""
+    least: int | None = None  # of a whole number of at most six digits; None: it is none
 
 
 ENVIRONMENT: Final = (
@@ -40,11 +43,11 @@ ENVIRONMENT: Final = (
     Variable("RAGQA_AUDIT_ANCHOR", "a file elsewhere, `syslog` or `syslog:HOST:PORT`: notes each audit entry's hash"),
     Variable("RAGQA_LOG", "`json`: the log has one JSON object a line (`ragqa/server/README.md`)", "text"),
     Variable("RAGQA_METRICS_TOKEN", "bearer token that `/metrics` requires (`ragqa/server/README.md`)"),
-    Variable("RAGQA_MAX_RUNS", "maximum of questions answered at once; the others wait in order", "16"),
-    Variable("RAGQA_MAX_WAITING", "maximum of waiting questions; beyond it the page refuses", "100"),
-    Variable("RAGQA_UPLOADS_MB", "maximum of all visitors' files in memory at once, in MB", "1000"),
-    Variable("RAGQA_SESSIONS_PER_ADDRESS", "maximum of pages open at once from one address", "100"),
-    Variable("RAGQA_STOP_SECONDS", "seconds that running questions may take when the server is stopped", "8"),
+    Variable("RAGQA_MAX_RUNS", "maximum of questions answered at once; the others wait in order", "16", 1),
+    Variable("RAGQA_MAX_WAITING", "maximum of waiting questions; beyond it the page refuses", "100", 0),
+    Variable("RAGQA_UPLOADS_MB", "maximum of all visitors' files in memory at once, in MB", "1000", 1),
+    Variable("RAGQA_SESSIONS_PER_ADDRESS", "maximum of pages open at once from one address", "100", 1),
+    Variable("RAGQA_STOP_SECONDS", "seconds that running questions may take when the server is stopped", "8", 0),
     Variable("RAGQA_PROMPTS", "folder of prompts that replace the bundled ones"),
     Variable("RAGQA_PAGE_MODELS", "further rerankers that the page offers, separated by commas"),
     Variable("OPENAI_API_KEY", "key of the language model, and of models called `openai:MODEL`"),
@@ -65,9 +68,28 @@ ENVIRONMENT: Final = (
     Variable("RAGQA_JUDGE_URL", "address of its server", "OpenAI's own"),
     Variable("RAGQA_BLEURT", "folder of BLEURT's checkpoint", "BLEURT-20 in the working directory"),
     Variable("OMP_WAIT_POLICY", "how idle threads of the arithmetic libraries wait", "passive"),
-    Variable("HF_HUB_ETAG_TIMEOUT", "seconds that the hub may take to respond"),
-    Variable("HF_HUB_DOWNLOAD_TIMEOUT", "seconds without data after which a download from the hub is abandoned"),
+    Variable("HF_HUB_ETAG_TIMEOUT", "seconds that the hub may take to respond", least=1),
+    Variable(
+        "HF_HUB_DOWNLOAD_TIMEOUT", "seconds without data after which a download from the hub is abandoned", least=1
+    ),
 )
+
+
+def whole_number(name: str) -> int:
+    """What this variable says, else its default. Raises ConfigError."""
+    one = next(each for each in ENVIRONMENT if each.name == name)
+    text = os.environ.get(name, "").strip() or one.default
+    if not (text.isascii() and text.isdigit() and len(text) < 7 and int(text) >= (one.least or 0)):
+        msg = f"{name}: expected a whole number from {one.least}, found {text[:20]!r}; correct it and start again"
+        raise ConfigError(msg)
+    return int(text)
+
+
+def check_numbers() -> None:
+    """Raises ConfigError for the first variable that is set and not the number that it has to be."""
+    for one in ENVIRONMENT:
+        if one.least is not None and os.environ.get(one.name, "").strip():
+            whole_number(one.name)
 
 
 def environment_table() -> str:

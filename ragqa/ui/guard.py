@@ -28,7 +28,7 @@ from starlette.responses import PlainTextResponse
 from starlette.websockets import WebSocketClose
 
 from ragqa.errors import RagqaError
-from ragqa.server.queue import whole_number
+from ragqa.settings.environment import whole_number
 from ragqa.ui import access
 from ragqa.ui.uploads import PATH, Uploads
 
@@ -41,7 +41,6 @@ _logger = logging.getLogger(__name__)
 
 HOSTS: Final = ("localhost", "127.0.0.1", "::1")  # where `server.allowedHosts` names none
 PROBES: Final = ("/healthz", "/readyz")  # asked by machines that know an address and no name; they tell nothing
-SESSIONS: Final = 100  # pages that one address may have open
 _SHOWN: Final = 80  # characters of what somebody sent
 
 
@@ -80,10 +79,8 @@ class Guard:
     """ASGI middleware; the first that sees a request."""
 
     def __init__(self, app: ASGIApp) -> None:
-        """Raises ConfigError for a bound that is no number."""
         self._app, self._uploads = app, Uploads()
         self._open: Counter[str] = Counter()  # websockets by the address they come from
-        self._most = whole_number("RAGQA_SESSIONS_PER_ADDRESS", SESSIONS, least=1)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Passes the request on, or refuses it in a sentence."""
@@ -112,8 +109,9 @@ class Guard:
             return 403, words
         if scope["path"].endswith("/_stcore/metrics") and (words := refused_figures(Headers(scope=scope))):
             return 401, words
-        if scope["type"] == "websocket" and self._open[_address(scope)] >= self._most:
-            return 429, f"expected at most {self._most} open pages from one address, found more; close some"
+        most = whole_number("RAGQA_SESSIONS_PER_ADDRESS")
+        if scope["type"] == "websocket" and self._open[_address(scope)] >= most:
+            return 429, f"expected at most {most} open pages from one address, found more; close some"
         if scope["type"] == "http" and PATH in scope["path"] and scope["method"] != "OPTIONS":
             return self._uploads.refusal(scope)
         return 0, ""

@@ -13,7 +13,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
@@ -25,8 +25,8 @@ from ragqa.errors import ConfigError, RagqaError
 from ragqa.infra import logs
 from ragqa.infra.metrics import CONTENT_TYPE, METRICS
 from ragqa.server.memory import share_heaps
-from ragqa.server.queue import whole_number
 from ragqa.settings.config import Config
+from ragqa.settings.environment import check_numbers, whole_number
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
 from ragqa.ui.guard import Guard, refused_figures
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 _logger = logging.getLogger(__name__)
 _NO_STORE = {"Cache-Control": "no-store"}
-STOP_SECONDS: Final = 8  # of the ten that Docker gives
 _looking = Lock()
 
 
@@ -48,8 +47,9 @@ async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
     share_heaps()
     keep_private(Paths.from_env().home)
     logs.set_up()
+    check_numbers()
     access.is_guarded()  # a wrong setting ends the server, and not each visit
-    turns, seconds = resources.turns(), whole_number("RAGQA_STOP_SECONDS", STOP_SECONDS, least=0)
+    turns, seconds = resources.turns(), whole_number("RAGQA_STOP_SECONDS")
     _begin()
     tools = _tools()
     async with tools.running() if tools else nullcontext():

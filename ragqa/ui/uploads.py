@@ -20,7 +20,7 @@ from streamlit.web.server.starlette.starlette_websocket import _get_signed_cooki
 from ragqa.errors import RagqaError
 from ragqa.infra.metrics import METRICS
 from ragqa.server.access.policy import Act
-from ragqa.server.queue import whole_number
+from ragqa.settings.environment import whole_number
 from ragqa.ui import access
 
 if TYPE_CHECKING:
@@ -34,7 +34,6 @@ _logger = logging.getLogger(__name__)
 
 PATH: Final = "/_stcore/upload_file/"
 SESSION_MB: Final = 420  # held of one session's: two files of the largest size, with what HTTP adds
-ALL_MB: Final = 1_000  # held of all sessions'
 SESSION_FILES: Final = 500
 IDLE_SECONDS: Final = 1_800.0  # after which a file goes that no page took
 SWEEP_SECONDS: Final = 60.0
@@ -44,7 +43,6 @@ class Uploads:
     """What the browsers' files in this process's memory amount to; used by the server's event loop alone."""
 
     def __init__(self) -> None:
-        self._session, self._all = most_bytes()
         self._coming: Counter[str] = Counter()  # bytes on their way, by session
         self._since: dict[tuple[str, str], float] = {}  # when a file was first seen
 
@@ -58,18 +56,15 @@ class Uploads:
         length = Headers(scope=scope).get("content-length", "")
         if not (length.isascii() and length.isdigit() and len(length) < 13):
             return 411, "expected the length of the file in Content-Length, found none; send it as a browser does"
-        session, held = _session_of(scope), held_files()
+        session, held, (most_here, most) = _session_of(scope), held_files(), most_bytes()
         here = held.get(session, {})
         sizes = {name: sum(len(one.data) for one in files.values()) for name, files in held.items()}
         in_session = sizes.get(session, 0) + self._coming[session] + int(length)
-        if in_session > self._session or len(here) >= SESSION_FILES:
-            most = f"{SESSION_FILES} files and {self._session >> 20:,} MB of one session"
-            return 413, f"expected at most {most} at once, found more; take some out, or put them into the library"
-        if sum(sizes.values()) + self._coming.total() + int(length) > self._all:
-            return (
-                503,
-                f"expected at most {self._all >> 20:,} MB of all visitors' files at once, found more; wait a minute",
-            )
+        if in_session > most_here or len(here) >= SESSION_FILES:
+            held_here = f"{SESSION_FILES} files and {most_here >> 20:,} MB of one session"
+            return 413, f"expected at most {held_here} at once, found more; take some out, or put them into the library"
+        if sum(sizes.values()) + self._coming.total() + int(length) > most:
+            return 503, f"expected at most {most >> 20:,} MB of all visitors' files at once, found more; wait a minute"
         return 0, ""
 
     @contextmanager
@@ -103,7 +98,7 @@ class Uploads:
 
 def most_bytes() -> tuple[int, int]:
     """Of one session and of all, as RAGQA_UPLOADS_MB says, which counts for all. Raises ConfigError."""
-    every = whole_number("RAGQA_UPLOADS_MB", ALL_MB, least=1)
+    every = whole_number("RAGQA_UPLOADS_MB")
     return min(SESSION_MB, every) << 20, every << 20
 
 

@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 from ragqa.errors import ModelError
 from ragqa.settings.config import Config
+from ragqa.settings.environment import ENVIRONMENT
 from ragqa.types import Question
 from ragqa.ui import serving
 from ragqa.ui.shared import forget
@@ -21,6 +22,7 @@ from tests.support.helpers import make_pipeline
 from tests.support.server import running_app
 
 pytestmark = pytest.mark.long
+NUMBERS = [one for one in ENVIRONMENT if one.least is not None]
 
 
 @pytest.fixture
@@ -136,7 +138,7 @@ def test_what_the_server_writes_is_its_owners_alone(tmp_path):
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
-        ("RAGQA_MAX_RUNS", "many", "RAGQA_MAX_RUNS: expected a whole number from 1, found 'many'"),
+        *((one.name, "many", f"{one.name}: expected a whole number from {one.least}, found 'many'") for one in NUMBERS),
         ("RAGQA_ACCESS", "maybe", "RAGQA_ACCESS: expected on or off, found 'maybe'"),
         ("RAGQA_HOME", __file__, "RAGQA_HOME: expected a folder that can be written, found "),
     ],

@@ -7,7 +7,6 @@ import pytest
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
-from ragqa.errors import ConfigError
 from ragqa.ui import uploads
 from tests.support.raw import handshake, sent
 from tests.support.server import running_app
@@ -71,12 +70,6 @@ def test_a_page_lets_go_of_what_it_took(manager, monkeypatch):
     monkeypatch.setattr(uploads, "get_script_run_ctx", lambda: SimpleNamespace(session_id="a"))
     uploads.let_go([SimpleNamespace(file_id="1")])
     assert not manager.file_storage["a"]
-
-
-def test_a_bound_that_is_no_number_is_said(monkeypatch):
-    monkeypatch.setenv("RAGQA_UPLOADS_MB", "much")
-    with pytest.raises(ConfigError, match="RAGQA_UPLOADS_MB"):
-        uploads.Uploads()
 
 
 @pytest.mark.long

@@ -29,8 +29,12 @@ FloatVector = Sequence[float]
 
 def check_address(uri: str) -> str:
     """The address as it may be written down. Raises ConfigError where it is none, or holds a login."""
-    parts = urlsplit(uri)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or "@" in parts.netloc or parts.query:
+    try:
+        parts = urlsplit(uri)
+        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # of a port that is none
+        is_address = False
+    if not is_address or "@" in parts.netloc or parts.query:
         msg = "expected --uri http://HOST:19530 or https://…, without a login (set RAGQA_MILVUS_TOKEN); correct it"
         raise ConfigError(msg)
     return uri

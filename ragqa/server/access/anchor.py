@@ -36,7 +36,7 @@ def note(place: str, count: int, stamp: str) -> None:
         with socket.socket(family, socket.SOCK_DGRAM) as sending:
             sending.connect((host, int(port)) if host else "/dev/log")
             sending.send(f"<{_PRIORITY}>ragqa-audit: {line}".encode())
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, OverflowError) as error:  # the last of a port beyond 65535
         msg = (
             f"{VARIABLE}: expected a place to note the audit log's latest entry, found {place[:80]!r} ({error}); set it"
         )
