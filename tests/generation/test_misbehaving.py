@@ -1,10 +1,8 @@
 """Language model servers that send too much, too long, packed, or from elsewhere: memory stays bounded, Stop works."""
 
-import json
 import resource
 import threading
 import time
-import zlib
 from dataclasses import replace
 
 import pytest
@@ -16,80 +14,11 @@ from ragqa.generation.llm.reply import MAX_ANSWER_CHARS
 from ragqa.settings.config import GenerationConfig
 from ragqa.types import Passage, Question
 from ragqa.types.events.generation import Token, Working
+from tests.support.misbehaving import CALL, REPLIES, drops, silent
 from tests.support.openai_server import OpenAIServer, answer, deltas
 
 QUESTION, PASSAGES = Question("Who must act?"), [Passage("1", "d", "Firms must act.")]
 CONFIG = GenerationConfig(model="test", timeout_seconds=30.0, max_retries=0)
-
-
-def chunk(text="", **delta):
-    choice = {"index": 0, "delta": {"content": text, **delta}, "finish_reason": None}
-    return json.dumps(
-        {"id": "1", "object": "chat.completion.chunk", "created": 1, "model": "test", "choices": [choice]}
-    )
-
-
-def packed(megabytes, head=b""):
-    """So many zeros in a thousandth of their length."""
-    packer = zlib.compressobj(1, zlib.DEFLATED, 31)
-    pieces = [packer.compress(head), *(packer.compress(bytes(2**20)) for _ in range(megabytes)), packer.flush()]
-    return b"".join(pieces)
-
-
-def huge_token(exchange):
-    exchange.begin_stream()
-    exchange.data(chunk("x" * 10_000_000))
-    exchange.data("[DONE]")
-
-
-def huge_refusal(exchange):
-    exchange.begin_stream()
-    exchange.data(chunk("", refusal="no" * 5_000_000))
-    exchange.data("[DONE]")
-
-
-def endless_thoughts(exchange):
-    exchange.begin_stream()
-    for _ in range(400):
-        exchange.data(chunk("", reasoning_content="y" * 100_000))
-
-
-def endless_line(exchange):
-    exchange.begin_stream()
-    for _ in range(400):
-        exchange._handler.wfile.write(b"186a0\r\n" + b"z" * 100_000 + b"\r\n")
-
-
-def packed_error(exchange):
-    exchange.send(500, packed(600), Content_Encoding="gzip")
-
-
-def packed_answer(exchange):
-    exchange.send(200, packed(600, b"data: "), "text/event-stream", Content_Encoding="gzip")
-
-
-def huge_error(exchange):
-    exchange.send(400, b"e" * (60 * 2**20))
-
-
-def elsewhere(exchange):
-    exchange.send(307, b"", Location="http://127.0.0.1:1/v1/chat/completions")
-
-
-def claimed_tokens(exchange):
-    exchange.begin_stream()
-    said = json.loads(chunk("Firms must act [1]."))
-    exchange.data(json.dumps({**said, "usage": {"prompt_tokens": 10**30, "completion_tokens": 1, "total_tokens": 1}}))
-    exchange.data("[DONE]")
-
-
-def drops(exchange):
-    exchange.begin_stream()
-    while not exchange._stopping.wait(0.05):
-        exchange.data(chunk("", reasoning_content="."))
-
-
-ALL = [huge_token, huge_refusal, endless_thoughts, endless_line, packed_error, packed_answer, huge_error, elsewhere]
 
 
 def asked(behaviour, **changes):
@@ -106,11 +35,11 @@ def asked(behaviour, **changes):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("behaviour", [*ALL, claimed_tokens], ids=lambda one: one.__name__)
-def test_memory_is_bounded_and_a_sentence_said(behaviour):
+@pytest.mark.parametrize("name", REPLIES)
+def test_memory_is_bounded_and_a_sentence_said(name):
     before, said, given = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, "expected", None
     try:
-        given = asked(behaviour)
+        given = asked(REPLIES[name])
     except GenerationError as error:
         said = str(error)
     assert "expected" in said[:1_000]
@@ -138,9 +67,6 @@ def test_nothing_is_sent_to_another_address():
         assert not [one for one in other.requests if one.path.endswith("completions")]
 
 
-CALL = {"index": 0, "id": "1", "type": "function", "function": {"name": "rm", "arguments": "{}"}}
-
-
 @pytest.mark.parametrize(
     ("parts", "reason", "what"),
     [
@@ -155,10 +81,6 @@ CALL = {"index": 0, "id": "1", "type": "function", "function": {"name": "rm", "a
 def test_reasoning_or_calls_of_tools_alone_are_no_answer(parts, reason, what):
     with pytest.raises(GenerationError, match=f"an answer in words by model 'test' at .*, found {what} and no"):
         asked(deltas(*parts, finish_reason=reason))
-
-
-def silent(exchange):
-    exchange._stopping.wait(60)
 
 
 def _writing(others):

@@ -17,6 +17,8 @@ from typing import Any, Final
 import httpx2
 
 _stopped: ContextVar[threading.Event | None] = ContextVar("ragqa_http_stopped", default=None)
+MAX_EVENT_BYTES: Final = 2**19  # of a line of a stream: parsing 8 MB of choices takes a minute and 200 MB
+MAX_PLAIN_BYTES: Final = 2**22  # of what is no stream: a list of models, an error
 _POLL_SECONDS: Final = 0.5  # how long a connection outlives who waited for it
 
 
@@ -53,7 +55,8 @@ class _Bounded(httpx2.SyncByteStream):
 
     def __init__(self, response: httpx2.Response, max_bytes: int, max_seconds: float) -> None:
         self._stream: Any = response.stream
-        self._max_bytes, self._max_seconds = max_bytes, max_seconds
+        self._is_stream = "event-stream" in response.headers.get("content-type", "").lower()
+        self._max_bytes, self._max_seconds = max_bytes if self._is_stream else MAX_PLAIN_BYTES, max_seconds
         self._until = time.monotonic() + max_seconds
         self._closed = threading.Event()
         stopped, network = _stopped.get(), response.extensions.get("network_stream")
@@ -68,9 +71,14 @@ class _Bounded(httpx2.SyncByteStream):
                 return
 
     def __iter__(self) -> Iterator[bytes]:
-        n_bytes = 0
+        n_bytes = in_line = 0
         for piece in self._stream:
             n_bytes += len(piece)
+            end = piece.rfind(b"\n")
+            in_line = len(piece) - end - 1 if end >= 0 else in_line + len(piece)
+            if self._is_stream and in_line > MAX_EVENT_BYTES:
+                msg = f"an event of more than {MAX_EVENT_BYTES >> 10} KB"
+                raise httpx2.ReadError(msg)
             if n_bytes > self._max_bytes:
                 msg = f"a reply of more than {self._max_bytes >> 20} MB"
                 raise httpx2.ReadError(msg)
