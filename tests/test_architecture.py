@@ -50,6 +50,8 @@ HOMES = {
     "starlette": {"ui", "server"},
     "fastapi": {"server"},
     "mcp": {"server"},
+    **{library: {"evaluation"} for library in ("ragas", "deepeval", "phoenix", "inspect_ai")},
+    **{library: {"server"} for library in ("langchain_core", "llama_index")},
     "altair": {"ui"},
     "pandas": {"ui"},
     "jinja2": {"ui"},

@@ -285,6 +285,9 @@ def verifier(
     general: Annotated[int, typer.Option(min=0, help="General pairs beside them.")] = 5_000,
     made: Annotated[int, typer.Option(min=0, help="Pairs made by rule of the claims' passages.")] = 2_000,
     frozen_layers: Annotated[int, typer.Option(min=0, help="So many of the lowest layers stay as they are.")] = 0,
+    rank: Annotated[
+        int, typer.Option(min=0, help="Train low-rank factors beside the other layers, of this rank; 0: these layers.")
+    ] = 0,
     base: Annotated[str, typer.Option(help="Model to start from: an embedded name or a folder.")] = "nli-minilm-l6",
     stop_after: Annotated[int | None, typer.Option(min=1, help="Write the weights after so many steps.")] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the data's order and of what is drawn.")] = 1,
@@ -304,7 +307,7 @@ def verifier(
             )
         )
     stderr().print(f"{len(train):,} pairs to train on, {len(held_out):,} held out")
-    training = verifier_training(base, frozen_layers, seed, stop_after)
+    training = verifier_training(base, frozen_layers, rank, seed, stop_after)
     last = _shown(train_nli(training, train, held_out, out))
     write_card(out, verifier_card(out.name, training, train, last, command_line("train verifier", options_of(ctx))))
     stdout().print(plain(f"Weights and card are in {out}; measure: ragqa eval claims --verdict-model {out}"))

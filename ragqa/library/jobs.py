@@ -22,7 +22,7 @@ from ragqa.library.update import MAX_TOKENS, FurtherModels, index_events, no_fur
 from ragqa.plugins.protocols import Encoder, FloatMatrix
 from ragqa.types import ModelInfo
 
-Kind = Literal["read", "index"]
+Kind = Literal["read", "index", "both"]
 LoadEncoder = Callable[[], Encoder | None]
 GIVES_WAY_SECONDS: Final = 60.0  # to questions, between two steps
 _POLL_SECONDS: Final = 0.1
@@ -77,7 +77,7 @@ class LibraryJob(Job[JobView]):
     def stop(self) -> None:
         """Ends it as soon as may be; a file that is being read is let go of."""
         super().stop()
-        if self.view.kind == "read":
+        if self.view.kind != "index":
             self._reader.close()
 
     def work(self) -> None:
@@ -89,9 +89,9 @@ class LibraryJob(Job[JobView]):
                 return
         try:
             with self._reader:
-                if self.view.kind == "read":
+                if self.view.kind != "index":
                     self._read()
-                else:
+                if self.view.kind != "read" and not self.stopped.is_set():
                     self._index()
         finally:
             self._jobs.turn.release()

@@ -328,6 +328,18 @@ def test_frozen_layers_and_the_embeddings_below_them_stay_as_they_are(base, tmp_
     assert stay <= same < after.keys()
 
 
+def test_low_rank_factors_are_trained_above_frozen_layers_and_written_into_the_weights(base, tmp_path):
+    training = NliTraining(base=str(base), batch_size=8, learning_rate=1e-2, frozen_layers=1, rank=2, warmup_steps=1)
+    list(train_nli(training, colours(64), [], tmp_path / "out"))
+    before, after = tensors_of(base / "model.safetensors"), tensors_of(tmp_path / "out" / "model.safetensors")
+    assert before.keys() == after.keys()
+    changed = {name for name in after if not np.allclose(before[name], after[name], atol=2e-3)}
+    layers = {name for name in changed if "encoder.layer." in name}
+    assert layers
+    assert all("encoder.layer.1." in name and name.endswith("weight") for name in layers)
+    assert not any("embeddings" in name for name in changed)
+
+
 @pytest.mark.model
 def test_the_command_writes_weights_and_a_card_and_can_stop_early(base, tmp_path):
     from typer.testing import CliRunner

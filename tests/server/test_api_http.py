@@ -1,5 +1,6 @@
 """What programs call below /v1: OpenAI's client, ragqa's own addresses, refusals, streams that are left."""
 
+import base64
 import json
 import time
 from contextlib import contextmanager
@@ -27,6 +28,20 @@ def backend(tmp_path, monkeypatch):
 @pytest.fixture
 def client(backend):
     return TestClient(asgi(backend), raise_server_exceptions=False)
+
+
+def finished(client, corpus):
+    """What /v1/documents says of a corpus when the work on it has ended."""
+    for _ in range(600):
+        found = client.get("/v1/documents", params={"corpus": corpus}).json()
+        if not found["work"]["running"]:
+            return found
+        time.sleep(0.1)
+    raise AssertionError(found)
+
+
+def encoded(text):
+    return base64.b64encode(text.encode()).decode()
 
 
 def events_in(text):
@@ -94,6 +109,44 @@ def test_the_same_idempotency_key_gives_the_same_record(client):
         client.post("/v1/ask", json=body, headers={"Idempotency-Key": key}).json()["record_id"] for key in "aab"
     )
     assert first == again != other
+
+
+def test_documents_are_added_replaced_listed_and_taken_out(client, tmp_path):
+    first = {"name": "keys.txt", "content": encoded("A firm must keep a register of keys."), "title": "House rules"}
+    made = client.post("/v1/documents", json=first)
+    assert made.status_code == 202, made.text
+    corpus = made.json()["corpus"]
+    found = finished(client, corpus)
+    assert (corpus, found["title"], found["is_indexed"], found["work"]["error"]) == (
+        "house-rules",
+        "House rules",
+        True,
+        "",
+    )
+    second = {"name": "doors.txt", "content": encoded("Doors must be shut."), "corpus": corpus}
+    client.post("/v1/documents", json=second)
+    assert [one["name"] for one in finished(client, corpus)["documents"]] == ["keys.txt", "doors.txt"]
+    client.post("/v1/documents", json=second | {"content": encoded("Doors must be shut at night.")})
+    doors = finished(client, corpus)["documents"][-1]
+    assert doors["version"] == 2
+    gone = client.delete(f"/v1/documents/{doors['document_id']}", params={"corpus": corpus})
+    assert gone.status_code == 202
+    assert [one["name"] for one in finished(client, corpus)["documents"] if not one["removed"]] == ["keys.txt"]
+
+
+def test_documents_that_cannot_be_taken_are_refused_in_a_sentence(client):
+    unknown = client.post("/v1/documents", json={"name": "a.exe", "content": encoded("x"), "title": "New"})
+    assert (unknown.status_code, "another kind of file" in unknown.json()["detail"]) == (404, True)
+    assert client.get("/v1/documents", params={"corpus": "rulebook"}).status_code == 404
+    assert client.post("/v1/documents", json={"name": "a.txt", "content": "no base64!"}).status_code == 422
+
+
+def test_a_body_without_a_length_or_of_too_many_bytes_is_refused_before_it_is_read(client):
+    chunked = client.post("/v1/ask", content=iter([b"{}"]), headers={"Content-Type": "application/json"})
+    assert chunked.status_code == 411
+    huge = client.post("/v1/ask", content=b"{}", headers={"Content-Length": str(1 << 40)})
+    assert huge.status_code == 413
+    assert "64 MB" in huge.json()["detail"]
 
 
 def test_search_check_score_obligations_passages_and_rules(client):

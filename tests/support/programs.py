@@ -8,10 +8,13 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from types import SimpleNamespace
 
+from ragqa.library.jobs import Jobs
 from ragqa.records.store import RecordStore
 from ragqa.server.access.gate import Gate
+from ragqa.server.api.documents import Library
 from ragqa.server.api.http import Keyed, application
 from ragqa.server.queue import RunQueue
+from tests.support.fakes import FakeEncoder
 from tests.support.helpers import PASSAGES, FakeManifest, make_pipeline
 
 
@@ -27,6 +30,7 @@ class ToyBackend:
     def __init__(self, folder, **parts):
         self._records = RecordStore(folder / "records.sqlite3")
         self._parts, self.queue = parts, RunQueue(2, 50)
+        self._jobs = Jobs(folder / "indexes")
         places = {passage.passage_id: n for n, passage in enumerate(PASSAGES)}
         self._index = SimpleNamespace(
             manifest=CountedManifest(), passages=PASSAGES, position_of=places, text_of=lambda passage: passage.text
@@ -51,6 +55,9 @@ class ToyBackend:
 
     def turn(self):
         return self.queue.take("")
+
+    def library(self):
+        return Library(self._jobs, lambda _: FakeEncoder)
 
 
 def asgi(backend, gate_of=lambda headers: Gate(), acting=lambda gate: nullcontext()):

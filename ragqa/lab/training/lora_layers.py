@@ -73,13 +73,23 @@ def add_lora(model: PreTrainedModel, n_layers: int, rank: int, seed: int) -> lis
     chance = torch.Generator().manual_seed(seed)
     factors: list[nn.Parameter] = []
     for number in range(n_all - n_layers, n_all):
-        for target in TARGETS:
-            parent, _, name = f"encoder.layer.{number}.{target}".rpartition(".")
-            owner = model.get_submodule(parent)
+        layers = model.get_submodule(f"encoder.layer.{number}")
+        for target in [name for name, module in layers.named_modules() if isinstance(module, nn.Linear)]:
+            parent, _, name = target.rpartition(".")
+            owner = layers.get_submodule(parent)
             layer = LoraLinear(getattr(owner, name), rank, chance)
             setattr(owner, name, layer)
             factors += [layer.down, layer.up]
     return factors
+
+
+def merge_lora(model: nn.Module) -> None:
+    """Adds the factors to the weights beside them, and leaves plain linear layers."""
+    for name, layer in list(_lora_layers(model)):
+        parent, _, last = name.rpartition(".")
+        with torch.no_grad():
+            layer.linear.weight += SCALE * layer.up @ layer.down
+        setattr(model.get_submodule(parent), last, layer.linear)
 
 
 def export_adapter(model: PreTrainedModel, folder: Path, base: str) -> None:

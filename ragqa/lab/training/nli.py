@@ -32,7 +32,6 @@ from ragqa.lab.training.nli_made_pairs import made_pairs, quoting_pairs
 from ragqa.models import fingerprint, resolve_model
 from ragqa.plugins.protocols import NliModel
 from ragqa.types import ModelInfo
-from ragqa.types.scores import NliProbabilities
 
 if TYPE_CHECKING:
     import torch
@@ -82,9 +81,8 @@ class NliSources:
 def gather(sources: NliSources) -> tuple[list[LabelledPair], list[LabelledPair]]:
     """(pairs to train on, each as often as its set's share; pairs held out). Raises CorpusError."""
     read = [pair for path in sources.pairs for pair in read_pairs(path)]
-    rest, held_out = hold_out(
-        [pair for pair in read if pair.source.startswith("mnli")], sources.n_held_out, sources.seed
-    )
+    mnli = [pair for pair in read if pair.source.startswith("mnli")]
+    rest, held_out = hold_out(mnli, sources.n_held_out, sources.seed)
     kept_out = {pair.premise for pair in held_out}
     others = [pair for pair in read if not pair.source.startswith("mnli") and pair.premise not in kept_out]
     train = weighed([*rest, *others], SET_SHARES, sources.seed)
@@ -111,8 +109,8 @@ def _answers(path: Path) -> list[tuple[Sequence[str], Sequence[str]]]:
     for row in _rows(path):
         passages = row.get("Passages")
         texts = [str(passage.get("Passage", "")) for passage in passages] if isinstance(passages, list) else []
-        answer = _MARKS.sub("", str(row.get("Answer", "")))
-        found.append((_sentences(answer), [sentence for text in texts for sentence in _sentences(text)]))
+        answer = _sentences(_MARKS.sub("", str(row.get("Answer", ""))))
+        found.append((answer, [sentence for text in texts for sentence in _sentences(text)]))
     return found
 
 
@@ -193,18 +191,20 @@ class NliTraining(Training):
     dropout: float = 0.1  # between layers, in [0, 1)
     frozen_words: bool = True  # word embeddings stay as they are
     frozen_layers: int = 0  # so many of the lowest ones too, and all embeddings
+    rank: int = 0  # of low-rank factors that are trained in place of the other layers; 0 trains these themselves
     checkpoint_every: int = 250
 
 
 def train_nli(
     training: NliTraining, pairs: Sequence[LabelledPair], held_out: Sequence[LabelledPair], out: Path
 ) -> Iterator[Progress]:
-    """Trains in ``out``, yields every 10 steps, and writes the weights when done (`export_classifier`).
+    """Trains in ``out``, on a GPU where there is one, yields every 10 steps, and writes the weights when done.
 
-    Resumes at ``out``'s checkpoint where there is one of the same settings and data. Uses the GPU where there is one.
-    Raises ModelError where the base or the checkpoint does not fit.
+    Resumes at a checkpoint of the same settings and data. Raises ModelError where it or the base does not fit.
     """
     from transformers import AutoTokenizer
+
+    from ragqa.lab.training.lora_layers import add_lora, merge_lora  # a module of torch's
 
     base = resolve_model(training.base)
     model = load_classifier(
@@ -213,17 +213,26 @@ def train_nli(
         dropout=training.dropout,
         seed=training.seed,
         frozen_words=training.frozen_words,
-        frozen_layers=training.frozen_layers,
+        frozen_layers=0 if training.rank else training.frozen_layers,
     )
+    if training.rank:
+        add_lora(
+            model.base_model, model.config.num_hidden_layers - training.frozen_layers, training.rank, training.seed
+        )
     tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
     steps = training.epochs * -(-len(pairs) // training.batch_size)
     base_sha256 = fingerprint(base)
     bf16 = trains_in_bf16(model, base_sha256)
     run = TrainingRun(model, training, steps, out, stamp_of(asdict(training), base_sha256, pairs_sha256(pairs)))
+
+    def export() -> None:
+        merge_lora(model)
+        export_classifier(model, base, out, KIND)
+
     yield from run.train(
         islice(_batches(training, pairs), run.done, None),
         partial(_loss, model, tokenizer, training, bf16),
-        partial(export_classifier, model, base, out, KIND),
+        export,
         partial(_accuracy, model, tokenizer, training, bf16, held_out) if held_out else None,
     )
 
@@ -263,8 +272,8 @@ def _accuracy(
     right = 0
     for batch in batches_of_epoch(pairs, training.batch_size, 0):
         with torch.inference_mode():
-            found = _logits(model, tokenizer, training, bf16, batch).argmax(-1).tolist()
-        right += sum(label == pair.label for label, pair in zip(found, batch, strict=True))
+            labels = _logits(model, tokenizer, training, bf16, batch).argmax(-1).tolist()
+        right += sum(label == pair.label for label, pair in zip(labels, batch, strict=True))
     return right / len(pairs)
 
 
@@ -370,7 +379,8 @@ def evaluate_pairs(model: NliModel, pairs: Sequence[LabelledPair], name: str = "
     for start in range(0, len(pairs), PAIRS_PER_STEP):
         step = pairs[start : start + PAIRS_PER_STEP]
         for pair, found in zip(step, model.predict([(p.premise, p.hypothesis) for p in step]), strict=True):
-            label = _most_probable(found)
+            values = (found.contradiction, found.entailment, found.neutral)
+            label = values.index(max(values))
             counts[pair.label, label] += 1
             correct[pair.source] += label == pair.label
         yield start + len(step)
@@ -384,9 +394,3 @@ def evaluate_pairs(model: NliModel, pairs: Sequence[LabelledPair], name: str = "
         correct_of={source: (correct[source], of_set[source]) for source in of_set},
         seconds=seconds,
     )
-
-
-def _most_probable(found: NliProbabilities) -> int:
-    """An index into `LABELS`."""
-    values = (found.contradiction, found.entailment, found.neutral)
-    return values.index(max(values))

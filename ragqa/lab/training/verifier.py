@@ -41,17 +41,22 @@ class VerifierSources:
 
 
 def verifier_training(
-    base: str = "nli-minilm-l6", frozen_layers: int = 0, seed: int = 1, stop_after: int | None = None
+    base: str = "nli-minilm-l6",
+    frozen_layers: int = 0,
+    rank: int = 0,
+    seed: int = 1,
+    stop_after: int | None = None,
 ) -> NliTraining:
     """The settings of the shipped verifier, but for what is given."""
     return NliTraining(
         base=base,
         batch_size=32,
-        learning_rate=7e-5,
+        learning_rate=3e-4 if rank else 7e-5,  # of low-rank factors, of the weights themselves
         warmup_steps=60,
         max_tokens=256,
         dropout=0.0,  # a pair is seen once or twice
         frozen_layers=frozen_layers,
+        rank=rank,
         seed=seed,
         checkpoint_every=150,
         stop_after=stop_after,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
 from ragqa.server.api import service
 
@@ -49,6 +50,23 @@ class ObligationsRequest(BaseModel):
 
     corpus: Annotated[str, Field(min_length=1, max_length=200)]
     passage_ids: Annotated[list[str], Field(min_length=1, max_length=service.MOST_TEXTS)]
+
+
+def _decoded(content: object) -> bytes:
+    try:
+        return base64.b64decode(str(content), validate=True)
+    except ValueError as error:
+        msg = "content must be the file's bytes in base64"
+        raise ValueError(msg) from error
+
+
+class DocumentRequest(BaseModel):
+    """A file in base64, for a corpus of the library; without ``corpus`` a new one of this ``title`` is made."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    content: Annotated[bytes, BeforeValidator(_decoded)]
+    corpus: Annotated[str, Field(max_length=200)] = ""
+    title: Annotated[str, Field(max_length=200)] = ""
 
 
 class ChatMessage(BaseModel):

@@ -38,15 +38,17 @@ from ragqa.errors import (
 from ragqa.infra.version import __version__
 from ragqa.records.view import View, advance
 from ragqa.server.access.gate import Gate
-from ragqa.server.api import chat, service
+from ragqa.server.api import chat, documents, service
 from ragqa.server.api.bodies import (
     AskRequest,
     ChatRequest,
     CheckRequest,
+    DocumentRequest,
     ObligationsRequest,
     ScoreRequest,
     SearchRequest,
 )
+from ragqa.server.api.documents import LibraryBackend
 from ragqa.server.api.service import Backend, Inquiry
 from ragqa.types.events.generation import Token
 from ragqa.types.events.pipeline import Event, Fused, Reranked, Retrieved, Selected
@@ -64,10 +66,13 @@ _STATUS: Final[dict[type[RagqaError], int]] = {  # the first that fits
     ModelError: 503,
 }
 _KEPT: Final = 1_000  # idempotency keys that a process remembers
+MOST_BYTES: Final = 64 << 20  # of a body: a file of 48 MB in base64
 _TITLES: Final = {
     401: "Access denied",
     403: "Not allowed",
     404: "Not found",
+    411: "Length wanted",
+    413: "Too large",
     422: "Cannot be done as asked",
     503: "Busy",
 }
@@ -87,8 +92,13 @@ class Keyed:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        headers = Headers(scope=scope)
+        refusal = _unbounded(headers)
+        if refusal:
+            await refusal(scope, receive, send)
+            return
         try:
-            gate = await run_in_threadpool(self._gate_of, Headers(scope=scope))
+            gate = await run_in_threadpool(self._gate_of, headers)
         except RagqaError as error:
             refusal = problem(401 if isinstance(error, AccessError) else 503, str(error))
             refusal.headers["WWW-Authenticate"] = "Bearer"
@@ -98,6 +108,17 @@ class Keyed:
             await self._app(scope, receive, send)
 
 
+def _unbounded(headers: Headers) -> JSONResponse | None:
+    """The refusal of a body whose length is not said, or is more than is read."""
+    if "transfer-encoding" in headers:
+        return problem(411, "expected a body with its Content-Length, found one in chunks; send it whole")
+    length = headers.get("content-length", "0")
+    if not length.isdecimal() or int(length[:20]) > MOST_BYTES:
+        words = f"expected a body of at most {MOST_BYTES >> 20} MB, found a length of {length[:20]}; send less"
+        return problem(413, words)
+    return None
+
+
 def problem(status: int, words: str) -> JSONResponse:
     """A refusal as RFC 9457 has it, with what OpenAI's clients look for beside it."""
     body = {"type": "about:blank", "title": _TITLES.get(status, "Failed"), "status": status, "detail": words}
@@ -105,7 +126,7 @@ def problem(status: int, words: str) -> JSONResponse:
     return JSONResponse(body | error, status, media_type="application/problem+json")
 
 
-def application(backend: Backend) -> FastAPI:
+def application(backend: LibraryBackend) -> FastAPI:
     """Everything below /v1."""
     api = FastAPI(title="ragqa", version=__version__, docs_url=None, redoc_url=None)
     api.add_exception_handler(RagqaError, _refused)
@@ -114,6 +135,7 @@ def application(backend: Backend) -> FastAPI:
     _add_chat(api, backend)
     _add_questions(api, backend)
     _add_reading(api, backend)
+    _add_documents(api, backend)
     return api
 
 
@@ -208,6 +230,23 @@ def _add_reading(api: FastAPI, backend: Backend) -> None:
     def corpora() -> dict[str, Any]:
         """What can be asked."""
         return {"corpora": list(service.corpora(backend))}
+
+
+def _add_documents(api: FastAPI, backend: LibraryBackend) -> None:
+    @api.get("/documents")
+    def listed(corpus: Annotated[str, Query(min_length=1, max_length=200)]) -> dict[str, Any]:
+        """The documents of a corpus of the library, what waits, and how far the latest work on it is."""
+        return documents.listed(backend, corpus)
+
+    @api.post("/documents", status_code=202)
+    def added(body: DocumentRequest) -> dict[str, Any]:
+        """A file taken into a corpus, an earlier version replaced; it is indexed in the background."""
+        return documents.added(backend, body.corpus, body.title, body.name, body.content)
+
+    @api.delete("/documents/{document_id:path}", status_code=202)
+    def removed(document_id: str, corpus: Annotated[str, Query(min_length=1, max_length=200)]) -> dict[str, Any]:
+        """A document taken out of a corpus, which is indexed anew in the background."""
+        return documents.removed(backend, corpus, document_id)
 
 
 class Idempotent:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ragqa.index import Index
+from ragqa.library.update import encoder_name
 from ragqa.pipeline import Pipeline
 from ragqa.records.store import RecordStore
 from ragqa.server.access.gate import Gate
+from ragqa.server.api.documents import Library
 from ragqa.server.queue import QueuePlace
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
@@ -41,3 +45,11 @@ class PageBackend:
         """Behind, and before, the page's visitors."""
         gate = self.gate()
         return resources.turns().take(gate.person.id if gate.audit else "")
+
+    def library(self) -> Library:
+        """The page's."""
+        paths = Paths.from_env()
+        return Library(
+            resources.library_jobs(paths),
+            lambda found: partial(resources.encoder_of, encoder_name(found, paths.indexes), paths),
+        )
