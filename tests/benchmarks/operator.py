@@ -20,9 +20,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support.guarded import served, signed
 from tests.support.server import ROOT, wait_until_ready
 from tests.support.visitor import Visitor
-from tests.ui.test_sign_in import served, signed
 
 PAGE = ROOT / "ragqa" / "server" / "README.md"
 BEFORE = "aca4257"  # the commit of version 0.2.0

@@ -498,6 +498,7 @@ def test_the_embedded_classifier_on_the_fifty_sentences():
     assert measured.f1 >= 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.model
 def test_the_check_makes_citations_better_with_the_embedded_model():
     found = json.loads(CliRunner().invoke(app, ["eval", "citations", "--json"]).stdout)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.support.guarded import served
 from tests.support.openai_server import OpenAIServer
 from tests.support.server import PATIENCE, ROOT, launched_chromium, running_app, settle
 
@@ -14,6 +15,13 @@ def address(tmp_path_factory):
     home = tmp_path_factory.mktemp("home")
     (home / "nothing").mkdir()
     with running_app(home, RAGQA_DATA=str(home / "nothing")) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def guarded(tmp_path_factory):
+    """The address of an application on which people sign in, at a provider that is not there."""
+    with served("http://localhost:1", tmp_path_factory.mktemp("guarded")) as (url, _):
         yield url
 
 

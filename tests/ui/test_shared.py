@@ -13,7 +13,7 @@ from ragqa.library.jobs import Jobs
 from ragqa.settings.paths import Paths
 from ragqa.ui.shared import shared
 from ragqa.ui.state import resources
-from tests.support.server import running_app, wait_until_ready
+from tests.support.server import wait_until_ready
 from tests.support.visitor import Visitor
 
 
@@ -89,18 +89,17 @@ def test_what_clear_cache_empties_holds_nothing_of_ours():
 
 @pytest.mark.long
 @pytest.mark.model
-def test_clear_cache_from_anybody_leaves_the_server_ready(tmp_path):
-    with running_app(tmp_path, RAGQA_ACCESS="on") as address:
-        wait_until_ready(address)
-        visitor = Visitor(address)
-        with visitor.opened() as session:  # who has not signed in
-            told = BackMsg()
-            told.clear_cache = True
-            session._socket.send(told.SerializeToString())
-            session.run()
-            try:
-                with urllib.request.urlopen(address + "/readyz", timeout=60) as reply:
-                    assert reply.read() == b"ready\n"
-            except urllib.error.HTTPError as error:
-                pytest.fail(error.read().decode())
-        visitor.close()
+def test_clear_cache_from_anybody_leaves_the_server_ready(guarded):
+    wait_until_ready(guarded)
+    visitor = Visitor(guarded)
+    with visitor.opened() as session:  # who has not signed in
+        told = BackMsg()
+        told.clear_cache = True
+        session._socket.send(told.SerializeToString())
+        session.run()
+        try:
+            with urllib.request.urlopen(guarded + "/readyz", timeout=60) as reply:
+                assert reply.read() == b"ready\n"
+        except urllib.error.HTTPError as error:
+            pytest.fail(error.read().decode())
+    visitor.close()

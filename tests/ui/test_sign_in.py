@@ -5,14 +5,14 @@ import re
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
 from importlib.util import find_spec
 
 import pytest
 
 from ragqa.server.access.audit import AuditLog
+from tests.support.guarded import POLICY, SECRET, served, signed
 from tests.support.lying_provider import LyingProvider, with_other_claims, without_signature
-from tests.support.server import free_port, running_app, wait_until_healthy
+from tests.support.server import free_port, wait_until_healthy
 from tests.support.visitor import Visitor
 
 pytestmark = [
@@ -22,18 +22,6 @@ pytestmark = [
         not (find_spec("authlib") and find_spec("oidc_provider_mock")), reason="no OpenID: pip install -e .[dev]"
     ),
 ]
-SECRET = "a secret of the tests, long enough for a signature"
-POLICY = """
-[[people]]
-email = "ann@example.org"
-role = "analyst"
-[[people]]
-email = "carl@example.org"
-role = "curator"
-[[people]]
-email = "mallory@example.org"
-role = "administrator"
-"""
 
 
 @pytest.fixture(scope="module")
@@ -52,22 +40,6 @@ def provider():
     finally:
         process.terminate()
         process.wait(60)
-
-
-@contextmanager
-def served(provider, home):
-    """Address and home of a server that wants people to sign in at this provider."""
-    port = free_port()
-    address = f"http://localhost:{port}"
-    (home / "access.toml").write_text(POLICY)
-    (home / "secrets.toml").write_text(
-        f'[auth]\nredirect_uri = "{address}/oauth2callback"\ncookie_secret = "{SECRET}"\nclient_id = "ragqa"\n'
-        f'client_secret = "x"\nserver_metadata_url = "{provider}/.well-known/openid-configuration"\n'
-    )
-    options = ("--secrets.files", str(home / "secrets.toml"))
-    switches = {"RAGQA_ACCESS": "on", "RAGQA_ACCESS_FILE": str(home / "access.toml"), "RAGQA_DATA": str(home)}
-    with running_app(home, port, options, **switches):
-        yield address, home
 
 
 @pytest.fixture(scope="module")
@@ -112,13 +84,6 @@ def test_who_has_no_role_or_an_address_nobody_verified_sees_nothing(visitor, sit
     with visitor.opened("read", "corpus=rulebook") as session:
         assert "have no role here" in session.text
         assert set(session.widgets) == {"signed_in", "sign_out"}
-
-
-def signed(claims, secret=SECRET):
-    """A cookie with these claims as a server with this secret would give it."""
-    from streamlit.web.server.starlette.starlette_app_utils import create_signed_value
-
-    return create_signed_value(secret, "_streamlit_user", json.dumps(claims)).decode()
 
 
 def changed(text, place):

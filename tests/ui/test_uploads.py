@@ -8,10 +8,10 @@ from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileMan
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 
 from ragqa.ui import uploads
+from tests.support.guarded import signed
 from tests.support.raw import handshake, sent
 from tests.support.server import running_app
 from tests.support.visitor import Visitor
-from tests.ui.test_sign_in import served, signed
 
 MB = bytes(2**20)
 
@@ -73,25 +73,24 @@ def test_a_page_lets_go_of_what_it_took(manager, monkeypatch):
 
 
 @pytest.mark.long
-def test_nobody_uploads_before_signing_in(tmp_path):
-    with served("http://localhost:1", tmp_path) as (address, _):
-        visitor = Visitor(address)
-        with visitor.opened() as session:
-            statuses = [session.send_file("a.pdf", 20 * MB)[0] for _ in range(6)]
-            assert statuses == [403] * 6
-            claims = {"is_logged_in": True, "origin": address, "iss": "i", "sub": "s", "iat": time.time()}
-            claims |= {"email": "carl@example.org", "email_verified": True}
-            for changes, expected in (
-                ({}, 204),
-                ({"iat": time.time() - 13 * 3600}, 403),
-                ({"email": "eve@example.org"}, 403),
-                ({"is_logged_in": False}, 403),
-            ):
-                cookie = {**visitor.cookies, "_streamlit_user": signed({**claims, **changes})}
-                assert session.send_file("a.pdf", MB, cookie)[0] == expected, changes
-            forged = {**visitor.cookies, "_streamlit_user": signed(claims, "another secret of the same length as it")}
-            assert session.send_file("a.pdf", MB, forged)[0] == 403
-        visitor.close()
+def test_nobody_uploads_before_signing_in(guarded):
+    visitor = Visitor(guarded)
+    with visitor.opened() as session:
+        statuses = [session.send_file("a.pdf", 20 * MB)[0] for _ in range(6)]
+        assert statuses == [403] * 6
+        claims = {"is_logged_in": True, "origin": guarded, "iss": "i", "sub": "s", "iat": time.time()}
+        claims |= {"email": "carl@example.org", "email_verified": True}
+        for changes, expected in (
+            ({}, 204),
+            ({"iat": time.time() - 13 * 3600}, 403),
+            ({"email": "eve@example.org"}, 403),
+            ({"is_logged_in": False}, 403),
+        ):
+            cookie = {**visitor.cookies, "_streamlit_user": signed({**claims, **changes})}
+            assert session.send_file("a.pdf", MB, cookie)[0] == expected, changes
+        forged = {**visitor.cookies, "_streamlit_user": signed(claims, "another secret of the same length as it")}
+        assert session.send_file("a.pdf", MB, forged)[0] == 403
+    visitor.close()
 
 
 @pytest.mark.long

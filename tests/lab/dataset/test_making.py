@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -63,9 +64,8 @@ def test_the_same_seed_gives_the_same_bytes_and_another_one_does_not(whole, tmp_
 
 
 @pytest.mark.long
-def test_each_stage_may_be_edited_and_the_next_goes_on_from_it(tmp_path):
-    folder = tmp_path / "edited"
-    make(folder)
+def test_each_stage_may_be_edited_and_the_next_goes_on_from_it(whole, tmp_path):
+    folder = shutil.copytree(whole, tmp_path / "edited")
     topics = json.loads((folder / TOPICS).read_text())
     first = next(row["topic"] for row in lines(folder, GROUPS) if row["topic"])
     edited = {"Renamed" if name == first else name: terms for name, terms in topics.items()}
@@ -99,9 +99,8 @@ def test_each_stage_may_be_edited_and_the_next_goes_on_from_it(tmp_path):
     assert "was edited, and what it was made from" in str(result.exception)
 
 
-def test_labels_of_experts_leave_what_they_found_irrelevant_out(tmp_path):
-    folder = tmp_path / "labelled"
-    make(folder)
+def test_labels_of_experts_leave_what_they_found_irrelevant_out(whole, tmp_path):
+    folder = shutil.copytree(whole, tmp_path / "labelled")
     row = lines(folder, SPLIT)[0]
     told = [
         {"question": row["id"], "passage": one, "reviewer": "Ann", "label": "irrelevant"} for one in row["passages"]
