@@ -8,6 +8,7 @@ from html import unescape
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from docx import Document
 from streamlit.testing.v1 import AppTest
 
 import ragqa.ui.state.resources as resources
@@ -109,8 +110,8 @@ def test_a_question_ends_with_answer_scores_and_record(app):
 def test_what_is_said_of_a_verdict_is_kept_with_the_record(app):
     at = ask(app())
     tab(at, "scores")
-    at.radio(key="feedback_is").set_value(Verdict.CONTRADICTED)
-    at.text_input(key="feedback_why").set_value("It says otherwise.")
+    at.radio(key="feedback_is_0").set_value(Verdict.CONTRADICTED)
+    at.text_input(key="feedback_why_0").set_value("It says otherwise.")
     next(button for button in at.button if button.label == "Keep").click().run()
     assert not at.exception
     (said,) = app.store.load(app.store.list()[0].record_id).feedback
@@ -528,6 +529,27 @@ def test_answers_of_a_file_are_offered(app):
     assert at.session_state["checked"].wait(20).asked == Question("Question 2?", given="Answer 2.")
     at.file_uploader(key="checked_file").upload("answers.json", b"{", "application/json").run()
     assert "is not JSON" in words(at)
+
+
+def test_a_document_is_checked_whole_and_a_note_stands_beside_its_sentence(app, tmp_path):
+    app(generator=None)
+    at = opened(page="check")
+    document = Document()
+    document.add_heading("1. Purpose")
+    document.add_paragraph("A firm must act at once. The moon is green.")
+    document.save(tmp_path / "policy.docx")
+    content = (tmp_path / "policy.docx").read_bytes()
+    at.file_uploader(key="checked_file").upload("policy.docx", content).run()
+    at.button(key="check_file").click().run()
+    run = at.session_state["checked"]
+    assert [one.text for one in run.wait(20).answer.sentences] == ["A firm must act at once.", "The moon is green."]
+    assert "1 of 2 sentences not supported" in words(at.run())
+    at.selectbox(key="feedback_of").set_value(1).run()
+    at.text_input(key="feedback_why_1").set_value("Ask the vendor.")
+    at.button(key="feedback_keep").click().run()
+    assert "Ask the vendor." in words(at)
+    at.file_uploader(key="checked_file").upload("policy.pdf", b"x").run()
+    assert "expected a PDF file by its name" in words(at)
 
 
 def test_a_file_of_answers_is_read_once_elsewhere_and_not_beyond_ten_megabytes(app, monkeypatch):

@@ -16,7 +16,7 @@ from ragqa.types import Question
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.html.template import quantity
-from ragqa.ui.pages.check_form import check_form, checked_examples, file_choice
+from ragqa.ui.pages.check_form import FILE, check_form, checked_examples, file_choice
 from ragqa.ui.pages.follow_up import PENDING
 from ragqa.ui.pages.model_choice import can_ask
 from ragqa.ui.pages.present import asked_in_address, draw_presentation, go_to, present_button, presenting
@@ -292,6 +292,7 @@ def _ask_example(question: str) -> None:
 
 def _check_example(text: str, question: str) -> None:
     st.session_state["text"], st.session_state["text_question"] = text, question
+    st.session_state[FILE] = False
     _check_now()
 
 

@@ -17,6 +17,7 @@ from ragqa.ui import access
 from ragqa.ui.html.answer import panes_of
 from ragqa.ui.html.render import again_html, notice_html, progress_html
 from ragqa.ui.pages.follow_up import draw_follow_up, draw_next, draw_thread
+from ragqa.ui.pages.notes import draw_findings_bar, notes_of
 from ragqa.ui.pages.settings import PANES, TABS, with_moved_filter
 from ragqa.ui.pages.tabs import draw_tabs, shows_raw
 from ragqa.ui.panes import draw_panes
@@ -62,7 +63,11 @@ def _live(run: Run, settings: Config, at_first: View) -> None:
                 st.html(progress_html(view.phase, run.seconds))
                 st.button("Stop", on_click=run.stop, key="stop")
     again = "" if view.running else _asks_again(view)
-    draw_panes(panes_of(view, settings, run.id, raw=shows_raw(view), again=again))
+    notes = {}
+    if view.asked.given and view.scored and not view.running:
+        draw_findings_bar(view)
+        notes = notes_of(view.record_id)
+    draw_panes(panes_of(view, settings, run.id, raw=shows_raw(view), again=again, notes=notes))
     if not view.running and st.session_state.get("finished") is not run:
         st.session_state["finished"] = run
         st.rerun()
@@ -97,5 +102,8 @@ def draw_record(record: AnswerRecord) -> None:
     link = link_of_view(view)
     todays = replace(link, preset="", changed={})
     st.html(again_html(address_of(link), address_of(todays), record.record_id))
-    draw_panes(panes_of(view, view.config, record.record_id, raw=shows_raw(view)))
+    if view.asked.given and view.scored:
+        draw_findings_bar(view)
+    notes = notes_of(record.record_id)
+    draw_panes(panes_of(view, view.config, record.record_id, raw=shows_raw(view), notes=notes))
     draw_tabs(view, view.config, record=record.to_json())
