@@ -709,17 +709,33 @@ def test_the_records_page_lists_and_opens_and_says_when_there_is_nothing(app):
     assert "no record" in records_page("nothing")
 
 
-def test_two_records_are_chosen_in_the_list_and_compared(app):
+def test_two_records_are_ticked_in_the_list_and_compared(app):
     for question in ("Who must act?", "And who else?"):
         list(make_pipeline(records=app.store, config=Config()).run(Question(question)))
     second, first = (one.record_id for one in app.store.list())
-    for begin in (records_page(), records_page(first)):
-        assert f'href="records?compare={first}"' in begin
+    for record_id in (first, second):
+        assert f'type="checkbox" name="record" value="{record_id}"' in records_page()
+    assert f'href="records?compare={first}"' in records_page(first)
     chosen = records_page(compare=first)
-    assert "A: “Who must act?” Choose" in chosen
-    assert f'href="compare?a={first}&b={second}"' in chosen
-    assert f'href="compare?a={first}&b={first}"' not in chosen
+    assert "Ticked: “Who must act?”." in chosen
+    assert f'value="{first}" aria-label="Compare: Who must act?" checked' in chosen
     assert "no record 'nothing'" in records_page(compare="nothing")
+
+
+def test_a_record_is_noted_on_found_by_its_note_deleted_and_had_back(app):
+    record_id = list(make_pipeline(records=app.store, config=Config()).run(Question("Who must act?")))[-1].record_id
+    at = AppTest.from_function(_records_script, default_timeout=30)
+    at.query_params["record"] = record_id
+    at.run().text_input(key="record_note").set_value("For the board <b>in May</b>.")
+    at.button(key="record_keep").click().run()
+    assert "For the board <b>in May" in records_page()
+    assert [one.record_id for one in app.store.list(words="board may")] == [record_id]
+    at.button(key="record_delete").click().run()
+    assert "Deleted: “Who must act?”" in words(at)
+    assert app.store.list() == ()
+    assert "no record" in records_page(record_id)
+    at.button(key="record_undo").click().run()
+    assert [one.note for one in app.store.list()] == ["For the board <b>in May</b>."]
 
 
 def test_two_settings_are_asked_and_compared_and_two_records_by_their_address(app):

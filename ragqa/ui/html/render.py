@@ -205,7 +205,7 @@ def settings_html(settings: Mapping[str, object]) -> str:
 def records_html(records: Sequence[RecordSummary], stale: Collection[str] = (), against: str = "") -> str:
     """The record list as a table; each question links to its record. Of ``stale`` ids the source has changed since.
 
-    The last column compares: first the one record is chosen, then, with that one's id as ``against``, the other.
+    Two that are ticked are compared; the one with the id ``against`` is ticked already.
     """
     return _TEMPLATES.records(records, stale, against)
 
