@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+from ragqa.records.findings import findings_of
 from ragqa.records.view import WEAK_COSINE, Shown, View, provisional, shown, weak_match
 from ragqa.scoring.repass.explanation import verdict_by_index
 from ragqa.settings.config import Config
+from ragqa.types import Passage
 from ragqa.types.scores import Cover, Verdict
 from ragqa.ui.html.cards import sentence_cards
 from ragqa.ui.html.findings import duty_cards, findings_html
@@ -39,15 +41,19 @@ def panes_of(
     raw: bool = False,
     again: str = "",
     notes: Mapping[int, str] | None = None,
+    also: Callable[[Passage], str] | None = None,
 ) -> Panes:
     """The panes as they stand under these settings, which may have moved on since; ``again`` is `address_of` it.
 
-    ``notes`` are what readers said of its sentences, by index.
+    ``notes`` are what readers said of its sentences, by index, ``also`` what stands below a source: what is related.
     """
     found = shown(view, settings.scoring.mode, raw=raw)
     final = None if view.scored or not view.answer else view.final_sentences
     passages = view.selection.passages if view.selection else ()
     cards = sentence_cards(found, passages, settings.scoring.verdict_threshold, final) if view.answer else {}
+    for one in findings_of(view, found) if also and cards else ():
+        if one.kind == "sentence" and one.rule and f"s{one.index}" in cards:
+            cards[f"s{one.index}"] += also(one.rule)
     if view.asked.given:
         cards |= duty_cards(view, found, settings.scoring.coverage_threshold)
     return Panes(

@@ -12,6 +12,8 @@ import streamlit as st
 from ragqa.errors import RagqaError
 from ragqa.pipeline import Pipeline, clean_question
 from ragqa.plugins import registry
+from ragqa.records.comparison import compare
+from ragqa.records.differences import differences
 from ragqa.records.view import View, from_record
 from ragqa.retrieval.ranking import lacking_rankings
 from ragqa.server.access.policy import Act
@@ -25,8 +27,6 @@ from ragqa.ui.html.render import notice_html, progress_html
 from ragqa.ui.pages.model_choice import can_ask, model_names
 from ragqa.ui.pages.settings import current_settings, preset_label
 from ragqa.ui.state import resources
-from ragqa.ui.state.comparison import compare
-from ragqa.ui.state.differences import differences
 from ragqa.ui.state.run import Run
 from ragqa.ui.state.settings_values import with_preset
 

@@ -11,6 +11,7 @@ import streamlit as st
 
 from ragqa.english.words import Analyser
 from ragqa.index import Index
+from ragqa.records.differences import writer_model
 from ragqa.records.recorder import without_credentials, words_per_second
 from ragqa.records.view import Shown, View, provisional, reselect, shown, unread, weak_match
 from ragqa.retrieval.analysis import matched_words
@@ -36,7 +37,6 @@ from ragqa.ui.html.scores import (
 from ragqa.ui.html.template import quantity
 from ragqa.ui.html.trace import has_tree, score_path, trace_html, tree_html
 from ragqa.ui.pages.notes import draw_note
-from ragqa.ui.state.differences import writer_model
 from ragqa.ui.state.limits import limits
 from ragqa.ui.state.stale import stale
 
@@ -123,15 +123,15 @@ def _passages(drawn: _Drawn) -> None:
         st.html(f'<p class="rq-binds">{escape(found.summary)}</p>')
     analyser = index.manifest.analyser if index else Analyser()
     matcher = partial(_matched, question=view.asked.query, analyser=analyser)
+    st.html(curve_html(current, SHOWN_CANDIDATES))
     st.html(passage_table_html(current, SHOWN_CANDIDATES, matcher))
     cards = passage_cards_html(current, SHOWN_CANDIDATES, matcher, index.neighbours if index else None)
     st.html(in_corpus(cards, view.config.index))
     counts = ", ".join(f"{ranking.retriever} {len(ranking.hits)}" for ranking in view.rankings)
     st.caption(
         f"Kept {n_kept} of {n_all}. Retrieved: {counts}. Listed: the best {min(SHOWN_CANDIDATES, n_all)} fused "
-        "candidates; choose one for its text and the reason it was kept or dropped."
+        "candidates; choose one for its text and the reason it was kept or dropped. The bar: what each ranking adds."
     )
-    st.html(curve_html(current, SHOWN_CANDIDATES))
 
 
 def _scores(drawn: _Drawn) -> None:

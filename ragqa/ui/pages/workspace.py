@@ -13,8 +13,10 @@ from ragqa.records.record import AnswerRecord
 from ragqa.records.view import View, from_record
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
+from ragqa.types import Passage
 from ragqa.ui import access
 from ragqa.ui.html.answer import panes_of
+from ragqa.ui.html.reader import also_html
 from ragqa.ui.html.render import again_html, notice_html, progress_html
 from ragqa.ui.pages.follow_up import draw_follow_up, draw_next, draw_thread
 from ragqa.ui.pages.notes import draw_findings_bar, notes_of
@@ -24,6 +26,7 @@ from ragqa.ui.panes import draw_panes
 from ragqa.ui.state import resources
 from ragqa.ui.state.address import address_of
 from ragqa.ui.state.links import link_of_view
+from ragqa.ui.state.related import related_to
 from ragqa.ui.state.run import Run
 
 FOLLOW = "follow"
@@ -67,10 +70,19 @@ def _live(run: Run, settings: Config, at_first: View) -> None:
     if view.asked.given and view.scored and not view.running:
         draw_findings_bar(view)
         notes = notes_of(view.record_id)
-    draw_panes(panes_of(view, settings, run.id, raw=shows_raw(view), again=again, notes=notes))
+    also = None if view.running else partial(_also, view.config.index)
+    draw_panes(panes_of(view, settings, run.id, raw=shows_raw(view), again=again, notes=notes, also=also))
     if not view.running and st.session_state.get("finished") is not run:
         st.session_state["finished"] = run
         st.rerun()
+
+
+def _also(corpus: str, passage: Passage) -> str:
+    """What is related to a source, below it; nothing where the corpus is gone or the passage is not in it any more."""
+    paths = Paths.from_env()
+    index = resources.corpus_or_none(corpus, paths)
+    found = related_to(index, corpus, passage.passage_id, paths) if index else None
+    return also_html(found, corpus) if found else ""
 
 
 def _asks_again(view: View) -> str:
@@ -105,5 +117,6 @@ def draw_record(record: AnswerRecord) -> None:
     if view.asked.given and view.scored:
         draw_findings_bar(view)
     notes = notes_of(record.record_id)
-    draw_panes(panes_of(view, view.config, record.record_id, raw=shows_raw(view), notes=notes))
+    also = partial(_also, record.index)
+    draw_panes(panes_of(view, view.config, record.record_id, raw=shows_raw(view), notes=notes, also=also))
     draw_tabs(view, view.config, record=record.to_json())
