@@ -10,7 +10,7 @@ from tests.support.server import PATIENCE, ROOT, launched_chromium, running_app,
 
 FINAL = ".rq-line:not(.rq-provisional)"
 POLICY = (
-    "1. Audit\nWe may rely on pooled audits or third-party certifications in place of an audit of our own. We audit each "
+    "1. Audit\nWe may rely on pooled audits or third-party certifications in place of our own audit. We audit each "
     "critical provider at least once every five years.\n\n2. Exit\nFor each Critical Function we maintain a documented "
     "exit plan. The plan is tested at least every 36 months.\n\n3. Breaches\nWe report a Data Breach to the Commission "
     "within 96 hours of becoming aware of it. We keep a log of breaches for five years."

@@ -276,12 +276,10 @@ def _writer_choice(config: Config, defaults: Config) -> None:
     st.session_state["writer"] = now if asks else ""
 
     def words(label: str) -> str:
-        listed = (
-            ""
-            if not label or models[label][1] or is_listed(label, defaults.generation)
-            else ", not listed by the server"
-        )
-        return f"Written by {label}{listed}" if label else "Quoted, no language model"
+        if not label:
+            return "Quoted, no language model"
+        is_there = models[label][1] or is_listed(label, defaults.generation)
+        return f"Written by {label}" + ("" if is_there else ", not listed by the server")
 
     st.selectbox(
         "Who writes",
