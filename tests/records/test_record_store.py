@@ -11,7 +11,8 @@ import pytest
 
 from ragqa.errors import ConfigError, RecordError
 from ragqa.records.engines import AwayError, PostgresEngine, engine_of
-from ragqa.records.store import MIGRATIONS, RecordReader, RecordStore
+from ragqa.records.reader import RecordReader
+from ragqa.records.store import MIGRATIONS, RecordStore
 from ragqa.settings.paths import Paths
 from ragqa.types import Question
 from tests.support.helpers import make_pipeline

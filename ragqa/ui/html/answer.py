@@ -51,8 +51,8 @@ def panes_of(
     final = None if view.scored or not view.answer else view.final_sentences
     passages = view.selection.passages if view.selection else ()
     cards = sentence_cards(found, passages, settings.scoring.verdict_threshold, final) if view.answer else {}
-    for one in findings_of(view, found) if also and cards else ():
-        if one.kind == "sentence" and one.rule and f"s{one.index}" in cards:
+    for one in findings_of(view, found) if cards else ():
+        if also and one.kind == "sentence" and one.rule and f"s{one.index}" in cards:
             cards[f"s{one.index}"] += also(one.rule)
     if view.asked.given:
         cards |= duty_cards(view, found, settings.scoring.coverage_threshold)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
 
 MOST_ITEMS = 2_000  # of a file, offered in a list
-FILE = "checked_from"  # whether the box of files is open
+FILE = "from_file"  # whether the box of files is open
 _READ = "checked_read"  # what was read of which file
 _KINDS = ("pdf", "docx", "docm", "html", "htm", "txt", "md", "xlsx", "csv", "json", "jsonl")
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -175,7 +176,9 @@ def _draw(found: Sweep, config: Config, seconds: float, now: Config) -> None:
         "passage out and cannot use one it never got."
     )
     chosen = {axis.name: st.session_state.get(f"sweep_at_{axis.name}") for axis in found.axes}
-    marked = [("now", {axis.name: present_value(now, axis.name) for axis in found.axes})]
+    marked: list[tuple[str, dict[str, Any]]] = [
+        ("now", {axis.name: present_value(now, axis.name) for axis in found.axes})
+    ]
     marked += [("chosen", chosen)] if None not in chosen.values() else []
     marked += [("best", found.best().values)] if found.has_gold else []
     measures = [name for name in MEASURES if found.has_gold or name == "kept"]
