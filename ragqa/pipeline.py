@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ragqa.generation.second_opinion import SecondOpinions
 
 MAX_QUESTION_CHARS = 8_000  # ten times the longest ObliQA question; longer is a pasted document
+MAX_TEXT_CHARS = 30_000  # of a text that is checked: some ten pages; each sentence is held against each source sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +154,7 @@ class Pipeline:
 def clean_question(question: Question) -> Question:
     """The question, and the text to be checked where one is given, without control characters and white space around.
 
-    Raises QuestionError when nothing is left or more than 8,000 characters are.
+    Raises QuestionError when nothing is left, or more than 8,000 characters of the question or 30,000 of the text.
     """
     text = " ".join(_clean(question.text).split())
     given = "\n".join(" ".join(line.split()) for line in _clean(question.given).split("\n")).strip()
@@ -163,13 +164,18 @@ def clean_question(question: Question) -> Question:
     if not text and not given:
         msg = "The question is empty; type a question, or choose one of the examples."
         raise QuestionError(msg)
-    for what, given_text, instead in (("question", text, "the question itself"), ("text", given, "a part of it")):
-        if len(given_text) > MAX_QUESTION_CHARS:
-            msg = (
-                f"The {what} has {len(given_text):,} characters; at most {MAX_QUESTION_CHARS:,} can be "
-                f"{'checked' if what == 'text' else 'asked'}. Shorten it to {instead}."
-            )
-            raise QuestionError(msg)
+    if len(text) > MAX_QUESTION_CHARS:
+        msg = (
+            f"The question has {len(text):,} characters; at most {MAX_QUESTION_CHARS:,} can be asked. "
+            "Shorten it to the question itself."
+        )
+        raise QuestionError(msg)
+    if len(given) > MAX_TEXT_CHARS:
+        msg = (
+            f"The text has {len(given):,} characters; at most {MAX_TEXT_CHARS:,} can be checked at once. "
+            "Check it in parts."
+        )
+        raise QuestionError(msg)
     return replace(question, text=text, given=given)
 
 

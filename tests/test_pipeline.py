@@ -140,7 +140,7 @@ def test_a_text_is_checked_without_a_writer_and_kept_as_a_record(tmp_path):
     assert store.list()[0].question == "Nothing is asked here."
 
 
-@pytest.mark.parametrize(("text", "message"), [("", "text to check is empty"), ("x" * 8_001, "at most 8,000 can")])
+@pytest.mark.parametrize(("text", "message"), [("", "text to check is empty"), ("x" * 30_001, "at most 30,000 can")])
 def test_a_text_that_cannot_be_checked_is_refused(text, message):
     with pytest.raises(QuestionError, match=message):
         next(make_pipeline().check(text, "Who?"))

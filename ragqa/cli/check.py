@@ -11,6 +11,8 @@ import typer
 
 from ragqa.cli.ask import answer_all, with_preset
 from ragqa.corpus.answers import read_answers
+from ragqa.corpus.documents import Reader
+from ragqa.corpus.documents.kinds import kind_of
 from ragqa.errors import QuestionError
 from ragqa.settings.config import Config
 from ragqa.types import Question
@@ -18,17 +20,17 @@ from ragqa.types.scores import ScoringMode
 
 
 def check(
-    file: Annotated[str, typer.Argument(help="Text file, - for standard input, or answers as for `ragqa score`.")],
+    file: Annotated[str, typer.Argument(help="Document, - for standard input, or answers as for `ragqa score`.")],
     question: Annotated[str, typer.Option(help="Question that the text answers; default: the file's own.")] = "",
     index: Annotated[str | None, typer.Option(help="Corpus, as listed by `ragqa index list`.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print each whole record as JSON and nothing else.")] = False,
     preset: Annotated[str | None, typer.Option(help="Preset, by name or as a preset file.")] = None,
     mode: Annotated[ScoringMode | None, typer.Option(help="RePASs definition.")] = None,
 ) -> None:
-    """Check a text written elsewhere against a corpus: every sentence judged, obligations it misses, RePASs.
+    """Check a text or a document against a corpus: every sentence judged, obligations it misses, RePASs.
 
-    Passages are looked up for each sentence and for the whole. Of a file of answers (.json, .jsonl) each is checked,
-    against the corpus, whatever passages it came with.
+    A PDF, Word, HTML, Excel, CSV or text file is read whole. Passages are looked up for each sentence and for the
+    whole. Of a file of answers (.json, .jsonl) each is checked, against the corpus, whatever passages it came with.
     """
     config = with_preset(Config.from_env(), preset)
     scoring = replace(config.scoring, mode=mode or config.scoring.mode)
@@ -46,8 +48,12 @@ def _texts(file: str, question: str) -> list[Question]:
             raise QuestionError(msg)
         return [Question(question or item.question, item.question_id, given=item.answer) for item in items]
     try:
-        text = sys.stdin.read() if file == "-" else path.read_text(encoding="utf-8-sig")
+        if file == "-" or kind_of(file) in {"text", ""}:
+            text = sys.stdin.read() if file == "-" else path.read_text(encoding="utf-8-sig")
+        else:
+            with Reader() as reader:
+                text = reader.text(path.read_bytes(), path.name)
     except (OSError, UnicodeDecodeError) as error:
-        msg = f"cannot read {file} as UTF-8 text: {error}; give a text file, - or a file of answers"
+        msg = f"cannot read {file} as UTF-8 text: {error}; give a document, - or a file of answers"
         raise QuestionError(msg) from error
     return [Question(question, given=text or " ")]

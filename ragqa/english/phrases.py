@@ -32,7 +32,7 @@ WH: Final = frozenset("who whom whose what which when where why how".split())
 _LINKS: Final = frozenset(
     "if unless when while because although though that which who where and or but whether".split()
 )
-_PRONOUNS: Final = frozenset("i you he she it we they me him us them this that these those there one ones not".split())
+PRONOUNS: Final = frozenset("i you he she it we they me him us them this that these those there one ones not".split())
 _BASES: Final = frozenset(Path(__file__).with_name("verbs.txt").read_text(encoding="utf-8").split())
 _SMALL_IN_NAMES: Final = frozenset("of for the and de da di van von der la".split())
 _IRREGULAR: Final = dict(
@@ -214,7 +214,7 @@ def _closed(text: str) -> str:
     """The tag of a word of a closed class, "mark", or "word" for any other."""
     lower = text.lower().replace("’", "'")
     classes = (
-        ("wh", WH), ("aux", AUXILIARIES), ("link", _LINKS), ("pron", _PRONOUNS), ("prep", PREPOSITIONS),
+        ("wh", WH), ("aux", AUXILIARIES), ("link", _LINKS), ("pron", PRONOUNS), ("prep", PREPOSITIONS),
         ("det", DETERMINERS),
     )  # fmt: skip
     if not text[0].isalnum():

@@ -96,6 +96,7 @@ class Comparison:
     caption: str = ""
     title: str = ""
     first: str = "system"  # the heading of the lines' names
+    is_shares: bool = False  # each cell ends with a share of its line, as a table of confusion: a page shades them
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Generator as Stream
+from collections.abc import Sequence
 from dataclasses import replace
 
+from ragqa.english.phrases import AUXILIARIES, PRONOUNS
+from ragqa.english.sentences import reads_as_heading
 from ragqa.generation.citations import parse_cited_text
 from ragqa.generation.fanout.merging import RankedSubQuestion, Tree
 from ragqa.plugins.protocols import Search
 from ragqa.scoring.repass.attribution import marks
 from ragqa.settings.config import FilteringConfig
-from ragqa.types import Answer, Question, Ranking, Selection, SubQuestion
+from ragqa.types import Answer, AnswerSentence, Question, Ranking, Selection, SubQuestion
 from ragqa.types.events.generation import GenerationEvent, SubQuestionsAsked, Token, Working
 from ragqa.types.events.pipeline import Selected
 
@@ -34,6 +37,7 @@ class GivenText:
         ``ranking`` is that of the whole. Citation marks in the text count somebody else's passages: they are taken out.
         """
         read = parse_cited_text(question.given, 0)
+        read = replace(read, sentences=without_headings(read.text, read.sentences))
         asked = [
             SubQuestion(number, sentence.text, reason="A sentence of the text that is checked.", is_sentence=True)
             for number, sentence in enumerate(read.sentences, start=1)
@@ -52,3 +56,27 @@ class GivenText:
         reason = "stop" if read.sentences else "empty"
         answer = Answer(read.text, read.sentences, self.name, self.model, raw=question.given, finish_reason=reason)
         return replace(answer, note=note), selection
+
+
+def without_headings(text: str, sentences: Sequence[AnswerSentence]) -> tuple[AnswerSentence, ...]:
+    """The sentences without the headings above them, which claim nothing.
+
+    A heading is a short line without a mark at its end, an auxiliary verb or a pronoun, with more of the text below.
+    """
+    found = []
+    for sentence, after in zip(sentences, [*(one.text for one in sentences[1:]), ""], strict=True):
+        lines = sentence.text.split("\n")
+        while lines and _is_heading(lines[0], next(filter(None, (*lines[1:], after)), "")):
+            del lines[0]
+        start = sentence.end - len("\n".join(lines))
+        if lines and text[start : sentence.end].strip():
+            found.append(replace(sentence, text=text[start : sentence.end], start=start))
+    return tuple(found)
+
+
+def _is_heading(line: str, after: str) -> bool:
+    """Whether this line stands above what begins with ``after``: a blank one does."""
+    if not line.strip():
+        return True
+    says = {word.casefold() for word in line.split()} & (AUXILIARIES | PRONOUNS)
+    return bool(after) and reads_as_heading(line) and not line.endswith((":", "!", "?")) and not says

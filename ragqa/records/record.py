@@ -239,6 +239,7 @@ class RecordSummary:
     generator: str
     status: str
     composite: float | None
+    note: str = ""
 
 
 def new_record_id() -> str:

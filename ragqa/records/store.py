@@ -11,12 +11,13 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final, TypeVar
 
 from ragqa.errors import RecordError
 from ragqa.records.engines import PATIENCE_SECONDS, AwayError, Execute, Place, engine_of
+from ragqa.records.reader import ALL, NONE, RecordReader, marks
 from ragqa.records.record import AnswerRecord, RecordSummary
 from ragqa.types.scores import Verdict
 
@@ -52,6 +53,12 @@ CREATE TABLE runs (
     began_at TEXT NOT NULL,
     record_id TEXT NOT NULL
 )""",
+    """
+CREATE TABLE remarks (
+    record_id TEXT PRIMARY KEY,
+    note TEXT NOT NULL,
+    gone_at TEXT NOT NULL
+)""",
 )
 _VERSION: Final = "CREATE TABLE IF NOT EXISTS store_version (version INTEGER NOT NULL)"
 _COLUMNS: Final = "record_id, created_at, question, index_name, generator, status, composite"
@@ -61,41 +68,14 @@ ON CONFLICT (record_id) DO UPDATE SET created_at = excluded.created_at, question
     index_name = excluded.index_name, generator = excluded.generator, status = excluded.status,
     composite = excluded.composite, sha256 = excluded.sha256, body = excluded.body
 """
+_NOTE: Final = "COALESCE((SELECT note FROM remarks WHERE remarks.record_id = records.record_id), '')"
+_HERE: Final = "record_id NOT IN (SELECT record_id FROM remarks WHERE gone_at <> '')"
+_REMARK: Final = "INSERT INTO remarks VALUES (?,?,?) ON CONFLICT (record_id) DO UPDATE SET"
+UNDO_DAYS: Final = 1  # for which a discarded record may be had back
 _WILD, _TAKEN = r"([%_!])", r"!\1"  # what LIKE reads as any letters, and how it is taken for itself
 _STAMP: Final = 7  # of these columns and sha256, body: the stamp's place
 
 _T = TypeVar("_T")
-
-
-@dataclass(frozen=True, slots=True)
-class RecordReader:
-    """Who looks into a store. ``names`` are what a record may be shared with, ``hidden`` corpora not theirs to read.
-
-    ``refused`` is told of every id that was asked for and not found or not shown. ``everything``: all is shown.
-    """
-
-    author: str
-    names: frozenset[str]
-    hidden: frozenset[str]
-    refused: Callable[[str], None]
-    everything: bool = False
-    opened: Callable[[str], None] | None = None  # is told of every record that is read
-
-    def condition(self) -> tuple[str, tuple[str, ...]]:
-        """SQL that holds of the rows of ``records`` that are shown, and its values."""
-        if self.everything:
-            return _ALL, ()
-        names, hidden = sorted(self.names), sorted(self.hidden)
-        shared = f"record_id IN (SELECT record_id FROM readers WHERE who IN ({_marks(names)}))" if names else _NONE  # noqa: S608 - marks only
-        open_to = f"index_name NOT IN ({_marks(hidden)})" if hidden else _ALL
-        return f"{shared} AND {open_to}", (*names, *hidden)
-
-
-_ALL, _NONE = "1 = 1", "1 = 0"
-
-
-def _marks(values: Sequence[str]) -> str:
-    return ",".join("?" * len(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,15 +172,15 @@ class RecordStore:
     ) -> tuple[RecordSummary, ...]:
         """The newest records first, at most ``limit``, behind the first ``after``.
 
-        Of those whose question has all ``words``, that are of this ``index`` and from this time on (ISO 8601), as said.
+        Of those whose question or note has all ``words``, that are of this ``index`` and from this time on (ISO 8601).
         """
         shown, values = self._condition()
         likes = [f"%{re.sub(_WILD, _TAKEN, word)}%" for word in words.casefold().split()]
-        said = [(" AND LOWER(question) LIKE ? ESCAPE '!'", like) for like in likes]
+        said = [(f" AND LOWER(question || ' ' || {_NOTE}) LIKE ? ESCAPE '!'", like) for like in likes]
         said += [(" AND index_name = ?", index)] * bool(index) + [(" AND created_at >= ?", since)] * bool(since)
         wanted = "".join(condition for condition, _ in said)
         rows = self._rows(
-            f"SELECT {_COLUMNS} FROM records WHERE {shown}{wanted} "  # noqa: S608 - conditions and marks only
+            f"SELECT {_COLUMNS}, {_NOTE} FROM records WHERE {shown}{wanted} "  # noqa: S608 - conditions and marks only
             "ORDER BY created_at DESC, record_id DESC LIMIT ? OFFSET ?",
             (*values, *(value for _, value in said), limit, after),
         )
@@ -213,7 +193,7 @@ class RecordStore:
         shown, values = self._condition()
         rows = self._rows(
             f"SELECT record_id, {self._engine.field('manifest', 'corpus_sha256')} FROM records "  # noqa: S608
-            f"WHERE record_id IN ({_marks(record_ids)}) AND {shown}",
+            f"WHERE record_id IN ({marks(record_ids)}) AND {shown}",
             (*record_ids, *values),
         )
         return {record_id: sha256 or "" for record_id, sha256 in rows}
@@ -237,6 +217,36 @@ class RecordStore:
         if shared:
             statement = "INSERT INTO readers VALUES (?,?,0) ON CONFLICT DO NOTHING"
         self._patiently(lambda execute: execute(statement, (record_id, who)))
+
+    def note(self, record_id: str) -> str:
+        """What its author noted on it. Raises RecordError as `load`."""
+        return str(self._row(record_id, _NOTE)[0])
+
+    def set_note(self, record_id: str, note: str) -> None:
+        """Notes this on a record of the reader's own, in place of what was. Raises RecordError where it is not."""
+        if not self._is_own(record_id):
+            raise self._none(record_id)
+        self._patiently(lambda execute: execute(f"{_REMARK} note = excluded.note", (record_id, note, "")))
+
+    def discard(self, record_id: str) -> None:
+        """Puts a record of the reader's own out of sight; `restore` has it back for a day, then it is deleted.
+
+        Raises RecordError where it is another's.
+        """
+        if not self._is_own(record_id):
+            raise self._none(record_id)
+        now = datetime.now(UTC)
+        at, before = (day.isoformat(timespec="seconds") for day in (now, now - timedelta(days=UNDO_DAYS)))
+        self._patiently(lambda execute: execute(f"{_REMARK} gone_at = excluded.gone_at", (record_id, "", at)))
+        late = self._rows("SELECT record_id FROM remarks WHERE gone_at <> '' AND gone_at < ?", (before,))
+        self.delete([name for (name,) in late])
+
+    def restore(self, record_id: str) -> None:
+        """Undoes `discard`. Raises RecordError where there is none, or it is another's."""
+        if not self._owns(record_id):
+            raise self._none(record_id)
+        statement = "UPDATE remarks SET gone_at = '' WHERE record_id = ?"
+        self._patiently(lambda execute: execute(statement, (record_id,)))
 
     def begin(self, run_id: str) -> None:
         """Notes that a run has begun, so that other processes know of it; waits for nothing."""
@@ -263,7 +273,7 @@ class RecordStore:
         copied, known, different = 0, 0, []
         for rows in self._pages():
             ids = [row[0] for row in rows]
-            within = f"WHERE record_id IN ({_marks(ids)})"
+            within = f"WHERE record_id IN ({marks(ids)})"
             readers = self._rows(f"SELECT record_id, who, is_author FROM readers {within}", ids)  # noqa: S608
             there = dict(other._rows(f"SELECT record_id, sha256 FROM records {within}", ids))  # noqa: S608
             other._patiently(partial(_insert, rows, readers))
@@ -275,11 +285,11 @@ class RecordStore:
     def chosen(self, record_ids: Sequence[str] = (), who: str = "", before: str = "") -> tuple[str, ...]:
         """The ids of those records that are of this author and from before this time (ISO 8601), both where said."""
         conditions = [
-            (f"record_id IN ({_marks(record_ids)})", record_ids),
+            (f"record_id IN ({marks(record_ids)})", record_ids),
             ("record_id IN (SELECT record_id FROM readers WHERE who = ? AND is_author = 1)", [who] if who else []),
             ("created_at < ?", [before] if before else []),
         ]
-        held = " AND ".join(condition for condition, values in conditions if values) or _NONE
+        held = " AND ".join(condition for condition, values in conditions if values) or NONE
         values = [value for _, wanted in conditions for value in wanted]
         return tuple(record_id for (record_id,) in self._rows(f"SELECT record_id FROM records WHERE {held}", values))  # noqa: S608
 
@@ -288,7 +298,7 @@ class RecordStore:
 
         def erase(execute: Execute) -> None:
             for record_id in record_ids:
-                for table in ("records", "readers", "runs"):
+                for table in ("records", "readers", "runs", "remarks"):
                     execute(f"DELETE FROM {table} WHERE record_id = ?", (record_id,))  # noqa: S608 - names of tables
             if who:
                 execute("DELETE FROM readers WHERE who = ?", (who,))
@@ -300,7 +310,7 @@ class RecordStore:
         """All records as rows, a few at a time, in the order of their ids."""
         after = ""
         while rows := self._rows(
-            f"SELECT {_COLUMNS}, sha256, body FROM records WHERE record_id > ? ORDER BY record_id LIMIT ?",  # noqa: S608
+            f"SELECT {_COLUMNS}, sha256, body FROM records WHERE record_id > ? AND {_HERE} ORDER BY record_id LIMIT ?",  # noqa: S608
             (after, COPIED_AT_ONCE),
         ):
             yield rows
@@ -308,13 +318,17 @@ class RecordStore:
 
     def _is_own(self, record_id: str) -> bool:
         self.check(record_id)
+        return self._owns(record_id)
+
+    def _owns(self, record_id: str) -> bool:
         if self._reader is None or self._reader.everything:
             return True
         statement = "SELECT 1 FROM readers WHERE record_id = ? AND who = ? AND is_author = 1"
         return bool(self._rows(statement, (record_id, self._reader.author)))
 
     def _condition(self) -> tuple[str, tuple[str, ...]]:
-        return self._reader.condition() if self._reader else (_ALL, ())
+        shown, values = self._reader.condition() if self._reader else (ALL, ())
+        return f"{shown} AND {_HERE}", values
 
     def _row(self, record_id: str, columns: str) -> Any:  # noqa: ANN401 - a row of either engine
         shown, values = self._condition()

@@ -125,7 +125,7 @@ class Question:
     @property
     def title(self) -> str:
         """The question, or how the text that is checked begins, on one line."""
-        words = " ".join(self.given.split())
+        words = " ".join(word for word in self.given.split() if word.strip("#"))
         return self.text or (words if len(words) <= TITLE_CHARS else f"{words[:TITLE_CHARS].rsplit(' ', 1)[0]} …")
 
 

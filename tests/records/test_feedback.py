@@ -8,8 +8,9 @@ from typer.testing import CliRunner
 from ragqa.cli import app
 from ragqa.errors import RecordError
 from ragqa.lab.claims import read_claims
+from ragqa.records.reader import RecordReader
 from ragqa.records.record import AnswerRecord
-from ragqa.records.store import RecordReader, RecordStore
+from ragqa.records.store import RecordStore
 from ragqa.types.scores import Verdict
 from tests.records.test_record_store import record  # noqa: F401 - a fixture
 

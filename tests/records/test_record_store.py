@@ -11,7 +11,8 @@ import pytest
 
 from ragqa.errors import ConfigError, RecordError
 from ragqa.records.engines import AwayError, PostgresEngine, engine_of
-from ragqa.records.store import MIGRATIONS, RecordReader, RecordStore
+from ragqa.records.reader import RecordReader
+from ragqa.records.store import MIGRATIONS, RecordStore
 from ragqa.settings.paths import Paths
 from ragqa.types import Question
 from tests.support.helpers import make_pipeline
@@ -70,6 +71,27 @@ def test_everybody_sees_their_own_and_what_is_shared_with_them(store, record):
     assert (ids(ann), ids(bob)) == (["r001"], ["r002"])
 
 
+def test_a_record_is_discarded_by_its_author_had_back_for_a_day_and_then_deleted(store, record, monkeypatch):
+    ann, bob = store.seen_by(reader("ann")), store.seen_by(reader("bob"))
+    for one in numbered(record, 1, 2):
+        ann.save(one)
+    ann.share("r001", "bob", shared=True)
+    for others in (bob.discard, lambda one: bob.set_note(one, "x")):
+        with pytest.raises(RecordError):
+            others("r001")
+    ann.set_note("r001", "for the board")
+    ann.discard("r001")
+    assert (ids(ann), ids(bob), ids(store)) == (["r002"], [], ["r002"])
+    with pytest.raises(RecordError):
+        bob.restore("r001")
+    ann.restore("r001")
+    assert (ids(ann), ann.note("r001")) == (["r002", "r001"], "for the board")
+    ann.discard("r001")
+    monkeypatch.setattr("ragqa.records.store.UNDO_DAYS", -1)
+    ann.discard("r002")
+    assert store.chosen(["r001", "r002"]) == ()
+
+
 @pytest.mark.parametrize("text", ["'; DROP TABLE records; --", "%s", "?", "r\x00", "é" * 300, ""])
 def test_an_id_that_is_none_finds_nothing(store, text):
     store.list()
@@ -98,9 +120,9 @@ def test_a_store_of_before_versions_is_brought_forward_and_a_later_one_is_refuse
     RecordStore(place).save(record)
     assert RecordStore(place).load(record.record_id) == record
     with engine.transaction() as execute:
-        assert execute("SELECT version FROM store_version ORDER BY version").fetchall() == [(1,), (2,), (3,)]
+        assert execute("SELECT version FROM store_version ORDER BY version").fetchall() == [(1,), (2,), (3,), (4,)]
         execute("INSERT INTO store_version VALUES (99)")
-    with pytest.raises(RecordError, match="schema 99, this ragqa knows 3.*upgrade"):
+    with pytest.raises(RecordError, match="schema 99, this ragqa knows 4.*upgrade"):
         RecordStore(place).list()
 
 

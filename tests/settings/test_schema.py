@@ -30,7 +30,7 @@ from ragqa.settings.preset_files import find_preset, read_preset, save_preset
 from ragqa.settings.presets import PRESETS, Preset
 from ragqa.types import Question
 from ragqa.ui.state.address import link_of, link_to, query_of
-from ragqa.ui.state.differences import differences
+from ragqa.records.differences import differences
 
 asked = []
 ragqa.cli.ask.answer_all = lambda questions, config, **_: asked.append(config.filtering.least_words)

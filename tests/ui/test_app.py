@@ -8,6 +8,7 @@ from html import unescape
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from docx import Document
 from streamlit.testing.v1 import AppTest
 
 import ragqa.ui.state.resources as resources
@@ -109,8 +110,8 @@ def test_a_question_ends_with_answer_scores_and_record(app):
 def test_what_is_said_of_a_verdict_is_kept_with_the_record(app):
     at = ask(app())
     tab(at, "scores")
-    at.radio(key="feedback_is").set_value(Verdict.CONTRADICTED)
-    at.text_input(key="feedback_why").set_value("It says otherwise.")
+    at.radio(key="feedback_is_0").set_value(Verdict.CONTRADICTED)
+    at.text_input(key="feedback_why_0").set_value("It says otherwise.")
     next(button for button in at.button if button.label == "Keep").click().run()
     assert not at.exception
     (said,) = app.store.load(app.store.list()[0].record_id).feedback
@@ -530,6 +531,27 @@ def test_answers_of_a_file_are_offered(app):
     assert "is not JSON" in words(at)
 
 
+def test_a_document_is_checked_whole_and_a_note_stands_beside_its_sentence(app, tmp_path):
+    app(generator=None)
+    at = opened(page="check")
+    document = Document()
+    document.add_heading("1. Purpose")
+    document.add_paragraph("A firm must act at once. The moon is green.")
+    document.save(tmp_path / "policy.docx")
+    content = (tmp_path / "policy.docx").read_bytes()
+    at.file_uploader(key="checked_file").upload("policy.docx", content).run()
+    at.button(key="check_file").click().run()
+    run = at.session_state["checked"]
+    assert [one.text for one in run.wait(20).answer.sentences] == ["A firm must act at once.", "The moon is green."]
+    assert "1 of 2 sentences not supported" in words(at.run())
+    at.selectbox(key="feedback_of").set_value(1).run()
+    at.text_input(key="feedback_why_1").set_value("Ask the vendor.")
+    at.button(key="feedback_keep").click().run()
+    assert "Ask the vendor." in words(at)
+    at.file_uploader(key="checked_file").upload("policy.pdf", b"x").run()
+    assert "expected a PDF file by its name" in words(at)
+
+
 def test_a_file_of_answers_is_read_once_elsewhere_and_not_beyond_ten_megabytes(app, monkeypatch):
     texts, loads = [], json.loads
     monkeypatch.setattr(json, "loads", lambda text, **more: texts.append(str(text)) or loads(text, **more))
@@ -687,17 +709,33 @@ def test_the_records_page_lists_and_opens_and_says_when_there_is_nothing(app):
     assert "no record" in records_page("nothing")
 
 
-def test_two_records_are_chosen_in_the_list_and_compared(app):
+def test_two_records_are_ticked_in_the_list_and_compared(app):
     for question in ("Who must act?", "And who else?"):
         list(make_pipeline(records=app.store, config=Config()).run(Question(question)))
     second, first = (one.record_id for one in app.store.list())
-    for begin in (records_page(), records_page(first)):
-        assert f'href="records?compare={first}"' in begin
+    for record_id in (first, second):
+        assert f'type="checkbox" name="record" value="{record_id}"' in records_page()
+    assert f'href="records?compare={first}"' in records_page(first)
     chosen = records_page(compare=first)
-    assert "A: “Who must act?” Choose" in chosen
-    assert f'href="compare?a={first}&b={second}"' in chosen
-    assert f'href="compare?a={first}&b={first}"' not in chosen
+    assert "Ticked: “Who must act?”." in chosen
+    assert f'value="{first}" aria-label="Compare: Who must act?" checked' in chosen
     assert "no record 'nothing'" in records_page(compare="nothing")
+
+
+def test_a_record_is_noted_on_found_by_its_note_deleted_and_had_back(app):
+    record_id = list(make_pipeline(records=app.store, config=Config()).run(Question("Who must act?")))[-1].record_id
+    at = AppTest.from_function(_records_script, default_timeout=30)
+    at.query_params["record"] = record_id
+    at.run().text_input(key="record_note").set_value("For the board <b>in May</b>.")
+    at.button(key="record_keep").click().run()
+    assert "For the board <b>in May" in records_page()
+    assert [one.record_id for one in app.store.list(words="board may")] == [record_id]
+    at.button(key="record_delete").click().run()
+    assert "Deleted: “Who must act?”" in words(at)
+    assert app.store.list() == ()
+    assert "no record" in records_page(record_id)
+    at.button(key="record_undo").click().run()
+    assert [one.note for one in app.store.list()] == ["For the board <b>in May</b>."]
 
 
 def test_two_settings_are_asked_and_compared_and_two_records_by_their_address(app):

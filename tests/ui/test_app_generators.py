@@ -147,6 +147,23 @@ def test_the_servers_models_are_offered_and_the_chosen_one_is_asked(app, server)
     assert at.session_state["run"].view.config.generation.model == "tiny"
 
 
+def test_who_writes_stands_beside_the_box_and_is_chosen_there(app, server):
+    assert "writer" not in app().session_state
+    server(models=["small", "large"])
+    at = app()
+    choice = at.selectbox(key="writer")
+    assert "Quoted, no language model" in choice.options
+    assert "Written by large" in choice.options
+    assert "Written by gpt-4o-mini, not listed by the server" in choice.options
+    choice.select("large").run()
+    assert not at.exception
+    assert at.radio(key="set_generator").value == "llm"
+    assert at.selectbox(key="set_model").value == "large"
+    assert at.selectbox(key="writer").value == "large"
+    at.selectbox(key="writer").select("").run()
+    assert at.radio(key="set_generator").value == "direct"
+
+
 def test_where_no_models_are_listed_the_configured_one_stays(app, server):
     server(answer("A firm must act [1]."))
     at = app()

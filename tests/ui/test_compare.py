@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from ragqa.records.comparison import compare
 from ragqa.records.store import RecordStore
 from ragqa.records.view import View, advance, from_record
 from ragqa.settings.config import Config, FilteringConfig, FusionConfig
@@ -11,7 +12,6 @@ from ragqa.types import Question
 from ragqa.types.events.pipeline import Answered, Recorded, Selected
 from ragqa.types.events.scoring import Scored
 from ragqa.ui.html.compare import passages_html, sentences_html, summary_html, values_html
-from ragqa.ui.state.comparison import compare
 from tests.support.fakes import FakeGenerator, answer
 from tests.support.helpers import ANSWER, make_pipeline
 from tests.ui.test_render import HOSTILE, assert_harmless

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ragqa.filtering import select
+from ragqa.records.differences import Difference
 from ragqa.records.record import RecordSummary
 from ragqa.records.view import Shown, View
 from ragqa.scoring.repass.explanation import explain, mode_differences, provenance
@@ -32,7 +33,6 @@ from ragqa.ui.html.scores import (
     sentence_table_html,
 )
 from ragqa.ui.html.template import text_html
-from ragqa.ui.state.differences import Difference
 from tests.support.fakes import answer, passage, ranking
 from tests.support.helpers import ANSWER, PASSAGES, make_pipeline
 from tests.support.verdict_cases import before_rules
@@ -40,7 +40,7 @@ from tests.support.verdict_cases import before_rules
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'&[x](javascript:alert(1))"
 ALLOWED = {
     *("div", "span", "table", "thead", "tbody", "tr", "th", "td", "details", "summary", "p", "b", "strong", "mark"),
-    *("br", "a", "ul", "li", "del", "ins", "button", "h2", "i"),
+    *("br", "a", "ul", "li", "del", "ins", "button", "h2", "i", "form", "input"),
 }
 
 

@@ -18,11 +18,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
+from ragqa.corpus.documents.kinds import advice, kind_of
 from ragqa.corpus.documents.model import UnreadableError
 from ragqa.types import Passage
 
 SECONDS: Final = 600.0  # for one document: 5,000 pages take some five minutes on a slow machine
 MAX_ANSWERS_BYTES: Final = 10 * 2**20  # of a file of answers to check
+WHOLE: Final = "a PDF, Word, HTML, Excel, CSV or text file"
+_WHOLE_TOKENS: Final = 2_000  # of a piece of a document that is read as a whole
 _MAX_REPLY: Final = 256 * 2**20  # bytes
 
 
@@ -114,6 +117,27 @@ class Reader:
             file.flush()
             reply = self._ask({"path": file.name, "name": name, "answers": most})
         return [(number, question, text) for number, question, text in reply["answers"]]
+
+    def text(self, content: bytes, name: str) -> str:
+        """The text of a document of any kind that is read, its headings on lines of their own.
+
+        Raises UnreadableError.
+        """
+        kind = kind_of(name)
+        if not kind or kind == "ZIP":
+            msg = f"{name[:80]}: expected {WHOLE}; {advice(name) or 'save it as one of these'}"
+            raise UnreadableError(msg)
+        with tempfile.NamedTemporaryFile(suffix=Path(name).suffix.lower()) as file:
+            file.write(content)
+            file.flush()
+            passages = self.read(Path(file.name), kind, Path(name).stem[:80] or "document", _WHOLE_TOKENS).passages
+        pieces, before = [], ""
+        for passage in passages:
+            heading = passage.section.rpartition(" › ")[2] if passage.section != before else ""
+            pieces += [f"# {heading}"] if heading and heading != passage.text else []
+            pieces.append(passage.text)
+            before = passage.section
+        return "\n\n".join(pieces)
 
     def exported(self, path: Path) -> dict[str, Any]:
         """As `ragqa.corpus.documents.exported.exported`. Raises UnreadableError."""

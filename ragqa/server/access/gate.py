@@ -13,7 +13,8 @@ from typing import Final
 
 from ragqa.errors import AccessError, RagqaError
 from ragqa.infra.metrics import METRICS
-from ragqa.records.store import RecordReader, RecordStore
+from ragqa.records.reader import RecordReader
+from ragqa.records.store import RecordStore
 from ragqa.server.access.audit import AuditLog
 from ragqa.server.access.policy import LOCAL, Act, Person, Policy, Role
 

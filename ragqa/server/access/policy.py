@@ -32,6 +32,7 @@ class Act(StrEnum):
     SWEEP = "sweep"
     SHARE = "share"
     FEEDBACK = "feedback"
+    RECORD = "record"  # a note on one of their own, or its deletion
     PRESET = "preset"
     UPLOAD = "upload"
     INDEX = "index"
@@ -53,7 +54,9 @@ class Act(StrEnum):
 
 LEAST: Final = {
     Act.READ: Role.READER,
-    **dict.fromkeys((Act.QUESTION, Act.CHECK, Act.SWEEP, Act.SHARE, Act.FEEDBACK, Act.PRESET), Role.ANALYST),
+    **dict.fromkeys(
+        (Act.QUESTION, Act.CHECK, Act.SWEEP, Act.SHARE, Act.FEEDBACK, Act.RECORD, Act.PRESET), Role.ANALYST
+    ),
     **dict.fromkeys((Act.UPLOAD, Act.INDEX, Act.RENAME, Act.DELETION, Act.RESTORE), Role.CURATOR),
     **dict.fromkeys((Act.IMPORT, Act.EXPORT, Act.VERIFY), Role.CURATOR),
     **dict.fromkeys((Act.EVALUATION, Act.AUDIT), Role.ADMINISTRATOR),

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
+from ragqa.records.findings import findings_of
 from ragqa.records.view import WEAK_COSINE, Shown, View, provisional, shown, weak_match
 from ragqa.scoring.repass.explanation import verdict_by_index
 from ragqa.settings.config import Config
+from ragqa.types import Passage
 from ragqa.types.scores import Cover, Verdict
 from ragqa.ui.html.cards import sentence_cards
+from ragqa.ui.html.findings import duty_cards, findings_html
 from ragqa.ui.html.render import (
     actions_html,
     answer_html,
@@ -28,17 +33,34 @@ from ragqa.ui.state.stale import stale
 _HEADLINES = {"answered": "Answered", "partly": "Partly answered", "not found": "Not found in these documents"}
 
 
-def panes_of(view: View, settings: Config, shown_id: str, *, raw: bool = False, again: str = "") -> Panes:
-    """The panes as they stand under these settings, which may have moved on since; ``again`` is `address_of` it."""
+def panes_of(
+    view: View,
+    settings: Config,
+    shown_id: str,
+    *,
+    raw: bool = False,
+    again: str = "",
+    notes: Mapping[int, str] | None = None,
+    also: Callable[[Passage], str] | None = None,
+) -> Panes:
+    """The panes as they stand under these settings, which may have moved on since; ``again`` is `address_of` it.
+
+    ``notes`` are what readers said of its sentences, by index, ``also`` what stands below a source: what is related.
+    """
     found = shown(view, settings.scoring.mode, raw=raw)
     final = None if view.scored or not view.answer else view.final_sentences
     passages = view.selection.passages if view.selection else ()
     cards = sentence_cards(found, passages, settings.scoring.verdict_threshold, final) if view.answer else {}
+    for one in findings_of(view, found) if cards else ():
+        if also and one.kind == "sentence" and one.rule and f"s{one.index}" in cards:
+            cards[f"s{one.index}"] += also(one.rule)
+    if view.asked.given:
+        cards |= duty_cards(view, found, settings.scoring.coverage_threshold)
     return Panes(
         id=shown_id,
         question=question_html(view.question or "Checked: a text from elsewhere") + _labels(view, settings),
         head=_headline(view, found) + _trust(view, found),
-        answer=_answer(view, found),
+        answer=in_corpus(_answer(view, found, notes or {}), view.config.index),
         scores=_actions(view, found, again),
         notes=_notes(view, settings, found) + _written(view),
         cards={name: in_corpus(card, view.config.index) for name, card in cards.items()},
@@ -46,10 +68,12 @@ def panes_of(view: View, settings: Config, shown_id: str, *, raw: bool = False, 
     )
 
 
-def _answer(view: View, found: Shown) -> str:
+def _answer(view: View, found: Shown, notes: Mapping[int, str]) -> str:
     if view.selection is None:
         return ""
     passages = view.selection.passages
+    if view.answer is not None and view.asked.given:
+        return findings_html(view, found, notes)
     if view.answer is not None:
         checks = found.explanation.citations if found.explanation and not view.answer.is_refusal else ()
         final = None if view.scored else view.final_sentences
@@ -59,7 +83,6 @@ def _answer(view: View, found: Shown) -> str:
             passages=passages,
             final=final,
             checks=checks,
-            flagged=not view.asked.given,
             verdicts=found.verdicts,
         )
     if view.best:
@@ -88,7 +111,7 @@ def _headline(view: View, found: Shown) -> str:
             return ""
         against = sum(one is not Verdict.SUPPORTED for one in verdicts)
         words = (
-            f"{quantity(against, 'sentence')} of {len(verdicts)} not borne out"
+            f"{against} of {quantity(len(verdicts), 'sentence')} not supported by these documents"
             if against
             else "Every sentence is supported"
         )

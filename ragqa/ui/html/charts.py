@@ -80,6 +80,8 @@ def path_chart(path: Sequence[PathStep]) -> alt.Chart:
 
 # Sweeps -----------------------------------------------------------------------------------------------------------
 
+Marked = Sequence[tuple[str, Mapping[str, float]]]  # a word, and the settings that it is said of
+
 MEASURES = {
     "f2": "F2 of what is kept",
     "recall": "recall of what is kept",
@@ -88,27 +90,18 @@ MEASURES = {
 }
 
 
-def sweep_surface(found: Sweep, measure: str, names: Mapping[str, str]) -> alt.LayerChart:
+def sweep_surface(found: Sweep, measure: str, names: Mapping[str, str], marked: Marked = ()) -> alt.LayerChart:
     """A heat map over the two axes of a sweep; choosing a cell gives its values as the selection ``point``.
 
-    ``names`` are what the page calls settings; the cell of the settings as they are has a border.
+    ``names`` are what the page calls settings. A cell that is ``marked`` says so below its number, and has a border.
     """
     across, up = found.axes
-    values = [getattr(one, measure) or 0.0 for one in found.points]
-    present = {across.name: found.present.values[across.name], up.name: found.present.values[up.name]}
-    rows = [
-        {
-            "x": one.values[across.name],
-            "y": one.values[up.name],
-            across.name: one.values[across.name],
-            up.name: one.values[up.name],
-            "value": value,
-            "label": f"{value:.1f}" if measure == "kept" else f"{value:.2f}",
-            "now": one.values == present,
-            "kept": one.kept,
-        }
-        for one, value in zip(found.points, values, strict=True)
-    ]
+    rows = []
+    for one in found.points:
+        value, said = getattr(one, measure) or 0.0, [word for word, at in marked if at == one.values]
+        number = f"{value:.1f}" if measure == "kept" else f"{value:.2f}"
+        row = {"x": one.values[across.name], "y": one.values[up.name], **one.values, "value": value, "kept": one.kept}
+        rows.append(row | {"label": "\n".join((number, *said)), "marked": bool(said)})
     point = alt.selection_point(name="point", fields=[across.name, up.name], on="click", clear="dblclick")
     base = alt.Chart(pd.DataFrame(rows)).encode(
         x=alt.X("x:O", title=_title(across.name, names), axis=alt.Axis(labelAngle=0)),
@@ -122,13 +115,16 @@ def sweep_surface(found: Sweep, measure: str, names: Mapping[str, str]) -> alt.L
         alt.Tooltip("kept:Q", title=MEASURES["kept"], format=".2f"),
     ]
     cells = base.mark_rect(cursor="pointer").encode(color=colour, tooltip=tip).add_params(point)
-    chosen = base.transform_filter("datum.now").mark_rect(filled=False, stroke="#d68c14", strokeWidth=3).encode()
-    words = base.mark_text(fontSize=12, color="#17262b").encode(text="label:N")
-    return alt.layer(cells, words, chosen).properties(height=380).configure_view(strokeWidth=0)
+    border = base.transform_filter("datum.marked").mark_rect(filled=False, stroke="#d68c14", strokeWidth=3).encode()
+    words = base.mark_text(fontSize=11, color="#17262b", lineBreak="\n").encode(text="label:N")
+    return alt.layer(cells, words, border).properties(height=420).configure_view(strokeWidth=0)
 
 
-def sweep_lines(found: Sweep, names: Mapping[str, str]) -> alt.LayerChart:
-    """F2, recall and R@10 over the one axis of a sweep, or how many are kept where there is no gold."""
+def sweep_lines(found: Sweep, names: Mapping[str, str], marked: Marked = ()) -> alt.LayerChart:
+    """F2, recall and R@10 over the one axis of a sweep, or how many are kept where there is no gold.
+
+    A value that is ``marked`` has a line up, with the word at its end.
+    """
     (axis,) = found.axes
     shown = [name for name in MEASURES if name != "kept"] if found.has_gold else ["kept"]
     rows = [
@@ -151,8 +147,16 @@ def sweep_lines(found: Sweep, names: Mapping[str, str]) -> alt.LayerChart:
             alt.Tooltip("kept:Q", title=MEASURES["kept"], format=".2f"),
         ],
     )
+    words: dict[float, list[str]] = {}
+    for word, at in marked:
+        words.setdefault(at[axis.name], []).append(word)
+    told = [{"at": value, "words": ", ".join(several)} for value, several in words.items()]
+    marks = alt.Chart(pd.DataFrame(told or [{"at": 0.0, "words": ""}])).encode(x="at:Q")
+    lines = marks.mark_rule(strokeDash=[2, 2], color="#d68c14").encode()
+    ends = marks.mark_text(align="left", dx=4, y=8, color="#94600a").encode(text="words:N")
+    points = base.mark_point(filled=True, size=60).add_params(point)
     return (
-        alt.layer(base.mark_line(strokeWidth=2), base.mark_point(filled=True, size=60).add_params(point))
+        alt.layer(base.mark_line(strokeWidth=2), points, *((lines, ends) if told else ()))
         .properties(height=340)
         .configure_legend(orient="bottom", columns=2)
         .configure_view(strokeWidth=0)
@@ -160,4 +164,5 @@ def sweep_lines(found: Sweep, names: Mapping[str, str]) -> alt.LayerChart:
 
 
 def _title(setting: str, names: Mapping[str, str]) -> str:
-    return names.get(setting, f"weight of {setting.removeprefix('weight_')}")
+    unit = {"top_k": "passages"}.get(setting, "0 to 1")
+    return f"{names.get(setting, 'Weight of ' + setting.removeprefix('weight_'))} ({unit})"

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from ragqa.evaluation.sweep import Point
+from ragqa.records.comparison import PassageRow, SentenceRow, SideBySide, ValueRow
 from ragqa.ui.html.render import VERDICT_CLASS, changed_html
 from ragqa.ui.html.template import Templates
-from ragqa.ui.state.comparison import PassageRow, SentenceRow, SideBySide, ValueRow
 
 _TEMPLATES: Final = Templates("compare.html")
+SLOPES: Final = 20  # ranks that are drawn
 _MATCHES = {"same": "plain", "reworded": "plain", "only A": "mixed", "only B": "mixed"}
 
 
@@ -32,7 +33,9 @@ def sentences_html(rows: Sequence[SentenceRow]) -> str:
 
 def passages_html(rows: Sequence[PassageRow]) -> str:
     """Ranks in A and in B, how far each moved, and who keeps it."""
-    return _TEMPLATES.passages(rows)
+    shown = [row for row in rows if min(row.rank_a or SLOPES + 1, row.rank_b or SLOPES + 1) <= SLOPES]
+    lowest = max((rank for row in shown for rank in (row.rank_a, row.rank_b) if rank and rank <= SLOPES), default=0)
+    return (_TEMPLATES.slopes(shown, lowest) if shown else "") + _TEMPLATES.passages(rows)
 
 
 def points_html(rows: Sequence[tuple[str, Point]]) -> str:

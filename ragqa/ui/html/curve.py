@@ -6,12 +6,13 @@ passage, as choosing its row does; the rows are the way by keyboard.
 
 from __future__ import annotations
 
-from html import escape
+from typing import Final
 
-from ragqa.types import Candidate, Drop, Limit, Selection
-from ragqa.ui.html.render import place
+from ragqa.types import Drop, Limit, Selection
+from ragqa.ui.html.template import Templates
 from ragqa.ui.state.limits import limits
 
+_TEMPLATES: Final = Templates("passages.html")
 _KINDS = dict.fromkeys(Drop, ("below", "×")) | {  # decision -> class and sign, which tells them apart without colour
     None: ("kept", "●"),
     Drop.AFTER_MAX_DROP: ("fallen", "▼"),
@@ -28,49 +29,29 @@ def curve_html(selection: Selection, limit: int) -> str:
     candidates = sorted((*selection.kept, *selection.dropped), key=lambda one: one.rank)[:limit]
     if not candidates:
         return ""
-    count = len(candidates)
-    dots = "".join(_dot(one, count) for one in candidates)
-    ticks = "".join(
-        f'<span class="rq-tick" style="left:{_x(rank, count):.2f}%">{rank}</span>'
-        for rank in (1, *range(5, count + 1, 5))
-    )
-    kinds = dict.fromkeys((_KINDS[one.drop], str(one.drop) if one.drop else "kept") for one in candidates)
-    legend = "".join(f'<span><i class="rq-dot-{kind}">{sign}</i> {escape(name)}</span>' for (kind, sign), name in kinds)
-    found = limits(selection)
-    lines = "".join(_line(one, count) for one in selection.limits)
-    return (
-        f'<div class="rq-curve" role="img" aria-label="Relevance by rank. '
-        f'{escape(found.summary if found else "")}">'
-        '<span class="rq-axis" style="bottom:100%">1</span><span class="rq-axis" style="bottom:0">0</span>'
-        f"{lines}{dots}{ticks}</div>"
-        f'<p class="rq-fine rq-legend">{legend}<span>across: rank; up: relevance</span></p>'
-    )
+    count, found = len(candidates), limits(selection)
+    dots = [(one, *_KINDS[one.drop], f"{_x(one.rank, count):.2f}", f"{100 * one.relevance:.2f}") for one in candidates]
+    ticks = [(rank, f"{_x(rank, count):.2f}") for rank in (1, *range(5, count + 1, 5))]
+    kinds = dict.fromkeys((*_KINDS[one.drop], str(one.drop) if one.drop else "kept") for one in candidates)
+    lines = [line for one in selection.limits if (line := _line(one, count))]
+    return _TEMPLATES.curve(dots, ticks, kinds, lines, found.summary if found else "")
 
 
 def _x(rank: int | float, count: int) -> float:
     return 100 * (rank - 0.5) / count
 
 
-def _dot(one: Candidate, count: int) -> str:
-    kind, sign = _KINDS[one.drop]
-    words = f"{one.rank}. {place(one.passage)}: {one.explanation}"
-    return (
-        f'<span class="rq-dot rq-dot-{kind}" data-show="p{one.rank}" title="{escape(words)}" '
-        f'style="left:{_x(one.rank, count):.2f}%;bottom:{100 * one.relevance:.2f}%">{sign}</span>'
-    )
+def _line(limit: Limit, count: int) -> tuple[str, str, str, str] | None:
+    """Classes, side, place in percent and words of a limit's line; None where it is not shown.
 
-
-def _line(limit: Limit, count: int) -> str:
-    """The line of a limit: across at its relevance, else down behind the last rank it keeps, where that is shown."""
+    It lies across at its relevance, else stands behind the last rank that it keeps.
+    """
     if not limit.label or (limit.height is None and limit.keeps >= count):
-        return ""
+        return None
     way, side, at = "across", "bottom", 100 * (limit.height or 0.0)
     if limit.height is None:
         way, side, at = "down", "left", _x(limit.keeps + 0.5, count)
     low = " rq-low" if limit.setting == "top_k" else ""
     turned = " rq-left-of" if way == "down" and at > 60 else ""
-    text = f"{limit.label}, ends the list" if limit.ends else limit.label
-    return (
-        f'<span class="rq-limit rq-limit-{way}{" rq-binding" if limit.ends else ""}{turned}{low}" '
-        f'style="{side}:{at:.2f}%"><b>{escape(text)}</b></span>'
-    )
+    kind = f"rq-limit-{way}{' rq-binding' if limit.ends else ''}{turned}{low}"
+    return kind, side, f"{at:.2f}", f"{limit.label}, ends the list" if limit.ends else limit.label

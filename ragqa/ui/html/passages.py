@@ -31,9 +31,10 @@ def passage_table_html(selection: Selection, limit: int, matcher: Matcher | None
     if not candidates:
         return notice_html("No passage shares a word or a meaning with this question in this corpus.", "mixed")
     names = [part.retriever for part in candidates[0].hit.parts]
+    n_parts = len(names)
     names += [part.retriever for part in candidates[0].hit.reranking]
     snippets = [_snippet(one.passage.text, _spans(one.passage, matcher)) for one in candidates]
-    return _TEMPLATES.table(candidates, list(map(score_name, names)), _DROP_CLASS, snippets)
+    return _TEMPLATES.table(candidates, list(map(score_name, names)), _DROP_CLASS, snippets, n_parts)
 
 
 def _spans(passage: Passage, matcher: Matcher | None) -> tuple[Span, ...]:

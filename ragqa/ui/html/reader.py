@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -10,13 +11,27 @@ from typing import Final
 from urllib.parse import urlencode
 
 from ragqa.library.document import Entry, TextMatch, place_words
+from ragqa.library.related import Related
 from ragqa.types import Passage, Span
-from ragqa.ui.html.template import Templates, text_html
+from ragqa.ui.html.template import Templates, cut, shared, text_html
 
+SHOWN_ALSO = 6  # links of a kind below a source
 WIDEST = 14  # columns less one: a line with more is text that has such marks
 _AROUND = 90  # characters on each side of the first word found
 _TEMPLATES: Final = Templates("reader.html")
+LONGEST_SHORT_NAME: Final = 28
+_FURTHER: Final = re.compile(r", | and | \(|: ")
+_KIND_OF_TEXT: Final = re.compile(r" (Rules|Rulebook|Regulations?|Directive|Act|Code|Policy|Module)$")
 Link = Callable[[Passage], str]  # a passage's address
+
+
+@shared
+def short_name(passage: Passage) -> str:
+    """What a citation calls a passage: the first words of its title, without the noun for its kind, and its number."""
+    title = (passage.title or passage.document_id).removeprefix("The ")
+    title = _FURTHER.split(title, maxsplit=1)[0]
+    name = cut(_KIND_OF_TEXT.sub("", title) or title, LONGEST_SHORT_NAME)
+    return " ".join(filter(None, (name, passage.number.rstrip("."))))
 
 
 def read_address(corpus: str, passage_id: str, span: tuple[int, int] | None = None, words: str = "") -> str:
@@ -152,15 +167,23 @@ def _snippet(hit: TextMatch) -> str:
     return f"{'…' if start else ''}{marked}{'…' if end < len(text) else ''}"
 
 
-def beside_html(
-    refers: Sequence[tuple[str, str, Sequence[Passage], str]], referring: Sequence[tuple[str, Passage]]
-) -> str:
-    """What a passage refers to, each with the words that refer, its address, the passages meant or why there are none.
-
-    Then the passages that refer to it, each with its address.
-    """
+def beside_html(found: Related, corpus: str) -> str:
+    """What a passage refers to, each with the passages meant or why there are none, then those that refer to it."""
     rows = []
-    for words, address, passages, reason in refers:
-        texts = "".join(passage_text_html(one.text[:1_200]) for one in passages[:2])
-        rows.append((words, address, passages, texts, reason))
-    return _TEMPLATES.beside(rows, referring)
+    for one in found.refers:
+        texts = "".join(passage_text_html(target.text[:1_200]) for target in one.targets[:2])
+        address = read_address(corpus, one.targets[0].passage_id) if one.targets else ""
+        rows.append((one.words, address, one.targets, texts, one.reason))
+    return _TEMPLATES.beside(rows, [(read_address(corpus, one.passage_id), one) for one in found.referring])
+
+
+def also_html(found: Related, corpus: str) -> str:
+    """The same in a few lines below a source, with the defined terms that it uses."""
+    refers = {one.targets[0].passage_id: one.targets[0] for one in found.refers if one.targets}.values()
+    rows = [
+        (words, [(read_address(corpus, one.passage_id), one) for one in passages][:SHOWN_ALSO])
+        for words, passages in (("Refers to", refers), ("Referred to by", found.referring))
+        if passages
+    ]
+    terms = [(read_address(corpus, use.definition.passage_id), use.definition) for use in found.terms[:SHOWN_ALSO]]
+    return _TEMPLATES.also(rows, terms)

@@ -12,15 +12,15 @@ from typing import Final
 from urllib.parse import quote
 
 from ragqa.library.document import place_words
+from ragqa.records.differences import Difference
 from ragqa.records.record import RecordSummary
 from ragqa.records.recorder import FIRST_WORDS
 from ragqa.scoring.repass.attribution import citation_flag
 from ragqa.scoring.repass.explanation import verdict_by_index
 from ragqa.types import Answer, AnswerSentence, Passage, Span
 from ragqa.types.scores import CitationCheck, SentenceScore, SentenceVerdict, Verdict
-from ragqa.ui.html.reader import passage_text_html
-from ragqa.ui.html.template import ENVIRONMENT, Templates, cut, shared, text_html
-from ragqa.ui.state.differences import Difference
+from ragqa.ui.html.reader import passage_text_html, short_name
+from ragqa.ui.html.template import ENVIRONMENT, Templates, shared, text_html
 
 VERDICT_CLASS = {
     Verdict.SUPPORTED: "good",
@@ -33,10 +33,7 @@ VERDICT_CLASS = {
 QUOTED: Final = "quoted"
 NOT_SUPPORTED: Final = "not supported"
 _TEMPLATES: Final = Templates("render.html")
-LONGEST_SHORT_NAME: Final = 28
-_FURTHER: Final = re.compile(r", | and | \(|: ")
 _ITEM: Final = re.compile(r"([:;](?: and| or)?) (\((?:[a-z]{1,2}|[ivx]{1,5}|\d{1,2})\) )")  # each on a line of its own
-_KIND_OF_TEXT: Final = re.compile(r" (Rules|Rulebook|Regulations?|Directive|Act|Code|Policy|Module)$")
 _STAGES = ("retrieval", "fusion", "reranking", "filtering", FIRST_WORDS, "generation", "scoring")
 
 
@@ -75,15 +72,6 @@ def place(passage: Passage) -> str:
     number = "" if passage.section.endswith(passage.number) else passage.number
     page = place_words(passage.place)
     return ", ".join(filter(None, (" › ".join(filter(None, (title, section, number))), page, passage.days)))
-
-
-@shared
-def short_name(passage: Passage) -> str:
-    """What a citation calls a passage: the first words of its title, without the noun for its kind, and its number."""
-    title = (passage.title or passage.document_id).removeprefix("The ")
-    title = _FURTHER.split(title, maxsplit=1)[0]
-    name = cut(_KIND_OF_TEXT.sub("", title) or title, LONGEST_SHORT_NAME)
-    return " ".join(filter(None, (name, passage.number.rstrip("."))))
 
 
 @shared
@@ -205,7 +193,7 @@ def settings_html(settings: Mapping[str, object]) -> str:
 def records_html(records: Sequence[RecordSummary], stale: Collection[str] = (), against: str = "") -> str:
     """The record list as a table; each question links to its record. Of ``stale`` ids the source has changed since.
 
-    The last column compares: first the one record is chosen, then, with that one's id as ``against``, the other.
+    Two that are ticked are compared; the one with the id ``against`` is ticked already.
     """
     return _TEMPLATES.records(records, stale, against)
 

@@ -16,11 +16,11 @@ from ragqa.types import Question
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.html.template import quantity
-from ragqa.ui.pages.check_form import check_form, checked_examples, file_choice
+from ragqa.ui.pages.check_form import FILE, check_form, checked_examples, file_choice
 from ragqa.ui.pages.follow_up import PENDING
-from ragqa.ui.pages.model_choice import can_ask
+from ragqa.ui.pages.model_choice import can_ask, is_listed, model_names
 from ragqa.ui.pages.present import asked_in_address, draw_presentation, go_to, present_button, presenting
-from ragqa.ui.pages.settings import settings_panel
+from ragqa.ui.pages.settings import apply_values, settings_panel
 from ragqa.ui.pages.workspace import draw_run
 from ragqa.ui.panes import Panes, draw_panes
 from ragqa.ui.state import resources
@@ -76,6 +76,7 @@ def _page(*, checking: bool) -> None:
             questions = _examples(index)
     if not checking:
         with choices:
+            _writer_choice(config, defaults)
             present_button()
         if presenting():
             draw_presentation(questions, _ask_example)
@@ -261,6 +262,47 @@ def _examples(index: str) -> list[str]:
     return questions
 
 
+def _writer_choice(config: Config, defaults: Config) -> None:
+    """Who writes, beside the box: quotations, or one of the language models that are configured and offered here."""
+    if not can_ask():
+        return
+    models, writing = model_names(defaults.generation), config.generation
+    asks = registry.needs_language_model(writing.generator)
+    named = ((label, local, model) for label, (model, local) in models.items())
+    now = next(
+        (label for label, local, model in named if local == writing.local_model and (local or model == writing.model)),
+        "",
+    )
+    st.session_state["writer"] = now if asks else ""
+
+    def words(label: str) -> str:
+        if not label:
+            return "Quoted, no language model"
+        is_there = models[label][1] or is_listed(label, defaults.generation)
+        return f"Written by {label}" + ("" if is_there else ", not listed by the server")
+
+    st.selectbox(
+        "Who writes",
+        ["", *models],
+        key="writer",
+        format_func=words,
+        label_visibility="collapsed",
+        width=260,
+        on_change=_write_by,
+        args=(models,),
+    )
+
+
+def _write_by(models: dict[str, tuple[str, str]]) -> None:
+    chosen = st.session_state["writer"]
+    if not chosen:
+        apply_values({"generator": "direct"}, Config.from_env())
+        return
+    model, local = models[chosen]
+    apply_values({"generator": "llm", "model": model, "local_model": local}, Config.from_env())
+    st.session_state["set_model"] = chosen
+
+
 def _landing(index: str, examples: list[str], *, checking: bool) -> None:
     """Before the first question: a few to begin with, and what is asked of whom."""
     if examples:
@@ -274,7 +316,8 @@ def _landing(index: str, examples: list[str], *, checking: bool) -> None:
     if index in DEMOS:
         st.caption(DEMOS[index].description)
     if not checking and not can_ask():
-        st.caption("No language model is configured: answers are quoted from the passages.")
+        how = "To use one, run `make local`, or set OPENAI_BASE_URL or OPENAI_API_KEY and start again."
+        st.caption(f"No language model is configured: answers are quoted from the passages. {how}")
 
 
 def _ask_now() -> None:
@@ -292,6 +335,7 @@ def _ask_example(question: str) -> None:
 
 def _check_example(text: str, question: str) -> None:
     st.session_state["text"], st.session_state["text_question"] = text, question
+    st.session_state[FILE] = False
     _check_now()
 
 

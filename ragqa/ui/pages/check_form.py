@@ -1,4 +1,4 @@
-"""What is to be checked: a text pasted, one of the examples, or one of a file of answers."""
+"""What is to be checked: a text pasted, a document, one of the examples, or one of a file of answers."""
 
 from __future__ import annotations
 
@@ -7,69 +7,21 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from ragqa.corpus.demo import CHECKED_EXAMPLES
 from ragqa.corpus.documents import Reader
+from ragqa.corpus.documents.kinds import kind_of
 from ragqa.corpus.documents.process import MAX_ANSWERS_BYTES
 from ragqa.errors import RagqaError
+from ragqa.pipeline import MAX_TEXT_CHARS
 from ragqa.ui.html.render import notice_html
 
 if TYPE_CHECKING:
     from streamlit.runtime.uploaded_file_manager import UploadedFile
-from dataclasses import dataclass
-from typing import Final
-
-from ragqa.types.scores import Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedExample:
-    """A text with the question it answers, and what comes of its first sentence."""
-
-    verdict: Verdict
-    text: str
-    question: str = ""
-
-
-CHECKED_EXAMPLES: Final = {
-    "rulebook": (
-        CheckedExample(
-            Verdict.SUPPORTED,
-            "For each Critical Function we maintain a documented exit plan. The plan is tested at least every 24 "
-            "months, and after each change of Service Provider.",
-            "Is there an exit plan for outsourced functions?",
-        ),
-        CheckedExample(
-            Verdict.CONTRADICTED,
-            "We report a Data Breach to the Commission within 96 hours of becoming aware of it. If the breach is "
-            "likely to cause a high risk, we tell the Data Subjects directly within five Business Days.",
-            "How soon do you report a data breach?",
-        ),
-        CheckedExample(
-            Verdict.UNSUPPORTED,
-            "All of our vendors hold an international certificate for information security.",
-        ),
-    ),
-    "encyclopedia": (
-        CheckedExample(
-            Verdict.SUPPORTED,
-            "Lake Baikal is the deepest lake in the world, with a greatest depth of 1,642 metres. The only river that "
-            "flows out of Lake Baikal is the Angara.",
-        ),
-        CheckedExample(
-            Verdict.CONTRADICTED,
-            "The Suez Canal opened on 17 November 1879. It has no locks, because it lies at sea level along its whole "
-            "course.",
-        ),
-        CheckedExample(
-            Verdict.UNSUPPORTED,
-            "The Eiffel Tower is painted by hand every seven years. Its restaurant serves six hundred guests a day.",
-        ),
-    ),
-}
-
 
 MOST_ITEMS = 2_000  # of a file, offered in a list
+FILE = "from_file"  # whether the box of files is open
 _READ = "checked_read"  # what was read of which file
-_KINDS = ("txt", "md", "json", "jsonl")
+_KINDS = ("pdf", "docx", "docm", "html", "htm", "txt", "md", "xlsx", "csv", "json", "jsonl")
 
 Check = Callable[[str, str], None]  # what is done with a text and the question it answers
 
@@ -95,13 +47,14 @@ def check_form(ask: Callable[[], None]) -> None:
 
 
 def file_choice(check: Check) -> None:
-    """A text file, or a file of answers of which one is chosen."""
-    with st.popover("From a file"):
+    """A document, or a file of answers of which one is chosen."""
+    with st.popover("From a file", key=FILE, on_change="rerun"):
         file = st.file_uploader(
-            "A text, or answers as JSON", type=_KINDS, key="checked_file", max_upload_size=MAX_ANSWERS_BYTES >> 20
+            "A document, or answers as JSON", type=_KINDS, key="checked_file", max_upload_size=MAX_ANSWERS_BYTES >> 20
         )
         if file is None:
-            st.caption("Of answers: a JSON list, or JSON lines, of {Question, RetrievedPassages, Answer}.")
+            words = "Answers: a list of {Question, RetrievedPassages, Answer}."
+            st.caption(f"At most {MAX_TEXT_CHARS:,} characters. {words}")
             return
         try:
             texts = _texts(file)
@@ -128,11 +81,13 @@ def _texts(file: UploadedFile) -> list[tuple[int, str, str]]:
 
 
 def _read(name: str, content: bytes) -> list[tuple[int, str, str]] | RagqaError:
-    if not name.lower().endswith(("json", "jsonl")):
-        return [(1, "", content[: MAX_ANSWERS_BYTES + 1].decode("utf-8-sig", errors="replace"))]
     with Reader(seconds=60) as reader:
         try:
-            return reader.answers(content, name, MOST_ITEMS)
+            if name.lower().endswith(("json", "jsonl")):
+                return reader.answers(content, name, MOST_ITEMS)
+            if kind_of(name) == "text":
+                return [(1, "", content.decode("utf-8-sig", errors="replace"))]
+            return [(1, "", reader.text(content, name))]
         except RagqaError as error:
             return error
 

@@ -12,6 +12,8 @@ import streamlit as st
 from ragqa.errors import RagqaError
 from ragqa.pipeline import Pipeline, clean_question
 from ragqa.plugins import registry
+from ragqa.records.comparison import compare
+from ragqa.records.differences import differences
 from ragqa.records.view import View, from_record
 from ragqa.retrieval.ranking import lacking_rankings
 from ragqa.server.access.policy import Act
@@ -25,8 +27,6 @@ from ragqa.ui.html.render import notice_html, progress_html
 from ragqa.ui.pages.model_choice import can_ask, model_names
 from ragqa.ui.pages.settings import current_settings, preset_label
 from ragqa.ui.state import resources
-from ragqa.ui.state.comparison import compare
-from ragqa.ui.state.differences import differences
 from ragqa.ui.state.run import Run
 from ragqa.ui.state.settings_values import with_preset
 
@@ -39,14 +39,15 @@ POLL_SECONDS = 0.5
 
 
 def compare_page() -> None:
-    """Draws the choices and, once there are two views, what differs; ``?a=ID&b=ID`` compares two records."""
+    """Draws the choices and, once there are two views, what differs; of ``?a=ID&b=ID`` or ``?record=ID&record=ID``."""
     st.html(resources.style())
     st.html(
         '<div class="rq-brand"><h1>Compare</h1><p>One question, two settings: what they find, what is written, '
         "how it scores.</p></div>"
     )
     paths = Paths.from_env()
-    named = [st.query_params.get(side, "") for side in SIDES]
+    ticked = iter(st.query_params.get_all("record"))
+    named = [st.query_params.get(side) or next(ticked, "") for side in SIDES]
     ways = (SETTINGS, RECORDS) if access.gate().may(Act.QUESTION) else (RECORDS,)
     first = RECORDS if any(named) else ways[0]
     what = st.segmented_control("Compare", ways, default=first, key="compare_what", label_visibility="collapsed")

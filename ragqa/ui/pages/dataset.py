@@ -338,7 +338,7 @@ def _use(folder: Path, paths: Paths) -> None:
             start = partial(_evaluate, runs, name, settings)
             st.button(label, key=f"dataset_{name}", type="primary", on_click=start, disabled=runs.current is not None)
     if current := runs.current:
-        st.html(notice_html(f"{current.benchmark.title} is running; the page Evaluate shows it."))
+        st.html(notice_html(f"{current.benchmark.title} is running; the page Benchmarks shows it."))
         st.html(f'<p><a href="evaluate?run={current.run_id}" target="_self">Open it</a></p>')
     st.caption("These take minutes to hours; run them in a terminal:")
     given = f"--index {index} --questions {parts / 'train.json'}"

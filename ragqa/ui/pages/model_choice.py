@@ -53,6 +53,11 @@ def model_names(defaults: GenerationConfig) -> dict[str, tuple[str, str]]:
     return {name: (name, "") for name in _of_server(defaults)} | local
 
 
+def is_listed(name: str, defaults: GenerationConfig) -> bool:
+    """Whether the server answered within a minute and offers this model."""
+    return name in _models(defaults.base_url, bool(api_key()))
+
+
 def _of_server(defaults: GenerationConfig) -> tuple[str, ...]:
     """What may be chosen of the server: the configured model, and those of RAGQA_LANGUAGE_MODELS, else all listed."""
     if not has_server():

@@ -1,4 +1,4 @@
-"""Presentation: ``?present=1`` shows the answer in large type and nothing else; keys go from example to example."""
+"""Presentation: ``?present=1`` shows the answer in large type, with the box and the sliders; keys show examples."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ PRESENT = "present"  # in the address, "1"; it stays there beside whatever else 
 _AT = "presented"  # which example a session is at
 _STYLE = """<style>
 html { font-size: 21px !important; }
-[data-testid=stHeader], [data-testid=stSidebar], [data-testid=stExpandSidebarButton], [data-testid=stForm],
-.st-key-choices, .st-key-present_go, .st-key-signed_in, [data-testid=stTextInput] { display: none !important; }
+.st-key-choices, .st-key-present_go, .st-key-signed_in, .rq-brand { display: none !important; }
+[data-testid=stHeader] { visibility: hidden; }
+[data-testid=stExpandSidebarButton] { visibility: visible; } /* the sliders are what a room wants to see move */
 .stMainBlockContainer { padding: 1.2rem 2.5rem 5rem !important; max-width: 84rem; margin: 0 auto; }
 .rq-evidence:not([hidden]) { top: 1rem; max-height: calc(100vh - 7rem); }
 .st-key-presenting { position: fixed; right: 1.5rem; bottom: 1rem; z-index: 97; width: auto; padding: 0.3rem 0.6rem;
@@ -43,7 +44,7 @@ def go_to(query: dict[str, str]) -> None:
 
 def present_button() -> None:
     """The way in, beside the choices."""
-    words = "Presentation: large type, nothing but question, answer and evidence; → shows the next example."
+    words = "Presentation: large type; → shows the next example, the drawer has the sliders."
     st.button("Present", key="present_go", icon=":material/slideshow:", help=words, on_click=_begin)
 
 

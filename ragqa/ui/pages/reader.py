@@ -12,10 +12,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.documents.kinds import kind_of
-from ragqa.corpus.reference_grammar import Reference
 from ragqa.errors import RagqaError
 from ragqa.index import Index
-from ragqa.index.references import read_references
 from ragqa.library.definitions import Glossary
 from ragqa.library.document import (
     FOUND,
@@ -31,6 +29,7 @@ from ragqa.library.document import (
     search_corpus,
     section_question,
 )
+from ragqa.library.related import References
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage
 from ragqa.ui.html.library import plain_markdown
@@ -40,9 +39,8 @@ from ragqa.ui.html.template import quantity
 from ragqa.ui.shared import shared
 from ragqa.ui.state import resources
 from ragqa.ui.state.address import Link, address_of
+from ragqa.ui.state.related import references_of, related_to, stamp_of, terms_of
 
-SHOWN_REFERENCES = 20
-References = dict[str, tuple[Reference, ...]]
 _Columns = tuple[DeltaGenerator, DeltaGenerator, DeltaGenerator | None]
 _SCROLL = """export default function ({ data }) {
   let left = 40;
@@ -98,7 +96,7 @@ def _position(index: Index, corpus: str, paths: Paths) -> int | None:
             return position
         words = "This passage is not in the corpus any more: the document has changed since. Choose a document."
         st.html(notice_html(words, "mixed"))
-    known = _documents(corpus, _stamp(corpus, paths), paths)
+    known = _documents(corpus, stamp_of(corpus, paths), paths)
     if document_id in known:
         return known[document_id][0]
     st.title("Read")
@@ -117,11 +115,6 @@ def _position(index: Index, corpus: str, paths: Paths) -> int | None:
     return known[chosen][0]
 
 
-def _stamp(corpus: str, paths: Paths) -> int:
-    manifest = paths.indexes / corpus / "manifest.json"
-    return manifest.stat().st_mtime_ns if manifest.exists() else 0
-
-
 @shared(spinner="Looking through the corpus (once)", most=8)
 def _documents(corpus: str, stamp: int, _paths: Paths) -> dict[str, tuple[int, str]]:
     return documents_of(resources.open_corpus(corpus, _paths))
@@ -133,7 +126,7 @@ def _document(corpus: str, stamp: int, position: int, _paths: Paths) -> Document
 
 
 def _draw(index: Index, corpus: str, position: int, paths: Paths) -> None:
-    document = _document(corpus, _stamp(corpus, paths), position, paths)
+    document = _document(corpus, stamp_of(corpus, paths), position, paths)
     passage = index.passages[position]
     chosen = passage.passage_id if st.query_params.get("passage") else ""
     st.title(plain_markdown(document.title), anchor=False)
@@ -142,8 +135,9 @@ def _draw(index: Index, corpus: str, position: int, paths: Paths) -> None:
     here = document.leaf(document.leaf_of(position))
     shown = [index.passages[place] for place in here]
     link = partial(_address, corpus)
-    references = _references(corpus, _stamp(corpus, paths), paths)
-    beside = _beside(index, corpus, passage, references) if chosen else ""
+    references = references_of(corpus, stamp_of(corpus, paths), paths)
+    found = related_to(index, corpus, passage.passage_id, paths) if chosen else None
+    beside = beside_html(found, corpus) if found else ""
     contents, text, picture = _columns(passage, corpus, paths, third=bool(beside))
     with contents:
         entries = document.branch(position)
@@ -153,7 +147,7 @@ def _draw(index: Index, corpus: str, position: int, paths: Paths) -> None:
             st.html(contents_html)
     with text:
         words = partial(marks_of, words=find) if find.strip() else None
-        terms = _terms(corpus, _stamp(corpus, paths), paths)
+        terms = terms_of(corpus, stamp_of(corpus, paths), paths)
         refers = partial(_links, index, corpus, references, terms)
         st.html(leaf_html(shown, link, chosen, _span(passage) if chosen else None, words, refers))
     if picture is not None:
@@ -169,16 +163,6 @@ def _address(corpus: str, passage: Passage) -> str:
     return read_address(corpus, passage.passage_id)
 
 
-@shared(most=8)
-def _references(corpus: str, stamp: int, _paths: Paths) -> References:
-    return read_references(resources.open_corpus(corpus, _paths).folder)
-
-
-@shared(spinner="Looking for defined terms (once)", most=8)
-def _terms(corpus: str, stamp: int, _paths: Paths) -> Glossary:
-    return Glossary(resources.open_corpus(corpus, _paths).passages)
-
-
 def _links(index: Index, corpus: str, references: References, terms: Glossary, passage: Passage) -> list[Mark]:
     """The places of the passage that refer to another one, and the defined terms that it uses."""
     found = []
@@ -192,25 +176,6 @@ def _links(index: Index, corpus: str, references: References, terms: Glossary, p
             title = f"{target.number}: {target.text[:200]}"
             found.append(Mark(one.start, one.end, href=read_address(corpus, one.target), title=title))
     return found
-
-
-def _beside(index: Index, corpus: str, passage: Passage, references: References) -> str:
-    """What the chosen passage refers to and what refers to it."""
-    meant: list[tuple[str, str, tuple[Passage, ...], str]] = []
-    for one in references.get(passage.passage_id, ())[:SHOWN_REFERENCES]:
-        words = passage.text[one.start : one.end]
-        first, last = (index.position_of.get(name) for name in (one.target, one.last))
-        if first is None or last is None:
-            meant.append((words, "", (), one.reason or "it is not in this corpus any more"))
-        else:
-            targets = tuple(index.passages[first : min(last, first + 9) + 1])
-            meant.append((words, read_address(corpus, one.target), targets, ""))
-    sources = dict.fromkeys(
-        source for source, several in references.items() for one in several if one.target == passage.passage_id
-    )
-    places = [index.position_of[source] for source in sources if source in index.position_of][:SHOWN_REFERENCES]
-    referring = [(read_address(corpus, index.passages[at].passage_id), index.passages[at]) for at in places]
-    return beside_html(meant, referring)
 
 
 def _columns(passage: Passage, corpus: str, paths: Paths, *, third: bool) -> _Columns:

@@ -14,10 +14,12 @@ from ragqa.settings.paths import Paths
 from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html, records_html
+from ragqa.ui.html.template import cut
 from ragqa.ui.pages.workspace import draw_record
 from ragqa.ui.state import resources
 
 PAGE = 50  # records at a time
+_GONE = "record_gone"  # id and title of the record deleted last
 _AFTER = "history_after"  # a plain key: how many newer ones stand on the pages before
 
 
@@ -36,12 +38,14 @@ def records_page() -> None:
             changed = stale_words(resources.changes_since(record, paths))
             if changed:
                 st.html(notice_html(changed, "mixed"))
-            _sharing(record_id, store)
+            with st.container(horizontal=True, key="record_bar"):
+                _sharing(record_id, store)
+                _own(record_id, store, record.question.title)
             draw_record(record)
-        elif store.list(1):
+        elif _undo() or store.list(1):
             against = st.query_params.get("compare", "")
             if against:
-                words = f"A: “{store.load(against).question.title}” Choose the record to compare it with."
+                words = f"Ticked: “{store.load(against).question.title}”. Tick the record to compare it with."
                 st.html(notice_html(words))
             _listed(store, paths, against)
         else:
@@ -53,12 +57,48 @@ def records_page() -> None:
         st.html(notice_html(str(error), "bad"))
 
 
+def _own(record_id: str, store: RecordStore, title: str) -> None:
+    """A note on a record of one's own, and its deletion."""
+    if not access.gate().may(Act.RECORD) or store.shared_with(record_id) is None:
+        return
+    note = store.note(record_id)
+    with st.popover("Note" if not note else f"Note: {plain_markdown(cut(note, 40))}"):
+        st.text_input("Note", note, key="record_note", max_chars=500)
+        st.button("Keep", key="record_keep", on_click=_change, args=(record_id, "note"))
+    st.button("Delete", key="record_delete", on_click=_change, args=(record_id, "delete", title))
+
+
+def _change(record_id: str, what: str, title: str = "") -> None:
+    """Notes on a record, deletes it, or has it back."""
+    store = resources.record_store(Paths.from_env().records)
+    with access.gate().doing(Act.RECORD, record=record_id, what=what):
+        if what == "note":
+            store.set_note(record_id, str(st.session_state["record_note"]).strip())
+        elif what == "delete":
+            store.discard(record_id)
+            st.session_state[_GONE] = (record_id, title)
+            st.query_params.clear()
+        else:
+            store.restore(record_id)
+            st.session_state.pop(_GONE, None)
+
+
+def _undo() -> bool:
+    """What was deleted last, and the way to have it back; whether there is any."""
+    gone: tuple[str, str] | None = st.session_state.get(_GONE)
+    if gone:
+        with st.container(horizontal=True, vertical_alignment="center", key="record_gone"):
+            st.html(notice_html(f"Deleted: “{gone[1]}”. It can be had back for a day."))
+            st.button("Undo", key="record_undo", on_click=_change, args=(gone[0], "restore"))
+    return bool(gone)
+
+
 def _listed(store: RecordStore, paths: Paths, against: str) -> None:
     """Fifty records at a time, found by words of the question, corpus and day."""
     names = resources.index_names(paths)
     titles = {"": "Any corpus"} | resources.corpus_titles(names, paths)
     with st.container(horizontal=True, vertical_alignment="bottom", key="history_search"):
-        words = st.text_input("Words of the question", key="history_words", width=320, on_change=_first)
+        words = st.text_input("Words of question or note", key="history_words", width=320, on_change=_first)
         index = st.selectbox(
             "Corpus", list(titles), format_func=titles.__getitem__, key="history_corpus", width=300, on_change=_first
         )

@@ -16,6 +16,7 @@ from ragqa.errors import RagqaError
 from ragqa.infra.http import is_api_name, missing_key
 from ragqa.library.collection import collection_of
 from ragqa.plugins import registry
+from ragqa.records.differences import Difference, differences
 from ragqa.records.view import View, reselect
 from ragqa.retrieval.learned_ranker import rankings_read
 from ragqa.retrieval.ranking import adding_command, lacking_rankings
@@ -30,7 +31,6 @@ from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import changed_html, notice_html
 from ragqa.ui.pages.model_choice import can_ask, model_widget
 from ragqa.ui.state import resources
-from ragqa.ui.state.differences import Difference, differences
 from ragqa.ui.state.limits import limits
 from ragqa.ui.state.settings_values import (
     FILTER,

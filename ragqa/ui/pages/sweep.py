@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
@@ -174,14 +175,20 @@ def _draw(found: Sweep, config: Config, seconds: float, now: Config) -> None:
         f"{config.index} in {seconds:.1f} s. F2 of what is kept: recall counts twice, since the writer can leave a "
         "passage out and cannot use one it never got."
     )
+    chosen = {axis.name: st.session_state.get(f"sweep_at_{axis.name}") for axis in found.axes}
+    marked: list[tuple[str, dict[str, Any]]] = [
+        ("now", {axis.name: present_value(now, axis.name) for axis in found.axes})
+    ]
+    marked += [("chosen", chosen)] if None not in chosen.values() else []
+    marked += [("best", found.best().values)] if found.has_gold else []
     measures = [name for name in MEASURES if found.has_gold or name == "kept"]
     if len(found.axes) == 2:
         measure = st.segmented_control(
             "Shown", measures, default=measures[0], key="sweep_measure", format_func=_measure_words
         )
-        chart = sweep_surface(found, measure or measures[0], NAMES)
+        chart = sweep_surface(found, measure or measures[0], NAMES, marked)
     else:
-        chart = sweep_lines(found, NAMES)
+        chart = sweep_lines(found, NAMES, marked)
     picture, words = st.columns([3, 2], gap="large")
     with picture:
         event = st.altair_chart(chart, width="stretch", on_select="rerun", key=f"sweep_chart_{id(found)}")

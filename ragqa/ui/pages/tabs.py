@@ -10,18 +10,14 @@ from html import escape
 import streamlit as st
 
 from ragqa.english.words import Analyser
-from ragqa.errors import RecordError
 from ragqa.index import Index
+from ragqa.records.differences import writer_model
 from ragqa.records.recorder import without_credentials, words_per_second
 from ragqa.records.view import Shown, View, provisional, reselect, shown, unread, weak_match
 from ragqa.retrieval.analysis import matched_words
 from ragqa.scoring.repass.explanation import provenance
-from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config
-from ragqa.settings.paths import Paths
 from ragqa.types import Selection
-from ragqa.types.scores import Verdict
-from ragqa.ui import access
 from ragqa.ui.html.answer import coverage_words
 from ragqa.ui.html.charts import growth_chart, path_chart
 from ragqa.ui.html.curve import curve_html
@@ -40,8 +36,7 @@ from ragqa.ui.html.scores import (
 )
 from ragqa.ui.html.template import quantity
 from ragqa.ui.html.trace import has_tree, score_path, trace_html, tree_html
-from ragqa.ui.state import resources
-from ragqa.ui.state.differences import writer_model
+from ragqa.ui.pages.notes import draw_note
 from ragqa.ui.state.limits import limits
 from ragqa.ui.state.stale import stale
 
@@ -128,15 +123,15 @@ def _passages(drawn: _Drawn) -> None:
         st.html(f'<p class="rq-binds">{escape(found.summary)}</p>')
     analyser = index.manifest.analyser if index else Analyser()
     matcher = partial(_matched, question=view.asked.query, analyser=analyser)
+    st.html(curve_html(current, SHOWN_CANDIDATES))
     st.html(passage_table_html(current, SHOWN_CANDIDATES, matcher))
     cards = passage_cards_html(current, SHOWN_CANDIDATES, matcher, index.neighbours if index else None)
     st.html(in_corpus(cards, view.config.index))
     counts = ", ".join(f"{ranking.retriever} {len(ranking.hits)}" for ranking in view.rankings)
     st.caption(
         f"Kept {n_kept} of {n_all}. Retrieved: {counts}. Listed: the best {min(SHOWN_CANDIDATES, n_all)} fused "
-        "candidates; choose one for its text and the reason it was kept or dropped."
+        "candidates; choose one for its text and the reason it was kept or dropped. The bar: what each ranking adds."
     )
-    st.html(curve_html(current, SHOWN_CANDIDATES))
 
 
 def _scores(drawn: _Drawn) -> None:
@@ -159,8 +154,8 @@ def _scores(drawn: _Drawn) -> None:
         st.html(sentence_table_html(rows, found.verdicts, None if view.scored else view.final_sentences))
     else:
         st.html(notice_html("Every sentence is supported by what it cites.", "good"))
-    if view.record_id and found.verdicts and view.scored:
-        _feedback(view.record_id, found)
+    if view.scored and not view.asked.given:
+        draw_note(view.record_id, found)
     threshold = drawn.settings.scoring.verdict_threshold
     raw = f"supported: E ≥ {threshold:.2f}; contradicted: C ≥ {threshold:.2f}; both or neither is named so."
     rules = "Verdicts are by rules that compare the words too; E and C are RePASs' raw maxima."
@@ -179,38 +174,6 @@ def _scores(drawn: _Drawn) -> None:
                 st.html(growth_html(explanation.growth))
                 if len(explanation.growth) > 1:
                     st.altair_chart(growth_chart(explanation.growth), width="stretch")
-
-
-_SHOULD_BE = (Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.UNSUPPORTED)
-
-
-def _feedback(record_id: str, found: Shown) -> None:
-    """What a reader says of a verdict, kept with the record."""
-    gate = access.gate()
-    if not gate.may(Act.FEEDBACK):
-        return
-    with (
-        st.popover("A verdict is right or wrong"),
-        st.form(f"feedback_{record_id}", border=False, clear_on_submit=True),
-    ):
-        of = {one.index: f"Sentence {one.index + 1}: {one.verdict}" for one in found.verdicts}
-        st.selectbox("Verdict", list(of), format_func=of.__getitem__, key="feedback_of")
-        st.radio("It should be", _SHOULD_BE, format_func=str, key="feedback_is", horizontal=True)
-        st.text_input("Why", key="feedback_why", max_chars=500)
-        st.form_submit_button("Keep", on_click=_comment, args=(record_id,))
-        st.caption("`ragqa records feedback` writes these as claims that a verifier can be taught on.")
-
-
-def _comment(record_id: str) -> None:
-    index, verdict = st.session_state["feedback_of"], st.session_state["feedback_is"]
-    why = str(st.session_state.get("feedback_why", "")).strip()
-    try:
-        with access.gate().doing(Act.FEEDBACK, record=record_id, sentence=index + 1, verdict=str(verdict)):
-            resources.record_store(Paths.from_env().records).comment(record_id, index, verdict, why)
-    except RecordError as error:
-        st.toast(escape(str(error)))
-    else:
-        st.toast(f"Kept with the record: sentence {index + 1} should be {verdict}.")
 
 
 def _only_problems(found: Shown) -> bool:

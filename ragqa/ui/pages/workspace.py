@@ -13,16 +13,20 @@ from ragqa.records.record import AnswerRecord
 from ragqa.records.view import View, from_record
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
+from ragqa.types import Passage
 from ragqa.ui import access
 from ragqa.ui.html.answer import panes_of
+from ragqa.ui.html.reader import also_html
 from ragqa.ui.html.render import again_html, notice_html, progress_html
 from ragqa.ui.pages.follow_up import draw_follow_up, draw_next, draw_thread
+from ragqa.ui.pages.notes import draw_findings_bar, notes_of
 from ragqa.ui.pages.settings import PANES, TABS, with_moved_filter
 from ragqa.ui.pages.tabs import draw_tabs, shows_raw
 from ragqa.ui.panes import draw_panes
 from ragqa.ui.state import resources
 from ragqa.ui.state.address import address_of
 from ragqa.ui.state.links import link_of_view
+from ragqa.ui.state.related import related_to
 from ragqa.ui.state.run import Run
 
 FOLLOW = "follow"
@@ -62,10 +66,23 @@ def _live(run: Run, settings: Config, at_first: View) -> None:
                 st.html(progress_html(view.phase, run.seconds))
                 st.button("Stop", on_click=run.stop, key="stop")
     again = "" if view.running else _asks_again(view)
-    draw_panes(panes_of(view, settings, run.id, raw=shows_raw(view), again=again))
+    notes = {}
+    if view.asked.given and view.scored and not view.running:
+        draw_findings_bar(view)
+        notes = notes_of(view.record_id)
+    also = None if view.running else partial(_also, view.config.index)
+    draw_panes(panes_of(view, settings, run.id, raw=shows_raw(view), again=again, notes=notes, also=also))
     if not view.running and st.session_state.get("finished") is not run:
         st.session_state["finished"] = run
         st.rerun()
+
+
+def _also(corpus: str, passage: Passage) -> str:
+    """What is related to a source, below it; nothing where the corpus is gone or the passage is not in it any more."""
+    paths = Paths.from_env()
+    index = resources.corpus_or_none(corpus, paths)
+    found = related_to(index, corpus, passage.passage_id, paths) if index else None
+    return also_html(found, corpus) if found else ""
 
 
 def _asks_again(view: View) -> str:
@@ -97,5 +114,9 @@ def draw_record(record: AnswerRecord) -> None:
     link = link_of_view(view)
     todays = replace(link, preset="", changed={})
     st.html(again_html(address_of(link), address_of(todays), record.record_id))
-    draw_panes(panes_of(view, view.config, record.record_id, raw=shows_raw(view)))
+    if view.asked.given and view.scored:
+        draw_findings_bar(view)
+    notes = notes_of(record.record_id)
+    also = partial(_also, record.index)
+    draw_panes(panes_of(view, view.config, record.record_id, raw=shows_raw(view), notes=notes, also=also))
     draw_tabs(view, view.config, record=record.to_json())

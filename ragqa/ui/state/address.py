@@ -51,7 +51,9 @@ def query_of(link: Link) -> dict[str, str]:
 
 
 def address_of(link: Link) -> str:
-    """The address, relative to any page of ragqa."""
+    """The address, relative to any page of ragqa; "" where the text is too long for one."""
+    if len(link.text) > MAX_QUESTION_CHARS:
+        return ""
     return f"{'check' if link.text else 'ask'}?{urlencode(query_of(link), quote_via=quote)}"
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ragqa.records.differences import WRITER, differences
 from ragqa.records.view import View, reselect
 from ragqa.settings.config import Config
-from ragqa.ui.state.differences import WRITER, differences
 
 
 @dataclass(frozen=True, slots=True)

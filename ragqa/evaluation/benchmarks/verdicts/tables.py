@@ -110,7 +110,7 @@ def _confusions(judge: str, groups: Mapping[str, Sequence[Judged]]) -> Iterator[
                 lines.append(Line(_row(name, group), cells))
         if lines:
             title = f"What is said by {JUDGES[judge]}"
-            yield Comparison(columns, tuple(lines), CAPTION, title, "probe → right verdict")
+            yield Comparison(columns, tuple(lines), CAPTION, title, "probe → right verdict", is_shares=True)
 
 
 def _grouped(found: Sequence[Judged]) -> Iterator[tuple[str, list[Judged]]]:

@@ -42,7 +42,7 @@ def offered() -> Mapping[str, Benchmark]:
 def evaluation_page() -> None:
     """Draws the page. ``?run=ID`` shows that run; one that is under way is found again without it."""
     st.html(resources.style())
-    st.title("Evaluate")
+    st.title("Benchmarks")
     paths = Paths.from_env()
     access.gate().demand(Act.EVALUATION)
     runs = all_runs(paths)

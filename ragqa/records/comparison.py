@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from ragqa.records.differences import Difference, differences
 from ragqa.records.view import Shown, View, shown
 from ragqa.scoring.repass.explanation import counted, verdict_by_index
 from ragqa.types import Candidate, Passage
 from ragqa.types.scores import Verdict
-from ragqa.ui.state.differences import Difference, differences
 
 LISTED = 10  # of each ranking; kept passages are listed whatever their rank
 REWORDED = 0.6  # share of characters in common from which two sentences count as one in other words

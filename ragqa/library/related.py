@@ -1,0 +1,53 @@
+"""What stands around a passage by meaning: what it refers to, what refers to it, the defined terms that it uses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ragqa.corpus.reference_grammar import Reference
+from ragqa.library.definitions import Glossary, Use
+from ragqa.library.document import Held
+from ragqa.types import Passage
+
+SHOWN: Final = 20  # references each way
+LONGEST: Final = 10  # passages of one reference
+
+References = Mapping[str, Sequence[Reference]]  # by the id of the passage that refers
+
+
+@dataclass(frozen=True, slots=True)
+class Referred:
+    """A reference of a passage: its ``words``, the passages meant, none where ``reason`` says why not."""
+
+    words: str
+    targets: tuple[Passage, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """``refers`` and ``referring`` in the order of the corpus, at most `SHOWN` of each; ``terms`` each once."""
+
+    refers: tuple[Referred, ...]
+    referring: tuple[Passage, ...]
+    terms: tuple[Use, ...]
+
+
+def related(index: Held, references: References, glossary: Glossary, passage: Passage) -> Related:
+    """What is related to this passage of the index."""
+    refers = []
+    for one in references.get(passage.passage_id, ())[:SHOWN]:
+        words = passage.text[one.start : one.end]
+        first, last = (index.position_of.get(name) for name in (one.target, one.last))
+        if first is None or last is None:
+            refers.append(Referred(words, (), one.reason or "it is not in this corpus any more"))
+        else:
+            refers.append(Referred(words, tuple(index.passages[first : min(last + 1, first + LONGEST)])))
+    sources = dict.fromkeys(
+        source for source, several in references.items() for one in several if one.target == passage.passage_id
+    )
+    places = [index.position_of[source] for source in sources if source in index.position_of][:SHOWN]
+    terms = {use.definition.term.casefold(): use for use in glossary.uses(passage)}
+    return Related(tuple(refers), tuple(index.passages[at] for at in places), tuple(terms.values()))

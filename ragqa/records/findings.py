@@ -1,0 +1,99 @@
+"""A checked text as a list: each of its sentences with its verdict and rule, then the duties that it misses. Pure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from ragqa.records.view import Shown, View, weak_match
+from ragqa.scoring.repass.explanation import verdict_by_index
+from ragqa.types import Passage
+from ragqa.types.scores import Cover, Premise, Verdict
+
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would compute
+_HEADS: Final = ("kind", "number", "text", "verdict", "rule", "place", "rule text", "reason", "note")
+_WORST: Final = (Cover.IN_CONFLICT, Cover.IN_PART, Cover.NOT_COVERED)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A sentence of the text, or a duty that it misses.
+
+    ``rule`` is where the words stand that decided, or that come nearest; ``is_near`` of a duty: a sentence of the text
+    rests on its rule or comes nearest to it.
+    """
+
+    kind: str  # "sentence" or "duty"
+    index: int
+    text: str
+    verdict: Verdict | Cover | None  # None while there is none
+    reason: str = ""
+    rule: Passage | None = None
+    premise: Premise | None = None
+    note: str = ""
+    is_near: bool = True
+
+
+def findings_of(view: View, found: Shown, notes: Mapping[int, str] | None = None) -> tuple[Finding, ...]:
+    """The sentences in their order, then the duties: those that the text conflicts with, misses in part, misses whole.
+
+    ``notes`` are what readers said of sentences, by index.
+    """
+    if view.answer is None or view.selection is None:
+        return ()
+    passages, known = view.selection.passages, verdict_by_index(found.sentences, found.verdicts)
+    judged, scores = {one.index: one for one in found.verdicts}, {one.index: one for one in found.sentences}
+    sentences = []
+    for index, sentence in enumerate(view.answer.sentences):
+        verdict, score = judged.get(index), scores.get(index)
+        premise = score.entailment_premise if score else None
+        if verdict and verdict.deciding is not None and found.premises:
+            premise = found.premises[verdict.deciding]
+        rule = passages[premise.passage_index] if premise else None
+        reason, note = verdict.reason if verdict else "", (notes or {}).get(index, "")
+        named = re.search(r"\[(\d+)\]", reason)
+        if verdict and verdict.deciding is None and named and premise:  # the verifier's nearest, not the raw maximum's
+            rule = passages[int(named[1]) - 1]
+            premise = premise if rule.passage_id == premise.passage_id else None
+        sentences.append(Finding("sentence", index, sentence.text, known.get(index), reason, rule, premise, note))
+    if not view.scored or weak_match(view.rankings) is not None:
+        return tuple(sentences)
+    near = {one.rule.passage_id for one in sentences if one.rule}
+    covers, duties = {one.index: one for one in found.obligation_verdicts}, []
+    for missed in found.uncovered:
+        cover, rule = covers.get(missed.index), passages[missed.obligation.passage_index]
+        duties.append(
+            Finding(
+                "duty",
+                missed.index,
+                missed.obligation.text,
+                cover.cover if cover else Cover.NOT_COVERED,
+                cover.reason if cover else "",
+                rule,
+                missed.obligation,
+                is_near=rule.passage_id in near,
+            )
+        )
+    return (*sentences, *sorted(duties, key=lambda one: (not one.is_near, _WORST.index(Cover(str(one.verdict))))))
+
+
+def findings_csv(findings: tuple[Finding, ...]) -> str:
+    """The findings as CSV with a head, a row each; no cell is a formula to a spreadsheet."""
+    out = io.StringIO()
+    writer = csv.writer(out)
+    writer.writerow(_HEADS)
+    for one in findings:
+        kind = one.kind if one.is_near else f"{one.kind} of a rule further away"
+        words = one.premise.text if one.premise else ""
+        rule = (one.rule.number, _place(one.rule), words) if one.rule else ("", "", "")
+        row = (kind, str(one.index + 1), one.text, str(one.verdict or ""), *rule, one.reason, one.note)
+        writer.writerow([f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in row])
+    return out.getvalue()
+
+
+def _place(passage: Passage) -> str:
+    return " › ".join(filter(None, (passage.title or passage.document_id, passage.section)))

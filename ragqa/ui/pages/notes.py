@@ -1,0 +1,75 @@
+"""What a reader says of a sentence's verdict: right, what it should be, why. Kept with the record."""
+
+from __future__ import annotations
+
+from html import escape
+
+import streamlit as st
+
+from ragqa.errors import RagqaError, RecordError
+from ragqa.records.findings import findings_csv, findings_of
+from ragqa.records.view import Shown, View, shown
+from ragqa.server.access.policy import Act
+from ragqa.settings.paths import Paths
+from ragqa.types.scores import Verdict
+from ragqa.ui import access
+from ragqa.ui.html.template import cut
+from ragqa.ui.state import resources
+
+_SHOULD_BE = (Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.UNSUPPORTED)
+_KEPT = "sentence_notes"  # of the record looked at last: its id, its notes
+
+
+def notes_of(record_id: str) -> dict[int, str]:
+    """What was said of the sentences of this record, by index; the record is read once."""
+    known: tuple[str, dict[int, str]] = st.session_state.get(_KEPT, ("", {}))
+    if not record_id or known[0] == record_id:
+        return known[1] if record_id else {}
+    try:
+        feedback = resources.record_store(Paths.from_env().records).load(record_id, is_opened=False).feedback
+    except RagqaError:
+        feedback = ()
+    found = {one.index: one.why or f"should be {one.verdict}" for one in feedback}
+    st.session_state[_KEPT] = (record_id, found)
+    return found
+
+
+def draw_note(record_id: str, found: Shown) -> None:
+    """The box in which a sentence is noted on, where its verdict may be said to be right or wrong."""
+    if not (record_id and found.verdicts and access.gate().may(Act.FEEDBACK)):
+        return
+    with st.popover("Note on a sentence"):
+        of = {one.index: one for one in found.verdicts}
+        text = {one.index: one.sentence.text for one in found.sentences}
+        index = st.selectbox(
+            "Sentence", list(of), format_func=lambda n: f"{n + 1}. {cut(text.get(n, ''), 60)}", key="feedback_of"
+        )
+        now = of[index].verdict if of[index].verdict in _SHOULD_BE else Verdict.UNSUPPORTED
+        at = _SHOULD_BE.index(now)
+        st.radio("It is", _SHOULD_BE, at, format_func=str, key=f"feedback_is_{index}", horizontal=True)
+        st.text_input("Note", key=f"feedback_why_{index}", max_chars=500)
+        st.button("Keep", key="feedback_keep", on_click=_comment, args=(record_id, index))
+        st.caption("`ragqa records feedback` writes these as claims that a verifier can be taught on.")
+
+
+def _comment(record_id: str, index: int) -> None:
+    verdict = st.session_state[f"feedback_is_{index}"]
+    why = str(st.session_state.get(f"feedback_why_{index}", "")).strip()
+    try:
+        with access.gate().doing(Act.FEEDBACK, record=record_id, sentence=index + 1, verdict=str(verdict)):
+            resources.record_store(Paths.from_env().records).comment(record_id, index, verdict, why)
+    except RecordError as error:
+        st.toast(escape(str(error)))
+    else:
+        st.session_state.pop(_KEPT, None)
+        st.toast(f"Kept with the record: sentence {index + 1} is {verdict}.")
+
+
+def draw_findings_bar(view: View) -> None:
+    """Above a checked text: its findings as a file, a note on one of them."""
+    found = shown(view, view.config.scoring.mode)
+    with st.container(horizontal=True, vertical_alignment="center", key="findings"):
+        data = findings_csv(findings_of(view, found, notes_of(view.record_id)))
+        name = f"ragqa-{view.record_id}.csv"
+        st.download_button("Download the findings (CSV)", data, name, "text/csv", on_click="ignore")
+        draw_note(view.record_id, found)

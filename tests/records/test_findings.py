@@ -1,0 +1,53 @@
+"""A checked text as a list: sentences with verdict, rule, note; duties it misses; a CSV that computes nothing."""
+
+import csv
+import io
+
+from ragqa.generation.citations import parse_cited_text
+from ragqa.generation.given import without_headings
+from ragqa.records.findings import findings_csv, findings_of
+from ragqa.records.view import View, advance, shown
+from ragqa.settings.config import Config
+from ragqa.types import Question
+from ragqa.ui.html.findings import findings_html
+from tests.support.helpers import make_pipeline
+
+
+def checked(text):
+    view = View(Question("", given=text), Config())
+    for event in make_pipeline(generator=None).check(text):
+        view = advance(view, event)
+    return view, shown(view, view.config.scoring.mode)
+
+
+def test_sentences_come_with_verdict_rule_and_note_and_then_the_duties_that_are_missed():
+    view, found = checked("A firm must act at once. The moon is green.")
+    findings = findings_of(view, found, {1: "ask the vendor"})
+    assert [(one.kind, str(one.verdict)) for one in findings[:2]] == [
+        ("sentence", "supported"),
+        ("sentence", "unsupported"),
+    ]
+    assert findings[0].rule in view.selection.passages
+    assert findings[1].note == "ask the vendor"
+    assert {one.kind for one in findings[2:]} == {"duty"}
+    assert len(findings) - 2 == len(found.uncovered)
+    html = findings_html(view, found, {1: "<b>ask</b>"})
+    assert "&lt;b&gt;ask" in html
+    assert 'href="read?passage=' in html
+
+
+def test_no_cell_of_the_file_is_a_formula():
+    view, found = checked("=SUM(A1) is what the firm adds up. A firm must act at once.")
+    rows = list(csv.reader(io.StringIO(findings_csv(findings_of(view, found, {0: "@cmd", 1: "+1"})))))
+    assert rows[1][2].startswith("'=SUM(A1)")
+    assert (rows[1][-1], rows[2][-1]) == ("'@cmd", "'+1")
+    assert all(not cell.startswith(("=", "+", "-", "@", "\t", "\r")) for row in rows for cell in row)
+
+
+def test_headings_of_a_checked_text_are_not_judged():
+    text = "Outsourcing policy\n\n1. Purpose\nThis policy applies to all units.\nWe keep a register\nWe test it."
+    read = parse_cited_text(text, 0)
+    found = [one.text for one in without_headings(read.text, read.sentences)]
+    assert found == ["This policy applies to all units.", "We keep a register\nWe test it."]
+    alone = parse_cited_text("Lake Baikal, the deepest lake", 0)
+    assert without_headings(alone.text, alone.sentences) == alone.sentences
