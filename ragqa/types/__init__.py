@@ -359,7 +359,9 @@ class Answer:
     @property
     def state(self) -> Literal["answered", "partly", "not found"]:
         """Whether the question is answered, as far as the generator says."""
-        return "not found" if self.is_refusal else "partly" if self.not_found else "answered"
+        if self.is_refusal or self.finish_reason == "empty":
+            return "not found"
+        return "partly" if self.not_found else "answered"
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,17 @@ def test_the_kind_of_answer_decides_among_sentences_about_the_same(question, fir
     assert asked(question, ranked(" ".join(TITANIC)), quote_anyway=True)[1].sentences[0].text == first
 
 
+def test_a_question_that_no_passage_was_retrieved_for_is_not_found():
+    _, answer, _ = asked("What is 2+2?", ranked())
+    assert (answer.state, answer.sentences) == ("not found", ())
+
+
+def test_the_function_that_is_asked_for_is_quoted_and_not_another_one_that_a_pronoun_stands_for():
+    compliance = "A Firm may outsource its compliance function to a third party that the Regulator has approved."
+    text = f"A Firm must have an internal audit function. It may be outsourced.\n\n{compliance}"
+    assert asked("Can a firm outsource its compliance function?", ranked(text))[1].sentences[0].text == compliance
+
+
 def test_every_part_of_a_question_is_answered_in_its_order():
     _, answer, _ = asked(
         "When was it that the Titanic sank, and where was the Titanic built?", ranked(" ".join(TITANIC))
