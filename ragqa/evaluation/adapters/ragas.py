@@ -11,7 +11,6 @@ from ragas.metrics.base import MetricType, SingleTurnMetric
 from ragqa.evaluation.metric import score
 
 if TYPE_CHECKING:
-    from langchain_core.callbacks import Callbacks
     from ragas.dataset_schema import SingleTurnSample
     from ragas.run_config import RunConfig
 
@@ -28,7 +27,7 @@ class RePASsMetric(SingleTurnMetric):
     def init(self, run_config: RunConfig) -> None:
         """Nothing is wanted of Ragas."""
 
-    async def _single_turn_ascore(self, sample: SingleTurnSample, callbacks: Callbacks) -> float:
+    async def _single_turn_ascore(self, sample: SingleTurnSample, callbacks: object) -> float:
         del callbacks
         passages, answer = sample.retrieved_contexts or [], sample.response or ""
         result = await asyncio.to_thread(score, sample.user_input or "", passages, answer)
