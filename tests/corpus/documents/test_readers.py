@@ -13,6 +13,7 @@ from ragqa.corpus.documents.pdf import parse_pdf
 from ragqa.corpus.documents.pdf_tables import whole_tables
 from ragqa.corpus.documents.sheets import parse_xlsx
 from ragqa.corpus.documents.structure import build
+from ragqa.corpus.documents.worker import read_document
 from tests.support.document_files import write_pdf
 
 TITLE = (60, 30, 8, "Book of Harbours")
@@ -185,3 +186,31 @@ def test_a_table_goes_on_on_the_next_page_and_its_head_is_said_once():
     assert whole.text == "Boat | Keeper\nTern | Ann and Bo\nGull | Cy"
     assert apart == other
     assert list(parsed.left_out) == [("head of a table on a further page", "Boat | Keeper")]
+
+
+def test_bullets_and_dashes_below_them_are_places_by_their_count():
+    texts = "A keeper:", "• counts", "• notes", "– boats", "– ropes", "• rests", "A guest:", "• pays"
+    blocks = [Block("Duties", "heading"), *(Block(text) for text in texts)]
+    (_, passage) = passages_of(build(blocks), "d", "D", 128)
+    places = dict(passage.places())
+    assert places["second bullet"] == "notes"
+    assert places["second bullet.second dash"] == "ropes"
+    assert places["third bullet"] == "rests"
+    assert places["second paragraph"] == "A guest:"
+
+
+def test_a_text_in_a_doubtful_encoding_is_said(tmp_path):
+    said = {}
+    for name, words in (
+        ("good", "Café – ‘côté’, naïve, Ängste"),
+        ("bad", "cafÃ© and boatâ€™s keeper"),
+        ("lost", "caf\ufffd"),
+    ):
+        path = tmp_path / f"{name}.html"
+        path.write_text(f"<meta charset=utf-8><p>A keeper says {words} each day.</p>", encoding="utf-8")
+        said[name] = [
+            warning for warning in read_document(path, "HTML", name, 128)["warnings"] if "encoding" in warning
+        ]
+    assert not said["good"]
+    assert said["bad"][0].startswith("2 places")
+    assert said["lost"][0].startswith("1 places")
