@@ -6,6 +6,7 @@ from openpyxl import Workbook
 
 from ragqa.corpus.documents.conservation import check_words, lost_words
 from ragqa.corpus.documents.docx import parse_docx
+from ragqa.corpus.documents.html import parse_html
 from ragqa.corpus.documents.labels import read_label
 from ragqa.corpus.documents.model import Block, Parsed, UnreadableError
 from ragqa.corpus.documents.passages import passages_of
@@ -214,3 +215,11 @@ def test_a_text_in_a_doubtful_encoding_is_said(tmp_path):
     assert not said["good"]
     assert said["bad"][0].startswith("2 places")
     assert said["lost"][0].startswith("1 places")
+
+
+def test_a_picture_that_is_described_keeps_its_heading(tmp_path):
+    links = "<ul class=links><li><a href=a>Print</a></li><li><a href=b>Export</a></li></ul>"
+    text = "<div class=text><h5>Map</h5><p><img alt='harbour walls'></p></div>"
+    body = f"<p>A keeper counts boats.</p><div class=row>{text}{links}</div>"
+    (path := tmp_path / "a.html").write_text(f"<body>{body}</body>")
+    assert {"Map", "harbour walls"} <= {block.text for block in parse_html(path).blocks}
