@@ -27,6 +27,9 @@ def lost_words(parsed: Parsed, passages: Iterable[Passage]) -> Counter[str]:
     there = Counter(parsed.words)
     lost, further = there - kept, kept - there
     joined = " ".join(word for word in further if word not in there)
+    lost -= Counter(
+        char for word in further.elements() for char in word
+    )  # of words that are set wide, letter by letter
     lost = Counter(
         {word: n for word, n in lost.items() if word not in joined and (word in kept or not _is_parted(word, kept))}
     )

@@ -13,7 +13,7 @@ from typing import Any, Final
 from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.docx_numbering import Numbering, W
 from ragqa.corpus.documents.kinds import members
-from ragqa.corpus.documents.labels import is_label
+from ragqa.corpus.documents.labels import NAMED_BOX, is_label
 from ragqa.corpus.documents.model import OUTERMOST, Block, Parsed, UnreadableError, words_of
 from ragqa.corpus.documents.sheets import table_text
 
@@ -23,7 +23,6 @@ _SKIPPED: Final = frozenset(
 _WRAPPERS: Final = frozenset(f"{W}{name}" for name in ("sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"))
 _NOTES: Final = {"footnotes": "footnote", "endnotes": "endnote"}
 _FALLBACK: Final = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
-_RUN_IN: Final = re.compile(r"((?:[A-Z]\w*\s){0,2}[A-Z]\w*):\s")  # the name of a text before it
 _MAX_STYLES: Final = 20  # styles based on one another
 
 
@@ -180,7 +179,7 @@ class _Reading:
                 elif element.tag == f"{W}tbl":
                     self._table(element)
         held = self.parsed.blocks[before:]
-        if held and (name := _RUN_IN.match(held[0].text)) and all(not block.label for block in held):
+        if held and (name := NAMED_BOX.match(held[0].text)) and all(not block.label for block in held):
             text = "\n".join(block.text for block in held)
             self.parsed.blocks[before:] = [Block(text, "note", name[1], 0, 0.0, held[0].place)]
 

@@ -95,7 +95,8 @@ def _leaves(
     if names := element.get("class"):
         zone = (*zone[-1:], f"{element.tag} {' '.join(sorted(names.split()))}")
     if not holds_blocks(element):
-        if text := clean_line("".join(element.itertext())):
+        said = "".join(element.itertext()).strip() or " ".join(one.get("alt") or "" for one in element.iter("img"))
+        if text := clean_line(said):
             links = [element] if element.tag == "a" else element.iterdescendants("a")
             n_linked = sum(len("".join(link.itertext()).split()) for link in links)
             yield Leaf(element, text, n_linked, zone)

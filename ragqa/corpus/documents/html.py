@@ -60,6 +60,7 @@ _MAX_DEPTH: Final = 200  # of elements within elements
 def parse_html(path: Path, beside: Sequence[Path] = ()) -> Parsed:
     """The page's main text; ``beside`` are pages of the same place. Raises UnreadableError where it has none."""
     root = _read(path)
+    held = list(root.iter())  # lxml makes an element's object anew each time where nothing holds it
     parsed = Parsed()
     title = clean_line(root.findtext(".//title") or "")
     body = root.find(".//body")
@@ -76,6 +77,7 @@ def parse_html(path: Path, beside: Sequence[Path] = ()) -> Parsed:
         page.furniture[element] = text
     _Walk(parsed, page).walk(main, 0, OUTERMOST)
     _leave_rest(body, main, parsed)
+    held.clear()
     headings = (block.text for block in parsed.blocks if block.kind == "heading" and block.level == 1)
     parsed.title = next((text for text in headings if not split_label(text, bare=True)[0]), "") or title
     if not any(block.kind != "heading" for block in parsed.blocks):
@@ -109,11 +111,13 @@ def zones_beside(paths: tuple[Path, ...]) -> Zones:
             root = _read(path)
         except (UnreadableError, OSError):
             continue
+        held = list(root.iter())
         body = root.find(".//body")
         body = root if body is None else body
         _take_out(body, Parsed())
         main = _main(body)
         zones.add(leaves_of(main, _WebPage(main).holds_blocks, _UNSEEN))
+        held.clear()
     return zones
 
 
@@ -351,7 +355,7 @@ def _dropped(element: HtmlElement, tag: str, whole: int) -> str:
         return "hidden text"
     if tag == "header" and element.getparent() is not None and element.getparent().tag == "body":
         return "banner or menu"
-    if any(map(_is_furniture, _names(element, "class"))) and _n_chars(element) < _MOST * whole:
+    if _is_furniture(element.get("class") or "") and _n_chars(element) < _MOST * whole:
         return "banner or menu"
     return ""
 
@@ -363,8 +367,8 @@ def _names(element: HtmlElement, *attributes: str) -> list[str]:
 
 
 @lru_cache(4096)
-def _is_furniture(name: str) -> bool:
-    return bool(_FURNITURE.fullmatch(name))
+def _is_furniture(names: str) -> bool:
+    return any(len(name) <= _LONGEST_NAME and _FURNITURE.fullmatch(name) for name in names.split())
 
 
 def _is_aside(element: HtmlElement) -> bool:

@@ -31,14 +31,14 @@ def text_of(element: HtmlElement) -> str:
     return clean_line("".join(pieces_of(element)))
 
 
-def pieces_of(element: HtmlElement) -> list[str]:
-    """The words below this element, with spaces where blocks begin and end."""
-    pieces = [element.text or ""]
-    waiting: list[HtmlElement | str] = [*reversed(element)]  # no recursion: it costs each word its depth
+def pieces_of(element: HtmlElement) -> Iterator[str]:
+    """The words below this element, with spaces where blocks begin and end; who needs a few reads no further."""
+    yield element.text or ""
+    waiting: list[HtmlElement | str] = [*element.iterchildren(reversed=True)]  # no recursion: each word its depth
     while waiting:
         child = waiting.pop()
         if isinstance(child, str):
-            pieces.append(child)
+            yield child
             continue
         tag = child.tag
         is_block = tag in BLOCKS
@@ -46,14 +46,13 @@ def pieces_of(element: HtmlElement) -> list[str]:
         if after:
             waiting.append(after)
         if is_block or tag == "br":
-            pieces.append(" ")
+            yield " "
         if tag == "img":
-            pieces.append(child.get("alt") or "")
+            yield child.get("alt") or ""
         elif isinstance(tag, str):
             if child.text:
-                pieces.append(child.text)
-            waiting += reversed(child)
-    return pieces
+                yield child.text
+            waiting += child.iterchildren(reversed=True)
 
 
 def is_marked(item: HtmlElement) -> bool:

@@ -31,10 +31,11 @@ _WORD = re.compile(
 _DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)\.?(?=\s|$|\()")
 _BARE = re.compile(rf"({_NUMBER})(?=\s+\S|$)")
 _ROUND = re.compile(rf"\(({_NUMBER}|[a-z]{{1,6}}|[A-Z]{{1,6}})\)")
-_MARKED = re.compile(rf"({_NUMBER}|[a-z]{{1,6}}|[A-Z])([.)])(?=\s|$|\()")
+_MARKED = re.compile(rf"({_NUMBER}|[a-z]{{1,6}}|[A-Z]|[IVXLC]{{2,6}})(\.\)|[.)])(?=\s|$|\()")
 _GUIDANCE = re.compile(r"(Guidance|GUIDANCE)(?: notes?)?(?: on .{3,80})?:?$|(Notes?|Examples?|Explanatory notes?):?$")
 _GUIDANCE_NAMED = re.compile(r"(Guidance|GUIDANCE)\s*[:–—-]?\s+(?=[A-Z])")  # of a heading with its title
 _ONLY_ONE = re.compile(r"(Schedule|SCHEDULE|Annex|ANNEX|Appendix|APPENDIX)(?:\s*[:–—-].*)?$")  # where there is but one
+NAMED_BOX: Final = re.compile(r"((?:[A-Z]\w*\s){0,2}[A-Z]\w*):\s")  # a box's name before its text: "Practice Note: …"
 _ROMAN_DIGITS: Final = (
     (100, "c"),
     (90, "xc"),
@@ -166,6 +167,7 @@ def _number(text: str, *, bare: bool) -> tuple[Step, int] | None:
 def _step(before: str, text: str, after: str) -> Step | None:
     """A number, letter or Roman number between its marks; None for a word."""
     printed = f"{before}{text}{after}"
+    after = after[-1]  # "a.)" is a way to write "a)"
     if text[0].isdigit():
         return Step(printed, f"{before}1{after}", (component(text),))
     lowered = text.lower()

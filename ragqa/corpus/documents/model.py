@@ -23,6 +23,9 @@ MAX_PAGES: Final = 5_000
 MAX_BLOCKS: Final = 400_000  # a parser stops there: no document that somebody wrote has more
 MAX_CHARS: Final = 40_000_000
 _WORDS: Final = re.compile(r"[^\W\d_]+|\d+")
+BROKEN: Final = re.compile(
+    r"\ufffd+|[ÃÂ][\x80-\xbf]|â(?:€[\x80-\xbf™œ“”˜¦\u203a]|\x80.)|\bï¿½"
+)  # of UTF-8 read as Latin-1
 OUTERMOST: Final = 1.0  # the indent of what stands in no list and no cell, where indents are levels
 
 
@@ -150,3 +153,19 @@ def words_of(text: str) -> list[str]:
     if not text.isascii():
         text = unicodedata.normalize("NFKC", text).replace("\xad", "")
     return _WORDS.findall(text.casefold())
+
+
+def places_of(blocks: list[Block]) -> str:
+    """Where these blocks stand: the first place, and of a PDF one box a page."""
+    places = [piece for block in blocks for piece in block.place.split(";") if piece]
+    if not places or not places[0].startswith("page="):
+        return places[0] if places else ""
+    boxes: dict[str, list[list[float]]] = {}
+    for piece in places:
+        page, _, box = piece.partition("&box=")
+        boxes.setdefault(page, []).append([float(edge) for edge in box.split(",")])
+    merged = []
+    for page, found in boxes.items():
+        edges = [*(min(box[n] for box in found) for n in (0, 1)), *(max(box[n] for box in found) for n in (2, 3))]
+        merged.append(f"{page}&box={','.join(f'{edge:.0f}' for edge in edges)}")
+    return ";".join(merged)

@@ -21,7 +21,7 @@ from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.furniture import DATE
 from ragqa.corpus.documents.labels import GUIDANCE, RANKS
-from ragqa.corpus.documents.model import Block, Unit
+from ragqa.corpus.documents.model import Block, Unit, places_of
 from ragqa.corpus.documents.sheets import CELLS
 from ragqa.corpus.documents.structure import DOTTED
 from ragqa.corpus.files import passage_id_of
@@ -33,6 +33,8 @@ _ANNOUNCES: Final = re.compile(r"\bfollowing\b[^.]*\.$")  # "… if any of the f
 MAX_LEAD_WORDS: Final = 40
 _TABLE: Final = re.compile(r"((?:Table|TABLE)\s[\dA-Z][\w.-]*)")
 ORDINALS: Final = tuple("first second third fourth fifth sixth seventh eighth ninth tenth".split())
+_DASHES: Final = "–—−-"
+_MARK: Final = re.compile(r"([•●▪■◦○‣\uf0a7\uf0b7\uf0d8➢❖–—−-]|o(?=\s))\s*(?=\S)")  # of a paragraph in a list
 MAX_NAME: Final = 6  # words of a cell that names its row
 WHOLE: Final = 4  # times the words of a chunk: a numbered unit that reads by itself may be so long
 
@@ -230,7 +232,7 @@ def _pieces_of(blocks: list[Block], unit: Unit, section: str, limit: int) -> Ite
         cut = [text] if len(text.split()) <= limit else _rows(text, limit) if is_table else _chunks(text, limit)
         for one in cut:
             items = _cells(one, _named(unit), 0) if is_table else _paragraphs(one, held, unit.number)
-            yield Piece(unit.number, section, one, _places(held), _version(unit), _listed(items))
+            yield Piece(unit.number, section, one, places_of(held), _version(unit), _listed(items))
 
 
 def _chunks(text: str, limit: int) -> Iterator[str]:
@@ -335,17 +337,42 @@ def _cells(text: str, number: str, at: int) -> Iterator[Item]:
             yield at, end, row
         for cell, head in zip(cells, heads, strict=False):
             if (n or terms) and len(cell.split()) > MAX_NAME:
-                yield place, place + len(cell), row if by_row else f"{number.rstrip('.')}.column {head}".lstrip(".")
+                yield (
+                    place,
+                    place + len(cell),
+                    row if by_row else f"{number.rstrip('.')}.column {head.partition(' (')[0]}".lstrip("."),
+                )
             place += len(cell) + len(CELLS)
         at = end + 1
 
 
 def _paragraphs(text: str, blocks: list[Block], number: str) -> Iterator[Item]:
-    """The first to the tenth of several paragraphs, where the text is theirs and not a piece of it."""
-    whole = len(blocks) > 1 and len(text) == sum(len(block.text) + 1 for block in blocks) - 1
-    at = 0
-    for name, block in zip(ORDINALS, blocks if whole else (), strict=False):
-        yield at, at + len(block.text), f"{number.rstrip('.')}.{name} paragraph".lstrip(".")
+    """Several paragraphs, bullets and dashes below bullets, each by its place among its like, the first to the tenth.
+
+    Bullets count anew behind each paragraph. There are none where the text is a piece of what these say.
+    """
+    if len(blocks) < 2 or len(text) != sum(len(block.text) + 1 for block in blocks) - 1:
+        return
+    held: list[tuple[str, int]] = []  # marks, outermost first, and how many of each
+    at = n_paragraphs = 0
+    for block in blocks:
+        found = _MARK.match(block.text)
+        marks = [mark for mark, _ in held]
+        if not found:
+            held.clear()
+            n_paragraphs += 1
+            path = [(" paragraph", n_paragraphs)]
+        else:
+            known = marks.index(found[1]) if found[1] in marks else len(held)
+            held[known:] = [(found[1], held[known][1] + 1 if known < len(held) else 1)]
+            path = [(" dash" if mark in _DASHES else " bullet", n) for mark, n in held]
+        if all(n <= len(ORDINALS) for _, n in path):
+            steps = (f"{ORDINALS[n - 1]}{name}" for name, n in path)
+            yield (
+                at + (found.end() if found else 0),
+                at + len(block.text),
+                ".".join((number.rstrip("."), *steps)).lstrip("."),
+            )
         at += len(block.text) + 1
 
 
@@ -368,20 +395,4 @@ def _place_of(parts: list[Block | Unit]) -> str:
     for part in parts:
         if isinstance(part, Unit):
             blocks += [*part.texts, *(block for below in part.walk() for block in below.texts)]
-    return _places(blocks)
-
-
-def _places(blocks: list[Block]) -> str:
-    """Where these blocks stand: the first place, and of a PDF one box a page."""
-    places = [piece for block in blocks for piece in block.place.split(";") if piece]
-    if not places or not places[0].startswith("page="):
-        return places[0] if places else ""
-    boxes: dict[str, list[list[float]]] = {}
-    for piece in places:
-        page, _, box = piece.partition("&box=")
-        boxes.setdefault(page, []).append([float(edge) for edge in box.split(",")])
-    merged = []
-    for page, found in boxes.items():
-        edges = [*(min(box[n] for box in found) for n in (0, 1)), *(max(box[n] for box in found) for n in (2, 3))]
-        merged.append(f"{page}&box={','.join(f'{edge:.0f}' for edge in edges)}")
-    return ";".join(merged)
+    return places_of(blocks)

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.documents.labels import read_label, split_label
+from ragqa.corpus.documents.labels import Step, follows, read_label, split_label
 from ragqa.corpus.documents.model import MAX_PAGES, Block, Parsed, UnreadableError
 from ragqa.corpus.documents.model import words_of as plain_words
 from ragqa.corpus.documents.pdf_furniture import PdfPage, without_furniture
-from ragqa.corpus.documents.pdf_lines import Line, Word, lines_of, words_of
-from ragqa.corpus.documents.sheets import CELLS, table_text
+from ragqa.corpus.documents.pdf_lines import Line, lines_of, words_of
+from ragqa.corpus.documents.pdf_tables import find_tables, place_of, whole_tables
+from ragqa.corpus.documents.sheets import CELLS
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument
@@ -61,9 +62,9 @@ def parse_pdf(path: Path) -> Parsed:
     if scanned:
         shown = ", ".join(map(str, scanned[:8])) + (" …" if len(scanned) > 8 else "")
         parsed.warnings.append(f"{len(scanned):,} pages are pictures without text and are not read: {shown}")
-    without_furniture(pages, parsed)
     body = _body_size(pages)
-    for block in _blocks(pages, body):
+    without_furniture(pages, parsed, body)
+    for block in whole_tables(_blocks(pages, body), parsed):
         parsed.add(block)
     if not parsed.blocks:
         msg = f"expected text, found none on {n_pages:,} pages; print the document to PDF again from its source"
@@ -100,7 +101,7 @@ def _read_pages(document: PdfDocument, path: Path, parsed: Parsed) -> tuple[list
         textpage.close()
         page.close()
     if ruled:
-        _find_tables(path, pages, ruled)
+        find_tables(path, pages, ruled)
     return pages, scanned
 
 
@@ -143,51 +144,6 @@ def _is_ruled(page: Any, raw: Any) -> bool:  # noqa: ANN401
     return False
 
 
-def _find_tables(path: Path, pages: Sequence[PdfPage], ruled: Sequence[int]) -> None:
-    """Takes the words of tables out of the lines of these pages and keeps their cells instead."""
-    import pdfplumber
-
-    with pdfplumber.open(path) as document:
-        for index in ruled:
-            page, found = pages[index], document.pages[index]
-            for table in found.find_tables():
-                rows, inside = _cells(page, [row.cells for row in table.rows])
-                filled = [
-                    n for n in range(max(map(len, rows), default=0)) if any(row[n : n + 1] != [""] for row in rows)
-                ]
-                rows = [[row[n] for n in filled if n < len(row)] for row in rows]
-                if len(rows) < 2 or max(map(len, rows)) < 2:
-                    continue
-                page.lines = [
-                    Line(kept, line.page)
-                    for line in page.lines
-                    if (kept := tuple(word for word in line.words if id(word) not in inside))
-                ]
-                x0, top, x1, bottom = tuple(table.bbox)
-                page.tables.append((top, table_text(rows), (x0, top, x1, bottom)))
-            found.close()
-
-
-def _cells(page: PdfPage, grid: Sequence[Sequence[tuple[float, ...] | None]]) -> tuple[list[list[str]], set[int]]:
-    """The texts of a table's cells, each of the words whose middle stands in it, and those words; no word is lost."""
-    words = [word for line in page.lines for word in line.words]
-    inside: set[int] = set()
-    rows = []
-    for boxes in grid:
-        row = []
-        for box in boxes:
-            own = [word for word in words if box and id(word) not in inside and _is_inside(word, box)]
-            inside.update(map(id, own))
-            row.append(clean_line(" ".join(word.text for word in own)))
-        rows.append(row)
-    return rows, inside
-
-
-def _is_inside(word: Word, box: tuple[float, ...]) -> bool:
-    x, y = (word.left + word.right) / 2, (word.top + word.bottom) / 2
-    return box[0] - 1 <= x <= box[2] + 1 and box[1] - 1 <= y <= box[3] + 1
-
-
 # Paragraphs ---------------------------------------------------------------------------------------------------------
 
 
@@ -208,6 +164,7 @@ class _Paragraph:
     indent: float
     hanging: bool
     n_term: int = 0  # words of the first line that stand in a column before the text
+    steps: tuple[Step, ...] = ()
 
     @property
     def last(self) -> Line:
@@ -221,11 +178,11 @@ def _blocks(pages: Sequence[PdfPage], body: float) -> Iterator[Block]:
     for page in pages:
         notes = list(_notes(page, body))
         right = max((line.right for line in page.lines), default=0.0)
-        tables = sorted(page.tables)
+        tables = sorted(page.tables, key=lambda table: table[0])
         columns = _columns(page.lines)
         for line in page.lines:
             while tables and tables[0][0] < line.top:
-                waiting.append(_table_block(tables.pop(0), page))
+                waiting.append(tables.pop(0)[1])
             if paragraph and not _n_term(line, columns) and _reads_on(paragraph, line, leading, right, body):
                 paragraph.lines.append(line)
                 continue
@@ -234,17 +191,22 @@ def _blocks(pages: Sequence[PdfPage], body: float) -> Iterator[Block]:
             yield from waiting
             waiting.clear()
             paragraph = _begun(line, columns)
-        waiting += [*(_table_block(table, page) for table in tables), *notes]
+        waiting += [*(table for _, table in tables), *notes]
     if paragraph:
         yield _block(paragraph, body)
     yield from waiting
 
 
 def _notes(page: PdfPage, body: float) -> Iterator[Block]:
-    """The footnotes of a page, taken out of its lines: small print at its foot that begins with a number."""
+    """The footnotes of a page, taken out of its lines: what its foot has in small print or behind a raised mark."""
     first = len(page.lines)
     while first and page.lines[first - 1].size < body * _SMALL:
         first -= 1
+    for n in range(first - 1, 0, -1):
+        line = page.lines[n]
+        raised = line.words[0].size < 0.8 * line.size and _MARK.match(line.text)
+        if raised and line.base - page.lines[n - 1].base > 1.5 * line.size and line.base > page.height / 2:
+            first = n
     foot = page.lines[first:]
     starts = [n for n, line in enumerate(foot) if _MARK.match(line.text)]
     if not starts:
@@ -256,11 +218,7 @@ def _notes(page: PdfPage, body: float) -> Iterator[Block]:
         label = text[: _MARK.match(text).end()] if _MARK.match(text) else ""  # type: ignore[union-attr]
         text = text[len(label) :].strip()
         boxes = [(line.page, line.left, line.top, line.right, line.bottom) for line in lines]
-        yield Block(text, "note", label.strip("(). "), place=_place(boxes))
-
-
-def _table_block(table: tuple[float, str, tuple[float, float, float, float]], page: PdfPage) -> Block:
-    return Block(table[1], "table", place=_place([(page.number, *table[2])]))
+        yield Block(text, "note", label.strip("(). "), place=place_of(boxes))
 
 
 def _leading(pages: Sequence[PdfPage], body: float) -> float:
@@ -279,10 +237,11 @@ def _leading(pages: Sequence[PdfPage], body: float) -> float:
 def _begun(line: Line, columns: set[int]) -> _Paragraph:
     label, n_words = _hanging_label(line)
     if n_words:
-        return _Paragraph([line], label, line.words[n_words].left if n_words < len(line.words) else line.left, True)
+        indent = line.words[n_words].left if n_words < len(line.words) else line.left
+        return _Paragraph([line], label, indent, True, 0, read_label(label, bare=True)[0])
     if n_term := _n_term(line, columns):
         return _Paragraph([line], "", line.words[n_term].left, True, n_term)
-    return _Paragraph([line], "", line.left, False)
+    return _Paragraph([line], "", line.left, False, 0, read_label(line.text)[0])
 
 
 def _columns(lines: Sequence[Line]) -> set[int]:
@@ -323,7 +282,7 @@ def _hanging_label(line: Line) -> tuple[str, int]:
 def _reads_on(paragraph: _Paragraph, line: Line, leading: float, right: float, body: float) -> bool:
     """Whether the line goes on with the paragraph."""
     last = paragraph.last
-    if abs(line.size - last.size) > 0.6 or _BULLET.fullmatch(line.words[0].text):
+    if abs(line.size - last.size) > 0.6 or _has_bullet(line):
         return False
     if line.bold != last.bold and line.words[0].bold != last.words[-1].bold:
         return False
@@ -334,12 +293,8 @@ def _reads_on(paragraph: _Paragraph, line: Line, leading: float, right: float, b
         return True  # in mid-sentence: a number at the line's start is one that the sentence cites
     if n_words and not (paragraph.hanging and fits and not last.text.endswith((".", ";", ":"))):
         return False
-    if (
-        not n_words
-        and split_label(line.text)[0]
-        and last.text.endswith((*_ENDS, "; and", "; or", " and", " or"))
-        and not (paragraph.hanging and fits)
-    ):
+    steps = read_label(line.text)[0] if last.text.endswith((*_ENDS, " and", " or")) else ()
+    if steps and (not (paragraph.hanging and fits) or _continue(paragraph.steps, steps)):
         return False
     if last.page != line.page or line.base < last.base:  # another page or column
         fits = fits or (len(paragraph.lines) > 1 and abs(line.left - last.left) < line.size * 0.6)
@@ -351,6 +306,20 @@ def _reads_on(paragraph: _Paragraph, line: Line, leading: float, right: float, b
     if not fits and line.left < paragraph.indent and paragraph.hanging:
         return not ended and len(paragraph.lines) == 1
     return fits or not ended
+
+
+def _has_bullet(line: Line) -> bool:
+    mark = line.words[0].text
+    return bool(_BULLET.fullmatch(mark)) or (mark == "o" and line.gap_after(1) > 0.6 * line.size)
+
+
+def _continue(before: Sequence[Step], after: Sequence[Step]) -> bool:
+    """Whether the second label is the next one after the first."""
+    return bool(before) and any(
+        style == other and follows(value, later)
+        for style, value in before[-1].readings()
+        for other, later in after[-1].readings()
+    )
 
 
 def _wraps(paragraph: _Paragraph, line: Line, leading: float) -> bool:
@@ -373,12 +342,12 @@ def _block(paragraph: _Paragraph, body: float) -> Block:
     first = paragraph.lines[0]
     if paragraph.n_term:
         term = " ".join(word.text for word in first.words[: paragraph.n_term])
-        return Block(f"{term}{CELLS}{text.removeprefix(term).strip()}", "table", place=_place(boxes))
+        return Block(f"{term}{CELLS}{text.removeprefix(term).strip()}", "table", place=place_of(boxes))
     large = first.size > body * 1.12
     heading = (
         len(text.split()) <= 25 and (large or all(line.bold for line in paragraph.lines)) and not text.endswith(";")
     )
-    return Block(text, "heading" if heading else "text", label, 0, round(paragraph.indent, 1), _place(boxes))
+    return Block(text, "heading" if heading else "text", label, 0, round(paragraph.indent, 1), place_of(boxes))
 
 
 def _joined_text(lines: Sequence[Line]) -> str:
@@ -387,13 +356,3 @@ def _joined_text(lines: Sequence[Line]) -> str:
     for line in lines:
         text = f"{text}{line.text}" if text.endswith("-") and not text.endswith(" -") else f"{text} {line.text}"
     return clean_line(text)
-
-
-def _place(boxes: Sequence[tuple[int, float, float, float, float]]) -> str:
-    """One box a page."""
-    found = []
-    for number in dict.fromkeys(box[0] for box in boxes):
-        own = [box[1:] for box in boxes if box[0] == number]
-        edges = (min(b[0] for b in own), min(b[1] for b in own), max(b[2] for b in own), max(b[3] for b in own))
-        found.append(f"page={number}&box={','.join(f'{edge:.0f}' for edge in edges)}")
-    return ";".join(found)

@@ -3,46 +3,52 @@
 from __future__ import annotations
 
 import re
+import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
-from ragqa.corpus.documents.model import Parsed
+from ragqa.corpus.documents.labels import from_roman
+from ragqa.corpus.documents.model import Block, Parsed
 from ragqa.corpus.documents.pdf_lines import Line
 
 _EDGE: Final = 0.12  # of a page's height: where headers and footers stand
 _LEADERS: Final = re.compile(r"(?:\.\s?){4,}\s*[\divxlc]+$|…+\s*\d+$")
+_NUMBER: Final = re.compile(r"\d+|\b[ivxlc]+\b")
+_CONTENTS: Final = frozenset(("contents", "tableofcontents"))
+_ENTRY_ENDS: Final = re.compile(r"\d{1,4}(?:[–-]\d{1,4})?")
 _PAGE_NUMBER: Final = re.compile(r"(?i)(?:page\s*)?[-–—]?\s*(\d{1,4}|[ivxlc]{1,6})\s*[-–—]?(?:\s*(?:of|/)\s*\d{1,4})?$")
 _FIRST_PAGES: Final = 8  # where a table of contents may stand
 _ENTRIES: Final = 5  # of a table of contents, at least
+_APART: Final = 1.6  # times the usual distance between lines: so far a running head stands from the text
+_MOST_PAGES: Final = 0.5  # on which something stands in the place of a running head
+_LEAST_PAGES: Final = 5
 
 
 @dataclass(slots=True)
 class PdfPage:
-    """What stands on a page: lines in reading order, and tables where they begin."""
+    """What stands on a page: lines in reading order, and tables and boxes with where they begin."""
 
     number: int
     height: float
     lines: list[Line]
-    tables: list[tuple[float, str, tuple[float, float, float, float]]] = field(default_factory=list)
+    tables: list[tuple[float, Block]] = field(default_factory=list)
 
 
-def without_furniture(pages: Sequence[PdfPage], parsed: Parsed) -> None:
-    """Takes out running headers and footers, page numbers and tables of contents."""
+def without_furniture(pages: Sequence[PdfPage], parsed: Parsed, body: float) -> None:
+    """Takes out running headers and footers, page numbers and tables of contents; ``body`` is the usual size."""
     running = _running(pages)
+    places = _running_places(pages, body)
     for page in pages:
         kept = []
-        contents = sum(bool(_LEADERS.search(line.text)) for line in page.lines) >= 3
         listed = set(map(id, _contents(page, len(pages))))
         for line in page.lines:
-            if _is_edge(line, page) and (_key(line) in running or _is_page_number(line, page)):
+            stands = round(line.base / 4) in places and line.size < body * 1.12
+            if _is_edge(line, page) and (_key(line) in running or stands or _is_page_number(line, page)):
                 parsed.leave_out("page number" if _PAGE_NUMBER.match(line.text) else "header or footer", line.text)
-            elif (
-                _LEADERS.search(line.text)
-                or id(line) in listed
-                or (contents and line.text.lower() in {"contents", "table of contents"})
-            ):
+            elif _LEADERS.search(line.text) or id(line) in listed:
                 parsed.leave_out("table of contents", line.text)
             else:
                 kept.append(line)
@@ -55,10 +61,26 @@ def _running(pages: Sequence[PdfPage]) -> set[tuple[str, int]]:
     for page in pages:
         for line in page.lines:
             if _is_edge(line, page):
-                numbers = tuple(int(found[-9:]) for found in re.findall(r"\d+", line.text))
+                numbers = tuple(
+                    int(n[-9:]) if n.isdigit() else from_roman(n) for n in _NUMBER.findall(line.text.lower())
+                )
                 seen.setdefault(_key(line), {})[page.number] = numbers
     least = min(3, max(2, len(pages)))
     return {key for key, by_page in seen.items() if len(by_page) >= least and _only_counts(by_page)}
+
+
+def _running_places(pages: Sequence[PdfPage], body: float) -> set[int]:
+    """Heights where on most pages the outermost line stands, whatever it says, far from the text and no larger."""
+    steps = [after.base - before.base for page in pages for before, after in pairwise(page.lines)]
+    usual = statistics.median([step for step in steps if 0 < step < 4 * body] or [body])
+    gaps: dict[int, list[float]] = {}
+    for page in pages:
+        lines = sorted(page.lines, key=lambda line: line.base)
+        for outer, inner in ((lines[0], lines[1]), (lines[-1], lines[-2])) if len(lines) > 2 else ():
+            if _is_edge(outer, page) and outer.size < body * 1.12:
+                gaps.setdefault(round(outer.base / 4), []).append(abs(outer.base - inner.base))
+    least = max(_LEAST_PAGES, _MOST_PAGES * len(pages))
+    return {height for height, own in gaps.items() if len(own) >= least and statistics.median(own) > _APART * usual}
 
 
 def _only_counts(by_page: Mapping[int, tuple[int, ...]]) -> bool:
@@ -71,25 +93,33 @@ def _only_counts(by_page: Mapping[int, tuple[int, ...]]) -> bool:
 
 
 def _contents(page: PdfPage, n_pages: int) -> Sequence[Line]:
-    """The lines of a table of contents without leaders: from its first to its last line that ends in a page's number.
+    """The lines of a table of contents: from its first to its last entry, those that wrap too, and its heading.
 
-    Such numbers stand at the right edge of one of the first pages, behind a gap, and never fall.
+    An entry ends in leaders and a page's number. Without leaders such numbers stand at the right edge of one of the
+    first pages, behind a gap, and never fall.
     """
-    if page.number > max(_FIRST_PAGES, n_pages // 10):
-        return ()
-    ends = [
-        n
-        for n, line in enumerate(page.lines)
-        if len(line.words) > 1
-        and re.fullmatch(r"\d{1,4}", line.words[-1].text)
-        and line.gap_after(len(line.words) - 1) > line.size
-    ]
-    numbers = [int(page.lines[n].words[-1].text) for n in ends]
-    rights = [page.lines[n].right for n in ends]
-    rises = numbers == sorted(numbers) and len(set(numbers)) * 2 > len(numbers) and max(numbers, default=0) <= n_pages
-    if len(ends) < _ENTRIES or not rises or max(rights) - min(rights) > page.lines[ends[0]].size:
-        return ()
-    return page.lines[ends[0] : ends[-1] + 1]
+    ends = [n for n, line in enumerate(page.lines) if _LEADERS.search(line.text)]
+    if len(ends) < 3 or len(ends) * 2 < ends[-1] - ends[0]:
+        if page.number > max(_FIRST_PAGES, n_pages // 10):
+            return ()
+        ends = [
+            n
+            for n, line in enumerate(page.lines)
+            if len(line.words) > 1
+            and _ENTRY_ENDS.fullmatch(line.words[-1].text)
+            and line.gap_after(len(line.words) - 1) > line.size
+        ]
+        numbers = [int(re.split("[–-]", page.lines[n].words[-1].text)[0]) for n in ends]
+        rights = [page.lines[n].right for n in ends]
+        rises = numbers == sorted(numbers) and len(set(numbers)) * 2 > len(numbers) and max([0, *numbers]) <= n_pages
+        usual = statistics.median(rights or [0.0])
+        aligned = sum(abs(right - usual) < page.lines[n].size for right, n in zip(rights, ends, strict=True))
+        if len(ends) < _ENTRIES or not rises or aligned * 5 < len(ends) * 4:
+            return ()
+    first = ends[0]
+    while first and page.lines[first - 1].text.lower().replace(" ", "") in _CONTENTS:
+        first -= 1
+    return page.lines[first : ends[-1] + 1]
 
 
 def _is_edge(line: Line, page: PdfPage) -> bool:
@@ -97,7 +127,7 @@ def _is_edge(line: Line, page: PdfPage) -> bool:
 
 
 def _key(line: Line) -> tuple[str, int]:
-    return re.sub(r"\d+", "#", line.text.lower()), round(line.base / 4)
+    return _NUMBER.sub("#", line.text.lower()), round(line.base / 4)
 
 
 def _is_page_number(line: Line, page: PdfPage) -> bool:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import ctypes
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
 from typing import Any, Final
 
 _MAX_CHARS: Final = 200_000  # of a page
 _MIN_GUTTER: Final = 10.0  # points between two columns
 _MIN_COLUMN_LINES: Final = 8
+_SPACED: Final = 4  # letters in a row that stand apart: a word set wide
 _MAX_CROSSED: Final = 10  # one line in so many may cross from one column to the other, as a heading does
 
 
@@ -166,11 +167,27 @@ def _joined(words: Sequence[Word], page: int) -> Iterator[Line]:
     held: list[Word] = []
     for word in sorted(words, key=lambda word: (word.base, word.left)):
         if held and word.base - held[0].base > 0.4 * max(word.size, held[0].size, 4):
-            yield Line(tuple(sorted(held, key=lambda word: word.left)), page)
+            yield Line(tuple(_closed(sorted(held, key=lambda word: word.left))), page)
             held = []
         held.append(word)
     if held:
-        yield Line(tuple(sorted(held, key=lambda word: word.left)), page)
+        yield Line(tuple(_closed(sorted(held, key=lambda word: word.left))), page)
+
+
+def _closed(words: Sequence[Word]) -> Iterator[Word]:
+    """The words of a line; one that is set wide, "P A R T", is one word."""
+    for is_letter, run in groupby(words, key=lambda word: len(word.text) == 1 and word.text.isalpha()):
+        held = list(run)
+        if not is_letter or len(held) < _SPACED:
+            yield from held
+            continue
+        usual = statistics.median(after.left - before.right for before, after in pairwise(held))
+        first = 0
+        for n in range(1, len(held) + 1):
+            if n == len(held) or held[n].left - held[n - 1].right > 1.5 * usual + 0.5:
+                text = "".join(word.text for word in held[first:n])
+                yield replace(held[first], text=text, right=held[n - 1].right)
+                first = n
 
 
 def _crosses(line: Line, gutter: float) -> bool:

@@ -27,7 +27,7 @@ from ragqa.corpus.documents.exported import exported
 from ragqa.corpus.documents.html import parse_html
 from ragqa.corpus.documents.kinds import check, members
 from ragqa.corpus.documents.labels import GUIDANCE, RANKS
-from ragqa.corpus.documents.model import MAX_BYTES, Parsed, Unit, UnreadableError
+from ragqa.corpus.documents.model import BROKEN, MAX_BYTES, Parsed, Unit, UnreadableError
 from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.pdf import parse_pdf
 from ragqa.corpus.documents.pdf_picture import picture_of
@@ -64,6 +64,10 @@ def read_document(
     title = parsed.title[:300] or document_id.rpartition("/")[2]
     passages = passages_of(root, document_id, title, max_tokens)
     check_words(parsed, passages)
+    if n_broken := sum(len(BROKEN.findall(block.text)) for block in parsed.blocks):
+        parsed.warnings.append(
+            f"{n_broken:,} places look as if read in another encoding than written, look at the text"
+        )
     if unsure := doubtful(root):
         shown = ", ".join(unsure[:SHOWN]) + (" …" if len(unsure) > SHOWN else "")
         parsed.warnings.append(f"{len(unsure):,} numbers stand twice or out of order, look at them: {shown}")

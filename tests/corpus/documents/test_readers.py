@@ -6,12 +6,15 @@ from openpyxl import Workbook
 
 from ragqa.corpus.documents.conservation import check_words, lost_words
 from ragqa.corpus.documents.docx import parse_docx
+from ragqa.corpus.documents.html import parse_html
 from ragqa.corpus.documents.labels import read_label
 from ragqa.corpus.documents.model import Block, Parsed, UnreadableError
 from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.pdf import parse_pdf
+from ragqa.corpus.documents.pdf_tables import whole_tables
 from ragqa.corpus.documents.sheets import parse_xlsx
 from ragqa.corpus.documents.structure import build
+from ragqa.corpus.documents.worker import read_document
 from tests.support.document_files import write_pdf
 
 TITLE = (60, 30, 8, "Book of Harbours")
@@ -130,3 +133,93 @@ def test_a_reading_that_loses_much_is_refused_and_one_that_parts_words_elsewhere
     parsed.words += ["rope"] * 40
     with pytest.raises(UnreadableError, match="found 41 of 49 in none"):
         check_words(parsed, passages)
+
+
+def test_what_stands_in_the_place_of_a_running_head_is_one_whatever_it_says(tmp_path):
+    sections = "Ropes", "Anchors", "Sails and masts", "Oars", "Keels", "Bells"
+    pages = [
+        [(60, 30, 10, f"Guide to boats > {name}"),
+         *lines(60, 110, f"The keeper looks at each of the {name.lower()} before a boat leaves.", "He writes it down."),
+         *lines(60, 160, "What is worn out is replaced the same day.")]
+        for name in sections
+    ]  # fmt: skip
+    parsed = pdf_blocks(tmp_path / "a.pdf", *pages)
+    assert parsed.dropped == {"header or footer": 6}
+    unlike = [[*lines(60, 60, f"{name} come first on this page, and more", f"{name} twice.")] for name in sections]
+    assert not pdf_blocks(tmp_path / "b.pdf", *unlike).dropped
+
+
+def test_a_list_goes_on_where_the_texts_of_its_items_begin(tmp_path):
+    page = [
+        TITLE, *lines(60, 100, "1. A boat may leave where:"),
+        (80, 113, 11, "I."), (120, 113, 11, "its keeper is on board;"),
+        *lines(120, 126, "II. its sails are dry; and", "III. its anchor is up."),
+        *lines(60, 200, "2. The harbour lists: i.) boats."), *lines(60, 213, "ii.) keepers."),
+    ]  # fmt: skip
+    texts = [(block.label, block.text) for block in pdf_blocks(tmp_path / "a.pdf", page).blocks]
+    assert ("I.", "its keeper is on board;") in texts
+    assert ("", "II. its sails are dry; and") in texts
+    assert ("", "III. its anchor is up.") in texts
+    assert ("", "ii.) keepers.") in texts
+
+
+def test_a_word_that_is_set_wide_is_one_word(tmp_path):
+    page = [*lines(60, 100, "D U T I E S"), *lines(60, 150, "A keeper rings the bell.")]
+    assert pdf_blocks(tmp_path / "a.pdf", page).blocks[0].text == "DUTIES"
+
+
+def test_entries_of_contents_that_wrap_go_with_them(tmp_path):
+    contents = [
+        (60, 60, 11, "Contents"), *lines(60, 90, "Boats ......... 2", "Anchors, ropes and what", "holds ......... 3"),
+        *lines(60, 140, "Sails .............. 4"),
+    ]  # fmt: skip
+    parsed = pdf_blocks(tmp_path / "a.pdf", contents, [*lines(60, 200, "A keeper counts the boats.")])
+    assert [block.text for block in parsed.blocks] == ["A keeper counts the boats."]
+    assert parsed.dropped == {"table of contents": 5}
+
+
+def test_a_table_goes_on_on_the_next_page_and_its_head_is_said_once():
+    first = Block("Boat | Keeper\nTern | Ann", "table", place="page=1&box=0,0,9,9")
+    again = Block("Boat | Keeper\n | and Bo\nGull | Cy", "table", place="page=2&box=0,0,9,9")
+    other = Block("Rope | Length | Colour", "table", place="page=3&box=0,0,9,9")
+    parsed = Parsed()
+    whole, apart = whole_tables([first, again, other], parsed)
+    assert whole.text == "Boat | Keeper\nTern | Ann and Bo\nGull | Cy"
+    assert apart == other
+    assert list(parsed.left_out) == [("head of a table on a further page", "Boat | Keeper")]
+
+
+def test_bullets_and_dashes_below_them_are_places_by_their_count():
+    texts = "A keeper:", "• counts", "• notes", "– boats", "– ropes", "• rests", "A guest:", "• pays"
+    blocks = [Block("Duties", "heading"), *(Block(text) for text in texts)]
+    (_, passage) = passages_of(build(blocks), "d", "D", 128)
+    places = dict(passage.places())
+    assert places["second bullet"] == "notes"
+    assert places["second bullet.second dash"] == "ropes"
+    assert places["third bullet"] == "rests"
+    assert places["second paragraph"] == "A guest:"
+
+
+def test_a_text_in_a_doubtful_encoding_is_said(tmp_path):
+    said = {}
+    for name, words in (
+        ("good", "Café – ‘côté’, naïve, Ängste"),
+        ("bad", "cafÃ© and boatâ€™s keeper"),
+        ("lost", "caf\ufffd"),
+    ):
+        path = tmp_path / f"{name}.html"
+        path.write_text(f"<meta charset=utf-8><p>A keeper says {words} each day.</p>", encoding="utf-8")
+        said[name] = [
+            warning for warning in read_document(path, "HTML", name, 128)["warnings"] if "encoding" in warning
+        ]
+    assert not said["good"]
+    assert said["bad"][0].startswith("2 places")
+    assert said["lost"][0].startswith("1 places")
+
+
+def test_a_picture_that_is_described_keeps_its_heading(tmp_path):
+    links = "<ul class=links><li><a href=a>Print</a></li><li><a href=b>Export</a></li></ul>"
+    text = "<div class=text><h5>Map</h5><p><img alt='harbour walls'></p></div>"
+    body = f"<p>A keeper counts boats.</p><div class=row>{text}{links}</div>"
+    (path := tmp_path / "a.html").write_text(f"<body>{body}</body>")
+    assert {"Map", "harbour walls"} <= {block.text for block in parse_html(path).blocks}
