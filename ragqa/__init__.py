@@ -9,7 +9,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ragqa.infra.version import __version__
 from ragqa.plugins import former_names
 
 if TYPE_CHECKING:
@@ -67,6 +66,7 @@ _NAMES = {
     "types.events.generation": "Token Working",
     "types.events.pipeline": "Answered Event Fused Recorded Reranked Retrieved Selected Stored",
     "types.events.scoring": "ObligationScored Scored SentenceScored",
+    "infra.version": "__version__",
     "index": "build_index open_index",
     "pipeline": "Pipeline load_pipeline",
     "plugins.protocols": "Encoder Generator NliModel Reranker Retriever SearchingGenerator",
@@ -78,7 +78,7 @@ _NAMES = {
 }
 _HOMES = {name: f"ragqa.{module}" for module, names in _NAMES.items() for name in names.split()}
 
-__all__ = ["__version__", *_HOMES]
+__all__ = [*_HOMES]
 former_names.install()
 
 

@@ -12,10 +12,9 @@ from dataclasses import replace
 
 from ragqa.errors import IndexingError, ModelError
 from ragqa.settings.config import FusionConfig, RerankingConfig
-from ragqa.types import Passage, Ranking, ScoredPassage, ScorePart, min_max_norm
+from ragqa.types import BY_NUMBER, Passage, Ranking, ScoredPassage, ScorePart, min_max_norm
 
 RRF_K = 60
-NAMED = "named in the question by its number"  # the note of a hit that leads for it
 _STEP = 1e-6  # of score, between such hits
 
 
@@ -78,12 +77,12 @@ def rerank(fused: Ranking, scores: Mapping[str, float], config: RerankingConfig)
 
 
 def led_by(ranking: Ranking, passages: Sequence[Passage]) -> Ranking:
-    """The ranking with these passages first, in their order, each with the note `NAMED`."""
+    """The ranking with these passages first, in their order, each with the note `BY_NUMBER`."""
     hits = {hit.passage.passage_id: hit for hit in ranking.hits}
     highest = ranking.hits[0].score if ranking.hits else 1.0
     for place, passage in enumerate(passages):
         hit = hits.get(passage.passage_id, ScoredPassage(passage, 0.0))
-        hits[passage.passage_id] = replace(hit, score=highest + _STEP * (len(passages) - place), note=NAMED)
+        hits[passage.passage_id] = replace(hit, score=highest + _STEP * (len(passages) - place), note=BY_NUMBER)
     return Ranking.of(ranking.retriever, list(hits.values()), finds=ranking.finds, bounds=ranking.bounds)
 
 

@@ -130,12 +130,9 @@ class Pipeline:
         """With the rule first that the question asks for by its number."""
         if not any(map(str.isdigit, question)):
             return ranking
-        from ragqa.corpus.numbered import asked_by_number, names_a_rule  # three modules that few questions need
-
-        if not names_a_rule(question):
-            return ranking
         documents = [hit.passage.document_id for hit in ranking.hits]
-        return led_by(ranking, asked_by_number(question, self.index.passages, documents))
+        named = self.index.asked_by_number(question, documents)
+        return led_by(ranking, named) if named else ranking
 
     def _reranked(self, question: str, fused: Ranking) -> Ranking:
         if not self.models.reranker:

@@ -3,9 +3,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ragqa.errors import IndexingError
-from ragqa.fusion import NAMED, fuse, led_by
+from ragqa.fusion import fuse, led_by
 from ragqa.settings.config import FusionConfig
-from ragqa.types import Ranking, min_max_norm
+from ragqa.types import BY_NUMBER, Ranking, min_max_norm
 from tests.support.fakes import passage, ranking
 
 scores = st.dictionaries(st.sampled_from("abcdefgh"), st.floats(-50, 50), max_size=8)
@@ -134,5 +134,5 @@ def test_equal_bounds_are_all_the_best():
 def test_passages_asked_for_by_number_lead_in_their_order_whether_they_were_found_or_not():
     found = led_by(ranking("fused", {"a": 0.9, "b": 0.5, "c": 0.1}), [passage("z"), passage("c")])
     assert [hit.passage.passage_id for hit in found.hits] == ["z", "c", "a", "b"]
-    assert [hit.note for hit in found.hits] == [NAMED, NAMED, "", ""]
+    assert [hit.note for hit in found.hits] == [BY_NUMBER, BY_NUMBER, "", ""]
     assert led_by(ranking("fused", {"a": 0.9}), []) == ranking("fused", {"a": 0.9})

@@ -9,7 +9,6 @@ from typing import Final
 
 from ragqa.corpus import load_corpus
 from ragqa.corpus.questions import GoldQuestion, load_questions, resolve_gold
-from ragqa.settings.config import IndexingConfig
 from ragqa.types.scores import Verdict
 
 _FOLDER = Path(__file__).parent / "demo"
@@ -46,7 +45,7 @@ def _questions(demo: DemoCorpus) -> tuple[GoldQuestion, ...]:
     questions = tuple(sorted(questions, key=lambda gold: places.get(gold.question.question_id, len(places))))
     if not any(question.evidence for question in questions):
         return questions
-    corpus = load_corpus(demo.source, demo.format, IndexingConfig().chunk_max_tokens)
+    corpus = load_corpus(demo.source, demo.format)
     return resolve_gold(questions, corpus.passages)
 
 

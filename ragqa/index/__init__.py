@@ -102,6 +102,12 @@ class Index:
         before, after = (p if p and p.document_id == passage.document_id else None for p in beside)
         return before, after
 
+    def asked_by_number(self, question: str, ranked: Sequence[str] = ()) -> tuple[Passage, ...]:
+        """See `ragqa.corpus.numbered.asked_by_number`; none where the question names no rule."""
+        from ragqa.corpus.numbered import asked_by_number, names_a_rule  # three modules that few questions need
+
+        return asked_by_number(question, self.passages, ranked) if names_a_rule(question) else ()
+
     def text_of(self, passage: Passage) -> str:
         """What the encoder reads of this passage, and a reranker: see `ragqa.index.manifest.Manifest.indexed_text`."""
         return indexed_text(passage, self.manifest.indexed_text)

@@ -209,13 +209,13 @@ def headings(passages: Sequence[Passage], analyser: Analyser) -> npt.NDArray[np.
 # Which words a passage and a question share: for showing, not for ranking --------------------------------------------
 
 
-def matched_words(text: str, question: str, analyser: Analyser) -> tuple[Span, ...]:
+def matched_words(text: str, question: str, analyser: Analyser | None = None) -> tuple[Span, ...]:
     """The words of ``text`` that share their token with a word of the question, in reading order.
 
     Under character n-grams, the words of which at least half the pieces occur in the question, and short words that
     occur there with another ending. Words of two letters, which every text shares, are left out unless in capitals.
     """
-    single = replace(analyser, bigrams=False)
+    single = replace(analyser or Analyser(), bigrams=False)
     wanted = frozenset(tokenise(question, single))
     asked = _whole_words(question, single) if single.character_ngrams else frozenset()
     verdicts: dict[str, bool] = {}

@@ -158,6 +158,9 @@ class ScorePart:
     via: str = ""
 
 
+BY_NUMBER = "named in the question by its number"  # the note of a hit that leads for it
+
+
 @dataclass(frozen=True, slots=True)
 class ScoredPassage:
     """A passage with its score in one ranking; ``parts`` is filled by fusion only, ``reranking`` by reranking only.

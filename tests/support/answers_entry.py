@@ -40,7 +40,7 @@ def load_pipeline(seconds, config, *, generator=None):
     scorer = RepassScorer(nli, nli, FakeObligations(), config.scoring)
     return make_pipeline(
         config=config,
-        index=SimpleNamespace(manifest=Manifest(), passages=()),
+        index=SimpleNamespace(manifest=Manifest(), passages=(), asked_by_number=lambda *_: ()),
         generator=generator or asking(replace(config.generation, max_retries=0), scorer),
         scorer=scorer,
         models=Models(FakeEncoder(), nli, nli, FakeObligations()),

@@ -59,7 +59,9 @@ def parts(config: Config | None = None, generator=None, records=None, retriever:
         generator = fan_out_generator(obligations, encoder, verifier, config.generation, config.filtering)
     return {
         "config": config,
-        "index": SimpleNamespace(manifest=FakeManifest(), text_of=lambda passage: passage.text),
+        "index": SimpleNamespace(
+            manifest=FakeManifest(), text_of=lambda passage: passage.text, asked_by_number=lambda *_: ()
+        ),
         "retrievers": (retriever or WordRetriever(),),
         "generator": generator,
         "scorer": scorer,

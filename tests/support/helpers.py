@@ -38,7 +38,9 @@ def make_pipeline(**changes) -> Pipeline:
     nli, obligations = FakeNli(), FakeObligations()
     parts = {
         "config": config,
-        "index": SimpleNamespace(manifest=FakeManifest(), text_of=lambda passage: passage.text),
+        "index": SimpleNamespace(
+            manifest=FakeManifest(), text_of=lambda passage: passage.text, asked_by_number=lambda *_: ()
+        ),
         "retrievers": tuple(FakeRetriever(ranking) for ranking in rankings),
         "generator": FakeGenerator(ANSWER),
         "scorer": RepassScorer(nli, nli, obligations, ScoringConfig()),

@@ -8,6 +8,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from types import SimpleNamespace
 
+from ragqa.corpus.numbered import asked_by_number
 from ragqa.library.jobs import Jobs
 from ragqa.records.store import RecordStore
 from ragqa.server.access.gate import Gate
@@ -33,7 +34,11 @@ class ToyBackend:
         self._jobs = Jobs(folder / "indexes")
         places = {passage.passage_id: n for n, passage in enumerate(PASSAGES)}
         self._index = SimpleNamespace(
-            manifest=CountedManifest(), passages=PASSAGES, position_of=places, text_of=lambda passage: passage.text
+            manifest=CountedManifest(),
+            passages=PASSAGES,
+            position_of=places,
+            text_of=lambda passage: passage.text,
+            asked_by_number=lambda question, ranked=(): asked_by_number(question, PASSAGES, ranked),
         )
 
     def gate(self):

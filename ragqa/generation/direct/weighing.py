@@ -15,12 +15,11 @@ from typing import Final
 
 from ragqa.english.reading import Reading, read
 from ragqa.english.sentences import reads_as_heading, split_sentences
-from ragqa.fusion import NAMED
 from ragqa.generation.direct.asking import Part
 from ragqa.generation.direct.aspects import LONGEST, Unsaid, unsaid
 from ragqa.infra.cleaning import without_controls
 from ragqa.plugins.protocols import Encoder, FloatMatrix
-from ragqa.types import Passage, Ranking, min_max_norm
+from ragqa.types import BY_NUMBER, Passage, Ranking, min_max_norm
 
 READ: Final = 12  # passages, best first, whose sentences may answer, kept or not
 MOST_SENTENCES: Final = 200  # of them; a passage of thousands of words is read from its beginning
@@ -49,7 +48,7 @@ class Evidence:
 
     def __init__(self, ranking: Ranking) -> None:
         self.passages = [hit.passage for hit in ranking.hits[:READ]]
-        self.n_named = sum(hit.note == NAMED for hit in ranking.hits[:READ])  # the first, asked for by number
+        self.n_named = sum(hit.note == BY_NUMBER for hit in ranking.hits[:READ])  # the first, asked for by number
         self._relevances = min_max_norm([hit.score for hit in ranking.hits])
         self._n = len(ranking.hits)
         self._holding = Counter(stem for hit in ranking.hits for stem in stems_of(hit.passage))

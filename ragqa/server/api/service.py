@@ -11,7 +11,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Protocol
 
 from ragqa.conversation import Turn, rewrite
-from ragqa.corpus.numbered import asked_by_number
 from ragqa.english.sentences import split_sentences
 from ragqa.errors import BusyError, CorpusError, QuestionError, RagqaError
 from ragqa.generation.answers import answer_of_text, passages_of_texts
@@ -166,7 +165,7 @@ def rule(backend: Backend, corpus: str, reference: str) -> list[dict[str, Any]]:
     with backend.gate().doing(Act.READ, corpus):
         index = backend.index(corpus)
     names = [reference, f"rule {reference}"]
-    found = next((some for name in names if (some := asked_by_number(name, index.passages))), ())
+    found = next((some for name in names if (some := index.asked_by_number(name))), ())
     return [passage_row(passage, corpus) for passage in found]
 
 

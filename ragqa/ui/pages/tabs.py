@@ -9,7 +9,6 @@ from html import escape
 
 import streamlit as st
 
-from ragqa.english.words import Analyser
 from ragqa.index import Index
 from ragqa.records.differences import writer_model
 from ragqa.records.recorder import without_credentials, words_per_second
@@ -121,7 +120,7 @@ def _passages(drawn: _Drawn) -> None:
     found = limits(current)
     if found:
         st.html(f'<p class="rq-binds">{escape(found.summary)}</p>')
-    analyser = index.manifest.analyser if index else Analyser()
+    analyser = index.manifest.analyser if index else None
     matcher = partial(_matched, question=view.asked.query, analyser=analyser)
     st.html(curve_html(current, SHOWN_CANDIDATES))
     st.html(passage_table_html(current, SHOWN_CANDIDATES, matcher))
