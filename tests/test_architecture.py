@@ -50,7 +50,7 @@ HOMES = {
     "starlette": {"ui", "server"},
     "fastapi": {"server"},
     "mcp": {"server"},
-    **{library: {"evaluation"} for library in ("ragas", "deepeval", "phoenix", "inspect_ai")},
+    **{library: {"evaluation"} for library in ("deepeval", "phoenix", "inspect_ai")},
     **{library: {"server"} for library in ("langchain_core", "llama_index")},
     "altair": {"ui"},
     "pandas": {"ui"},

@@ -31,17 +31,6 @@ def installed(name):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_ragas(expected):
-    installed("ragas.metrics.base")
-    from ragas.dataset_schema import SingleTurnSample
-
-    from ragqa.evaluation.adapters.ragas import RePASsMetric
-
-    sample = SingleTurnSample(user_input=QUESTION, retrieved_contexts=PASSAGES, response=ANSWER)
-    assert asyncio.run(RePASsMetric().single_turn_ascore(sample)) == expected
-
-
-@pytest.mark.filterwarnings("ignore")
 def test_deepeval(expected):
     installed("deepeval")
     from deepeval.test_case import LLMTestCase

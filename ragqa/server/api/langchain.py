@@ -27,4 +27,4 @@ class RagqaRetriever(BaseRetriever):
         del run_manager
         asked = service.asked_of(self._backend, self.corpus, query, preset=self.preset)
         rows = service.search(self._backend, asked, self.limit)
-        return [Document(row.pop("text"), id=row["id"], metadata=row) for row in rows]
+        return [Document(row.pop("text"), id=row["passage_id"], metadata=row) for row in rows]
