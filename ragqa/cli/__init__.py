@@ -30,7 +30,7 @@ COMMANDS: Final = {
     "check": (
         "check",
         "check",
-        "Check a text written elsewhere against a corpus: every sentence judged, obligations it misses, RePASs.",
+        "Check a text or a document against a corpus: every sentence judged, obligations it misses, RePASs.",
     ),
     "score": ("score", "score", "Scores answers written elsewhere against the passages they were written from."),
     "tune": (

@@ -17,6 +17,7 @@ from ragqa.library.document import (
     search_corpus,
     section_question,
 )
+from ragqa.library.related import Referred, Related
 from ragqa.ui.html.library import marked_difference, plain_markdown
 from ragqa.ui.html.reader import Mark, beside_html, leaf_html, passage_text_html, read_address
 from ragqa.ui.html.render import in_corpus, read_link_html
@@ -126,7 +127,7 @@ def test_hostile_texts_stay_texts(index):
         pieces = [
             leaf_html([one], lambda p: read_address(p.text, p.text), "d:1", (0, 3), lambda t: marks_of(t, "a")),
             in_corpus(read_link_html(passage(text, "x")), text),
-            beside_html([(text, text, [one], ""), (text, "", (), text)], [(text, one)]),
+            beside_html(Related((Referred(text, (one,)), Referred(text, (), text)), (one,), ()), text),
             "".join(marked_difference(text, f"{text} x")),
             plain_markdown(text).replace("\\<", ""),
         ]
