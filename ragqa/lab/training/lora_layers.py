@@ -60,12 +60,12 @@ class LoraLinear(nn.Module):
         return out
 
 
-def add_lora(model: PreTrainedModel, n_layers: int, rank: int, seed: int) -> list[nn.Parameter]:
+def add_lora(model: nn.Module, n_layers: int, rank: int, seed: int) -> list[nn.Parameter]:
     """Freezes this BERT and puts factors into its last ``n_layers`` layers; gives the factors, the only trained ones.
 
     ``rank`` is at least 1. Raises ConfigError where the model has fewer layers.
     """
-    n_all = int(model.config.num_hidden_layers)
+    n_all = len(model.get_submodule("encoder.layer")._modules)
     if not 1 <= n_layers <= n_all:
         msg = f"--layers must be 1 to {n_all}, the layers of this encoder, got {n_layers}; change it and try again"
         raise ConfigError(msg)
