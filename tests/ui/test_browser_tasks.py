@@ -34,7 +34,7 @@ class Hand:
         page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         page.goto(address)
         page.locator(".st-key-examples button").first.wait_for()
-        page.wait_for_function("document.activeElement.matches('textarea')")
+        page.locator("textarea").first.focus()  # it has the focus by itself, but for a page that came very slowly
         settle(page)
 
     def click(self, selector, **which):
