@@ -34,7 +34,7 @@ class Hand:
         page.context.grant_permissions(["clipboard-read", "clipboard-write"])
         page.goto(address)
         page.locator(".st-key-examples button").first.wait_for()
-        page.locator("textarea").first.focus()  # it has the focus by itself, but for a page that came very slowly
+        page.wait_for_function("document.activeElement.matches('textarea')")
         settle(page)
 
     def click(self, selector, **which):
@@ -130,7 +130,7 @@ def test_show_a_room_what_the_threshold_does(hand):
     hand.press("End")
     hand.page.locator(".rq-changed", has_text="Threshold").wait_for()
     settle(hand.page)
-    assert hand.page.locator(".rq-curve").is_visible()
+    hand.page.locator(".rq-curve", has_text="1.00").wait_for()  # its line stands where the slider does
     assert hand.count == 5
     hand.page.locator("[data-testid=stSidebar] button", has_text="Reset").first.click()
 

@@ -29,6 +29,7 @@ function copied(html) {
 const NARROW = "(max-width: 900px)";
 const SENTENCE = ".rq-left .rq-said";
 const SAID = ".rq-left [data-show^='s']"; // a sentence or one of its citations
+const ASK_TRIES = 150; // of 200 ms, for a box that a slow server draws after the panes
 
 /** What one mounted pair of panes does; made once, fed with `update`. */
 function panesIn(root) {
@@ -95,6 +96,14 @@ function panesIn(root) {
   function isAsking() {
     const at = document.activeElement;
     return !at || at === document.body || Boolean(at.closest("[data-testid=stForm], .st-key-examples"));
+  }
+
+  /** Asking comes first: the box has the focus, also where it is drawn after the panes. */
+  function askFirst(tries) {
+    if (data.id || document.activeElement !== document.body) return;
+    const box = document.querySelector("[data-testid=stForm] textarea");
+    if (box) box.focus({ preventScroll: true });
+    else if (tries) setTimeout(() => askFirst(tries - 1), 200);
   }
 
   function close() {
@@ -201,9 +210,7 @@ function panesIn(root) {
         chosen = shown = ""; evidence.classList.remove("rq-sheet");
       }
       section.hidden = !next.id;
-      if (!next.id && document.activeElement === document.body && matchMedia("(pointer: fine)").matches) {
-        document.querySelector("[data-testid=stForm] textarea")?.focus({ preventScroll: true }); // asking comes first
-      }
+      if (!next.id && matchMedia("(pointer: fine)").matches) askFirst(ASK_TRIES);
       const focused = document.activeElement?.closest?.(".rq-left [data-show]")?.dataset.show;
       root.querySelectorAll("[data-part]").forEach((part) => {
         const html = next[part.dataset.part] ?? "";
