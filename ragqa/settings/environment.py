@@ -76,11 +76,11 @@ ENVIRONMENT: Final = (
 
 
 def whole_number(name: str) -> int:
-    """What this variable says, else its default. Raises ConfigError."""
+    """What this variable says, else its default; one that is a whole number. Raises ConfigError."""
     one = next(each for each in ENVIRONMENT if each.name == name)
-    text = os.environ.get(name, "").strip() or one.default
-    if not (text.isascii() and text.isdigit() and len(text) < 7 and int(text) >= (one.least or 0)):
-        msg = f"{name}: expected a whole number from {one.least}, found {text[:20]!r}; correct it and start again"
+    text, least = os.environ.get(name, "").strip() or one.default, one.least or 0
+    if not (text.isascii() and text.isdigit() and len(text) < 7 and int(text) >= least):
+        msg = f"{name}: expected a whole number from {least}, found {text[:20]!r}; correct it and start again"
         raise ConfigError(msg)
     return int(text)
 

@@ -284,9 +284,8 @@ async def sent(
     begin: Callable[[], Iterator[Event]], lines: Callable[[Iterator[Event]], Iterator[str]]
 ) -> StreamingResponse:
     """What ``lines`` make of the events, as server-sent events. The first is awaited: a refusal is no stream."""
-    made: queue.SimpleQueue[str | Exception | None] = (
-        queue.SimpleQueue()
-    )  # without a bound: none waits for who has gone
+    # Without a bound: none waits for who has gone.
+    made: queue.SimpleQueue[str | Exception | None] = queue.SimpleQueue()
     gone = threading.Event()
 
     def run() -> None:

@@ -21,7 +21,5 @@ class RagqaRetriever(BaseRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         asked = service.asked_of(self._backend, self._corpus, query_bundle.query_str, preset=self._preset)
         rows = service.search(self._backend, asked, self._limit)
-        nodes = [
-            (TextNode(text=row.pop("text"), id_=row["passage_id"], metadata=row), row["relevance"]) for row in rows
-        ]
-        return [NodeWithScore(node=node, score=relevance) for node, relevance in nodes]
+        nodes = [TextNode(text=row.pop("text"), id_=row["passage_id"], metadata=row) for row in rows]
+        return [NodeWithScore(node=node, score=node.metadata["relevance"]) for node in nodes]
