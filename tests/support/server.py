@@ -14,14 +14,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 CHROMIUM = next(
     (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
 )
+NEEDS_CHROMIUM = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium")
 CHROMIUM_FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
 ]
+
+
+def browser_marks(seconds: int) -> list[pytest.MarkDecorator]:
+    """The marks of a module whose tests drive a browser and may take so many seconds each."""
+    return [pytest.mark.browser, pytest.mark.timeout(seconds), pytest.mark.model, NEEDS_CHROMIUM]
 
 
 PATIENCE = 300_000  # milliseconds: how long a page is waited for, also on a machine that does much else

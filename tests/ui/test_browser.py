@@ -23,14 +23,9 @@ from ragqa.types import Drop
 from tests.support.hostile import hostile_texts, write_hostile_corpus
 from tests.support.openai_server import answer, cites_all
 from tests.support.screenshot_cases import make_records
-from tests.support.server import CHROMIUM, PATIENCE, free_port, running_app, settle
+from tests.support.server import PATIENCE, browser_marks, free_port, running_app, settle
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.timeout(600),
-    pytest.mark.model,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
-]
+pytestmark = browser_marks(600)
 SCREENSHOTS = os.environ.get("RAGQA_SCREENSHOTS")
 
 

@@ -15,7 +15,7 @@ from ragqa.lab.dataset.review import ADJUDICATOR, KINDS, agreement, decisions, l
 from ragqa.lab.dataset.stages import SPLIT, Stages, as_lines
 from ragqa.types import Passage
 from ragqa.ui.pages.dataset import pair_html
-from tests.support.server import CHROMIUM, PATIENCE, ROOT, running_app, settle
+from tests.support.server import NEEDS_CHROMIUM, PATIENCE, ROOT, running_app, settle
 from tests.ui.conftest import opened_page
 
 N = 20
@@ -92,7 +92,7 @@ def picture(page, name):
 @pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.timeout(900)
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium")
+@NEEDS_CHROMIUM
 def test_twenty_pairs_by_keyboard_two_reviewers_agreement_adjudication_and_the_labels_read_back(browser, reviewed):
     folder, address = reviewed
     page = opened_page(browser)
@@ -140,7 +140,7 @@ def test_twenty_pairs_by_keyboard_two_reviewers_agreement_adjudication_and_the_l
 @pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.timeout(300)
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium")
+@NEEDS_CHROMIUM
 def test_stages_are_shown_and_put_back_edited_and_what_a_set_is_for_is_told(browser, reviewed, tmp_path):
     folder, address = reviewed
     page = opened_page(browser)

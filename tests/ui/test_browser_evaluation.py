@@ -24,15 +24,10 @@ from tests.support.evaluation_cases import (
     upload,
     wait_until_ended,
 )
-from tests.support.server import CHROMIUM, PATIENCE, ROOT, running_app, settle
+from tests.support.server import PATIENCE, ROOT, browser_marks, running_app, settle
 from tests.ui.conftest import opened_page
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.timeout(600),
-    pytest.mark.model,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
-]
+pytestmark = browser_marks(600)
 
 
 SLOW_PHONE = pytest.param("phone", marks=pytest.mark.slow)  # the wide one looks at a phone's width at its end

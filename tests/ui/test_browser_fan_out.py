@@ -6,12 +6,10 @@ import json
 import re
 from urllib.parse import urlencode
 
-import pytest
-
 from ragqa.types.events.generation import EvidenceFound, SubQuestionAnswered
 from tests.support.openai_server import answer
 from tests.support.screenshot_cases import FAN_OUT
-from tests.support.server import CHROMIUM
+from tests.support.server import browser_marks
 from tests.ui.test_browser import (
     SIZES,
     answer_text,
@@ -23,12 +21,7 @@ from tests.ui.test_browser import (
     wait_until_finished,
 )
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.timeout(1200),
-    pytest.mark.model,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
-]
+pytestmark = browser_marks(1200)
 MOUNTAINS = ("Denali", "Aconcagua", "Kilimanjaro")
 YEARS = ("7 June 1913", "14 January 1897", "6 October 1889")
 

@@ -1,15 +1,8 @@
 """The content security policy in a browser: all that a page draws is drawn, and nothing is asked of elsewhere."""
 
-import pytest
+from tests.support.server import browser_marks, settle
 
-from tests.support.server import CHROMIUM, settle
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.timeout(600),
-    pytest.mark.model,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
-]
+pytestmark = browser_marks(600)
 
 
 def test_pages_are_whole_under_their_policy_and_may_not_be_framed(page, address):

@@ -9,14 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.support.document_files import RULES, rules_pages, write_docx, write_html, write_pdf
-from tests.support.server import CHROMIUM, settle
+from tests.support.server import browser_marks, settle
 
 pytestmark = [
     pytest.mark.slow,  # half a minute on a busy machine; the page without a browser is in test_app_library
-    pytest.mark.browser,
-    pytest.mark.timeout(900),
-    pytest.mark.model,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
+    *browser_marks(900),
 ]
 LATER = [*RULES[:-1], ("2.1.1", "The Master must report any collision to the Harbour Office within one hour.", 0)]
 

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
+from tests.support.server import browser_marks, settle
 
-from tests.support.server import CHROMIUM, settle
-
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.timeout(600),
-    pytest.mark.model,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
-]
+pytestmark = browser_marks(600)
 FINAL = ".rq-line:not(.rq-provisional)"
 
 

@@ -9,15 +9,10 @@ from collections import Counter
 import pytest
 
 from tests.support.openai_server import answer
-from tests.support.server import CHROMIUM, PATIENCE
+from tests.support.server import PATIENCE, browser_marks
 from tests.ui.conftest import opened_page
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.timeout(1200),
-    pytest.mark.model,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
-]
+pytestmark = browser_marks(1200)
 QUESTION = "How many days before outsourcing a critical function must the Commission be told, in case {}?"
 WRITING = "() => document.querySelector('.rq-progress b')?.textContent.endsWith('writing the answer')"
 FINAL = ".rq-line:not(.rq-provisional)"

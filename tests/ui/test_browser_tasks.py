@@ -8,14 +8,9 @@ import re
 import pytest
 from docx import Document
 
-from tests.support.server import CHROMIUM, settle
+from tests.support.server import browser_marks, settle
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.timeout(600),
-    pytest.mark.model,
-    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
-]
+pytestmark = browser_marks(600)
 FINAL = ".rq-line:not(.rq-provisional)"
 QUESTION = "Can we rely on a vendor's certification in place of auditing the vendor ourselves?"
 POLICY = (
