@@ -18,7 +18,7 @@ def lost_words(parsed: Parsed, passages: Iterable[Passage]) -> Counter[str]:
     """Words that are missing, with how often: first between the file and its blocks, then between them and passages.
 
     A heading may stand in the section of what is below it, and a number in that of its passage. Words that two readings
-    only part in other places ("shall not", "shallnot") are none.
+    only part in other places ("shall not", "shallnot", "S H A L L") are none.
     """
     kept = Counter(words_of("\n".join(f"{block.label} {block.text}" for block in parsed.blocks)))
     for (_, text), times in parsed.left_out.items():
@@ -27,9 +27,9 @@ def lost_words(parsed: Parsed, passages: Iterable[Passage]) -> Counter[str]:
     there = Counter(parsed.words)
     lost, further = there - kept, kept - there
     joined = " ".join(word for word in further if word not in there)
-    lost -= Counter(
-        char for word in further.elements() for char in word
-    )  # of words that are set wide, letter by letter
+    for word in further.elements():  # one that is set wide is letters to the plain reading: all of them, or none
+        if len(word) > 1 and (letters := Counter(word)) <= lost:
+            lost -= letters
     lost = Counter(
         {word: n for word, n in lost.items() if word not in joined and (word in kept or not _is_parted(word, kept))}
     )

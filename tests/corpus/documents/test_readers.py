@@ -168,6 +168,11 @@ def test_a_word_that_is_set_wide_is_one_word(tmp_path):
     assert pdf_blocks(tmp_path / "a.pdf", page).blocks[0].text == "DUTIES"
 
 
+def test_letters_of_a_word_that_is_set_wide_are_kept_and_a_letter_beside_it_is_lost():
+    parsed = Parsed(blocks=[Block("DUTIES"), Block("Ring bell daily.")], words="d u t i e s ring a bell daily".split())
+    assert lost_words(parsed, passages_of(build(parsed.blocks), "d", "D", 128)) == {"a": 1}
+
+
 def test_entries_of_contents_that_wrap_go_with_them(tmp_path):
     contents = [
         (60, 60, 11, "Contents"), *lines(60, 90, "Boats ......... 2", "Anchors, ropes and what", "holds ......... 3"),
