@@ -120,6 +120,7 @@ def test_show_a_room_what_the_threshold_does(hand):
     hand.click("[data-testid=stExpandSidebarButton]")
     slider = hand.page.locator("[aria-label=Threshold][type=range]")
     slider.wait_for()
+    settle(hand.page)  # the drawer slides in, and what it holds is drawn with it
     slider.focus()
     hand.count += 1
     hand.press("End")
