@@ -39,11 +39,12 @@ class PassageRow:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """A sentence of one answer, its number from 1 and its verdict, None before it has one."""
+    """A sentence of one answer, its number from 1, its verdict (None before it has one), whether it is a quotation."""
 
     number: int
     text: str
     verdict: Verdict | None
+    quoted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,7 @@ def compare(a: View, b: View) -> SideBySide:
     found = [shown(view, view.config.scoring.mode) for view in (a, b)]
     sentences, passages = _sentences(a, b, *found), _passages(a, b)
     scores = _scores(a, b, *found)
-    counts = [", ".join(words for _, words in counted(_verdicts(one).values())) or "no verdicts" for one in found]
+    counts = [_count_words(one) or "no verdicts" for one in found]
     questions = () if a.question == b.question else (Difference("question", "Question", a.question, b.question),)
     return SideBySide(
         (*questions, *differences(a.config, b.config)),
@@ -108,6 +109,16 @@ def compare(a: View, b: View) -> SideBySide:
         passages,
         _seconds(a, b),
     )
+
+
+def _count_words(one: Shown) -> str:
+    quoted = _quoted(one)
+    rest = counted(verdict for index, verdict in _verdicts(one).items() if index not in quoted)
+    return ", ".join(([f"{len(quoted)} quoted"] if quoted else []) + [words for _, words in rest])
+
+
+def _quoted(one: Shown) -> set[int]:
+    return {made.index for made in one.verdicts if made.quoted and made.verdict is Verdict.SUPPORTED}
 
 
 def _verdicts(one: Shown) -> dict[int, Verdict]:
@@ -140,8 +151,8 @@ def _passages(a: View, b: View) -> tuple[PassageRow, ...]:
 def _said(view: View, found: Shown) -> list[Said]:
     if view.answer is None:
         return []
-    verdicts = _verdicts(found)
-    return [Said(n + 1, one.text, verdicts.get(n)) for n, one in enumerate(view.answer.sentences)]
+    verdicts, quoted = _verdicts(found), _quoted(found)
+    return [Said(n + 1, one.text, verdicts.get(n), n in quoted) for n, one in enumerate(view.answer.sentences)]
 
 
 def _sentences(a: View, b: View, found_a: Shown, found_b: Shown) -> tuple[SentenceRow, ...]:
@@ -224,7 +235,9 @@ def _words(passages: Sequence[PassageRow], sentences: Sequence[SentenceRow], sco
         parts = [f"{matches[name]} {name}" for name in ("same", "reworded", "only A", "only B") if matches[name]]
         found.append(f"Sentences: {', '.join(parts)}.")
     judged = [row for row in sentences if row.a and row.b and row.a.verdict and row.b.verdict]
-    turned = [row for row in judged if row.a and row.b and row.a.verdict != row.b.verdict]
+    turned = [
+        row for row in judged if row.a and row.b and (row.a.verdict, row.a.quoted) != (row.b.verdict, row.b.quoted)
+    ]
     if turned:
         found.append(f"{_counted(len(turned), 'sentence')} in both with another verdict.")
     repass = scores[0]

@@ -80,6 +80,16 @@ def test_what_differs_is_said_in_words(both):
     assert any(line.startswith("RePASs ") for line in found.words)
 
 
+def test_a_quotation_is_called_one_and_not_praised_as_support():
+    view, _ = run(Config(filtering=WIDE))
+    copied, _ = run(Config(filtering=WIDE), answer(view.selection.passages[0].text, [(1,)]))
+    found = compare(copied, view)
+    assert found.verdicts == ("1 quoted", "1 quoted, 1 unsupported")
+    html = sentences_html(found.sentences)
+    assert ">quoted<" in html
+    assert ">supported<" not in html
+
+
 def test_an_answer_compared_with_itself_differs_in_nothing(both):
     (a, _), _ = both
     found = compare(a, a)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from ragqa.evaluation.sweep import Point
-from ragqa.records.comparison import PassageRow, SentenceRow, SideBySide, ValueRow
-from ragqa.ui.html.render import VERDICT_CLASS, changed_html
+from ragqa.records.comparison import PassageRow, Said, SentenceRow, SideBySide, ValueRow
+from ragqa.ui.html.render import changed_html, mark_of
 from ragqa.ui.html.template import Templates
 
 _TEMPLATES: Final = Templates("compare.html")
@@ -28,7 +28,11 @@ def values_html(rows: Sequence[ValueRow], label: str) -> str:
 
 def sentences_html(rows: Sequence[SentenceRow]) -> str:
     """A's sentences beside those of B that say the same."""
-    return _TEMPLATES.sentences(rows, _MATCHES, VERDICT_CLASS)
+    return _TEMPLATES.sentences(rows, _MATCHES, _mark)
+
+
+def _mark(said: Said) -> tuple[str, str]:
+    return mark_of(said.verdict, said) if said.verdict else ("", "")
 
 
 def passages_html(rows: Sequence[PassageRow]) -> str:

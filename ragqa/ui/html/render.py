@@ -12,6 +12,7 @@ from typing import Final
 from urllib.parse import quote
 
 from ragqa.library.document import place_words
+from ragqa.records.comparison import Said
 from ragqa.records.differences import Difference
 from ragqa.records.record import RecordSummary
 from ragqa.records.recorder import FIRST_WORDS
@@ -153,7 +154,7 @@ def with_names(text: str, passages: Sequence[Passage]) -> str:
 ENVIRONMENT.globals["with_names"] = with_names
 
 
-def mark_of(verdict: Verdict, judged: SentenceVerdict | None = None) -> tuple[str, str]:
+def mark_of(verdict: Verdict, judged: SentenceVerdict | Said | None = None) -> tuple[str, str]:
     """What a sentence is marked with, a word and the kind of its colour: what is only copied is not praised for it."""
     if judged and judged.quoted and verdict is Verdict.SUPPORTED:
         return QUOTED, "quoted"
