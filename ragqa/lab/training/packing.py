@@ -1,16 +1,25 @@
-"""A trained classifier packed for git and wheels: int8 matrices, and the word embeddings of the model beside it."""
+"""A trained classifier packed for git and wheels: int8 matrices beside its base, or low-rank factors of a body."""
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from ragqa.errors import ModelError
 from ragqa.lab.training.loop import WEIGHTS
 from ragqa.lab.training.model_folder import write_manifest
 from ragqa.models import manifest_of
-from ragqa.models.inference.bert_graph import PACKED, pack
+from ragqa.models.inference.bert_graph import ADAPTER_CONFIG, ADAPTER_WEIGHTS, PACKED, PREFIX, pack
 
+HALF_STEP = 2.0**-10  # relative to a number in half precision
+SMALLEST = 2.0**-24  # in half precision
+HEAD = "classifier."
+MATRIX = 2  # dimensions
 COPIED = ("config.json", "tokenizer.json", "tokenizer_config.json", "README.md")
 
 
@@ -27,8 +36,62 @@ def pack_model(folder: Path, base: Path, out: Path) -> tuple[str, ...]:
         raise ModelError(msg)
     out.mkdir(parents=True, exist_ok=True)
     shared = pack(load_file(folder / WEIGHTS), load_file(base / WEIGHTS), base.name, out / PACKED)
+    _copy(folder, out)
+    write_manifest(out, manifest_of(folder)["kind"], PACKED)
+    return shared
+
+
+def pack_adapter(folder: Path, body: Path, rank: int, out: Path) -> float:
+    """Writes to ``out`` what the classifier of ``folder`` has beyond ``body``, a safetensors file, as an adapter.
+
+    Matrices that differ become the ``rank`` largest singular triples of the difference, in half precision. Gives the
+    largest share, in [0, 1], of a difference's norm that this leaves out. Raises ModelError where the two do not fit.
+    """
+    from safetensors.numpy import load_file, save_file
+
+    prefix = json.loads((folder / "config.json").read_text(encoding="utf-8"))["model_type"] + "."
+    trained, known = load_file(folder / WEIGHTS), load_file(body)
+    kept = {PREFIX + name: tensor.astype(np.float16) for name, tensor in trained.items() if name.startswith(HEAD)}
+    layers, left_out = [], 0.0
+    for name, tensor in trained.items():
+        base = known.get(name.removeprefix(prefix))
+        if name.startswith(HEAD) or (base is not None and _is_rounded(tensor, base)):
+            continue
+        if base is None or base.shape != tensor.shape or tensor.ndim != MATRIX:
+            msg = f"expected {body} to have {name} but for a matrix's change, found another tensor; name its own body"
+            raise ModelError(msg)
+        u, sizes, v = np.linalg.svd(tensor.astype(np.float32) - base.astype(np.float32), full_matrices=False)
+        left_out = max(left_out, float(np.sqrt((sizes[rank:] ** 2).sum() / (sizes**2).sum())))
+        root, layer = np.sqrt(sizes[:rank]), name.removesuffix(".weight")
+        kept[f"{PREFIX}{layer}.lora_A.weight"] = np.ascontiguousarray(root[:, None] * v[:rank]).astype(np.float16)
+        kept[f"{PREFIX}{layer}.lora_B.weight"] = np.ascontiguousarray(u[:, :rank] * root).astype(np.float16)
+        layers.append(layer)
+    out.mkdir(parents=True, exist_ok=True)
+    save_file(kept, out / ADAPTER_WEIGHTS, metadata={"format": "pt"})
+    settings = {
+        "peft_type": "LORA",
+        "task_type": "SEQ_CLS",
+        "base_model_name_or_path": body.stem,
+        "r": rank,
+        "lora_alpha": rank,
+        "target_modules": sorted(layers),
+        "modules_to_save": [HEAD.rstrip(".")],
+    }
+    (out / ADAPTER_CONFIG).write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+    _copy(folder, out)
+    write_manifest(out, "adapter", ADAPTER_WEIGHTS)
+    return left_out
+
+
+def _is_rounded(tensor: npt.NDArray[Any], base: npt.NDArray[Any]) -> bool:
+    """Whether the two are the same up to the rounding to half precision."""
+    if tensor.shape != base.shape:
+        return False
+    rest = np.abs(tensor.astype(np.float32) - base.astype(np.float32))
+    return bool((rest <= HALF_STEP * np.abs(base) + SMALLEST).all())
+
+
+def _copy(folder: Path, out: Path) -> None:
     for name in COPIED:
         if (folder / name).is_file():
             shutil.copyfile(folder / name, out / name)
-    write_manifest(out, manifest_of(folder)["kind"], PACKED)
-    return shared

@@ -22,6 +22,7 @@ from ragqa.lab.training.nli_made_pairs import made_pairs
 
 CONTRADICTION, ENTAILMENT, NEUTRAL = (LABELS.index(label) for label in LABELS)
 LABEL_OF_CLAIM = {"supported": ENTAILMENT, "contradicted": CONTRADICTION, "unsupported": NEUTRAL}
+SHORT = 230  # characters of a pair: a third of the tokens of a claim with its passage
 WHOLE = 0.6  # chance that the wider evidence is the whole passage and no window of neighbours
 UNDECIDING = 0.6  # chance that a claim meets another sentence, too
 LITTLE = 0.6  # of the cover that the deciding sentences have: below, another sentence is taken to decide nothing
@@ -37,6 +38,7 @@ class VerifierSources:
     passes: int = 2  # over the claims, each with windows drawn anew
     n_general: int = 5_000
     n_made: int = 2_000
+    n_first: int = 0  # short general ones, seen before all others: a body learns from them what the task is
     seed: int = 1
 
 
@@ -61,6 +63,13 @@ def verifier_training(
         checkpoint_every=150,
         stop_after=stop_after,
     )
+
+
+def gather_first(sources: VerifierSources) -> list[LabelledPair]:
+    """The general pairs that are seen first, at most ``n_first`` of at most `SHORT` characters. Raises CorpusError."""
+    short = [pair for path in sources.pairs for pair in read_pairs(path) if pair.n_chars <= SHORT]
+    known = weighed(short, SET_SHARES, sources.seed)
+    return random.Random(sources.seed).sample(known, min(sources.n_first, len(known)))
 
 
 def gather_claims(sources: VerifierSources) -> tuple[list[LabelledPair], list[LabelledPair]]:

@@ -12,10 +12,11 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import math
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Final
@@ -115,25 +116,60 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
+class Names:
+    """How a kind of model names its parts: those of a layer, then those of a classifier."""
+
+    prefix: str
+    query: str = "attention.self.query"
+    key: str = "attention.self.key"
+    value: str = "attention.self.value"
+    attended: str = "attention.output.dense"
+    attended_norm: str = "attention.output.LayerNorm"
+    pooler: str = "bert.pooler.dense"
+    logits: str = "classifier"
+
+
+BERT: Final = Names("bert.")
+MPNET: Final = Names(
+    "mpnet.",
+    "attention.attn.q",
+    "attention.attn.k",
+    "attention.attn.v",
+    "attention.attn.o",
+    "attention.LayerNorm",
+    "classifier.dense",
+    "classifier.out_proj",
+)
+RELATIVE: Final = "encoder.relative_attention_bias.weight"  # of MPNet
+FURTHEST: Final = 128  # tokens, from which MPNet's relative positions are one
+
+
+@dataclass(frozen=True, slots=True)
 class BertShape:
     """What the graph needs to know beyond the weights."""
 
     n_layers: int
     n_heads: int
     layer_norm_eps: float
+    names: Names = BERT
+    first_position: int = 0
+    n_positions: int = 512
 
 
 def bert_shape(config: Mapping[str, Any], architecture: str = "BertForSequenceClassification") -> BertShape | None:
-    """The shape of the BERT this config.json describes; None for anything the graph does not cover."""
+    """The shape of the BERT or MPNet classifier this config.json describes; None for what the graph does not cover."""
+    is_mpnet = config.get("model_type") == "mpnet" and architecture == "BertForSequenceClassification"
     covered = (
-        config.get("model_type") == "bert"
-        and config.get("architectures") == [architecture]
+        (config.get("model_type") == "bert" or is_mpnet)
+        and config.get("architectures") == ["MPNetForSequenceClassification" if is_mpnet else architecture]
         and config.get("hidden_act", "gelu") == "gelu"
         and config.get("position_embedding_type", "absolute") == "absolute"
     )
     if not covered:
         return None
-    return BertShape(config["num_hidden_layers"], config["num_attention_heads"], config.get("layer_norm_eps", 1e-12))
+    shape = BertShape(config["num_hidden_layers"], config["num_attention_heads"], config.get("layer_norm_eps", 1e-12))
+    first = config.get("pad_token_id", 1) + 1
+    return replace(shape, names=MPNET, first_position=first) if is_mpnet else shape
 
 
 def openvino_version() -> str | None:
@@ -238,8 +274,9 @@ def _build_graph(weights: Weights, shape: BertShape) -> Any:  # noqa: ANN401 - a
     """The graph from (input_ids, attention_mask, token_type_ids). Raises KeyError for a missing weight."""
     openvino = _openvino()
     ops = openvino.opset13
-    classifies = "classifier.weight" in weights
-    prefix = "bert." if classifies else ""
+    names = shape.names
+    classifies = f"{names.logits}.weight" in weights
+    prefix = names.prefix if classifies else ""
 
     def constant(name: str) -> Any:  # noqa: ANN401
         return ops.constant(np.ascontiguousarray(weights[name], dtype=np.float32))
@@ -262,34 +299,55 @@ def _build_graph(weights: Weights, shape: BertShape) -> Any:  # noqa: ANN401 - a
     words = f"{prefix}embeddings"
     axis = np.array(0)
     n_tokens = ops.gather(ops.shape_of(ids), np.array(1), axis)
-    positions = ops.range(np.array(0), n_tokens, np.array(1), output_type="i64")
+    order = ops.range(np.array(0), n_tokens, np.array(1), output_type="i64")
+    positions = ops.add(order, np.array(shape.first_position))
     embedded = ops.add(
-        ops.add(
-            ops.gather(constant(f"{words}.word_embeddings.weight"), ids, axis),
-            ops.gather(constant(f"{words}.token_type_embeddings.weight"), types, axis),
-        ),
+        ops.gather(constant(f"{words}.word_embeddings.weight"), ids, axis),
         ops.gather(constant(f"{words}.position_embeddings.weight"), positions, axis),
     )
+    if f"{words}.token_type_embeddings.weight" in weights:
+        embedded = ops.add(embedded, ops.gather(constant(f"{words}.token_type_embeddings.weight"), types, axis))
     x = normalised(embedded, f"{words}.LayerNorm")
     hidden = ops.multiply(ops.subtract(np.float32(1), ops.convert(mask, np.float32)), np.float32(FARAWAY))
     hidden = ops.unsqueeze(hidden, np.array([1, 2]))
+    if prefix + RELATIVE in weights:
+        near = ops.constant(_relative(weights[prefix + RELATIVE], shape.n_positions))
+        apart = ops.subtract(ops.unsqueeze(order, np.array([0])), ops.unsqueeze(order, np.array([1])))
+        bias = ops.gather(near, ops.add(apart, np.array(shape.n_positions)), np.array(1))
+        hidden = ops.add(hidden, ops.unsqueeze(bias, np.array([0])))
     for number in range(shape.n_layers):
         layer = f"{prefix}encoder.layer.{number}"
-        key, value = (heads(linear(x, f"{layer}.attention.self.{part}")) for part in ("key", "value"))
+        key, value = (heads(linear(x, f"{layer}.{part}")) for part in (names.key, names.value))
         if classifies and number == shape.n_layers - 1:  # only the first token is read
             x = ops.gather(x, np.array([0]), np.array(1))
-        query = heads(linear(x, f"{layer}.attention.self.query"))
+            hidden = ops.gather(hidden, np.array([0]), np.array(2))
+        query = heads(linear(x, f"{layer}.{names.query}"))
         context = ops.scaled_dot_product_attention(query, key, value, hidden, causal=False)
         joined = ops.reshape(ops.transpose(context, np.array([0, 2, 1, 3])), np.array([0, 0, -1]), special_zero=True)
-        attended = ops.add(linear(joined, f"{layer}.attention.output.dense"), x)
-        x = normalised(attended, f"{layer}.attention.output.LayerNorm")
+        attended = ops.add(linear(joined, f"{layer}.{names.attended}"), x)
+        x = normalised(attended, f"{layer}.{names.attended_norm}")
         wide = ops.gelu(linear(x, f"{layer}.intermediate.dense"), "erf")
         x = normalised(ops.add(linear(wide, f"{layer}.output.dense"), x), f"{layer}.output.LayerNorm")
     if not classifies:
         return openvino.Model([x], [ids, mask, types], "bert")
     first = ops.gather(x, np.array(0), np.array(1))
-    logits = linear(ops.tanh(linear(first, "bert.pooler.dense")), "classifier")
+    logits = linear(ops.tanh(linear(first, names.pooler)), names.logits)
     return openvino.Model([logits], [ids, mask, types], "bert")
+
+
+def _relative(weights: npt.NDArray[Any], n_positions: int) -> npt.NDArray[np.float32]:
+    """What is added to the attention on a token so far after another, (n_heads, 2 n + 1); 0 is at column ``n``.
+
+    Buckets as T5 and MPNet have them (Raffel et al. 2020, 2.1): half of them for either direction, of these half exact
+    and the others wider and wider up to 128 tokens.
+    """
+    apart = np.arange(-n_positions, n_positions + 1)
+    n_buckets = len(weights) // 2
+    n_exact = n_buckets // 2
+    far = np.log(np.maximum(np.abs(apart), 1).astype(np.float32) / n_exact) / math.log(FURTHEST / n_exact)
+    wide = np.minimum(n_exact + (far * (n_buckets - n_exact)).astype(np.int64), n_buckets - 1)
+    buckets = (apart > 0) * n_buckets + np.where(np.abs(apart) < n_exact, np.abs(apart), wide)
+    return np.ascontiguousarray(weights[buckets].T, dtype=np.float32)
 
 
 def merge_adapter(weights: Mapping[str, npt.NDArray[Any]], folder: Path) -> dict[str, npt.NDArray[Any]]:
@@ -297,7 +355,8 @@ def merge_adapter(weights: Mapping[str, npt.NDArray[Any]], folder: Path) -> dict
 
     ``W' = W + (lora_alpha / r) * B A`` (Hu et al. 2021, https://arxiv.org/abs/2106.09685, section 4.1). A folder holds
     ``adapter_config.json`` and ``adapter_model.safetensors`` with ``base_model.model.LAYER.lora_A.weight`` and
-    ``lora_B``. Raises ModelError where the folder is no LoRA adapter, or one of another model.
+    ``lora_B``; the modules that the former names as ``modules_to_save``, a classifier for one, stand in the latter
+    whole and are added. Raises ModelError where the folder is no LoRA adapter, or one of another model.
     """
     from safetensors import SafetensorError
     from safetensors.numpy import load_file
@@ -305,7 +364,8 @@ def merge_adapter(weights: Mapping[str, npt.NDArray[Any]], folder: Path) -> dict
     try:
         config = json.loads((folder / ADAPTER_CONFIG).read_text(encoding="utf-8"))
         scale = float(config["lora_alpha"]) / int(config["r"])
-        factors = load_file(folder / ADAPTER_WEIGHTS)
+        tensors = {name.removeprefix(PREFIX): tensor for name, tensor in load_file(folder / ADAPTER_WEIGHTS).items()}
+        whole = tuple(f"{module}." for module in config.get("modules_to_save") or ())
     except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError, SafetensorError) as error:
         msg = (
             f"expected a LoRA adapter in PEFT's format in {folder}, found something else ({type(error).__name__}: "
@@ -314,12 +374,13 @@ def merge_adapter(weights: Mapping[str, npt.NDArray[Any]], folder: Path) -> dict
         raise ModelError(msg) from error
     if config.get("peft_type", "LORA") != "LORA" or config.get("use_dora") or config.get("use_rslora"):
         raise _other(folder, "plain LoRA", "another kind of adapter")
-    merged = dict(weights)
+    factors = {name: tensor for name, tensor in tensors.items() if not name.startswith(whole)}
+    merged = {**weights, **{name: tensor for name, tensor in tensors.items() if name not in factors}}
     layers = {name.removesuffix(".lora_A.weight") for name in factors if name.endswith(".lora_A.weight")}
     if len(factors) != 2 * len(layers):
         raise _other(folder, "a lora_A and a lora_B per layer", f"{len(factors)} tensors of {len(layers)} layers")
     for layer in sorted(layers):
-        name = layer.removeprefix(PREFIX) + ".weight"
+        name = layer + ".weight"
         down, up = factors[f"{layer}.lora_A.weight"], factors.get(f"{layer}.lora_B.weight")
         if name not in merged or up is None or merged[name].shape != (up.shape[0], down.shape[1]):
             raise _other(folder, f"factors that fit {name} of the model", "others")

@@ -1,8 +1,9 @@
 """From what the verifier says of a few windows to one verdict with a calibrated probability.
 
 Each passage is judged by a logistic model over the verifier's word on its windows and a few comparisons of words; the
-passage that supports most decides, or else the nearest. Weights and lines are in `belief.json`, which
-`ragqa train verdicts --out` writes: fitted on claims that the verifier has not seen (README.md has the figures).
+passage that supports most decides, or else the nearest. Weights and lines are in `belief.json`, those of another
+verifier in `calibration.json` of its folder. `ragqa train verdicts --out` writes either: fitted on claims that the
+verifier has not seen (README.md has the figures).
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from pathlib import Path
 from statistics import fmean
 
 from ragqa.english.reading import read
+from ragqa.models import ADAPTED, adapter_of
 from ragqa.types.scores import NliProbabilities, Verdict
 
 FILE = Path(__file__).with_name("belief.json")
+OF_FOLDER = "calibration.json"
 ON_SUBJECT = 0.2  # of nearness below the nearest window: a passage further off contradicts nothing
 MARGIN = 0.08  # from a line: nearer, a verdict is not sure
 COST = 4.0  # of a contradicted sentence called supported, where that of an unsupported one is 1
@@ -66,6 +69,13 @@ def calibration(file: Path = FILE) -> Calibration:
     return Calibration({Verdict(of): found["weights"][of] for of in found["weights"]}, **lines)
 
 
+def calibration_of(verifier: str) -> Calibration:
+    """Those of this verifier, an adapter's name or a folder, where it has some of its own; else the default one's."""
+    folder = adapter_of(verifier) if verifier in ADAPTED else Path(verifier).expanduser()
+    own = folder / OF_FOLDER
+    return calibration(own if verifier and own.is_file() else FILE)
+
+
 def features(text: str, looks: Sequence[Look]) -> dict[str, float]:
     """What the weights weigh, of the looks at one passage, the nearest window first."""
     found = {"bias": 1.0, "near": looks[0].near}
@@ -103,9 +113,8 @@ def support(found: Mapping[Verdict, float]) -> float:
     return of / (of + COST * found[Verdict.CONTRADICTED] + found[Verdict.UNSUPPORTED])
 
 
-def belief(text: str, looks: Sequence[Look], known: Calibration | None = None) -> Belief:
+def belief(text: str, looks: Sequence[Look], known: Calibration) -> Belief:
     """Supported and contradicted only from their lines on, else unsupported; ``looks`` of a passage side by side."""
-    known = known or calibration()
     nearest = max(look.near for look in looks)
     passages = [list(group) for _, group in groupby(looks, lambda look: look.passage)]
     judged = [(probabilities(text, of, known), of[0].passage, max(look.near for look in of)) for of in passages]

@@ -13,7 +13,7 @@ from dataclasses import replace
 from ragqa.english.reading import read
 from ragqa.english.words import ENGLISH, language_of
 from ragqa.scoring.verdicts import RULES_VERSION
-from ragqa.scoring.verdicts.belief import Belief, Look, belief
+from ragqa.scoring.verdicts.belief import Belief, Look, belief, calibration_of
 from ragqa.scoring.verdicts.clashes import Clash, edited
 from ragqa.scoring.verdicts.obligations import ReadPart, Said, cover_of, parts_read, quoted_in
 from ragqa.scoring.verdicts.quotations import Quotations
@@ -48,6 +48,7 @@ class Judge:
         """``premises`` are the source sentences of ``passages`` (kept, best first); ``similarity`` as in `Windows`."""
         self.premises = premises
         self._threshold = config.verdict_threshold
+        self._calibration = calibration_of(config.verdict_model)
         self._languages = [language_of(passage.text) for passage in passages]
         self._unreadable = frozenset(
             n for n, premise in enumerate(premises) if self._languages[premise.passage_index] != ENGLISH
@@ -112,7 +113,7 @@ class Judge:
         if not windows:
             return SentenceVerdict(index, Verdict.UNSUPPORTED, "No source sentence says this.", "nothing")
         looks = self.looks(text, table)
-        found = belief(text, looks)
+        found = belief(text, looks, self._calibration)
         supporting = _supporting(windows, looks, found) if found.verdict is Verdict.SUPPORTED else ()
         clash = self._edited(text, supporting)
         if clash:

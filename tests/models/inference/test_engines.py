@@ -64,6 +64,23 @@ def test_the_graph_gives_what_torch_gives_at_every_length(folder, by_torch, n_to
         assert engine.infer([rows])[0] == pytest.approx(by_torch.infer([rows])[0], abs=1e-4)
 
 
+def test_the_graph_of_an_mpnet_gives_what_torch_gives(tmp_path):
+    import torch
+    from transformers import MPNetConfig, MPNetForSequenceClassification
+
+    from ragqa.models.inference.torch_engine import TorchEngine
+
+    torch.manual_seed(4)
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+    config = MPNetConfig(vocab_size=14, max_position_embeddings=514, id2label=LABELS, initializer_range=0.3, **sizes)
+    MPNetForSequenceClassification(config).save_pretrained(tmp_path)
+    by_torch = TorchEngine(tmp_path, "fp32")
+    engine = OpenVinoEngine(tmp_path, bert_shape(read_config(tmp_path)), "fp32")
+    for rows in (inputs(1, 3), inputs(3, 64), inputs(2, 512), inputs(2, 40, n_kept=17)):
+        rows["input_ids"][rows["attention_mask"] == 0] = 1  # MPNet's padding
+        assert engine.infer([rows])[0] == pytest.approx(by_torch.infer([rows])[0], abs=1e-4)
+
+
 def test_padding_does_not_change_a_result(folder):
     engine = OpenVinoEngine(folder, bert_shape(read_config(folder)), "fp32")
     rows = inputs(2, 24, n_kept=9)

@@ -1,0 +1,64 @@
+"""A verifier of two parts: a body that is fetched (`ragqa.models.catalogue`) and an adapter that ships with ragqa.
+
+The adapter's folder is in PEFT's format, the classifier in it whole, with the config and the tokenizer. Joined once,
+they are a folder as transformers writes it, in half precision, with a MODEL.json that names the adapter's digest: one
+of another version is refused.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from ragqa.errors import ModelError
+from ragqa.models import MANIFEST, fingerprint
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+COPIED: Final = ("config.json", "tokenizer.json", "tokenizer_config.json", "calibration.json")
+WEIGHTS: Final = "model.safetensors"
+
+
+def join_adapter(body: Path, adapter: Path, out: Path) -> Path:
+    """Writes the joined model to the folder ``out`` and gives it; ``body`` is a file, ``adapter`` a folder.
+
+    Raises ModelError where the two do not fit.
+    """
+    from safetensors.numpy import load_file, save_file
+
+    from ragqa.models.inference.bert_graph import merge_adapter
+
+    prefix = json.loads((adapter / "config.json").read_text(encoding="utf-8"))["model_type"]
+    named = {f"{prefix}.{name}": tensor for name, tensor in load_file(body).items() if "pooler" not in name}
+    joined = {name: _half(tensor) for name, tensor in merge_adapter(named, adapter).items()}
+    out.mkdir(parents=True, exist_ok=True)
+    (out / MANIFEST).unlink(missing_ok=True)  # until all is there again
+    save_file(joined, out / WEIGHTS, metadata={"format": "pt"})
+    for name in COPIED:
+        if (adapter / name).is_file():
+            shutil.copyfile(adapter / name, out / name)
+    manifest = {"name": out.name, "kind": "nli", "weights": WEIGHTS, "sha256": fingerprint(out / WEIGHTS)}
+    manifest["adapter"] = fingerprint(adapter)
+    (out / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    return out
+
+
+def remove_joined(folder: Path) -> int:
+    """Deletes a joined model; gives the bytes that this freed. Raises ModelError."""
+    try:
+        freed = sum(file.stat().st_size for file in folder.iterdir()) if folder.is_dir() else 0
+        shutil.rmtree(folder, ignore_errors=not freed)
+    except OSError as error:
+        msg = f"expected to remove {folder}, found: {error.strerror or error}; check that folder"
+        raise ModelError(msg) from error
+    return freed
+
+
+def _half(tensor: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """In half precision; position ids stay whole numbers."""
+    import numpy as np
+
+    return np.ascontiguousarray(tensor.astype(np.float16) if tensor.dtype.kind == "f" else tensor)
