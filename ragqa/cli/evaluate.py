@@ -211,7 +211,7 @@ def documents(
         for row in rows:
             shares = [_share(part, row.numbered) for part in (row.both, row.alone)]
             shares = [_share(row.text, row.n), *shares, _share(row.heading, row.headed)]
-            cells.append((plain(row.source), plain(row.kind), f"{row.n:,}", *shares))
+            cells.append((row.source, row.kind, f"{row.n:,}", *shares))
         for message in messages:
             stderr().print(plain(message))
     headings = ("source", "kind", "places", "text", "number and text", "as passages", "heading")

@@ -158,13 +158,13 @@ def print_json(value: Any) -> None:  # noqa: ANN401 - any JSON
     typer.echo(json.dumps(value, indent=2))
 
 
-def print_table(title: str, headings: Sequence[str], rows: Iterable[Iterable[str | Text]], texts: int = 1) -> None:
+def print_table(title: str, headings: Sequence[str], rows: Iterable[Iterable[str]], texts: int = 1) -> None:
     """A table on standard output; all columns but the first ``texts`` are numbers."""
     table = Table(title=plain(title))
     for place, heading in enumerate(headings):
         table.add_column(plain(heading), justify="left" if place < texts else "right")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*map(plain, row))
     stdout().print(table)
 
 
