@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ragqa.cli.options import reshaped
 from ragqa.cli.output import plain, stderr, stdout
 from ragqa.cli.tables import answer_panel, passage_table, relevance_group, scores_group
 from ragqa.errors import ConfigError
@@ -18,9 +21,10 @@ from ragqa.records.recorder import words_per_second
 from ragqa.records.store import RecordStore
 from ragqa.records.view import View, advance
 from ragqa.settings import presets
-from ragqa.settings.config import Config, FusionConfig, with_values
+from ragqa.settings.config import Config, FusionConfig, settings_at, with_values
 from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import find_preset
+from ragqa.settings.schema import Place, SettingSpec
 from ragqa.types import Question
 from ragqa.types.events.generation import TraceEvent
 from ragqa.types.events.pipeline import Answered, Recorded, Selected
@@ -31,22 +35,13 @@ if TYPE_CHECKING:
     from rich.status import Status
 
     from ragqa.pipeline import Pipeline
-import inspect
-from collections.abc import Callable
-from enum import StrEnum
-
-from ragqa.settings.config import settings_at
-from ragqa.settings.schema import Place, SettingSpec
 
 
 def with_setting_options(command: Callable[..., None]) -> Callable[..., None]:
     """The command with an option for each setting in place of its ``**given``; None or False where not given."""
     own = inspect.signature(command, eval_str=True).parameters.values()
     fixed = [each for each in own if each.kind is not inspect.Parameter.VAR_KEYWORD]
-    parameters = [*fixed, *map(_parameter, settings_at(Place.OPTION))]
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {each.name: each.annotation for each in parameters}
-    return command
+    return reshaped(command, [*fixed, *map(_parameter, settings_at(Place.OPTION))])
 
 
 def _parameter(setting: SettingSpec) -> inspect.Parameter:

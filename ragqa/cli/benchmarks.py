@@ -14,6 +14,7 @@ import typer
 from rich.progress import TextColumn
 from rich.table import Table
 
+from ragqa.cli.options import reshaped
 from ragqa.cli.output import LONGEST_WORD, FittedTable, plain, progress_bar, stderr, stdout
 from ragqa.evaluation.benchmark import Benchmark, Command, Option, Outcome, Settings, Status, Task
 from ragqa.evaluation.report import Comparison, Report
@@ -31,7 +32,7 @@ _EXIT_CODES = (
     "same command retries it), 130 after Ctrl-C."
 )
 _TYPES: Mapping[str, type] = {"int": int, "float": float, "flag": bool, "file": Path, "argument": Path}
-_CARRIED_OUT = (
+CARRIED_OUT = (
     Option("out", "Folder of the run: finished items are stored there, and a stopped run continues.", "path"),
     Option("restart", "Discard what the folder holds and start over.", "flag", default=False),
     Option("json", "Print the report as JSON.", "flag", default=False),
@@ -45,8 +46,8 @@ def command_of(benchmark: Benchmark, show: Shows | None = None) -> Callable[...,
     """
 
     def command(**given: Any) -> None:  # noqa: ANN401 - typer passes what the options say
-        out, restart, as_json = (given.pop(option.name) for option in _CARRIED_OUT)
-        settings = benchmark.settings(**_plain(given))
+        out, restart, as_json = (given.pop(option.name) for option in CARRIED_OUT)
+        settings = benchmark.settings(**plain_values(given))
         folder = Path(out) if out else folder_of(benchmark, settings, Paths.from_env())
         last = watched(benchmark, settings, folder, restart=restart, is_named=bool(out))
         (show or printed)(last, settings, as_json)
@@ -55,34 +56,32 @@ def command_of(benchmark: Benchmark, show: Shows | None = None) -> Callable[...,
         if any(outcome.status in (Status.FAILED, Status.LEFT) for outcome in last.outcomes):
             raise typer.Exit(NOT_ALL_SCORED)
 
-    return _shaped(
-        command, benchmark.name, f"{benchmark.description}\n\n{_EXIT_CODES}", (*benchmark.options, *_CARRIED_OUT)
-    )
+    text = f"{benchmark.description}\n\n{_EXIT_CODES}"
+    return shaped(command, benchmark.name, text, (*benchmark.options, *CARRIED_OUT))
 
 
 def further_command(one: Command) -> Callable[..., None]:
     """What a benchmark offers beside its runs, likewise. Exit code 3 where not all is well."""
 
     def command(**given: Any) -> None:  # noqa: ANN401
-        report, is_well = one.call(_plain(given))
+        report, is_well = one.call(plain_values(given))
         draw(report)
         if not is_well:
             raise typer.Exit(REFUSED)
 
-    return _shaped(command, one.name, one.description, one.options)
+    return shaped(command, one.name, one.description, one.options)
 
 
-def _shaped(command: Callable[..., None], name: str, text: str, options: Sequence[Option]) -> Callable[..., None]:
+def shaped(command: Callable[..., None], name: str, text: str, options: Sequence[Option]) -> Callable[..., None]:
     """The command with the name, help and parameters that typer reads."""
     parameters = [_parameter(option) for option in options]
     parameters.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty)
     command.__name__, command.__doc__ = name, text
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    return command
+    return reshaped(command, parameters)
 
 
-def _plain(given: Mapping[str, Any]) -> dict[str, Any]:
+def plain_values(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of options, those of choices as texts."""
     return {name: str(value) if isinstance(value, StrEnum) else value for name, value in given.items()}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -10,15 +9,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from ragqa.cli.ask import with_preset
-from ragqa.cli.benchmarks import command_of, draw, further_command, watched
+from ragqa.cli.benchmarks import CARRIED_OUT, command_of, draw, further_command, plain_values, shaped, watched
 from ragqa.cli.evaluate_models import agreement, citations, claims, nli, obligations
-from ragqa.cli.output import plain, progress_bar, stderr, stdout
+from ragqa.cli.output import plain, print_json, print_table, progress_bar, stderr, stdout
 from ragqa.corpus.questions import load_questions
 from ragqa.errors import ConfigError
-from ragqa.evaluation.benchmark import Settings
+from ragqa.evaluation.benchmark import Option, Settings
 from ragqa.evaluation.benchmarks.generated_answers.ablations import (
     Study,
     Variant,
@@ -64,53 +62,24 @@ def compare(
     means, comparisons = compare_runs(runs)
     beside = published_rows("5")
     if as_json:
-        _print_json(
-            runs={
-                run.name: {"means": of_run, "unscored": run.n_unscored} for run, of_run in zip(runs, means, strict=True)
-            },
-            comparisons=[asdict(comparison) for comparison in comparisons],
-            published=[asdict(row) for row in beside],
-        )
+        both = zip(runs, means, strict=True)
+        found = {"runs": {run.name: {"means": of_run, "unscored": run.n_unscored} for run, of_run in both}}
+        print_json(found | _dicts(comparisons=comparisons, published=beside))
     else:
         draw(Report(comparisons=(*tables_of(runs, means, comparisons), published_comparison(beside))))
 
 
-def ablation(
-    study: Annotated[str, typer.Argument(help="filter (table 3), obligation-context (table 4) or steps (table 7).")],
-    questions: Annotated[Path, typer.Option(help="JSON list of {QuestionID, Question}; gold is not needed.")],
-    out: Annotated[Path, typer.Option(help="Parent folder of the runs; stopped runs continue.")],
-    index: Annotated[str, typer.Option(help="Corpus.")] = "rulebook",
-    generator: Annotated[str | None, typer.Option(help="Generator; for the filter study only.")] = None,
-    preset: Annotated[
-        str | None, typer.Option(help="Preset, by name or file, for the settings that are not varied.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N questions.")] = None,
-    parallel: Annotated[
-        int, typer.Option(min=1, max=64, help="Questions asked of a language model at the same time.")
-    ] = 1,
-    price_in: Annotated[float | None, typer.Option(min=0, help="Price of a million prompt tokens.")] = None,
-    price_out: Annotated[float | None, typer.Option(min=0, help="Price of a million completion tokens.")] = None,
-    restart: Annotated[bool, typer.Option("--restart", help="Discard what the folder holds and start over.")] = False,
-    as_json: AsJson = False,
-) -> None:
+def ablation(**given: Any) -> None:  # noqa: ANN401 - typer passes what the options say
     """Make a table of Chasandras et al. 2025 with what is configured here, beside what they found.
 
     filter: five pairs of threshold and max drop. obligation-context: passages, obligations alone, obligations with
     their own prompt. steps: NOC, LOC, and VRR after each of its steps. The last two ask a language model.
     """
+    study, out, restart, as_json = (given.pop(name) for name in ("study", "out", "restart", "json"))
     if study not in set(Study):
         msg = f"the study must be one of {', '.join(Study)}, got {study!r}; correct it and try again"
         raise ConfigError(msg)
-    settings = BENCHMARK.settings(
-        questions=questions,
-        index=index,
-        generator=generator,
-        preset=preset,
-        limit=limit,
-        parallel=parallel,
-        price_in=price_in,
-        price_out=price_out,
-    )
+    settings = BENCHMARK.settings(**plain_values(given))
     chosen = variants(Study(study), config_of(settings, Paths.from_env()))
     _check_server(chosen)
     prices_of(settings)
@@ -119,12 +88,10 @@ def ablation(
     steps = step_means(runs[-1].details) if study == Study.STEPS else ()
     beside = published_beside(Study(study))
     if as_json:
-        _print_json(
-            runs={run.name: of_run for run, of_run in zip(runs, means, strict=True)},
-            comparisons=[asdict(comparison) for comparison in comparisons],
-            steps=[{"step": name, **asdict(r), "composite": r.composite, "n": n} for name, r, n in steps],
-            published=[asdict(row) for row in beside],
-        )
+        found: dict[str, Any] = {"runs": {run.name: of_run for run, of_run in zip(runs, means, strict=True)}}
+        found |= _dicts(comparisons=comparisons)
+        found["steps"] = [{"step": name, **asdict(r), "composite": r.composite, "n": n} for name, r, n in steps]
+        print_json(found | _dicts(published=beside))
         return
     tables = tables_of(runs, means, comparisons)
     if steps:
@@ -132,6 +99,19 @@ def ablation(
         rows = [{**asdict(r), "composite": r.composite} for _, r, _ in steps]
         tables = (*tables, means_table("VRR step by step", names, rows))
     draw(Report(comparisons=(*tables, published_comparison(beside))))
+
+
+shaped(
+    ablation,
+    "ablation",
+    ablation.__doc__ or "",
+    (
+        Option("study", "filter (table 3), obligation-context (table 4) or steps (table 7).", positional=True),
+        *(option for option in BENCHMARK.options if option.name != "docids"),
+        Option("out", "Parent folder of the runs; stopped runs continue.", "file"),
+        *CARRIED_OUT[1:],
+    ),
+)
 
 
 def _check_server(chosen: Sequence[Variant]) -> None:
@@ -161,8 +141,8 @@ def _run_all(chosen: Sequence[Variant], settings: Settings, out: Path, *, restar
     return runs
 
 
-def _print_json(**found: Any) -> None:  # noqa: ANN401 - any JSON
-    typer.echo(json.dumps(found, indent=2))
+def _dicts(**rows: Sequence[Any]) -> dict[str, Any]:
+    return {name: [asdict(row) for row in of_name] for name, of_name in rows.items()}
 
 
 app = typer.Typer(help="Measure.", no_args_is_help=True)
@@ -209,13 +189,11 @@ def speed(
         for row in measure_speed(pipeline, [item.question for item in gold], selection_only=selection):
             rows.append(row)
             bar.advance(task)
-    table = Table(title=plain(f"{config.index}{f', {preset}' if preset else ''}: {len(rows)} questions"))
-    table.add_column("what")
-    for heading in ("median", "99th percentile", "maximum"):
-        table.add_column(heading, justify="right")
-    for name, *values in summarise(rows):
-        table.add_row(name, *(f"{value:,.3f}" for value in values))
-    stdout().print(table)
+    print_table(
+        f"{config.index}{f', {preset}' if preset else ''}: {len(rows)} questions",
+        ("what", "median", "99th percentile", "maximum"),
+        ((name, *(f"{value:,.3f}" for value in values)) for name, *values in summarise(rows)),
+    )
     for role, info in pipeline.models.infos.items():
         timed = map(str, timings().of_weights(info.fingerprint))
         stdout().print(plain("; ".join((f"{role}: {info.name}, {info.precision}", *timed))))
@@ -227,18 +205,17 @@ def documents(
     chunk_max_tokens: Annotated[int, typer.Option(help="Most words in a passage without a number.")] = 128,
 ) -> None:
     """How many gold places of published documents come back from reading them: text, number, heading."""
-    table = Table(title="Places recovered")
-    for column in ("source", "kind", "places", "text", "number and text", "as passages", "heading"):
-        table.add_column(column, justify="left" if column in {"source", "kind"} else "right")
+    cells = []
     for folder in folders:
         rows, messages = recovered(folder, chunk_max_tokens)
         for row in rows:
             shares = [_share(part, row.numbered) for part in (row.both, row.alone)]
             shares = [_share(row.text, row.n), *shares, _share(row.heading, row.headed)]
-            table.add_row(plain(row.source), plain(row.kind), f"{row.n:,}", *shares)
+            cells.append((row.source, row.kind, f"{row.n:,}", *shares))
         for message in messages:
             stderr().print(plain(message))
-    stdout().print(table)
+    headings = ("source", "kind", "places", "text", "number and text", "as passages", "heading")
+    print_table("Places recovered", headings, cells, texts=2)
 
 
 def _share(part: int, whole: int) -> str:

@@ -11,9 +11,8 @@ from typing import Annotated, Any
 
 import typer
 from rich.progress import Progress
-from rich.table import Table
 
-from ragqa.cli.output import PrecisionChoice, plain, progress_bar, stderr, stdout
+from ragqa.cli.output import PrecisionChoice, plain, print_json, print_table, progress_bar, stderr, stdout
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
 from ragqa.errors import ConfigError
@@ -76,7 +75,7 @@ def nli(
     with progress_bar() as bar:
         reports = [_measured(bar, entailment, of_set, name) for name, of_set in sets.items()]
     if as_json:
-        typer.echo(json.dumps([_pair_figures(report) for report in reports], indent=2))
+        print_json([_pair_figures(report) for report in reports])
         return
     for report in reports:
         _print_pairs(report)
@@ -101,22 +100,22 @@ def agreement(
         rows = list(bar.track(found, total=len(published), description="Scoring"))
     parts = measures.agreement(rows)
     if as_json:
-        typer.echo(json.dumps({"parts": [asdict(p) for p in parts], "cases": [asdict(r) for r in rows]}, indent=2))
+        print_json({"parts": [asdict(p) for p in parts], "cases": [asdict(r) for r in rows]})
         return
     if each:
         _print_cases(rows)
     title = f"{len(rows)} published cases, script mode, {scoring.entailment_model}"
-    table = _table(title, "part", "Pearson r", "published", "ours", "difference", "distance")
-    for part in parts:
-        table.add_row(
+    cells = [
+        (
             part.part.replace("_", " "),
             "undefined" if part.pearson is None else f"{part.pearson:.3f}",
-            f"{part.mean_published:.3f}",
-            f"{part.mean_found:.3f}",
+            *(f"{mean:.3f}" for mean in (part.mean_published, part.mean_found)),
             f"{part.mean_difference:+.3f}",
             f"{part.mean_distance:.3f}",
         )
-    stdout().print(table)
+        for part in parts
+    ]
+    print_table(title, ("part", "Pearson r", "published", "ours", "difference", "distance"), cells)
     stdout().print(
         "E and C compare directly; OC and composite depend on a classifier that is not published.", style="dim"
     )
@@ -138,14 +137,10 @@ def obligations(
     classifier = load_obligations(scoring)
     found = [measure_obligations(classifier.classify, sentences, name) for name, sentences in sets.items()]
     if as_json:
-        figures = [asdict(m) | {"precision": m.precision, "recall": m.recall, "f1": m.f1} for m in found]
-        typer.echo(json.dumps(figures, indent=2))
+        print_json([asdict(m) | {"precision": m.precision, "recall": m.recall, "f1": m.f1} for m in found])
         return
-    table = _table(scoring.obligation_model, "sentences", "count", "F1", "precision", "recall")
-    for measured in found:
-        numbers = (measured.f1, measured.precision, measured.recall)
-        table.add_row(measured.name, f"{measured.n_sentences}", *(f"{number:.3f}" for number in numbers))
-    stdout().print(table)
+    rows = ((m.name, f"{m.n_sentences}", *(f"{x:.3f}" for x in (m.f1, m.precision, m.recall))) for m in found)
+    print_table(scoring.obligation_model, ("sentences", "count", "F1", "precision", "recall"), rows)
     for measured in found if each else []:
         for wrong, texts in (("missed", measured.missed), ("false alarm", measured.false_alarms)):
             for text in texts:
@@ -173,7 +168,7 @@ def citations(
         typer.echo(json.dumps(_citations_json(found, checked), indent=2, ensure_ascii=False))
         return
     title = f"citations of {len(checked)} sentences, {scoring.entailment_model}, threshold {scoring.verdict_threshold}"
-    stdout().print(_citation_table(title, found), _kinds(found))
+    _print_citations(title, found)
     for one in checked if each else []:
         if set(one.check.verified) != set(one.labelled.right):
             words = f"{one.labelled.written} → {one.check.verified}, right is {one.labelled.right}: {one.labelled.text}"
@@ -215,7 +210,7 @@ def claims(
     if out:
         write_whole(out, [json.dumps(figures, indent=1) + "\n"])
     if as_json:
-        typer.echo(json.dumps(figures, indent=2))
+        print_json(figures)
         return
     _print_rates(rates, labels, f"{file.name}, {scorer.verdicts.info.name}", note)
 
@@ -226,14 +221,16 @@ def _rates_json(rates: Rates, note: str) -> dict[str, Any]:
 
 
 def _print_rates(rates: Rates, labels: Sequence[str], title: str, note: str) -> None:
-    table = _table(
-        f"{title}: balanced accuracy {rates.balanced:.3f}", "labelled", "n", *(f"called {x}" for x in labels)
-    )
     rows = [(label, rates.counts[label]) for label in labels if label in rates.counts]
     rows += [(f"  {label}: {kind}", counts) for (label, kind), counts in sorted(rates.kinds.items())]
-    for name, counts in rows:
-        table.add_row(name, f"{counts.total():,}", *(f"{counts[said] / counts.total():.2f}" for said in labels))
-    stdout().print(table)
+    print_table(
+        f"{title}: balanced accuracy {rates.balanced:.3f}",
+        ("labelled", "n", *(f"called {label}" for label in labels)),
+        (
+            (name, f"{counts.total():,}", *(f"{counts[said] / counts.total():.2f}" for said in labels))
+            for name, counts in rows
+        ),
+    )
     stdout().print(plain(note))
 
 
@@ -248,15 +245,16 @@ def _wice(file: Path, scorer: RepassScorer, limit: int | None, *, as_json: bool)
         "raw P(entailment) at the threshold": [(one.claim.is_supported, one.raw in raw) for one in checked],
     }
     if as_json:
-        typer.echo(json.dumps({name: measures.balanced_accuracy(rows) for name, rows in found.items()}, indent=2))
+        print_json({name: measures.balanced_accuracy(rows) for name, rows in found.items()})
         return
-    table = _table(f"{len(checked)} claims, {scorer.verdicts.info.name}", "", "balanced accuracy", "supported", "else")
+    cells = []
     for name, rows in found.items():
         sides = [[said for is_so, said in rows if is_so is wanted] for wanted in (True, False)]
         value = measures.balanced_accuracy(rows)
         shares = [f"{sum(side)} of {len(side)}" for side in sides]
-        table.add_row(name, "undefined" if value is None else f"{value:.3f}", *shares)
-    stdout().print(table)
+        cells.append((name, "undefined" if value is None else f"{value:.3f}", *shares))
+    title = f"{len(checked)} claims, {scorer.verdicts.info.name}"
+    print_table(title, ("", "balanced accuracy", "supported", "else"), cells)
     stdout().print("Share called supported: of supported claims, and of all others.", style="dim")
 
 
@@ -271,15 +269,6 @@ def _scoring(model: str, precision: PrecisionChoice | None, coverage_model: str 
     return replace(scoring, precision=precision.value) if precision else scoring
 
 
-def _table(title: str, first: str, *numbers: str) -> Table:
-    """Without rows; all columns but the first are numbers."""
-    table = Table(title=plain(title))
-    table.add_column(first)
-    for heading in numbers:
-        table.add_column(heading, justify="right")
-    return table
-
-
 def _pair_figures(report: PairReport) -> dict[str, Any]:
     derived = ("n_pairs", "accuracy", "recall", "pairs_per_second")
     return asdict(report) | {name: getattr(report, name) for name in derived}
@@ -290,45 +279,39 @@ def _print_pairs(report: PairReport) -> None:
     speed = f"{report.pairs_per_second:,.0f} pairs/s"
     name = f"{report.model.name} ({report.model.precision})"
     title = f"{report.name}: {accuracy}, {report.n_pairs:,} pairs, {speed}, {name}"
-    table = _table(title, "label", "recall", *(f"called {label}" for label in LABELS))
-    for label, row in zip(LABELS, report.confusion, strict=True):
-        recall = report.recall[label]
-        table.add_row(label, "-" if recall is None else f"{recall:.3f}", *(f"{count:,}" for count in row))
-    stdout().print(table)
+    recalls = ("-" if value is None else f"{value:.3f}" for value in map(report.recall.get, LABELS))
+    rows = zip(LABELS, recalls, report.confusion, strict=True)
+    print_table(
+        title,
+        ("label", "recall", *(f"called {label}" for label in LABELS)),
+        ((label, recall, *(f"{count:,}" for count in row)) for label, recall, row in rows),
+    )
     if len(report.correct_of) > 1:
         kinds = (f"{kind or 'unnamed'} {correct} of {n}" for kind, (correct, n) in report.correct_of.items())
         stdout().print(plain("Correct: " + ", ".join(kinds)))
 
 
 def _print_cases(rows: list[CaseAgreement]) -> None:
-    table = _table("published / ours", "case", "sentences", "E", "C", "OC", "composite")
+    cells = []
     for row in rows:
         numbers = zip(row.published.values, row.found.values, strict=True)
-        cells = (f"{theirs:.3f} / {ours:.3f}" for theirs, ours in numbers)
-        table.add_row(str(row.number), f"{row.n_source_sentences} x {row.n_answer_sentences}", *cells)
-    stdout().print(table)
+        both = (f"{theirs:.3f} / {ours:.3f}" for theirs, ours in numbers)
+        cells.append((str(row.number), f"{row.n_source_sentences} x {row.n_answer_sentences}", *both))
+    print_table("published / ours", ("case", "sentences", "E", "C", "OC", "composite"), cells)
 
 
-def _citation_table(title: str, found: CitationReport) -> Table:
-    table = _table(title, "", "precision", "recall")
-    for name, counts in (
-        ("changes made by the check", found.changes),
-        ("citations as written", found.before),
-        ("citations after the check", found.after),
-    ):
-        table.add_row(
-            name,
-            _share(counts.precision, counts.n_right, counts.n_found),
-            _share(counts.recall, counts.n_right, counts.n_expected),
-        )
-    return table
-
-
-def _kinds(found: CitationReport) -> Table:
-    table = _table("sentences whose citations are just right after the check", "as written", "right after")
-    for kind, (good, total) in found.exact.items():
-        table.add_row(kind, f"{good} of {total}")
-    return table
+def _print_citations(title: str, found: CitationReport) -> None:
+    names = ("changes made by the check", "citations as written", "citations after the check")
+    rows = [
+        (name, _share(one.precision, one.n_right, one.n_found), _share(one.recall, one.n_right, one.n_expected))
+        for name, one in zip(names, (found.changes, found.before, found.after), strict=True)
+    ]
+    print_table(title, ("", "precision", "recall"), rows)
+    print_table(
+        "sentences whose citations are just right after the check",
+        ("as written", "right after"),
+        ((kind, f"{good} of {total}") for kind, (good, total) in found.exact.items()),
+    )
 
 
 def _share(value: float | None, count: int, total: int) -> str:

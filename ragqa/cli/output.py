@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Literal, NoReturn
@@ -152,6 +153,21 @@ def stderr() -> Console:
     return Console(stderr=True, markup=False, highlight=False, emoji=False)
 
 
+def print_json(value: Any) -> None:  # noqa: ANN401 - any JSON
+    """The value on standard output, indented."""
+    typer.echo(json.dumps(value, indent=2))
+
+
+def print_table(title: str, headings: Sequence[str], rows: Iterable[Iterable[str]], texts: int = 1) -> None:
+    """A table on standard output; all columns but the first ``texts`` are numbers."""
+    table = Table(title=plain(title))
+    for place, heading in enumerate(headings):
+        table.add_column(plain(heading), justify="left" if place < texts else "right")
+    for row in rows:
+        table.add_row(*map(plain, row))
+    stdout().print(table)
+
+
 def progress_bar() -> Progress:
     """A bar with counts, elapsed and remaining time, on standard error."""
     return Progress(
@@ -172,6 +188,9 @@ def fail(error: RagqaError) -> NoReturn:
 
 
 def options_of(context: typer.Context) -> dict[str, Any]:
-    """The values of a command's options, given or not, in the order in which its help names them."""
-    names = [option.name for option in context.command.params]
-    return {name: context.params[name] for name in names if name in context.params}
+    """The values of a command's options by their flags, given or not, in the order in which its help names them."""
+    return {
+        option.opts[0].lstrip("-").replace("-", "_"): context.params[option.name]
+        for option in context.command.params
+        if option.name in context.params
+    }

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 
+from ragqa.cli.options import built
 from ragqa.cli.output import options_of, plain, progress_bar, stderr, stdout
 from ragqa.cli.rankings import fused_rankings, reranked_results
-from ragqa.cli.train_ranking import asked_index, cut, ranker
+from ragqa.cli.train_ranking import Questions, asked_index, cut, ranker
 from ragqa.cli.train_verdicts import verdicts
 from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmarks.retrieval.comparing import measured
-from ragqa.evaluation.measures import display_name
 from ragqa.index import Index
 from ragqa.lab.claims import FOLDS
 from ragqa.lab.dataset.pseudo_queries import PseudoQuery, counts_of, draw, pseudo_queries
@@ -26,6 +27,7 @@ from ragqa.lab.training.model_folder import command_line, files_table, write_car
 from ragqa.lab.training.nli import NliSources, NliTraining, gather, nli_card, train_nli
 from ragqa.lab.training.obligations import train_obligations
 from ragqa.lab.training.packing import pack_adapter, pack_model
+from ragqa.lab.training.ranker import RankingMeans
 from ragqa.lab.training.reranker import KnownRankings, RerankerTraining, base_folder, reranker_card, train_reranker
 from ragqa.lab.training.retriever import RetrieverTraining, retriever_card, train_retriever
 from ragqa.lab.training.verifier import VerifierSources, gather_claims, gather_first, verifier_card, verifier_training
@@ -36,6 +38,14 @@ from ragqa.settings.config import RerankingConfig
 from ragqa.types import Ranking
 
 RERANKER_WEIGHTS = (0.2, 0.3, 0.5, 1.0)  # of the reranker, measured with --fold
+STOP_AFTER = typer.Option(min=1, help="Number of steps after which the weights are written.")
+Out = Annotated[
+    Path, typer.Option(help="Folder of what is trained and its checkpoint; an interrupted training resumes there.")
+]
+PartOfQuestions = Annotated[
+    str, typer.Option("--fold", help="K/N: train on fold K of N, measure on its test questions.")
+]
+Limit = Annotated[int | None, typer.Option(min=1, help="Number of pairs to train on, chosen at random.")]
 
 app = typer.Typer(help="Train the embedded models.", no_args_is_help=True)
 app.command()(ranker)
@@ -49,12 +59,20 @@ def _train() -> None:
 
 
 @app.command()
+@built(
+    RetrieverTraining,
+    rank=typer.Option(min=1, help="Rank of the adapter."),
+    layers=typer.Option(min=1, help="Number of last layers to adapt."),
+    learning_rate=typer.Option("--lr", min=0.0, help="Peak learning rate."),
+    batch_size=typer.Option("--batch", min=1, help="Pairs per step."),
+    seed=typer.Option(min=0, help="Seed of factors, data order, pseudo-queries and --limit."),
+    stop_after=STOP_AFTER,
+)
 def retriever(
     ctx: typer.Context,
     index: Annotated[str, typer.Option(help="Corpus, whose encoder is trained further.")],
-    out: Annotated[
-        Path, typer.Option(help="Folder for adapter and checkpoint; an interrupted training resumes there.")
-    ],
+    out: Out,
+    training: RetrieverTraining,
     questions: Annotated[
         list[Path] | None,
         typer.Option(help="Questions with gold passages, ObliQA's schema; default: pseudo-queries made of the corpus."),
@@ -66,16 +84,8 @@ def retriever(
         Path | None, typer.Option(help="Questions to measure on, where pseudo-queries alone are trained on.")
     ] = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="Epochs; default: 2 with questions, 1 without.")] = None,
-    rank: Annotated[int, typer.Option(min=1, help="Rank of the adapter.")] = 16,
-    layers: Annotated[int, typer.Option(min=1, help="Number of last layers to adapt.")] = 3,
-    lr: Annotated[float, typer.Option(min=0.0, help="Peak learning rate.")] = 5e-4,
-    batch: Annotated[int, typer.Option(min=1, help="Pairs per step.")] = 96,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of factors, data order, pseudo-queries and --limit.")] = 1,
-    fold: Annotated[str, typer.Option(help="K/N: train on fold K of N, measure on its test questions.")] = "",
-    limit: Annotated[int | None, typer.Option(min=1, help="Number of pairs to train on, chosen at random.")] = None,
-    stop_after: Annotated[
-        int | None, typer.Option(min=1, help="Number of steps after which the adapter is written.")
-    ] = None,
+    fold: PartOfQuestions = "",
+    limit: Limit = None,
 ) -> None:
     """Adapt an index's encoder to questions, or to the corpus alone. Killed, it resumes at its last checkpoint.
 
@@ -85,23 +95,14 @@ def retriever(
     files, tests = questions or [], [test] if test else []
     _check_options(out, files, test, fold)
     asked = asked_index(index, files, fold, test)
-    made = _made(asked.index, pseudo, seed) if pseudo or not files else ()
+    made = _made(asked.index, pseudo, training.seed) if pseudo or not files else ()
     manifest = asked.index.manifest
     spared = {n: query.spared for n, query in enumerate(made, start=len(asked.learnt))}
     with stderr().status("Looking for hard negatives"):
         further = [query.question for query in made]
-        data = asked.gathered(asked.index.bm25s, limit=limit, seed=seed, further=further, spared=spared)
+        data = asked.gathered(asked.index.bm25s, limit=limit, seed=training.seed, further=further, spared=spared)
     stderr().print(data.counts)
-    training = RetrieverTraining(
-        base=manifest.encoder,
-        epochs=epochs or (2 if files else 1),
-        rank=rank,
-        layers=layers,
-        learning_rate=lr,
-        batch_size=batch,
-        seed=seed,
-        stop_after=stop_after,
-    )
+    training = replace(training, base=manifest.encoder, epochs=epochs or (2 if files else 1))
     last = _shown(train_retriever(training, data, out))
     figures = _dense_before_and_after(asked, f"{training.base}+{out}") if asked.tested else []
     for measure, before, after in figures:
@@ -123,24 +124,24 @@ def retriever(
 
 
 @app.command()
+@built(
+    RerankerTraining,
+    base=typer.Option(help="Backbone: a folder or nli-minilm-l6; default: the index's encoder."),
+    epochs=typer.Option(min=1),
+    negatives=typer.Option(min=1, help="Hard negatives for each gold passage."),
+    learning_rate=typer.Option("--lr", min=0.0, help="Peak learning rate."),
+    batch_size=typer.Option("--batch", min=1, help="Gold passages per step."),
+    seed=typer.Option(min=0, help="Seed of the new layer, data order and --limit."),
+    stop_after=STOP_AFTER,
+)
 def reranker(
     ctx: typer.Context,
     index: Annotated[str, typer.Option(help="Corpus.")],
-    questions: Annotated[list[Path], typer.Option(help="Questions with gold passages: ObliQA's schema.")],
-    out: Annotated[
-        Path, typer.Option(help="Folder for weights and checkpoint; an interrupted training resumes there.")
-    ],
-    base: Annotated[str, typer.Option(help="Backbone: a folder or nli-minilm-l6; default: the index's encoder.")] = "",
-    epochs: Annotated[int, typer.Option(min=1)] = 1,
-    negatives: Annotated[int, typer.Option(min=1, help="Hard negatives for each gold passage.")] = 4,
-    lr: Annotated[float, typer.Option(min=0.0, help="Peak learning rate.")] = 1e-4,
-    batch: Annotated[int, typer.Option(min=1, help="Gold passages per step.")] = 8,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the new layer, data order and --limit.")] = 1,
-    fold: Annotated[str, typer.Option(help="K/N: train on fold K of N, measure on its test questions.")] = "",
-    limit: Annotated[int | None, typer.Option(min=1, help="Number of pairs to train on, chosen at random.")] = None,
-    stop_after: Annotated[
-        int | None, typer.Option(min=1, help="Number of steps after which the weights are written.")
-    ] = None,
+    questions: Questions,
+    out: Out,
+    training: RerankerTraining,
+    fold: PartOfQuestions = "",
+    limit: Limit = None,
 ) -> None:
     """Train a reranker on questions with gold passages. Killed, it resumes at its last checkpoint when run again.
 
@@ -148,39 +149,27 @@ def reranker(
     """
     wait_passively()
     asked = asked_index(index, questions, fold)
-    start = base or asked.index.manifest.encoder
-    _, base_sha256 = base_folder(start)
+    training = replace(training, base=training.base or asked.index.manifest.encoder)
+    _, base_sha256 = base_folder(training.base)
     gold = [*asked.learnt, *asked.tested]
     rankings = fused_rankings(gold, asked.index)
     fused = {item.question.text: one for item, one in zip(gold, rankings, strict=True)}
     with stderr().status("Looking for hard negatives"):
-        data = asked.gathered(KnownRankings("fused", fused), limit=limit, seed=seed)
+        data = asked.gathered(KnownRankings("fused", fused), limit=limit, seed=training.seed)
     stderr().print(data.counts)
-    training = RerankerTraining(
-        base=start,
-        epochs=epochs,
-        negatives=negatives,
-        batch_size=batch,
-        learning_rate=lr,
-        seed=seed,
-        stop_after=stop_after,
-    )
     last = _shown(train_reranker(training, data, out))
     figures = _reranked_before_and_after(asked, fused, out) if asked.tested else []
-    names = [display_name(measure) for measure in MEASURES]
-    for what, values in figures:
-        found = ", ".join(f"{name} {value:.4f}" for name, value in zip(names, values, strict=True))
-        stdout().print(plain(f"{what}: {found}"))
+    for figure in figures:
+        stdout().print(plain(str(figure)))
     card = reranker_card(
         out.resolve().name,
         training,
         data,
         last,
         base_sha256=base_sha256,
-        command=command_line("train reranker", options_of(ctx) | {"base": start}),
+        command=command_line("train reranker", options_of(ctx) | {"base": training.base}),
         sources=files_table(questions),
         figures=figures,
-        measures=names,
         n_tested=len(asked.tested),
     )
     write_card(out, card)
@@ -215,45 +204,35 @@ def body(
 
 
 @app.command()
+@built(
+    NliTraining,
+    base=typer.Option(help="Backbone: an embedded name or a folder."),
+    epochs=typer.Option(min=1),
+    batch_size=typer.Option(min=1),
+    learning_rate=typer.Option(min=0.0),
+    dropout=typer.Option(min=0.0, max=0.9, help="Dropout between layers; 0 suits one epoch."),
+    frozen_layers=typer.Option(min=0, help="Number of lowest layers that are not trained."),
+    seed=typer.Option(min=0, help="Seed of data order and made pairs."),
+    stop_after=STOP_AFTER,
+)
 def nli(
     ctx: typer.Context,
     pairs: Annotated[list[Path], typer.Option(help="JSON lines of {premise, hypothesis, label, set}, may be gzipped.")],
-    out: Annotated[
-        Path, typer.Option(help="Folder for weights and checkpoint; an interrupted training resumes there.")
-    ],
+    out: Out,
+    training: NliTraining,
     documents: Annotated[
         list[Path] | None, typer.Option(help="Folder or file of passages to make further pairs from.")
     ] = None,
     answers: Annotated[Path | None, typer.Option(help="JSON list of {Answer, Passages}.")] = None,
-    base: Annotated[str, typer.Option(help="Backbone: an embedded name or a folder.")] = "nli-minilm-l6",
-    epochs: Annotated[int, typer.Option(min=1)] = 1,
-    batch_size: Annotated[int, typer.Option(min=1)] = 48,
-    learning_rate: Annotated[float, typer.Option(min=0.0)] = 1e-4,
-    dropout: Annotated[float, typer.Option(min=0.0, max=0.9, help="Dropout between layers; 0 suits one epoch.")] = 0.1,
-    frozen_layers: Annotated[int, typer.Option(min=0, help="Number of lowest layers that are not trained.")] = 0,
     made: Annotated[int, typer.Option(min=0, help="Number of pairs made from --documents.")] = 40_000,
-    limit: Annotated[int | None, typer.Option(min=1, help="Number of pairs to train on, chosen at random.")] = None,
-    stop_after: Annotated[
-        int | None, typer.Option(min=1, help="Number of steps after which the weights are written.")
-    ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of data order and made pairs.")] = 1,
+    limit: Limit = None,
 ) -> None:
     """Train the NLI model. Killed, it resumes at its last checkpoint when run again."""
     wait_passively()
     with stderr().status("Reading pairs and making further ones"):
-        sources = NliSources(tuple(pairs), tuple(documents or ()), answers, n_made=made, limit=limit, seed=seed)
-        train, held_out = gather(sources)
+        files = (tuple(pairs), tuple(documents or ()), answers)
+        train, held_out = gather(NliSources(*files, n_made=made, limit=limit, seed=training.seed))
     stderr().print(f"{len(train):,} pairs to train on, {len(held_out):,} held out")
-    training = NliTraining(
-        base=base,
-        epochs=epochs,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        dropout=dropout,
-        frozen_layers=frozen_layers,
-        seed=seed,
-        stop_after=stop_after,
-    )
     last = _shown(train_nli(training, train, held_out, out))
     write_card(out, nli_card(out.name, training, train, last, command_line("train nli", options_of(ctx))))
     stdout().print(plain(f"Weights and card are in {out}; measure: ragqa eval nli --model {out} --pairs FILE"))
@@ -279,48 +258,40 @@ def pack(
 
 
 @app.command()
+@built(
+    VerifierSources,
+    claims=typer.Option(help="Folder of claims.jsonl and gaps.jsonl, such as RAGQA_DATA/claims."),
+    fold=typer.Option(min=0, max=FOLDS - 1, help="Hold this fold out, and measure it."),
+    passes=typer.Option(min=1, help="Over the claims, each with windows drawn anew."),
+    n_general=typer.Option("--general", min=0, help="General pairs beside them."),
+    n_made=typer.Option("--made", min=0, help="Pairs made by rule of the claims' passages."),
+    n_first=typer.Option("--first", min=0, help="Short general pairs, seen before all others."),
+    seed=typer.Option(min=0, help="Of the data's order and of what is drawn."),
+)
 def verifier(
     ctx: typer.Context,
-    claims: Annotated[Path, typer.Option(help="Folder of claims.jsonl and gaps.jsonl, such as RAGQA_DATA/claims.")],
-    out: Annotated[
-        Path, typer.Option(help="Folder for weights and checkpoint; an interrupted training resumes there.")
-    ],
+    sources: VerifierSources,
+    out: Out,
     pairs: Annotated[
         list[Path] | None, typer.Option(help="General pairs: JSON lines of {premise, hypothesis, label, set}.")
     ] = None,
-    fold: Annotated[int | None, typer.Option(min=0, max=FOLDS - 1, help="Hold this fold out, and measure it.")] = None,
-    passes: Annotated[int, typer.Option(min=1, help="Over the claims, each with windows drawn anew.")] = 2,
-    general: Annotated[int, typer.Option(min=0, help="General pairs beside them.")] = 5_000,
-    made: Annotated[int, typer.Option(min=0, help="Pairs made by rule of the claims' passages.")] = 2_000,
-    first: Annotated[int, typer.Option(min=0, help="Short general pairs, seen before all others.")] = 0,
     frozen_layers: Annotated[int, typer.Option(min=0, help="So many of the lowest layers stay as they are.")] = 0,
     rank: Annotated[
         int, typer.Option(min=0, help="Train low-rank factors beside the other layers, of this rank; 0: these layers.")
     ] = 0,
     base: Annotated[str, typer.Option(help="Model to start from: an embedded name or a folder.")] = "nli-minilm-l6",
-    stop_after: Annotated[int | None, typer.Option(min=1, help="Write the weights after so many steps.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of the data's order and of what is drawn.")] = 1,
+    stop_after: Annotated[int | None, STOP_AFTER] = None,
 ) -> None:
     """Train the verifier of verdicts on labelled claims. Killed, it resumes at its last checkpoint when run again."""
     wait_passively()
     with stderr().status("Reading claims and pairs"):
-        sources = VerifierSources(
-            claims=claims,
-            pairs=tuple(pairs or ()),
-            fold=fold,
-            passes=passes,
-            n_general=general,
-            n_made=made,
-            n_first=first,
-            seed=seed,
-        )
-        early, (train, held_out) = gather_first(sources), gather_claims(sources)
-    stderr().print(f"{len(early):,} and {len(train):,} pairs to train on, {len(held_out):,} held out")
-    training = verifier_training(base, frozen_layers, rank, seed, stop_after)
-    last = _shown(train_nli(training, train, held_out, out, early))
-    write_card(
-        out, verifier_card(out.name, training, [*early, *train], last, command_line("train verifier", options_of(ctx)))
-    )
+        sources = replace(sources, pairs=tuple(pairs or ()))
+        first, (train, held_out) = gather_first(sources), gather_claims(sources)
+    stderr().print(f"{len(first):,} and {len(train):,} pairs to train on, {len(held_out):,} held out")
+    training = verifier_training(base, frozen_layers, rank, sources.seed, stop_after)
+    last = _shown(train_nli(training, train, held_out, out, first))
+    card = verifier_card(out.name, training, [*first, *train], last, command_line("train verifier", options_of(ctx)))
+    write_card(out, card)
     stdout().print(plain(f"Weights and card are in {out}; measure: ragqa eval claims --verdict-model {out}"))
 
 
@@ -374,20 +345,17 @@ def _dense_before_and_after(asked: AskedIndex, adapted: str) -> list[tuple[str, 
     return [(f"{name}, {size}", f"{before[name]:.4f}", f"{after[name]:.4f}") for name in before]
 
 
-def _reranked_before_and_after(
-    asked: AskedIndex, fused: Mapping[str, Ranking], model: Path
-) -> list[tuple[str, list[float]]]:
-    """(ranking, its measures): fused, then reranked with each weight."""
+def _reranked_before_and_after(asked: AskedIndex, fused: Mapping[str, Ranking], model: Path) -> list[RankingMeans]:
+    """Fused, then reranked with each weight."""
     before = tuple(fused[item.question.text] for item in asked.tested)
     reranking = RerankingConfig(str(model))
     after, milliseconds = reranked_results(asked.tested, asked.index, before, reranking, RERANKER_WEIGHTS)
     if milliseconds is not None:
         stderr().print(f"{milliseconds:.0f} ms a question to rerank {reranking.depth} passages")
-    results = [measured("fused", asked.tested, before), *after]
-    return [(result.name, [result.means[measure] for measure in MEASURES]) for result in results]
+    return [RankingMeans.of(one) for one in (measured("fused", asked.tested, before), *after)]
 
 
-def _best_weight(figures: Sequence[tuple[str, list[float]]]) -> float:
+def _best_weight(figures: Sequence[RankingMeans]) -> float:
     """The weight of the highest MAP@10; the first of equals."""
     at = MEASURES.index("AP@10")
-    return max(zip(RERANKER_WEIGHTS, figures[1:], strict=True), key=lambda pair: pair[1][1][at])[0]
+    return max(zip(RERANKER_WEIGHTS, figures[1:], strict=True), key=lambda pair: pair[1].means[at])[0]

@@ -9,6 +9,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
+from ragqa.cli.options import built
 from ragqa.cli.output import options_of, plain, progress_bar, stderr, stdout
 from ragqa.cli.rankings import Stacking, fused_rankings
 from ragqa.errors import ConfigError
@@ -22,6 +23,12 @@ from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import find_preset
 from ragqa.types import Ranking
 
+Questions = Annotated[list[Path], typer.Option(help="Questions with gold passages: ObliQA's schema.")]
+Weights = Annotated[
+    list[float] | None, typer.Option(help="Weight of a question of each file, in the order of --questions.")
+]
+Folds = Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")]
+
 
 def asked_index(name: str, files: Sequence[Path], fold: str = "", test: Path | None = None) -> AskedIndex:
     """See `AskedIndex.of`."""
@@ -29,24 +36,24 @@ def asked_index(name: str, files: Sequence[Path], fold: str = "", test: Path | N
         return AskedIndex.of(name, files, fold, test)
 
 
+@built(
+    ranking.RankerTraining,
+    depth=typer.Option(min=2, help="Fused passages that the ranker orders."),
+    trees=typer.Option(min=1),
+    leaves=typer.Option(min=2, max=131_072, help="Leaves of a tree."),
+    learning_rate=typer.Option("--lr", min=0.0, help="Learning rate."),
+    seed=typer.Option(min=0, help="Seed of the features and questions of each tree."),
+    further=typer.Option(help="A further ranking that the ranker reads, such as dense:BASE+ADAPTER."),
+)
 def ranker(
     ctx: typer.Context,
     index: Annotated[str, typer.Option(help="Corpus with the rankings bm25, context and dense.")],
-    questions: Annotated[list[Path], typer.Option(help="Questions with gold passages: ObliQA's schema.")],
+    questions: Questions,
     out: Annotated[Path, typer.Option(help="Folder for the ranker and its model card.")],
-    weight: Annotated[
-        list[float] | None, typer.Option(help="Weight of a question of each file, in the order of --questions.")
-    ] = None,
-    depth: Annotated[int, typer.Option(min=2, help="Fused passages that the ranker orders.")] = 50,
-    trees: Annotated[int, typer.Option(min=1)] = 200,
-    leaves: Annotated[int, typer.Option(min=2, max=131_072, help="Leaves of a tree.")] = 15,
-    lr: Annotated[float, typer.Option(min=0.0, help="Learning rate.")] = 0.05,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the features and questions of each tree.")] = 0,
-    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    training: ranking.RankerTraining,
+    weight: Weights = None,
+    folds: Folds = 5,
     preset: Annotated[str, typer.Option(help="Preset whose fusion chooses the passages.")] = "",
-    further: Annotated[
-        str, typer.Option(help="A further ranking that the ranker reads, such as dense:BASE+ADAPTER.")
-    ] = "",
     stacked: Annotated[
         list[str] | None,
         typer.Option(
@@ -62,12 +69,9 @@ def ranker(
     encoder under it: of each question it reads the ranking of a model that learnt from none of its gold passages.
     """
     fusion = find_preset(preset, Paths.from_env().presets).fusion if preset else None
-    reading = Stacking(further, tuple(stacked or ()), fusion)
+    reading = Stacking(training.further, tuple(stacked or ()), fusion)
     asked, by_file, counts, texts, parts, fused = _ranked(index, questions, weight, folds, reading)
     gold = asked.learnt
-    training = ranking.RankerTraining(
-        depth=depth, trees=trees, leaves=leaves, learning_rate=lr, seed=seed, further=further
-    )
     with progress_bar() as bar:
         rows = ranking.gather(gold, fused, training, asked.index, texts)
         candidates = list(bar.track(rows, total=len(gold), description="Features"))
@@ -78,12 +82,12 @@ def ranker(
     for file, places in zip(questions, by_file, strict=True):
         first, end = places.start, places.stop
         of = file.stem if len(questions) > 1 else ""
-        figures += ranking.figures_of(gold[first:end], fused[first:end], scores[first:end], depth, of)
+        figures += ranking.figures_of(gold[first:end], fused[first:end], scores[first:end], training.depth, of)
     for figure in figures:
         stdout().print(plain(str(figure)))
     with stderr().status("Training on all questions"):
         booster = ranking.train(candidates, training)
-    ranking.write_ranker(booster, out, further)
+    ranking.write_ranker(booster, out, training.further)
     card = ranking.ranker_card(
         out.resolve().name,
         training,
@@ -95,17 +99,12 @@ def ranker(
         sources=files_table(questions),
     )
     write_card(out, card)
-    use = f"ragqa ask QUESTION --index {index} --reranker {out} --rerank-depth {depth} --rerank-weight 1"
+    use = f"ragqa ask QUESTION --index {index} --reranker {out} --rerank-depth {training.depth} --rerank-weight 1"
     stdout().print(plain(f"Ranker and card are in {out}; use: {use}"))
 
 
 def cut(
-    index: Annotated[str, typer.Option(help="Corpus.")],
-    questions: Annotated[list[Path], typer.Option(help="Questions with gold passages: ObliQA's schema.")],
-    weight: Annotated[
-        list[float] | None, typer.Option(help="Weight of a question of each file, in the order of --questions.")
-    ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
+    index: Annotated[str, typer.Option(help="Corpus.")], questions: Questions, weight: Weights = None, folds: Folds = 5
 ) -> None:
     """Fit the dynamic cut-off of `--filter-method expected-f2`, beside threshold and max drop; writes nothing."""
     ranked = _ranked(index, questions, weight, folds, Stacking())

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
-from ragqa.cli.output import plain, progress_bar, stderr, stdout
+from ragqa.cli.output import plain, print_table, progress_bar, stderr, stdout
 from ragqa.infra.files import write_whole
 from ragqa.lab.claims import FOLDS, fold_of, read_claims
 from ragqa.lab.training.verdicts import LINES, cases_of, chosen, fitted, most_probable, out_of_fold, shares, written
@@ -42,17 +41,19 @@ def verdicts(
         cases = list(chain.from_iterable(bar.track(cases_of(passages, scorer), total=len(passages))))
     now, apart = calibration_of(scorer.config.verdict_model), out_of_fold(cases, parts)
     best = chosen(cases, apart)
-    table = Table(title=f"{len(cases):,} claims, {scorer.verdicts.info.name}; share called supported, by label")
-    for column in ("weights", "lines", "balanced", "supported", "contradicted", "unsupported", "denied"):
-        table.add_column(column, justify="left" if column == "weights" else "right")
     rows = [("present", shares(cases, [now] * len(cases), now.supported, now.contradicted))]
     lines = [line for line in LINES if round(line * 100) % 10 == 0]
     rows += [(f"out of {parts} parts", shares(cases, apart, line, best.contradicted)) for line in lines]
+    cells = []
     for name, found in (*rows, ("few false ones supported", best)):
         numbers = (found.balanced, *(row[0] for row in found.called), found.called[0][1])
         at = f"{found.supported:.2f} {found.contradicted:.2f}"
-        table.add_row(name, at, *(f"{number:.3f}" for number in numbers))
-    stdout().print(table)
+        cells.append((name, at, *(f"{number:.3f}" for number in numbers)))
+    print_table(
+        f"{len(cases):,} claims, {scorer.verdicts.info.name}; share called supported, by label",
+        ("weights", "lines", "balanced", "supported", "contradicted", "unsupported", "denied"),
+        cells,
+    )
     stdout().print(
         plain(
             f"Denied: supported ones called contradicted. Most probable label, out of {parts} parts: balanced accuracy "

@@ -13,6 +13,7 @@ import typer
 from rich.progress import TaskID
 from rich.table import Table
 
+from ragqa.cli.options import built
 from ragqa.cli.output import options_of, plain, progress_bar, stdout
 from ragqa.cli.rankings import rankings_of
 from ragqa.corpus.questions import load_gold
@@ -29,24 +30,27 @@ from ragqa.settings.paths import Paths
 from ragqa.settings.preset_files import check_name
 from ragqa.types.streams import returned
 
-DEPTHS = (50, 100, 200)
 FOR_THE_PAGE: Final = " The page shows the preset files in `presets/` under RAGQA_HOME."
-NOT_FOUND_BY = ("out", "as_json")  # options that decide nothing of what is found
+NOT_FOUND_BY = ("out", "json")  # options that decide nothing of what is found
 
 
+@built(
+    SearchSpace,
+    measure=typer.Option(help="Measure of the ranking: AP, R, nDCG, RR or Success at N."),
+    beta=typer.Option(help="Beta of the filter's F measure; 2 weighs recall twice."),
+    folds=typer.Option(min=2, help="Folds of the cross-validation."),
+    step=typer.Option(help="Step between weights: 1 divided by a whole number."),
+    seed=typer.Option(min=0, help="Seed of the folds and of the test."),
+)
 def tune(
     ctx: typer.Context,
     index: Annotated[list[str], typer.Option(help="Corpus; repeatable for several indexes of one corpus.")],
     questions: Annotated[Path, typer.Option(help="Questions with gold: ObliQA's schema, JSON lines, PandaChat.")],
-    measure: Annotated[str, typer.Option(help="Measure of the ranking: AP, R, nDCG, RR or Success at N.")] = "AP@10",
-    beta: Annotated[float, typer.Option(help="Beta of the filter's F measure; 2 weighs recall twice.")] = 2.0,
+    search: SearchSpace,
     depth: Annotated[
         list[int] | None,
         typer.Option(help="Candidates per ranking to try; repeatable; default: 50, 100 and 200."),
     ] = None,
-    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 5,
-    step: Annotated[float, typer.Option(help="Step between weights: 1 divided by a whole number.")] = 0.05,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the folds and of the test.")] = 0,
     write: Annotated[
         Path | None, typer.Option(help="Preset file, NAME.json, for `ragqa ask --preset` and the page.")
     ] = None,
@@ -59,14 +63,13 @@ def tune(
     where tuning found none better beyond chance; --write leaves what is not better at its default. Rankings are stored
     under RAGQA_HOME, as by `ragqa eval retrieval`.
     """
-    search = SearchSpace(
-        tuple(dict.fromkeys(index)), measure, beta, tuple(sorted(set(depth or DEPTHS))), folds, step, seed
-    )
+    depths = tuple(sorted(set(depth))) if depth else search.depths
+    search = replace(search, indexes=tuple(dict.fromkeys(index)), depths=depths)
     _check_files(out, write)
     opened = {name: open_index(name, Paths.from_env().indexes) for name in search.indexes}
     _check_same_corpus(opened)
     gold, unit = load_gold(questions, next(iter(opened.values())).passages)
-    parts = folds_by_gold(gold, folds, seed)
+    parts = folds_by_gold(gold, search.folds, search.seed)
     config = Config.from_env()
     default = RankingSetting(search.indexes[0], config.retrieval.top_k, FusionConfig())
     deep = replace(config, retrieval=replace(config.retrieval, top_k=max(*search.depths, default.depth)))
@@ -82,7 +85,7 @@ def tune(
         found = returned(searched(search, columns, default, gold, unit, parts), show)
     figures = report(opened, questions, gold, unit, found.ranked, found.filtered)
     figures |= {"n_candidates": found.n_rankings - 1, "n_filters": found.n_filters - 1, "depths": search.depths}
-    figures |= {"step": step, "seed": seed, "n_folds": folds}
+    figures |= {"step": search.step, "seed": search.seed, "n_folds": search.folds}
     written = json.dumps(figures, indent=2) + "\n"
     if out:
         write_whole(out, [written])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from ragqa.corpus.jsonl import looks_like_jsonl
 from ragqa.corpus.pandachat import looks_like_pandachat
@@ -59,6 +61,11 @@ def head_of(path: Path) -> str:
             return stream.read(_HEAD_BYTES).decode("utf-8-sig", errors="replace").lstrip()
     except OSError:
         return ""
+
+
+def shipped_rows(path: Path) -> list[dict[str, Any]]:
+    """The objects of a file of JSON lines that comes with ragqa."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def questions_with_gold(path: Path) -> tuple[GoldQuestion, ...]:

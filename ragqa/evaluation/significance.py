@@ -63,6 +63,14 @@ def paired_test(a: Sequence[float], b: Sequence[float], seed: int = 0) -> Paired
     return PairedTest(float(differences.mean()), low, high, _p_value(first, second, seed))
 
 
+def paired_tests(
+    pairs: Sequence[tuple[Sequence[float], Sequence[float]]], seed: int = 0
+) -> list[tuple[PairedTest, float]]:
+    """The `paired_test` of each pair, and its p value adjusted for all of them (`holm`)."""
+    tests = [paired_test(a, b, seed) for a, b in pairs]
+    return list(zip(tests, holm([test.p_value for test in tests]), strict=True))
+
+
 def _p_value(a: Floats, b: Floats, seed: int) -> float:
     """Exchanging two equal values changes nothing, so that only the questions that differ need to be permuted."""
     from scipy.stats import permutation_test

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any, ClassVar, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from ragqa.corpus.jsonl import read_json_lines
 from ragqa.errors import CorpusError
 
 LABELS = ("contradiction", "entailment", "neutral")  # in the order of the embedded model's columns
@@ -189,41 +189,23 @@ def read_pairs(path: Path) -> list[LabelledPair]:
     Raises CorpusError naming the line where one is not such an object or its label is none of the three.
     """
     pairs = []
-    for number, row in _rows(path, "premise", "hypothesis", "label"):
+    for place, row in _rows(path, "premise", "hypothesis", "label"):
         if row["label"] not in LABELS:
-            msg = f"{path.name}, line {number}: found the label {row['label']!r}, expected one of {', '.join(LABELS)}"
+            msg = f"{place}: found the label {row['label']!r}, expected one of {', '.join(LABELS)}"
             raise CorpusError(msg)
         label = LABELS.index(row["label"])
         pairs.append(LabelledPair(str(row["premise"]), str(row["hypothesis"]), label, str(row.get("set", ""))))
     return pairs
 
 
-def _rows(path: Path, *keys: str) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The numbered objects of a JSON-lines file, gzipped or not; each has these keys. CorpusError names the line."""
-    expected = f"expected JSON lines of {{{', '.join(keys)}}}, may be gzipped"
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as lines:
-            for number, line in enumerate(lines, start=1):
-                if not line.strip():
-                    continue
-                yield number, _row(line, f"{path.name}, line {number}", keys, expected)
-    except (OSError, UnicodeDecodeError) as error:
-        msg = f"cannot read {path}: {error}; {expected}"
-        raise CorpusError(msg) from error
-
-
-def _row(line: str, where: str, keys: tuple[str, ...], expected: str) -> dict[str, Any]:
-    try:
-        row = json.loads(line)
-    except ValueError as error:
-        msg = f"{where}: {error}; {expected}"
-        raise CorpusError(msg) from error
-    missing = [key for key in keys if not isinstance(row, dict) or key not in row]
-    if missing:
-        msg = f"{where}: found no {missing[0]}; {expected}"
-        raise CorpusError(msg)
-    found: dict[str, Any] = row
-    return found
+def _rows(path: Path, *keys: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of a JSON-lines file, gzipped or not, by their places; each has these keys. Raises CorpusError."""
+    for item in read_json_lines(path, path.name):
+        missing = [key for key in keys if key not in item]
+        if missing:
+            msg = f"{item.place}: found no {missing[0]}; expected JSON lines of {{{', '.join(keys)}}}, may be gzipped"
+            raise CorpusError(msg)
+        yield item.place, item.values
 
 
 def read_labelled_sentences(data: Path) -> list[LabelledSentence]:

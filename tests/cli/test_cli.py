@@ -203,28 +203,6 @@ def test_score_reads_a_file_of_answers(call, tmp_path):
     assert rows[0]["script"]["repass"]["obligation_coverage"] == 1.0
 
 
-def test_score_reads_one_object_per_line(call, tmp_path):
-    file = tmp_path / "answers.jsonl"
-    rows = [{"RetrievedPassages": ["A."], "Answer": "B."}] * 2
-    file.write_text("\n".join(json.dumps(row) for row in rows))
-    assert call("score", str(file))[0] == 0
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("not json", "is not JSON"),
-        ('[{"Answer": "x"}]', "item 1: RetrievedPassages"),
-        ('[{"Answer": 3, "RetrievedPassages": []}]', "item 1: Answer"),
-        ("[3]", "item 1"),
-    ],
-)
-def test_score_says_which_item_and_field_is_wrong(call, tmp_path, content, message):
-    file = tmp_path / "answers.json"
-    file.write_text(content)
-    assert message in str(call("score", str(file))[3])
-
-
 @pytest.mark.long
 def test_eval_prints_recall_and_map(call, tmp_path):
     gold = [{"DocumentID": 1, "PassageID": "1.1", "Passage": ""}]

@@ -9,7 +9,7 @@ import ragqa
 from ragqa.evaluation import metric
 from ragqa.scoring.repass.scorer import RepassScorer
 from tests.support.fakes import FakeEncoder, FakeObligations
-from tests.support.score_entry import HashedNli
+from tests.support.hashed_nli import HashedNli
 
 QUESTION, PASSAGES, ANSWER = "What must a firm do?", ["A firm must act. Cats sleep."], "It must act."
 

@@ -124,11 +124,6 @@ class TestMeasures:
         assert measure_run([frozenset("ab")], [["a"]], ["R@1", "P@1"]) == {"R@1": [1 / 2], "P@1": [1.0]}
         assert measure_run([frozenset("ab")], [["a"]], []) == {}
 
-    def test_nothing_given_is_changed(self):
-        gold, run = [frozenset("ab")], [["a", "a", "x"]]
-        measure_run(gold, run)
-        assert (gold, run) == ([frozenset("ab")], [["a", "a", "x"]])
-
     def test_means(self):
         assert means({"R@10": [0.5, 1.0, 0.0], "AP@10": []}) == {"R@10": (0.5 + 1.0 + 0.0) / 3, "AP@10": 0.0}
 
@@ -257,13 +252,6 @@ class TestPairedTest:
     def test_refused(self, a, b, message):
         with pytest.raises(ValueError, match=message):
             paired_test(a, b)
-
-    def test_measures_of_two_runs(self):
-        """Twenty questions, of which the first configuration answers all at rank 1, the second at rank 2."""
-        gold = [frozenset("a")] * 20
-        first, second = measure_run(gold, [["a", "x"]] * 20), measure_run(gold, [["x", "a"]] * 20)
-        assert paired_test(first["RR@10"], second["RR@10"]).mean_difference == 1 - 1 / 2
-        assert paired_test(first["R@10"], second["R@10"]).p_value == 1.0
 
 
 class TestHolm:

@@ -16,7 +16,7 @@ from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.settings.config import ScoringConfig
 from ragqa.types.scores import ScoringMode
 from tests.support.fakes import FakeEncoder, FakeObligations
-from tests.support.score_entry import HashedNli
+from tests.support.hashed_nli import HashedNli
 
 TRIPLES = [
     ("What must a firm do?", ["A firm must act. Cats sleep."], "It must act."),

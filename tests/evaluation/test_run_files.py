@@ -1,7 +1,6 @@
 """Rankings on disk: TREC runs, JSON lines per question and the cache of rankings."""
 
 import json
-import os
 from itertools import pairwise
 
 import numpy as np
@@ -158,22 +157,6 @@ WRITERS = [
 
 
 class TestWhole:
-    @pytest.mark.parametrize("write", WRITERS)
-    @pytest.mark.parametrize("step", ["write", "fsync", "replace"])
-    def test_a_crash_while_writing_leaves_the_old_file(self, path, monkeypatch, write, step):
-        path.write_text("old")
-
-        def crash(*_):
-            raise KeyboardInterrupt
-
-        monkeypatch.setattr(os, step, crash)
-        with pytest.raises(KeyboardInterrupt):
-            write(path)
-        assert path.read_text() == "old"
-        monkeypatch.undo()
-        write(path)
-        assert names_in(path.parent) == [path.name]
-
     @pytest.mark.parametrize("write", WRITERS)
     def test_a_folder_that_is_not_there(self, tmp_path, write):
         with pytest.raises(RecordError, match="cannot be written .*choose a file in a folder you may write to"):

@@ -37,6 +37,18 @@ class TestWhole:
         assert (tmp_path / "a").read_bytes() == "one\ntwö \\ud800".encode()
         assert steps == ["write", "write", "fsync", "replace", "fsync"]
 
+    def test_the_old_file_stays_where_writing_is_interrupted(self, tmp_path):
+        def pieces():
+            yield "new"
+            raise KeyboardInterrupt
+
+        write_whole(tmp_path / "a", ["old"])
+        with pytest.raises(KeyboardInterrupt):
+            write_whole(tmp_path / "a", pieces())
+        assert (tmp_path / "a").read_text() == "old"
+        write_whole(tmp_path / "a", ["new"])
+        assert [one.name for one in tmp_path.iterdir()] == ["a"]
+
     @pytest.mark.parametrize("shared", [False, True])
     def test_replacing_leaves_the_old_file_where_the_block_fails(self, tmp_path, shared):
         path = tmp_path / "a"

@@ -9,7 +9,6 @@ import pytest
 import ragqa
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import ConfigError
-from ragqa.evaluation.benchmarks.retrieval.rankings import cut_columns as cut
 from ragqa.evaluation.filter_measures import kept_figures
 from ragqa.evaluation.significance import PairedTest
 from ragqa.filtering import select
@@ -124,13 +123,6 @@ def test_depth_and_index_are_chosen_and_the_nearest_to_the_default_at_a_tie():
     assert tune(values, ways, ("AP@10",), folds).final == RankingSetting("rules", 100, half)
     values[:, 0, 2] = 1
     assert tune(values, ways, ("AP@10",), folds).final == RankingSetting("other", 200, half)
-
-
-def test_a_cut_ranking_is_that_of_fewer_candidates():
-    whole = ranking("bm25", {f"1:{n}": float(n) for n in range(9)})
-    ((short,),) = cut([(whole,)], 4)
-    assert short.hits == whole.hits[:4]
-    assert short.retriever == "bm25"
 
 
 # COMMAND =============================================================================================================

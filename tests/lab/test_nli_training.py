@@ -66,7 +66,7 @@ def test_claims_are_supported_only_where_the_label_says_so(tmp_path):
 def test_a_missing_or_wrongly_zipped_file_is_an_error(tmp_path):
     (tmp_path / "pairs.jsonl.gz").write_text("not zipped")
     for name in ("pairs.jsonl.gz", "absent.jsonl"):
-        with pytest.raises(CorpusError, match="cannot read"):
+        with pytest.raises(CorpusError, match="cannot be read"):
             read_pairs(tmp_path / name)
 
 

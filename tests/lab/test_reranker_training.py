@@ -1,9 +1,6 @@
 """Training a minute cross-encoder: groups, a run that is killed and resumed, the command, and what it measures."""
 
 import json
-import math
-from dataclasses import replace
-from itertools import islice
 
 import numpy as np
 import pytest
@@ -124,31 +121,6 @@ def test_what_is_written_scores_as_training_did(base, trained, tmp_path):  # noq
     with torch.inference_mode():
         expected = float(model.eval()(**inputs).logits[0, 0])
     assert load_reranker(str(trained.out), "fp32").score(question, [text]) == pytest.approx([expected], abs=1e-3)
-
-
-@pytest.mark.model
-@pytest.mark.slow
-def test_a_training_that_was_interrupted_ends_as_if_it_had_not_been(base, tmp_path):  # noqa: F811
-    data, training = gathered(), training_of(base, epochs=7, dropout=0.1)
-    whole = list(train_reranker(training, data, tmp_path / "whole"))
-    assert [now.step for now in whole] == [10, 16, 20, 28]
-    assert [now.step for now in islice(train_reranker(training, data, tmp_path / "killed"), 3)] == [10, 16, 20]
-    assert not (tmp_path / "killed" / WEIGHTS).exists()
-    list(train_reranker(replace(training, stop_after=16), data, tmp_path / "stopped"))
-    (again,) = train_reranker(replace(training, stop_after=16), data, tmp_path / "stopped")  # nothing left to do
-    assert again.step == 16
-    assert math.isnan(again.loss)
-    expected = tensors_of(tmp_path / "whole" / WEIGHTS)
-    for how in ("killed", "stopped"):
-        rest = list(train_reranker(training, data, tmp_path / how))
-        assert [now.step for now in rest] == [20, 28]
-        assert rest[-1].loss == pytest.approx(whole[-1].loss, abs=1e-4)
-        found = tensors_of(tmp_path / how / WEIGHTS)
-        assert expected.keys() == found.keys()
-        assert all(np.allclose(expected[key], found[key], atol=2e-3) for key in expected)
-    for other in (replace(training, seed=2), replace(training, negatives=3)):
-        with pytest.raises(ModelError, match="other settings or data"):
-            list(train_reranker(other, data, tmp_path / "killed"))
 
 
 @pytest.mark.model

@@ -1,7 +1,6 @@
 """Training a minute encoder to rank: pairs, masks, factors, and a run that is killed and resumed."""
 
 import json
-import math
 from itertools import islice
 
 import numpy as np
@@ -245,19 +244,10 @@ def stamp_of(folder):
 
 
 @pytest.mark.model
-@pytest.mark.parametrize("how", ["killed", "stopped"])
-def test_a_training_that_was_interrupted_ends_as_if_it_had_not_been(base, trained, tmp_path, how):
+def test_a_training_that_was_killed_ends_as_if_it_had_not_been(base, trained, tmp_path):
     data = gathered()
-    if how == "killed":
-        assert [now.step for now in islice(steps_in(train_retriever(training_of(base), data, tmp_path)), 2)] == [10, 20]
-        assert not (tmp_path / ADAPTER).exists()
-    else:
-        list(train_retriever(training_of(base, stop_after=20), data, tmp_path))
-        half = tensors_of(tmp_path / ADAPTER)
-        again = list(train_retriever(training_of(base, stop_after=20), data, tmp_path))  # nothing left to do
-        assert [now.step for now in again] == [20]
-        assert math.isnan(again[0].loss)
-        assert all(np.array_equal(half[name], tensor) for name, tensor in tensors_of(tmp_path / ADAPTER).items())
+    assert [now.step for now in islice(steps_in(train_retriever(training_of(base), data, tmp_path)), 2)] == [10, 20]
+    assert not (tmp_path / ADAPTER).exists()
     rest = list(steps_in(train_retriever(training_of(base), data, tmp_path)))
     figures = {now.step: now.loss for now in steps_in(trained.reports)}
     assert {now.step: now.loss for now in rest} == {step: loss for step, loss in figures.items() if step > 20}

@@ -20,8 +20,8 @@ from ragqa.loading import Models
 from ragqa.scoring.repass.scorer import RepassScorer
 from ragqa.scoring.repass.verifier import RepassVerifier
 from tests.support.fakes import FakeEncoder, FakeObligations
+from tests.support.hashed_nli import HashedNli
 from tests.support.helpers import FakeManifest, make_pipeline
-from tests.support.score_entry import HashedNli
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from ragqa.corpus.questions import GoldQuestion
 from ragqa.errors import CorpusError
-from ragqa.evaluation.benchmarks.retrieval.comparing import measured
+from ragqa.evaluation.benchmarks.retrieval.comparing import Result, measured
 from ragqa.evaluation.measures import display_name
 from ragqa.evaluation.significance import paired_test
 from ragqa.fusion import rerank
@@ -158,6 +158,13 @@ class RankingMeans:
     means: tuple[float, ...]
     p_values: tuple[float, ...] = ()
 
+    @classmethod
+    def of(cls, result: Result, before: Result | None = None) -> Self:
+        """Of what was measured, tested against ``before`` where that is given."""
+        tests = (paired_test(result.values[name], before.values[name]) for name in MEASURES) if before else ()
+        means = (result.means[name] for name in MEASURES)
+        return cls(result.name, tuple(map(display_name, MEASURES)), tuple(means), tuple(one.p_value for one in tests))
+
     def __str__(self) -> str:
         parts = [f"{measure} {mean:.4f}" for measure, mean in zip(self.measures, self.means, strict=True)]
         if self.p_values:
@@ -175,14 +182,11 @@ def figures_of(
     """The fused ranking, then learning to rank at each weight against it; ``of`` names what was asked."""
     lead = f"{of} ({len(gold):,}), " if of else ""
     before = measured(f"{lead}fused", gold, tuple(fused))
-    names = tuple(map(display_name, MEASURES))
-    figures = [RankingMeans(before.name, names, tuple(before.means[name] for name in MEASURES))]
+    figures = [RankingMeans.of(before)]
     for weight in WEIGHTS:
         config = RerankingConfig("learned", depth, weight)
         ranked = tuple(rerank(ranking, found, config) for ranking, found in zip(fused, scores, strict=True))
-        after = measured(f"{lead}learned, weight {weight:g}", gold, ranked)
-        tests = tuple(paired_test(after.values[name], before.values[name]).p_value for name in MEASURES)
-        figures.append(RankingMeans(after.name, names, tuple(after.means[name] for name in MEASURES), tests))
+        figures.append(RankingMeans.of(measured(f"{lead}learned, weight {weight:g}", gold, ranked), before))
     return figures
 
 

@@ -21,7 +21,9 @@ import numpy.typing as npt
 
 from ragqa import models
 from ragqa.errors import ConfigError, CorpusError
+from ragqa.evaluation.measures import display_name
 from ragqa.infra.http import is_api_name
+from ragqa.lab.questions import MEASURES
 from ragqa.lab.training.loop import (
     Progress,
     Training,
@@ -32,6 +34,7 @@ from ragqa.lab.training.loop import (
     trains_in_bf16,
 )
 from ragqa.lab.training.model_folder import ModelCard, settings_of
+from ragqa.lab.training.ranker import RankingMeans
 from ragqa.lab.training.retriever import RetrieverData, drawn_steps
 from ragqa.models.inference.pair_encoding import PairEncoder, padded_inputs
 from ragqa.models.inference.torch_engine import load_tokenizer
@@ -206,13 +209,12 @@ def reranker_card(
     base_sha256: str,
     command: str,
     sources: Sequence[Sequence[str]],
-    figures: Sequence[tuple[str, Sequence[float]]],
-    measures: Sequence[str],
+    figures: Sequence[RankingMeans],
     n_tested: int,
 ) -> ModelCard:
     """The card. ``sources`` is a table of what was read; ``last`` is the last report.
 
-    ``figures`` are (ranking, its value in each of ``measures``), on ``n_tested`` questions that were not trained on.
+    ``figures`` are on ``n_tested`` questions that were not trained on.
     """
     asked = len({question for question, _ in data.pairs})
     measured = f"Measured on {n_tested:,} questions" if n_tested else "To be measured on questions"
@@ -221,7 +223,10 @@ def reranker_card(
         use="A cross-encoder of one output over (question, passage), weights in half precision as safetensors, made "
         f"from `{training.base}` (weights sha256 {base_sha256}). Use it: `ragqa ask QUESTION --reranker FOLDER "
         "--rerank-weight WEIGHT`, FOLDER being this one.",
-        figures=[("ranking", *measures), *((what, *(f"{value:.4f}" for value in values)) for what, values in figures)],
+        figures=[
+            ("ranking", *map(display_name, MEASURES)),
+            *((one.name, *(f"{mean:.4f}" for mean in one.means)) for one in figures),
+        ],
         figures_note=f'{measured} that share no gold passage with those trained on. The number after "reranked" is '
         "WEIGHT, the reranker's share of the score; the rest is the fused one's.",
         data=f"{len(data.pairs):,} pairs of {asked:,} questions and their gold passages ({data.n_missing:,} gold ids "

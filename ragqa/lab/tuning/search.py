@@ -40,13 +40,13 @@ BESIDE = "R@10"  # reported with the measure that decides
 class SearchSpace:
     """Among what is chosen, and by what. Raises ConfigError for what is wrong, before anything is ranked."""
 
-    indexes: tuple[str, ...]  # of one corpus
-    measure: str  # decides the ranking
-    beta: float  # of the F that decides the filter
-    depths: tuple[int, ...]  # candidates per ranking
-    folds: int
-    step: float  # between two weights
-    seed: int  # of the folds and of the test
+    indexes: tuple[str, ...] = ()  # of one corpus
+    measure: str = "AP@10"  # decides the ranking
+    beta: float = 2.0  # of the F that decides the filter
+    depths: tuple[int, ...] = (50, 100, 200)  # candidates per ranking
+    folds: int = 5
+    step: float = 0.05  # between two weights
+    seed: int = 0  # of the folds and of the test
 
     def __post_init__(self) -> None:
         tuning.check_measure(self.measure)

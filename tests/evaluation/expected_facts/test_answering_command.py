@@ -13,7 +13,6 @@ from ragqa.evaluation.benchmark import Item, Task
 from ragqa.evaluation.benchmarks.expected_facts.benchmark import BENCHMARK, Case, separation
 from ragqa.evaluation.benchmarks.expected_facts.facts import Facts, patterns
 from ragqa.evaluation.benchmarks.generated_answers.solving import ReceivedAnswer
-from ragqa.evaluation.catalogue import benchmark_of
 from ragqa.types import Question
 from tests.support.fakes import answer
 from tests.support.helpers import make_pipeline
@@ -60,11 +59,6 @@ def test_relevance_is_measured_of_every_answer_and_of_no_refusal():
 def test_separation_counts_pairs_in_the_right_order():
     assert separation([0.9, 0.5], [0.1, 0.5]) == (1 + 1 + 1 + 0.5) / 4
     assert separation([], [0.5]) is None
-
-
-def test_it_is_found_by_its_folder():
-    assert benchmark_of("answering") is BENCHMARK
-    assert "--part" in CliRunner().invoke(app, ["eval", "answering", "--help"], env={"COLUMNS": "100"}).output
 
 
 def test_a_generator_that_writes_nothing_is_refused():

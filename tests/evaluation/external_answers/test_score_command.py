@@ -2,9 +2,7 @@
 
 import csv
 import json
-import math
 import os
-import sys
 from dataclasses import replace
 
 import pytest
@@ -14,15 +12,14 @@ import ragqa.cli
 from ragqa.cli import app
 from ragqa.cli.output import fail
 from ragqa.corpus.answers import read_answers
-from ragqa.errors import CorpusError, ModelError, RagqaError, RecordError, ScoringError
+from ragqa.errors import CorpusError, ModelError, RagqaError, ScoringError
 from ragqa.evaluation import run as run_module
 from ragqa.evaluation.benchmarks.external_answers import benchmark as scoring
-from ragqa.infra.journal import Journal, held
 from ragqa.scoring.repass.scorer import RepassScorer
-from ragqa.settings.config import SCORING_PROFILES, ScoringConfig
+from ragqa.settings.config import ScoringConfig
 from ragqa.types import ModelInfo
 from tests.support.fakes import FakeObligations
-from tests.support.score_entry import HashedNli
+from tests.support.hashed_nli import HashedNli
 
 ITEMS = [
     {
@@ -247,14 +244,6 @@ def test_two_lines_for_one_item_count_once(scorers, file, expected, tmp_path):
     assert outputs(tmp_path / "expected") == expected
 
 
-def test_restart_begins_anew(scorers, file, expected, tmp_path):
-    assert score(file, "--out", tmp_path / "expected", "--restart").exit_code == 0
-    assert len(scorers.scored) == 4
-    assert outputs(tmp_path / "expected") == expected
-    score(file, "--out", tmp_path / "expected", "--restart", "--mode", "script")
-    assert outputs(tmp_path / "expected") != expected
-
-
 # Refusals
 
 
@@ -296,12 +285,6 @@ def test_a_folder_of_another_input_is_refused_whatever_the_files_name(scorers, f
     assert (code, "input_sha256 was" in message, "n_items was 5, is 4" in message) == (2, True, True)
 
 
-def test_thresholds_count(scorers, file, tmp_path, monkeypatch):
-    score(file, "--out", tmp_path / "out")
-    monkeypatch.setitem(SCORING_PROFILES, "embedded", ScoringConfig(coverage_threshold=0.6))
-    assert "coverage_threshold was 0.7, is 0.6" in refusal(file, "--out", tmp_path / "out")[1]
-
-
 def test_another_version_of_ragqa_is_refused(scorers, file, expected, tmp_path, monkeypatch):
     monkeypatch.setattr(run_module, "__version__", "9.9")
     assert "ragqa_version was" in refusal(file, "--out", tmp_path / "expected")[1]
@@ -330,30 +313,6 @@ def test_a_model_that_cannot_be_loaded_leaves_the_folder_free(scorers, file, exp
     assert outputs(tmp_path / "out") == expected
 
 
-def damage(folder, name, change):
-    path = folder / name
-    path.write_bytes(change(path.read_bytes()))
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "message"),
-    [
-        ("journal.jsonl", lambda found: found.replace(b'"entailment": 0', b'"entailment": 1', 1), "was altered"),
-        ("run.json", lambda found: found.replace(b"nli-minilm-l6", b"nli-minilm-l7"), "is damaged"),
-        ("run.json", lambda found: found[:-30], "is damaged"),
-        ("run.json", lambda found: b"[]", "is damaged"),
-    ],
-)
-@pytest.mark.long
-def test_an_altered_folder_is_refused_until_restarted(scorers, file, expected, tmp_path, name, change, message):
-    damage(tmp_path / "expected", name, change)
-    code, found = refusal(file, "--out", tmp_path / "expected")
-    assert code == 6
-    assert message in found
-    assert score(file, "--out", tmp_path / "expected", "--restart").exit_code == 0
-    assert outputs(tmp_path / "expected") == expected
-
-
 def test_a_journal_of_another_run_is_refused(scorers, file, expected, tmp_path):
     score(file, "--out", tmp_path / "other", "--mode", "script")
     (tmp_path / "expected" / "journal.jsonl").write_bytes((tmp_path / "other" / "journal.jsonl").read_bytes())
@@ -368,12 +327,6 @@ def test_results_of_something_else_are_never_overwritten(scorers, file, tmp_path
         assert code == 2
         assert "results.csv of something else" in message
     assert (tmp_path / "out" / "results.csv").read_text() == "mine"
-
-
-def test_a_folder_in_use_is_refused(scorers, file, tmp_path):
-    with held(tmp_path / "out", "writing"):
-        code, message = refusal(file, "--out", tmp_path / "out")
-    assert (code, "another process" in message) == (6, True)
 
 
 def test_a_folder_that_cannot_be_made_or_written_is_one_message(scorers, file, tmp_path, monkeypatch):
@@ -436,21 +389,6 @@ def test_an_item_that_fails_is_said_and_tried_again(scorers, file, expected, tmp
     assert outputs(tmp_path / "out") == expected
 
 
-def test_what_is_not_a_number_fails_its_item(scorers, file, tmp_path, monkeypatch):
-    class Broken(RepassScorer):
-        def stream(self, answer, passages):
-            scored = yield from super().stream(answer, passages)
-            matrix = ((math.nan,),) if answer.text == "Dogs must bark." else scored.paper.entailment_matrix
-            return replace(scored, paper=replace(scored.paper, entailment_matrix=matrix))
-
-    broken = Broken(scorers.nli, scorers.nli, FakeObligations(), ScoringConfig())
-    monkeypatch.setattr(scoring, "load_scorer", lambda *_: broken)
-    result = score(file, "--out", tmp_path / "out")
-    assert result.exit_code == 5
-    assert "item 5 (twice): a score is not a finite number" in result.stderr
-    assert not any("nan" in found.decode().lower() for found in outputs(tmp_path / "out").values())
-
-
 @pytest.mark.parametrize("with_folder", [True, False])
 def test_ctrl_c_says_how_to_continue(scorers, file, expected, tmp_path, with_folder):
     scorers.broken["Dogs must bark."] = KeyboardInterrupt()
@@ -509,33 +447,3 @@ def test_settings_come_from_options_then_the_environment_then_the_profile(scorer
     assert named == replace(ScoringConfig(), obligation_model="o", entailment_model="e", coverage_model="c")
     score(file, "--profile", "reference", "--splitter", "nupunkt")
     assert scorers.configs[-1].mode == "script"  # the profile's own
-
-
-def test_help_names_every_option(scorers):
-    shown = score("--help").stdout
-    for option in ("--out", "--mode", "--profile", "--entailment-model", "--coverage-model", "--obligation-model"):
-        assert option in shown
-    for option in ("--splitter", "--precision", "--restart", "--details", "--json", "130"):
-        assert option in shown
-
-
-def test_the_exit_code_of_main_is_the_commands(scorers, file, tmp_path, monkeypatch):
-    scorers.broken["Dogs must bark."] = ScoringError("the model broke")
-    monkeypatch.setattr(sys, "argv", ["ragqa", "score", str(file)])
-    with pytest.raises(SystemExit) as stop:
-        ragqa.cli.main()
-    assert stop.value.code == 5
-
-
-def test_an_entry_of_another_text_is_refused(scorers, file, expected, tmp_path):
-    folder = tmp_path / "expected"
-    journal = folder / "journal.jsonl"
-    entry = json.loads(journal.read_text().splitlines()[0])["entry"]
-    entry["item"]["identity"] = "0" * 64
-    journal.unlink()
-    altered = Journal(journal)
-    list(altered.read())
-    altered.append(entry)
-    altered.close()
-    with pytest.raises(RecordError, match="item 1 of .* was another one"):
-        raise score(file, "--out", folder).exception

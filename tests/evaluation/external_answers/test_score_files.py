@@ -10,7 +10,6 @@ import pytest
 from ragqa.errors import RecordError
 from ragqa.evaluation.answer_file import AnswerScores, figures_of
 from ragqa.evaluation.benchmarks.external_answers.results import averages, averages_text, csv_text
-from ragqa.infra.files import write_whole
 from ragqa.infra.journal import Journal
 from ragqa.types import ModelInfo
 from ragqa.types.scores import Breakdown, ObligationScore, Premise, RePASs, ScoringMode
@@ -170,22 +169,3 @@ def test_a_system_that_takes_a_byte_at_a_time_gets_the_whole_line(journal, monke
     monkeypatch.setattr(os, "write", lambda descriptor, data: write(descriptor, bytes(data[:7])))
     refill(journal)
     assert len(entries(journal)) == 3
-
-
-# Whole files
-
-
-def test_a_file_is_replaced_as_a_whole_or_not_at_all(tmp_path):
-    path = tmp_path / "file.txt"
-    write_whole(path, ["old"])
-
-    def pieces():
-        yield "new"
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        write_whole(path, pieces())
-    assert path.read_text() == "old"
-    write_whole(path, ["néw", "\ud800"])
-    assert path.read_text() == "néw\\ud800"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["file.txt"]

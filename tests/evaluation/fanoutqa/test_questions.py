@@ -177,8 +177,8 @@ def test_the_demonstration_questions_have_their_answers_in_their_pages():
     ("content", "message"),
     [
         ("", "found none; name others"),
-        ("[1]", "line 1: expected a JSON object"),
-        ("{", "line 1: expected a JSON object"),
+        ("[1]", "line 1: expected one JSON object"),
+        ("{", "line 1: expected one whole JSON object"),
     ],
 )
 def test_a_file_of_pages_that_is_none_is_refused(tmp_path, content, message):

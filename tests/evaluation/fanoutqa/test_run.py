@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import threading
 from contextlib import nullcontext
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -13,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ragqa.cli import app
-from ragqa.errors import ConfigError, GenerationError
+from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmark import Item, Status, Task
 from ragqa.evaluation.benchmarks.fanoutqa.benchmark import BENCHMARK, stamp_of
 from ragqa.evaluation.benchmarks.fanoutqa.evidence import (
@@ -308,23 +307,6 @@ def test_a_run_yields_every_question_with_its_score_and_ends_with_the_means(tmp_
     assert answers_of(last) == ["2", "wrong", "6"]
 
 
-def test_what_was_answered_is_never_asked_again(tmp_path):
-    asked = questions(4)
-    with OpenAIServer(answer(double)) as server:
-        made = solver(server)
-        run(tmp_path, asked, made, limit=2)
-        assert len(server.requests) == 2
-        seen, last = run(tmp_path, asked, made, Metrics(plain_normaliser()))
-        assert len(server.requests) == 4
-        assert len(seen) == len(last.rows) == 4  # what was answered is only scored
-        assert last.report.data["scores"]["acc"]["loose"] == 1
-        files = {name: (tmp_path / name).read_bytes() for name in BENCHMARK.outputs}
-        seen, _ = run(tmp_path, asked, made, Metrics(plain_normaliser()))
-        assert seen == []
-        assert len(server.requests) == 4
-    assert files == {name: (tmp_path / name).read_bytes() for name in BENCHMARK.outputs}
-
-
 def test_a_stopped_run_keeps_the_searches_it_paid_for(tmp_path, pages):
     asked = (QUESTION,)
     with OpenAIServer(answer("<search>Danube</search>"), status(500), answer("Black Sea")) as server:
@@ -338,33 +320,6 @@ def test_a_stopped_run_keeps_the_searches_it_paid_for(tmp_path, pages):
     first = [request.body["messages"][1]["content"] for request in server.requests]
     assert len(first) == 3
     assert first[1] == first[2]  # the search was not asked for again
-
-
-def test_closing_the_run_begins_no_further_question_and_keeps_those_under_way(tmp_path):
-    asked = questions(30)
-    with OpenAIServer(answer(double, seconds_per_piece=0.05)) as server:
-        made = solver(server)
-        task = task_of(asked, made, parallel=2)
-        stream = stream_of(BENCHMARK, {"limit": None}, tmp_path, Paths.from_env(), task=task)
-        assert next(one for one in stream if one.outcome)
-        stream.close()
-        n = len(server.requests)
-        assert n < 10
-        assert not [t for t in threading.enumerate() if t.name.startswith("ragqa-run")]
-        _, last = run(tmp_path, asked, made)
-        assert sum(outcome.n_begun for outcome in last.outcomes) == len(server.requests) == 30
-
-
-@pytest.mark.long
-def test_questions_fail_alone_and_five_in_a_row_end_the_run(tmp_path):
-    asked = questions(9)
-    script = [status(500), answer(double), *[status(500)] * 5, answer(double)]
-    with OpenAIServer(*script) as server, pytest.raises(GenerationError, match="5 questions in a row"):
-        run(tmp_path, asked, solver(server))
-    with OpenAIServer(answer(double)) as server:
-        _, last = run(tmp_path, asked, solver(server), Metrics(plain_normaliser()))
-    assert len(server.requests) == 8
-    assert last.report.data["scores"]["acc"]["strict"] == 1
 
 
 def test_an_unanswered_question_counts_zero_and_an_empty_answer_is_kept(tmp_path):
@@ -393,13 +348,6 @@ def test_an_unanswered_question_counts_zero_and_an_empty_answer_is_kept(tmp_path
     assert "wrote no answer" in second["note"]
     assert "too long" in third["note"]
     assert (third["answer"], third["acc"]) == (None, 0)
-
-
-def test_a_folder_belongs_to_one_run(tmp_path):
-    with OpenAIServer(answer(double)) as server:
-        run(tmp_path, questions(1), solver(server))
-        with pytest.raises(ConfigError, match="questions_sha256 was"):
-            run(tmp_path, questions(2), solver(server))
 
 
 def judged(folder, settings, **options):
@@ -511,12 +459,6 @@ def test_the_command_answers_scores_and_shows_the_published_rows(tmp_path, dev_f
         "details.json",
         "report.json",
     }
-
-
-def test_the_command_exits_5_where_a_question_got_no_answer(tmp_path, dev_file, monkeypatch):
-    with OpenAIServer(answer("1"), status(400, "no"), answer("1")) as server:
-        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        command("fanoutqa", "--questions", dev_file, "--out", tmp_path / "out", "--lemmatiser", "none", code=5)
 
 
 def test_the_command_scores_answers_that_are_there(tmp_path, dev_file):

@@ -15,8 +15,7 @@ from ragqa.evaluation.benchmark import Status
 from ragqa.evaluation.benchmarks.generated_answers.measures import MEASURES, lix, means
 from ragqa.evaluation.files import has_gold, has_questions
 from ragqa.evaluation.loading import answer_stamp_of
-from ragqa.evaluation.run import MAX_FAILURES_IN_A_ROW, run
-from ragqa.infra.journal import held
+from ragqa.evaluation.run import run
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
 from ragqa.types import Question, Usage
@@ -80,11 +79,6 @@ def read(place, name, out="out"):
     return json.loads((place / out / name).read_text())
 
 
-def steps(place):
-    lines = (place / "out" / "journal.jsonl").read_text().splitlines()
-    return [(item["number"], item["step"]) for item in (json.loads(line)["entry"]["item"] for line in lines)]
-
-
 # What is written ----------------------------------------------------------------------------------------------------
 
 
@@ -145,40 +139,6 @@ def test_the_table_names_every_measure(call):
 # Continuing -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.long
-def test_a_finished_run_is_not_asked_again(call, place):
-    call()
-    before = {name: (place / "out" / name).read_bytes() for name in ("answers.json", "details.json", "report.json")}
-    again = Writer()
-    code, _, err = call(writer=again)
-    assert (code, again.asked) == (0, [])
-    assert "continuing: 4 are done already, 0 are left" in err
-    assert all((place / "out" / name).read_bytes() == content for name, content in before.items())
-
-
-@pytest.mark.long
-def test_a_higher_limit_continues_where_the_lower_one_ended(call, place):
-    first, second = Writer(), Writer()
-    call("--limit", "2", writer=first)
-    call(writer=second)
-    assert (first.asked, second.asked) == (["q1", "q2"], ["q3", "q4"])
-    assert len(read(place, "answers.json")) == 4
-
-
-@pytest.mark.long
-def test_an_answer_that_was_kept_but_not_scored_is_only_scored(call, place):
-    call()
-    journal = place / "out" / "journal.jsonl"
-    lines = journal.read_bytes().splitlines(keepends=True)
-    assert b'"step": "scored"' in lines[-1]
-    journal.write_bytes(b"".join(lines[:-1]))
-    again = Writer()
-    code, _, err = call(writer=again)
-    assert (code, again.asked) == (0, [])
-    assert "1 are left, 1 of them only to be scored" in err
-    assert steps(place)[-1] == (4, "scored")
-
-
 def test_a_question_under_way_when_the_process_died_is_asked_again_and_said(call, place):
     call()
     journal = place / "out" / "journal.jsonl"
@@ -190,29 +150,6 @@ def test_a_question_under_way_when_the_process_died_is_asked_again_and_said(call
     assert "discarded an incomplete entry" in err
     assert "1 were in progress when the last run ended" in err
     assert "asked again after a stop or a failure: 1" in out
-
-
-def test_a_question_that_fails_does_so_alone_and_is_tried_again(call, place):
-    code, _, err = call(writer=Writer(failing=["q2"]))
-    assert code == 5
-    assert "item 2 (q2): no answer to q2" in err
-    assert read(place, "report.json")["counts"] == {"scored": 3, "empty": 0, "failed": 1, "left": 0}
-    assert [row["QuestionID"] for row in read(place, "answers.json")] == ["q1", "q3", "q4"]
-    again = Writer()
-    assert call(writer=again)[0] == 0
-    assert again.asked == ["q2"]
-
-
-@pytest.mark.long
-def test_other_settings_are_refused_until_restart(call):
-    call()
-    again = Writer()
-    kind, _, message = call("--preset", "no filter, k = 10", writer=again)
-    assert kind == "ConfigError"
-    assert "belongs to another run: settings.filtering.threshold was 0.7, is 0.0" in message
-    assert again.asked == []
-    assert call("--preset", "no filter, k = 10", "--restart", writer=again)[0] == 0
-    assert again.asked == ["q1", "q2", "q3", "q4"]
 
 
 def test_other_questions_are_refused(call, place):
@@ -230,15 +167,6 @@ def test_patience_and_parallel_questions_decide_no_answer(call, place, monkeypat
 
 
 # What is refused ----------------------------------------------------------------------------------------------------
-
-
-def test_a_damaged_journal_is_refused(call, place):
-    call()
-    journal = place / "out" / "journal.jsonl"
-    journal.write_bytes(journal.read_bytes().replace(b'"number": 2', b'"number": 3', 1))
-    kind, _, message = call()
-    assert kind == "RecordError"
-    assert "was altered" in message
 
 
 @pytest.mark.parametrize(
@@ -320,13 +248,6 @@ def test_passages_only_are_no_answers(place, monkeypatch):
     assert "got 'none'" in str(CliRunner().invoke(app, arguments).exception)
 
 
-def test_a_folder_is_held_by_one_process(call, place):
-    with held(place / "out", "writing"):
-        kind, _, message = call()
-    assert kind == "RecordError"
-    assert "another process is writing into" in message
-
-
 # The run itself -----------------------------------------------------------------------------------------------------
 
 
@@ -345,34 +266,11 @@ def run_of(tmp_path, pipeline, n, parallel=1):
     return found, raised
 
 
-def test_a_server_that_answers_nothing_is_left_alone_after_five_questions(tmp_path):
-    writer = Writer(failing=[f"q{n}" for n in range(1, 21)])
-    found, raised = run_of(tmp_path, load_pipeline(0.0, Config(), generator=writer), 20)
-    assert len(writer.asked) == MAX_FAILURES_IN_A_ROW
-    assert raised.startswith("5 questions in a row got no answer, the last because: no answer to q5")
-    assert {n: outcome.status for n, outcome in found.items()} == dict.fromkeys(range(1, 6), Status.FAILED)
-
-
 def test_failures_between_answers_end_nothing(tmp_path):
     writer = Writer(failing=[f"q{n}" for n in range(1, 21) if n % 3])
     found, raised = run_of(tmp_path, load_pipeline(0.0, Config(), generator=writer), 20)
     assert raised is None
     assert sum(outcome.status is Status.SCORED for outcome in found.values()) == 6
-
-
-def test_many_questions_at_once_are_each_answered_once(tmp_path):
-    writer = Writer()
-    found, _ = run_of(tmp_path, load_pipeline(0.0, Config(), generator=writer), 40, parallel=8)
-    assert sorted(writer.asked) == sorted(f"q{n}" for n in range(1, 41))
-    assert sorted(found) == list(range(1, 41))
-    assert all(outcome.status is Status.SCORED and outcome.n_begun == 1 for outcome in found.values())
-
-
-def test_a_bug_in_a_thread_reaches_the_caller(tmp_path):
-    writer = Writer()
-    writer.result = None
-    with pytest.raises(AttributeError):
-        run_of(tmp_path, load_pipeline(0.0, Config(), generator=writer), 3)
 
 
 def test_what_a_server_had_written_is_not_asked_for_again_when_the_work_on_it_broke_off(tmp_path):

@@ -1,21 +1,49 @@
 """`ragqa eval answers` killed with SIGKILL at random moments and run again: no answer lost, none paid twice."""
 
 import json
+import os
 import random
 import re
 import signal
+import subprocess
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
-from tests.evaluation.external_answers.test_score_killed import finish, kept, kill, start
 from tests.support.openai_server import OpenAIServer, answer
 
 pytestmark = pytest.mark.long
 
+ROOT = Path(__file__).resolve().parents[3]
 OUTPUTS = ("answers.json", "ranking.run")
+
+
+def start(command, **environ):
+    environ = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200", **environ}
+    return subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def finish(command, **environ):
+    process = start(command, **environ)
+    out, err = process.communicate(timeout=280)
+    assert process.returncode == 0, err
+    return out, err
+
+
+def kill(process):
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=30)
+    return process.returncode == -signal.SIGKILL  # False: it had finished before
+
+
+def kept(folder):
+    """Whole lines in the journal."""
+    journal = folder / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True) if journal.exists() else []
+    return sum(line.endswith(b"\n") for line in lines)
 
 
 def number_of(request):

@@ -26,13 +26,6 @@ def test_it_is_one_folder_and_no_other_code_names_it():
     assert benchmark_of("hotpotqa").title == "HotpotQA, two documents"
 
 
-def test_the_command_and_its_options_come_from_the_folder():
-    result = CliRunner().invoke(app, ["eval", "hotpotqa", "--help"], env={"COLUMNS": "100"})
-    assert "--fan-out" in result.output
-    assert "--docids" not in result.output
-    assert "hotpotqa" in CliRunner().invoke(app, ["eval", "--help"]).output
-
-
 @pytest.mark.model
 def test_both_documents_are_counted_for_every_configuration(tmp_path):
     questions = tmp_path / "two.jsonl"

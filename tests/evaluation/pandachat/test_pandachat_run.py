@@ -1,4 +1,4 @@
-"""`ragqa eval pandachat`: progress per question, stopped and resumed, a submission that its own check accepts."""
+"""`ragqa eval pandachat`: progress per question, a submission that its own check accepts."""
 
 import json
 from dataclasses import replace
@@ -10,12 +10,12 @@ from typer.testing import CliRunner
 import ragqa.evaluation.benchmarks.pandachat.benchmark as module
 from ragqa.cli import app
 from ragqa.corpus.pandachat import load_pandachat_questions, load_pandachat_rows, locate_pandachat
-from ragqa.errors import ConfigError, RecordError
+from ragqa.errors import ConfigError
 from ragqa.evaluation.benchmark import Item, Task
 from ragqa.evaluation.benchmarks.pandachat.benchmark import BENCHMARK, check_index, fits, ranker_of, score, solve
 from ragqa.evaluation.benchmarks.pandachat.results import published
 from ragqa.evaluation.benchmarks.pandachat.submissions import read_submission, submission_json, write_submission
-from ragqa.evaluation.run import Stop, run
+from ragqa.evaluation.run import run
 from ragqa.index import build_index, open_index
 from ragqa.settings.config import FusionConfig, IndexingConfig, RetrievalConfig
 from ragqa.settings.paths import Paths
@@ -39,18 +39,14 @@ def world(tmp_path_factory):
 
 @pytest.fixture
 def calls(monkeypatch):
-    """What was ranked, the warm-up first; ``fails_after`` so many, Ctrl-C is pressed; ``stop`` is set at the third."""
-    noted = SimpleNamespace(asked=[], fails_after=None, stop=Stop())
+    """What was ranked, the warm-up first."""
+    noted = SimpleNamespace(asked=[])
 
     def counting(*arguments):
         ranker = ranker_of(*arguments)
 
         def ranked(text):
-            if noted.fails_after is not None and len(noted.asked) >= noted.fails_after:
-                raise KeyboardInterrupt
             noted.asked.append(text)
-            if len(noted.asked) == 3:
-                noted.stop.set()
             return ranker(text)
 
         return ranked
@@ -64,11 +60,11 @@ def calls(monkeypatch):
 def running(world, calls, tmp_path):
     """Runs the benchmark into a folder; every progress of it."""
 
-    def start(folder="run", *, stop=None, restart=False, **settings):
+    def start(**settings):
         given = {"data": world[0], "index": "mini", "preset": "BM25 only"} | settings
         paths = Paths(tmp_path / "home", world[3])
         found = BENCHMARK.settings(**given)
-        return run(BENCHMARK, found, tmp_path / folder, paths, restart=restart, stop=stop)
+        return run(BENCHMARK, found, tmp_path / "run", paths)
 
     return start
 
@@ -124,56 +120,6 @@ def test_a_ranking_without_weight_is_not_asked():
     ranking = ranker_of((asked, silent), RetrievalConfig(top_k=7), FusionConfig.of(bm25=1))("?")
     assert [hit.passage.passage_id for hit in ranking.hits] == ["a:1"]
     assert asked.calls == [("?", 7)]
-
-
-# The folder ---------------------------------------------------------------------------------------------------------
-
-
-def test_a_stopped_run_continues_and_ranks_nothing_twice(running, calls, tmp_path):
-    *_, step = running(stop=calls.stop)
-    assert step.done in {1, 2}
-    first = {outcome.item.number: outcome.solution for outcome in step.outcomes if outcome.solution}
-    with (tmp_path / "run" / "journal.jsonl").open("ab") as journal:
-        journal.write(b'{"sha256": "torn')
-    calls.asked.clear()
-    last = list(running())[-1]
-    assert calls.asked[1:] == list(QUERIES[len(first) :])
-    again = {outcome.item.number: outcome.solution for outcome in last.outcomes}
-    assert {number: again[number] for number in first} == first
-    assert sum(row.restored for row in last.rows) == step.done
-    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
-    calls.asked.clear()
-    same = list(running())[-1]
-    assert calls.asked == []
-    assert all(row.restored for row in same.rows)
-    assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
-
-
-def test_an_interrupted_question_is_asked_again(running, calls):
-    calls.fails_after = 3
-    with pytest.raises(KeyboardInterrupt):
-        list(running())
-    calls.fails_after, calls.asked[:] = None, []
-    last = list(running())[-1]
-    assert [row.restored for row in last.rows] == [True, True, False, False]
-    assert calls.asked[1:] == list(QUERIES[2:])
-
-
-def test_a_folder_of_other_settings_is_refused_and_begun_anew(running, monkeypatch):
-    list(running())
-    with pytest.raises(ConfigError, match=r"settings.sources was 5, is 9"):
-        list(running(k=[9]))
-    last = list(running(k=[9], restart=True))[-1]
-    assert not any(row.restored for row in last.rows)
-
-
-def test_one_process_at_a_time(running):
-    first = running()
-    while not next(first).total:
-        pass
-    with pytest.raises(RecordError, match="another process is writing"):
-        list(running())
-    first.close()
 
 
 # The index ----------------------------------------------------------------------------------------------------------
@@ -306,16 +252,6 @@ def test_an_index_is_built_where_there_is_none(world, run_command):
     assert (opened.manifest.format, opened.manifest.chunk_max_tokens) == ("pandachat", 128)
     assert str(opened.manifest.analyser).startswith("characters")
     assert "Building" not in run_command("--index", "fresh", "--limit", "1", "--json").stderr
-
-
-def test_ctrl_c_keeps_what_was_retrieved(run_command, calls, tmp_path):
-    calls.fails_after = 3
-    options = ("--index", "mini", "--preset", "BM25 only", "--out", tmp_path / "out")
-    found = run_command(*options)
-    assert found.exit_code == 130
-    assert "The same command, without --restart, continues" in found.stderr
-    calls.fails_after = None
-    assert "continuing: 2 are done already" in run_command(*options).stderr
 
 
 def test_the_pipelines_own_retrievers_serve(running):

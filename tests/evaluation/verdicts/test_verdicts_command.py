@@ -8,7 +8,6 @@ from typer.testing import CliRunner
 import ragqa.evaluation.benchmarks.verdicts.benchmark as verdicts
 from ragqa.cli import app
 from ragqa.errors import ConfigError
-from ragqa.evaluation.catalogue import benchmark_of
 from ragqa.evaluation.run import run
 from ragqa.index import build_index, open_index
 from ragqa.loading import Models
@@ -161,13 +160,6 @@ def test_a_language_model_re_words_once(nli, monkeypatch, tmp_path):
         assert report["wrong"][0]["text"] == "Six years is how long records are kept."
         invoke(*options)
         assert len(server.requests) == 1
-
-
-def test_it_is_found_by_its_folder():
-    assert benchmark_of("verdicts").title == "Verdicts on this corpus"
-    help_text = CliRunner().invoke(app, ["eval", "verdicts", "--help"], env={"COLUMNS": "120"}).output
-    assert "--part" in help_text
-    assert "modal strength" in help_text
 
 
 def test_sealed_cases_are_not_run_unless_they_are_named():

@@ -6,7 +6,6 @@ model is asked, so the same answer is always judged alike; right words that nobo
 
 from __future__ import annotations
 
-import json
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
+from ragqa.evaluation.files import shipped_rows
 from ragqa.types import Answer
 
 DATA: Final = Path(__file__).parent
@@ -88,7 +88,7 @@ def patterns(sources: list[str]) -> tuple[re.Pattern[str], ...]:
 
 def rows(name: str) -> list[dict[str, Any]]:
     """The lines of one of the files beside this module."""
-    return [json.loads(line) for line in (DATA / name).read_text(encoding="utf-8").splitlines()]
+    return shipped_rows(DATA / name)
 
 
 def is_right_rewriting(text: str, row: Mapping[str, Any]) -> bool:

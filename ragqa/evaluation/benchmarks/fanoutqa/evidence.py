@@ -20,7 +20,8 @@ from typing import Any, Protocol
 
 from rank_bm25 import BM25Plus
 
-from ragqa.corpus.files import JsonItem, read_utf8
+from ragqa.corpus.files import read_utf8
+from ragqa.corpus.jsonl import read_json_lines
 from ragqa.corpus.wikipedia.mediawiki import MediaWiki
 from ragqa.errors import ConfigError, CorpusError
 from ragqa.evaluation.benchmarks.fanoutqa.metrics import Normaliser
@@ -142,27 +143,11 @@ def _pages(path: Path) -> Iterator[tuple[str, str]]:
     for file in [path] if path.is_file() else sorted(path.iterdir()):
         match file.suffix.lower():
             case ".jsonl":
-                yield from _lines(file)
+                yield from ((one.line("title"), one.text("text")) for one in read_json_lines(file, file.name))
             case ".md" | ".txt":
                 text = read_utf8(file, file.name)
                 heading = _HEADING.match(text)
                 yield heading[1] if heading else file.stem.replace("_", " "), text
-
-
-def _lines(file: Path) -> Iterator[tuple[str, str]]:
-    for number, line in enumerate(read_utf8(file, file.name).split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            values = json.loads(line)
-        except ValueError as error:
-            msg = f"{file.name}, line {number}: expected a JSON object, found {line[:40]!r}; correct the file"
-            raise CorpusError(msg) from error
-        if not isinstance(values, dict):
-            msg = f"{file.name}, line {number}: expected a JSON object, found {line[:40]!r}; correct the file"
-            raise CorpusError(msg)
-        item = JsonItem(f"{file.name}, line {number}", values)
-        yield item.line("title"), item.text("text")
 
 
 def _key(title: str) -> str:

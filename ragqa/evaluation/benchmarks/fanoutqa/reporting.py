@@ -27,6 +27,7 @@ from ragqa.evaluation.benchmarks.fanoutqa.metrics import (
 from ragqa.evaluation.benchmarks.fanoutqa.questions import FanOutQuestion
 from ragqa.evaluation.benchmarks.fanoutqa.settings import LeaderboardSetting, Solver, setting_of
 from ragqa.evaluation.benchmarks.fanoutqa.submission import SHOWN_PROBLEMS, SubmissionCheck, generation_lines
+from ragqa.evaluation.files import shipped_rows
 from ragqa.evaluation.report import Column, Comparison, Figure, File, Line, Matched, Report, Row, shown
 from ragqa.infra.files import write_whole
 from ragqa.infra.journal import translated
@@ -267,8 +268,7 @@ class LeaderboardRow:
 @cache
 def published() -> tuple[str, tuple[LeaderboardRow, ...]]:
     """Whose figures these are and when they were read; the rows in the order of the file."""
-    lines = Path(__file__).with_name("published.jsonl").read_text(encoding="utf-8").splitlines()
-    origin, *rows = map(json.loads, lines)
+    origin, *rows = shipped_rows(Path(__file__).with_name("published.jsonl"))
     made = tuple(LeaderboardRow(**row | {"setting": LeaderboardSetting(row["setting"])}) for row in rows)
     return f"{origin['source']}, as read on {origin['read_on']}", made
 

@@ -15,8 +15,9 @@ from typing import Any, Final
 
 from ragqa.errors import ConfigError, RecordError
 from ragqa.evaluation.benchmarks.generated_answers.measures import MEASURES, Values, means
+from ragqa.evaluation.files import shipped_rows
 from ragqa.evaluation.report import Comparison, Line, shown
-from ragqa.evaluation.significance import PairedTest, holm, paired_test
+from ragqa.evaluation.significance import PairedTest, paired_tests
 from ragqa.infra.journal import JOURNAL, RUN
 
 TESTED: Final = ("composite", "entailment", "contradiction", "obligation_coverage", "lix")
@@ -115,16 +116,16 @@ def compare_runs(
     """
     keys = shared_questions(runs)
     base = runs[baseline]
-    found = []
+    found, values = [], []
     for run in (run for number, run in enumerate(runs) if number != baseline):
         for name in TESTED:
             pairs = [(run.values[key][name], base.values[key][name]) for key in keys]
             both = [(a, b) for a, b in pairs if a is not None and b is not None]
             if both:
-                test = paired_test([a for a, _ in both], [b for _, b in both], seed)
-                found.append((run.name, name, len(both), test))
-    adjusted = holm([test.p_value for _, _, _, test in found])
-    comparisons = tuple(AnswerComparison(*row, p) for row, p in zip(found, adjusted, strict=True))
+                found.append((run.name, name, len(both)))
+                values.append(([a for a, _ in both], [b for _, b in both]))
+    tests = paired_tests(values, seed)
+    comparisons = tuple(AnswerComparison(*row, *test) for row, test in zip(found, tests, strict=True))
     return tuple(means(run.values[key] for key in keys) for run in runs), comparisons
 
 
@@ -207,8 +208,7 @@ def run_tables(report: Mapping[str, Any]) -> tuple[Comparison, ...]:
 @cache
 def published_rows(table: str = "", source: str = "") -> tuple[PublishedRow, ...]:
     """The published rows in their tables' order: all, or those of one table or whose source begins so."""
-    lines = Path(__file__).with_name("published.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = tuple(PublishedRow(**json.loads(line)) for line in lines)
+    rows = (PublishedRow(**row) for row in shipped_rows(Path(__file__).with_name("published.jsonl")))
     return tuple(row for row in rows if row.table == (table or row.table) and row.source.startswith(source))
 
 

@@ -30,10 +30,12 @@ from ragqa.evaluation.benchmarks.pandachat.submissions import (
     evaluate_submission,
     is_right,
 )
+from ragqa.evaluation.files import shipped_rows
 from ragqa.evaluation.report import Comparison, Line
 from ragqa.infra.files import write_whole
 from ragqa.infra.journal import translated
 
+PUBLISHED: Final = Path(__file__).with_name("published.jsonl")
 RUN: Final = "this run"
 PUBLISHED_ONLY: Final = "published"
 REPORT: Final = "report.json"
@@ -188,21 +190,15 @@ def write_report(
 @cache
 def published() -> tuple[PandachatRow, ...]:
     """The rows that the benchmark itself published, in the order of its file."""
-    return tuple(
-        PandachatRow(row["system"], row["top_k"], row["seconds"], row["n_right"]) for row in _published_lines()
-    )
+    rows = shipped_rows(PUBLISHED)
+    return tuple(PandachatRow(row["system"], row["top_k"], row["seconds"], row["n_right"]) for row in rows)
 
 
 @cache
 def published_source() -> str:
     """Where they were read."""
-    source: str = _published_lines()[0]["source"]
+    source: str = shipped_rows(PUBLISHED)[0]["source"]
     return source
-
-
-def _published_lines() -> list[dict[str, Any]]:
-    text = Path(__file__).with_name("published.jsonl").read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()]
 
 
 def merge_rows(before: Iterable[Mapping[str, Any]], new: Iterable[PandachatRow]) -> list[dict[str, Any]]:

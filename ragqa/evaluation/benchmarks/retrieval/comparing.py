@@ -12,7 +12,7 @@ from ragqa.corpus.questions import GoldQuestion, GoldUnit
 from ragqa.evaluation.benchmarks.retrieval.rankings import Rankings
 from ragqa.evaluation.measures import MEASURES, means, measure_run
 from ragqa.evaluation.run_files import QuestionResult, write_per_question, write_run
-from ragqa.evaluation.significance import PairedTest, holm, paired_test
+from ragqa.evaluation.significance import PairedTest, paired_tests
 from ragqa.infra.files import write_whole
 from ragqa.infra.journal import translated
 from ragqa.types import Ranking
@@ -78,11 +78,9 @@ def compare(results: Sequence[Result], baseline: str, seed: int = 0) -> tuple[Me
     """Every other configuration against the one called ``baseline``, in the measures of `TESTED`."""
     base = next(result for result in results if result.name == baseline)
     pairs = [(result, measure) for result in results if result.name != baseline for measure in TESTED]
-    tests = [paired_test(result.values[measure], base.values[measure], seed) for result, measure in pairs]
-    adjusted = holm([test.p_value for test in tests])
+    tests = paired_tests([(result.values[measure], base.values[measure]) for result, measure in pairs], seed)
     return tuple(
-        MeasureDifference(result.name, measure, test, p)
-        for (result, measure), test, p in zip(pairs, tests, adjusted, strict=True)
+        MeasureDifference(result.name, measure, *test) for (result, measure), test in zip(pairs, tests, strict=True)
     )
 
 
@@ -95,11 +93,10 @@ def compare_all_gold(single: Result, fan_out: Result, seed: int = 0) -> tuple[Me
         before, after = (list(result.values[f"R@{cutoff}"]) for result in (single, fan_out))
         pairs.append((f"R@{cutoff}", before, after))
         pairs.append((f"all gold@{cutoff}", [float(one == 1) for one in before], [float(one == 1) for one in after]))
-    tests = [paired_test(after, before, seed) for _, before, after in pairs]
-    adjusted = holm([test.p_value for test in tests])
+    tests = paired_tests([(after, before) for _, before, after in pairs], seed)
     return tuple(
-        MeasurePair(name, sum(before) / len(before), sum(after) / len(after), test, p)
-        for (name, before, after), test, p in zip(pairs, tests, adjusted, strict=True)
+        MeasurePair(name, sum(before) / len(before), sum(after) / len(after), *test)
+        for (name, before, after), test in zip(pairs, tests, strict=True)
     )
 
 

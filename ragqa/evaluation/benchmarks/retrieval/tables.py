@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from importlib.resources import files
+from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from ragqa.evaluation.benchmarks.retrieval.breakdown import breakdown, pairs_bes
 from ragqa.evaluation.benchmarks.retrieval.comparing import TESTED, Result, compare, compare_all_gold, differences_json
 from ragqa.evaluation.benchmarks.retrieval.rankings import median_ms
 from ragqa.evaluation.benchmarks.retrieval.setups import RetrievalContext, Setup
+from ragqa.evaluation.files import shipped_rows
 from ragqa.evaluation.measures import MEASURES, display_name
 from ragqa.evaluation.report import Comparison, Line, Report, shown
 
@@ -163,8 +163,7 @@ def published_table(results: Sequence[Result], name: str) -> Comparison:
 
 def published_rows() -> list[dict[str, Any]]:
     """{source, table, name, recall, mean_average_precision}, the last two in [0, 1]; none of them computed here."""
-    text = files(__package__).joinpath("published.jsonl").read_text(encoding="utf-8")
-    return [json.loads(line) for line in text.splitlines()]
+    return shipped_rows(Path(__file__).with_name("published.jsonl"))
 
 
 def seconds_of(solution: Json) -> float | None:

@@ -6,7 +6,6 @@ beyond its name.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from ragqa.evaluation.benchmarks.verdicts.probes import REWORDED, Expected, Probe, words_of
+from ragqa.evaluation.files import shipped_rows
 from ragqa.index import Index
 from ragqa.types import Passage
 
@@ -45,7 +45,7 @@ def labelled(index: Index, part: str) -> list[Probe]:
 
 def written(index: Index, part: str) -> Iterator[Probe]:
     """What language models wrote, labelled by hand; where the index holds every passage that they were sent."""
-    for row in map(json.loads, (DATA / WRITTEN).read_text(encoding="utf-8").splitlines()):
+    for row in shipped_rows(DATA / WRITTEN):
         given = tuple(row["passages"])
         is_own = index.manifest.name == row["corpus"] and all(name in index.position_of for name in given)
         if part in ("both", row["part"]) and is_own:
@@ -55,7 +55,7 @@ def written(index: Index, part: str) -> Iterator[Probe]:
 
 def _found(name: str, part: str, documents: Mapping[str, Sequence[Passage]]) -> Iterator[tuple[Row, Sequence[Passage]]]:
     """The rows of this part, each with its passages in the index: those of its id, or that hold what it quotes."""
-    for row in map(json.loads, (DATA / name).read_text(encoding="utf-8").splitlines()):
+    for row in shipped_rows(DATA / name):
         if part in ("both", row["part"]):
             quoted = row.get("source") or row.get("obligation")
             place = row.get("passage_id", "").removeprefix(f"{row['document_id']}:")
