@@ -13,6 +13,7 @@ from ragqa.index import Index
 from ragqa.records.differences import writer_model
 from ragqa.records.recorder import without_credentials, words_per_second
 from ragqa.records.view import Shown, View, provisional, reselect, shown, unread, weak_match
+from ragqa.records.words import quantity
 from ragqa.retrieval.analysis import matched_words
 from ragqa.scoring.repass.explanation import provenance
 from ragqa.settings.config import Config
@@ -33,7 +34,6 @@ from ragqa.ui.html.scores import (
     relevance_html,
     sentence_table_html,
 )
-from ragqa.ui.html.template import quantity
 from ragqa.ui.html.trace import has_tree, score_path, trace_html, tree_html
 from ragqa.ui.pages.notes import draw_note
 from ragqa.ui.state.limits import limits
