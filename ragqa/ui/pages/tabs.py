@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from html import escape
 
 import streamlit as st
 
 from ragqa.index import Index
-from ragqa.records.differences import writer_model
-from ragqa.records.recorder import without_credentials, words_per_second
+from ragqa.records.memo import settings_of
+from ragqa.records.recorder import words_per_second
 from ragqa.records.view import Shown, View, provisional, reselect, shown, unread, weak_match
 from ragqa.records.words import quantity
 from ragqa.retrieval.analysis import matched_words
@@ -44,7 +44,6 @@ _matched = lru_cache(maxsize=2_048)(matched_words)  # the same for every redraw 
 LONG = 12  # rows; from here on a reader may want only those with a problem
 _KEPT_TAB, _KEPT_RAW = "shown_tab", "shows_raw"  # plain keys: widget keys vanish when the page changes
 _LABELS = "tab_labels"
-_OF_A_MODEL = ("model", "local_model", "base_url")  # settings that say nothing where no language model wrote
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,19 +255,7 @@ def _record(drawn: _Drawn) -> None:
         return
     name = f"ragqa-{record_id}.json"
     st.download_button("Download the record (JSON)", drawn.record, name, "application/json", on_click="ignore")
-    st.html(settings_html(_settings(drawn.view.config)))
-
-
-def _settings(config: Config) -> dict[str, object]:
-    """Every setting under its dotted name."""
-    config = replace(config, generation=without_credentials(config.generation))
-    found: dict[str, object] = {"corpus": config.index}
-    for part in ("retrieval", "fusion", "reranking", "filtering", "generation", "scoring"):
-        unused = () if part != "generation" or writer_model(config.generation) else _OF_A_MODEL
-        found |= {
-            f"{part}.{name}": value for name, value in asdict(getattr(config, part)).items() if name not in unused
-        }
-    return found
+    st.html(settings_html(settings_of(drawn.view.config)))
 
 
 def _kept(drawn: _Drawn) -> str:
