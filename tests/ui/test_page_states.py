@@ -16,6 +16,7 @@ from ragqa.settings.paths import Paths
 from ragqa.types import Passage, Question, Selection
 from ragqa.ui.html.charts import sweep_surface
 from ragqa.ui.html.library import size_words
+from ragqa.ui.html.template import ENVIRONMENT
 from ragqa.ui.pages import tabs
 from ragqa.ui.pages.evaluation.form import presets_for
 from ragqa.ui.pages.library import _name_of
@@ -54,6 +55,11 @@ def test_a_title_is_named_once_and_evidence_names_its_page():
 )
 def test_a_citation_has_a_short_name(title, number, name):
     assert short_name(Passage("d:1", "d", "x", title, "", number)) == name
+
+
+def test_a_title_is_no_markup_where_a_rule_is_cited():
+    named = ENVIRONMENT.from_string("{{ short_name(one) }}").render(one=Passage("d:1", "d", "x", "<img src=x>"))
+    assert named == "&lt;img src=x&gt;"
 
 
 def test_one_of_a_thing_is_singular():
