@@ -54,11 +54,3 @@ _FORMULA = tuple("=+-@\t\r\n＝＋－＠")
 def cell(text: str) -> str:
     """The text as a cell of a table that somebody may open in a spreadsheet: never a formula there."""
     return f"'{text}" if text.startswith(_FORMULA) or text.lstrip().startswith(_FORMULA) else text
-
-
-_ALIVE: Final = re.compile(r"[\\`*_{}\[\]()#+\-!|<>$:~&@]|(?<=[\dwW])\.")  # the last: of lists and of addresses
-
-
-def plain_markdown(text: str) -> str:
-    """Text that is read as Markdown, as it is: what visitors and corpora wrote does not come alive."""
-    return _ALIVE.sub(r"\\\g<0>", text)

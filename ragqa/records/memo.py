@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Final, TypeAlias
 
-from ragqa.records.differences import writer_model
 from ragqa.records.findings import Finding, findings_of
 from ragqa.records.record import AnswerRecord
-from ragqa.records.recorder import without_credentials
 from ragqa.records.view import Shown, View, from_record, shown, weak_match
 from ragqa.records.words import (
     cited_by,
@@ -28,12 +26,12 @@ from ragqa.records.words import (
     with_names,
 )
 from ragqa.scoring.repass.explanation import model_line, provenance
-from ragqa.settings.config import Config
+from ragqa.settings.config import Config, settings_at, values_by_key
+from ragqa.settings.schema import Place
 from ragqa.types import Passage
 from ragqa.types.scores import SentenceVerdict, Verdict
 
 LONGEST_TITLE: Final = 120  # characters
-_OF_A_MODEL: Final = ("model", "local_model", "base_url")  # settings that say nothing where no language model wrote
 _REVIEW: Final = ("Reviewed by", "Date", "Decision", "Remarks")
 
 
@@ -109,18 +107,6 @@ def memo_of(records: Sequence[AnswerRecord], title: str = "") -> Memo:
             Grid((), tuple((name, "") for name in _REVIEW), (30, 70), is_form=True),
         ),
     )
-
-
-def settings_of(config: Config) -> dict[str, object]:
-    """Every setting that an answer has, by its dotted name, without credentials."""
-    config = replace(config, generation=without_credentials(config.generation))
-    found: dict[str, object] = {"corpus": config.index}
-    for part in (one.name for one in fields(config) if one.name != "index"):
-        unused = () if part != "generation" or writer_model(config.generation) else _OF_A_MODEL
-        found |= {
-            f"{part}.{name}": value for name, value in asdict(getattr(config, part)).items() if name not in unused
-        }
-    return found
 
 
 def trust_line(view: View, found: Shown) -> str:
@@ -253,17 +239,22 @@ def _duties(view: View, found: Shown, duties: Sequence[Finding]) -> Iterable[Blo
 
 
 def _made_with(record: AnswerRecord) -> tuple[tuple[str, str], ...]:
-    """Versions, fingerprints and settings, a row each."""
+    """Versions, fingerprints and the settings that had an effect, a row each."""
     manifest, config = record.manifest, Config(**{one.name: getattr(record, one.name) for one in fields(Config)})
-    index = {
-        "index built": str(manifest.get("created", ""))[:16].replace("T", " "),
-        "sha256 of the corpus": manifest.get("corpus_sha256", ""),
-        "sha256 of the index": manifest.get("digest", ""),
+    values = values_by_key(config)
+    rows = {
+        "ragqa": record.ragqa_version,
+        "Corpus": record.index,
+        "sha256 of the corpus": str(manifest.get("corpus_sha256", "")),
+        "Index built": str(manifest.get("created", ""))[:16].replace("T", " "),
+        "Written by": " ".join(filter(None, (record.answer.generator, record.answer.model))),
+        **{f"Prompt {one.name}": one.version for one in record.answer.prompts},
+        **{f"Model, {role}": model_line(info) for role, info in sorted(record.models.items())},
     }
-    models = {f"model, {role}": model_line(info) for role, info in sorted(record.models.items())}
-    scored = dict(provenance(record.scored.of(record.scoring.mode))) if record.scored else {}
-    prompts = {f"prompt, {one.name}": one.version for one in record.answer.prompts}
-    written = " ".join(filter(None, (record.answer.generator, record.answer.model)))
-    rows = {"ragqa": record.ragqa_version, "written by": written} | index | models | prompts
-    rows |= {name: scored[name] for name in ("verdicts by", "definition", "thresholds") if name in scored}
-    return tuple((name, str(value)) for name, value in (rows | settings_of(config)).items() if value not in ("", None))
+    if record.scored:
+        scored = dict(provenance(record.scored.of(record.scoring.mode)))
+        rows |= {name.capitalize(): scored[name] for name in ("verdicts by", "definition", "thresholds")}
+    weights = ", ".join(f"{name} {share:.2f}" for name, share in config.fusion.weights.items() if share)
+    used = (one for one in settings_at(Place.DIFFERENCE) if one.applies(values))
+    rows |= {"Weights": weights} | {one.label: one.text(values[one.key]) for one in used}
+    return tuple((name, value) for name, value in rows.items() if value)

@@ -6,6 +6,7 @@ Text is written as text and nothing else: no word of a corpus, a question or a m
 from __future__ import annotations
 
 import io
+import re
 import shutil
 import subprocess
 import tempfile
@@ -16,11 +17,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from ragqa.errors import ConfigError, RecordError
-from ragqa.infra.cleaning import plain_markdown, without_controls, writable
+from ragqa.infra.cleaning import without_controls, writable
 from ragqa.infra.files import replacing
 from ragqa.records.memo import Block, Grid, Memo, MemoSection, Paragraph, Points, Quotation
 from ragqa.records.words import cut
 
+_ALIVE: Final = re.compile(r"[\\`*_\[\]<>|~&$@]|:(?=//)|(?<=[wW]{3})\.")  # the last two: of addresses
+_AT_BEGIN: Final = re.compile(r"\A(\d*)([#+=.)-])")
 PDF_SECONDS: Final = 180  # that LibreOffice has
 _LONGEST_PROPERTY: Final = 200  # characters of a title that Office keeps beside the text
 _STYLE: Final = (
@@ -80,7 +83,8 @@ def _markdown_block(block: Block) -> str:
 
 
 def _line(text: str) -> str:
-    return plain_markdown(" ".join(text.split()))
+    """The text on one line, as it is: a mark that Markdown would read has a backslash before it."""
+    return _AT_BEGIN.sub(r"\1\\\2", _ALIVE.sub(r"\\\g<0>", " ".join(text.split())))
 
 
 def _lines(text: str, between: str) -> str:

@@ -7,7 +7,6 @@ import pytest
 
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.documents.places import pages_of, place_words
-from ragqa.infra.cleaning import plain_markdown
 from ragqa.library.changes import stale, stale_words
 from ragqa.library.document import (
     document_at,
@@ -18,7 +17,7 @@ from ragqa.library.document import (
     section_question,
 )
 from ragqa.library.related import Referred, Related
-from ragqa.ui.html.library import marked_difference
+from ragqa.ui.html.library import marked_difference, plain_markdown
 from ragqa.ui.html.reader import Mark, beside_html, leaf_html, passage_text_html, read_address
 from ragqa.ui.html.render import in_corpus, read_link_html
 from tests.support.document_files import rules_pages, write_pdf

@@ -71,8 +71,9 @@ def test_a_memo_has_question_result_sentences_rules_duties_settings_and_a_page_f
     (duties,) = below(memo, "Duties left out")
     assert ("It must not sleep.", "not covered") in [row[:2] for row in duties.rows]
     settings = dict(below(memo, "Settings and fingerprints")[0].rows)
-    assert settings["corpus"] == record.index
-    assert any(name.startswith("model, ") for name in settings)
+    assert settings["Corpus"] == record.index
+    assert settings["Threshold"] == "0.70"
+    assert any(name.startswith("Model, ") for name in settings)
     (form,) = below(memo, "Review")
     assert form.rows == (("Reviewed by", ""), ("Date", ""), ("Decision", ""), ("Remarks", ""))
 
@@ -146,7 +147,7 @@ def test_no_text_becomes_a_field_a_link_or_markup(store):
 
 
 def test_markdown_reads_as_the_corpus_has_it(store):
-    text = "1. A *firm* must [act] <b>at</b> once | or & pay $5.\n- It_must_not # sleep."
+    text = "1. A *firm* must [act] <b>at</b> once | or &amp; pay $5.\n- It_must_not # (a) sleep: https://c.d.\n==="
     memo = replace(memo_of([asked(store, Question("What?"))]), blocks=(Quotation(text, "General 1.1"),))
     rendered = MarkdownIt("gfm-like", {"linkify": False}).render(memo_bytes(memo, ".md").decode())
     quoted = rendered.split("<blockquote>\n<p>")[1].split("</p>")[0]

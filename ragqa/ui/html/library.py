@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Final
@@ -14,8 +15,14 @@ from ragqa.ui.html.template import Templates, text_html
 _TEMPLATES: Final = Templates("library.html")
 SHOWN_HEADINGS = 400
 SHOWN_CHANGES = 100
+_ALIVE: Final = re.compile(r"[\\`*_{}\[\]()#+\-!|<>$:~&@]|(?<=[\dwW])\.")  # the last: of lists and of addresses
 OFTEN = 5  # texts that were left out, shown with how often
 _KINDS = {"new": "good", "changed": "mixed", "gone": "bad"}
+
+
+def plain_markdown(text: str) -> str:
+    """Text that Streamlit reads as Markdown, as it is: what visitors and corpora wrote does not come alive."""
+    return _ALIVE.sub(r"\\\g<0>", text)
 
 
 def size_words(size: int) -> str:

@@ -12,7 +12,7 @@ import streamlit as st
 from ragqa.corpus.files import read_utf8
 from ragqa.errors import RagqaError, RecordError
 from ragqa.evaluation.catalogue import benchmark_of
-from ragqa.infra.cleaning import cell, plain_markdown
+from ragqa.infra.cleaning import cell
 from ragqa.infra.files import write_whole
 from ragqa.infra.journal import read_stamp, translated
 from ragqa.lab.dataset.benchmark import CARD, MAKE
@@ -36,6 +36,7 @@ from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage
 from ragqa.ui import access
+from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.html.template import Templates
 from ragqa.ui.pages.evaluation.form import MAX_UPLOAD_MB, settings_form

@@ -6,7 +6,6 @@ import streamlit as st
 
 from ragqa.conversation import Turn, follow_up, thread_of
 from ragqa.errors import RagqaError
-from ragqa.infra.cleaning import plain_markdown
 from ragqa.library.document import section_question
 from ragqa.records.store import RecordStore
 from ragqa.records.view import View
@@ -15,6 +14,7 @@ from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config
 from ragqa.types import FollowUp
 from ragqa.ui import access
+from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html, turns_html
 
 ASKED = "follow_up_asked"  # what is typed, as a widget's key; the rewriting's has the record and the words after it

@@ -13,7 +13,6 @@ from ragqa.corpus.documents import Reader
 from ragqa.corpus.documents.kinds import SUFFIXES
 from ragqa.errors import RagqaError
 from ragqa.index import IndexEntry, list_indexes, verify_index
-from ragqa.infra.cleaning import plain_markdown
 from ragqa.library.collection import Collection, collections, make_collection
 from ragqa.library.names import corpus_name
 from ragqa.library.transfer import Deleted, deleted, erase, import_corpus, restore
@@ -23,6 +22,7 @@ from ragqa.records.words import quantity
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
+from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.library_corpus import PROBLEM, draw_corpus
 from ragqa.ui.state import resources

@@ -13,7 +13,6 @@ from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.documents.kinds import SUFFIXES
 from ragqa.errors import RagqaError
 from ragqa.index import index_info, verify_index
-from ragqa.infra.cleaning import plain_markdown
 from ragqa.library import parse_cache
 from ragqa.library.changes import read_updates
 from ragqa.library.collection import Catalogue, Collection, Document, Staged, temporary
@@ -25,7 +24,7 @@ from ragqa.records.words import quantity
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
-from ragqa.ui.html.library import change_html, reading_html, seconds_words, size_words
+from ragqa.ui.html.library import change_html, plain_markdown, reading_html, seconds_words, size_words
 from ragqa.ui.html.render import notice_html, progress_html
 from ragqa.ui.state import resources
 from ragqa.ui.uploads import let_go

@@ -15,7 +15,6 @@ from ragqa.corpus.documents.kinds import kind_of
 from ragqa.corpus.documents.places import PageBoxes, pages_of, place_words
 from ragqa.errors import RagqaError
 from ragqa.index import Index
-from ragqa.infra.cleaning import plain_markdown
 from ragqa.library.definitions import Glossary
 from ragqa.library.document import (
     FOUND,
@@ -32,6 +31,7 @@ from ragqa.library.related import References
 from ragqa.records.words import quantity
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage
+from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.reader import Mark, beside_html, hits_html, leaf_html, outline_html, read_address
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.shared import shared

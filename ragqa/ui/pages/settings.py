@@ -13,7 +13,6 @@ from streamlit.delta_generator import DeltaGenerator
 from streamlit.errors import StreamlitAPIException
 
 from ragqa.errors import RagqaError
-from ragqa.infra.cleaning import plain_markdown
 from ragqa.infra.http import is_api_name, missing_key
 from ragqa.library.collection import collection_of
 from ragqa.plugins import registry
@@ -28,6 +27,7 @@ from ragqa.settings.preset_files import LONGEST_EXPLANATION, LONGEST_NAME, save_
 from ragqa.settings.presets import PRESETS, Preset
 from ragqa.settings.schema import Place, is_day
 from ragqa.ui import access
+from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import changed_html, notice_html
 from ragqa.ui.pages.model_choice import can_ask, model_widget
 from ragqa.ui.state import resources

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
 from html import escape
 
 import streamlit as st
 
 from ragqa.index import Index
-from ragqa.records.memo import memo_of, settings_of
+from ragqa.records.differences import writer_model
+from ragqa.records.memo import memo_of
 from ragqa.records.memo_files import memo_bytes
-from ragqa.records.recorder import words_per_second
+from ragqa.records.recorder import without_credentials, words_per_second
 from ragqa.records.store import RecordStore
 from ragqa.records.thread import records_back
 from ragqa.records.view import Shown, View, provisional, reselect, shown, unread, weak_match
@@ -47,6 +48,7 @@ from ragqa.ui.state.stale import stale
 SHOWN_CANDIDATES = 30
 _matched = lru_cache(maxsize=2_048)(matched_words)  # the same for every redraw of an answer
 _DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+_OF_A_MODEL = ("model", "local_model", "base_url")  # settings that say nothing where no language model wrote
 LONG = 12  # rows; from here on a reader may want only those with a problem
 _KEPT_TAB, _KEPT_RAW = "shown_tab", "shows_raw"  # plain keys: widget keys vanish when the page changes
 _LABELS = "tab_labels"
@@ -264,7 +266,19 @@ def _record(drawn: _Drawn) -> None:
         json = (drawn.record, f"{name}.json", "application/json")
         st.download_button("Download the record (JSON)", *json, on_click="ignore")
         st.download_button("Memo (DOCX)", partial(_memo, store, record_id), f"{name}.docx", _DOCX, on_click="ignore")
-    st.html(settings_html(settings_of(drawn.view.config)))
+    st.html(settings_html(_settings(drawn.view.config)))
+
+
+def _settings(config: Config) -> dict[str, object]:
+    """Every setting under its dotted name."""
+    config = replace(config, generation=without_credentials(config.generation))
+    found: dict[str, object] = {"corpus": config.index}
+    for part in ("retrieval", "fusion", "reranking", "filtering", "generation", "scoring"):
+        unused = () if part != "generation" or writer_model(config.generation) else _OF_A_MODEL
+        found |= {
+            f"{part}.{name}": value for name, value in asdict(getattr(config, part)).items() if name not in unused
+        }
+    return found
 
 
 def _memo(store: RecordStore, record_id: str) -> bytes:

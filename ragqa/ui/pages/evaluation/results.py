@@ -11,9 +11,10 @@ import streamlit as st
 
 from ragqa.evaluation.benchmark import Benchmark
 from ragqa.evaluation.report import Report, Row
-from ragqa.infra.cleaning import cell, plain_markdown
+from ragqa.infra.cleaning import cell
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage
+from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
 from ragqa.ui.pages.evaluation.render import (
     answer_html,
