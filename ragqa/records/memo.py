@@ -253,7 +253,7 @@ def _made_with(record: AnswerRecord) -> tuple[tuple[str, str], ...]:
     }
     if record.scored:
         scored = dict(provenance(record.scored.of(record.scoring.mode)))
-        rows |= {name.capitalize(): scored[name] for name in ("verdicts by", "definition", "thresholds")}
+        rows |= {f"Scored, {name}": scored[name] for name in ("verdicts by", "definition", "thresholds")}
     weights = ", ".join(f"{name} {share:.2f}" for name, share in config.fusion.weights.items() if share)
     used = (one for one in settings_at(Place.DIFFERENCE) if one.applies(values))
     rows |= {"Weights": weights} | {one.label: one.text(values[one.key]) for one in used}

@@ -1,7 +1,10 @@
 """States of the page that were wrong once: what is named, counted, marked as changed, found again."""
 
+import io
+
 import altair as alt
 import pytest
+from docx import Document
 from streamlit.testing.v1 import AppTest
 
 import ragqa.ui.pages.dataset as dataset
@@ -85,6 +88,17 @@ def test_a_record_names_no_language_model_where_none_wrote():
     assert not named & {"local_model", "base_url"}
     assert "generation.model" not in tabs._settings(Config())
     assert tabs._settings(Config(generation=GenerationConfig("llm")))["generation.model"] == "gpt-4o-mini"
+
+
+def test_a_memo_is_taken_away_beside_the_record(app, monkeypatch):
+    monkeypatch.setattr(resources, "record_json", lambda record_id, path: "{}")
+    at = ask(app.run())
+    at.session_state["tab"] = "record"
+    at.run()
+    assert [one.proto.label for one in at.get("download_button")] == ["Download the record (JSON)", "Memo (DOCX)"]
+    store = resources.record_store("")
+    made = Document(io.BytesIO(tabs._memo(store, store.list(1)[0].record_id)))
+    assert made.paragraphs[0].text == "Who must act?"
 
 
 def test_a_sweeps_cells_tell_their_settings_by_name():
