@@ -153,7 +153,7 @@ def test_a_questionnaire_is_answered_row_by_row_and_goes_on_after_a_kill(call, t
     assert rows[1]["ragqa result"].startswith("Failed: The question has 9,000 characters")
     store = RecordStore(Paths.from_env().records)
     assert rows[0]["ragqa answer"] == store.load(rows[0]["ragqa record"]).answer.text
-    assert rows[2]["ragqa rules"] == "1 1.3"
+    assert rows[2]["ragqa rules"] == "Document 1 1.3"
 
 
 @pytest.mark.parametrize(
