@@ -9,6 +9,7 @@ import typer
 
 from ragqa.cli.output import plain, stderr
 from ragqa.errors import ConfigError
+from ragqa.records.record import AnswerRecord
 from ragqa.records.store import RecordStore
 from ragqa.settings.paths import Paths
 
@@ -32,7 +33,7 @@ def memo(
     from ragqa.records.thread import records_back
 
     store = RecordStore(Paths.from_env().records)
-    records = {}
+    records: dict[str, AnswerRecord] = {}
     for record_id in record_ids:
         records |= {one.record_id: one for one in reversed(list(records_back(record_id, store)))}
     made = memo_of(list(records.values()), title)

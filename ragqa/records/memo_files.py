@@ -153,7 +153,8 @@ def _docx(memo: Memo, template: Path | None) -> bytes:
     own = document.core_properties
     own.title, own.author, own.comments = cut(writable(memo.title), _LONGEST_PROPERTY), "", ""
     own.created = own.modified = datetime.now(UTC).replace(tzinfo=None)
-    writer = _Docx(document, page.page_width - page.left_margin - page.right_margin)
+    width = (page.page_width or Mm(210)) - (page.left_margin or 0) - (page.right_margin or 0)
+    writer = _Docx(document, width)
     writer.words(memo.title, "Title")
     for block in memo.blocks:
         writer.add(block)
