@@ -45,6 +45,11 @@ COMMANDS: Final = {
     ),
     "models": ("models", "app", "Language models of the configured server and of this machine."),
     "index": ("index", "app", "Build and manage indexes."),
+    "memo": (
+        "memo",
+        "memo",
+        "Write a memo on stored answers: question, answer, verdicts, rules word for word, settings, a page for review.",
+    ),
     "records": ("records", "app", "Stored answers: list, show, export, copy, delete."),
     "audit": ("audit", "app", "The audit log: verify its chain, show its entries."),
     "keys": ("keys", "app", "Keys by which programs reach the server."),

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -58,7 +59,7 @@ def _parameter(setting: SettingSpec) -> inspect.Parameter:
 
 @with_setting_options
 def ask(
-    question: Annotated[str, typer.Argument(help="The question, in quotes.")],
+    question: Annotated[str, typer.Argument(help="The question, in quotes.")] = "",
     follow: Annotated[
         str | None,
         typer.Option(help="Record that it follows: rewritten to stand alone, shown, and asked of that corpus."),
@@ -75,9 +76,17 @@ def ask(
             help=f"Share of a ranking, as bm25=3; repeatable, those not named count 0. Of {listed(RETRIEVERS)}."
         ),
     ] = None,
+    batch: Annotated[
+        Path | None, typer.Option(help="Questionnaire (.xlsx, .csv): each question of a column, with --out.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="With --batch: file for its rows and answers; called again, it goes on.")
+    ] = None,
+    column: Annotated[str, typer.Option(help='With --batch: head of the column; default: "question".')] = "",
     **given: Any,  # noqa: ANN401 - a value for each setting
 ) -> None:
     """Answer a question from a corpus and score the answer: passages, answer, RePASs."""
+    _check_batch(question, follow, batch, out, column, as_json=as_json)
     if instead and not follow:
         msg = "--as changes the rewriting of a follow-up, got no --follow; name the record that the question follows"
         raise ConfigError(msg)
@@ -93,10 +102,29 @@ def ask(
     config = replace(
         config, fusion=replace(config.fusion, weights=FusionConfig.of(config.fusion.method, **shares).weights)
     )
+    if batch and out:
+        from ragqa.cli.questionnaire import answer_batch
+
+        answer_batch(batch, out, column, config)
+        return
     asked = Question(question)
     if before:
         asked = _standing_alone(question, before.record_id, config, instead)
     answer_all([asked], config, as_json=as_json)
+
+
+def _check_batch(
+    question: str, follow: str | None, batch: Path | None, out: Path | None, column: str, *, as_json: bool
+) -> None:
+    """Raises ConfigError where a question and a file of questions are mixed, or neither is given."""
+    if batch and out and not (question or follow or as_json):
+        return
+    if batch:
+        msg = "--batch expects --out and no question, --follow or --json; name the file for its answers"
+        raise ConfigError(msg)
+    if out or column:
+        msg = "--out and --column are of a questionnaire, got no --batch; name the file of questions"
+        raise ConfigError(msg)
 
 
 def _standing_alone(asked: str, record_id: str, config: Config, instead: str | None) -> Question:

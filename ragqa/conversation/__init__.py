@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 
 from ragqa.conversation.history import Turn
 from ragqa.errors import RagqaError
 from ragqa.infra.cleaning import without_controls
 from ragqa.plugins.registry import needs_language_model
 from ragqa.records.store import RecordStore
+from ragqa.records.thread import records_back
 from ragqa.settings.config import GenerationConfig
 from ragqa.types import FollowUp
 
@@ -35,16 +37,8 @@ def thread_of(record_id: str, records: RecordStore) -> tuple[Turn, ...]:
 
     Raises RecordError where there is no such record; the thread begins later where an earlier one is gone.
     """
-    turns: list[Turn] = []
-    while record_id and len(turns) < MOST_TURNS:
-        try:
-            record = records.load(record_id)
-        except RagqaError:
-            if not turns:
-                raise
-            break
-        turns.append(Turn(record.question.text, "" if record.answer.is_refusal else record.answer.text))
-        record_id = record.question.follow_up.record_id if record.question.follow_up else ""
+    records_of = islice(records_back(record_id, records), MOST_TURNS)
+    turns = [Turn(one.question.text, "" if one.answer.is_refusal else one.answer.text) for one in records_of]
     return tuple(reversed(turns))
 
 

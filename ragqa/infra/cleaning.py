@@ -38,6 +38,11 @@ def without_controls(text: str) -> str:
     return _SURROGATES.sub("\ufffd", _CONTROLS.sub("", text))
 
 
+def writable(text: str) -> str:
+    """The text without what no XML, and so no Office file, can hold."""
+    return re.sub("[\ufffe\uffff]", "\ufffd", without_controls(text))
+
+
 def without_invisible(text: str) -> str:
     """The text without control and invisible format characters; line ends of every system become line feeds."""
     return _INVISIBLE.sub("", without_controls(text.replace("\r\n", "\n").replace("\r", "\n")))

@@ -180,38 +180,7 @@ def _phrases(words: str) -> list[str]:
     return [r"\s+".join(map(re.escape, phrase.split())) for phrase in found if phrase.strip()]
 
 
-# Places in files ----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class PageBoxes:
-    """A page, from 1, and the boxes on it: left, top, right, bottom in points from the top left."""
-
-    page: int
-    boxes: tuple[tuple[float, float, float, float], ...]
-
-
-def pages_of(place: str) -> tuple[PageBoxes, ...]:
-    """The pages that a passage stands on; none where its place is no page (`ragqa.corpus.documents.model`)."""
-    found: dict[int, list[tuple[float, float, float, float]]] = {}
-    for piece in place.split(";"):
-        match = re.fullmatch(r"page=(\d{1,6})&box=([\d.,-]+)", piece)
-        edges = match[2].split(",") if match else []
-        if match and len(edges) == 4:
-            left, top, right, bottom = (float(edge) if edge else 0.0 for edge in edges)
-            found.setdefault(int(match[1]), []).append((left, top, right, bottom))
-    return tuple(PageBoxes(page, tuple(boxes)) for page, boxes in found.items())
-
-
-def place_words(place: str) -> str:
-    """Where a passage stands in its file, in words; empty where nothing is known."""
-    pages = pages_of(place)
-    if pages:
-        return f"page {pages[0].page}" if len(pages) == 1 else f"pages {pages[0].page}–{pages[-1].page}"
-    found = dict(piece.partition("=")[::2] for piece in place.split("&"))
-    if "sheet" in found:
-        return f"sheet {found['sheet']}, row {found.get('row', '?')}"
-    return next((f"{name} {found[name]}" for name in ("paragraph", "line") if name in found), "")
+# Files --------------------------------------------------------------------------------------------------------------
 
 
 def file_of(corpus: str, document_id: str, library: Path) -> Path | None:

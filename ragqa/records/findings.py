@@ -9,12 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from ragqa.infra.cleaning import cell
 from ragqa.records.view import Shown, View, weak_match
 from ragqa.scoring.repass.explanation import verdict_by_index
 from ragqa.types import Passage
 from ragqa.types.scores import Cover, Premise, Verdict
 
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")  # what a spreadsheet would compute
 _HEADS: Final = ("kind", "number", "text", "verdict", "rule", "place", "rule text", "reason", "note")
 _WORST: Final = (Cover.IN_CONFLICT, Cover.IN_PART, Cover.NOT_COVERED)
 
@@ -91,7 +91,7 @@ def findings_csv(findings: tuple[Finding, ...]) -> str:
         words = one.premise.text if one.premise else ""
         rule = (one.rule.number, _place(one.rule), words) if one.rule else ("", "", "")
         row = (kind, str(one.index + 1), one.text, str(one.verdict or ""), *rule, one.reason, one.note)
-        writer.writerow([f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in row])
+        writer.writerow(map(cell, row))
     return out.getvalue()
 
 

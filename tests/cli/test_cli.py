@@ -1,6 +1,8 @@
 """The command line in-process: real corpus, index, fusion, filter, generator, scorer and records around fake models."""
 
+import csv
 import hashlib
+import io
 import json
 import logging
 import os
@@ -9,6 +11,7 @@ import sys
 from dataclasses import asdict, replace
 
 import pytest
+from docx import Document
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -19,6 +22,7 @@ from ragqa.errors import ConfigError, GenerationError, RagqaError, ScoringError
 from ragqa.loading import Models
 from ragqa.models.catalogue import LocalModel
 from ragqa.models.inference.precision import Timing, timings
+from ragqa.pipeline import Pipeline
 from ragqa.records.record import AnswerRecord
 from ragqa.records.store import RecordStore
 from ragqa.settings.paths import Paths
@@ -105,6 +109,65 @@ def test_ask_prints_passages_answer_scores_and_the_record(call):
     record_id = out.split("record ")[1].split(";")[0]
     assert record_id in call("records", "list")[1]
     assert "Answer sentences" in call("records", "show", record_id)[1]
+
+
+def test_a_memo_quotes_the_corpus_word_for_word(call, tmp_path):
+    first = AnswerRecord.from_json(call("ask", "How long must records be kept?", "--index", "rules", "--json")[1])
+    last = AnswerRecord.from_json(call("ask", "--follow", first.record_id, "And why?", "--json")[1])
+    out = tmp_path / "memo.docx"
+    code, _, err, error = call("memo", last.record_id, first.record_id, "--out", str(out))
+    assert code == 0, error
+    assert "memo.docx" in err
+    quoted = [one.text for one in Document(out).paragraphs if one.style.name == "Quote"]
+    assert quoted
+    assert set(quoted) <= {text for _, text in RULES}
+    printed = call("memo", first.record_id)[1]
+    assert printed.startswith("# How long must records be kept?\n")
+    assert "expected a file that ends in" in str(call("memo", first.record_id, "--out", str(tmp_path / "memo"))[3])
+    assert "a folder that exists" in str(call("memo", first.record_id, "--out", str(tmp_path / "no" / "a.md"))[3])
+    assert "no record 'nope'" in str(call("memo", "nope")[3])
+
+
+def test_a_questionnaire_is_answered_row_by_row_and_goes_on_after_a_kill(call, tmp_path, monkeypatch):
+    file, out = tmp_path / "questions.csv", tmp_path / "answers.csv"
+    file.write_text(
+        "Question,Owner\nWhat must a firm report?,Ann\n" + "x" * 9_000 + ",Bob\nHow long are records kept?,=1\n"
+    )
+    command = ("ask", "--batch", str(file), "--out", str(out), "--index", "rules")
+    asked, run = [], Pipeline.run
+
+    def killed(pipeline, question):
+        asked.append(question.text[:9])
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return run(pipeline, question)
+
+    monkeypatch.setattr(Pipeline, "run", killed)
+    assert call(*command)[0]
+    code, _, err, error = call(*command)
+    assert code == 0, error
+    assert asked == ["What must", "xxxxxxxxx", "How long ", "xxxxxxxxx", "How long "]
+    assert "1 questions answered, 1 failed, 1 were answered before" in " ".join(err.split())
+    rows = list(csv.DictReader(io.StringIO(out.read_text())))
+    assert [row["Owner"] for row in rows] == ["Ann", "Bob", "=1"]
+    assert rows[1]["ragqa result"].startswith("Failed: The question has 9,000 characters")
+    store = RecordStore(Paths.from_env().records)
+    assert rows[0]["ragqa answer"] == store.load(rows[0]["ragqa record"]).answer.text
+    assert rows[2]["ragqa rules"] == "Document 1 1.3"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--batch", "q.csv"], "--batch expects --out"),
+        (["Who?", "--batch", "q.csv", "--out", "a.csv"], "--batch expects --out"),
+        (["Who?", "--out", "a.csv"], "no --batch"),
+        (["--batch", "q.csv", "--out", "a.csv", "--generator", "none"], "choose another --generator"),
+        (["--batch", "q.csv", "--out", "a.csv"], "expected a file of questions"),
+    ],
+)
+def test_a_questionnaire_that_cannot_be_is_refused(call, arguments, message):
+    assert message in str(call("ask", *arguments)[3])
 
 
 def test_check_takes_a_text_standard_input_and_a_file_of_answers(call, tmp_path):

@@ -6,13 +6,12 @@ from types import SimpleNamespace
 import pytest
 
 from ragqa.corpus.documents import Reader, UnreadableError
+from ragqa.corpus.documents.places import pages_of, place_words
 from ragqa.library.changes import stale, stale_words
 from ragqa.library.document import (
     document_at,
     documents_of,
     marks_of,
-    pages_of,
-    place_words,
     search,
     search_corpus,
     section_question,

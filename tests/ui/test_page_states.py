@@ -1,7 +1,10 @@
 """States of the page that were wrong once: what is named, counted, marked as changed, found again."""
 
+import io
+
 import altair as alt
 import pytest
+from docx import Document
 from streamlit.testing.v1 import AppTest
 
 import ragqa.ui.pages.dataset as dataset
@@ -10,13 +13,13 @@ from ragqa.evaluation.benchmark import Option
 from ragqa.evaluation.sweep import Axis, Point, Sweep
 from ragqa.records.store import RecordStore
 from ragqa.records.view import View
+from ragqa.records.words import place, quantity, short_name
 from ragqa.settings.config import Config, GenerationConfig, RerankingConfig
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage, Question, Selection
 from ragqa.ui.html.charts import sweep_surface
 from ragqa.ui.html.library import size_words
-from ragqa.ui.html.render import place, short_name
-from ragqa.ui.html.template import quantity
+from ragqa.ui.html.template import ENVIRONMENT
 from ragqa.ui.pages import tabs
 from ragqa.ui.pages.evaluation.form import presets_for
 from ragqa.ui.pages.library import _name_of
@@ -57,6 +60,11 @@ def test_a_citation_has_a_short_name(title, number, name):
     assert short_name(Passage("d:1", "d", "x", title, "", number)) == name
 
 
+def test_a_title_is_no_markup_where_a_rule_is_cited():
+    named = ENVIRONMENT.from_string("{{ short_name(one) }}").render(one=Passage("d:1", "d", "x", "<img src=x>"))
+    assert named == "&lt;img src=x&gt;"
+
+
 def test_one_of_a_thing_is_singular():
     assert (quantity(1, "passage"), quantity(2_000, "passage")) == ("1 passage", "2,000 passages")
     assert quantity(2, "entry", "entries") == "2 entries"
@@ -80,6 +88,17 @@ def test_a_record_names_no_language_model_where_none_wrote():
     assert not named & {"local_model", "base_url"}
     assert "generation.model" not in tabs._settings(Config())
     assert tabs._settings(Config(generation=GenerationConfig("llm")))["generation.model"] == "gpt-4o-mini"
+
+
+def test_a_memo_is_taken_away_beside_the_record(app, monkeypatch):
+    monkeypatch.setattr(resources, "record_json", lambda record_id, path: "{}")
+    at = ask(app.run())
+    at.session_state["tab"] = "record"
+    at.run()
+    assert [one.proto.label for one in at.get("download_button")] == ["Download the record (JSON)", "Memo (DOCX)"]
+    store = resources.record_store("")
+    made = Document(io.BytesIO(tabs._memo(store, store.list(1)[0].record_id)))
+    assert made.paragraphs[0].text == "Who must act?"
 
 
 def test_a_sweeps_cells_tell_their_settings_by_name():

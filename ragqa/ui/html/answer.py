@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from ragqa.records.findings import findings_of
 from ragqa.records.view import WEAK_COSINE, Shown, View, provisional, shown, weak_match
+from ragqa.records.words import cited_by, headline, place, trust_facts
 from ragqa.scoring.repass.explanation import verdict_by_index
 from ragqa.settings.config import Config
 from ragqa.types import Passage
@@ -16,21 +17,17 @@ from ragqa.ui.html.render import (
     actions_html,
     answer_html,
     badge_html,
-    cited_by,
     headline_html,
     in_corpus,
     mark_of,
     notice_html,
-    place,
     question_html,
 )
 from ragqa.ui.html.scores import trust_html
-from ragqa.ui.html.template import quantity, text_html
+from ragqa.ui.html.template import text_html
 from ragqa.ui.html.trace import best_html
 from ragqa.ui.panes import Panes
 from ragqa.ui.state.stale import stale
-
-_HEADLINES = {"answered": "Answered", "partly": "Partly answered", "not found": "Not found in these documents"}
 
 
 def panes_of(
@@ -103,21 +100,9 @@ def _labels(view: View, settings: Config) -> str:
 
 def _headline(view: View, found: Shown) -> str:
     """Answered, in part or not; of a checked text what was found of its sentences."""
-    if view.answer is None or not (view.answer.text or view.answer.is_refusal):
-        return ""
-    if view.asked.given:
-        verdicts = list(verdict_by_index(found.sentences, found.verdicts).values())
-        if not view.scored or not verdicts:
-            return ""
-        against = sum(one is not Verdict.SUPPORTED for one in verdicts)
-        words = (
-            f"{against} of {quantity(len(verdicts), 'sentence')} not supported by these documents"
-            if against
-            else "Every sentence is supported"
-        )
-        return headline_html(words, "partly" if against else "answered")
-    state = view.answer.state
-    return headline_html(_HEADLINES[state], state.replace(" ", "-"), view.answer.not_found)
+    words, state = headline(view, found)
+    missing = view.answer.not_found if view.answer and not view.asked.given else ()
+    return headline_html(words, state.replace(" ", "-"), missing) if words else ""
 
 
 def _trust(view: View, found: Shown) -> str:
@@ -128,18 +113,8 @@ def _trust(view: View, found: Shown) -> str:
     judged = {one.index: one for one in found.verdicts}
     known = verdict_by_index(found.sentences, found.verdicts)
     marks = [mark_of(known[index], judged.get(index)) for index in sorted(known)]
-    checks = found.explanation.citations if found.explanation else ()
-    used = {number for check in checks for number in check.verified or check.written}
-    n_all = len(view.selection.kept) + len(view.selection.dropped)
-    facts = [f"uses {len(used)} of {quantity(n_all, 'passage')}"] if checks or view.answer.is_refusal else []
-    if found.sentences and not found.verdicts:
-        facts.insert(0, "raw verdicts")
-    if found.obligations and not view.answer.is_refusal and weak_match(view.rankings) is None:
-        facts.append(
-            f"{quantity(len(found.uncovered), 'duty', 'duties')} left out" if found.uncovered else "no duty left out"
-        )
     repass = None if view.answer.is_refusal else repass
-    return trust_html(marks, facts, repass, final=found.evaluation is not None, mode=found.mode)
+    return trust_html(marks, trust_facts(view, found), repass, final=found.evaluation is not None, mode=found.mode)
 
 
 def _actions(view: View, found: Shown, again: str) -> str:

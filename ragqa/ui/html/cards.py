@@ -10,6 +10,7 @@ from html import escape
 from typing import Final
 
 from ragqa.records.view import Shown
+from ragqa.records.words import cited_by, place
 from ragqa.scoring.repass.explanation import Explanation, RunnerUp
 from ragqa.types import Passage, Span
 from ragqa.types.scores import (
@@ -21,7 +22,7 @@ from ragqa.types.scores import (
     SentenceScore,
     SentenceVerdict,
 )
-from ragqa.ui.html.render import badge_html, cited_by, mark_of, marked_html, place, read_link_html
+from ragqa.ui.html.render import badge_html, mark_of, marked_html, read_link_html
 from ragqa.ui.html.template import Templates, shared, text_html
 
 _TEMPLATES: Final = Templates("cards.html")

@@ -8,9 +8,10 @@ from typing import Final
 
 from ragqa.records.findings import findings_of
 from ragqa.records.view import Shown, View
+from ragqa.records.words import with_names
 from ragqa.types.scores import Verdict
 from ragqa.ui.html.cards import COVER_CLASS, obligation_card
-from ragqa.ui.html.render import mark_of, with_names
+from ragqa.ui.html.render import mark_of
 from ragqa.ui.html.template import Templates
 
 _TEMPLATES: Final = Templates("findings.html")

@@ -9,7 +9,8 @@ from typing import Final
 
 from ragqa.corpus.documents import Heading, Reading
 from ragqa.library.changes import DocumentChange, PassageChange
-from ragqa.ui.html.template import Templates, quantity, text_html
+from ragqa.records.words import quantity
+from ragqa.ui.html.template import Templates, text_html
 
 _TEMPLATES: Final = Templates("library.html")
 SHOWN_HEADINGS = 400

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -10,28 +9,17 @@ from itertools import pairwise
 from typing import Final
 from urllib.parse import urlencode
 
-from ragqa.library.document import Entry, TextMatch, place_words
+from ragqa.corpus.documents.places import place_words
+from ragqa.library.document import Entry, TextMatch
 from ragqa.library.related import Related
 from ragqa.types import Passage, Span
-from ragqa.ui.html.template import Templates, cut, shared, text_html
+from ragqa.ui.html.template import Templates, text_html
 
 SHOWN_ALSO = 6  # links of a kind below a source
 WIDEST = 14  # columns less one: a line with more is text that has such marks
 _AROUND = 90  # characters on each side of the first word found
 _TEMPLATES: Final = Templates("reader.html")
-LONGEST_SHORT_NAME: Final = 28
-_FURTHER: Final = re.compile(r", | and | \(|: ")
-_KIND_OF_TEXT: Final = re.compile(r" (Rules|Rulebook|Regulations?|Directive|Act|Code|Policy|Module)$")
 Link = Callable[[Passage], str]  # a passage's address
-
-
-@shared
-def short_name(passage: Passage) -> str:
-    """What a citation calls a passage: the first words of its title, without the noun for its kind, and its number."""
-    title = (passage.title or passage.document_id).removeprefix("The ")
-    title = _FURTHER.split(title, maxsplit=1)[0]
-    name = cut(_KIND_OF_TEXT.sub("", title) or title, LONGEST_SHORT_NAME)
-    return " ".join(filter(None, (name, passage.number.rstrip("."))))
 
 
 def read_address(corpus: str, passage_id: str, span: tuple[int, int] | None = None, words: str = "") -> str:

@@ -11,17 +11,17 @@ from html import escape
 from typing import Final
 from urllib.parse import quote
 
-from ragqa.library.document import place_words
 from ragqa.records.comparison import Said
 from ragqa.records.differences import Difference
 from ragqa.records.record import RecordSummary
 from ragqa.records.recorder import FIRST_WORDS
+from ragqa.records.words import QUOTED, cited_by, mark_word, with_names
 from ragqa.scoring.repass.attribution import citation_flag
 from ragqa.scoring.repass.explanation import verdict_by_index
-from ragqa.types import Answer, AnswerSentence, Passage, Span
+from ragqa.types import Answer, Passage, Span
 from ragqa.types.scores import CitationCheck, SentenceScore, SentenceVerdict, Verdict
-from ragqa.ui.html.reader import passage_text_html, short_name
-from ragqa.ui.html.template import ENVIRONMENT, Templates, shared, text_html
+from ragqa.ui.html.reader import passage_text_html
+from ragqa.ui.html.template import Templates, shared, text_html
 
 VERDICT_CLASS = {
     Verdict.SUPPORTED: "good",
@@ -31,8 +31,6 @@ VERDICT_CLASS = {
     Verdict.DISAGREEING: "mixed",
     Verdict.NONE: "none",
 }
-QUOTED: Final = "quoted"
-NOT_SUPPORTED: Final = "not supported"
 _TEMPLATES: Final = Templates("render.html")
 _ITEM: Final = re.compile(r"([:;](?: and| or)?) (\((?:[a-z]{1,2}|[ivx]{1,5}|\d{1,2})\) )")  # each on a line of its own
 _STAGES = ("retrieval", "fusion", "reranking", "filtering", FIRST_WORDS, "generation", "scoring")
@@ -65,16 +63,6 @@ def said_html(text: str, judged: SentenceVerdict | None) -> str:
     return _ITEM.sub(r"\1<br>\2", marked_html(text, spans, VERDICT_CLASS[judged.verdict] if judged else "plain"))
 
 
-def place(passage: Passage) -> str:
-    """Where a passage stands, in words: title, section path, number, page, days in force; the title once only."""
-    title, section = passage.title or passage.document_id, passage.section
-    if f"{section} › ".startswith(f"{title} › "):
-        section = section.removeprefix(title).removeprefix(" › ")
-    number = "" if passage.section.endswith(passage.number) else passage.number
-    page = place_words(passage.place)
-    return ", ".join(filter(None, (" › ".join(filter(None, (title, section, number))), page, passage.days)))
-
-
 @shared
 def read_link_html(passage: Passage, span: tuple[int, int] | None = None) -> str:
     """A link that opens the document at this passage, these characters of it marked; `in_corpus` completes it."""
@@ -101,9 +89,6 @@ def question_html(question: str) -> str:
 def changed_html(head: str, changed: Sequence[Difference]) -> str:
     """Settings that differ, a line each, under a head."""
     return _TEMPLATES.changed(head, changed)
-
-
-ENVIRONMENT.globals["place"] = place
 
 
 # Answer -------------------------------------------------------------------------------------------------------------
@@ -141,29 +126,10 @@ def answer_html(
     return _TEMPLATES.answer(rows, answer.text[position:].strip())
 
 
-def with_names(text: str, passages: Sequence[Passage]) -> str:
-    """Words in which passages are numbers in brackets, with the short names of the passages in their place."""
-
-    def name(match: re.Match[str]) -> str:
-        number = int(match[1])
-        return f"{short_name(passages[number - 1])}; " if 0 < number <= len(passages) else match[0]
-
-    return re.sub(r"; (?=[.,:)]|$| )", "", re.sub(r"\[(\d{1,3})\]", name, text))
-
-
-ENVIRONMENT.globals["with_names"] = with_names
-
-
 def mark_of(verdict: Verdict, judged: SentenceVerdict | Said | None = None) -> tuple[str, str]:
-    """What a sentence is marked with, a word and the kind of its colour: what is only copied is not praised for it."""
-    if judged and judged.quoted and verdict is Verdict.SUPPORTED:
-        return QUOTED, "quoted"
-    return (NOT_SUPPORTED if verdict is Verdict.UNSUPPORTED else str(verdict)), VERDICT_CLASS[verdict]
-
-
-def cited_by(sentence: AnswerSentence, check: CitationCheck | None) -> tuple[int, ...]:
-    """The passages shown behind a sentence: those it cites and those that the check put in."""
-    return tuple(sorted({*sentence.citations, *check.verified})) if check else sentence.citations
+    """What a sentence is marked with, a word and the kind of its colour."""
+    word = mark_word(verdict, judged)
+    return word, QUOTED if word == QUOTED else VERDICT_CLASS[verdict]
 
 
 def turns_html(turns: Sequence[tuple[str, str]], asked: str, record_id: str) -> str:

@@ -11,6 +11,7 @@ from typing import Final
 
 from markupsafe import Markup
 
+from ragqa.records.words import counted_mark
 from ragqa.scoring.repass.attribution import COPY_NOTE, MIN_RUN
 from ragqa.scoring.repass.explanation import Explanation, PassageStep
 from ragqa.types import Passage
@@ -25,11 +26,10 @@ from ragqa.types.scores import (
 )
 from ragqa.ui.html.cards import obligation_card
 from ragqa.ui.html.render import mark_of
-from ragqa.ui.html.template import ENVIRONMENT, Templates, quantity
+from ragqa.ui.html.template import ENVIRONMENT, Templates
 from ragqa.ui.state.terms import term_html
 
 _TEMPLATES: Final = Templates("scores.html")
-_COUNTED = {"sources disagree": "where sources disagree", "no verdict": "without verdict"}
 _KINDS = {"entailment": "good", "contradiction": "bad"}
 ENVIRONMENT.globals["term_of"] = lambda *values: Markup(term_html(*values))  # noqa: S704
 
@@ -68,9 +68,7 @@ def trust_html(
 
     None: a refusal is not scored.
     """
-    counts = [
-        (kind, f"{quantity(n, 'sentence')} {_COUNTED.get(words, words)}") for (words, kind), n in Counter(marks).items()
-    ]
+    counts = [(kind, counted_mark(word, n)) for (word, kind), n in Counter(marks).items()]
     return _TEMPLATES.trust(counts, facts, repass, _parts(repass) if repass else (), final, mode)
 
 

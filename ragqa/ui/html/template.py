@@ -16,6 +16,8 @@ from urllib.parse import quote
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from ragqa.records.words import cut, place, quantity, short_name, with_names
+
 _FOLDER: Final = Path(__file__).with_name("templates")
 _AS_PYTHON_WRITES: Final = (("&#34;", "&quot;"), ("&#39;", "&#x27;"))  # as `html.escape` does
 
@@ -30,22 +32,12 @@ def number_html(value: float | None, digits: int = 3) -> str:
     return "–" if value is None else f"{value:.{digits}f}"
 
 
-def cut(text: str, most: int) -> str:
-    """At most so many characters, up to the end of a word, and a sign that there is more."""
-    return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + "…"
-
-
-def quantity(count: int, noun: str, nouns: str = "") -> str:
-    """A number with its noun: ``1 passage``, ``2 passages``; ``nouns`` where its plural has no s."""
-    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
-
-
 def _source(name: str) -> str:
     return re.sub(r"\s*\n\s*", "", (_FOLDER / name).read_text(encoding="utf-8"))
 
 
 ENVIRONMENT: Final = Environment(autoescape=True, undefined=StrictUndefined, loader=FunctionLoader(_source))
-ENVIRONMENT.globals["quantity"] = quantity
+ENVIRONMENT.globals |= {"quantity": quantity, "short_name": short_name, "place": place, "with_names": with_names}
 ENVIRONMENT.filters |= {
     "text": lambda value: Markup(text_html(str(value))),  # noqa: S704 - escaped by `text_html`
     "number": number_html,

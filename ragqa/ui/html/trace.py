@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ragqa.generation.trace_words import plan_words
+from ragqa.records.words import quantity
 from ragqa.types import Passage, SubQuestion
 from ragqa.types.events.generation import (
     BestSoFar,
@@ -23,7 +24,7 @@ from ragqa.types.events.generation import (
 )
 from ragqa.types.scores import RePASs
 from ragqa.ui.html.render import notice_html
-from ragqa.ui.html.template import ENVIRONMENT, Templates, quantity
+from ragqa.ui.html.template import ENVIRONMENT, Templates
 
 SHOWN_CHARS = 160  # of a text in a closed row
 _TEMPLATES: Final = Templates("trace.html")

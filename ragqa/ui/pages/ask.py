@@ -10,12 +10,12 @@ from ragqa.corpus.demo import DEMOS
 from ragqa.errors import ConfigError, RagqaError
 from ragqa.pipeline import clean_question
 from ragqa.plugins import registry
+from ragqa.records.words import quantity
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
 from ragqa.types import Question
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
-from ragqa.ui.html.template import quantity
 from ragqa.ui.pages.check_form import FILE, check_form, checked_examples, file_choice
 from ragqa.ui.pages.follow_up import PENDING
 from ragqa.ui.pages.model_choice import can_ask, is_listed, model_names

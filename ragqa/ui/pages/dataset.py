@@ -31,13 +31,14 @@ from ragqa.lab.dataset.review import (
     read_given,
 )
 from ragqa.lab.dataset.stages import FILES, SPLIT, STAGES, TOPICS, Stages, rows_in, topics_in
+from ragqa.records.words import quantity
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage
 from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
-from ragqa.ui.html.template import Templates, quantity
+from ragqa.ui.html.template import Templates
 from ragqa.ui.pages.evaluation.form import MAX_UPLOAD_MB, settings_form
 from ragqa.ui.pages.evaluation.page import POLL_SECONDS, all_runs
 from ragqa.ui.pages.evaluation.render import figures_html

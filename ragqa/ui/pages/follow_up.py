@@ -9,13 +9,13 @@ from ragqa.errors import RagqaError
 from ragqa.library.document import section_question
 from ragqa.records.store import RecordStore
 from ragqa.records.view import View
+from ragqa.records.words import cut
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config
 from ragqa.types import FollowUp
 from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html, turns_html
-from ragqa.ui.html.template import cut
 
 ASKED = "follow_up_asked"  # what is typed, as a widget's key; the rewriting's has the record and the words after it
 SUGGESTED = 3

@@ -18,12 +18,12 @@ from ragqa.library.names import corpus_name
 from ragqa.library.transfer import Deleted, deleted, erase, import_corpus, restore
 from ragqa.library.update import encoder_name
 from ragqa.library.upload import take
+from ragqa.records.words import quantity
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
-from ragqa.ui.html.template import quantity
 from ragqa.ui.pages.library_corpus import PROBLEM, draw_corpus
 from ragqa.ui.state import resources
 from ragqa.ui.uploads import let_go

@@ -20,12 +20,12 @@ from ragqa.library.jobs import LibraryJob
 from ragqa.library.transfer import delete, export
 from ragqa.library.update import CHANGES, MAX_TOKENS, encoder_name
 from ragqa.library.upload import files_of, server_folders, take, take_from_folder
+from ragqa.records.words import quantity
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
 from ragqa.ui.html.library import change_html, plain_markdown, reading_html, seconds_words, size_words
 from ragqa.ui.html.render import notice_html, progress_html
-from ragqa.ui.html.template import quantity
 from ragqa.ui.state import resources
 from ragqa.ui.uploads import let_go
 

@@ -9,11 +9,11 @@ import streamlit as st
 from ragqa.errors import RagqaError, RecordError
 from ragqa.records.findings import findings_csv, findings_of
 from ragqa.records.view import Shown, View, shown
+from ragqa.records.words import cut
 from ragqa.server.access.policy import Act
 from ragqa.settings.paths import Paths
 from ragqa.types.scores import Verdict
 from ragqa.ui import access
-from ragqa.ui.html.template import cut
 from ragqa.ui.state import resources
 
 _SHOULD_BE = (Verdict.SUPPORTED, Verdict.CONTRADICTED, Verdict.UNSUPPORTED)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import streamlit as st
 
-from ragqa.ui.html.template import quantity
+from ragqa.records.words import quantity
 
 PRESENT = "present"  # in the address, "1"; it stays there beside whatever else the address says
 _AT = "presented"  # which example a session is at

@@ -12,30 +12,28 @@ from streamlit.delta_generator import DeltaGenerator
 
 from ragqa.corpus.documents import Reader, UnreadableError
 from ragqa.corpus.documents.kinds import kind_of
+from ragqa.corpus.documents.places import PageBoxes, pages_of, place_words
 from ragqa.errors import RagqaError
 from ragqa.index import Index
 from ragqa.library.definitions import Glossary
 from ragqa.library.document import (
     FOUND,
     DocumentView,
-    PageBoxes,
     document_at,
     documents_of,
     file_of,
     marks_of,
-    pages_of,
-    place_words,
     search,
     search_corpus,
     section_question,
 )
 from ragqa.library.related import References
+from ragqa.records.words import quantity
 from ragqa.settings.paths import Paths
 from ragqa.types import Passage
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.reader import Mark, beside_html, hits_html, leaf_html, outline_html, read_address
 from ragqa.ui.html.render import notice_html
-from ragqa.ui.html.template import quantity
 from ragqa.ui.shared import shared
 from ragqa.ui.state import resources
 from ragqa.ui.state.address import Link, address_of

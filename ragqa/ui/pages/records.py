@@ -9,12 +9,12 @@ import streamlit as st
 from ragqa.errors import RagqaError
 from ragqa.library.changes import stale_words
 from ragqa.records.store import RecordStore
+from ragqa.records.words import cut
 from ragqa.server.access.policy import GROUP, Act
 from ragqa.settings.paths import Paths
 from ragqa.ui import access
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html, records_html
-from ragqa.ui.html.template import cut
 from ragqa.ui.pages.workspace import draw_record
 from ragqa.ui.state import resources
 

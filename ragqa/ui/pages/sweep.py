@@ -16,6 +16,7 @@ from ragqa.evaluation.catalogue import benchmark_of
 from ragqa.evaluation.sweep import FILTERS, WEIGHT, Axis, Point, Sweep, around, effective, present_value, swept
 from ragqa.index import Index
 from ragqa.pipeline import clean_question
+from ragqa.records.words import quantity
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import Config
 from ragqa.settings.paths import Paths
@@ -24,7 +25,6 @@ from ragqa.ui import access
 from ragqa.ui.html.charts import MEASURES, sweep_lines, sweep_surface
 from ragqa.ui.html.compare import points_html
 from ragqa.ui.html.render import notice_html
-from ragqa.ui.html.template import quantity
 from ragqa.ui.pages.compare import keep, kept_key
 from ragqa.ui.pages.evaluation.form import files_for, fitting_indexes
 from ragqa.ui.pages.settings import apply_values, current_settings

@@ -11,11 +11,17 @@ import streamlit as st
 
 from ragqa.index import Index
 from ragqa.records.differences import writer_model
+from ragqa.records.memo import memo_of
+from ragqa.records.memo_files import memo_bytes
 from ragqa.records.recorder import without_credentials, words_per_second
+from ragqa.records.store import RecordStore
+from ragqa.records.thread import records_back
 from ragqa.records.view import Shown, View, provisional, reselect, shown, unread, weak_match
+from ragqa.records.words import quantity
 from ragqa.retrieval.analysis import matched_words
 from ragqa.scoring.repass.explanation import provenance
 from ragqa.settings.config import Config
+from ragqa.settings.paths import Paths
 from ragqa.types import Selection
 from ragqa.ui.html.answer import coverage_words
 from ragqa.ui.html.charts import growth_chart, path_chart
@@ -33,18 +39,19 @@ from ragqa.ui.html.scores import (
     relevance_html,
     sentence_table_html,
 )
-from ragqa.ui.html.template import quantity
 from ragqa.ui.html.trace import has_tree, score_path, trace_html, tree_html
 from ragqa.ui.pages.notes import draw_note
+from ragqa.ui.state import resources
 from ragqa.ui.state.limits import limits
 from ragqa.ui.state.stale import stale
 
 SHOWN_CANDIDATES = 30
 _matched = lru_cache(maxsize=2_048)(matched_words)  # the same for every redraw of an answer
+_DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+_OF_A_MODEL = ("model", "local_model", "base_url")  # settings that say nothing where no language model wrote
 LONG = 12  # rows; from here on a reader may want only those with a problem
 _KEPT_TAB, _KEPT_RAW = "shown_tab", "shows_raw"  # plain keys: widget keys vanish when the page changes
 _LABELS = "tab_labels"
-_OF_A_MODEL = ("model", "local_model", "base_url")  # settings that say nothing where no language model wrote
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +261,11 @@ def _record(drawn: _Drawn) -> None:
     if not record_id or not drawn.record:
         st.html(notice_html("The record appears here when the answer is complete: settings, passages, scores, models."))
         return
-    name = f"ragqa-{record_id}.json"
-    st.download_button("Download the record (JSON)", drawn.record, name, "application/json", on_click="ignore")
+    name, store = f"ragqa-{record_id}", resources.record_store(Paths.from_env().records)
+    with st.container(horizontal=True, key="record_files"):
+        json = (drawn.record, f"{name}.json", "application/json")
+        st.download_button("Download the record (JSON)", *json, on_click="ignore")
+        st.download_button("Memo (DOCX)", partial(_memo, store, record_id), f"{name}.docx", _DOCX, on_click="ignore")
     st.html(settings_html(_settings(drawn.view.config)))
 
 
@@ -269,6 +279,11 @@ def _settings(config: Config) -> dict[str, object]:
             f"{part}.{name}": value for name, value in asdict(getattr(config, part)).items() if name not in unused
         }
     return found
+
+
+def _memo(store: RecordStore, record_id: str) -> bytes:
+    """The memo on a record and those that it follows; made when it is asked for, in a thread without a session."""
+    return memo_bytes(memo_of(list(records_back(record_id, store))[::-1]), ".docx")
 
 
 def _kept(drawn: _Drawn) -> str:

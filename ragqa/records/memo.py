@@ -1,0 +1,260 @@
+"""A memo for the file: question, answer, verdicts, the rules word for word, what is left open, the review. Pure.
+
+`memo_of` makes one document of stored records; `ragqa.records.memo_files` writes it as Markdown, HTML, DOCX and PDF.
+Every `Quotation` is the whole text of a passage as its corpus has it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Final, TypeAlias
+
+from ragqa.records.findings import Finding, findings_of
+from ragqa.records.record import AnswerRecord
+from ragqa.records.view import Shown, View, from_record, shown, weak_match
+from ragqa.records.words import (
+    cited_by,
+    counted_mark,
+    cut,
+    headline,
+    mark_word,
+    place,
+    short_name,
+    trust_facts,
+    with_names,
+)
+from ragqa.scoring.repass.explanation import model_line, provenance
+from ragqa.settings.config import Config, settings_at, values_by_key
+from ragqa.settings.schema import Place
+from ragqa.types import Passage
+from ragqa.types.scores import SentenceVerdict, Verdict
+
+LONGEST_TITLE: Final = 120  # characters
+_REVIEW: Final = ("Reviewed by", "Date", "Decision", "Remarks")
+
+
+@dataclass(frozen=True, slots=True)
+class MemoSection:
+    """A heading of level 1 or 2; ``new_page`` where it begins one."""
+
+    text: str
+    level: int = 2
+    new_page: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """Running text; what ``is_strong`` is seen first."""
+
+    text: str
+    is_strong: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """A list, a point each."""
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Quotation:
+    """Words of a source as it has them; ``source`` says where they stand."""
+
+    text: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table: ``heads`` (none: it has no head), as many cells in each row; ``widths`` are shares that add up to 100.
+
+    ``is_form``: its empty cells are filled in by hand and have room for it.
+    """
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    widths: tuple[int, ...]
+    is_form: bool = False
+
+
+Block: TypeAlias = MemoSection | Paragraph | Points | Quotation | Grid
+
+
+@dataclass(frozen=True, slots=True)
+class Memo:
+    """A document, from its title down."""
+
+    title: str
+    blocks: tuple[Block, ...]
+
+
+def memo_of(records: Sequence[AnswerRecord], title: str = "") -> Memo:
+    """The memo on these records, at least one, in their order; without a ``title`` it has the first question's."""
+    parts = [
+        block for n, record in enumerate(records, 1) for block in _answer(record, f" {n}" if len(records) > 1 else "")
+    ]
+    made = dict.fromkeys(map(_made_with, records))
+    return Memo(
+        title or cut(records[0].question.title, LONGEST_TITLE),
+        (
+            *parts,
+            MemoSection("Settings and fingerprints", 1),
+            *(Grid(("What", "Value"), rows, (35, 65)) for rows in made),
+            MemoSection("Review", 1, new_page=True),
+            Grid((), tuple((name, "") for name in _REVIEW), (30, 70), is_form=True),
+        ),
+    )
+
+
+def trust_line(view: View, found: Shown) -> str:
+    """In one line how many sentences have which mark, what else is known of the answer, and RePASs."""
+    if view.answer is None:
+        return ""
+    repass = found.evaluation.repass if found.evaluation and not view.answer.is_refusal else None
+    score = f"RePASs {repass.composite:.2f}" if repass else "not scored"
+    return "; ".join((*trust_marks(found), *trust_facts(view, found), score))
+
+
+def trust_marks(found: Shown) -> tuple[str, ...]:
+    """How many sentences have which mark."""
+    return tuple(counted_mark(mark, n) for mark, n in Counter(_marks(found).values()).items())
+
+
+def rules_of(view: View, found: Shown) -> tuple[tuple[Passage, ...], ...]:
+    """For each sentence of the answer the passages that it cites, of a checked text the one that decided on it."""
+    if view.answer is None or view.selection is None:
+        return ()
+    passages, checks = view.selection.passages, found.explanation.citations if found.explanation else ()
+    if view.asked.given:
+        findings = findings_of(view, found)[: len(view.answer.sentences)]
+        return tuple((one.rule,) if one.rule else () for one in findings)
+    numbers = [
+        cited_by(one, checks[index] if index < len(checks) else None) for index, one in enumerate(view.answer.sentences)
+    ]
+    return tuple(tuple(passages[n - 1] for n in cited if n <= len(passages)) for cited in numbers)
+
+
+def _marks(found: Shown) -> dict[int, str]:
+    judged = {one.index: one for one in found.verdicts}
+    return {
+        one.index: mark_word(judged[one.index].verdict if one.index in judged else one.verdict, judged.get(one.index))
+        for one in found.sentences
+    }
+
+
+# One record ---------------------------------------------------------------------------------------------------------
+
+
+def _answer(record: AnswerRecord, number: str) -> Iterable[Block]:
+    view = from_record(record)
+    found = shown(view, record.scoring.mode)
+    notes = {one.index: one.why or f"should be {one.verdict}" for one in record.feedback}
+    findings = findings_of(view, found, notes)
+    is_check = bool(view.asked.given)
+    yield MemoSection(("Checked text" if is_check else "Question") + number, 1)
+    if view.question:
+        yield Paragraph(view.question, is_strong=True)
+    if view.asked.follow_up:
+        yield Paragraph(f"Asked as “{view.asked.follow_up.asked}” after the answer before.")
+    when = record.created_at[:16].replace("T", " ")
+    yield Paragraph(f"Record {record.record_id} of {when} UTC, corpus {record.index}.")
+    yield MemoSection("Result")
+    words, _ = headline(view, found)
+    yield Paragraph(words or record.status.capitalize(), is_strong=True)
+    yield Paragraph(trust_line(view, found))
+    for said in filter(None, (record.answer.note, record.error)):
+        yield Paragraph(said)
+    sentences = [one for one in findings if one.kind == "sentence"]
+    yield MemoSection("The text, sentence by sentence" if is_check else "The answer, sentence by sentence")
+    if sentences:
+        heads = ("Sentence", "Verdict", "Rule", "Reason")
+        yield Grid(heads, tuple(_rows(view, found, sentences)), (43, 14, 18, 25))
+    else:
+        yield Paragraph(record.answer.text or "There is no text.")
+    yield MemoSection("What was not found")
+    missing = record.answer.not_found or ((view.question,) if record.answer.state == "not found" else ())
+    yield (
+        Points(missing)
+        if missing
+        else Paragraph(
+            "Every sentence was looked for." if is_check else "No part of the question is without an answer."
+        )
+    )
+    yield from _rules(view, found, sentences)
+    yield from _duties(view, found, [one for one in findings if one.kind == "duty"])
+
+
+def _rows(view: View, found: Shown, sentences: Sequence[Finding]) -> Iterable[tuple[str, ...]]:
+    """A row for each sentence, and for each heading or other text between them."""
+    assert view.answer  # noqa: S101 - findings are of an answer
+    passages = view.selection.passages if view.selection else ()
+    judged, marks, position = {one.index: one for one in found.verdicts}, _marks(found), 0
+    cited = rules_of(view, found)
+    for one, sentence in zip(sentences, view.answer.sentences, strict=True):
+        between, position = view.answer.text[position : sentence.start].strip(), sentence.end
+        if between:
+            yield between, "", "", ""
+        reason = with_names(one.reason, passages)
+        note = f"Note: {one.note}" if one.note else ""
+        mark = marks.get(one.index, "")
+        rules = _named(one, cited[one.index], judged.get(one.index), is_check=bool(view.asked.given))
+        yield one.text, mark, rules, " ".join(filter(None, (reason, note)))
+
+
+def _named(one: Finding, cited: Sequence[Passage], judged: SentenceVerdict | None, *, is_check: bool) -> str:
+    """The rules of a sentence by their short names; what no rule decided has the nearest one, and says so."""
+    is_near = judged is not None and judged.deciding is None
+    if cited and not (is_check and is_near):
+        return "; ".join(map(short_name, cited))
+    return f"nearest: {short_name(one.rule)}" if one.rule else ""
+
+
+def _rules(view: View, found: Shown, sentences: Sequence[Finding]) -> Iterable[Block]:
+    """The rules that sentences rest on or are held against, whole, each once."""
+    named = [passage for cited in rules_of(view, found) for passage in cited]
+    named += [one.rule for one in sentences if one.rule and one.verdict is not Verdict.SUPPORTED]
+    yield MemoSection("Rules, word for word")
+    if not named:
+        yield Paragraph("No rule is cited.")
+    for passage in {one.passage_id: one for one in named}.values():
+        yield Quotation(passage.text, f"{short_name(passage)}: {place(passage)} (document {passage.document_id})")
+
+
+def _duties(view: View, found: Shown, duties: Sequence[Finding]) -> Iterable[Block]:
+    yield MemoSection("Duties left out")
+    if duties:
+        passages = view.selection.passages if view.selection else ()
+        rows = (
+            (one.text, str(one.verdict), short_name(one.rule) if one.rule else "", with_names(one.reason, passages))
+            for one in duties
+        )
+        yield Grid(("Duty", "Verdict", "Rule", "Reason"), tuple(rows), (43, 14, 18, 25))
+    elif not view.scored or weak_match(view.rankings) is not None:
+        yield Paragraph("Not looked for: the corpus may not speak of this." if view.scored else "Not scored.")
+    else:
+        yield Paragraph("None of the duties in the kept passages." if found.obligations else "The passages hold none.")
+
+
+def _made_with(record: AnswerRecord) -> tuple[tuple[str, str], ...]:
+    """Versions, fingerprints and the settings that had an effect, a row each."""
+    manifest, config = record.manifest, Config(**{one.name: getattr(record, one.name) for one in fields(Config)})
+    values = values_by_key(config)
+    rows = {
+        "ragqa": record.ragqa_version,
+        "Corpus": record.index,
+        "sha256 of the corpus": str(manifest.get("corpus_sha256", "")),
+        "Index built": str(manifest.get("created", ""))[:16].replace("T", " "),
+        "Written by": " ".join(filter(None, (record.answer.generator, record.answer.model))),
+        **{f"Prompt {one.name}": one.version for one in record.answer.prompts},
+        **{f"Model, {role}": model_line(info) for role, info in sorted(record.models.items())},
+    }
+    if record.scored:
+        scored = dict(provenance(record.scored.of(record.scoring.mode)))
+        rows |= {f"Scored, {name}": scored[name] for name in ("verdicts by", "definition", "thresholds")}
+    weights = ", ".join(f"{name} {share:.2f}" for name, share in config.fusion.weights.items() if share)
+    used = (one for one in settings_at(Place.DIFFERENCE) if one.applies(values))
+    rows |= {"Weights": weights} | {one.label: one.text(values[one.key]) for one in used}
+    return tuple((name, value) for name, value in rows.items() if value)

@@ -1,0 +1,241 @@
+"""A questionnaire: a column of questions in an XLSX or CSV file, and beside it what was answered, row by row.
+
+The answers go into another file, which is whole after each row; begun again, what it has is not asked again.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import Any, Final, Protocol, TypeAlias
+from zipfile import BadZipFile
+
+from ragqa.corpus.documents.sheets import decoded
+from ragqa.errors import ConfigError, QuestionError
+from ragqa.infra.cleaning import cell, writable
+from ragqa.infra.files import replacing
+from ragqa.records.memo import rules_of, trust_marks
+from ragqa.records.view import View, shown
+from ragqa.records.words import headline, short_name
+
+Value: TypeAlias = str | float
+HEADS: Final = tuple(
+    f"ragqa {name}" for name in ("result", "answer", "rules", "verdicts", "confidence", "RePASs", "record")
+)
+QUESTION: Final = "question"
+HEAD_ROWS: Final = 20  # in which the heads of the columns are looked for
+LONGEST_CELL: Final = 32_000  # characters; Excel takes 32,767
+_WIDE: Final = 60  # characters, the column of answers in a workbook; others a third
+
+
+def reply(view: View) -> tuple[Value, ...]:
+    """What stands beside a question that was answered, in the order of `HEADS`.
+
+    Confidence is the lowest calibrated probability of its verdicts, in [0, 1]: empty where rules decided them all.
+    """
+    found = shown(view, view.config.scoring.mode)
+    result, _ = headline(view, found)
+    missing = "; ".join(view.answer.not_found) if view.answer else ""
+    rules = dict.fromkeys(short_name(passage) for cited in rules_of(view, found) for passage in cited)
+    sure = [one.probability for one in found.verdicts if one.probability is not None]
+    scored = found.evaluation if view.answer and not view.answer.is_refusal else None
+    return (
+        f"{result}. Not found: {missing}" if missing else result,
+        view.answer.text if view.answer else "",
+        "; ".join(rules),
+        "; ".join(trust_marks(found)),
+        round(min(sure), 3) if sure else "",
+        round(scored.repass.composite, 3) if scored else "",
+        view.record_id,
+    )
+
+
+def failure(error: Exception) -> tuple[Value, ...]:
+    """What stands beside a question that could not be answered: why. It has no record, and is asked again."""
+    return (f"Failed: {error}", *[""] * (len(HEADS) - 1))
+
+
+class Questionnaire:
+    """The rows of a file and their answers so far. Not to be used by two processes on one ``out``.
+
+    The questions stand below the head ``column``, without one below "question". What else is in the file is copied; of
+    ``out``, where it exists, the answers of rows whose question is the same. Raises QuestionError for a file that
+    cannot be read or has no such head, ConfigError where ``out`` is another kind of file or holds something else.
+    """
+
+    def __init__(self, file: Path, out: Path, column: str = "") -> None:
+        if file.suffix.lower() != out.suffix.lower():
+            msg = f"--out: expected a file that ends in {file.suffix.lower()} as the questions do, found {out.name}"
+            raise ConfigError(msg)
+        column = column or QUESTION
+        self._out, self._sheet = out, _opened(file, column)
+        self._head, self._column = _place_of(self._sheet, column, file.name)
+        known = {self._sheet.text(self._head, at): at for at in range(1, self._sheet.n_columns + 1)}
+        new = iter(range(self._sheet.n_columns + 1, self._sheet.n_columns + 1 + len(HEADS)))
+        self._own = [known.get(head) or next(new) for head in HEADS]
+        self._sheet.put(self._head, dict(zip(self._own, HEADS, strict=True)))
+        if out.exists() and not out.samefile(file):
+            self._take_over(_opened(out, column), column)
+
+    @property
+    def questions(self) -> dict[int, str]:
+        """The question of each row that has one, by the row's number from 1."""
+        rows = range(self._head + 1, self._sheet.n_rows + 1)
+        return {row: text for row in rows if (text := self._sheet.text(row, self._column).strip())}
+
+    @property
+    def waiting(self) -> dict[int, str]:
+        """Those that have no answer yet."""
+        return {row: text for row, text in self.questions.items() if not self._sheet.text(row, self._own[-1])}
+
+    def put(self, row: int, values: Sequence[Value]) -> None:
+        """Writes these values, in the order of `HEADS`, into a row; they are in the file when this returns."""
+        self._sheet.put(row, dict(zip(self._own, values, strict=True)))
+        self.save()
+
+    def save(self) -> None:
+        """Puts the file as it stands in the place of the one before."""
+        with replacing(self._out) as beside:
+            self._sheet.save(beside)
+
+    def _take_over(self, before: _Sheet, column: str) -> None:
+        head, at = _place_of(before, column, self._out.name)
+        own = {before.text(head, place): place for place in range(1, before.n_columns + 1)}
+        if not set(HEADS) <= set(own):
+            msg = f"{self._out.name} exists and has no answers of ragqa; name another file, or move it away"
+            raise ConfigError(msg)
+        for row, question in self.questions.items():
+            if before.text(row, own[HEADS[-1]]) and before.text(row, at).strip() == question:
+                values = [before.value(row, own[name]) for name in HEADS]
+                self._sheet.put(row, dict(zip(self._own, values, strict=True)))
+
+
+class _Sheet(Protocol):
+    """Rows and columns, both counted from 1."""
+
+    n_rows: int
+    n_columns: int
+
+    def value(self, row: int, column: int) -> Value:
+        """What the cell holds; "" where it is empty or is not there."""
+
+    def text(self, row: int, column: int) -> str:
+        """The same as text."""
+
+    def put(self, row: int, values: dict[int, Value]) -> None:
+        """Writes cells of ragqa's own, by column: none is a formula, whatever its text."""
+
+    def save(self, path: Path) -> None:
+        """Writes all of it."""
+
+
+def _opened(file: Path, head: str) -> _Sheet:
+    kinds: dict[str, Callable[[Path, str], _Sheet]] = {".xlsx": _Book, ".csv": _Csv}
+    if file.suffix.lower() not in kinds:
+        msg = f"expected questions in a file that ends in .xlsx or .csv, found {file.name}; save it as one of these"
+        raise QuestionError(msg)
+    try:
+        return kinds[file.suffix.lower()](file, head)
+    except OSError as error:
+        msg = f"expected a file of questions, found {file} ({error.strerror or error}); name another"
+        raise QuestionError(msg) from error
+
+
+def _place_of(sheet: _Sheet, head: str, name: str) -> tuple[int, int]:
+    """Row and column of the head with these words. Raises QuestionError."""
+    rows = range(1, min(sheet.n_rows, HEAD_ROWS) + 1)
+    columns, wanted = range(1, sheet.n_columns + 1), head.strip().casefold()
+    for row in rows:
+        for column in columns:
+            if sheet.text(row, column).strip().rstrip(":").casefold() == wanted:
+                return row, column
+    first = next((heads for row in rows if (heads := [sheet.text(row, c) for c in columns if sheet.text(row, c)])), [])
+    found = ", ".join(repr(one[:30]) for one in first[:10]) or "nothing"
+    msg = f"{name}: expected a column with the head {head!r}, found {found}; name the column of questions by --column"
+    raise QuestionError(msg)
+
+
+class _Csv:
+    """A CSV file, written as it was read: the same delimiter and byte order mark, UTF-8."""
+
+    def __init__(self, file: Path, _: str) -> None:
+        data = file.read_bytes()
+        text = decoded(data)
+        self._encoding = "utf-8-sig" if data.startswith(b"\xef\xbb\xbf") else "utf-8"
+        first = text.split("\n", 1)[0]
+        self._delimiter = max(",;\t", key=first.count)
+        self._rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter))
+        self.n_rows, self.n_columns = len(self._rows), max(map(len, self._rows), default=0)
+
+    def value(self, row: int, column: int) -> Value:
+        return self.text(row, column)
+
+    def text(self, row: int, column: int) -> str:
+        cells = self._rows[row - 1] if row <= self.n_rows else []
+        return cells[column - 1] if column <= len(cells) else ""
+
+    def put(self, row: int, values: dict[int, Value]) -> None:
+        cells = self._rows[row - 1]
+        cells += [""] * (max(values) - len(cells))
+        for column, value in values.items():
+            cells[column - 1] = cell(writable(str(value)))
+
+    def save(self, path: Path) -> None:
+        with path.open("w", encoding=self._encoding, newline="") as file:
+            csv.writer(file, delimiter=self._delimiter).writerows(self._rows)
+
+
+class _Book:
+    """The first sheet of a workbook that has the head of the questions, or else the first; the others stay."""
+
+    def __init__(self, file: Path, head: str) -> None:
+        from openpyxl import load_workbook
+        from openpyxl.utils.exceptions import InvalidFileException
+
+        try:
+            self._book, computed = load_workbook(file), load_workbook(file, data_only=True)
+        except (InvalidFileException, BadZipFile, KeyError, ValueError, SyntaxError, TypeError, EOFError) as error:
+            msg = f"expected a whole workbook, found {file.name}, which is damaged; open it in Excel and save it again"
+            raise QuestionError(msg) from error
+        wanted = head.strip().casefold()
+        with_head = (sheet.title for sheet in computed.worksheets if wanted in _first_words(sheet))
+        title = next(with_head, computed.worksheets[0].title)
+        self._sheet: Any = self._book[title]
+        self._computed: Any = computed[title]
+        self.n_rows, self.n_columns = self._sheet.max_row, self._sheet.max_column
+
+    def value(self, row: int, column: int) -> Value:
+        found = self._computed.cell(row, column).value
+        if found is None:  # of a formula that no program has computed, the formula
+            found = self._sheet.cell(row, column).value
+        return found if isinstance(found, int | float) else "" if found is None else str(found)
+
+    def text(self, row: int, column: int) -> str:
+        return str(self.value(row, column))
+
+    def put(self, row: int, values: dict[int, Value]) -> None:
+        from openpyxl.styles import Alignment
+        from openpyxl.utils import get_column_letter
+
+        for column, value in values.items():
+            for sheet in (self._sheet, self._computed):
+                place = sheet.cell(row, column)
+                place.value = writable(value)[:LONGEST_CELL] if isinstance(value, str) else value
+                if isinstance(value, str):
+                    place.data_type = "s"  # whatever it begins with
+                    place.quotePrefix = int(cell(value) != value)
+                    place.alignment = Alignment(wrap_text=True, vertical="top")
+            if value in HEADS:
+                width = _WIDE if value == HEADS[1] else _WIDE // 3
+                self._sheet.column_dimensions[get_column_letter(column)].width = width
+
+    def save(self, path: Path) -> None:
+        self._book.save(path)
+
+
+def _first_words(sheet: Any) -> set[str]:  # noqa: ANN401 - openpyxl has no types
+    rows = takewhile(lambda row: row[0].row <= HEAD_ROWS, sheet.iter_rows())
+    return {str(one.value).strip().rstrip(":").casefold() for row in rows for one in row if one.value}

@@ -1,0 +1,118 @@
+"""What a reader calls things: a rule by its name and place, a verdict by a word, how far an answer is relied on. Pure.
+
+The page and a memo say the same of an answer, since both take their words from here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from ragqa.corpus.documents.places import place_words
+from ragqa.records.comparison import Said
+from ragqa.records.view import Shown, View, weak_match
+from ragqa.scoring.repass.explanation import verdict_by_index
+from ragqa.types import AnswerSentence, Passage
+from ragqa.types.scores import CitationCheck, SentenceVerdict, Verdict
+
+QUOTED: Final = "quoted"
+NOT_SUPPORTED: Final = "not supported"
+LONGEST_SHORT_NAME: Final = 28  # characters, without the number
+_HEADLINES: Final = {
+    "answered": "Answered",
+    "partly": "Partly answered",
+    "not found": "Not found in these documents",
+}
+_COUNTED: Final = {"sources disagree": "where sources disagree", "no verdict": "without verdict"}
+_FURTHER: Final = re.compile(r", | and | \(|: ")
+_KIND_OF_TEXT: Final = re.compile(r" (Rules|Rulebook|Regulations?|Directive|Act|Code|Policy|Module)$")
+
+
+def cut(text: str, most: int) -> str:
+    """At most so many characters, up to the end of a word, and a sign that there is more."""
+    return text if len(text) <= most else text[:most].rsplit(" ", 1)[0] + "…"
+
+
+def quantity(count: int, noun: str, nouns: str = "") -> str:
+    """A number with its noun: ``1 passage``, ``2 passages``; ``nouns`` where its plural has no s."""
+    return f"{count:,} {noun if count == 1 else nouns or noun + 's'}"
+
+
+def short_name(passage: Passage) -> str:
+    """What a citation calls a passage: the first words of its title, without the noun for its kind, and its number."""
+    title = (passage.title or passage.document_id).removeprefix("The ")
+    title = _FURTHER.split(title, maxsplit=1)[0]
+    name = cut(_KIND_OF_TEXT.sub("", title) or title, LONGEST_SHORT_NAME)
+    return " ".join(filter(None, (name, passage.number.rstrip("."))))
+
+
+def place(passage: Passage) -> str:
+    """Where a passage stands, in words: title, section path, number, page, days in force; the title once only."""
+    title, section = passage.title or passage.document_id, passage.section
+    if f"{section} › ".startswith(f"{title} › "):
+        section = section.removeprefix(title).removeprefix(" › ")
+    number = "" if passage.section.endswith(passage.number) else passage.number
+    page = place_words(passage.place)
+    return ", ".join(filter(None, (" › ".join(filter(None, (title, section, number))), page, passage.days)))
+
+
+def with_names(text: str, passages: Sequence[Passage]) -> str:
+    """Words in which passages are numbers in brackets, with the short names of the passages in their place."""
+
+    def name(match: re.Match[str]) -> str:
+        number = int(match[1])
+        return f"{short_name(passages[number - 1])}; " if 0 < number <= len(passages) else match[0]
+
+    return re.sub(r"; (?=[.,:)]|$| )", "", re.sub(r"\[(\d{1,3})\]", name, text))
+
+
+def cited_by(sentence: AnswerSentence, check: CitationCheck | None) -> tuple[int, ...]:
+    """The passages shown behind a sentence: those it cites and those that the check put in."""
+    return tuple(sorted({*sentence.citations, *check.verified})) if check else sentence.citations
+
+
+def mark_word(verdict: Verdict, judged: SentenceVerdict | Said | None = None) -> str:
+    """What a sentence is marked with: what is only copied is not praised for it."""
+    if judged and judged.quoted and verdict is Verdict.SUPPORTED:
+        return QUOTED
+    return NOT_SUPPORTED if verdict is Verdict.UNSUPPORTED else str(verdict)
+
+
+def counted_mark(mark: str, count: int) -> str:
+    """So many sentences with this mark: ``"2 sentences not supported"``."""
+    return f"{quantity(count, 'sentence')} {_COUNTED.get(mark, mark)}"
+
+
+def headline(view: View, found: Shown) -> tuple[str, str]:
+    """Whether the question is answered, in words, and the state: ``"answered"``, ``"partly"`` or ``"not found"``.
+
+    Of a checked text how many of its sentences are not supported. Both are empty while that is not known.
+    """
+    if view.answer is None or not (view.answer.text or view.answer.is_refusal):
+        return "", ""
+    if not view.asked.given:
+        return _HEADLINES[view.answer.state], view.answer.state
+    verdicts = list(verdict_by_index(found.sentences, found.verdicts).values())
+    if not view.scored or not verdicts:
+        return "", ""
+    against = sum(one is not Verdict.SUPPORTED for one in verdicts)
+    if not against:
+        return "Every sentence is supported", "answered"
+    return f"{against} of {quantity(len(verdicts), 'sentence')} not supported by these documents", "partly"
+
+
+def trust_facts(view: View, found: Shown) -> tuple[str, ...]:
+    """What stands beside the counts of marks: raw verdicts, how many passages are used, duties left out."""
+    if view.answer is None or view.selection is None:
+        return ()
+    checks = found.explanation.citations if found.explanation else ()
+    used = {number for check in checks for number in check.verified or check.written}
+    n_all = len(view.selection.kept) + len(view.selection.dropped)
+    facts = [f"uses {len(used)} of {quantity(n_all, 'passage')}"] if checks or view.answer.is_refusal else []
+    if found.sentences and not found.verdicts:
+        facts.insert(0, "raw verdicts")
+    if found.obligations and not view.answer.is_refusal and weak_match(view.rankings) is None:
+        n_left = len(found.uncovered)
+        facts.append(f"{quantity(n_left, 'duty', 'duties')} left out" if n_left else "no duty left out")
+    return tuple(facts)
