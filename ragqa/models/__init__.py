@@ -16,7 +16,7 @@ from ragqa.models.hub import fetch, is_hub_name
 
 __all__ = ["ADAPTERS", "EMBEDDED", "check_model", "fingerprint", "manifest_of", "resolve_model", "shown_name"]
 
-EMBEDDED = ("nli-minilm-l6", "verifier-minilm-l6", "obligations-tfidf", "ranker-adgm", "ranker-adgm-large")
+EMBEDDED = ("nli-minilm-l6", "verifier-minilm-l6", "obligations-tfidf", "strength", "ranker-adgm", "ranker-adgm-large")
 ADAPTERS = ("encoder-adgm",)  # of encoders
 MANIFEST = "MODEL.json"
 _ALTERNATIVES = {  # what an error proposes, by kind of model
