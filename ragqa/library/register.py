@@ -23,6 +23,7 @@ from ragqa.english.phrases import (
     WH,
     ParsedSentence,
     TaggedWord,
+    is_participle,
 )
 from ragqa.english.quantities import RECURRENCE
 from ragqa.english.reading import read
@@ -181,7 +182,8 @@ def _trailing_clause(text: str, tokens: Sequence[TaggedWord]) -> Span | None:
 def _party(text: str, tokens: Sequence[TaggedWord], modal: int, begin: int) -> Span | None:
     """The subject without its relative clause; of a passive the one by whom it is done, None where nobody is named."""
     after = [token for token in tokens[modal + 1 :] if token.lower not in {"not", "only", "also"}]
-    if tokens[modal].lower in BE or (after and after[0].lower in BE and len(after) > 1 and after[1].lower[-2:] == "ed"):
+    is_passive = len(after) > 1 and after[0].lower in BE and is_participle(after[1].lower)
+    if tokens[modal].lower in BE or is_passive:
         by = next((n for n, token in enumerate(after) if token.lower == "by"), None)
         if by is None or by + 1 >= len(after) or after[by + 1].tag not in {"det", "word"}:
             return None
