@@ -126,17 +126,18 @@ def weak_sentences(data: Path) -> list[LabelledSentence]:
 
 def fit(train: Sequence[StrengthSentence], further: Sequence[LabelledSentence] = ()) -> StrengthWeights:
     """The weights; patterns that all columns leave out are left out."""
-    found = [patterns(text) for text in (*(one.text for one in train), *(one.text for one in further))]
-    counts = Counter(pattern for some in found for pattern in some)
-    names = sorted(pattern for pattern, count in counts.items() if count >= LEAST)
-    matrix = _matrix(found, {name: n for n, name in enumerate(names)})
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    vectorizer = CountVectorizer(analyzer=patterns, binary=True, min_df=LEAST)
+    matrix = vectorizer.fit_transform([one.text for one in (*train, *further)])
+    names = vectorizer.get_feature_names_out()
     binds = [one.strength.binds for one in train] + [one.obligation for one in further]
     columns = [_fitted(matrix, binds, [1.0] * len(train) + [one.weight for one in further])]
     for strength in COLUMNS:
         columns.append(_fitted(matrix[: len(train)], [one.strength is strength for one in train], [1.0] * len(train)))
     numbers = np.stack([weights for weights, _ in columns], axis=1)
     kept = np.flatnonzero(np.abs(numbers).max(axis=1) > 0)
-    rows = {names[n]: place for place, n in enumerate(kept)}
+    rows = {str(names[n]): place for place, n in enumerate(kept)}
     return StrengthWeights(
         rows, numbers[kept].astype(np.float32), np.array([one for _, one in columns], dtype=np.float32)
     )
@@ -156,14 +157,6 @@ def cross_validated(train: Sequence[StrengthSentence], further: Sequence[Labelle
 
 def _judged(weights: StrengthWeights, some: Sequence[StrengthSentence]) -> tuple[list[Strength], list[Strength]]:
     return [one.strength for one in some], [weights.strength(one.text) for one in some]
-
-
-def _matrix(found: Sequence[set[str]], columns: dict[str, int]) -> Any:  # noqa: ANN401 - scipy has no types
-    from scipy.sparse import csr_matrix
-
-    cells = [(row, columns[name]) for row, some in enumerate(found) for name in sorted(some) if name in columns]
-    places = tuple(zip(*cells, strict=True))
-    return csr_matrix((np.ones(len(cells)), places), shape=(len(found), len(columns)))
 
 
 def _fitted(matrix: Any, labels: Sequence[bool], weights: Sequence[float]) -> tuple[Any, float]:  # noqa: ANN401
