@@ -1,4 +1,4 @@
-"""`ragqa serve | ask | check | score | tune | models | index | records | audit | keys | mcp | …`: thin.
+"""`ragqa serve | ask | check | score | tune | models | index | register | records | audit | keys | mcp | …`: thin.
 
 Exit codes: 0 done, 1 a bug in ragqa, 2 wrong usage or setting, 3 index, corpus or model, 4 no answer could be written,
 5 answered but not scored, 6 records, 130 stopped by Ctrl-C.
@@ -49,6 +49,11 @@ COMMANDS: Final = {
         "memo",
         "memo",
         "Write a memo on stored answers: question, answer, verdicts, rules word for word, settings, a page for review.",
+    ),
+    "register": (
+        "register",
+        "obligations_of",
+        "Register the obligations of a corpus: a row for each sentence or item that obliges, with who and by when.",
     ),
     "records": ("records", "app", "Stored answers: list, show, export, copy, delete."),
     "audit": ("audit", "app", "The audit log: verify its chain, show its entries."),

@@ -37,6 +37,7 @@ from ragqa.types.scores import (
     SentenceScore,
     SentenceVerdict,
     Verdict,
+    listed_obligations,
 )
 
 _STYLE = {
@@ -206,7 +207,8 @@ def _with_reason(text: Text, judged: SentenceVerdict | ObligationVerdict | None)
 
 def _obligation_table(evaluation: Breakdown, explanation: Explanation | None) -> FittedTable:
     judged = {one.index: one for one in evaluation.obligation_verdicts}
-    covers = [_cover(score, judged.get(score.index)) for score in evaluation.obligations]
+    listed = listed_obligations(evaluation.obligations, evaluation.obligation_verdicts)
+    covers = [_cover(score, judged.get(score.index)) for score in listed]
     in_part = f", {covers.count(Cover.IN_PART)} in part" if Cover.IN_PART in covers else ""
     rule = "best, margin: RePASs raw, " if judged else ""
     title = (
@@ -219,7 +221,7 @@ def _obligation_table(evaluation: Breakdown, explanation: Explanation | None) ->
     table.add_column("obligation", least=16)
     table.add_column("answer sentence", 1)
     table.add_column("next best", 3)
-    for score, cover in zip(evaluation.obligations, covers, strict=True):
+    for score, cover in zip(listed, covers, strict=True):
         runner_up = explanation.runners_up[score.index] if explanation else None
         obligation = plain(f"[{score.obligation.passage_index + 1}] {score.obligation.text}", 200)
         table.add_row(

@@ -30,6 +30,7 @@ from ragqa.lab.training.packing import pack_adapter, pack_model
 from ragqa.lab.training.ranker import RankingMeans
 from ragqa.lab.training.reranker import KnownRankings, RerankerTraining, base_folder, reranker_card, train_reranker
 from ragqa.lab.training.retriever import RetrieverTraining, retriever_card, train_retriever
+from ragqa.lab.training.strength import train_strength
 from ragqa.lab.training.verifier import VerifierSources, gather_claims, gather_first, verifier_card, verifier_training
 from ragqa.loading import load_encoder
 from ragqa.models import resolve_model
@@ -183,10 +184,13 @@ def obligations(
     data: Annotated[Path, typer.Option(help="JSON list of {Text, Obligation}.")],
     out: Annotated[Path, typer.Option(help="Folder for weights and model card.")],
     seed: Annotated[int, typer.Option(min=0, help="Seed of the 80/20 split.")] = 42,
+    strength: Annotated[
+        Path | None, typer.Option(help="RAGQA_DATA: train the classifier of strength, on its documents too.")
+    ] = None,
 ) -> None:
-    """Train the obligation classifier and write its weights and model card."""
+    """Train RePASs' obligation classifier, or that of strength, and write weights and model card."""
     with stderr().status("Training"):
-        report = train_obligations(data, out, seed)
+        report = train_strength(data, strength, out) if strength else train_obligations(data, out, seed)
     stdout().print(plain(str(report)))
 
 

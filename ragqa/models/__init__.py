@@ -27,7 +27,7 @@ __all__ = [
     "shown_name",
 ]
 
-EMBEDDED = ("nli-minilm-l6", "verifier-minilm-l6", "obligations-tfidf", "ranker-adgm", "ranker-adgm-large")
+EMBEDDED = ("nli-minilm-l6", "verifier-minilm-l6", "obligations-tfidf", "strength", "ranker-adgm", "ranker-adgm-large")
 ADAPTERS = ("encoder-adgm",)  # of encoders
 ADAPTED = ("verifier-mpnet",)  # adapters of bodies that are fetched
 MANIFEST = "MODEL.json"

@@ -13,7 +13,7 @@ from ragqa.infra.cleaning import cell
 from ragqa.records.view import Shown, View, weak_match
 from ragqa.scoring.repass.explanation import verdict_by_index
 from ragqa.types import Passage
-from ragqa.types.scores import Cover, Premise, Verdict
+from ragqa.types.scores import Cover, Premise, Strength, Verdict
 
 _HEADS: Final = ("kind", "number", "text", "verdict", "rule", "place", "rule text", "reason", "note")
 _WORST: Final = (Cover.IN_CONFLICT, Cover.IN_PART, Cover.NOT_COVERED)
@@ -27,7 +27,7 @@ class Finding:
     rests on its rule or comes nearest to it.
     """
 
-    kind: str  # "sentence" or "duty"
+    kind: str  # "sentence", "duty" or "recommendation"
     index: int
     text: str
     verdict: Verdict | Cover | None  # None while there is none
@@ -41,6 +41,7 @@ class Finding:
 def findings_of(view: View, found: Shown, notes: Mapping[int, str] | None = None) -> tuple[Finding, ...]:
     """The sentences in their order, then the duties: those that the text conflicts with, misses in part, misses whole.
 
+    Recommendations follow the duties, in the same order.
     ``notes`` are what readers said of sentences, by index.
     """
     if view.answer is None or view.selection is None:
@@ -68,7 +69,7 @@ def findings_of(view: View, found: Shown, notes: Mapping[int, str] | None = None
         cover, rule = covers.get(missed.index), passages[missed.obligation.passage_index]
         duties.append(
             Finding(
-                "duty",
+                "recommendation" if cover and cover.strength is Strength.SHOULD else "duty",
                 missed.index,
                 missed.obligation.text,
                 cover.cover if cover else Cover.NOT_COVERED,
@@ -78,7 +79,11 @@ def findings_of(view: View, found: Shown, notes: Mapping[int, str] | None = None
                 is_near=rule.passage_id in near,
             )
         )
-    return (*sentences, *sorted(duties, key=lambda one: (not one.is_near, _WORST.index(Cover(str(one.verdict))))))
+    return (*sentences, *sorted(duties, key=_urgency))
+
+
+def _urgency(one: Finding) -> tuple[bool, bool, int]:
+    return not one.is_near, one.kind != "duty", _WORST.index(Cover(str(one.verdict)))
 
 
 def findings_csv(findings: tuple[Finding, ...]) -> str:

@@ -33,6 +33,7 @@ from ragqa.types.scores import (
     SentenceScore,
     SentenceVerdict,
     Verdict,
+    listed_obligations,
 )
 
 WEAK_COSINE = 0.45  # MiniLM over ADGM: 2,787 of 2,788 ObliQA questions lie above, 496 of 500 of HotpotQA below
@@ -269,7 +270,8 @@ def provisional(view: View) -> RePASs | None:
 class Shown:
     """The scores of a view in one mode, final where it has final ones, and the verdicts shown beside them.
 
-    Without verdicts (raw ones are asked for, or the record is from before there were rules) those of the scores count.
+    Of RePASs' obligations those that by the verdicts bind nobody are left out. Without verdicts (raw ones are asked
+    for, or the record is from before there were rules) those of the scores count.
     """
 
     mode: ScoringMode
@@ -307,14 +309,15 @@ def shown(view: View, mode: ScoringMode, *, raw: bool = False) -> Shown:
     """What is shown of this view in this mode; while it is being scored there is only its own. ``raw``: no verdicts."""
     mode = mode if view.scored else view.config.scoring.mode
     of = view.scored.of(mode) if view.scored else None
+    covers = () if raw else of.obligation_verdicts if of else view.obligation_verdicts
     return Shown(
         mode,
         of,
         view.explained.of(mode) if view.explained else None,
         of.sentences if of else view.sentences,
-        of.obligations if of else view.obligations,
+        listed_obligations(of.obligations if of else view.obligations, covers),
         () if raw else of.verdicts if of else view.verdicts,
-        () if raw else of.obligation_verdicts if of else view.obligation_verdicts,
+        covers,
     )
 
 

@@ -64,6 +64,11 @@ class Paths:
         return self.home / "library"
 
     @property
+    def registers(self) -> Path:
+        """Registers of obligations with who deals with each, a file a corpus; it need not exist."""
+        return self.home / "registers"
+
+    @property
     def presets(self) -> Path:
         """A folder of preset files, ``*.json``; it need not exist."""
         return self.home / "presets"

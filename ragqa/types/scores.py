@@ -5,6 +5,7 @@ Probabilities are floats in [0, 1]. A position is an index into a breakdown's se
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -142,12 +143,34 @@ class Cover(StrEnum):
     NOT_COVERED = "not covered"
 
 
+class Strength(StrEnum):
+    """How strongly a sentence binds somebody."""
+
+    MUST = "must"
+    MUST_NOT = "must not"
+    MAY_ONLY = "may only"  # a permission that restricts
+    SHOULD = "should"  # a recommendation, guidance
+    MAY = "may"  # a permission, a power
+    NONE = "none"  # a definition, a date of effect, a heading, a fact
+
+    @property
+    def binds(self) -> bool:
+        """Whether somebody has a duty by it."""
+        return self in (Strength.MUST, Strength.MUST_NOT, Strength.MAY_ONLY)
+
+    @property
+    def is_listed(self) -> bool:
+        """Whether it belongs among obligations: what binds, and recommendations, which are named so."""
+        return self.binds or self is Strength.SHOULD
+
+
 @dataclass(frozen=True, slots=True)
 class ObligationVerdict:
-    """The verdict on one obligation.
+    """The verdict on one obligation of RePASs.
 
     ``missing`` are the obligation's words that the answer lacks, or that it says otherwise where it is in conflict.
-    ``answer_index`` is the answer sentence that covers it or a part of it, None where none does.
+    ``answer_index`` is the answer sentence that covers it or a part of it, None where none does. ``strength`` says
+    whether it binds at all (`listed_obligations`); None in older records.
     """
 
     index: int
@@ -156,6 +179,16 @@ class ObligationVerdict:
     rule: str
     answer_index: int | None = None
     missing: tuple[Span, ...] = ()
+    strength: Strength | None = None
+
+
+def listed_obligations(
+    scores: Sequence[ObligationScore], verdicts: Sequence[ObligationVerdict]
+) -> tuple[ObligationScore, ...]:
+    """RePASs' obligations without those that, by the verdict on them, bind nobody; all where there are no verdicts."""
+    strengths = {one.index: one.strength for one in verdicts}
+    found = ((score, strengths.get(score.index)) for score in scores)
+    return tuple(score for score, strength in found if strength is None or strength.is_listed)
 
 
 class CitationStatus(StrEnum):

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from dataclasses import replace
 
 from ragqa.generation.citations import parse_cited_text
 from ragqa.generation.given import without_headings
@@ -9,6 +10,7 @@ from ragqa.records.findings import findings_csv, findings_of
 from ragqa.records.view import View, advance, shown
 from ragqa.settings.config import Config
 from ragqa.types import Question
+from ragqa.types.scores import ScoringMode, Strength
 from ragqa.ui.html.findings import findings_html
 from tests.support.helpers import make_pipeline
 
@@ -34,6 +36,21 @@ def test_sentences_come_with_verdict_rule_and_note_and_then_the_duties_that_are_
     html = findings_html(view, found, {1: "<b>ask</b>"})
     assert "&lt;b&gt;ask" in html
     assert 'href="read?passage=' in html
+
+
+def test_what_binds_nobody_is_no_missed_duty_and_advice_is_named_so():
+    view, _ = checked("The moon is green.")
+    paper = view.scored.paper
+    strengths = [Strength.NONE, Strength.SHOULD, *[Strength.MUST] * len(paper.obligations)]
+    covers = [replace(one, strength=strengths[n]) for n, one in enumerate(paper.obligation_verdicts)]
+    view = replace(view, scored=replace(view.scored, paper=replace(paper, obligation_verdicts=tuple(covers))))
+    found = shown(view, ScoringMode.PAPER)
+    assert [one.index for one in found.obligations] == [one.index for one in paper.obligations][1:]
+    findings = findings_of(view, found)
+    assert {one.index: one.kind for one in findings if one.kind != "sentence"}[1] == "recommendation"
+    assert findings[-1].kind == "recommendation"
+    assert "recommendation" in findings_html(view, found, {})
+    assert len(shown(view, ScoringMode.PAPER, raw=True).obligations) == len(paper.obligations)
 
 
 def test_no_cell_of_the_file_is_a_formula():

@@ -12,6 +12,7 @@ from ragqa.english.sentences import split_sentences
 from ragqa.lab.claims import Claim, ClaimedPassage, Gap, PolicyText
 from ragqa.scoring.repass.breakdown import source_premises
 from ragqa.scoring.repass.scorer import CosineOf, RepassScorer
+from ragqa.scoring.strength import strength_of
 from ragqa.scoring.verdicts.judge import Judge
 from ragqa.types import AnswerSentence, Passage
 from ragqa.types.scores import Cover, ObligationVerdict, Premise, ScoringMode, SentenceVerdict, Verdict
@@ -69,8 +70,7 @@ def judge_gaps(gaps: Iterable[Gap], scorer: RepassScorer) -> Iterator[list[Judge
     for gap in gaps:
         source = Passage(gap.id, gap.id, gap.rule)
         judge = judge_of([source], scorer)
-        obliges = scorer.classify([premise.text for premise in judge.premises])
-        rules = [premise for premise in judge.premises if obliges[premise.text]] or list(judge.premises)
+        rules = [one for one in judge.premises if strength_of(one.text).binds] or list(judge.premises)
         yield [_judged_policy(gap, policy, rules, judge, scorer) for policy in gap.texts]
 
 

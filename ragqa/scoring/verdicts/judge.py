@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from ragqa.english.reading import read
 from ragqa.english.words import ENGLISH, language_of
+from ragqa.scoring.strength import strength_of
 from ragqa.scoring.verdicts import RULES_VERSION
 from ragqa.scoring.verdicts.belief import Belief, Look, belief, calibration_of
 from ragqa.scoring.verdicts.clashes import Clash, edited
@@ -28,6 +29,7 @@ from ragqa.types.scores import (
     ObligationVerdict,
     Premise,
     SentenceVerdict,
+    Strength,
     Verdict,
 )
 
@@ -243,7 +245,10 @@ class Judge:
         return [(part.evidence, part.text) for part in self._parts(obligation, said) if part.evidence]
 
     def obligation(self, index: int, obligation: Premise, said: Said, table: Table) -> ObligationVerdict:
-        """Whether the answer tells of this obligation, part by part; ``table`` holds its looks."""
+        """How strongly this obligation binds and whether the answer tells of it; ``table`` holds its looks."""
+        return replace(self._cover(index, obligation, said, table), strength=self._strength(obligation))
+
+    def _cover(self, index: int, obligation: Premise, said: Said, table: Table) -> ObligationVerdict:
         place = quoted_in(obligation, said)
         if place is not None:
             return ObligationVerdict(
@@ -256,16 +261,23 @@ class Judge:
 
     def obligation_so_far(self, score: ObligationScore) -> ObligationVerdict:
         """What RePASs' coverage says of it, while pairs are still unknown."""
+        strength = self._strength(score.obligation)
         if score.covered and score.answer_index is not None:
             reason = f"So far sentence {score.answer_index + 1} says this (entailment {score.best:.2f})."
-            return ObligationVerdict(score.index, Cover.COVERED, reason, "entailment", score.answer_index)
-        return ObligationVerdict(score.index, Cover.NOT_COVERED, "So far no sentence says this.", "nothing")
+            return ObligationVerdict(
+                score.index, Cover.COVERED, reason, "entailment", score.answer_index, strength=strength
+            )
+        reason = "So far no sentence says this."
+        return ObligationVerdict(score.index, Cover.NOT_COVERED, reason, "nothing", strength=strength)
 
     def _parts(self, obligation: Premise, said: Said) -> list[ReadPart]:
         key = obligation.text, tuple(sentence.text for _, sentence in said)
         if key not in self._parts_of:
             self._parts_of[key] = parts_read(obligation, said, self._similarity)
         return self._parts_of[key]
+
+    def _strength(self, obligation: Premise) -> Strength | None:
+        return strength_of(obligation.text) if self._is_readable(obligation) else None
 
     def _is_readable(self, obligation: Premise) -> bool:
         return self._languages[obligation.passage_index] == ENGLISH

@@ -209,7 +209,7 @@ def _add_reading(api: FastAPI, backend: Backend) -> None:
 
     @api.post("/obligations")
     def obligations(body: ObligationsRequest) -> dict[str, Any]:
-        """What these passages oblige somebody to."""
+        """What these passages oblige somebody to, and what they recommend, each with its strength."""
         some = [service.passage(backend, body.corpus, one) for one in body.passage_ids]
         return {"corpus": body.corpus, "obligations": service.obligations(backend, body.corpus, some)}
 

@@ -17,6 +17,7 @@ from ragqa.generation.answers import answer_of_text, passages_of_texts
 from ragqa.index import Index
 from ragqa.pipeline import Pipeline, clean_question
 from ragqa.records.store import RecordStore
+from ragqa.scoring.strength import strength_of
 from ragqa.server.access.gate import Gate
 from ragqa.server.access.policy import Act
 from ragqa.server.queue import QueuePlace
@@ -146,17 +147,23 @@ def score(backend: Backend, passages: Sequence[str], answer: str) -> dict[str, A
 
 
 def obligations(backend: Backend, corpus: str, passages: Sequence[Passage]) -> list[dict[str, Any]]:
-    """Every sentence of these passages that obliges somebody, with its place. Raises QuestionError, ScoringError."""
+    """Every sentence of these passages that obliges somebody or recommends, with strength and place.
+
+    Raises QuestionError, AccessError, ModelError.
+    """
     with backend.gate().doing(Act.READ, corpus):
-        classifier = backend.pipeline(replace(Config.from_env(), index=corpus)).models.obligations
-    _bounded([one.text for one in passages])
-    spans = [(passage, span) for passage in passages for span in split_sentences(passage.text)]
-    texts = sorted({span.text for _, span in spans})
-    obliges = dict(zip(texts, classifier.classify(texts), strict=True))
+        _bounded([one.text for one in passages])
+    spans = [(passage, span, strength_of(span.text)) for passage in passages for span in split_sentences(passage.text)]
     return [
-        {"text": span.text, "start": span.start, "end": span.end, "passage": passage_row(passage, corpus)}
-        for passage, span in spans
-        if obliges[span.text]
+        {
+            "text": span.text,
+            "start": span.start,
+            "end": span.end,
+            "strength": str(strength),
+            "passage": passage_row(passage, corpus),
+        }
+        for passage, span, strength in spans
+        if strength.is_listed
     ]
 
 

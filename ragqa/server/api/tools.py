@@ -97,7 +97,7 @@ def _tools(backend: Backend) -> list[Callable[..., dict[str, Any]]]:
         return {"passages": service.rule(backend, corpus, reference)}
 
     def find_obligations(passage_ids: list[str], corpus: str) -> dict[str, Any]:
-        """The sentences of these passages, by their ids, that oblige somebody."""
+        """The sentences of these passages, by their ids, that oblige somebody or, strength "should", recommend."""
         some = [service.passage(backend, corpus, one) for one in passage_ids]
         return {"obligations": service.obligations(backend, corpus, some)}
 

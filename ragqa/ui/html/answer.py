@@ -132,7 +132,7 @@ def _actions(view: View, found: Shown, again: str) -> str:
 
 def coverage_words(view: View, found: Shown) -> str:
     """How many obligations are covered, of how many."""
-    total = max(view.n_obligations, len(found.obligations))
+    total = len(found.obligations) if view.scored else max(view.n_obligations, len(found.obligations))
     in_part = sum(one.cover is Cover.IN_PART for one in found.obligation_verdicts)
     partly = f" ({in_part} more in part)" if in_part else ""
     return f"{len(found.obligations) - len(found.uncovered)} of {total} obligations{partly}"

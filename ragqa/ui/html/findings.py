@@ -30,7 +30,7 @@ def findings_html(view: View, found: Shown, notes: Mapping[int, str]) -> str:
         row = {"one": one, "between": between, "judged": verdict, "words": words, "kind": kind, "is_final": is_final}
         is_decided = verdict is None or verdict.deciding is not None
         rows.append(row | {"reason": with_names(one.reason, passages), "is_decided": is_decided})
-    duties = [one for one in findings if one.kind == "duty"]
+    duties = [one for one in findings if one.kind != "sentence"]
     near, far = [one for one in duties if one.is_near], [one for one in duties if not one.is_near]
     return _TEMPLATES.table(rows, near, far, COVER_CLASS)
 

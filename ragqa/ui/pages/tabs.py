@@ -198,7 +198,7 @@ def _obligations(drawn: _Drawn) -> None:
     if not found.obligations:
         words = "Duties of the kept passages appear here after scoring."
         if view.scored:
-            words = "The kept passages hold no obligation: coverage is 0 by definition, RePASs at most 0.667."
+            words = "No sentence of the kept passages obliges anybody."
         st.html(notice_html(words))
         return
     if weak_match(view.rankings) is not None:

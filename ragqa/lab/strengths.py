@@ -1,0 +1,87 @@
+"""Sentences and list items labelled by reading, each with how strongly it binds; found again in RAGQA_DATA.
+
+`data/strengths.jsonl` holds a line for each document: {document, is_test, labels}. Documents of the demonstration
+corpora stand there with their texts; those of others only with the first 16 digits of the sha256 of each text, which
+`labelled_strengths` looks up among the sentences of the document, so that nothing of theirs is copied.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ragqa.corpus import load_corpus
+from ragqa.english.sentences import split_sentences
+from ragqa.errors import CorpusError
+from ragqa.lab.labelled import DATA, rows_of
+from ragqa.scoring.verdicts.listings import taken_apart
+from ragqa.types import Passage
+from ragqa.types.scores import Strength
+
+FILE = DATA / "strengths.jsonl"
+PASSAGE_TOKENS = 400  # of the passages whose sentences were labelled
+DIGITS = 16  # of a sha256
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledDocument:
+    """A document by its path in RAGQA_DATA, or in a demonstration corpus, and the labels of some of its texts."""
+
+    document: str
+    is_test: bool
+    labels: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class StrengthSentence:
+    """A sentence or an item after its lead-in, white space normalised. Nothing of a test may be trained on."""
+
+    text: str
+    strength: Strength
+    document: str
+    is_test: bool = False
+
+
+def labelled_strengths(data: Path) -> tuple[StrengthSentence, ...]:
+    """All that is labelled and found in ``data``, which is RAGQA_DATA; documents are read anew (minutes).
+
+    Raises CorpusError where a document is missing, or more than one in fifty of its labelled texts.
+    """
+    found = []
+    for row in rows_of(FILE, LabelledDocument):
+        path, texts = data / row.document, {label: label for label in row.labels}
+        if "/" in row.document.partition("/")[2]:
+            texts = {_digits(text): text for text in _units_of(path)}
+        n_lost = sum(key not in texts for key in row.labels)
+        if n_lost > max(1, len(row.labels) // 50):
+            msg = (
+                f"{path}: {n_lost} of its {len(row.labels)} labelled texts were not found; expected the file as it was"
+            )
+            raise CorpusError(msg)
+        found += [
+            StrengthSentence(texts[key], Strength(label), row.document, row.is_test)
+            for key, label in row.labels.items()
+            if key in texts
+        ]
+    return tuple(found)
+
+
+def _units_of(path: Path) -> Iterator[str]:
+    """Every sentence of the document, and every item of a listing after its lead-in."""
+    kind = "obliqa" if path.suffix == ".json" else "documents"
+    for passage in load_corpus(path, kind, PASSAGE_TOKENS).passages:
+        yield from units(passage)
+
+
+def units(passage: Passage) -> Iterator[str]:
+    """The sentences of the passage and the items of its listings after their lead-in, white space normalised."""
+    for span in split_sentences(passage.text):
+        listing = taken_apart(span.text)
+        for text in (span.text, *(item.after(listing.lead) for item in listing.items)):
+            yield " ".join(text.split())
+
+
+def _digits(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:DIGITS]

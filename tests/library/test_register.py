@@ -1,0 +1,188 @@
+"""The register of obligations: rows, who and when and if, versions, sheets out and back in, the command."""
+
+import csv
+import json
+from dataclasses import replace
+
+import pytest
+from openpyxl import load_workbook
+
+from ragqa.cli import main
+from ragqa.corpus import load_corpus
+from ragqa.corpus.demo import DEMOS
+from ragqa.errors import CorpusError
+from ragqa.library.register import compared, parts_of, register
+from ragqa.library.register_sheets import (
+    FIELDS,
+    HEADS,
+    Handling,
+    Register,
+    load,
+    merged,
+    read_sheet,
+    renewed,
+    save,
+    write_sheet,
+)
+from ragqa.types import Passage
+from ragqa.types.scores import Strength
+
+TEXT = (
+    '"Client" means a person. Where a firm holds money, it must within two days:\n(a) tell the Client; and\n'
+    "(b) open an account. Firms should keep a log. The Regulator may ask for it. A firm must act at once."
+)
+PASSAGE = Passage("1:2.1", "1", TEXT, "Rules", number="2.1")
+
+
+def rows_of(text=TEXT, number="2.1"):
+    return tuple(register([replace(PASSAGE, text=text, number=number, passage_id=f"1:{number}")]))
+
+
+def words(span):
+    return span.text if span else ""
+
+
+def test_rows_read_by_themselves_and_know_where_they_stand():
+    rows = rows_of()
+    assert [(one.text, str(one.strength)) for one in rows] == [
+        ("Where a firm holds money, it must within two days tell the Client", "must"),
+        ("Where a firm holds money, it must within two days open an account", "must"),
+        ("Firms should keep a log.", "should"),
+        ("A firm must act at once.", "must"),
+    ]
+    assert [TEXT[one.start : one.end] for one in rows][:2] == ["tell the Client", "open an account"]
+    assert len({one.obligation_id for one in rows}) == 4
+    assert [one.obligation_id for one in rows_of()] == [one.obligation_id for one in rows]
+    assert [one.strength for one in register([PASSAGE], advice=False)] == [Strength.MUST] * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "party", "deadline", "condition"),
+    [
+        ("A firm must act at once.", "A firm", "", ""),
+        ("An agent who sells must report within 30 days of the sale.", "An agent", "within 30 days of the sale", ""),
+        ("If the seller agrees, the buyer must pay.", "the buyer", "", "If the seller agrees"),
+        ("If a firm fails, it must tell the Commission.", "a firm", "", "If a firm fails"),
+        ("Records must be kept by the operator for six years.", "the operator", "for six years", ""),
+        ("Records must be kept.", "", "", ""),
+        ("The report must reach us by 31 January, unless it is waived.", "The report", "by 31 January", "unless it is"),
+        ("Subject to Rule 4.1, a firm must review it every 12 months.", "a firm", "every 12 months", "Subject to Rule"),
+        ("", "", "", ""),
+    ],
+)
+def test_who_when_and_if_are_words_of_the_text(text, party, deadline, condition):
+    parts = parts_of(text)
+    assert (words(parts.party), words(parts.deadline)) == (party, deadline)
+    assert words(parts.condition).startswith(condition)
+    assert bool(parts.condition) == bool(condition)
+    for span in filter(None, (parts.party, parts.deadline, parts.condition)):
+        assert text[span.start : span.end] == span.text
+
+
+def test_the_demonstration_rulebook():
+    demo = DEMOS["rulebook"]
+    passages = load_corpus(demo.source, demo.format).passages
+    rows = list(register(passages))
+    texts = {passage.passage_id: passage.text for passage in passages}
+    assert 600 < len(rows) < 900
+    assert sum(one.parts.party is not None for one in rows) > len(rows) / 2
+    assert len({one.obligation_id for one in rows}) == len(rows)
+    assert all(texts[one.passage_id][one.start : one.end].split()[-1] in one.text for one in rows)
+    assert not [one.text for one in rows if one.text.startswith('"') and " means " in one.text and one.strength.binds]
+
+
+def test_rows_of_a_new_version():
+    before = rows_of()
+    now = rows_of(TEXT.replace("two days", "three days").replace(" Firms should keep a log.", ""), number="2.2")
+    new = rows_of("A clerk must lock the vault. A ship must carry lamps.", number="9")
+    found = compared(before, (*now, *new))
+    assert [one.what for one in found] == ["changed", "changed", "unchanged", "new", "new", "gone"]
+    assert found[2].before.number == "2.1"
+    assert found[2].after.number == "2.2"
+    held = Register(before, {before[3].obligation_id: Handling("Ann"), before[2].obligation_id: Handling("Ben")})
+    kept, _ = renewed(held, now)
+    assert kept.handlings == {now[2].obligation_id: Handling("Ann")}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
+def test_a_sheet_goes_out_and_its_edits_come_back(tmp_path, suffix):
+    first, second, third, fourth = rows = rows_of()
+    held = Register(
+        rows, {first.obligation_id: Handling("Ann", "open", "", "=1+1"), second.obligation_id: Handling("Ben")}
+    )
+    file = tmp_path / f"register{suffix}"
+    write_sheet(file, held, rows)
+    sheet = read_sheet(file)
+    assert {name: row.now for name, row in sheet.items()} == {
+        one.obligation_id: held.handling(one.obligation_id) for one in rows
+    }
+    assert merged(held, sheet).n_taken == 0
+    sheet[first.obligation_id] = replace(sheet[first.obligation_id], now=Handling("Ann", "done", "2026-03-01", "=1+1"))
+    sheet[second.obligation_id] = replace(sheet[second.obligation_id], now=Handling("Eve"))
+    sheet["0" * 12] = sheet[third.obligation_id]
+    since = replace(
+        held, handlings={**held.handlings, second.obligation_id: Handling("Dan"), fourth.obligation_id: Handling("Fay")}
+    )
+    taken = merged(since, sheet)
+    assert taken.n_taken == 2
+    assert taken.register.handling(first.obligation_id) == Handling("Ann", "done", "2026-03-01", "=1+1")
+    assert taken.register.handling(fourth.obligation_id) == Handling("Fay")
+    assert [(one.field, one.here, one.there) for one in taken.conflicts] == [("owner", "Dan", "Eve")]
+    assert taken.unknown == ("0" * 12,)
+
+
+def test_no_cell_is_a_formula(tmp_path):
+    row = replace(rows_of()[0], text="=HYPERLINK(1)", title="@cmd", number="+1")
+    held = Register((row,), {row.obligation_id: Handling(note="-2")})
+    for suffix in (".csv", ".xlsx"):
+        write_sheet(tmp_path / f"some{suffix}", held, [row])
+    lines = list(csv.reader((tmp_path / "some.csv").read_text(encoding="utf-8-sig").splitlines()))
+    assert lines[1][HEADS.index("text")] == "'=HYPERLINK(1)"
+    cells = load_workbook(tmp_path / "some.xlsx").active[2]
+    assert {cell.data_type for cell in cells if cell.value} == {"s"}
+    assert read_sheet(tmp_path / "some.csv")[row.obligation_id].now.note == "-2"
+
+
+@pytest.mark.parametrize(("name", "content"), [("a.csv", "id,owner\n1,2\n"), ("a.xlsx", "none"), ("a.csv", "")])
+def test_a_file_that_is_no_register_is_refused(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(CorpusError):
+        read_sheet(tmp_path / name)
+    with pytest.raises(CorpusError, match="ending in"):
+        write_sheet(tmp_path / "a.txt", Register(), [])
+
+
+def test_what_is_on_disk_is_what_was_saved(tmp_path):
+    rows = rows_of()
+    held = Register(rows, {rows[0].obligation_id: Handling("Ann", note="“done”")})
+    save(tmp_path / "registers" / "some.jsonl", held)
+    assert load(tmp_path / "registers" / "some.jsonl") == held
+    assert load(tmp_path / "none.jsonl").rows == ()
+    (tmp_path / "bad.jsonl").write_text("{}\n")
+    with pytest.raises(CorpusError, match="cannot be read as a register"):
+        load(tmp_path / "bad.jsonl")
+
+
+def test_the_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+
+    def run(*arguments):
+        monkeypatch.setattr("sys.argv", ["ragqa", "register", "rulebook", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert end.value.code in (0, None)
+        return capsys.readouterr().out
+
+    file = tmp_path / "rows.csv"
+    run("--csv", str(file), "--document", "7")
+    lines = list(csv.reader(file.read_text(encoding="utf-8-sig").splitlines()))
+    assert lines[0] == list(HEADS)
+    lines[1][HEADS.index("owner")] = "Ann"
+    with file.open("w", newline="", encoding="utf-8") as out:
+        csv.writer(out).writerows(lines)
+    said = run("--take", str(file))
+    assert "1 fields taken over, 0 conflicts" in said
+    assert "unchanged" in said
+    rows = json.loads(run("--json", "--document", "7"))
+    assert [row["owner"] for row in rows if row["owner"]] == ["Ann"]
+    assert set(FIELDS) < set(rows[0])
