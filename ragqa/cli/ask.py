@@ -125,6 +125,9 @@ def _check_batch(
     if out or column:
         msg = "--out and --column are of a questionnaire, got no --batch; name the file of questions"
         raise ConfigError(msg)
+    if not question.strip():
+        msg = "expected a question, found none; put it in quotes behind the command, or name a file of them: --batch"
+        raise ConfigError(msg)
 
 
 def _standing_alone(asked: str, record_id: str, config: Config, instead: str | None) -> Question:
