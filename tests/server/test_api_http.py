@@ -159,6 +159,7 @@ def test_search_check_score_obligations_passages_and_rules(client):
     assert scored["paper"]["verdicts"][0]["verdict"] == "supported"
     duties = client.post("/v1/obligations", json={"corpus": "rulebook", "passage_ids": ["1:1.1", "1:1.2"]}).json()
     assert [one["text"] for one in duties["obligations"]] == ["A firm must act at once.", "It must not sleep."]
+    assert {one["strength"] for one in duties["obligations"]} == {"must", "must not"}
     assert client.get("/v1/passages/2:3.4", params={"corpus": "rulebook"}).json()["number"] == "3.4"
     rule = client.get("/v1/rules", params={"corpus": "rulebook", "reference": "3.4 of the Other Rules"}).json()
     assert [one["passage_id"] for one in rule["passages"]] == ["2:3.4"]
