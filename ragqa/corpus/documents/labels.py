@@ -95,10 +95,14 @@ def from_roman(text: str) -> int:
 
 def is_label(text: str) -> bool:
     """Whether all of the text is a label; a bare number is one."""
-    steps, rest = read_label(text.strip(), bare=True)
+    text = text.strip()
+    if len(text) > _LONGEST:
+        return False
+    steps, rest = read_label(text, bare=True)
     return bool(steps) and not rest
 
 
+_LONGEST: Final = 120  # letters of a label
 _MOST_STEPS: Final = 12  # of one label; who writes more than so many brackets numbers nothing
 
 
