@@ -18,9 +18,12 @@ from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.furniture import DATE, Zones, furniture_of, leaves_of
 from ragqa.corpus.documents.html_parts import (
     BLOCKS,
+    LONGEST_NAME,
     has_text,
+    is_bold,
     is_layout,
     is_marked,
+    is_note,
     items_of,
     pieces_of,
     read_page,
@@ -29,7 +32,15 @@ from ragqa.corpus.documents.html_parts import (
     text_of,
 )
 from ragqa.corpus.documents.labels import is_label, split_label
-from ragqa.corpus.documents.model import OUTERMOST, Block, Kind, Parsed, UnreadableError, words_of
+from ragqa.corpus.documents.model import (
+    BOLD_LEVEL,
+    OUTERMOST,
+    Block,
+    Kind,
+    Parsed,
+    UnreadableError,
+    words_of,
+)
 from ragqa.corpus.documents.sheets import table_text
 
 if TYPE_CHECKING:
@@ -51,12 +62,8 @@ _SCRIPT: Final = "script or style"
 _MOST: Final = 0.3  # of a page's text: what holds more is no furniture, whatever it is called
 _LISTS: Final = ("ol", "ul")
 _ROWS: Final = frozenset(("tr", "table", "tbody", *_LISTS))
-_NOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote|note)")  # one way to match each name
-_FOOTNOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote)")
-_BOLD: Final = frozenset(("b", "strong"))
+_MARKED: Final = re.compile(r"^\(\s*(\w{1,3})\s*\)")  # before a footnote
 _HIDDEN: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-MAX_BOLD_WORDS: Final = 25
-_LONGEST_NAME: Final = 80
 _MAX_WAITING: Final = 2**24  # bytes of pages that are kept until they are asked for
 _MAX_DEPTH: Final = 200  # of elements within elements
 
@@ -173,6 +180,7 @@ class _WebPage:
         self.furniture: dict[HtmlElement, str] = {}
         self._holding: dict[HtmlElement, None] = {}
         self._after: dict[HtmlElement, dict[HtmlElement, tuple[int, int]]] = {}  # of notes, of all that follows
+        self._cited = {(link.get("href") or "")[1:] for link in main.iter("a") if (link.get("href") or "")[:1] == "#"}
         items = marked = 0
         for element in main.iter():
             if element.tag in BLOCKS:
@@ -189,6 +197,15 @@ class _WebPage:
     def holds_blocks(self, element: HtmlElement) -> bool:
         return element in self._holding
 
+    def is_linked_note(self, element: HtmlElement) -> bool:
+        """Whether a paragraph begins with a mark that links into the page, and the page links to it: a footnote."""
+        first = element[0] if len(element) else None
+        if first is None or first.tag != "a" or (first.get("href") or "")[:1] != "#" or len(text_of(first)) > 3:
+            return False
+        before = element.getprevious()
+        own = {one.get(name) for one in (element, first, before) if one is not None for name in ("id", "name")}
+        return (element.text or "").strip() in {"", "(", "["} and not own.isdisjoint(self._cited)
+
     def is_of_notes(self, heading: HtmlElement) -> bool:
         """Whether what follows the heading is footnotes alone."""
         above = heading.getparent()
@@ -199,7 +216,7 @@ class _WebPage:
                 self._after[above][child] = n_noted, n_chars
                 n_chars += len(text_of(child))
                 below = (one for one in child.iter() if one.tag in {"p", "li", "div", "aside", "dl"})
-                n_noted += sum(len(text_of(one)) for one in below if _is_note(one))
+                n_noted += sum(len(text_of(one)) for one in below if is_note(one))
         n_noted, n_chars = self._after[above][heading]
         return n_noted > 0 and n_noted >= 0.9 * n_chars
 
@@ -265,22 +282,22 @@ class _Walk:
         return ""
 
     def _block(self, element: HtmlElement, tag: str, depth: int, indent: float, label: str) -> None:
-        if label and (tag in {*_LISTS, "table", "pre"} or _is_note(element)):
+        if label and (tag in {*_LISTS, "table", "pre"} or is_note(element)):
             self._add("", "text", label, 0, indent)
         if re.fullmatch(r"h[1-6]", tag) and self.page.is_of_notes(element):
             self.parsed.leave_out("heading of notes", text_of(element))
         elif re.fullmatch(r"h[1-6]", tag):
             self._add(text_of(element), "heading", label, int(tag[1]), indent)
-        elif tag == "p" and _is_bold(element):
-            self._add(text_of(element), "heading", label, 7, indent)
+        elif tag == "p" and is_bold(element):
+            self._add(text_of(element), "heading", label, BOLD_LEVEL, indent)
         elif tag in _LISTS:
             for number, item in items_of(element, tag):
-                if _is_note(item):
+                if is_note(item):
                     self._note(item, indent)
                     continue
                 shown = number if self.page.shows_counters and not is_marked(item) else ""
                 self.walk(item, depth, indent + 1, shown)
-        elif _is_note(element):
+        elif is_note(element) or (tag == "p" and self.page.is_linked_note(element)):
             self._note(element, indent)
         elif tag == "table":
             self._table(element, depth, indent)
@@ -291,7 +308,7 @@ class _Walk:
             self.walk(element, depth, indent + (tag in {"blockquote", "dd"}), label)
 
     def _note(self, element: HtmlElement, indent: float) -> None:
-        label, text = split_label(text_of(element), bare=True)
+        label, text = split_label(_MARKED.sub(r"(\1)", text_of(element)), bare=True)
         self._add(text, "note", label, 0, indent)
 
     def _table(self, table: HtmlElement, depth: int, indent: float) -> None:
@@ -353,39 +370,11 @@ def _dropped(element: HtmlElement, tag: str, whole: int) -> str:
     return ""
 
 
-def _names(element: HtmlElement, *attributes: str) -> list[str]:
-    """The names in these attributes; what is longer than a name is none."""
-    names = " ".join(element.get(attribute) or "" for attribute in attributes).split()
-    return [name for name in names if len(name) <= _LONGEST_NAME]
-
-
 @lru_cache(4096)
 def _is_furniture(names: str) -> bool:
-    return any(len(name) <= _LONGEST_NAME and _FURNITURE.fullmatch(name) for name in names.split())
+    return any(len(name) <= LONGEST_NAME and _FURNITURE.fullmatch(name) for name in names.split())
 
 
 def _is_aside(element: HtmlElement) -> bool:
     """Whether this is a note, whatever it is called besides."""
-    return _is_note(element) or (element.tag == "aside" and "note" in (element.get("class") or ""))
-
-
-def _is_bold(element: HtmlElement) -> bool:
-    """Whether the paragraph is a few bold words and no sentence: a heading that does not say how high it stands."""
-    bold = list(element.iterdescendants(*_BOLD))
-    text = text_of(element) if bold else ""
-    return (
-        bool(bold)
-        and len(text.split()) <= MAX_BOLD_WORDS
-        and not text.endswith((".", ";", ":", ","))
-        and sum(len(text_of(child)) for child in bold if child.getparent().tag not in _BOLD) >= len(text) - 3
-    )
-
-
-def _is_note(element: HtmlElement) -> bool:
-    """Whether this is one footnote, as HTML writers mark them."""
-    marks = _names(element, "class", "role")
-    if not marks:
-        return False
-    if element.tag == "p":  # "note" alone may also be a box beside the text
-        return any(map(_NOTE.fullmatch, marks)) and bool(split_label(text_of(element))[0])
-    return element.tag in {"aside", "div", "dl", "li"} and any(map(_FOOTNOTE.fullmatch, marks))
+    return is_note(element) or (element.tag == "aside" and "note" in (element.get("class") or ""))

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.documents.labels import GUIDANCE, RANKS, is_label, letters, read_label, roman
-from ragqa.corpus.documents.model import MAX_BLOCKS, UnreadableError
+from ragqa.corpus.documents.labels import GUIDANCE, RANKS, is_label, letters, read_label, roman, split_label
+from ragqa.corpus.documents.model import MAX_BLOCKS, MAX_BOLD_WORDS, UnreadableError
 from ragqa.corpus.documents.sheets import MAX_COLUMNS
 
 if TYPE_CHECKING:
@@ -20,6 +20,11 @@ BLOCKS: Final = frozenset(
     "address article aside blockquote body center dd details div dl dt fieldset figcaption figure h1 h2 h3 h4 h5 h6 "
     "header hgroup hr li main ol p pre section summary table tbody td tfoot th thead tr ul caption".split()
 )
+
+_NOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote|note)")  # one way to match each name
+_FOOTNOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote)")
+_BOLD: Final = frozenset(("b", "strong"))
+LONGEST_NAME: Final = 80
 
 
 def read_page(path: Path) -> HtmlElement:
@@ -155,3 +160,31 @@ def spanned(rows: list[list[HtmlElement]]) -> Iterator[list[str]]:
             msg = f"expected tables of at most {MAX_BLOCKS:,} cells, found one that spans more; split it"
             raise UnreadableError(msg)
         yield texts
+
+
+def _names(element: HtmlElement, *attributes: str) -> list[str]:
+    """The names in these attributes; what is longer than a name is none."""
+    names = " ".join(element.get(attribute) or "" for attribute in attributes).split()
+    return [name for name in names if len(name) <= LONGEST_NAME]
+
+
+def is_bold(element: HtmlElement) -> bool:
+    """Whether the paragraph is a few bold words and no sentence: a heading that does not say how high it stands."""
+    bold = list(element.iterdescendants(*_BOLD))
+    text = text_of(element) if bold else ""
+    return (
+        bool(bold)
+        and len(text.split()) <= MAX_BOLD_WORDS
+        and not text.endswith((".", ";", ":", ","))
+        and sum(len(text_of(child)) for child in bold if child.getparent().tag not in _BOLD) >= len(text) - 3
+    )
+
+
+def is_note(element: HtmlElement) -> bool:
+    """Whether this is one footnote, as HTML writers mark them."""
+    marks = _names(element, "class", "role")
+    if not marks:
+        return False
+    if element.tag == "p":  # "note" alone may also be a box beside the text
+        return any(map(_NOTE.fullmatch, marks)) and bool(split_label(text_of(element))[0])
+    return element.tag in {"aside", "div", "dl", "li"} and any(map(_FOOTNOTE.fullmatch, marks))
