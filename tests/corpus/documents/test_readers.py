@@ -231,11 +231,15 @@ def test_a_picture_that_is_described_keeps_its_heading(tmp_path):
 
 
 def test_a_bullet_of_the_left_column_goes_on_in_its_next_line(tmp_path):
-    left = [text for n in range(8) for text in (f"- Boat {n} has a lamp that", "shines for all who sail")]
+    left = [
+        text
+        for n in range(8)
+        for text in (f"- Boat {n} has a lamp upon its mast that", "shines for all who sail the wide sea")
+    ]
     page = [(60 + 12 * (n % 2), 90 + 13 * n, 11, text) for n, text in enumerate(left)]
-    page += lines(330, 90, *(["Every keeper of a harbour counts"] * 16))
+    page += lines(330, 90, *(["Every keeper of a harbour counts it all"] * 16))
     texts = [block.text for block in pdf_blocks(tmp_path / "a.pdf", page).blocks]
-    assert "- Boat 3 has a lamp that shines for all who sail" in texts
+    assert "- Boat 3 has a lamp upon its mast that shines for all who sail the wide sea" in texts
 
 
 def test_lists_and_bold_lines_in_word_are_bullets_and_headings(tmp_path):
