@@ -87,7 +87,7 @@ class _Builder:
     def __init__(self, *, marks_headings: bool) -> None:
         self.marks_headings = marks_headings
         self.root = Unit("", (), "", "", None)
-        self.counted: frozenset[str] = frozenset()  # words that number the document's parts, as "Artikel 1", "Artikel 2" do
+        self.counted: frozenset[str] = frozenset()  # words that number the document's parts
         self._stack = [self.root]
         self._captions: list[tuple[int, str, int]] = []  # level, text, how deep the stack was
         self._last: dict[tuple[str, bool], Unit] = {}  # of each style, headings apart: numbers count on through parts
