@@ -24,14 +24,19 @@ def counting_words(blocks: Sequence[Block]) -> frozenset[str]:
 
 
 def tell_apart(unit: Unit) -> None:
-    """Names lists that begin anew below one unit by what announces each: the longest word that no other one has."""
+    """Names lists that begin anew below one unit by what announces each: the longest word that no other one has.
+
+    Not those in brackets: "1.2(1)" is cited as it is.
+    """
     lists: list[tuple[str, list[Unit]]] = []
     said = ""
     for part in unit.parts:
         if isinstance(part, Block) or not part.style:
             last = part if isinstance(part, Block) else part.texts[-1]
             said = last.text if last.kind == "heading" or last.text.endswith(":") else ""
-        elif part.style not in RANKS and part.style not in {ID, GUIDANCE, DOTTED}:
+        elif part.style not in {*RANKS, ID, GUIDANCE, DOTTED} and not part.style.startswith(
+            "("
+        ):  # "(1)" is cited as it is
             before = lists[-1][1][-1] if lists else None
             if before is None or (before.style == part.style and opens(part.value) and said):
                 lists.append((said, []))

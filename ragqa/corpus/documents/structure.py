@@ -159,8 +159,8 @@ class _Builder:
         self._captions.append((level, block.text, depth))
 
     def _ends(self, unit: Unit, heading: Block) -> bool:
-        """Whether a heading without a number ends this unit: it stands as high, and the unit says something."""
-        return unit.style not in RANKS and 0 < heading.level <= unit.level and len(unit.parts) > 1
+        """Whether a heading without a number ends this unit: Word's styles say that it stands as high (a page's do not)."""
+        return heading.place.startswith("paragraph=") and unit.style not in RANKS and 0 < heading.level <= unit.level
 
     def _is_item(self, unit: Unit) -> bool:
         return unit.style.startswith("(") or unit.style in {"a.", "i.", "a)", "i)", "1)"}
