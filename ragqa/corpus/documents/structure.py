@@ -159,8 +159,9 @@ class _Builder:
         self._captions.append((level, block.text, depth))
 
     def _ends(self, unit: Unit, heading: Block) -> bool:
-        """Whether a heading without a number ends this unit: Word's styles say that it stands as high (a page's do not)."""
-        return heading.place.startswith("paragraph=") and unit.style not in RANKS and 0 < heading.level <= unit.level
+        """Whether a heading without a number ends this unit, which says something: Word's styles say how high it stands."""
+        as_high = unit.style not in RANKS and 0 < heading.level <= unit.level
+        return as_high and len(unit.parts) > 1 and heading.place.startswith("paragraph=")
 
     def _is_item(self, unit: Unit) -> bool:
         return unit.style.startswith("(") or unit.style in {"a.", "i.", "a)", "i)", "1)"}

@@ -134,8 +134,9 @@ def test_a_word_that_counts_through_a_document_numbers_its_parts_in_any_language
 
 
 def test_a_heading_without_a_number_ends_the_numbered_one_that_stands_as_high():
+    attachment = Block("Attachment", "heading", level=1, place="paragraph=9")  # of Word
     found = numbers(heading("I. Scope", 1), "All boats.", heading("II. Use", 1), "By night.",
-                    Block("Attachment", "heading", level=1, place="paragraph=9"), heading("1. Purpose", 1), "To see.")  # fmt: skip
+                    attachment, heading("1. Purpose", 1), "To see.")  # fmt: skip
     assert found[-1] == ("1.", "To see.")
 
 
