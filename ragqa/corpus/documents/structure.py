@@ -159,7 +159,7 @@ class _Builder:
         self._captions.append((level, block.text, depth))
 
     def _ends(self, unit: Unit, heading: Block) -> bool:
-        """Whether a heading without a number ends this unit, which says something: Word's styles say how high it stands."""
+        """Whether a heading without a number ends this unit, which says something: Word says how high it stands."""
         as_high = unit.style not in RANKS and 0 < heading.level <= unit.level
         return as_high and len(unit.parts) > 1 and heading.place.startswith("paragraph=")
 
