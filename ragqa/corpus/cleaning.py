@@ -46,7 +46,9 @@ def clean_text(text: str) -> str:
     no-break space a space. ``/Table Start`` and ``/Table End`` go from the start or end of a line, with the line where
     nothing else stands on it; the rows between them stay.
     """
-    text = text.replace("\r\n", "\n").replace("\r", "\n").translate(_TABLE)
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if not text.isprintable():  # nothing of the table is
+        text = text.translate(_TABLE)
     if "Table Start" in text or "Table End" in text:
         text = "\n".join(_without_markers(text.split("\n")))
     return text.strip()
@@ -54,7 +56,8 @@ def clean_text(text: str) -> str:
 
 def clean_line(text: str) -> str:
     """The cleaned text on one line: every run of white space is one space."""
-    return " ".join(clean_text(text).split())
+    line = " ".join(text.split())
+    return line if line.isprintable() and "Table " not in line else " ".join(clean_text(text).split())
 
 
 def _without_markers(lines: list[str]) -> list[str]:

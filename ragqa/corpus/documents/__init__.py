@@ -33,7 +33,7 @@ __all__ = [
     "spread",
 ]
 
-VERSION: Final = 6  # of parsers and cutting: an index being built with another one starts anew
+VERSION: Final = 7  # of parsers and cutting: an index being built with another one starts anew
 
 SHOWN: Final = 5  # documents named in one line
 

@@ -20,14 +20,17 @@ def lost_words(parsed: Parsed, passages: Iterable[Passage]) -> Counter[str]:
     A heading may stand in the section of what is below it, and a number in that of its passage. Words that two readings
     only part in other places ("shall not", "shallnot", "S H A L L") are none.
     """
-    kept = Counter(words_of("\n".join(f"{block.label} {block.text}" for block in parsed.blocks)))
+    named = {"heading", "version"}
+    said = Counter(words_of("\n".join(block.text for block in parsed.blocks if block.kind not in named)))
+    further = (f"{block.label} {block.text if block.kind in named else ''}" for block in parsed.blocks)
+    kept = said + Counter(words_of("\n".join(further)))
     for (_, text), times in parsed.left_out.items():
         for word in words_of(text):
             kept[word] += times
     there = Counter(parsed.words)
-    lost, further = there - kept, kept - there
-    joined = " ".join(word for word in further if word not in there)
-    for word in further.elements():  # one that is set wide is letters to the plain reading: all of them, or none
+    lost, more = there - kept, kept - there
+    joined = " ".join(word for word in more if word not in there)
+    for word in more.elements():  # one that is set wide is letters to the plain reading: all of them, or none
         if len(word) > 1 and (letters := Counter(word)) <= lost:
             lost -= letters
     lost = Counter(
@@ -36,8 +39,6 @@ def lost_words(parsed: Parsed, passages: Iterable[Passage]) -> Counter[str]:
     passages = tuple(passages)
     texts = Counter(words_of("\n".join(passage.text for passage in passages)))
     above = set(words_of("\n".join({f"{passage.section} {passage.number}": None for passage in passages})))
-    read = (block.text for block in parsed.blocks if block.kind not in {"heading", "version"})
-    said = Counter(words_of("\n".join(read)))
     cut = Counter({word: times for word, times in (said - texts).items() if word not in above})
     return lost + cut
 

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.documents.docx_numbering import Numbering, W
+from ragqa.corpus.documents.docx_numbering import BULLETS, Numbering, W
 from ragqa.corpus.documents.kinds import members
 from ragqa.corpus.documents.labels import NAMED_BOX, is_label
-from ragqa.corpus.documents.model import OUTERMOST, Block, Parsed, UnreadableError, words_of
+from ragqa.corpus.documents.model import BOLD_LEVEL, MAX_BOLD_WORDS, OUTERMOST, Block, Parsed, UnreadableError, words_of
 from ragqa.corpus.documents.sheets import table_text
 
 _SKIPPED: Final = frozenset(
@@ -102,12 +102,16 @@ class _Reading:
             self.parsed.leave_out("table of contents", text)
             return
         level = self._level(paragraph, chain, names)
+        if level is None and label not in {*BULLETS} and self._is_bold(paragraph, chain, text):
+            level = BOLD_LEVEL
         kind = "heading" if level is not None and len(text.split()) <= 30 else "text"
         place = f"paragraph={self._n_paragraphs}"
         for box in paragraph.iter(f"{W}txbxContent"):
             if next(box.iterancestors(_FALLBACK), None) is None:
                 for inner in box.findall(f"{W}p"):
                     self._paragraph(inner)
+        if text and label in {*BULLETS}:
+            text, label = f"{label} {text}", ""
         if text:
             self.parsed.add(Block(text, "heading" if kind == "heading" else "text", label, level or 0, indent, place))
 
@@ -132,6 +136,14 @@ class _Reading:
             if heading := re.fullmatch(r"heading (\d)", name):
                 return int(heading[1])
         return None
+
+    def _is_bold(self, paragraph: Any, chain: list[Any], text: str) -> bool:  # noqa: ANN401
+        """Whether the paragraph is a few bold words and no sentence: a heading that does not say how high it stands."""
+        if len(text.split()) > MAX_BOLD_WORDS or not any(map(str.isalpha, text)) or text.endswith((".", ";", ":", ",")):
+            return False
+        runs = [run for run in _children(paragraph) if run.tag == f"{W}r" and _text(run).strip()]
+        usual = any(_is_on(found, "b") for found in chain)
+        return bool(runs) and all(_is_on(run, "b", otherwise=usual) for run in runs)
 
     def _number(self, paragraph: Any, chain: list[Any]) -> tuple[str, float]:  # noqa: ANN401
         """The automatic number and where the text begins, in points."""
@@ -243,8 +255,13 @@ def _text(element: Any) -> str:  # noqa: ANN401
 
 
 def _is_hidden(run: Any) -> bool:  # noqa: ANN401
-    hidden = run.find(f"{W}rPr/{W}vanish")
-    return hidden is not None and hidden.get(f"{W}val") not in {"0", "false"}
+    return _is_on(run, "vanish")
+
+
+def _is_on(element: Any, name: str, *, otherwise: bool = False) -> bool:  # noqa: ANN401
+    """Whether this property of characters is set; ``otherwise`` where nothing is said."""
+    found = element.find(f"{W}rPr/{W}{name}")
+    return otherwise if found is None else found.get(f"{W}val") not in {"0", "false"}
 
 
 def _of(element: Any, name: str, *, direct: bool = False) -> str | None:  # noqa: ANN401

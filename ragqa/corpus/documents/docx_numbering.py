@@ -10,6 +10,7 @@ from ragqa.corpus.documents.labels import letters, roman
 
 W: Final = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _LEVELS: Final = 9
+BULLETS: Final = "•◦▪"  # by level, whatever the file's fonts draw
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class Numbering:
         return self._levels[number_id][1].get(place) if number_id in self._levels else None
 
     def next(self, number_id: str, place: int) -> str:
-        """The number of the next paragraph of this list at this level; empty for bullets and unknown lists."""
+        """The number or bullet of the next paragraph of this list at this level; empty for unknown lists."""
         level = self.level(number_id, place)
         if level is None or not 0 <= place < _LEVELS:
             return ""
@@ -87,7 +88,9 @@ class Numbering:
         for above in range(place):
             if counts[above] is None:
                 counts[above] = levels[above].start if above in levels else 1
-        if level.format in {"bullet", "none"}:
+        if level.format == "bullet":
+            return BULLETS[place % len(BULLETS)]
+        if level.format == "none":
             return ""
 
         def shown(found: re.Match[str]) -> str:

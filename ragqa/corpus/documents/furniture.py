@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -47,13 +47,14 @@ class Zones:
         self.n_pages += 1
         held = set()
         for leaf in leaves:
-            n_words = len(leaf.text.split())
+            n_words = leaf.text.count(" ") + 1
             self.texts[leaf.zone] += 1
             self.longest[leaf.zone] = max(self.longest[leaf.zone], n_words)
             if not DATE.fullmatch(leaf.text):
                 self.words[leaf.zone] += n_words
                 self.linked[leaf.zone] += leaf.n_linked
-            held.add((leaf.zone, masked(leaf.text)))
+            if n_words <= _SHORT:
+                held.add((leaf.zone, masked(leaf.text)))
         self.pages.update(held)
 
     def is_list_of_links(self, zone: Zone) -> bool:
@@ -86,24 +87,20 @@ def masked(text: str) -> str:
 
 def leaves_of(root: HtmlElement, holds_blocks: Callable[[HtmlElement], bool], skipped: frozenset[str]) -> list[Leaf]:
     """The page's texts in order, without what no reader sees."""
-    return list(_leaves(root, holds_blocks, skipped, ()))
-
-
-def _leaves(
-    element: HtmlElement, holds_blocks: Callable[[HtmlElement], bool], skipped: frozenset[str], zone: Zone
-) -> Iterator[Leaf]:
-    if names := element.get("class"):
-        zone = (*zone[-1:], f"{element.tag} {' '.join(sorted(names.split()))}")
-    if not holds_blocks(element):
+    found: list[Leaf] = []
+    waiting: list[tuple[HtmlElement, Zone]] = [(root, ())]
+    while waiting:
+        element, zone = waiting.pop()
+        if names := element.get("class"):
+            zone = (*zone[-1:], f"{element.tag} {' '.join(sorted(names.split()))}")
+        if holds_blocks(element):
+            waiting += [(child, zone) for child in reversed(element) if child.tag not in skipped]
+            continue
         said = "".join(element.itertext()).strip() or " ".join(one.get("alt") or "" for one in element.iter("img"))
         if text := clean_line(said):
             links = [element] if element.tag == "a" else element.iterdescendants("a")
-            n_linked = sum(len("".join(link.itertext()).split()) for link in links)
-            yield Leaf(element, text, n_linked, zone)
-        return
-    for child in element:
-        if isinstance(child.tag, str) and child.tag not in skipped:
-            yield from _leaves(child, holds_blocks, skipped, zone)
+            found.append(Leaf(element, text, sum(len("".join(link.itertext()).split()) for link in links), zone))
+    return found
 
 
 def furniture_of(leaves: Sequence[Leaf], page: Zones, place: Zones) -> Mapping[HtmlElement, str]:
@@ -111,11 +108,11 @@ def furniture_of(leaves: Sequence[Leaf], page: Zones, place: Zones) -> Mapping[H
     gone = {
         leaf.element
         for leaf in leaves
-        if not is_label(leaf.text)
-        and (
+        if (
             any(zones.is_list_of_links(leaf.zone) for zones in (page, place))
             or (place.recurs(leaf.zone, leaf.text) and leaf.element.tag != "h1")
         )
+        and not is_label(leaf.text)
     }
     kept: set[HtmlElement] = set()  # elements with text below them
     below: dict[HtmlElement, list[Leaf]] = {}

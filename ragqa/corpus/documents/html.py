@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -17,17 +18,29 @@ from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.furniture import DATE, Zones, furniture_of, leaves_of
 from ragqa.corpus.documents.html_parts import (
     BLOCKS,
+    LONGEST_NAME,
     has_text,
+    is_bold,
     is_layout,
     is_marked,
+    is_note,
     items_of,
     pieces_of,
+    read_page,
     rows_of,
     spanned,
     text_of,
 )
 from ragqa.corpus.documents.labels import is_label, split_label
-from ragqa.corpus.documents.model import OUTERMOST, Block, Kind, Parsed, UnreadableError, words_of
+from ragqa.corpus.documents.model import (
+    BOLD_LEVEL,
+    OUTERMOST,
+    Block,
+    Kind,
+    Parsed,
+    UnreadableError,
+    words_of,
+)
 from ragqa.corpus.documents.sheets import table_text
 
 if TYPE_CHECKING:
@@ -48,38 +61,30 @@ _FURNITURE: Final = re.compile(
 _SCRIPT: Final = "script or style"
 _MOST: Final = 0.3  # of a page's text: what holds more is no furniture, whatever it is called
 _LISTS: Final = ("ol", "ul")
-_NOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote|note)")  # one way to match each name
-_FOOTNOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote)")
-_BOLD: Final = frozenset(("b", "strong"))
+_ROWS: Final = frozenset(("tr", "table", "tbody", *_LISTS))
+_MARKED: Final = re.compile(r"^\(\s*(\w{1,3})\s*\)")  # before a footnote
 _HIDDEN: Final = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
-MAX_BOLD_WORDS: Final = 25
-_LONGEST_NAME: Final = 80
+_MAX_WAITING: Final = 2**24  # bytes of pages that are kept until they are asked for
 _MAX_DEPTH: Final = 200  # of elements within elements
+
+
+_WAITING: dict[tuple[Path, int, int], _WebPage] = {}
 
 
 def parse_html(path: Path, beside: Sequence[Path] = ()) -> Parsed:
     """The page's main text; ``beside`` are pages of the same place. Raises UnreadableError where it has none."""
-    root = _read(path)
-    held = list(root.iter())  # lxml makes an element's object anew each time where nothing holds it
-    parsed = Parsed()
-    title = clean_line(root.findtext(".//title") or "")
-    body = root.find(".//body")
-    body = root if body is None else body
-    parsed.words = plain_words(body)
-    _take_out(body, parsed)
-    main = _main(body)
-    page = _WebPage(main)
+    place = zones_beside(tuple(beside))
+    page = _WAITING.pop(_identity(path), None) or _WebPage(path)
+    parsed = page.parsed
     own = Zones()
-    leaves = leaves_of(main, page.holds_blocks, _UNSEEN)
-    own.add(leaves)
-    for element, text in furniture_of(leaves, own, zones_beside(tuple(beside))).items():
+    own.add(page.leaves)
+    for element, text in furniture_of(page.leaves, own, place).items():
         parsed.leave_out("furniture of the site", text)
         page.furniture[element] = text
-    _Walk(parsed, page).walk(main, 0, OUTERMOST)
-    _leave_rest(body, main, parsed)
-    held.clear()
+    _Walk(parsed, page).walk(page.main, 0, OUTERMOST)
+    _leave_rest(page.body, page.main, parsed)
     headings = (block.text for block in parsed.blocks if block.kind == "heading" and block.level == 1)
-    parsed.title = next((text for text in headings if not split_label(text, bare=True)[0]), "") or title
+    parsed.title = next((text for text in headings if not split_label(text, bare=True)[0]), "") or page.title
     if not any(block.kind != "heading" for block in parsed.blocks):
         msg = (
             "expected a page with text, found an empty body; the text may be loaded by a script: open the page, wait, "
@@ -89,36 +94,23 @@ def parse_html(path: Path, beside: Sequence[Path] = ()) -> Parsed:
     return parsed
 
 
-def _read(path: Path) -> HtmlElement:
-    from lxml import etree, html
-
-    data = path.read_bytes()
-    encoding = None if re.search(rb"charset", data[:4096], re.IGNORECASE) else _encoding(data)
-    parser = html.HTMLParser(encoding=encoding, no_network=True, remove_comments=True, remove_pis=True)
-    try:
-        return html.document_fromstring(data, parser=parser)
-    except (etree.ParserError, etree.XMLSyntaxError, ValueError, LookupError) as error:
-        msg = f"expected a web page, found nothing that reads as one ({str(error)[:80]}); save it again"
-        raise UnreadableError(msg) from error
-
-
 @cache
 def zones_beside(paths: tuple[Path, ...]) -> Zones:
-    """What stands where on these pages; read once for all pages beside them."""
-    zones = Zones()
+    """What stands where on these pages; read once for all pages beside them, and kept where they are asked for next."""
+    zones, held = Zones(), 0
     for path in paths:
         try:
-            root = _read(path)
+            page = _WebPage(path)
         except (UnreadableError, OSError):
             continue
-        held = list(root.iter())
-        body = root.find(".//body")
-        body = root if body is None else body
-        _take_out(body, Parsed())
-        main = _main(body)
-        zones.add(leaves_of(main, _WebPage(main).holds_blocks, _UNSEEN))
-        held.clear()
+        zones.add(page.leaves)
+        if (held := held + path.stat().st_size) <= _MAX_WAITING:
+            _WAITING[_identity(path)] = page
     return zones
+
+
+def _identity(path: Path) -> tuple[Path, int, int]:
+    return path, path.stat().st_mtime_ns, path.stat().st_size
 
 
 def _take_out(body: HtmlElement, parsed: Parsed) -> None:
@@ -154,14 +146,6 @@ def plain_words(body: HtmlElement) -> list[str]:
     return words_of("".join(pieces_of(body)))
 
 
-def _encoding(data: bytes) -> str:
-    try:
-        data.decode("utf-8")
-    except UnicodeDecodeError:
-        return "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "cp1252"
-    return "utf-8"
-
-
 def _main(body: HtmlElement) -> HtmlElement:
     """The element that says it is the main text, where it holds most of the page's text; else the body."""
     whole = _n_chars(body)
@@ -178,12 +162,25 @@ def _n_chars(element: HtmlElement) -> int:
 
 
 class _WebPage:
-    """What is known of a page before it is walked through."""
+    """A page that has been read, what no reader sees taken out, and what is known before it is walked through.
 
-    def __init__(self, main: HtmlElement) -> None:
+    Raises UnreadableError where it is none.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.parsed = Parsed()
+        root = read_page(path)
+        self._elements = list(root.iter())  # lxml makes an element's object anew each time where nothing holds it
+        self.title = clean_line(root.findtext(".//title") or "")
+        body = root.find(".//body")
+        self.body = root if body is None else body
+        self.parsed.words = plain_words(self.body)
+        _take_out(self.body, self.parsed)
+        self.main = main = _main(self.body)
         self.furniture: dict[HtmlElement, str] = {}
         self._holding: dict[HtmlElement, None] = {}
         self._after: dict[HtmlElement, dict[HtmlElement, tuple[int, int]]] = {}  # of notes, of all that follows
+        self._cited = {(link.get("href") or "")[1:] for link in main.iter("a") if (link.get("href") or "")[:1] == "#"}
         items = marked = 0
         for element in main.iter():
             if element.tag in BLOCKS:
@@ -195,9 +192,19 @@ class _WebPage:
                 items += 1
                 marked += is_marked(element)
         self.shows_counters = marked * 2 <= items  # else numbers are typed into the items, and a style hides the list's
+        self.leaves = leaves_of(main, self.holds_blocks, _UNSEEN)
 
     def holds_blocks(self, element: HtmlElement) -> bool:
         return element in self._holding
+
+    def is_linked_note(self, element: HtmlElement) -> bool:
+        """Whether a paragraph begins with a mark that links into the page, and the page links to it: a footnote."""
+        first = element[0] if len(element) else None
+        if first is None or first.tag != "a" or (first.get("href") or "")[:1] != "#" or len(text_of(first)) > 3:
+            return False
+        before = element.getprevious()
+        own = {one.get(name) for one in (element, first, before) if one is not None for name in ("id", "name")}
+        return (element.text or "").strip() in {"", "(", "["} and not own.isdisjoint(self._cited)
 
     def is_of_notes(self, heading: HtmlElement) -> bool:
         """Whether what follows the heading is footnotes alone."""
@@ -209,7 +216,7 @@ class _WebPage:
                 self._after[above][child] = n_noted, n_chars
                 n_chars += len(text_of(child))
                 below = (one for one in child.iter() if one.tag in {"p", "li", "div", "aside", "dl"})
-                n_noted += sum(len(text_of(one)) for one in below if _is_note(one))
+                n_noted += sum(len(text_of(one)) for one in below if is_note(one))
         n_noted, n_chars = self._after[above][heading]
         return n_noted > 0 and n_noted >= 0.9 * n_chars
 
@@ -253,9 +260,10 @@ class _Walk:
 
     def _column(self, element: HtmlElement) -> HtmlElement | None:
         """The first of two children where it holds a number alone and the other one what is numbered."""
-        if element.tag in {"tr", "table", "tbody", *_LISTS} or (element.text or "").strip():
+        if len(element) < 2 or element.tag in _ROWS or (element.text or "").strip():
             return None
-        filled = [child for child in element if has_text(child) and child not in self.page.furniture]
+        shown = (child for child in element if has_text(child) and child not in self.page.furniture)
+        filled = list(islice(shown, 3))
         if len(filled) != 2 or filled[0].tag in {"p", "li", *(f"h{n}" for n in range(1, 7))}:
             return None
         first: HtmlElement = filled[0]
@@ -274,22 +282,22 @@ class _Walk:
         return ""
 
     def _block(self, element: HtmlElement, tag: str, depth: int, indent: float, label: str) -> None:
-        if label and (tag in {*_LISTS, "table", "pre"} or _is_note(element)):
+        if label and (tag in {*_LISTS, "table", "pre"} or is_note(element)):
             self._add("", "text", label, 0, indent)
         if re.fullmatch(r"h[1-6]", tag) and self.page.is_of_notes(element):
             self.parsed.leave_out("heading of notes", text_of(element))
         elif re.fullmatch(r"h[1-6]", tag):
             self._add(text_of(element), "heading", label, int(tag[1]), indent)
-        elif tag == "p" and _is_bold(element):
-            self._add(text_of(element), "heading", label, 7, indent)
+        elif tag == "p" and is_bold(element):
+            self._add(text_of(element), "heading", label, BOLD_LEVEL, indent)
         elif tag in _LISTS:
             for number, item in items_of(element, tag):
-                if _is_note(item):
+                if is_note(item):
                     self._note(item, indent)
                     continue
                 shown = number if self.page.shows_counters and not is_marked(item) else ""
                 self.walk(item, depth, indent + 1, shown)
-        elif _is_note(element):
+        elif is_note(element) or (tag == "p" and self.page.is_linked_note(element)):
             self._note(element, indent)
         elif tag == "table":
             self._table(element, depth, indent)
@@ -300,7 +308,7 @@ class _Walk:
             self.walk(element, depth, indent + (tag in {"blockquote", "dd"}), label)
 
     def _note(self, element: HtmlElement, indent: float) -> None:
-        label, text = split_label(text_of(element), bare=True)
+        label, text = split_label(_MARKED.sub(r"(\1)", text_of(element)), bare=True)
         self._add(text, "note", label, 0, indent)
 
     def _table(self, table: HtmlElement, depth: int, indent: float) -> None:
@@ -310,8 +318,8 @@ class _Walk:
             self._add(table_text(spanned(rows)), "table", "", 0, indent)
             return
         for row in rows:
-            texts = [text_of(cell) for cell in row]
-            label = texts[0] if len(row) > 1 and is_label(texts[0]) else ""
+            label = text_of(row[0]) if len(row) > 1 else ""
+            label = label if is_label(label) else ""
             for cell in row:
                 self.anchor = cell.get("id") or self.anchor
             for cell in row[1:] if label else row:
@@ -345,6 +353,8 @@ def _dropped(element: HtmlElement, tag: str, whole: int) -> str:
     """Why this element is left out; empty where it stays. ``whole``: the characters of the page."""
     if not tag or tag in _UNSEEN:
         return _SCRIPT
+    if tag not in _NEVER and not element.attrib and tag not in {"a", "header"}:
+        return ""
     if tag in _NEVER or (element.get("role") or "").lower() in _ROLES:
         return "navigation, form or embedded object"
     if tag == "a" and (element.text or "").strip() in {"¶", "#", "§", "🔗"}:
@@ -360,39 +370,11 @@ def _dropped(element: HtmlElement, tag: str, whole: int) -> str:
     return ""
 
 
-def _names(element: HtmlElement, *attributes: str) -> list[str]:
-    """The names in these attributes; what is longer than a name is none."""
-    names = " ".join(element.get(attribute) or "" for attribute in attributes).split()
-    return [name for name in names if len(name) <= _LONGEST_NAME]
-
-
 @lru_cache(4096)
 def _is_furniture(names: str) -> bool:
-    return any(len(name) <= _LONGEST_NAME and _FURNITURE.fullmatch(name) for name in names.split())
+    return any(len(name) <= LONGEST_NAME and _FURNITURE.fullmatch(name) for name in names.split())
 
 
 def _is_aside(element: HtmlElement) -> bool:
     """Whether this is a note, whatever it is called besides."""
-    return _is_note(element) or (element.tag == "aside" and "note" in (element.get("class") or ""))
-
-
-def _is_bold(element: HtmlElement) -> bool:
-    """Whether the paragraph is a few bold words and no sentence: a heading that does not say how high it stands."""
-    bold = [child for child in element.iterdescendants() if child.tag in _BOLD]
-    text = text_of(element)
-    return (
-        bool(bold)
-        and len(text.split()) <= MAX_BOLD_WORDS
-        and not text.endswith((".", ";", ":", ","))
-        and sum(len(text_of(child)) for child in bold if child.getparent().tag not in _BOLD) >= len(text) - 3
-    )
-
-
-def _is_note(element: HtmlElement) -> bool:
-    """Whether this is one footnote, as HTML writers mark them."""
-    marks = _names(element, "class", "role")
-    if not marks:
-        return False
-    if element.tag == "p":  # "note" alone may also be a box beside the text
-        return any(map(_NOTE.fullmatch, marks)) and bool(split_label(text_of(element))[0])
-    return element.tag in {"aside", "div", "dl", "li"} and any(map(_FOOTNOTE.fullmatch, marks))
+    return is_note(element) or (element.tag == "aside" and "note" in (element.get("class") or ""))

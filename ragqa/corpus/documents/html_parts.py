@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ragqa.corpus.cleaning import clean_line
-from ragqa.corpus.documents.labels import GUIDANCE, RANKS, is_label, letters, read_label, roman
-from ragqa.corpus.documents.model import MAX_BLOCKS, UnreadableError
+from ragqa.corpus.documents.labels import GUIDANCE, RANKS, is_label, letters, read_label, roman, split_label
+from ragqa.corpus.documents.model import MAX_BLOCKS, MAX_BOLD_WORDS, UnreadableError
 from ragqa.corpus.documents.sheets import MAX_COLUMNS
 
 if TYPE_CHECKING:
@@ -19,6 +20,33 @@ BLOCKS: Final = frozenset(
     "address article aside blockquote body center dd details div dl dt fieldset figcaption figure h1 h2 h3 h4 h5 h6 "
     "header hgroup hr li main ol p pre section summary table tbody td tfoot th thead tr ul caption".split()
 )
+
+_NOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote|note)")  # one way to match each name
+_FOOTNOTE: Final = re.compile(r"(?:\w+(?:-\w+)*[-_])?(?:footnote|endnote)")
+_BOLD: Final = frozenset(("b", "strong"))
+LONGEST_NAME: Final = 80
+
+
+def read_page(path: Path) -> HtmlElement:
+    """The page's root; its encoding is guessed where it does not say one. Raises UnreadableError."""
+    from lxml import etree, html
+
+    data = path.read_bytes()
+    encoding = None if re.search(rb"charset", data[:4096], re.IGNORECASE) else _encoding(data)
+    parser = html.HTMLParser(encoding=encoding, no_network=True, remove_comments=True, remove_pis=True)
+    try:
+        return html.document_fromstring(data, parser=parser)
+    except (etree.ParserError, etree.XMLSyntaxError, ValueError, LookupError) as error:
+        msg = f"expected a web page, found nothing that reads as one ({str(error)[:80]}); save it again"
+        raise UnreadableError(msg) from error
+
+
+def _encoding(data: bytes) -> str:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "cp1252"
+    return "utf-8"
 
 
 def has_text(element: HtmlElement) -> bool:
@@ -100,12 +128,11 @@ def is_layout(rows: list[list[HtmlElement]]) -> bool:
     """Whether the cells only place text: one column, or numbers in the first one and at most one text beside them."""
     if any(cell.tag == "th" for row in rows for cell in row):
         return False
-    filled = [[text for cell in row if (text := text_of(cell))] for row in rows]
-    filled = [row for row in filled if row]
-    if all(len(row) == 1 for row in filled):
-        return True
+    filled = [[cell for cell in row if has_text(cell)] for row in rows]
     pairs = [row for row in filled if len(row) > 1]
-    return all(len(row) == 2 for row in pairs) and sum(is_label(row[0]) for row in pairs) * 10 >= len(pairs) * 9
+    return (
+        all(len(row) == 2 for row in pairs) and sum(is_label(text_of(row[0])) for row in pairs) * 10 >= len(pairs) * 9
+    )
 
 
 def spanned(rows: list[list[HtmlElement]]) -> Iterator[list[str]]:
@@ -133,3 +160,31 @@ def spanned(rows: list[list[HtmlElement]]) -> Iterator[list[str]]:
             msg = f"expected tables of at most {MAX_BLOCKS:,} cells, found one that spans more; split it"
             raise UnreadableError(msg)
         yield texts
+
+
+def _names(element: HtmlElement, *attributes: str) -> list[str]:
+    """The names in these attributes; what is longer than a name is none."""
+    names = " ".join(element.get(attribute) or "" for attribute in attributes).split()
+    return [name for name in names if len(name) <= LONGEST_NAME]
+
+
+def is_bold(element: HtmlElement) -> bool:
+    """Whether the paragraph is a few bold words and no sentence: a heading that does not say how high it stands."""
+    bold = list(element.iterdescendants(*_BOLD))
+    text = text_of(element) if bold else ""
+    return (
+        bool(bold)
+        and len(text.split()) <= MAX_BOLD_WORDS
+        and not text.endswith((".", ";", ":", ","))
+        and sum(len(text_of(child)) for child in bold if child.getparent().tag not in _BOLD) >= len(text) - 3
+    )
+
+
+def is_note(element: HtmlElement) -> bool:
+    """Whether this is one footnote, as HTML writers mark them."""
+    marks = _names(element, "class", "role")
+    if not marks:
+        return False
+    if element.tag == "p":  # "note" alone may also be a box beside the text
+        return any(map(_NOTE.fullmatch, marks)) and bool(split_label(text_of(element))[0])
+    return element.tag in {"aside", "div", "dl", "li"} and any(map(_FOOTNOTE.fullmatch, marks))

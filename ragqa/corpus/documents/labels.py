@@ -21,12 +21,13 @@ RANKS: Final = {
     **dict.fromkeys(("article", "rule", "regulation", "recital"), 5),
 }
 GUIDANCE: Final = "guidance"
+DOTTED: Final = "dotted"
 WORDS: Final = "|".join(RANKS)
 
 _NUMBER = r"\d{1,3}(?:[A-Z]{1,2}\d{0,3})?"
 _NAMED = r"\d{1,4}(?:[A-Z]{1,2}\d{0,3}|(?!st|nd|rd|th)[a-z]{1,2})?"  # behind a word that says what it numbers
 _WORD = re.compile(
-    rf"(?i:({WORDS}))\s?[–—-]?\s?(?:({_NAMED}|(?<=[\s–—-])(?-i:[A-Z]{{1,2}}[–-]?\d{{1,3}}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))\b(?![.,]?\d)[.:]?(?=\s|$|[–—-])\s*[–—:-]?\s*"
+    rf"(?i:({WORDS}))\s?[–—-]?\s?(?:({_NAMED}|(?<=[\s–—-])(?-i:[A-Z]{{1,3}}[\s–-]?\d{{1,3}}))|(?<=[\s–—-])(?-i:([IVXLC]+|[A-Z])))\b(?![.,]?\d)[.:]?(?=\s|$|[–—-])\s*[–—:-]?\s*"
 )
 _DOTTED = re.compile(rf"((?:[A-Z]{{1,5}}\d{{0,3}}|{_NUMBER})(?:\.{_NUMBER})+)\.?(?=\s|$|\()")
 _BARE = re.compile(rf"({_NUMBER})(?=\s+\S|$)")
@@ -95,10 +96,14 @@ def from_roman(text: str) -> int:
 
 def is_label(text: str) -> bool:
     """Whether all of the text is a label; a bare number is one."""
-    steps, rest = read_label(text.strip(), bare=True)
+    text = text.strip()
+    if len(text) > _LONGEST:
+        return False
+    steps, rest = read_label(text, bare=True)
     return bool(steps) and not rest
 
 
+_LONGEST: Final = 120  # letters of a label
 _MOST_STEPS: Final = 12  # of one label; who writes more than so many brackets numbers nothing
 
 
@@ -151,9 +156,7 @@ def _dotted(text: str) -> tuple[Step, int] | None:
     found = _DOTTED.match(text)
     if not found:
         return None
-    return Step(found[1], "dotted", tuple(component(piece) for piece in found[1].split("."))), _behind(
-        text, found.end()
-    )
+    return Step(found[1], DOTTED, tuple(component(piece) for piece in found[1].split("."))), _behind(text, found.end())
 
 
 def _number(text: str, *, bare: bool) -> tuple[Step, int] | None:

@@ -26,6 +26,8 @@ _WORDS: Final = re.compile(r"[^\W\d_]+|\d+")
 BROKEN: Final = re.compile(
     r"\ufffd+|[ÃÂ][\x80-\xbf]|â(?:€[\x80-\xbf™œ“”˜¦\u203a]|\x80.)|\bï¿½"
 )  # of UTF-8 read as Latin-1
+MAX_BOLD_WORDS: Final = 25  # of a paragraph that is a heading because it is bold
+BOLD_LEVEL: Final = 7  # of such a heading: it does not say how high it stands
 OUTERMOST: Final = 1.0  # the indent of what stands in no list and no cell, where indents are levels
 
 

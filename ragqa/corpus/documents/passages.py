@@ -8,7 +8,7 @@ in one passage. Text without numbers is chunked as plain text is.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,10 +20,9 @@ from ragqa.corpus.chunking import chunk, plain_outline
 from ragqa.corpus.cleaning import clean_line
 from ragqa.corpus.documents.catalogue import ID
 from ragqa.corpus.documents.furniture import DATE
-from ragqa.corpus.documents.labels import GUIDANCE, RANKS
+from ragqa.corpus.documents.items import Counted, Item, cells_of, counted_paragraphs, table_number, whole_paragraphs
+from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS
 from ragqa.corpus.documents.model import Block, Unit, places_of
-from ragqa.corpus.documents.sheets import CELLS
-from ragqa.corpus.documents.structure import DOTTED
 from ragqa.corpus.files import passage_id_of
 from ragqa.english.sentences import reads_as_heading
 from ragqa.types import Passage
@@ -31,15 +30,7 @@ from ragqa.types import Passage
 SEPARATOR: Final = " › "
 _ANNOUNCES: Final = re.compile(r"\bfollowing\b[^.]*\.$")  # "… if any of the following applies."
 MAX_LEAD_WORDS: Final = 40
-_TABLE: Final = re.compile(r"((?:Table|TABLE)\s[\dA-Z][\w.-]*)")
-ORDINALS: Final = tuple("first second third fourth fifth sixth seventh eighth ninth tenth".split())
-_DASHES: Final = "–—−-"
-_MARK: Final = re.compile(r"([•●▪■◦○‣\uf0a7\uf0b7\uf0d8➢❖–—−-]|o(?=\s))\s*(?=\S)")  # of a paragraph in a list
-MAX_NAME: Final = 6  # words of a cell that names its row
 WHOLE: Final = 4  # times the words of a chunk: a numbered unit that reads by itself may be so long
-
-
-Item = tuple[int, int, str]  # of a text: where it begins and ends, its number
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,16 +213,19 @@ def _shortened(text: str) -> str:
     return text if len(words) <= MAX_LEAD_WORDS else f"{' '.join(words[:MAX_LEAD_WORDS])} …"
 
 
-def _pieces_of(blocks: list[Block], unit: Unit, section: str, limit: int) -> Iterator[Piece]:
+def _pieces_of(
+    blocks: list[Block], unit: Unit, section: str, limit: int, counted: deque[Counted] | None = None
+) -> Iterator[Piece]:
     """The texts as one piece where that is short enough, else cut at sentences, tables at rows under their heads."""
     for is_table, run in groupby(blocks, key=lambda block: block.kind == "table"):
         held = [block for block in run if block.text]
         text = "\n".join(block.text for block in held)
         if not text:
             continue
+        names = counted if counted is not None else deque(counted_paragraphs(held, unit.number))
         cut = [text] if len(text.split()) <= limit else _rows(text, limit) if is_table else _chunks(text, limit)
         for one in cut:
-            items = _cells(one, _named(unit), 0) if is_table else _paragraphs(one, held, unit.number)
+            items = cells_of(one, table_number(unit), 0) if is_table else whole_paragraphs(one, names)
             yield Piece(unit.number, section, one, places_of(held), _version(unit), _listed(items))
 
 
@@ -283,17 +277,19 @@ def _as_iso(text: str) -> str:
 
 def _chunked(loose: list[Unit], max_tokens: int) -> Iterator[Piece]:
     """Paragraphs without numbers, as many together as fit."""
-    waiting: list[Unit] = []
-    n_words = 0
-    for unit in (*loose, None):
-        words = len(_joined(unit.parts).split()) if unit else 0
-        if waiting and (unit is None or n_words + words > max_tokens or unit.captions != waiting[0].captions):
-            blocks = [block for held in waiting for block in held.texts]
-            yield from _pieces_of(blocks, waiting[0], _section(waiting[0]), max_tokens)
-            waiting, n_words = [], 0
-        if unit:
-            waiting.append(unit)
-            n_words += words
+    for _, alike in groupby(loose, key=lambda unit: unit.captions):
+        run = list(alike)
+        names = deque(counted_paragraphs([block for unit in run for block in unit.texts], run[0].number))
+        waiting: list[Block] = []
+        n_words = 0
+        for unit in (*run, None):
+            words = len(_joined(unit.parts).split()) if unit else 0
+            if waiting and (unit is None or n_words + words > max_tokens):
+                yield from _pieces_of(waiting, run[0], _section(run[0]), max_tokens, names)
+                waiting, n_words = [], 0
+            if unit:
+                waiting += unit.texts
+                n_words += words
 
 
 def _joined(parts: Iterable[Block | Unit], items: list[Item] | None = None, number: str = "", at: int = 0) -> str:
@@ -305,7 +301,7 @@ def _joined(parts: Iterable[Block | Unit], items: list[Item] | None = None, numb
             if not line:
                 continue
             if items is not None and part.kind == "table":
-                items += _cells(line, number, at)
+                items += cells_of(line, number, at)
         else:
             label = f"{part.label}\t" if part.label else ""
             line = label + _joined(part.parts, items, part.number, at + len(label))
@@ -314,66 +310,6 @@ def _joined(parts: Iterable[Block | Unit], items: list[Item] | None = None, numb
         lines.append(line)
         at += len(line) + 1
     return "\n".join(lines)
-
-
-def _named(unit: Unit) -> str:
-    """The number of a table: that of its heading where it has one of its own, as "Table 7: …"."""
-    found = _TABLE.match(unit.captions[-1][1]) if unit.captions else None
-    return found[1] if found else unit.number
-
-
-def _cells(text: str, number: str, at: int) -> Iterator[Item]:
-    """A table's rows, named by their first cell, and their long cells, by it or by their column's head.
-
-    In a list of terms without heads the term names the row.
-    """
-    heads, *further = [row.split(CELLS) for row in text.split("\n")]
-    terms = len(heads[-1].split()) > MAX_NAME and all(len(row) == 2 for row in (heads, *further))
-    for n, cells in enumerate((heads, *further)):
-        name, place, end = cells[0].strip(), at, at + len(CELLS.join(cells))
-        by_row = 0 < len(name.split()) <= MAX_NAME and len(cells) > 1
-        row = f"{number.rstrip('.')}.{'' if terms and not name.isdigit() else 'row '}{name}".lstrip(".")
-        if by_row and (n or terms):
-            yield at, end, row
-        for cell, head in zip(cells, heads, strict=False):
-            if (n or terms) and len(cell.split()) > MAX_NAME:
-                yield (
-                    place,
-                    place + len(cell),
-                    row if by_row else f"{number.rstrip('.')}.column {head.partition(' (')[0]}".lstrip("."),
-                )
-            place += len(cell) + len(CELLS)
-        at = end + 1
-
-
-def _paragraphs(text: str, blocks: list[Block], number: str) -> Iterator[Item]:
-    """Several paragraphs, bullets and dashes below bullets, each by its place among its like, the first to the tenth.
-
-    Bullets count anew behind each paragraph. There are none where the text is a piece of what these say.
-    """
-    if len(blocks) < 2 or len(text) != sum(len(block.text) + 1 for block in blocks) - 1:
-        return
-    held: list[tuple[str, int]] = []  # marks, outermost first, and how many of each
-    at = n_paragraphs = 0
-    for block in blocks:
-        found = _MARK.match(block.text)
-        marks = [mark for mark, _ in held]
-        if not found:
-            held.clear()
-            n_paragraphs += 1
-            path = [(" paragraph", n_paragraphs)]
-        else:
-            known = marks.index(found[1]) if found[1] in marks else len(held)
-            held[known:] = [(found[1], held[known][1] + 1 if known < len(held) else 1)]
-            path = [(" dash" if mark in _DASHES else " bullet", n) for mark, n in held]
-        if all(n <= len(ORDINALS) for _, n in path):
-            steps = (f"{ORDINALS[n - 1]}{name}" for name, n in path)
-            yield (
-                at + (found.end() if found else 0),
-                at + len(block.text),
-                ".".join((number.rstrip("."), *steps)).lstrip("."),
-            )
-        at += len(block.text) + 1
 
 
 def _listed(items: Iterable[Item]) -> str:

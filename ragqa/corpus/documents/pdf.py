@@ -177,12 +177,13 @@ def _blocks(pages: Sequence[PdfPage], body: float) -> Iterator[Block]:
     waiting: list[Block] = []  # tables and notes, which stand in the way of a paragraph that goes on after them
     for page in pages:
         notes = list(_notes(page, body))
-        right = max((line.right for line in page.lines), default=0.0)
         tables = sorted(page.tables, key=lambda table: table[0])
         columns = _columns(page.lines)
         for line in page.lines:
             while tables and tables[0][0] < line.top:
                 waiting.append(tables.pop(0)[1])
+            beside = (other.right for other in page.lines if paragraph and other.left < paragraph.last.right)
+            right = max(beside, default=0.0)  # of the column
             if paragraph and not _n_term(line, columns) and _reads_on(paragraph, line, leading, right, body):
                 paragraph.lines.append(line)
                 continue

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import statistics
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby, pairwise
@@ -98,7 +99,7 @@ def words_of(page: Any, textpage: Any) -> tuple[list[Word], str]:  # noqa: ANN40
             size = size if size > 2 else scaled  # a matrix scales a font of size 1
             words.append(
                 Word(
-                    "".join(char for char, *_ in held),
+                    unicodedata.normalize("NFC", "".join(char for char, *_ in held)),  # a Greek question mark is ";"
                     min(item[1] for item in held),
                     max(item[2] for item in held),
                     min(item[3] for item in held),

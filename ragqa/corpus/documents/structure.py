@@ -13,14 +13,24 @@ from dataclasses import replace
 from typing import Final
 
 from ragqa.corpus.documents.catalogue import ID
-from ragqa.corpus.documents.labels import GUIDANCE, RANKS, Step, Value, component, follows, is_later, opens, read_label
+from ragqa.corpus.documents.counting import COUNTED, MARKED, counting_words, tell_apart
+from ragqa.corpus.documents.labels import (
+    DOTTED,
+    GUIDANCE,
+    RANKS,
+    Step,
+    Value,
+    component,
+    follows,
+    is_later,
+    opens,
+    read_label,
+)
 from ragqa.corpus.documents.model import OUTERMOST, Block, Unit
 
-DOTTED: Final = "dotted"
 _ITEM_WORDS: Final = 25  # a numbered text of so many words at most may be a heading
 _TOLERANCE: Final = 6.0  # points within which two indents are one
 _DEEPEST: Final = 40  # units within units: what is numbered deeper stands beside the last
-MARKED: Final = 3  # headings that a source marks as such: it does so for all then
 MAX_TITLE_WORDS: Final = 40
 _RUN_IN: Final = re.compile(r"([^.:;]{3,200}?)(?:\.\s?[–—-]+|\s?--+|\s?[–—]{2,})\s*(?=[A-Z(“\"‘'])")  # "Title.- Text"
 _NO_TITLE_ENDS: Final = (".", ";", ":", ",", "—", "]")
@@ -31,23 +41,11 @@ def build(blocks: Iterable[Block]) -> Unit:
     """The root of the document's units."""
     blocks = list(blocks)
     builder = _Builder(marks_headings=sum(block.kind == "heading" and block.level > 0 for block in blocks) >= MARKED)
+    builder.counted = counting_words(blocks)
     for block in blocks:
         builder.add(block)
+    tell_apart(builder.root)
     return builder.root
-
-
-def doubtful(root: Unit) -> list[str]:
-    """Numbers that stand twice in one place or fall, no heading between: siblings in order have none."""
-    found = []
-    for unit in (root, *root.walk()):
-        last: dict[tuple[str, object, bool], Unit] = {}
-        for below in unit.units:
-            if below.style and below.style not in {ID, GUIDANCE}:
-                before = last.get(kind := (below.style, below.captions, below.is_heading))
-                if before is not None and not is_later(before.value, below.value):
-                    found.append(below.number)
-                last[kind] = below
-    return found
 
 
 def read_block(block: Block) -> tuple[tuple[Step, ...], str]:
@@ -89,6 +87,7 @@ class _Builder:
     def __init__(self, *, marks_headings: bool) -> None:
         self.marks_headings = marks_headings
         self.root = Unit("", (), "", "", None)
+        self.counted: frozenset[str] = frozenset()  # words that number the document's parts
         self._stack = [self.root]
         self._captions: list[tuple[int, str, int]] = []  # level, text, how deep the stack was
         self._last: dict[tuple[str, bool], Unit] = {}  # of each style, headings apart: numbers count on through parts
@@ -101,6 +100,8 @@ class _Builder:
             self._unnumbered(block, block.kind)
             return
         steps, text = read_block(block)
+        if not steps and (found := COUNTED.fullmatch(block.text)) and found[1] in self.counted:
+            steps, text = (Step(block.text, "article", (component(found[2]),)),), ""
         if not steps or self._is_cited(steps, text, block) or self._is_no_number(steps, block):
             if self._is_titled_by(block):
                 self._entitle(block)
@@ -149,13 +150,18 @@ class _Builder:
 
     def _caption(self, block: Block) -> None:
         """A heading without a number: it ends lists and rules, and names what follows."""
-        while self._is_item(self._stack[-1]) or self._is_rule(self._stack[-1]):
+        while self._is_item(self._stack[-1]) or self._is_rule(self._stack[-1]) or self._ends(self._stack[-1], block):
             self._stack.pop()
         level = block.level or 7
         depth = len(self._stack)
         self._captions = [held for held in self._captions if held[0] < level and held[2] <= depth]
         self._unnumbered(block, "heading")
         self._captions.append((level, block.text, depth))
+
+    def _ends(self, unit: Unit, heading: Block) -> bool:
+        """Whether a heading without a number ends this unit, which says something: Word says how high it stands."""
+        as_high = unit.style not in RANKS and 0 < heading.level <= unit.level
+        return as_high and len(unit.parts) > 1 and heading.place.startswith("paragraph=")
 
     def _is_item(self, unit: Unit) -> bool:
         return unit.style.startswith("(") or unit.style in {"a.", "i.", "a)", "i)", "1)"}

@@ -22,17 +22,18 @@ from typing import Any, Final
 from ragqa.corpus.answers import answers_in
 from ragqa.corpus.documents.confined import confine, limit_processor
 from ragqa.corpus.documents.conservation import check_words
+from ragqa.corpus.documents.counting import doubtful
 from ragqa.corpus.documents.docx import parse_docx
 from ragqa.corpus.documents.exported import exported
 from ragqa.corpus.documents.html import parse_html
 from ragqa.corpus.documents.kinds import check, members
-from ragqa.corpus.documents.labels import GUIDANCE, RANKS
+from ragqa.corpus.documents.labels import DOTTED, GUIDANCE, RANKS
 from ragqa.corpus.documents.model import BROKEN, MAX_BYTES, Parsed, Unit, UnreadableError
 from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.pdf import parse_pdf
 from ragqa.corpus.documents.pdf_picture import picture_of
 from ragqa.corpus.documents.sheets import parse_csv, parse_xlsx
-from ragqa.corpus.documents.structure import DOTTED, build, doubtful
+from ragqa.corpus.documents.structure import build
 from ragqa.corpus.text import chunks
 from ragqa.errors import CorpusError
 from ragqa.types import Passage

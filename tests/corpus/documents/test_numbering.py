@@ -1,9 +1,10 @@
 """Which number stands under which, and where passages are cut: legal numbering in general, without files."""
 
+from ragqa.corpus.documents.counting import doubtful
 from ragqa.corpus.documents.labels import read_label
 from ragqa.corpus.documents.model import Block
 from ragqa.corpus.documents.passages import passages_of
-from ragqa.corpus.documents.structure import build, doubtful
+from ragqa.corpus.documents.structure import build
 
 
 def heading(text, level):
@@ -102,7 +103,9 @@ def test_a_lead_in_further_out_begins_a_list_of_its_own():
               Block("Log it.", label="2.", indent=36.0), Block("For guests:", indent=1.0),
               Block("Ask first.", label="1.", indent=36.0)]  # fmt: skip
     [passage] = passages_of(build(blocks), "d", "D", 128)
-    assert ("3.1.1.", "Ask first.") in passage.places()
+    assert ("3.1.keepers.1.", "Light it.") in passage.places()
+    assert ("3.1.guests.1.", "Ask first.") in passage.places()
+    assert doubtful(build(blocks)) == []
 
 
 def test_paragraphs_of_a_provision_are_places():
@@ -121,3 +124,35 @@ def test_a_roman_one_after_a_letter_begins_a_list_though_it_is_no_further_in():
     assert doubtful(build([heading("Article 5", 1), Block("1. A."), Block("3. C."), Block("3. C again.")])) == [
         "Article 5.3."
     ]
+
+
+def test_a_word_that_counts_through_a_document_numbers_its_parts_in_any_language():
+    blocks = [Block(text) for n in (1, 2, 4) for text in (f"Artikel {n}", "(1) Lampen brennen.", "(2) Glocken läuten.")]
+    assert [one.number for one in passages_of(build(blocks), "d", "D", 128)][-1] == "Artikel 4.(2)"
+    falls = [Block(f"Boot {n}") for n in (3, 1, 2)]
+    assert {one.number for one in passages_of(build(falls), "d", "D", 128)} == {""}
+
+
+def test_a_heading_without_a_number_ends_the_numbered_one_that_stands_as_high():
+    attachment = Block("Attachment", "heading", level=1, place="paragraph=9")  # of Word
+    found = numbers(heading("I. Scope", 1), "All boats.", heading("II. Use", 1), "By night.",
+                    attachment, heading("1. Purpose", 1), "To see.")  # fmt: skip
+    assert found[-1] == ("1.", "To see.")
+
+
+def test_a_number_behind_letters_and_a_space_numbers_a_regulation():
+    assert numbers("Regulation HF 1: Lamps", "1. Light them.", "Regulation HF 2: Bells", "1. Ring them.")[-1] == (
+        "Regulation HF 2.1.", "Ring them.")  # fmt: skip
+
+
+def test_a_row_is_named_by_the_numbers_of_its_first_cells():
+    table = Block("Sector | Part | Kind\n1. Light | (a) Oil | Lamps\n1. Light | (b) Wax | Candles", "table")
+    [passage] = passages_of(build([heading("Annex 1 Words", 1), table]), "d", "D", 128)[1:]
+    assert ("Annex 1.row 1.(b)", "1. Light | (b) Wax | Candles") in passage.places()
+
+
+def test_bullets_count_on_where_a_list_is_cut():
+    texts = [f"• A boat of kind {n} carries a lamp that burns all night and is seen from afar." for n in range(9)]
+    passages = passages_of(build([Block("Duties", "heading"), *map(Block, texts)]), "d", "D", 60)
+    assert len(passages) > 2
+    assert dict(passages[-1].places())["ninth bullet"] == texts[8][2:]

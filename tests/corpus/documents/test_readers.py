@@ -228,3 +228,46 @@ def test_a_picture_that_is_described_keeps_its_heading(tmp_path):
     body = f"<p>A keeper counts boats.</p><div class=row>{text}{links}</div>"
     (path := tmp_path / "a.html").write_text(f"<body>{body}</body>")
     assert {"Map", "harbour walls"} <= {block.text for block in parse_html(path).blocks}
+
+
+def test_a_bullet_of_the_left_column_goes_on_in_its_next_line(tmp_path):
+    left = [
+        text
+        for n in range(8)
+        for text in (f"- Boat {n} has a lamp upon its mast that", "shines for all who sail the wide sea")
+    ]
+    page = [(60 + 12 * (n % 2), 90 + 13 * n, 11, text) for n, text in enumerate(left)]
+    page += lines(330, 90, *(["Every keeper of a harbour counts it all"] * 16))
+    texts = [block.text for block in pdf_blocks(tmp_path / "a.pdf", page).blocks]
+    assert "- Boat 3 has a lamp upon its mast that shines for all who sail the wide sea" in texts
+
+
+def test_lists_and_bold_lines_in_word_are_bullets_and_headings(tmp_path):
+    document = Document()
+    document.add_paragraph().add_run("Lamps").bold = True
+    document.add_paragraph("A keeper:")
+    for text, style in (("counts", "List Bullet"), ("notes", "List Bullet"), ("boats", "List Bullet 2")):
+        document.add_paragraph(text, style)
+    document.add_paragraph().add_run("He rests.").bold = True
+    document.save(tmp_path / "a.docx")
+    blocks = parse_docx(tmp_path / "a.docx").blocks
+    assert [(block.kind, block.text[2:] if "•" in block.text else block.text) for block in blocks] == [
+        ("heading", "Lamps"), ("text", "A keeper:"), ("text", "counts"), ("text", "notes"), ("text", "boats"),
+        ("text", "He rests.")]  # fmt: skip
+    assert blocks[0].level == 7
+    assert blocks[2].text == "• counts"
+
+
+def test_a_paragraph_that_links_back_to_its_mark_is_a_footnote(tmp_path):
+    note = "<a name='n1'></a><p>(<a href='#m1'> 1 </a>) See the Lamps Act.</p>"
+    entry = "<p><a href='#top'>2</a> Lamps are lit by hand.</p>"
+    text = "<p>A keeper lights lamps.<a name='m1'></a> (<a href='#n1'>1</a>)</p>"
+    (tmp_path / "a.html").write_text(f"<html><body><h1 id='top'>Lamps</h1>{text}{entry}{note}</body></html>")
+    blocks = parse_html(tmp_path / "a.html").blocks
+    assert [(block.kind, block.label) for block in blocks] == [
+        ("heading", ""),
+        ("text", ""),
+        ("text", ""),
+        ("note", "(1)"),
+    ]
+    assert blocks[-1].text == "See the Lamps Act."

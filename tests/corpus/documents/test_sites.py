@@ -2,9 +2,10 @@
 
 from openpyxl import Workbook
 
-from ragqa.corpus.documents import Reader
+from ragqa.corpus.documents import Reader, html
 from ragqa.corpus.documents.conservation import lost_words
 from ragqa.corpus.documents.html import parse_html
+from ragqa.corpus.documents.html_parts import read_page
 from ragqa.corpus.documents.model import Block, Parsed
 from ragqa.corpus.documents.passages import passages_of
 from ragqa.corpus.documents.structure import build
@@ -107,3 +108,13 @@ def test_a_row_of_a_catalogue_is_a_unit_named_by_its_identifier(tmp_path):
 def test_days_in_force_are_written_only_where_known():
     assert b"effective" not in line_of(Passage("d:1", "d", "text"))
     assert b'"effective": "2024-02-01"' in line_of(Passage("d:1", "d", "text", effective="2024-02-01"))
+
+
+def test_a_page_that_others_are_compared_with_is_read_once_and_anew_once_it_has_changed(tmp_path, monkeypatch):
+    paths, read = written(tmp_path), []
+    monkeypatch.setattr(html, "read_page", lambda path: read.append(path) or read_page(path))
+    for path in paths:
+        read_document(path, "HTML", path.stem, 128, paths)
+    assert read == paths
+    paths[0].write_text(page("rafts"), encoding="utf-8")
+    assert "A rafts keeps" in str(read_document(paths[0], "HTML", "rafts", 128, paths[:2])["passages"])

@@ -1,0 +1,88 @@
+"""Places within a passage that have a number of their own: rows and cells of a table, paragraphs, bullets, dashes."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from collections.abc import Iterator
+from itertools import takewhile
+from typing import Final
+
+from ragqa.corpus.documents.labels import split_label
+from ragqa.corpus.documents.model import Block, Unit
+from ragqa.corpus.documents.sheets import CELLS
+
+_TABLE: Final = re.compile(r"((?:Table|TABLE)\s[\dA-Z][\w.-]*)")
+ORDINALS: Final = tuple("first second third fourth fifth sixth seventh eighth ninth tenth".split())
+_DASHES: Final = "–—−-"
+_MARK: Final = re.compile(r"([•●▪■◦○‣\uf0a7\uf0b7\uf0d8➢❖–—−-]|o(?=\s))\s*(?=\S)")  # of a paragraph in a list
+MAX_NAME: Final = 6  # words of a cell that names its row
+Item = tuple[int, int, str]  # of a text: where it begins and ends, its number
+Counted = tuple[str, int, str]  # a paragraph, how long its mark is, its number
+
+
+def table_number(unit: Unit) -> str:
+    """The number of a table: that of its heading where it has one of its own, as "Table 7: …"."""
+    found = _TABLE.match(unit.captions[-1][1]) if unit.captions else None
+    return found[1] if found else unit.number
+
+
+def cells_of(text: str, number: str, at: int) -> Iterator[Item]:
+    """A table's rows, named by their first cell, and their long cells, by it or by their column's head.
+
+    In a list of terms without heads the term names the row.
+    """
+    heads, *further = [row.split(CELLS) for row in text.split("\n")]
+    terms = len(heads[-1].split()) > MAX_NAME and all(len(row) == 2 for row in (heads, *further))
+    for n, cells in enumerate((heads, *further)):
+        marks = takewhile(bool, (split_label(cell)[0].rstrip(".") for cell in cells[:-1]))
+        name, place, end = ".".join(marks) or cells[0].strip(), at, at + len(CELLS.join(cells))
+        by_row = 0 < len(name.split()) <= MAX_NAME and len(cells) > 1
+        row = f"{number.rstrip('.')}.{'' if terms and not name.isdigit() else 'row '}{name}".lstrip(".")
+        if by_row and (n or terms):
+            yield at, end, row
+        for cell, head in zip(cells, heads, strict=False):
+            if (n or terms) and len(cell.split()) > MAX_NAME:
+                yield (
+                    place,
+                    place + len(cell),
+                    row if by_row else f"{number.rstrip('.')}.column {head.partition(' (')[0]}".lstrip("."),
+                )
+            place += len(cell) + len(CELLS)
+        at = end + 1
+
+
+def counted_paragraphs(blocks: list[Block], number: str) -> Iterator[Counted]:
+    """Several paragraphs, bullets and dashes below bullets, each by its place among its like, the first to the tenth.
+
+    Bullets count anew behind each paragraph.
+    """
+    held: list[tuple[str, int]] = []  # marks, outermost first, and how many of each
+    n_paragraphs = 0
+    for block in blocks if len(blocks) > 1 else ():
+        found = _MARK.match(block.text)
+        marks = [mark for mark, _ in held]
+        if not found:
+            held.clear()
+            n_paragraphs += 1
+            path = [(" paragraph", n_paragraphs)]
+        else:
+            known = marks.index(found[1]) if found[1] in marks else len(held)
+            held[known:] = [(found[1], held[known][1] + 1 if known < len(held) else 1)]
+            path = [(" dash" if mark in _DASHES else " bullet", n) for mark, n in held]
+        steps = (f"{ORDINALS[n - 1]}{name}" for name, n in path)
+        known_all = all(n <= len(ORDINALS) for _, n in path)
+        name = ".".join((number.rstrip("."), *steps)).lstrip(".") if known_all else ""
+        yield block.text, found.end() if found else 0, name
+
+
+def whole_paragraphs(text: str, counted: deque[Counted]) -> Iterator[Item]:
+    """Those of these paragraphs that stand whole in the text, which goes on with them where the last one ended."""
+    at = 0
+    for line in text.split("\n"):
+        if any(line == said for said, _, _ in counted):
+            while (one := counted.popleft())[0] != line:
+                pass
+            if one[2]:
+                yield at + one[1], at + len(line), one[2]
+        at += len(line) + 1
