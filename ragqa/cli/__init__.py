@@ -43,7 +43,7 @@ COMMANDS: Final = {
         "licences",
         "What ragqa needs as it is installed here, with the licences that each package states.",
     ),
-    "models": ("models", "app", "Language models of the configured server and of this machine."),
+    "models": ("models", "app", "Models fetched onto this machine, and those of the configured server."),
     "index": ("index", "app", "Build and manage indexes."),
     "memo": (
         "memo",

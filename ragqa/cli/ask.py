@@ -126,7 +126,7 @@ def _check_batch(
         msg = "--out and --column are of a questionnaire, got no --batch; name the file of questions"
         raise ConfigError(msg)
     if not question.strip():
-        msg = "expected a question, found none; put it in quotes behind the command, or name a file of them: --batch"
+        msg = "The question is empty; put one in quotes behind the command, or name a file of questions: --batch"
         raise ConfigError(msg)
 
 

@@ -129,7 +129,7 @@ def fit(train: Sequence[StrengthSentence], further: Sequence[LabelledSentence] =
     from sklearn.feature_extraction.text import CountVectorizer
 
     vectorizer = CountVectorizer(analyzer=patterns, binary=True, min_df=LEAST)
-    matrix = vectorizer.fit_transform([*(one.text for one in train), *(one.text for one in further)])
+    matrix = vectorizer.fit_transform([one.text for one in train] + [one.text for one in further])
     names = vectorizer.get_feature_names_out()
     binds = [one.strength.binds for one in train] + [one.obligation for one in further]
     columns = [_fitted(matrix, binds, [1.0] * len(train) + [one.weight for one in further])]

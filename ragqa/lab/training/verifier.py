@@ -53,7 +53,7 @@ def verifier_training(
     return NliTraining(
         base=base,
         batch_size=32,
-        learning_rate=3e-4 if rank else 7e-5,  # of low-rank factors, of the weights themselves
+        learning_rate=6e-4 if rank else 7e-5,  # of low-rank factors, of the weights themselves
         warmup_steps=60,
         max_tokens=256,
         dropout=0.0,  # a pair is seen once or twice
