@@ -13,6 +13,7 @@ import typer
 from ragqa.cli.output import FittedTable, plain, stdout
 from ragqa.errors import ConfigError
 from ragqa.index import open_index
+from ragqa.infra.files import locked
 from ragqa.library import register_sheets as sheets
 from ragqa.library.register import Obligation, register
 from ragqa.settings.paths import Paths
@@ -44,24 +45,27 @@ def obligations_of(
         msg = f"expected a document of {corpus!r}, found {unknown[0]!r}; choose one of: {', '.join(sorted(known)[:10])}"
         raise ConfigError(msg)
     file = paths.registers / f"{corpus}.jsonl"
-    before = sheets.load(file)
-    found, changes = sheets.renewed(before, tuple(register(passages)))
-    lines = []
-    if before.rows:
-        counts = Counter(change.what for change in changes)
-        lines.append("Since the last time: " + ", ".join(f"{counts[what]:,} {what}" for what in counts))
-    if take:
-        taken = sheets.merged(found, sheets.read_sheet(take))
-        found = taken.register
-        lines.append(
-            f"{take.name}: {taken.n_taken:,} fields taken over, {len(taken.conflicts):,} conflicts, "
-            f"{len(taken.unknown):,} rows that are not in the register"
-        )
-        lines += [
-            f"conflict in {one.obligation_id}, {one.field}: {one.here!r} stays, not {one.there!r}"
-            for one in taken.conflicts
-        ]
-    sheets.save(file, found)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    msg = f"expected to be alone with the register of {corpus!r}, found another ragqa at it; try again when it is done"
+    with locked(file.with_suffix(".lock"), lambda: ConfigError(msg)):
+        before = sheets.load(file)
+        found, changes = sheets.renewed(before, tuple(register(passages)))
+        lines = []
+        if before.rows:
+            counts = Counter(change.what for change in changes)
+            lines.append("Since the last time: " + ", ".join(f"{counts[what]:,} {what}" for what in counts))
+        if take:
+            taken = sheets.merged(found, sheets.read_sheet(take))
+            found = taken.register
+            lines.append(
+                f"{take.name}: {taken.n_taken:,} fields taken over, {len(taken.conflicts):,} conflicts, "
+                f"{len(taken.unknown):,} rows that are not in the register"
+            )
+            lines += [
+                f"conflict in {one.obligation_id}, {one.field}: {one.here!r} stays, not {one.there!r}"
+                for one in taken.conflicts
+            ]
+        sheets.save(file, found)
     rows = [row for row in found.rows if not document or row.document_id in document]
     for path in filter(None, (csv, xlsx)):
         sheets.write_sheet(path, found, rows)

@@ -44,10 +44,14 @@ FIELDS: Final = tuple(field.name for field in fields(Handling))
 
 @dataclass(frozen=True, slots=True)
 class Register:
-    """The rows of a corpus and how each is dealt with, by id; ids without a handling are in none's hands."""
+    """The rows of a corpus and how each is dealt with, by id; ids without a handling are in none's hands.
+
+    ``gone`` are rows of earlier versions that somebody dealt with: should one return, so does what was noted of it.
+    """
 
     rows: tuple[Obligation, ...] = ()
     handlings: Mapping[str, Handling] | None = None
+    gone: tuple[Obligation, ...] = ()
 
     def handling(self, obligation_id: str) -> Handling:
         return (self.handlings or {}).get(obligation_id, Handling())
@@ -82,14 +86,15 @@ class Taken:
 
 
 def renewed(before: Register, rows: Sequence[Obligation]) -> tuple[Register, tuple[RowChange, ...]]:
-    """The register of a new version: unchanged and changed rows keep how they are dealt with."""
-    changes = compared(before.rows, rows)
-    kept = {
-        one.after.obligation_id: before.handling(one.before.obligation_id)
-        for one in changes
-        if one.after and one.before
-    }
-    return Register(tuple(rows), {name: one for name, one in kept.items() if one != Handling()}), changes
+    """The register of a new version, and what became of the rows: none loses how it is dealt with."""
+    changes = compared((*before.rows, *before.gone), rows)
+    now = {(one.after or one.before): one.before for one in changes if one.before}
+    kept = {row.obligation_id: before.handling(old.obligation_id) for row, old in now.items() if row}
+    kept = {name: one for name, one in kept.items() if one != Handling()}
+    gone = tuple(one.before for one in changes if one.what == "gone" and one.before)
+    known = set(before.gone)
+    told = tuple(one for one in changes if one.what != "gone" or one.before not in known)
+    return Register(tuple(rows), kept, tuple(row for row in gone if row.obligation_id in kept)), told
 
 
 def merged(register: Register, sheet: Mapping[str, SheetRow]) -> Taken:
@@ -234,8 +239,12 @@ def save(path: Path, register: Register) -> None:
     """Replaces the file as a whole: a line a row."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = (
-        json.dumps({"row": asdict(row), "handling": asdict(register.handling(row.obligation_id))}, ensure_ascii=False)
-        for row in register.rows
+        json.dumps(
+            {"row": asdict(row), "handling": asdict(register.handling(row.obligation_id)), "gone": is_gone},
+            ensure_ascii=False,
+        )
+        for rows, is_gone in ((register.rows, False), (register.gone, True))
+        for row in rows
     )
     write_whole(path, (f"{line}\n" for line in lines))
 
@@ -244,15 +253,16 @@ def load(path: Path) -> Register:
     """What `save` wrote; an empty register where there is no file. Raises CorpusError where it is none."""
     if not path.is_file():
         return Register()
-    rows, handlings = [], {}
+    rows, gone, handlings = [], [], {}
     try:
         for line in path.read_text(encoding="utf-8").splitlines():
             told = json.loads(line)
             parts = Parts(*(Span(**one) if one else None for one in told["row"].pop("parts").values()))
             row = Obligation(**told["row"] | {"strength": Strength(told["row"]["strength"]), "parts": parts})
-            rows.append(row)
+            (gone if told.get("gone") else rows).append(row)
             handlings[row.obligation_id] = Handling(**told["handling"])
     except (OSError, ValueError, KeyError, TypeError) as error:
         msg = f"{path} cannot be read as a register ({error}); restore it from a backup, or delete it to begin anew"
         raise CorpusError(msg) from error
-    return Register(tuple(rows), {name: one for name, one in handlings.items() if one != Handling()})
+    known = {name: one for name, one in handlings.items() if one != Handling()}
+    return Register(tuple(rows), known, tuple(gone))

@@ -11,6 +11,7 @@ from ragqa.cli import main
 from ragqa.corpus import load_corpus
 from ragqa.corpus.demo import DEMOS
 from ragqa.errors import CorpusError
+from ragqa.infra.files import locked
 from ragqa.library.register import compared, parts_of, register
 from ragqa.library.register_sheets import (
     FIELDS,
@@ -101,7 +102,24 @@ def test_rows_of_a_new_version():
     assert found[2].after.number == "2.2"
     held = Register(before, {before[3].obligation_id: Handling("Ann"), before[2].obligation_id: Handling("Ben")})
     kept, _ = renewed(held, now)
-    assert kept.handlings == {now[2].obligation_id: Handling("Ann")}
+    assert {
+        row.obligation_id: kept.handling(row.obligation_id)
+        for row in kept.rows
+        if kept.handling(row.obligation_id) != Handling()
+    } == {now[2].obligation_id: Handling("Ann")}
+
+
+def test_what_was_noted_on_a_row_that_is_gone_returns_with_it(tmp_path):
+    before, now = rows_of(), rows_of(TEXT.replace(" Firms should keep a log.", ""))
+    (log,) = [row for row in before if "log" in row.text]
+    without, changes = renewed(Register(before, {log.obligation_id: Handling("Ben")}), now)
+    assert [one.what for one in changes].count("gone") == 1
+    save(tmp_path / "some.jsonl", without)
+    without, changes = renewed(load(tmp_path / "some.jsonl"), now)
+    assert "gone" not in [one.what for one in changes]  # it is told once
+    again, _ = renewed(without, before)
+    assert again.handling(log.obligation_id) == Handling("Ben")
+    assert again.gone == ()
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".xlsx"])
@@ -186,3 +204,6 @@ def test_the_command(tmp_path, monkeypatch, capsys):
     rows = json.loads(run("--json", "--document", "7"))
     assert [row["owner"] for row in rows if row["owner"]] == ["Ann"]
     assert set(FIELDS) < set(rows[0])
+    with locked(tmp_path / "registers" / "rulebook.lock", AssertionError), pytest.raises(SystemExit):
+        main()
+    assert "found another ragqa at it" in " ".join(capsys.readouterr().err.split())
