@@ -83,7 +83,7 @@ growth: $(VENV)/.dev ## measure indexes of up to 1.3 million passages (make grow
 	$(BIN)/python -m tests.benchmarks.growth $(OPTIONS)
 
 prove-kills: $(VENV)/.dev ## kill -9 at many moments: indexes, uploads, questions, records, runs, trainings (half an hour)
-	$(BIN)/python $(PYTEST) -m slow -k "kill or crash or interrupt" $(OPTIONS)
+	$(BIN)/python $(PYTEST) -m slow -k "kill or crash or interrupt or cut_off" $(OPTIONS)
 
 prove-visitors: $(VENV)/.dev ## 50 visitors at one server, five questions each, by the page's own protocol
 	$(BIN)/python -m tests.benchmarks.visitors $(OPTIONS)

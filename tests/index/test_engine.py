@@ -195,7 +195,8 @@ def told(do):
     return ""
 
 
-@pytest.mark.parametrize("kind", [pytest.param("new", marks=pytest.mark.slow), "update"])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["new", "update"])
 def test_cut_off_at_any_request_it_is_the_old_one_and_goes_on(milvus, build, indexes, source, monkeypatch, kind):
     monkeypatch.setattr(ragqa.retrieval.milvus.client, "ROWS_AT_ONCE", 30 if kind == "new" else 3)
     for name in ("long", *range(6, 12)):
@@ -290,7 +291,7 @@ def test_a_server_that_is_killed_is_told_of_and_serves_again(milvus, build, inde
     delete_index("demo", indexes)
 
 
-@pytest.mark.parametrize("changes", [False, True])
+@pytest.mark.parametrize("changes", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_server_that_is_killed_while_rows_are_written_leaves_the_index_as_it_was(
     milvus, build, indexes, source, tmp_path, changes, monkeypatch
 ):

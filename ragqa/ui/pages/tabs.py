@@ -199,6 +199,8 @@ def _obligations(drawn: _Drawn) -> None:
         words = "Duties of the kept passages appear here after scoring."
         if view.scored:
             words = "No sentence of the kept passages obliges anybody."
+            if found.evaluation and not found.evaluation.obligations:
+                words = "The kept passages hold no obligation: coverage is 0 by definition, RePASs at most 0.667."
         st.html(notice_html(words))
         return
     if weak_match(view.rankings) is not None:

@@ -54,7 +54,7 @@ def test_the_set_holds_what_was_asked_for_and_every_question_keeps_its_rules(who
     assert list(counts.values()) == sorted(counts.values(), reverse=True)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_bytes_and_another_one_does_not(whole, tmp_path):
     make(tmp_path / "again")
     assert everything(tmp_path / "again") == everything(whole)
