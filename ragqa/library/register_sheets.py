@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from ragqa.errors import CorpusError
 from ragqa.infra.cleaning import cell as plain_cell
-from ragqa.infra.files import write_whole
+from ragqa.infra.files import replacing, write_whole
 from ragqa.library.register import Obligation, Parts, RowChange, compared
 from ragqa.types import Span
 from ragqa.types.scores import Strength
@@ -128,7 +128,7 @@ def write_sheet(path: Path, register: Register, rows: Sequence[Obligation]) -> N
     """These rows of the register as ``.csv`` or ``.xlsx``. Raises CorpusError for another suffix."""
     cells = _cells(register, rows)
     if path.suffix.lower() == ".csv":
-        with path.open("w", newline="", encoding="utf-8-sig") as file:
+        with replacing(path) as beside, beside.open("w", newline="", encoding="utf-8-sig") as file:
             csv.writer(file).writerows([HEADS, *([plain_cell(cell) for cell in row] for row in cells)])
     elif path.suffix.lower() == ".xlsx":
         _write_xlsx(path, list(cells))
@@ -199,7 +199,8 @@ def _write_xlsx(path: Path, cells: Sequence[tuple[str, ...]]) -> None:
     sheet.add_data_validation(choice)
     letter = get_column_letter(1 + HEADS.index("status"))
     choice.add(f"{letter}2:{letter}{max(2, len(cells) + 1)}")
-    book.save(path)
+    with replacing(path) as beside:
+        book.save(beside)
 
 
 def _read_xlsx(path: Path) -> Iterator[list[str]]:
@@ -253,7 +254,9 @@ def load(path: Path) -> Register:
     """What `save` wrote; an empty register where there is no file. Raises CorpusError where it is none."""
     if not path.is_file():
         return Register()
-    rows, gone, handlings = [], [], {}
+    rows: list[Obligation] = []
+    gone: list[Obligation] = []
+    handlings = {}
     try:
         for line in path.read_text(encoding="utf-8").splitlines():
             told = json.loads(line)
