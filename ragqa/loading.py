@@ -159,7 +159,6 @@ def load_nli(name: str, precision: Precision = "auto", paths: Paths | None = Non
     """
     wait_passively()
     if name in ADAPTED:
-        resolve_model(name)  # what is missing is said before anything is loaded
         own = RememberingNli(CrossEncoderNli(name, precision), paths.pair_cache if paths else None)
         return MeanNli(name, (own, load_nli(VERIFIER, precision, paths)))
     if name in registry.entry_points_of(registry.NLI_MODELS):

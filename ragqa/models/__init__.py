@@ -25,6 +25,7 @@ __all__ = [
     "manifest_of",
     "resolve_model",
     "shown_name",
+    "write_manifest",
 ]
 
 EMBEDDED = ("nli-minilm-l6", "verifier-minilm-l6", "obligations-tfidf", "strength", "ranker-adgm", "ranker-adgm-large")
@@ -146,6 +147,16 @@ def manifest_of(folder: Path) -> dict[str, str]:
         msg = f"{file} must hold a JSON object, found {type(manifest).__name__}; reinstall ragqa."
         raise ModelError(msg)
     return {str(key): str(value) for key, value in manifest.items()}
+
+
+def write_manifest(folder: Path, kind: str, weights: str, **further: str) -> None:
+    """MODEL.json, by which `check_model` sees whether the folder is whole; ``further`` stands in it too.
+
+    The file ``weights`` was written before: a folder left half-written then fails its check.
+    """
+    manifest = {"name": folder.name, "kind": kind, "weights": weights, "sha256": fingerprint(folder / weights)}
+    manifest |= {key: value for key, value in further.items() if value}
+    (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
 
 def _weights_files(path: Path) -> list[Path]:

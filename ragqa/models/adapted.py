@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from ragqa.errors import ModelError
-from ragqa.models import MANIFEST, fingerprint
+from ragqa.models import MANIFEST, fingerprint, write_manifest
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -40,9 +40,7 @@ def join_adapter(body: Path, adapter: Path, out: Path) -> Path:
     for name in COPIED:
         if (adapter / name).is_file():
             shutil.copyfile(adapter / name, out / name)
-    manifest = {"name": out.name, "kind": "nli", "weights": WEIGHTS, "sha256": fingerprint(out / WEIGHTS)}
-    manifest["adapter"] = fingerprint(adapter)
-    (out / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    write_manifest(out, "nli", WEIGHTS, adapter=fingerprint(adapter))
     return out
 
 

@@ -11,7 +11,6 @@ from transformers import BertForSequenceClassification
 from ragqa.errors import ModelError
 from ragqa.lab.claims import Claim, ClaimedPassage, ClashingWords, Gap, PolicyText, RulePart, fold_of
 from ragqa.lab.training.loop import WEIGHTS
-from ragqa.lab.training.model_folder import write_manifest
 from ragqa.lab.training.packing import pack_model
 from ragqa.lab.training.verifier import (
     CONTRADICTION,
@@ -24,6 +23,7 @@ from ragqa.lab.training.verifier import (
     gather_claims,
     gather_first,
 )
+from ragqa.models import write_manifest
 from ragqa.models.inference.bert_graph import PACKED, is_packed, read_weights
 from tests.conftest import DATA as SHARED
 from tests.support.tiny_models import write_trainable

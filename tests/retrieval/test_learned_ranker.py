@@ -10,8 +10,8 @@ import pytest
 from ragqa.english.words import Analyser
 from ragqa.errors import CorpusError, ModelError
 from ragqa.fusion import fuse, rerank
-from ragqa.lab.training.model_folder import write_manifest
 from ragqa.lab.training.ranker import Candidates, RankerTraining, gather, scored, train, write_ranker
+from ragqa.models import write_manifest
 from ragqa.retrieval.citations import Links
 from ragqa.retrieval.learned_ranker import (
     LearnedRanker,

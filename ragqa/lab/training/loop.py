@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ragqa.errors import ModelError
 from ragqa.infra.files import replacing
-from ragqa.lab.training.model_folder import write_manifest
+from ragqa.models import write_manifest
 from ragqa.models.inference.precision import Computed, Subject, timings
 from ragqa.models.inference.torch_engine import quiet_transformers, torch_version
 from ragqa.settings.config import Precision

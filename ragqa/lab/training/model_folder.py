@@ -1,15 +1,14 @@
-"""What every trained model's folder holds beside its weights: MODEL.json and the model card README.md."""
+"""What every trained model's folder holds beside its weights and MODEL.json: the model card README.md."""
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ragqa.models import MANIFEST, fingerprint
+from ragqa.models import fingerprint
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -56,16 +55,6 @@ class ModelCard:
 def write_card(folder: Path, card: ModelCard) -> None:
     """As README.md."""
     (folder / "README.md").write_text(str(card), encoding="utf-8")
-
-
-def write_manifest(folder: Path, kind: str, weights: str, **further: str) -> None:
-    """MODEL.json, by which `ragqa.models.check_model` sees whether the folder is whole; ``further`` stands in it too.
-
-    The file ``weights`` was written before: a folder left half-written then fails its check.
-    """
-    manifest = {"name": folder.name, "kind": kind, "weights": weights, "sha256": fingerprint(folder / weights)}
-    manifest |= {key: value for key, value in further.items() if value}
-    (folder / MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
 
 
 def settings_of(training: DataclassInstance) -> str:

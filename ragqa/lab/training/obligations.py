@@ -17,7 +17,8 @@ from pathlib import Path
 
 from ragqa.errors import CorpusError
 from ragqa.lab.labelled import LabelledSentence, own_sentences, read_labelled_sentences
-from ragqa.lab.training.model_folder import ModelCard, write_card, write_manifest
+from ragqa.lab.training.model_folder import ModelCard, write_card
+from ragqa.models import write_manifest
 from ragqa.scoring.repass.obligations import (
     KIND,
     LONGEST_NGRAM,

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from ragqa.errors import ModelError
 from ragqa.lab.training.loop import WEIGHTS
-from ragqa.lab.training.model_folder import write_manifest
-from ragqa.models import manifest_of
+from ragqa.models import manifest_of, write_manifest
 from ragqa.models.inference.bert_graph import ADAPTER_CONFIG, ADAPTER_WEIGHTS, PACKED, PREFIX, pack
 
 HALF_STEP = 2.0**-10  # relative to a number in half precision

@@ -21,7 +21,8 @@ from ragqa.evaluation.measures import display_name
 from ragqa.evaluation.significance import paired_test
 from ragqa.fusion import rerank
 from ragqa.lab.questions import MEASURES, Fold
-from ragqa.lab.training.model_folder import ModelCard, settings_of, write_manifest
+from ragqa.lab.training.model_folder import ModelCard, settings_of
+from ragqa.models import write_manifest
 from ragqa.plugins.protocols import Corpus, FloatMatrix
 from ragqa.retrieval.learned_ranker import KIND, RANKER_FILE, column_names, ranking_features
 from ragqa.settings.config import RerankingConfig

@@ -18,7 +18,8 @@ import numpy as np
 
 from ragqa.lab.labelled import LabelledSentence, own_sentences, read_labelled_sentences
 from ragqa.lab.strengths import StrengthSentence, labelled_strengths
-from ragqa.lab.training.model_folder import ModelCard, write_card, write_manifest
+from ragqa.lab.training.model_folder import ModelCard, write_card
+from ragqa.models import write_manifest
 from ragqa.scoring.repass.obligations import TfidfObligationClassifier
 from ragqa.scoring.strength import COLUMNS, KIND, WEIGHTS_FILE, StrengthWeights, patterns, read_weights, write_weights
 from ragqa.types.scores import Strength

@@ -567,7 +567,6 @@ def test_the_larger_verifier_is_the_mean_of_both_and_says_how_it_is_fetched(tmp_
     monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
     with pytest.raises(ModelError, match="ragqa models fetch verifier-mpnet"):
         load_nli("verifier-mpnet")
-    monkeypatch.setattr(ragqa.loading, "resolve_model", lambda name: tmp_path)
     said = {"verifier-mpnet": (0.6, 0.4, 0.0), "verifier-minilm-l6": (0.2, 0.0, 0.8)}
     monkeypatch.setattr(ragqa.loading, "CrossEncoderNli", lambda name, precision, **_: Saying(said[name]))
     assert load_nli("verifier-mpnet").predict(PAIRS[:1])[0].entailment == pytest.approx(0.2)
