@@ -35,9 +35,8 @@ from tests.support.fuzzed import Inside
 from tests.support.helpers import make_pipeline
 from tests.support.killed import in_a_process
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.slow]
 OLD = Path(__file__).parents[1] / "fixtures" / "v0.1.0" / "records.sqlite3"
-MANY = [pytest.param(20, marks=pytest.mark.slow)]
 
 
 def spread(n_changes, n_kills):
@@ -73,7 +72,7 @@ def index_of(folder):
     return [[one.text for one in index.passages], {one.path: one.sha256 for one in index.manifest.files}]
 
 
-@pytest.mark.parametrize("n_kills", [1, *MANY])
+@pytest.mark.parametrize("n_kills", [20])
 def test_an_index_is_the_old_or_the_new_one(tmp_path, n_kills):
     before, then = "Firms must act", "Banks must wait"
     in_a_process(building(tmp_path / "whole", before))
@@ -165,7 +164,7 @@ def contents(found):
     return {sha256 for _, _, sha256 in found["files"]}
 
 
-@pytest.mark.parametrize("n_kills", [2, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [30])
 def test_what_was_dropped_is_there_and_whole(tmp_path, n_kills):
     write_html(tmp_path / "a")
     write_docx(tmp_path / "b")
@@ -211,7 +210,7 @@ def whole_records(file):
     return found
 
 
-@pytest.mark.parametrize("n_kills", [2, *MANY])
+@pytest.mark.parametrize("n_kills", [20])
 def test_an_answer_that_was_shown_is_kept_and_its_question_logged(tmp_path, place, n_kills):
     moments, file, log = random.Random(19), place, AuditLog(tmp_path / "audit")
 
@@ -245,7 +244,7 @@ def test_an_answer_that_was_shown_is_kept_and_its_question_logged(tmp_path, plac
 # Records of an earlier version ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_kills", [2, *MANY])
+@pytest.mark.parametrize("n_kills", [20])
 def test_records_of_an_earlier_version_outlive_being_opened(tmp_path, n_kills):
     moments = random.Random(19)
     before = whole_records(shutil.copy(OLD, tmp_path / "undisturbed.sqlite3"))
