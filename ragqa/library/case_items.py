@@ -1,0 +1,103 @@
+"""What the items of a case refer to, as somebody sees it now: records, documents, rows of a register, gap runs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from urllib.parse import quote
+
+from ragqa.errors import RagqaError
+from ragqa.index import Index
+from ragqa.infra.journal import digest
+from ragqa.library.changes import REREAD, PassageChange, read_rereading, stale
+from ragqa.library.document import document_at, documents_of
+from ragqa.library.register_sheets import Register, load
+from ragqa.records.cases import Seen
+from ragqa.records.store import RecordStore, SealedRecord
+from ragqa.records.words import cut
+from ragqa.settings.paths import Paths
+
+DOCUMENT, ROW, GAPS, RECORD = "document", "row", "gaps", "record"
+
+
+@dataclass(frozen=True, slots=True)
+class ItemLooker:
+    """Looks at items as one person: ``records`` shows what is theirs, ``corpus`` opens what they may read, else None.
+
+    Called with references it gives by reference what is there and shown to them; a record is not opened by it.
+    """
+
+    records: RecordStore
+    paths: Paths
+    corpus: Callable[[str], Index | None]
+
+    def __call__(self, refs: Sequence[str]) -> dict[str, Seen]:
+        """Raises RecordError where the records cannot be read."""
+        sealed = self.records.sealed([ref.removeprefix(f"{RECORD}:") for ref in refs if ref.startswith(f"{RECORD}:")])
+        found = {f"{RECORD}:{name}": self._record(one) for name, one in sealed.items()}
+        registers: dict[str, Register] = {}
+        for ref in refs:
+            kind, _, rest = ref.partition(":")
+            name, _, inner = rest.partition("/")
+            index = self.corpus(name) if kind in {DOCUMENT, ROW, GAPS} and name else None
+            seen = None
+            if index and kind == DOCUMENT:
+                seen = _document(index, name, inner)
+            elif index and kind == ROW:
+                if name not in registers:
+                    registers[name] = _register(self.paths.registers / f"{name}.jsonl")
+                seen = _row(registers[name], index, name, inner)
+            if seen:
+                found[ref] = seen
+        return found
+
+    def _record(self, one: SealedRecord) -> Seen:
+        """The record by its hash, and what its corpus has made of the rules that it cites."""
+        parts = {RECORD: one.sha256}
+        index = self.corpus(one.index)
+        if index:
+            changed: tuple[PassageChange, ...] = ()
+            if index.manifest.corpus_sha256 != one.corpus_sha256:
+                record = self.records.load(one.record_id, is_opened=False)
+                changed = stale(record, index, read_rereading(self.paths.library / one.index / REREAD))
+            parts["rules cited"] = digest({"changed": [asdict(change) for change in changed]})
+        versions = {"ragqa": one.ragqa_version, "corpus": one.index, "sha256 of the corpus": one.corpus_sha256}
+        address = f"records?record={quote(one.record_id, safe='')}"
+        return Seen(one.title, parts, versions, one.authors, one.text, address)
+
+
+@lru_cache(maxsize=32)
+def _document(index: Index, corpus: str, document_id: str) -> Seen | None:
+    """The whole text of a document, as the index has it."""
+    if document_id not in (known := documents_of(index)):
+        return None
+    view = document_at(index, known[document_id][0])
+    texts = [passage.text for passage in index.passages[view.start : view.stop]]
+    parts = {DOCUMENT: hashlib.sha256("\n".join(texts).encode()).hexdigest()}
+    versions = {"corpus": corpus, "sha256 of the corpus": index.manifest.corpus_sha256}
+    address = f"read?corpus={quote(corpus, safe='')}&document={quote(document_id, safe='')}"
+    return Seen(view.title, parts, versions, (), "\n".join((document_id, *texts)), address)
+
+
+def _register(path: Path) -> Register:
+    """The register of a corpus, an empty one where its file cannot be read."""
+    try:
+        return load(path)
+    except RagqaError:
+        return Register()
+
+
+def _row(register: Register, index: Index, corpus: str, obligation_id: str) -> Seen | None:
+    """A row of the register, by its words and by how it is dealt with; one that is gone is none."""
+    row = next((one for one in register.rows if one.obligation_id == obligation_id), None)
+    if row is None:
+        return None
+    handling = asdict(register.handling(obligation_id))
+    parts = {"words": digest({"text": row.text, "number": row.number}), "handling": digest(handling)}
+    versions = {"corpus": corpus, "sha256 of the corpus": index.manifest.corpus_sha256}
+    address = f"read?corpus={quote(corpus, safe='')}&passage={quote(row.passage_id, safe='')}"
+    title = " ".join(filter(None, (row.title, row.number, cut(row.text, 120))))
+    return Seen(title, parts, versions, (), "\n".join((row.text, *handling.values())), address)
