@@ -81,12 +81,11 @@ def decided(
             "look at it again" if waiting else "somebody has to submit it first"
         )
         raise RecordError(msg)
-    event = dict(case.reviews(number))[waiting]
-    if any(by.is_same(one) for one in _authors(case, number, event)):
+    if is_author(case, number, by):
         msg = f"{by.name} is an author of {what}; another person has to decide on it"
         raise AccessError(msg)
     seen = _shown(case, number, looked)
-    told = changes(event.parts, seen.parts)
+    told = changes(dict(case.reviews(number))[waiting].parts, seen.parts)
     if told and step is Step.APPROVED:
         msg = f"{what} has changed since it was submitted ({', '.join(told)}); have it submitted again, or return it"
         raise RecordError(msg)
@@ -95,13 +94,13 @@ def decided(
     return CaseEvent(step, by, "", why.strip(), number, "", "", "", seen.parts, seen.versions, seen.authors)
 
 
-def _authors(case: CaseView, number: int, submission: CaseEvent) -> Iterator[Signer]:
-    """Who may not decide: who submitted it, put it in or, of the case, opened it, and who made what it refers to."""
-    yield submission.by
-    yield from (Signer("", who) for who in submission.authors)
-    yield from (one.added.by for one in case.items if number in (0, one.number))
-    if not number:
-        yield case.opened.by
+def is_author(case: CaseView, number: int, by: Signer) -> bool:
+    """Whether they may not decide on it: they submitted it, put it in, of the case opened it, or made what it is of."""
+    authors = [one.added.by for one in case.items if number in (0, one.number)]
+    authors += [case.opened.by] * (not number)
+    for event in [event for _, event in case.reviews(number) if event.step is Step.SUBMITTED][-1:]:
+        authors += [event.by, *(Signer("", who) for who in event.authors)]
+    return any(by.is_same(one) for one in authors)
 
 
 def _shown(case: CaseView, number: int, looked: Mapping[str, Seen]) -> Seen:
