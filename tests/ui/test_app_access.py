@@ -376,6 +376,17 @@ def test_a_case_is_decided_on_by_another_who_sees_what_is_in_it(world):
     assert "note 1 new" in told(at)
 
 
+def test_a_case_is_shared_with_the_records_in_it_that_are_ones_own_where_that_is_ticked(world):
+    for ticked in (False, True):
+        at = opened("records", "ann", {"case": world.ids["case"]})
+        at.text_input(key="case_with").input("bob@example.org").run()
+        at.checkbox(key="case_records").set_value(ticked).run()
+        at.button(key="case_share").click().run()
+        assert not at.exception
+        case = opened("records", "bob", {"case": world.ids["case"]})
+        assert (f"record:{world.ids['ann']}" in told(case)) is ticked
+
+
 def test_a_record_goes_into_a_new_case_and_a_task_is_done(world):
     at = opened("records", "ann", {"record": world.ids["ann"]})
     at.text_input(key="case_title").input("Outsourcing *of* it").run()

@@ -14,9 +14,17 @@ _TEMPLATES: Final = Templates("cases.html")
 KINDS: Final = {"submitted": "mixed", "approved": "good", "returned": "bad", "overridden": "mixed"}
 
 
-def cases_html(found: Sequence[Found]) -> str:
-    """The cases as a table, each with its state, its open tasks and where the words that were looked for stand."""
-    return _TEMPLATES.cases([(one.case, one.case.state(), one.places) for one in found], KINDS)
+def cases_html(found: Sequence[Found], looked: Mapping[str, Seen]) -> str:
+    """The cases as a table, each with its state, its open tasks and where the words that were looked for stand.
+
+    Of one that was decided on, or an item of which was, it says that it has changed since.
+    """
+    rows = []
+    for one in found:
+        numbers = (0, *(item.number for item in one.case.items))
+        changed = [number for number in numbers if changed_since(one.case, number, looked)]
+        rows.append((one.case, one.case.state(), bool(changed), one.places))
+    return _TEMPLATES.cases(rows, KINDS)
 
 
 def case_html(case: CaseView, looked: Mapping[str, Seen]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import date
 from typing import Any
 
@@ -20,10 +20,13 @@ from ragqa.ui import access
 from ragqa.ui.html.cases import case_html, cases_html
 from ragqa.ui.html.library import plain_markdown
 from ragqa.ui.html.render import notice_html
+from ragqa.ui.state import resources
 from ragqa.ui.state.desk import case_desk
 
+_ALSO = "Show them the records in it that are mine"
 _NAME, _SAID = "kept_case_name", "case_said"  # what was typed as one's name; why the last step was not taken
 _NEW = "A new case"
+SHOWN = 100  # cases listed
 _DECISIONS = {"Approve": Step.APPROVED, "Return": Step.RETURNED, "Override": Step.OVERRIDDEN}
 
 
@@ -39,9 +42,11 @@ def draw_cases(paths: Paths) -> None:
                 st.text_input("What it is about", key="case_title", max_chars=LONGEST_NAME)
                 st.button("Open it", key="case_new", on_click=_step, args=(_begin,))
     cases = desk.store.list()
-    found = list(search(cases, words, desk.looked(*cases) if words else {}))
+    looked = desk.looked(*cases)
+    found = list(search(cases, words, looked))
     if found:
-        st.html(cases_html(found))
+        st.html(cases_html(found[:SHOWN], looked))
+        st.caption(f"The {SHOWN} that were changed last; words find the others." if len(found) > SHOWN else "")
     elif cases:
         st.html(notice_html("No case has these words."))
     else:
@@ -53,7 +58,7 @@ def draw_case(case_id: str, paths: Paths) -> None:
     desk = _desk(paths)
     case = desk.store.load(case_id)
     looked = desk.looked(case)
-    st.title(plain_markdown(case.title), anchor=False)
+    st.header(plain_markdown(case.title), anchor=False)
     shared = f", shared with {', '.join(map(plain_markdown, case.names))}" if case.names else ""
     opened = f"opened by {plain_markdown(case.opened.by.shown)}, {case.opened.at[:10]}"
     st.caption(f"[All cases](records?cases=1) · Case {case.case_id}, {opened}{shared}.")
@@ -89,6 +94,8 @@ def draw_add(ref: str, paths: Paths) -> None:
         chosen = st.selectbox("Case", list(titles), format_func=titles.__getitem__, key="case_into")
         if not chosen:
             st.text_input("What it is about", key="case_title", max_chars=LONGEST_NAME)
+        elif access.gate().audit:
+            st.checkbox(_ALSO, True, key="case_records", help="To whom the case is shared with.")
         _name()
         st.button("Add", key="case_add_to", on_click=_step, args=(_add_to, chosen or "", ref))
 
@@ -98,15 +105,16 @@ def _sign_off(desk: CaseDesk, case: CaseView, titles: dict[int, str]) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom", key="case_sign"):
         item = st.selectbox("What", list(titles), format_func=titles.__getitem__, key="case_item", width=320) or 0
         st.text_input("Reason", key="case_why", max_chars=LONGEST, width=320)
-        submission = case.submission(item)
-        label = "Submit again" if submission else "Submit"
-        st.button(label, key="case_submit", on_click=_step, args=(_submit, case.case_id, item))
-        if submission and not _is_author(desk, case, item):
+        submission, is_own = case.submission(item), _is_author(desk, case, item)
+        if is_own or not submission:
+            label = "Submit again" if submission else "Submit"
+            st.button(label, key="case_submit", on_click=_step, args=(_submit, case.case_id, item))
+        else:
             for label, step in _DECISIONS.items():
                 given = (_decide, case.case_id, step, item, submission)
                 kind: Any = "primary" if step is Step.APPROVED else "secondary"
                 st.button(label, key=f"case_{label.lower()}", type=kind, on_click=_step, args=given)
-    if submission and _is_author(desk, case, item):
+    if submission and is_own:
         st.caption("You are an author of it: another person approves, returns or overrides it.")
     elif case.state(item) == DRAFT:
         st.caption("Submitted, it waits for another person, who approves it as it is then, or gives a reason.")
@@ -134,7 +142,8 @@ def _sharing(case: CaseView) -> None:
         for n, who in enumerate(case.names):
             given = (_share, case.case_id, who, False)
             st.button(f"No longer with {plain_markdown(who)}", key=f"case_unshare_{n}", on_click=_step, args=given)
-        st.caption("They see the case, and of its items what they may see: share a record on its own page.")
+        st.checkbox(_ALSO, True, key="case_records")
+        st.caption("Of its other items they see what they may see anyway.")
 
 
 def _is_author(desk: CaseDesk, case: CaseView, item: int) -> bool:
@@ -196,7 +205,19 @@ def _begin(desk: CaseDesk) -> None:
 
 def _add_to(desk: CaseDesk, case_id: str, ref: str) -> None:
     case_id = case_id or desk.begin(str(st.session_state.get("case_title", ""))).case_id
-    st.query_params.from_dict({"case": desk.add(case_id, ref).case_id})
+    case = desk.add(case_id, ref)
+    _show_records(desk, case, case.names)
+    st.query_params.from_dict({"case": case_id})
+
+
+def _show_records(desk: CaseDesk, case: CaseView, names: Sequence[str]) -> None:
+    """Shares the records of one's own in the case with these, where that is ticked."""
+    store, person = resources.record_store(Paths.from_env().records), desk.gate.person.id
+    for ref, seen in desk.looked(case).items() if st.session_state.get("case_records") else ():
+        record_id = ref.removeprefix("record:")
+        for who in names if ref.startswith("record:") and person in seen.authors else ():
+            with desk.gate.doing(Act.SHARE, record=record_id, names=[who], shared=True):
+                store.share(record_id, who, shared=True)
 
 
 def _task(desk: CaseDesk, case_id: str) -> None:
@@ -207,7 +228,9 @@ def _task(desk: CaseDesk, case_id: str) -> None:
 
 
 def _share(desk: CaseDesk, case_id: str, who: str, shared: bool) -> None:
-    desk.share(case_id, who or str(st.session_state.get("case_with", "")), shared=shared)
+    case = desk.share(case_id, who or str(st.session_state.get("case_with", "")), shared=shared)
+    if shared:
+        _show_records(desk, case, case.names[-1:])
 
 
 def _submit(desk: CaseDesk, case_id: str, item: int) -> None:
