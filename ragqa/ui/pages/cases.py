@@ -42,7 +42,7 @@ def draw_cases(paths: Paths) -> None:
                 st.text_input("What it is about", key="case_title", max_chars=LONGEST_NAME)
                 st.button("Open it", key="case_new", on_click=_step, args=(_begin,))
     cases = desk.store.list()
-    looked = desk.looked(*cases)
+    looked = desk.looked(*(one for one in cases if words or one.review))
     found = list(search(cases, words, looked))
     if found:
         st.html(cases_html(found[:SHOWN], looked))
