@@ -16,7 +16,7 @@ from ragqa.index import Index, open_index
 from ragqa.library.case_items import ItemLooker
 from ragqa.records.case_store import CaseStore
 from ragqa.records.case_words import search, title_of, told
-from ragqa.records.cases import CaseView, Step
+from ragqa.records.cases import FORMS, CaseView, Step
 from ragqa.records.sign_off import changed_since
 from ragqa.records.store import RecordStore
 from ragqa.server.access.audit import audit_log
@@ -110,7 +110,7 @@ def add(
     case_id: CaseId,
     ref: Annotated[
         str,
-        typer.Argument(metavar="ITEM", help="RECORD_ID, document:CORPUS/ID, row:CORPUS/ID of a register, or gaps:RUN."),
+        typer.Argument(metavar="ITEM", help=f"{FORMS}; an ID alone is a record's."),
     ],
     who: As = "",
 ) -> None:

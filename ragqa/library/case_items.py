@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 from ragqa.errors import RagqaError
 from ragqa.index import Index
-from ragqa.infra.journal import digest
+from ragqa.infra.journal import JOURNAL, Journal, digest
 from ragqa.library.changes import REREAD, PassageChange, read_rereading, stale
 from ragqa.library.document import document_at, documents_of
 from ragqa.library.register_sheets import Register, load
 from ragqa.records.cases import Seen
 from ragqa.records.store import RecordStore, SealedRecord
-from ragqa.records.words import cut
+from ragqa.records.words import cut, quantity
 from ragqa.settings.paths import Paths
 
 DOCUMENT, ROW, GAPS, RECORD = "document", "row", "gaps", "record"
@@ -50,6 +51,8 @@ class ItemLooker:
                 if name not in registers:
                     registers[name] = _register(self.paths.registers / f"{name}.jsonl")
                 seen = _row(registers[name], index, name, inner)
+            elif index and kind == GAPS and self.corpus(inner):
+                seen = _gaps(self.paths.home / "gaps" / name / inner, name, inner)
             if seen:
                 found[ref] = seen
         return found
@@ -88,6 +91,28 @@ def _register(path: Path) -> Register:
         return load(path)
     except RagqaError:
         return Register()
+
+
+def _gaps(folder: Path, corpus: str, policies: str) -> Seen | None:
+    """A run of `ragqa gaps`: what was found of each row, and what people said of it; None where there is none."""
+    try:
+        found = {told["row"]["obligation_id"]: told for told in _journal(folder)}
+        said = (
+            (folder / "corrections.json").read_text(encoding="utf-8") if (folder / "corrections.json").exists() else ""
+        )
+    except (OSError, KeyError, TypeError, RagqaError):
+        return None
+    if not found:
+        return None
+    labels = {name: [told["row"]["text"], told["label"]] for name, told in found.items()}
+    parts = {"results": digest(labels), "corrections": digest({"said": said})}
+    text = "\n".join(" ".join(told) for told in labels.values())
+    title = f"{corpus} held against {policies}, {quantity(len(labels), 'row')}"
+    return Seen(title, parts, {"corpus": corpus, "policies": policies}, (), text)
+
+
+def _journal(folder: Path) -> Iterator[dict[str, Any]]:
+    return (entry["gap"] for _, entry in Journal(folder / JOURNAL).read())
 
 
 def _row(register: Register, index: Index, corpus: str, obligation_id: str) -> Seen | None:

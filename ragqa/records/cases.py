@@ -15,6 +15,7 @@ from typing import Final, TypeAlias
 from ragqa.errors import QuestionError, RecordError
 from ragqa.infra.cleaning import without_invisible
 
+FORMS: Final = "record:ID, document:CORPUS/ID, row:CORPUS/ID of a register, or gaps:CORPUS/POLICIES"
 LONGEST: Final = 4_000  # characters of a note, a task, a reason; a title, a name has `LONGEST_NAME`
 LONGEST_NAME: Final = 200
 
@@ -100,7 +101,7 @@ class CaseEvent:
 
 @dataclass(frozen=True, slots=True)
 class CaseItem:
-    """Something in a case: ``ref`` is ``record:ID``, ``document:CORPUS/ID``, ``row:CORPUS/ID`` or ``gaps:RUN``."""
+    """Something in a case, by its reference: `FORMS`."""
 
     number: int
     ref: str
@@ -215,8 +216,7 @@ def added(case: CaseView, ref: str, by: Signer, look: Look) -> CaseEvent:
         msg = f"{ref[:80]} is in case {case.case_id} already; submit, note or remove it there"
         raise RecordError(msg)
     if not look([ref]):
-        forms = "record:ID, document:CORPUS/ID, row:CORPUS/ID or gaps:RUN"
-        msg = f"there is no {ref[:80]!r} that you may see; expected {forms}"
+        msg = f"there is no {ref[:80]!r} that you may see; expected {FORMS}"
         raise RecordError(msg)
     return CaseEvent(Step.ADDED, by, ref=ref)
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from ragqa.errors import RagqaError
 from ragqa.records.case_words import search, title_of
-from ragqa.records.cases import DRAFT, LONGEST, LONGEST_NAME, CaseView, Step
+from ragqa.records.cases import DRAFT, FORMS, LONGEST, LONGEST_NAME, CaseView, Step
 from ragqa.records.sign_off import is_author
 from ragqa.records.words import cut
 from ragqa.server.access.desk import CaseDesk
@@ -74,7 +74,7 @@ def draw_case(case_id: str, paths: Paths) -> None:
         if access.gate().audit:
             _sharing(case)
         with st.popover("Add an item"):
-            st.text_input("record:ID, document:CORPUS/ID, row:CORPUS/ID", key="case_ref", max_chars=500)
+            st.text_input(FORMS, key="case_ref", max_chars=500)
             st.button("Add", key="case_add", on_click=_step, args=(_typed("add", "case_ref"), case.case_id))
         if case.items:
             with st.popover("Remove an item"):
