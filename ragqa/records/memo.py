@@ -116,14 +116,14 @@ def memo_of(records: Sequence[AnswerRecord], title: str = "", signed: Sequence[S
 
 def _signed(signed: Sequence[SignOff]) -> Iterable[Block]:
     if signed:
-        heads = ("What", "Submitted by", "Decision", "By", "When (UTC)", "Reason")
-        yield Grid(heads, tuple(map(_decision, signed)), (24, 16, 14, 16, 12, 18))
+        heads = ("What", "Submitted by", "Decision", "Reason")
+        yield Grid(heads, tuple(map(_decision, signed)), (26, 20, 30, 24))
 
 
 def _decision(one: SignOff) -> tuple[str, ...]:
-    event, since = one.decision, f"; since then: {', '.join(one.changed)}" if one.changed else ""
+    event, since = one.decision, f". Since then: {', '.join(one.changed)}" if one.changed else ""
     when = event.at[:16].replace("T", " ")
-    return one.what, one.submission.by.shown, f"{event.step}{since}", event.by.shown, when, event.text
+    return one.what, one.submission.by.shown, f"{event.step} by {event.by.shown}, {when} UTC{since}", event.text
 
 
 def trust_line(view: View, found: Shown) -> str:

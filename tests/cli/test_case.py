@@ -7,6 +7,7 @@ from typer.testing import CliRunner
 
 from ragqa.cli import app
 from ragqa.errors import AccessError, RecordError
+from ragqa.records.case_store import CaseStore
 from ragqa.records.store import RecordStore
 from ragqa.server.access.audit import audit_log
 from ragqa.settings.paths import Paths
@@ -69,5 +70,11 @@ def test_a_case_from_its_first_note_to_its_approval(call):
     steps = [(one["act"], one["what"], one["name"]) for one in audit_log(paths.home).entries() if "what" in one]
     assert steps[0] == ("case", "opened", "Ann (name not proven)")
     assert ("review", "approved", "Bob (name not proven)") in steps
+    memo = CliRunner().invoke(app, ["memo", record_id], catch_exceptions=False).stdout
+    assert "approved by Bob (name not proven), 2" in memo
+    other = paths.home / "other.sqlite3"
+    copied = CliRunner().invoke(app, ["records", "copy", str(paths.records), str(other)], catch_exceptions=False)
+    assert "steps of cases" in copied.stderr
+    assert CaseStore(other).list() == CaseStore(paths.records).list()
     with pytest.raises(RecordError, match="`ragqa case list` lists the cases"):
         call("show", "nope")
