@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from ragqa.errors import RagqaError
+from ragqa.errors import RagqaError, RecordError
 from ragqa.index import Index
 from ragqa.infra.journal import JOURNAL, Journal, digest
 from ragqa.library.changes import REREAD, PassageChange, read_rereading, stale
@@ -58,15 +59,15 @@ class ItemLooker:
         return found
 
     def _record(self, one: SealedRecord) -> Seen:
-        """The record by its hash, and what its corpus has made of the rules that it cites."""
+        """The record by its hash, and what its corpus has made of the rules that it cites, where both can be read."""
         parts = {RECORD: one.sha256}
-        index = self.corpus(one.index)
-        if index:
-            changed: tuple[PassageChange, ...] = ()
-            if index.manifest.corpus_sha256 != one.corpus_sha256:
-                record = self.records.load(one.record_id, is_opened=False)
-                changed = stale(record, index, read_rereading(self.paths.library / one.index / REREAD))
-            parts["rules cited"] = digest({"changed": [asdict(change) for change in changed]})
+        changed: tuple[PassageChange, ...] = ()
+        with suppress(RecordError):
+            if index := self.corpus(one.index):
+                if index.manifest.corpus_sha256 != one.corpus_sha256:
+                    record = self.records.load(one.record_id, is_opened=False)
+                    changed = stale(record, index, read_rereading(self.paths.library / one.index / REREAD))
+                parts["rules cited"] = digest({"changed": [asdict(change) for change in changed]})
         versions = {"ragqa": one.ragqa_version, "corpus": one.index, "sha256 of the corpus": one.corpus_sha256}
         address = f"records?record={quote(one.record_id, safe='')}"
         return Seen(one.title, parts, versions, one.authors, one.text, address)

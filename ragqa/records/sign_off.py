@@ -63,7 +63,7 @@ def submitted(case: CaseView, number: int, by: Signer, looked: Mapping[str, Seen
     if not number and not (case.items or case.notes):
         msg = f"case {case.case_id} has nothing to approve; add an item or a note, then submit it"
         raise RecordError(msg)
-    return CaseEvent(Step.SUBMITTED, by, "", why, number, "", "", "", seen.parts, seen.versions, seen.authors)
+    return _signed(Step.SUBMITTED, by, why, number, seen)
 
 
 def decided(
@@ -89,9 +89,15 @@ def decided(
     if told and step is Step.APPROVED:
         msg = f"{what} has changed since it was submitted ({', '.join(told)}); have it submitted again, or return it"
         raise RecordError(msg)
-    if step is not Step.APPROVED:
-        why = words_of(why, f"the reason for which {what} is {step}")
-    return CaseEvent(step, by, "", why.strip(), number, "", "", "", seen.parts, seen.versions, seen.authors)
+    return _signed(step, by, why, number, seen)
+
+
+def _signed(step: Step, by: Signer, why: str, number: int, seen: Seen) -> CaseEvent:
+    if why.strip() or step in (Step.RETURNED, Step.OVERRIDDEN):
+        why = words_of(why, f"the reason for which it is {step}")
+    return CaseEvent(
+        step, by, text=why.strip(), item=number, parts=seen.parts, versions=seen.versions, authors=seen.authors
+    )
 
 
 def is_author(case: CaseView, number: int, by: Signer) -> bool:

@@ -89,7 +89,10 @@ def test_another_person_decides_on_what_was_submitted_as_it_was(store):
     for step in (Step.RETURNED, Step.OVERRIDDEN):
         with pytest.raises(QuestionError, match="the reason for which"):
             decide(store, case, step, 1)
-    case = decide(store, case, Step.RETURNED, 1, why="cite the rule")
+    with pytest.raises(QuestionError, match="4,000"):
+        decide(store, case, Step.APPROVED, 1, why="x" * 5_000)
+    case = decide(store, case, Step.RETURNED, 1, why="cite\u202e the rule")
+    assert case.review[-1][1].text == "cite the rule"
     case = submit(store, case, 1)
     case = decide(store, case, Step.APPROVED, 1, submission=case.submission(1))
     approval = case.reviews(1)[-1][1]
