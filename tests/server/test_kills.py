@@ -21,8 +21,10 @@ from ragqa.library.collection import TRASH, Collection, collection_of, make_coll
 from ragqa.library.transfer import delete, deleted, restore
 from ragqa.library.update import MAX_TOKENS, index_events
 from ragqa.library.upload import take
+from ragqa.records.case_store import CaseStore
 from ragqa.records.store import RecordStore
 from ragqa.server.access.audit import AuditLog
+from ragqa.server.access.desk import CaseDesk
 from ragqa.server.access.gate import Gate
 from ragqa.server.access.policy import Act
 from ragqa.settings.config import IndexingConfig
@@ -216,7 +218,7 @@ def test_an_answer_that_was_shown_is_kept_and_its_question_logged(tmp_path, plac
 
     def ask(say):
         gate = Gate(audit=log)
-        pipeline = make_pipeline(records=gate.records(RecordStore(file)))
+        pipeline = make_pipeline(records=gate.seeing(RecordStore(file)))
         while True:
             with gate.doing(Act.QUESTION, "rulebook"):
                 say("logged")
@@ -239,6 +241,34 @@ def test_an_answer_that_was_shown_is_kept_and_its_question_logged(tmp_path, plac
         assert log.verify().broken is None
         assert sum(one["act"] == "question" for one in log.entries()) >= n_logged
     assert scored
+
+
+# Cases --------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_kills", [2, pytest.param(10, marks=pytest.mark.slow)])
+def test_what_was_said_of_a_case_is_kept_and_logged(tmp_path, place, n_kills):
+    moments, log = random.Random(37), AuditLog(tmp_path / "audit")
+    desk = CaseDesk(Gate(), CaseStore(place), lambda refs: {}, log, "Ann")
+    case_id = in_a_process(lambda say: say(desk.begin("Outsourcing").case_id)).said[0]
+
+    def work(say):
+        for n in range(1_000):
+            desk.note(case_id, f"{kill}.{n}")
+            say(f"{kill}.{n}")
+
+    for kill in range(n_kills):
+        first = desk.store.load(case_id).version
+        done = in_a_process(work, after=moments.randrange(1, 30), moments=moments)
+        case = desk.store.load(case_id)  # its chain of hashes is whole
+        texts = [one.text for one in case.notes]
+        assert set(done.said) <= set(texts), kill
+        assert len(texts) == len(set(texts)) <= case.version - 1
+        assert case.version - first in (len(done.said), len(done.said) + 1)
+        desk.note(case_id, f"after kill {kill}")
+        assert log.verify().broken is None
+        logged = sum(one.get("what") == "noted" for one in log.entries())
+        assert logged >= len(texts) + 1
 
 
 # Records of an earlier version ---------------------------------------------------------------------------------------
