@@ -246,7 +246,7 @@ def test_an_answer_that_was_shown_is_kept_and_its_question_logged(tmp_path, plac
 # Cases --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_kills", [2, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("n_kills", [10])
 def test_what_was_said_of_a_case_is_kept_and_logged(tmp_path, place, n_kills):
     moments, log = random.Random(37), AuditLog(tmp_path / "audit")
     desk = CaseDesk(Gate(), CaseStore(place), lambda refs: {}, log, "Ann")
