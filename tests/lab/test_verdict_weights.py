@@ -62,6 +62,9 @@ def passages(n=8):
     ]
 
 
+BACK = NliProbabilities(0.1, 0.1, 0.8)  # of all: it tells nothing
+
+
 def cases(n=12):
     found = []
     for k in range(n):
@@ -70,7 +73,7 @@ def cases(n=12):
             moved = NliProbabilities(
                 *(value + shift / 3 for value in (said.contradiction, said.entailment, said.neutral))
             )
-            looks = (Look(moved, 1.0, 1, "Banks lend."), Look(said, 0.4, 3, "Ducks swim."))
+            looks = (Look(moved, BACK, 1.0, 1, "Banks lend."), Look(said, BACK, 0.4, 3, "Ducks swim."))
             found.append(ReadClaim(f"document {k}", "plain", label, "Firms borrow.", looks))
     return found
 

@@ -39,7 +39,8 @@ def verdict_of(
 ) -> SentenceVerdict:
     """The verdict on ``text``; ``said`` of every window, or of each by its text; ``raw`` E and C of all sentences."""
     judge = judge_of(*sources, cosine=cosine)
-    table = {pair: said(pair[0]) if callable(said) else said for pair in judge.second_looks(sentence(text))}
+    pairs = judge.second_looks(sentence(text))
+    table = {pair: said(pair[pair[0] == text]) if callable(said) else said for pair in pairs}
     n = len(judge.premises)
     return judge.sentence(0, sentence(text), [raw[0]] * n, [raw[1]] * n, table)
 

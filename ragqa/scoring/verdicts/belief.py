@@ -30,9 +30,13 @@ COST = 4.0  # of a contradicted sentence called supported, where that of an unsu
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What the verifier said of one window: ``near`` and ``evidence`` as of `Window`, ``passage`` which it is of."""
+    """What the verifier said of one window: ``near`` and ``evidence`` as of `Window`, ``passage`` which it is of.
+
+    ``back`` is what it said of the window's words where the sentence is the premise.
+    """
 
     said: NliProbabilities
+    back: NliProbabilities
     near: float
     passage: int
     evidence: str = ""
@@ -89,6 +93,9 @@ def features(text: str, looks: Sequence[Look]) -> dict[str, float]:
             f"{name}, nearest": log_odds(getattr(nearest.said, name)),
             f"{name}, widest": log_odds(getattr(widest.said, name)),
         }
+    for name in ("entailment", "contradiction"):
+        values = [getattr(look.back, name) for look in looks]
+        found |= {f"back {name}, most": log_odds(max(values)), f"back {name}, nearest": log_odds(values[0])}
     said, narrow, wide = read(text), read(nearest.evidence), read(widest.evidence)
     n_words, known = max(1, len(said.content)), set(wide.plain)
     found["words, nearest"] = len(said.content & narrow.content) / n_words

@@ -64,16 +64,17 @@ class Judge:
     # Sentences ------------------------------------------------------------------------------------------------------
 
     def second_looks(self, sentence: AnswerSentence) -> list[tuple[str, str]]:
-        """The pairs that the verifier reads for this sentence's verdict; none where it needs none."""
+        """The pairs that the verifier reads for this sentence's verdict, both ways; none where it needs none."""
         if self._quoted_or_unread(0, sentence.text):
             return []
-        return [(window.text, sentence.text) for window in self._of(sentence.text)]
+        forth = [(window.text, sentence.text) for window in self._of(sentence.text)]
+        return forth + [(sentence.text, window.evidence) for window in self._of(sentence.text)]
 
     def looks(self, text: str, table: Table) -> list[Look]:
         """What the verifier said of each window of this sentence; none for a quotation or another language."""
         if self._quoted_or_unread(0, text):
             return []
-        return [self._look(window, table[window.text, text]) for window in self._of(text)]
+        return [self._look(window, table[window.text, text], table[text, window.evidence]) for window in self._of(text)]
 
     def sentence(
         self,
@@ -224,8 +225,8 @@ class Judge:
                 )
         return supported
 
-    def _look(self, window: Window, said: NliProbabilities) -> Look:
-        return Look(said, window.near, self.premises[window.positions[0]].passage_index, window.evidence)
+    def _look(self, window: Window, said: NliProbabilities, back: NliProbabilities) -> Look:
+        return Look(said, back, window.near, self.premises[window.positions[0]].passage_index, window.evidence)
 
     def _of(self, text: str) -> tuple[Window, ...]:
         return self._windows.of(text, self._unreadable)

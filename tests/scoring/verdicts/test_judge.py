@@ -123,11 +123,12 @@ def test_second_looks_are_the_windows_of_what_needs_them():
     said = sentence("Firms keep records.")
     looks = judge.second_looks(said)
     assert looks[0] == (KEEP, said.text)
-    assert len(looks) == len(set(looks)) <= 5
-    assert {text for _, text in looks} == {said.text}
+    forth = [pair for pair in looks if pair[1] == said.text]
+    assert len(forth) == len(set(forth)) <= 5
+    assert [pair for pair in looks if pair not in forth] == [(said.text, text) for text, _ in forth]  # and back
     assert judge.second_looks(sentence(KEEP)) == []  # a quotation
     assert judge.second_looks(sentence(SLOVENIAN)) == []
-    assert judge_of(KEEP, cosine=None).second_looks(said) == [(KEEP, said.text)]
+    assert judge_of(KEEP, cosine=None).second_looks(said) == [(KEEP, said.text), (said.text, KEEP)]
 
 
 # Odd inputs
@@ -224,5 +225,5 @@ def test_a_passage_of_20_000_words_is_read_once_and_few_of_its_sentences_are_com
     zeros = [0.0] * len(judge.premises)
     table = dict.fromkeys(judge.second_looks(said), NOTHING)
     assert judge.sentence(0, said, zeros, zeros, table).verdict is Verdict.CONTRADICTED
-    assert 1 <= len(table) <= 5
+    assert 1 <= len(table) <= 10
     assert asked == [24]
