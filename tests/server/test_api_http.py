@@ -16,7 +16,7 @@ from ragqa.server.access.policy import Act, Policy, Role
 from ragqa.server.api.keys import KeyStore
 from tests.support.fakes import FakeGenerator
 from tests.support.helpers import ANSWER
-from tests.support.programs import ToyBackend, asgi, served
+from tests.support.programs import SlowGenerator, ToyBackend, asgi, served
 
 
 @pytest.fixture
@@ -211,14 +211,7 @@ def test_a_client_that_goes_frees_its_turn(tmp_path, monkeypatch):
 
     monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
 
-    class Slow(FakeGenerator):
-        def stream(self, question, passages):
-            for event in super().stream(question, passages):
-                time.sleep(0.3)
-                yield event
-            return ANSWER
-
-    backend = ToyBackend(tmp_path, generator=Slow(ANSWER))
+    backend = ToyBackend(tmp_path, generator=SlowGenerator(ANSWER))
     body = {"question": "Who must act?", "corpus": "rulebook", "stream": True}
     with served(asgi(backend)) as address:
         with httpx2.stream("POST", f"{address}/v1/ask", json=body) as answer:
