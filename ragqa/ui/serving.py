@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
+from anyio import to_thread
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -50,6 +51,9 @@ async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
     check_numbers()
     access.is_guarded()  # a wrong setting ends the server, and not each visit
     turns, seconds = resources.turns(), whole_number("RAGQA_STOP_SECONDS")
+    # Programs that wait for their turn hold a thread each; those of all other requests stay free beside them.
+    held = whole_number("RAGQA_MAX_RUNS") + whole_number("RAGQA_MAX_WAITING")
+    to_thread.current_default_thread_limiter().total_tokens += held
     _begin()
     tools = _tools()
     async with tools.running() if tools else nullcontext():
