@@ -88,7 +88,8 @@ def routes() -> list[BaseRoute]:
 
     own.append(Mount("/v1", Keyed(application(PageBackend()), access.gate_of_key, access.acting)))
     if tools := _tools():
-        own.append(Mount("/mcp", Keyed(tools.app, access.gate_of_key, access.acting)))
+        keyed = Keyed(tools.app, access.gate_of_key, access.acting)
+        own += [Route("/mcp", keyed), Route("/mcp/", keyed)]  # no Mount: it leaves /mcp itself to the page
     return own
 
 

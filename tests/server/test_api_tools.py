@@ -120,7 +120,7 @@ def test_a_passage_is_a_resource(backend):
 def over_http(backend):
     """The address of the tools, where `Bearer right` is a key."""
     from starlette.applications import Starlette
-    from starlette.routing import Mount
+    from starlette.routing import Route
 
     from ragqa.server.api.http import Keyed
     from ragqa.server.api.tools import mounted
@@ -131,9 +131,9 @@ def over_http(backend):
         return Gate()
 
     tools = mounted(backend)
-    mount = Mount("/mcp", Keyed(tools.app, gate_of, lambda gate: nullcontext()))
-    with served(Starlette(routes=[mount], lifespan=lambda _: tools.running())) as address:
-        yield f"{address}/mcp/"
+    route = Route("/mcp", Keyed(tools.app, gate_of, lambda gate: nullcontext()))
+    with served(Starlette(routes=[route], lifespan=lambda _: tools.running())) as address:
+        yield f"{address}/mcp"
 
 
 @asynccontextmanager

@@ -39,12 +39,12 @@ ATTEMPTS = {
     "no key, models": ("", "GET", "/v1/models", None, {}),
     "no key, the description": ("", "GET", "/v1/openapi.json", None, {}),
     "no key, a file": ("", "POST", "/v1/documents", OPEN | FILE, {}),
-    "no key, a tool": ("", "POST", "/mcp/", call("list_corpora"), {}),
+    "no key, a tool": ("", "POST", "/mcp", call("list_corpora"), {}),
     "a revoked key, ask": ("revoked", "POST", "/v1/ask", OPEN | WHO, {}),
     "a revoked key, a passage": ("revoked", "GET", "/v1/passages/x?corpus=closed", None, {}),
-    "a revoked key, a tool": ("revoked", "POST", "/mcp/", call("ask", **CLOSED, **WHO), {}),
+    "a revoked key, a tool": ("revoked", "POST", "/mcp", call("ask", **CLOSED, **WHO), {}),
     "a guessed key": ("guessed", "POST", "/v1/search", CLOSED | WHO, {}),
-    "a guessed key, a tool": ("guessed", "POST", "/mcp/", call("search", **CLOSED, **WHO), {}),
+    "a guessed key, a tool": ("guessed", "POST", "/mcp", call("search", **CLOSED, **WHO), {}),
     "a key of nothing but its beginning": ("beginning", "GET", "/v1/corpora", None, {}),
     "a key's hash in its place": ("hash", "GET", "/v1/corpora", None, {}),
     "a key's id in its place": ("id", "GET", "/v1/corpora", None, {}),
@@ -55,8 +55,8 @@ ATTEMPTS = {
     "a reader asks": ("rita", "POST", "/v1/ask", OPEN | WHO, {}),
     "a reader chats": ("rita", "POST", "/v1/chat/completions", CHAT | {"model": "ragqa:open"}, {}),
     "a reader checks": ("rita", "POST", "/v1/check", OPEN | TEXT, {}),
-    "a reader asks by a tool": ("rita", "POST", "/mcp/", call("ask", **OPEN, **WHO), {}),
-    "a reader checks by a tool": ("rita", "POST", "/mcp/", call("check_text", **OPEN, **TEXT), {}),
+    "a reader asks by a tool": ("rita", "POST", "/mcp", call("ask", **OPEN, **WHO), {}),
+    "a reader checks by a tool": ("rita", "POST", "/mcp", call("check_text", **OPEN, **TEXT), {}),
     "a reader has an answer scored": ("rita", "POST", "/v1/score", {"passages": ["A."], "answer": "A."}, {}),
     "a reader adds a file": ("rita", "POST", "/v1/documents", OPEN | FILE, {}),
     "an analyst adds a file": ("bob", "POST", "/v1/documents", OPEN | FILE, {}),
@@ -74,21 +74,21 @@ ATTEMPTS = {
     "closed documents": ("carl", "GET", "/v1/documents?corpus=closed", None, {}),
     "a file into a closed corpus": ("carl", "POST", "/v1/documents", CLOSED | FILE, {}),
     "a document out of a closed corpus": ("carl", "DELETE", "/v1/documents/waits.md?corpus=closed", None, {}),
-    "a closed corpus asked by a tool": ("bob", "POST", "/mcp/", call("ask", **CLOSED, **WHO), {}),
-    "a closed corpus searched by a tool": ("carl", "POST", "/mcp/", call("search", **CLOSED, **WHO), {}),
-    "a closed rule by a tool": ("rita", "POST", "/mcp/", call("read_rule", **CLOSED, reference="1"), {}),
+    "a closed corpus asked by a tool": ("bob", "POST", "/mcp", call("ask", **CLOSED, **WHO), {}),
+    "a closed corpus searched by a tool": ("carl", "POST", "/mcp", call("search", **CLOSED, **WHO), {}),
+    "a closed rule by a tool": ("rita", "POST", "/mcp", call("read_rule", **CLOSED, reference="1"), {}),
     "a foreign site asks": ("ann", "POST", "/v1/ask", OPEN | WHO, FOREIGN),
-    "a foreign site calls a tool": ("ann", "POST", "/mcp/", call("list_corpora"), FOREIGN),
+    "a foreign site calls a tool": ("ann", "POST", "/mcp", call("list_corpora"), FOREIGN),
     "a foreign site deletes": ("root", "DELETE", "/v1/documents/waits.md?corpus=closed", None, FOREIGN),
     "a name pointed here asks": ("ann", "POST", "/v1/ask", CLOSED | WHO, REBOUND),
     "a name pointed here reads": ("ann", "GET", "/v1/corpora", None, {"Host": "evil.example"}),
-    "a name pointed here calls a tool": ("ann", "POST", "/mcp/", call("list_corpora"), REBOUND),
+    "a name pointed here calls a tool": ("ann", "POST", "/mcp", call("list_corpora"), REBOUND),
     "two hosts": ("ann", "GET", "/v1/corpora", None, {"Host": "localhost@evil.example"}),
 }
 LISTS = {  # what is answered, without what is closed
     "corpora": ("bob", "GET", "/v1/corpora", None, {}),
     "models": ("carl", "GET", "/v1/models", None, {}),
-    "corpora by a tool": ("rita", "POST", "/mcp/", call("list_corpora"), {}),
+    "corpora by a tool": ("rita", "POST", "/mcp", call("list_corpora"), {}),
 }
 
 
@@ -165,6 +165,7 @@ def test_another_ones_idempotency_key_gives_a_record_of_ones_own(client, secrets
         ("ann", "POST", "/v1/ask", CLOSED | WHO),
         ("ann", "POST", "/v1/search", CLOSED | WHO),
         ("rita", "POST", "/v1/search", OPEN | WHO),
+        ("ann", "POST", "/mcp", call("ask", **CLOSED, **WHO)),
         ("ann", "POST", "/mcp/", call("ask", **CLOSED, **WHO)),
         ("root", "GET", "/v1/documents?corpus=closed", None),
         ("ann", "POST", "/v1/score", {"passages": ["A firm must act."], "answer": "A firm must act."}),
@@ -176,6 +177,11 @@ def test_who_may_does(client, secrets, who, method, path, body):
     assert answer.status_code == 200, answer.text
     assert not is_refused(answer), answer.text
     assert body is None or body.get("corpus") != "closed" or SECRET in answer.text
+
+
+def test_tools_answer_at_their_address_itself(client, secrets):
+    client.follow_redirects = False  # the page's server gives what has no slash at its end to Streamlit
+    assert tried(client, secrets, "ann", "POST", "/mcp", call("list_corpora"), {}).status_code == 200
 
 
 def test_there_are_at_least_forty():
