@@ -50,6 +50,7 @@ HOMES = {
     "starlette": {"ui", "server"},
     "fastapi": {"server"},
     "mcp": {"server"},
+    "opentelemetry": {"records"},
     **{library: {"evaluation"} for library in ("deepeval", "phoenix", "inspect_ai")},
     **{library: {"server"} for library in ("langchain_core", "llama_index")},
     "altair": {"ui"},

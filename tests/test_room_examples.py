@@ -1,5 +1,6 @@
-"""The examples in the READMEs of corpus, index, generation and ui run as they stand."""
+"""The examples in the READMEs of the rooms run as they stand, and calls print what they say."""
 
+import doctest
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from ragqa.types.streams import returned
 from tests.support.fakes import passage
 
 ROOMS = ("corpus", "index", "generation", "ui")
+CALLS = ("conversation", "evaluation", "library", "models", "records", "retrieval", "server/api")
 PACKAGE = Path(ragqa.__file__).parent
 
 
@@ -71,3 +73,16 @@ def test_modules_and_commands_named_in_a_room_exist(room):
         assert any((base / name).is_file() for base in (PACKAGE / room, PACKAGE.parent)), name
     for command in set(re.findall(r"(?:`|bin/)ragqa ((?:index )?[a-z]+)", text)):
         assert CliRunner().invoke(app, [*command.split(), "--help"]).exit_code == 0, command
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("room", CALLS)
+def test_a_call_gives_what_its_room_says(room, tmp_path, monkeypatch):
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+    text = (PACKAGE / room / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```pycon\n(.*?)```", text, re.DOTALL)
+    said = []
+    runner = doctest.DocTestRunner()
+    runner.run(doctest.DocTestParser().get_doctest(block, {}, room, None, 0), out=said.append)
+    assert runner.failures == 0, "".join(said)
+    assert runner.tries > 1

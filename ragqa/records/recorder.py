@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-from ragqa.errors import ScoringError
+from ragqa.errors import ConfigError, ScoringError
 from ragqa.fusion import reranker_scores
 from ragqa.infra.version import __version__
 from ragqa.plugins.registry import needs_language_model
@@ -27,6 +28,7 @@ from ragqa.types.events.scoring import RelevanceMeasured, Scored
 
 if TYPE_CHECKING:
     from ragqa.index.manifest import Manifest
+    from ragqa.records.traces import Spans
 
 _STAGES: dict[type, str] = {
     Retrieved: "retrieval",
@@ -70,6 +72,7 @@ class Recorder:
         self._record: AnswerRecord | None = None
         self._trace: list[TraceEvent] = []
         self._waits_for_words = needs_language_model(config.generation.generator)
+        self._spans = _spans(question, config, self.record_id)
         self._spent = 0.0
         self._resumed = time.perf_counter()
 
@@ -83,6 +86,12 @@ class Recorder:
         stage = _STAGES.get(type(event))
         if stage:
             self.seconds[stage], self._spent = self._spent, 0.0
+        if self._spans:
+            self._spans.observe(event, stage or "", self.seconds.get(stage or "", 0.0))
+        self._take(event)
+        self.resume()
+
+    def _take(self, event: Event) -> None:
         match event:
             case Retrieved(rankings):
                 self._rankings = rankings
@@ -107,13 +116,13 @@ class Recorder:
                 self._save(replace(self._record, answer_relevance=relevance))
             case Scored() if self._record:
                 self._save(replace(self._record, scored=event, seconds=dict(self.seconds), status="scored"))
-        self.resume()
 
     @contextmanager
     def storing_failures(self) -> Iterator[None]:
         """An answer whose scoring fails is stored with the failure, a best answer so far as stopped or failed."""
         try:
-            yield
+            with self._spans or nullcontext():
+                yield
         except (GeneratorExit, KeyboardInterrupt):
             if self._record and self._record.status == "writing":
                 self._save(replace(self._record, trace=tuple(self._trace), status="stopped"))
@@ -164,6 +173,22 @@ class Recorder:
             seconds=dict(self.seconds),
             ragqa_version=__version__,
         )
+
+
+def _spans(question: Question, config: Config, record_id: str) -> Spans | None:
+    """What tells a viewer of traces of this question, where RAGQA_TRACES says so. Raises ConfigError."""
+    switch = os.environ.get("RAGQA_TRACES", "").strip().lower()
+    if switch in {"", "off"}:
+        return None
+    if switch not in {"on", "texts"}:
+        msg = f"RAGQA_TRACES: expected on, texts or off, found {switch[:20]!r}; correct it and start again"
+        raise ConfigError(msg)
+    try:
+        from ragqa.records.traces import Spans
+    except ImportError as error:
+        msg = f"RAGQA_TRACES={switch}: expected OpenTelemetry, found none ({error}); install ragqa[otel]"
+        raise ConfigError(msg) from error
+    return Spans(question, config, record_id, texts=switch == "texts")
 
 
 def _distinct_passages(rankings: tuple[Ranking, ...], evidence: Mapping[str, Passage]) -> tuple[Passage, ...]:

@@ -42,6 +42,7 @@ ENVIRONMENT: Final = (
     ),
     Variable("RAGQA_AUDIT_ANCHOR", "a file elsewhere, `syslog` or `syslog:HOST:PORT`: notes each audit entry's hash"),
     Variable("RAGQA_LOG", "`json`: the log has one JSON object a line (`ragqa/server/README.md`)", "text"),
+    Variable("RAGQA_TRACES", "`on`: each question as spans of OpenTelemetry, `texts`: with its texts", "off"),
     Variable("RAGQA_METRICS_TOKEN", "bearer token that `/metrics` requires (`ragqa/server/README.md`)"),
     Variable("RAGQA_MAX_RUNS", "maximum of questions answered at once; the others wait in order", "16", 1),
     Variable("RAGQA_MAX_WAITING", "maximum of waiting questions; beyond it the page refuses", "100", 0),

@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Lock, Thread
 from typing import TYPE_CHECKING
 
+from anyio import to_thread
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -50,6 +51,9 @@ async def lifespan(_app: object) -> AsyncIterator[dict[str, object]]:
     check_numbers()
     access.is_guarded()  # a wrong setting ends the server, and not each visit
     turns, seconds = resources.turns(), whole_number("RAGQA_STOP_SECONDS")
+    # Programs that wait for their turn hold a thread each; those of all other requests stay free beside them.
+    held = whole_number("RAGQA_MAX_RUNS") + whole_number("RAGQA_MAX_WAITING")
+    to_thread.current_default_thread_limiter().total_tokens += held
     _begin()
     tools = _tools()
     async with tools.running() if tools else nullcontext():
@@ -84,7 +88,8 @@ def routes() -> list[BaseRoute]:
 
     own.append(Mount("/v1", Keyed(application(PageBackend()), access.gate_of_key, access.acting)))
     if tools := _tools():
-        own.append(Mount("/mcp", Keyed(tools.app, access.gate_of_key, access.acting)))
+        keyed = Keyed(tools.app, access.gate_of_key, access.acting)
+        own += [Route("/mcp", keyed), Route("/mcp/", keyed)]  # no Mount: it leaves /mcp itself to the page
     return own
 
 

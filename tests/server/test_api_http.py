@@ -16,7 +16,7 @@ from ragqa.server.access.policy import Act, Policy, Role
 from ragqa.server.api.keys import KeyStore
 from tests.support.fakes import FakeGenerator
 from tests.support.helpers import ANSWER
-from tests.support.programs import ToyBackend, asgi, served
+from tests.support.programs import SlowGenerator, ToyBackend, asgi, served
 
 
 @pytest.fixture
@@ -211,14 +211,7 @@ def test_a_client_that_goes_frees_its_turn(tmp_path, monkeypatch):
 
     monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
 
-    class Slow(FakeGenerator):
-        def stream(self, question, passages):
-            for event in super().stream(question, passages):
-                time.sleep(0.3)
-                yield event
-            return ANSWER
-
-    backend = ToyBackend(tmp_path, generator=Slow(ANSWER))
+    backend = ToyBackend(tmp_path, generator=SlowGenerator(ANSWER))
     body = {"question": "Who must act?", "corpus": "rulebook", "stream": True}
     with served(asgi(backend)) as address:
         with httpx2.stream("POST", f"{address}/v1/ask", json=body) as answer:
@@ -233,6 +226,34 @@ def test_a_client_that_goes_frees_its_turn(tmp_path, monkeypatch):
 def test_the_openapi_document_names_every_address(client):
     paths = client.get("/v1/openapi.json").json()["paths"]
     assert {"/chat/completions", "/models", "/search", "/ask", "/check", "/score", "/corpora"} <= set(paths)
+
+
+def test_the_page_of_it_has_every_address_and_field_and_no_script(client):
+    page = client.get("/v1/docs")
+    document = client.get("/v1/openapi.json").json()
+    assert page.headers["content-type"].startswith("text/html")
+    for path, methods in document["paths"].items():
+        for method in methods:
+            assert f"<code>{method.upper()} /v1{path}</code>" in page.text
+    assert "<code>idempotency-key</code>" in page.text
+    assert "string, 1 to 8,000 characters, needed" in page.text
+    assert "<script" not in page.text
+    assert "http" not in page.text
+    refusals = [
+        about["responses"]["default"]["content"] for one in document["paths"].values() for about in one.values()
+    ]
+    assert all("application/problem+json" in one for one in refusals)
+
+
+def test_a_method_that_is_not_there_is_refused_with_those_that_are(client):
+    answer = client.delete("/v1/ask")
+    assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+
+
+@pytest.mark.parametrize("stream", [0, "yes"])
+def test_a_number_is_no_truth_value(client, stream):
+    body = {"question": "Who must act?", "corpus": "rulebook", "stream": stream}
+    assert client.post("/v1/ask", json=body).status_code == 422
 
 
 # Whose key it is ----------------------------------------------------------------------------------------------------

@@ -1,15 +1,24 @@
 """ragqa's tools by the Model Context Protocol, asked by the official client."""
 
 import asyncio
+import sys
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 
+import anyio
 import pytest
 
-from ragqa.errors import GenerationError
+from ragqa.errors import AccessError, GenerationError
+from ragqa.records.store import RecordStore
+from ragqa.server.access.gate import Gate
 from tests.support.fakes import FakeGenerator
 from tests.support.helpers import ANSWER
-from tests.support.programs import ToyBackend, served
+from tests.support.programs import SlowGenerator, ToyBackend, served
+from tests.support.server import ROOT
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed: pip install ragqa[mcp]")
+
+ASK = {"corpus": "rulebook", "question": "Who must act?"}
+CHECK = {"corpus": "rulebook", "text": "A firm must act at once. The moon is green."}
 
 
 @pytest.fixture
@@ -107,44 +116,103 @@ def test_a_passage_is_a_resource(backend):
     assert asyncio.run(run()).contents[0].text == "Nothing here matters."
 
 
-@pytest.mark.enable_socket
-def test_over_http_the_same_with_a_key(backend):
-    from contextlib import asynccontextmanager, nullcontext
-
-    from mcp import Client
+@contextmanager
+def over_http(backend):
+    """The address of the tools, where `Bearer right` is a key."""
     from starlette.applications import Starlette
-    from starlette.routing import Mount
+    from starlette.routing import Route
 
-    from ragqa.errors import AccessError
-    from ragqa.server.access.gate import Gate
     from ragqa.server.api.http import Keyed
     from ragqa.server.api.tools import mounted
-
-    tools = mounted(backend)
-
-    @asynccontextmanager
-    async def lifespan(_):
-        async with tools.running():
-            yield
 
     def gate_of(headers):
         if headers.get("authorization") != "Bearer right":
             raise AccessError("expected another key")
         return Gate()
 
-    app = Starlette(routes=[Mount("/mcp", Keyed(tools.app, gate_of, lambda gate: nullcontext()))], lifespan=lifespan)
+    tools = mounted(backend)
+    route = Route("/mcp", Keyed(tools.app, gate_of, lambda gate: nullcontext()))
+    with served(Starlette(routes=[route], lifespan=lambda _: tools.running())) as address:
+        yield f"{address}/mcp"
 
+
+@asynccontextmanager
+async def called_over_http(address, key="right"):
+    import httpx2
+    from mcp import Client
+    from mcp.client.streamable_http import streamable_http_client
+
+    async with (
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, follow_redirects=True, timeout=60) as http,
+        Client(streamable_http_client(address, http_client=http)) as client,
+    ):
+        yield client
+
+
+@asynccontextmanager
+async def called_over_stdio(folder):
+    from mcp import Client, StdioServerParameters
+    from mcp.client.stdio import stdio_client
+
+    command = ["-m", "tests.support.programs", str(folder)]
+    started = StdioServerParameters(command=sys.executable, args=command, cwd=ROOT, env={"RAGQA_HOME": str(folder)})
+    async with Client(stdio_client(started)) as client:
+        yield client
+
+
+@pytest.mark.enable_socket
+def test_over_http_the_same_with_a_key(backend):
     async def run(address, key):
-        import httpx2
-        from mcp.client.streamable_http import streamable_http_client
+        async with called_over_http(address, key) as client:
+            return await client.call_tool("ask", ASK)
 
-        async with (
-            httpx2.AsyncClient(headers={"Authorization": f"Bearer {key}"}, follow_redirects=True) as http,
-            Client(streamable_http_client(f"{address}/mcp/", http_client=http)) as client,
-        ):
-            return await client.call_tool("ask", {"corpus": "rulebook", "question": "Who must act?"})
-
-    with served(app) as address:
+    with over_http(backend) as address:
         assert asyncio.run(run(address, "right")).structured_content["sentences"][0]["verdict"] == "supported"
         with pytest.raises(Exception, match="401|Unauthorized|closed|error"):
             asyncio.run(run(address, "wrong"))
+
+
+async def _worked(client):
+    """What is heard of a call that is cancelled at its first word, then of two at once; a bad call in between."""
+    heard, cancelled = [], []
+    with anyio.CancelScope() as scope:
+
+        async def hear(done, total, words):
+            cancelled.append(words)
+            scope.cancel()
+
+        await client.call_tool("ask", ASK, progress_callback=hear)
+    assert scope.cancelled_caught
+    assert (await client.call_tool("ask", {"question": "x"})).is_error
+
+    async def listen(done, total, words):
+        heard.append((done, total, words))
+
+    asked = [client.call_tool(*one, progress_callback=listen) for one in (("ask", ASK), ("check_text", CHECK))]
+    return cancelled, heard, await asyncio.gather(*asked)
+
+
+@pytest.mark.long
+@pytest.mark.enable_socket
+@pytest.mark.parametrize("how", ["stdio", "http"])
+def test_long_work_tells_how_far_it_is_and_is_cancelled(tmp_path, monkeypatch, how):
+    monkeypatch.setenv("RAGQA_HOME", str(tmp_path))
+
+    async def run(opened):
+        async with opened as client:
+            return await _worked(client)
+
+    if how == "stdio":
+        cancelled, heard, found = asyncio.run(run(called_over_stdio(tmp_path)))
+    else:
+        backend = ToyBackend(tmp_path, generator=SlowGenerator(ANSWER))
+        with over_http(backend) as address:
+            cancelled, heard, found = asyncio.run(run(called_over_http(address)))
+        assert backend.queue.at_work == 0
+    assert cancelled[0] == "passages found"
+    assert len(RecordStore(tmp_path / "records.sqlite3").list()) == 2  # of three that began
+    assert not any(one.is_error for one in found)
+    stages = [words for _, _, words in heard]
+    assert stages.count("passages found") == stages.count("answer written") == stages.count("scored") == 2
+    assert "2 of 2 sentences judged" in stages
+    assert all(0 < done <= total for done, total, _ in heard)

@@ -1,11 +1,16 @@
-"""A backend on fakes for what programs call, and a server of it for real clients."""
+"""A backend on fakes for what programs call, and a server of it for real clients.
+
+`python -m tests.support.programs FOLDER` serves the tools over standard input and output, on a slow writer.
+"""
 
 from __future__ import annotations
 
+import sys
 import threading
 import time
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 
 from ragqa.corpus.numbered import asked_by_number
@@ -15,14 +20,24 @@ from ragqa.server.access.gate import Gate
 from ragqa.server.api.documents import Library
 from ragqa.server.api.http import Keyed, application
 from ragqa.server.queue import RunQueue
-from tests.support.fakes import FakeEncoder
-from tests.support.helpers import PASSAGES, FakeManifest, make_pipeline
+from tests.support.fakes import FakeEncoder, FakeGenerator
+from tests.support.helpers import ANSWER, PASSAGES, FakeManifest, make_pipeline
 
 
 @dataclass(frozen=True)
 class CountedManifest(FakeManifest):
     n_passages: int = len(PASSAGES)
     created: str = "2026-11-24T00:00:00+00:00"
+
+
+class SlowGenerator(FakeGenerator):
+    """Three seconds for ten words."""
+
+    def stream(self, question, passages):
+        for event in super().stream(question, passages):
+            time.sleep(0.3)
+            yield event
+        return self.result
 
 
 class ToyBackend:
@@ -87,3 +102,9 @@ def served(app):
     finally:
         server.should_exit = True
         thread.join(10)
+
+
+if __name__ == "__main__":
+    from ragqa.server.api.tools import tools_server
+
+    tools_server(ToyBackend(Path(sys.argv[1]), generator=SlowGenerator(ANSWER))).run("stdio")

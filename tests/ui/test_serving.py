@@ -6,13 +6,14 @@ import threading
 import urllib.error
 import urllib.request
 
+import anyio
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from ragqa.errors import ModelError
 from ragqa.settings.config import Config
-from ragqa.settings.environment import ENVIRONMENT
+from ragqa.settings.environment import ENVIRONMENT, whole_number
 from ragqa.types import Question
 from ragqa.ui import serving
 from ragqa.ui.shared import forget
@@ -133,6 +134,27 @@ def test_what_the_server_writes_is_its_owners_alone(tmp_path):
         assert [path.stat().st_mode & 0o077 for path in (tmp_path / "home", tmp_path / "home" / "file")] == [0, 0]
     finally:
         os.umask(before)
+
+
+def test_who_waits_for_a_turn_keeps_nobody_else_from_an_answer(monkeypatch):
+    monkeypatch.setattr(serving, "_begin", lambda: None)
+    monkeypatch.setattr(serving, "_tools", lambda: None)
+    monkeypatch.setattr(serving, "keep_private", lambda home: None)
+    their_turn = threading.Event()
+
+    async def run():
+        async with serving.lifespan(None), anyio.create_task_group() as programs:
+            for _ in range(whole_number("RAGQA_MAX_RUNS") + whole_number("RAGQA_MAX_WAITING")):
+                programs.start_soon(anyio.to_thread.run_sync, their_turn.wait)
+            await anyio.sleep(0)  # they begin
+            try:
+                with anyio.fail_after(20):
+                    return await anyio.to_thread.run_sync(lambda: "answered")
+            finally:
+                their_turn.set()
+
+    assert asyncio.run(run()) == "answered"
+    forget()
 
 
 @pytest.mark.parametrize(

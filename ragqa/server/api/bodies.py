@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, Field
+from pydantic import BaseModel, BeforeValidator, Field, StrictBool
 
 from ragqa.server.api import service
 
@@ -25,7 +25,7 @@ class AskRequest(BaseModel):
     question: Annotated[str, Field(min_length=1, max_length=8_000)]
     corpus: Annotated[str, Field(max_length=200)] = ""
     preset: Annotated[str, Field(max_length=200)] = ""
-    stream: bool = False
+    stream: StrictBool = False
 
 
 class CheckRequest(BaseModel):
@@ -35,7 +35,7 @@ class CheckRequest(BaseModel):
     question: Annotated[str, Field(max_length=8_000)] = ""
     corpus: Annotated[str, Field(max_length=200)] = ""
     preset: Annotated[str, Field(max_length=200)] = ""
-    stream: bool = False
+    stream: StrictBool = False
 
 
 class ScoreRequest(BaseModel):
@@ -88,4 +88,4 @@ class ChatRequest(BaseModel):
 
     model: Annotated[str, Field(max_length=200)]
     messages: Annotated[list[ChatMessage], Field(min_length=1, max_length=200)]
-    stream: bool = False
+    stream: StrictBool | None = False

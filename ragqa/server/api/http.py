@@ -1,4 +1,4 @@
-"""The HTTP addresses below /v1: OpenAI's chat, and ragqa's own. OpenAPI: /v1/openapi.json.
+"""The HTTP addresses below /v1: OpenAI's chat, and ragqa's own. OpenAPI: /v1/openapi.json, for people /v1/docs.
 
 What may be done, and by whom, is said by the gate; `Keyed` finds whose request it is.
 """
@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final
 
 from fastapi import FastAPI, Header, Query, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import HTMLResponse, JSONResponse, StreamingResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -38,7 +38,7 @@ from ragqa.errors import (
 from ragqa.infra.version import __version__
 from ragqa.records.view import View, advance
 from ragqa.server.access.gate import Gate
-from ragqa.server.api import chat, documents, service
+from ragqa.server.api import chat, documents, page, service
 from ragqa.server.api.bodies import (
     AskRequest,
     ChatRequest,
@@ -76,6 +76,15 @@ _TITLES: Final = {
     422: "Cannot be done as asked",
     503: "Busy",
 }
+
+
+_PROBLEM: Final = {"application/problem+json": {"schema": {"type": "object"}}}
+_REFUSALS: Final[dict[int | str, dict[str, Any]]] = {
+    name: {"description": "A refusal in words (RFC 9457)", "content": _PROBLEM} for name in (422, "default")
+}
+
+_STREAMED: Final[dict[int | str, dict[str, Any]]] = {200: {"content": {"text/event-stream": {}}}}
+_SERVERS: Final[list[dict[str, str | Any]]] = [{"url": "/v1"}]
 
 
 class Keyed:
@@ -128,7 +137,9 @@ def problem(status: int, words: str) -> JSONResponse:
 
 def application(backend: LibraryBackend) -> FastAPI:
     """Everything below /v1."""
-    api = FastAPI(title="ragqa", version=__version__, docs_url=None, redoc_url=None)
+    api = FastAPI(
+        title="ragqa", version=__version__, docs_url=None, redoc_url=None, responses=_REFUSALS, servers=_SERVERS
+    )
     api.add_exception_handler(RagqaError, _refused)
     api.add_exception_handler(RequestValidationError, _malformed)
     api.add_exception_handler(HTTPException, _unknown)
@@ -136,6 +147,7 @@ def application(backend: LibraryBackend) -> FastAPI:
     _add_questions(api, backend)
     _add_reading(api, backend)
     _add_documents(api, backend)
+    api.get("/docs", response_class=HTMLResponse, include_in_schema=False)(lambda: page.described(api.openapi()))
     return api
 
 
@@ -151,8 +163,10 @@ async def _malformed(_request: Request, error: Exception) -> JSONResponse:
 
 
 async def _unknown(_request: Request, error: Exception) -> JSONResponse:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    return problem(status, f"expected an address and a method of /v1/openapi.json ({status})")
+    status, headers = (error.status_code, error.headers) if isinstance(error, HTTPException) else (500, None)
+    refusal = problem(status, f"expected an address and a method of /v1/openapi.json ({status})")
+    refusal.headers.update(headers or {})  # which methods are allowed
+    return refusal
 
 
 def _add_chat(api: FastAPI, backend: Backend) -> None:
@@ -161,7 +175,7 @@ def _add_chat(api: FastAPI, backend: Backend) -> None:
         """The corpora, as OpenAI lists models."""
         return chat.models(list(service.corpora(backend)))
 
-    @api.post("/chat/completions")
+    @api.post("/chat/completions", responses=_STREAMED)
     async def completions(body: ChatRequest) -> Any:  # noqa: ANN401
         """A question to a corpus in OpenAI's form; earlier messages are the thread that it follows."""
         question, thread = chat.thread_of([(message.role, message.text) for message in body.messages])
@@ -184,12 +198,12 @@ def _add_questions(api: FastAPI, backend: Backend) -> None:
             return await sent(lambda: service.events(backend, asked), _event_lines)
         return await run_in_threadpool(done.record, backend, asked, key)
 
-    @api.post("/ask")
+    @api.post("/ask", responses=_STREAMED)
     async def ask(body: AskRequest, idempotency_key: Annotated[str, Header(max_length=200)] = "") -> Any:  # noqa: ANN401
         """A question answered and scored: the record, as `ragqa ask --json` prints it."""
         return await answered(body, idempotency_key)
 
-    @api.post("/check")
+    @api.post("/check", responses=_STREAMED)
     async def check(body: CheckRequest, idempotency_key: Annotated[str, Header(max_length=200)] = "") -> Any:  # noqa: ANN401
         """A text written elsewhere checked against a corpus: the record, as `ragqa check --json` prints it."""
         return await answered(body, idempotency_key, body.text)

@@ -6,7 +6,8 @@ Each asks the gate first, as the page does, and waits for its turn beside the pa
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Protocol
 
@@ -103,12 +104,18 @@ def events(backend: Backend, asked: Inquiry) -> Generator[Event, None, None]:
             turn.leave()
 
 
-def record_of(backend: Backend, asked: Inquiry) -> dict[str, Any]:
-    """The whole record, as `ragqa ask --json` prints it. Raises as `events`."""
+def record_of(backend: Backend, asked: Inquiry, hear: Callable[[Event], None] | None = None) -> dict[str, Any]:
+    """The whole record, as `ragqa ask --json` prints it. ``hear`` is told each event; what it raises ends the work.
+
+    Raises as `events`.
+    """
     record_id = ""
-    for event in events(backend, asked):
-        if isinstance(event, Recorded):
-            record_id = event.record_id
+    with closing(events(backend, asked)) as some:
+        for event in some:
+            if hear:
+                hear(event)
+            if isinstance(event, Recorded):
+                record_id = event.record_id
     return stored(backend, record_id)
 
 

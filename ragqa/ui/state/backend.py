@@ -9,6 +9,7 @@ from ragqa.library.update import encoder_name
 from ragqa.pipeline import Pipeline
 from ragqa.records.store import RecordStore
 from ragqa.server.access.gate import Gate
+from ragqa.server.access.policy import Act
 from ragqa.server.api.documents import Library
 from ragqa.server.queue import QueuePlace
 from ragqa.settings.config import Config
@@ -34,8 +35,8 @@ class PageBackend:
         return resources.open_corpus(name, Paths.from_env())
 
     def pipeline(self, config: Config) -> Pipeline:
-        """Over the shared models."""
-        return resources.pipeline(config, Paths.from_env())
+        """Over the shared models; what is done with it, a search or a question, is asked of the gate before."""
+        return resources.pipeline(config, Paths.from_env(), Act.READ)
 
     def records(self) -> RecordStore:
         """As this person sees them."""

@@ -314,12 +314,12 @@ def _reranker(name: str) -> Reranker:
     return loading.load_reranker(name)
 
 
-def pipeline(config: Config, paths: Paths) -> Pipeline:
+def pipeline(config: Config, paths: Paths, act: Act = Act.QUESTION) -> Pipeline:
     """A pipeline for these settings over the shared objects; seconds the first time, then nothing to speak of.
 
-    Its answers are kept as this person's. Raises AccessError.
+    Its answers are kept as this person's. Raises AccessError unless they may do this act.
     """
-    access.gate().demand(Act.QUESTION, config.index)
+    access.gate().demand(act, config.index)
     return _pipeline(config, paths, record_store(paths.records))
 
 
